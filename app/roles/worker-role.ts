@@ -48,7 +48,7 @@ export function startWorkerRole(options: {
   const { store, readModel, coordination } = stores;
   const queue = new RunQueue(store, readModel, clock, telemetry);
   const shared = { store, queue, membership, clock, telemetry, tasks: indexes.pinnedTasks };
-  const keys = new KeyKeeper(shared);
+  const keys = new KeyKeeper({ ...shared, hasRoom: (run) => worker.hasRoom(run) });
   const failures = new FailurePause({ ...shared, readModel, name: membership.id });
   const { secrets } = options;
   const runPipeline = pipelineRunner({ store, tools, clock, telemetry, secrets });
@@ -79,7 +79,6 @@ export function startWorkerRole(options: {
     affinityOf,
   });
   hold.onChange(() => worker.wake());
-  keys.hasRoom = (run) => worker.hasRoom(run);
   const takeOver = new TakeOver({
     ...shared,
     coordination,

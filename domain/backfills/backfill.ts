@@ -1,12 +1,12 @@
 import { fromIso, toIso, type Instant } from '../clock.ts';
 import { Refusal } from '../errors.ts';
 import type { BackfillEvent, DataOf } from '../events/catalogue.ts';
-import type { EventPlace, Fold } from '../handle.ts';
+import type { Fold } from '../handle.ts';
 import type { Timetable } from '../tasks/fires.ts';
 import type { BackfillStateName, BackfillStop, OverlapPolicy } from '../vocabulary.ts';
 
 /**
- * A backfill: the nominal times of a span of the past, run after the fact, a few at a time.
+ * A backfill runs the nominal times of a past span, a few at a time.
  *
  *   none ──BackfillRequested──► running ──BackfillAdvanced──► running
  *                                  ├──BackfillCompleted──► completed
@@ -22,20 +22,18 @@ export interface KnownBackfill {
 
 export type BackfillProgress = DataOf<'BackfillAdvanced'>;
 
-/** How a run of a backfill can end. */
 export type BackfillOutcome = keyof BackfillProgress['outcomes'];
 
-/** Most nominal times of one backfill. */
-export const MOST_FIRES = 10_000;
+/** Nominal times of one backfill. */
+export const MAX_FIRES = 10_000;
 
-/** Where a client says nothing of `concurrency`, and the most it may say. */
 export const DEFAULT_CONCURRENCY = 5;
 export const MOST_CONCURRENCY = 100;
 
-/** Of every run of a backfill: behind those of all live fires, whose tasks have 1 to 9. */
+/** The priority of backfill runs, after all others: tasks have 1 to 9. */
 export const BACKFILL_PRIORITY = 10;
 
-const atFirst: BackfillProgress = {
+const initialProgress: BackfillProgress = {
   up_to: null,
   requested: 0,
   existing: 0,
@@ -45,58 +43,52 @@ const atFirst: BackfillProgress = {
 
 export const backfillFold: Fold<BackfillState, BackfillEvent> = {
   initial: { state: 'none' },
-  evolve: evolveBackfill,
+  evolve(state, event) {
+    if (event.type === 'BackfillRequested') {
+      return { state: 'running', request: event.data, progress: initialProgress };
+    }
+    if (state.state === 'none') return state;
+    switch (event.type) {
+      case 'BackfillAdvanced':
+        return { ...state, progress: event.data };
+      case 'BackfillCompleted':
+        return { ...state, state: 'completed' };
+      case 'BackfillCanceled':
+        return { ...state, state: 'canceled' };
+    }
+  },
 };
 
-function evolveBackfill(
-  state: BackfillState,
-  event: BackfillEvent,
-  _at: EventPlace,
-): BackfillState {
-  if (event.type === 'BackfillRequested') {
-    return { state: 'running', request: event.data, progress: atFirst };
-  }
-  if (state.state === 'none') return state;
-  switch (event.type) {
-    case 'BackfillAdvanced':
-      return { ...state, progress: event.data };
-    case 'BackfillCompleted':
-      return { ...state, state: 'completed' };
-    case 'BackfillCanceled':
-      return { ...state, state: 'canceled' };
-  }
-}
-
-/** Whether there is something left to do: nominal times to decide, or runs that have not ended. */
+/** Whether there is work left: nominal times to decide, or unfinished runs. */
 export function isOpen(backfill: BackfillState): backfill is KnownBackfill {
   if (backfill.state === 'running') return true;
   return backfill.state === 'canceled' && backfill.progress.unfinished.length > 0;
 }
 
-/** Begins a backfill; the caller has checked the span. */
+/** Begins a backfill. The caller has checked the span. */
 export function requestBackfill(
   state: BackfillState,
   request: DataOf<'BackfillRequested'>,
 ): readonly BackfillEvent[] {
-  if (state.state !== 'none') throw new Refusal('STATE_CONFLICT', 'this backfill exists');
+  if (state.state !== 'none') throw new Refusal('STATE_CONFLICT', 'this backfill already exists');
   return [{ type: 'BackfillRequested', data: request }];
 }
 
-/** What is new of a backfill. */
+/** A step of a backfill. */
 export interface BackfillStep {
-  /** Nominal times whose runs have ended, and how. */
+  /** Outcomes of ended runs, by nominal time. */
   readonly ended: ReadonlyMap<string, BackfillOutcome>;
-  /** Up to where all is decided now; as it was where nothing was decided. */
+  /** The nominal time up to which everything is decided. */
   readonly upTo: string | null;
-  /** Nominal times that are to be run. */
+  /** Nominal times to run. */
   readonly taken: readonly string[];
-  /** How many nominal times were left out, as they have a run. */
+  /** Number of nominal times that were left out because they have a run. */
   readonly existing: number;
-  /** No nominal time is left behind `upTo`. */
+  /** No nominal time is left after `upTo`. */
   readonly exhausted: boolean;
 }
 
-/** Writes down what is new; nothing where nothing is. Completed when nothing is left to decide or to end. */
+/** Records a step, if it changes anything. The backfill is completed when no nominal time and no run is left. */
 export function advanceBackfill(
   { state, progress }: KnownBackfill,
   step: BackfillStep,
@@ -104,14 +96,14 @@ export function advanceBackfill(
   if (state === 'completed') return [];
   const { ended, upTo, taken, existing, exhausted } = step;
   const outcomes = { ...progress.outcomes };
-  const going: string[] = [];
+  const running: string[] = [];
   for (const nominal of progress.unfinished) {
     const outcome = ended.get(nominal);
-    if (outcome === undefined) going.push(nominal);
+    if (outcome === undefined) running.push(nominal);
     else outcomes[outcome] += 1;
   }
-  const unfinished = [...going, ...taken];
-  const changed = upTo !== progress.up_to || going.length < progress.unfinished.length;
+  const unfinished = [...running, ...taken];
+  const isChanged = upTo !== progress.up_to || running.length < progress.unfinished.length;
   const advanced: BackfillProgress = {
     up_to: upTo,
     requested: progress.requested + taken.length,
@@ -119,50 +111,43 @@ export function advanceBackfill(
     unfinished,
     outcomes,
   };
-  const completed = state === 'running' && exhausted && unfinished.length === 0;
+  const isCompleted = state === 'running' && exhausted && unfinished.length === 0;
   return [
-    ...(changed ? [{ type: 'BackfillAdvanced' as const, data: advanced }] : []),
-    ...(completed ? [{ type: 'BackfillCompleted' as const, data: {} }] : []),
+    ...(isChanged ? [{ type: 'BackfillAdvanced' as const, data: advanced }] : []),
+    ...(isCompleted ? [{ type: 'BackfillCompleted' as const, data: {} }] : []),
   ];
 }
 
-/**
- * Stops a backfill; nothing to do when it was canceled.
- * @throws Refusal `NOT_FOUND`; `STATE_CONFLICT` when it is completed
- */
+/** Cancels a backfill. @throws Refusal `NOT_FOUND`; `STATE_CONFLICT` when it is completed */
 export function cancelBackfill(state: BackfillState, by: BackfillStop): readonly BackfillEvent[] {
-  if (state.state === 'none') throw new Refusal('NOT_FOUND', 'there is no such backfill');
+  if (state.state === 'none') throw new Refusal('NOT_FOUND', 'backfill not found');
   if (state.state === 'completed') {
-    throw new Refusal('STATE_CONFLICT', 'the backfill is completed', { state: state.state });
+    throw new Refusal('STATE_CONFLICT', 'the backfill is already completed', {
+      state: state.state,
+    });
   }
   return state.state === 'canceled' ? [] : [{ type: 'BackfillCanceled', data: { by } }];
 }
 
-/**
- * How many runs of a backfill may be unfinished at once. Where runs of the task must not overlap, one: a second
- * could only stand in line, or be skipped.
- */
-export function concurrencyOf(
+/** How many runs may be unfinished at once: one where runs of the task must not overlap, as others could only wait. */
+export function effectiveConcurrency(
   { concurrency }: Pick<DataOf<'BackfillRequested'>, 'concurrency'>,
   overlap: OverlapPolicy,
 ): number {
   return overlap === 'allow' ? concurrency : 1;
 }
 
-/**
- * The nominal times of a span behind those that are decided, both ends included.
- * @param most of them; there may be more where there are so many
- */
+/** The nominal times of a span, ends included, after those that are decided: at most `limit` of them. */
 export function nominalTimes(
   timetable: Pick<Timetable, 'next'>,
   { from, to }: Pick<DataOf<'BackfillRequested'>, 'from' | 'to'>,
   upTo: string | null,
-  most: number,
+  limit: number,
 ): readonly string[] {
   const times: string[] = [];
   const end = fromIso(to);
   let after: Instant = upTo === null ? fromIso(from) - 1 : fromIso(upTo);
-  while (times.length < most) {
+  while (times.length < limit) {
     const fire = timetable.next(after);
     if (fire === null || fire.at > end) break;
     times.push(toIso(fire.at));

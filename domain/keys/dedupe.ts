@@ -14,23 +14,22 @@ export interface DedupeUse {
 
 export type KeyUse = NonNullable<KeyState['used']>;
 
-/** What became of the run of an earlier use. */
+/** What happened to the run of an earlier use. */
 export type EarlierRun =
   | 'unfinished'
   | 'finished'
-  /** It never ran: it was skipped itself, or its request never came. Its use counts for nothing. */
+  /** It never ran: it was skipped, or was never requested. Its use does not count. */
   | 'void';
 
 export type DedupeDecision =
   | { readonly outcome: 'used'; readonly events: readonly KeyEvent[] }
-  /** The earlier run stands for this one. */
   | { readonly outcome: 'duplicate'; readonly earlier: KeyUse };
 
 /**
- * The use that might make a run a duplicate: within the window before (or after, where fires come late and out
- * of order), or any without a window. What became of its run decides; null: nothing to ask, the key is free.
+ * The use that might make a run a duplicate: any use within the window on either side, as fires may come out of order.
+ * Its run's fate decides. Null where the key is free.
  *
- * @param windowSeconds null for as long as the earlier run is unfinished
+ * @param windowSeconds null: for as long as the earlier run is unfinished
  */
 export function earlierUse(
   { used }: KeyState,
@@ -43,10 +42,10 @@ export function earlierUse(
 }
 
 /**
- * Uses a dedupe key for a run, unless a run used it within the window; without a window, unless such a
- * run is unfinished. A run that used it already has it.
+ * Uses a dedupe key for a run, unless another run used it within the window or, without a window, is unfinished. A run
+ * that has used the key already keeps it.
  *
- * @param earlier what became of the run of {@link earlierUse}
+ * @param earlier what happened to the run of {@link earlierUse}
  */
 export function useDedupeKey(
   state: KeyState,
@@ -57,17 +56,17 @@ export function useDedupeKey(
 ): DedupeDecision {
   const before = earlierUse(state, use, windowSeconds);
   if (before !== null) {
-    const stands = windowSeconds === null ? earlier === 'unfinished' : earlier !== 'void';
-    if (stands) return { outcome: 'duplicate', earlier: before };
+    const counts = windowSeconds === null ? earlier === 'unfinished' : earlier !== 'void';
+    if (counts) return { outcome: 'duplicate', earlier: before };
   }
   const { used } = state;
   const { run_id, task_id, trigger, at } = use;
   if (used?.run_id === run_id) return { outcome: 'used', events: [] };
-  const mine = { run_id, task_id, trigger, at: toIso(at), since: toIso(now) };
-  const using: KeyEvent = { type: 'KeyUsed', data: { ...state, used: mine, run_id } };
+  const own = { run_id, task_id, trigger, at: toIso(at), since: toIso(now) };
+  const using: KeyEvent = { type: 'KeyUsed', data: { ...state, used: own, run_id } };
   const isLatest = used === null || before !== null || windowSeconds === null;
   if (isLatest || at >= fromIso(used.at)) return { outcome: 'used', events: [using] };
-  // A run that comes late does not make the key look older: windows count from the latest time, which stands last.
+  // The last event must carry the latest time: windows count from it.
   const latest: KeyEvent = { type: 'KeyUsed', data: { ...state, run_id: used.run_id } };
   return { outcome: 'used', events: [using, latest] };
 }

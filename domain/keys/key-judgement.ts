@@ -3,44 +3,44 @@ import { isConflict, type EventStore } from '../event-store.ts';
 import type { RunEvent } from '../events/catalogue.ts';
 import { load, toNewEvents, type Fold } from '../handle.ts';
 import { newId } from '../ids.ts';
-import type { KeyContext } from './key-stream.ts';
-import type { KeyKind, KeyName } from './key.ts';
+import { changeKey, type KeyChanged, type KeyContext } from './key-stream.ts';
+import { releaseAll, type KeyKind, type KeyName, type KeyState } from './key.ts';
 import { hasEnded, runFold, type RunState } from '../runs/run.ts';
 import { streams } from '../streams.ts';
 import type { RunTrigger } from '../vocabulary.ts';
 
-/** After this long a reservation whose run was never requested may be voided. Milliseconds. */
+/** A reservation whose run was never requested may be voided after this long. Milliseconds. */
 export const RESERVATION_LIFE = 60_000;
 
-/** What a run has of a key: a slot, a place in line, or its use. */
+/** What a run has of a key: a slot, a waiter's place, or its use. */
 export interface KeyPlace {
   readonly run_id: string;
   readonly trigger: RunTrigger;
-  /** Since when, by the clock. */
+  /** The time since which the run has had it. */
   readonly since: string;
   /** Of a slot: the attempt that it is held for. */
   readonly attempt?: number;
 }
 
-/** A run as its own stream says, and when that last said something; null for an empty one. */
+/** A run as its stream says, with the time of its last event; null for an empty stream. */
 export interface SeenRun {
   readonly run: RunState;
   readonly lastAt: string | null;
 }
 
 export type Verdict =
-  /** It goes on, or may at any moment. */
+  /** It is running, or may start at any time. */
   | 'living'
-  /** It is over and never needs its place again (a slot: not for that attempt). */
+  /** It has ended and does not need its place any more (a slot: not for that attempt). */
   | 'over'
-  /** It holds a slot, could start, and has not for a whole lease. */
+  /** It holds a slot and could have started, but has not for a whole lease. */
   | 'idle'
-  /** It was never requested, and nobody owes it. */
+  /** It was never requested, and nothing in the log requires it. */
   | 'unborn';
 
 /**
- * What a run's place is worth. Where the request of a run is owed by the log itself (a fire, a published event
- * or a backfill stands behind it), an empty stream is only late: the request is made up, and its place is waiting for it.
+ * Whether a run still needs its place. If a fire, a published event or a backfill stands behind the run, an empty
+ * stream is only late: the request will be appended, and the place waits for it.
  *
  * @param lease milliseconds in which a run that holds a concurrency key must start
  */
@@ -52,21 +52,20 @@ export function judge(
   lease: number,
 ): Verdict {
   if (run.state === 'none') {
-    const owed = place.trigger !== 'manual';
-    return !owed && now - fromIso(place.since) > RESERVATION_LIFE ? 'unborn' : 'living';
+    const isVoidable = place.trigger === 'manual';
+    return isVoidable && now - fromIso(place.since) > RESERVATION_LIFE ? 'unborn' : 'living';
   }
   if (hasEnded(run)) return 'over';
   if (run.state === 'running' || kind !== 'concurrency') return 'living';
   if (!('request' in run)) return 'living';
-  // Nobody waits in line before his time: who put him there did not know yet that an attempt has failed.
+  // No run waits before it is due: its place was recorded before the failed attempt was known.
   if (place.attempt === undefined) return fromIso(run.run_at) > now ? 'over' : 'living';
-  // In a back-off nothing is held: whoever takes it up again holds it for the next attempt.
+  // A run in back-off holds no slot; it takes one again for the next attempt.
   if (run.state === 'retrying' && place.attempt <= run.attempt) return 'over';
   const last = Math.max(fromIso(place.since), lastAt === null ? 0 : fromIso(lastAt));
   return now - last > lease ? 'idle' : 'living';
 }
 
-/** A run with the time of its last event. */
 const seenFold: Fold<SeenRun, RunEvent> = {
   initial: { run: runFold.initial, lastAt: null },
   evolve: ({ run }, event, at) => ({
@@ -76,61 +75,61 @@ const seenFold: Fold<SeenRun, RunEvent> = {
 };
 
 /**
- * Which of the runs have lost what they have of a key; the caller takes it from them, expecting the revision of the
- * key that he had read before asking.
+ * Finds runs that have lost their claim to a key. The caller releases them with the key's revision expected, as read
+ * before this check.
  *
- * Where a run could still begin, its stream is closed to that first: an unborn one by `Abandoned`, expecting none;
- * one that is idle with its slot by `RunInterrupted`, expecting the revision seen. Whoever was about to append
- * its request or its start now fails, and must come to the key again. So no start is ever written behind
- * the back of somebody who took the slot away: it comes before (then this append is the lost race), or it
- * never comes. A crash between closing the stream and releasing the key leaves a place that is found dead again.
+ * Where a run could still begin, this closes its stream first: with `Abandoned`, expecting none, or with
+ * `RunInterrupted`, expecting the revision seen. A process that is about to append the request or the start then fails
+ * and must ask for the key again, so no run ever starts without its slot. After a crash between closing the stream and
+ * releasing the key, the next check finds the place stale again.
  */
 export class Judgement {
-  private readonly store: EventStore;
-  private readonly context: KeyContext;
-  private readonly lease: number;
-  /**
-   * Whose streams this judgement has closed, with the place they had. After a lost race for the key they are dead
-   * still, if that is the same place: who came back holds since later.
-   */
-  private readonly closed = new Map<string, string>();
+  readonly #store: EventStore;
+  readonly #context: KeyContext;
+  readonly #lease: number;
+  /** Runs whose streams this check has closed, by the time of their place: a later place is a new claim. */
+  readonly #closed = new Map<string, string>();
 
   /** @param lease milliseconds in which a run that holds a concurrency key must start */
   constructor(store: EventStore, context: KeyContext, lease = 0) {
-    this.store = store;
-    this.context = context;
-    this.lease = lease;
+    this.#store = store;
+    this.#context = context;
+    this.#lease = lease;
   }
 
-  /** Runs among the places that have no claim to them any more. Reads each run's stream. */
+  /** The runs that have no claim to their places any more. Reads each run's stream. */
   async dead(key: KeyName, places: readonly KeyPlace[]): Promise<readonly string[]> {
     const dead: string[] = [];
-    for (const place of places) if (await this.isDead(key, place)) dead.push(place.run_id);
+    for (const place of places) if (await this.#isStale(key, place)) dead.push(place.run_id);
     return dead;
   }
 
-  private async isDead(key: KeyName, place: KeyPlace): Promise<boolean> {
+  async #isStale(key: KeyName, place: KeyPlace): Promise<boolean> {
     const { run_id, since } = place;
-    if (this.closed.get(run_id) === since) return true;
+    if (this.#closed.get(run_id) === since) return true;
     const stream = streams.run(run_id);
-    const { state, revision } = await load(this.store, stream, seenFold);
-    const verdict = judge(place, key.kind, state, this.context.now, this.lease);
+    const { state, revision } = await load(this.#store, stream, seenFold);
+    const verdict = judge(place, key.kind, state, this.#context.now, this.#lease);
     if (verdict === 'living' || verdict === 'over') return verdict === 'over';
-    if (!(await this.close(stream, closingOf(verdict, key, this.context), revision))) return false;
-    this.closed.set(run_id, since);
+    if (!(await this.#close(stream, verdict, key, revision))) return false;
+    this.#closed.set(run_id, since);
     return true;
   }
 
-  /** @returns false when somebody was faster: then it is not dead */
-  private async close(
+  /** @returns false when another writer won the race: then the place is not stale */
+  async #close(
     stream: string,
-    event: RunEvent,
+    verdict: 'idle' | 'unborn',
+    { kind, owner, key }: KeyName,
     expected: number | 'none',
   ): Promise<boolean> {
-    const { store, context } = this;
-    const events = toNewEvents(stream, [event], { ...context, commandId: newId(context.now) });
+    const context = { ...this.#context, commandId: newId(this.#context.now) };
+    const event: RunEvent =
+      verdict === 'unborn'
+        ? { type: 'Abandoned', data: { reservation: streams.key(kind, owner, key) } }
+        : { type: 'RunInterrupted', data: { worker: context.source, cause: 'slot_expired' } };
     try {
-      await store.append(stream, events, expected);
+      await this.#store.append(stream, toNewEvents(stream, [event], context), expected);
       return true;
     } catch (error) {
       if (isConflict(error)) return false;
@@ -139,8 +138,22 @@ export class Judgement {
   }
 }
 
-function closingOf(verdict: 'idle' | 'unborn', key: KeyName, context: KeyContext): RunEvent {
-  return verdict === 'unborn'
-    ? { type: 'Abandoned', data: { reservation: streams.key(key.kind, key.owner, key.key) } }
-    : { type: 'RunInterrupted', data: { worker: context.source, cause: 'slot_expired' } };
+/**
+ * Releases a key from those candidates that have lost their claim to it.
+ *
+ * @param lease milliseconds in which a run that holds a concurrency key must start
+ * @returns the released runs, with the key after it
+ */
+export function releaseStale(
+  store: EventStore,
+  name: KeyName,
+  context: KeyContext,
+  lease: number,
+  candidates: (state: KeyState) => readonly KeyPlace[],
+): Promise<KeyChanged<readonly string[]>> {
+  const check = new Judgement(store, context, lease);
+  return changeKey(store, name, context, async (state) => {
+    const stale = await check.dead(name, candidates(state));
+    return { events: releaseAll(state, stale).events, answer: stale };
+  });
 }

@@ -9,41 +9,39 @@ import {
 import type { KeyEvent } from '../events/catalogue.ts';
 import { loadLast, toNewEvents, type CommandContext } from '../handle.ts';
 import { newId } from '../ids.ts';
-import { keyFold, unusedKey, type KeyName, type KeyState } from './key.ts';
+import { keyFold, stateAfter, unusedKey, type KeyName, type KeyState } from './key.ts';
 import { streams } from '../streams.ts';
 
-/** Races for a key that may be lost in a row. Each is lost to somebody who got what he wanted. */
-const ATTEMPTS = 20;
+/** Races for a key that may be lost in a row. Each was won by another writer that made progress. */
+const MAX_ATTEMPTS = 20;
 
-/** Holders and waiters that the events of one append tell of, about: each event carries them all. */
-const MOST_PLACES = 1000;
+/** Holders and waiters that the events of one append carry, roughly: each event carries them all. */
+const MAX_PLACES_PER_APPEND = 1000;
 
-/** Who changes a key, when, and because of what; each change is a command of its own. */
+/** The context of a change; each change is a command of its own. */
 export type KeyContext = Omit<CommandContext, 'commandId'>;
 
-/** What is to happen to a key, and the answer to whoever wanted it. */
+/** The events of a change, and the answer to its caller. */
 export interface KeyChange<T> {
   readonly events: readonly KeyEvent[];
   readonly answer: T;
 }
 
-export interface KeyChanged<T> {
-  readonly answer: T;
+/** A key as a process knows it; it may be out of date. */
+export interface KnownKey {
   readonly state: KeyState;
   /** Of the last event; -1 for a key that was never used. */
   readonly revision: number;
 }
 
-/** A key as somebody knows it, or knew it a moment ago. */
-export interface KnownKey {
-  readonly state: KeyState;
-  readonly revision: number;
+export interface KeyChanged<T> extends KnownKey {
+  readonly answer: T;
 }
 
 /**
- * Decides what is to happen to a key.
+ * Decides on a change of a key.
  *
- * @param pending what is decided to be appended before it, at once
+ * @param pending events decided before it that go into the same append
  */
 export type Decide<T> = (
   state: KeyState,
@@ -51,7 +49,7 @@ export type Decide<T> = (
 ) => KeyChange<T> | Promise<KeyChange<T>>;
 
 /** A change that waits for its turn. */
-interface Wish {
+interface QueuedChange {
   readonly context: KeyContext;
   readonly decide: Decide<unknown>;
   readonly known: () => KnownKey | undefined;
@@ -59,23 +57,28 @@ interface Wish {
   readonly failed: (error: unknown) => void;
 }
 
-/**
- * Changes of the same key by this process: while one append is under way, those that come are gathered for the next.
- * One after the other they would only make each other lose races.
- */
-const queues = new WeakMap<EventStore, Map<string, Wish[]>>();
+/** Changes by stream: those that arrive while an append is running go into the next one, and do not race each other. */
+type ChangeQueues = Map<string, QueuedChange[]>;
+
+const queuesOfStores = new WeakMap<EventStore, ChangeQueues>();
+
+function queuesOf(store: EventStore): ChangeQueues {
+  const queues = queuesOfStores.get(store) ?? new Map<string, QueuedChange[]>();
+  queuesOfStores.set(store, queues);
+  return queues;
+}
 
 /**
- * Reads a key's last event, decides, and appends expecting that one. A lost race, or a lost answer, is followed by
- * reading and deciding again: every decision on a key is so made that it finds its own effect and adds nothing.
- * Changes that this process makes at the same time are decided one after the other, and go to the log as one append.
+ * Reads a key's last event, decides, and appends with that revision expected. After a lost race or a lost answer it
+ * reads and decides again: each decision recognises its own effect. Concurrent changes by this process are decided one
+ * after the other and go into one append.
  *
- * @param decide may look at other streams: what it saw of them is newer than the state it decides on, and
- *   whoever changes his claim on the key in the meantime makes the append a lost race
- * @param known the key as far as the caller follows it: what is decided on it saves the reading. Where it is of the past, the
- *   append is a lost race; and that there is nothing to do is only ever decided on what was read
- * @returns the answer, with the key as it is after all that was appended at once
- * @throws EventStoreError `CONFLICT` when every race was lost, and all that the log throws
+ * @param decide may read other streams: what it sees there is newer than the state, and any change of the claim on the
+ *   key in the meantime makes the append lose the race
+ * @param known the key as the caller follows it, which saves a read. If it is out of date, the append loses the race.
+ *   That there is nothing to do is only ever decided on what was read
+ * @returns the answer, with the key after everything that was appended together
+ * @throws EventStoreError `CONFLICT` when every race was lost, and all errors of the log
  */
 export function changeKey<T>(
   store: EventStore,
@@ -84,96 +87,88 @@ export function changeKey<T>(
   decide: Decide<T>,
   known: () => KnownKey | undefined = () => undefined,
 ): Promise<KeyChanged<T>> {
+  const queues = queuesOf(store);
   const stream = streams.key(name.kind, name.owner, name.key);
-  const ofStore = queues.get(store) ?? new Map<string, Wish[]>();
-  queues.set(store, ofStore);
   return new Promise<KeyChanged<T>>((resolve, failed) => {
-    // Each wish is answered by what its own `decide` gave.
-    const done = resolve as Wish['done'];
-    const wish: Wish = { context, decide, known, done, failed };
-    const queue = ofStore.get(stream);
+    // Each change is answered with what its own `decide` returned.
+    const done = resolve as QueuedChange['done'];
+    const change: QueuedChange = { context, decide, known, done, failed };
+    const queue = queues.get(stream);
     if (queue !== undefined) {
-      queue.push(wish);
+      queue.push(change);
       return;
     }
-    ofStore.set(stream, [wish]);
-    void serve(store, stream, name, ofStore);
+    queues.set(stream, [change]);
+    void drain(store, stream, name, queues);
   });
 }
 
-/** A change of a key that its maker appends himself, in order with other appends. */
-export interface ChangeInOrder {
+/** A change that its caller appends together with other appends. */
+export interface PreparedKeyChange {
   readonly append: StreamAppend;
-  /** The key after it. */
+  /** The key after the change. */
   readonly state: KeyState;
-  /** To be called once, when it is over: other changes of the key by this process wait for that. */
-  over(): void;
+  /** Must be called once the append has succeeded or failed: this process's other changes of the key wait for it. */
+  finish(): void;
 }
 
 /**
- * Decides a change of a key, for the caller to append behind what it depends on, in one call of the log. Nothing is read and
- * nothing repeated: where the key was changed elsewhere in the meantime, that append is refused, and {@link changeKey} is
- * left.
+ * Decides on a change that the caller appends behind what it depends on, in one call of the log. It reads nothing and
+ * does not retry: if the key was changed elsewhere, the append is refused and {@link changeKey} remains.
  *
- * @returns null where there is nothing to change, or this process is changing the key just now
+ * @returns null where there is nothing to change, or this process is changing the key right now
  */
-export function changeInOrder(
+export function prepareKeyChange(
   store: EventStore,
   name: KeyName,
   context: KeyContext,
   known: KnownKey,
   decide: (state: KeyState) => readonly KeyEvent[],
-): ChangeInOrder | null {
+): PreparedKeyChange | null {
+  const queues = queuesOf(store);
   const stream = streams.key(name.kind, name.owner, name.key);
-  const ofStore = queues.get(store) ?? new Map<string, Wish[]>();
-  queues.set(store, ofStore);
-  if (ofStore.has(stream) || known.revision < 0) return null;
+  if (queues.has(stream) || known.revision < 0) return null;
   const events = decide(known.state);
   const last = events.at(-1);
   if (last === undefined) return null;
-  ofStore.set(stream, []);
-  const { run_id: _about, ...state } = last.data;
+  queues.set(stream, []);
+  const appended = newEventsFor(stream, events, last, context);
   return {
-    append: {
-      stream,
-      events: newEventsFor(stream, events, last, context),
-      expected: known.revision,
-    },
-    state,
-    over: () => void serve(store, stream, name, ofStore),
+    append: { stream, events: appended, expected: known.revision },
+    state: stateAfter(last),
+    finish: () => void drain(store, stream, name, queues),
   };
 }
 
-/** Fulfils the wishes for one key until there are none. Never rejects. */
-async function serve(
+/** Carries out the queued changes of a key until there are none. Never rejects. */
+async function drain(
   store: EventStore,
   stream: string,
   name: KeyName,
-  ofStore: Map<string, Wish[]>,
+  queues: ChangeQueues,
 ): Promise<void> {
   for (;;) {
-    const wishes = ofStore.get(stream) ?? [];
-    if (wishes.length === 0) break;
-    ofStore.set(stream, []);
-    let left: readonly Wish[] = wishes;
-    while (left.length > 0) left = await fulfil(store, stream, name, left);
+    let left: readonly QueuedChange[] = queues.get(stream) ?? [];
+    if (left.length === 0) break;
+    queues.set(stream, []);
+    while (left.length > 0) left = await appendBatch(store, stream, name, left);
   }
-  ofStore.delete(stream);
+  queues.delete(stream);
 }
 
-/** @returns the wishes that did not fit into the append */
-async function fulfil(
+/** @returns the changes that did not fit into the append */
+async function appendBatch(
   store: EventStore,
   stream: string,
   name: KeyName,
-  wishes: readonly Wish[],
-): Promise<readonly Wish[]> {
-  let decided: readonly Decided[] = [];
-  let known = latestOf(wishes);
+  changes: readonly QueuedChange[],
+): Promise<readonly QueuedChange[]> {
+  let decided: readonly DecidedChange[] = [];
+  let known = latestOf(changes);
   for (let attempt = 1; ; attempt += 1) {
     try {
       const start = known ?? (await read(store, stream, name));
-      decided = await decideAll(start.state, wishes);
+      decided = await decideAll(start.state, changes);
       const events = newEventsOf(stream, decided);
       if (events.length === 0 && known !== undefined) {
         known = undefined;
@@ -183,25 +178,25 @@ async function fulfil(
       const { revision } =
         events.length === 0 ? start : await store.append(stream, events, expected);
       const after = { state: decided.at(-1)?.state ?? start.state, revision };
-      for (const { wish, outcome } of decided) {
-        if ('error' in outcome) wish.failed(outcome.error);
-        else wish.done({ answer: outcome.answer, ...after });
+      for (const { change, outcome } of decided) {
+        if ('error' in outcome) change.failed(outcome.error);
+        else change.done({ answer: outcome.answer, ...after });
       }
-      return wishes.slice(decided.length);
+      return changes.slice(decided.length);
     } catch (error) {
       known = undefined;
-      if (isPassing(error) && attempt < ATTEMPTS) continue;
-      const asked = decided.length === 0 ? wishes : wishes.slice(0, decided.length);
-      for (const wish of asked) wish.failed(error);
-      return wishes.slice(asked.length);
+      if (isRetryable(error) && attempt < MAX_ATTEMPTS) continue;
+      const tried = decided.length === 0 ? changes : changes.slice(0, decided.length);
+      for (const change of tried) change.failed(error);
+      return changes.slice(tried.length);
     }
   }
 }
 
-function latestOf(wishes: readonly Wish[]): KnownKey | undefined {
+function latestOf(changes: readonly QueuedChange[]): KnownKey | undefined {
   let latest: KnownKey | undefined;
-  for (const wish of wishes) {
-    const known = wish.known();
+  for (const change of changes) {
+    const known = change.known();
     if (known !== undefined && known.revision > (latest?.revision ?? -1)) latest = known;
   }
   return latest;
@@ -212,47 +207,48 @@ async function read(store: EventStore, stream: string, name: KeyName): Promise<K
   return { state: state ?? unusedKey(name), revision: revision === 'none' ? -1 : revision };
 }
 
-/** What a wish came to. */
-interface Decided {
-  readonly wish: Wish;
+interface DecidedChange {
+  readonly change: QueuedChange;
   readonly events: readonly KeyEvent[];
   readonly outcome: { readonly answer: unknown } | { readonly error: unknown };
-  /** The key after it. */
+  /** The key after the change. */
   readonly state: KeyState;
 }
 
-/** Decides wishes one on the other's result, as many as one append may hold. */
-async function decideAll(start: KeyState, wishes: readonly Wish[]): Promise<readonly Decided[]> {
-  const decided: Decided[] = [];
+/** Decides each change on the result of the one before, as many as fit into one append. */
+async function decideAll(
+  start: KeyState,
+  changes: readonly QueuedChange[],
+): Promise<readonly DecidedChange[]> {
+  const decided: DecidedChange[] = [];
   const pending: KeyEvent[] = [];
   let state = start;
   let places = 0;
-  for (const wish of wishes) {
+  for (const change of changes) {
     try {
-      const { events, answer } = await wish.decide(state, pending);
-      for (const { type, data } of events) {
-        const { run_id: _about, ...after } = data;
-        state = after;
-        if (type !== 'KeyWaited') places += data.holders.length + data.waiters.length;
+      const { events, answer } = await change.decide(state, pending);
+      for (const event of events) {
+        state = stateAfter(event);
+        if (event.type !== 'KeyWaited') places += state.holders.length + state.waiters.length;
       }
       pending.push(...events);
-      decided.push({ wish, events, outcome: { answer }, state });
+      decided.push({ change, events, outcome: { answer }, state });
     } catch (error) {
-      decided.push({ wish, events: [], outcome: { error }, state });
+      decided.push({ change, events: [], outcome: { error }, state });
     }
-    if (places >= MOST_PLACES) break;
+    if (places >= MAX_PLACES_PER_APPEND) break;
   }
   return decided;
 }
 
-function newEventsOf(stream: string, decided: readonly Decided[]): readonly NewEvent[] {
+function newEventsOf(stream: string, decided: readonly DecidedChange[]): readonly NewEvent[] {
   const last = decided.flatMap(({ events }) => events).at(-1);
-  return decided.flatMap(({ wish: { context }, events }) =>
+  return decided.flatMap(({ change: { context }, events }) =>
     newEventsFor(stream, events, last, context),
   );
 }
 
-/** Of those who only come to stand in line, what follows at once says as much: each event carries the whole line. */
+/** Omits `KeyWaited` events that another event follows at once: each event carries all waiters. */
 function newEventsFor(
   stream: string,
   events: readonly KeyEvent[],
@@ -262,7 +258,7 @@ function newEventsFor(
   return toNewEvents(
     stream,
     events.filter((event) => event === last || event.type !== 'KeyWaited'),
-    // Ids of its own for each try: what is decided again need not be the same.
+    // New ids for each attempt, as the next decision may differ.
     { ...context, commandId: newId(context.now) },
   );
 }
@@ -276,22 +272,21 @@ export async function readKey(store: EventStore, name: KeyName): Promise<KeyStat
 /** What `GET /concurrency/{key}` shows. */
 export interface Concurrency {
   readonly key: string;
-  /** The smallest that a run in it goes by; null while nobody is. */
+  /** The smallest limit among its runs; null while there are none. */
   readonly limit: number | null;
   readonly holders: readonly { run_id: string; task_id: string; since: string }[];
-  /** In the order in which they go; the first {@link LONGEST_LINE} of them. `since`: when it came to wait. */
+  /** The first {@link LONGEST_LINE} in order. `since`: when the run began to wait. */
   readonly waiters: readonly { run_id: string; task_id: string; priority: number; since: string }[];
 }
 
-/** Who holds a concurrency key of an agent's tasks and who waits for it: from the key's own stream alone. */
+/** The holders and waiters of a concurrency key of an agent's tasks, from the key's own stream alone. */
 export async function concurrencyOf(
   store: EventStore,
   owner: string,
   key: string,
 ): Promise<Concurrency> {
-  const { holders, waiters } =
-    (await readKey(store, { kind: 'concurrency', owner, key })) ??
-    unusedKey({ kind: 'concurrency', owner, key });
+  const name: KeyName = { kind: 'concurrency', owner, key };
+  const { holders, waiters } = (await readKey(store, name)) ?? unusedKey(name);
   const limits = [...holders, ...waiters].map(({ limit }) => limit);
   return {
     key,
@@ -299,18 +294,15 @@ export async function concurrencyOf(
     holders: [...holders]
       .sort((a, b) => fromIso(a.since) - fromIso(b.since))
       .map(({ run_id, task_id, since }) => ({ run_id, task_id, since })),
-    waiters: waiters.map(({ run_id, task_id, priority, waiting_since: since }) => ({
-      run_id,
-      task_id,
-      priority,
-      since,
-    })),
+    waiters: waiters.map(({ run_id, task_id, priority, waiting_since: since }) => {
+      return { run_id, task_id, priority, since };
+    }),
   };
 }
 
-function isPassing(error: unknown): boolean {
+function isRetryable(error: unknown): boolean {
   if (isConflict(error)) return true;
-  // The answer was lost: what the stream says now tells whether the append happened.
+  // The answer was lost: the stream shows whether the append happened.
   const isLost = error instanceof EventStoreError && error.code === 'OUTCOME_UNKNOWN';
   return isLost && !error.repeated;
 }

@@ -4,10 +4,8 @@ import type { Fold } from '../handle.ts';
 import type { RunTrigger } from '../vocabulary.ts';
 
 /**
- * A key that runs share: `concurrency` (at most so many at a time), `overlap` (the task itself as the key),
- * `dedupe` (used or not). Every event carries the state that results, so only the last one is read.
- *
- * A run that wants a slot holds it, or stands in line:
+ * A key that runs share: `concurrency` (a limited number at a time), `overlap` (the task itself as the key) or
+ * `dedupe` (used or not). Every event carries the resulting state, so only the last one is read.
  *
  *   ──KeyHeld──► holder ──KeyReleased──►          ──KeyWaited──► waiter ──KeyHeld──► holder
  *                                                                  └──KeyReleased──► (gave up its place)
@@ -17,18 +15,15 @@ export type KeyKind = KeyState['kind'];
 export type KeyHolder = KeyState['holders'][number];
 export type KeyWaiter = KeyState['waiters'][number];
 
-/** What names a key, and its stream. */
+/** Identifies a key, and its stream. */
 export type KeyName = Pick<KeyState, 'kind' | 'owner' | 'key'>;
 
-/**
- * Most holders of a key, whatever its tasks' limits: an event carries them all and must stay below the
- * log's limit for one event.
- */
-export const MOST_HOLDERS = 2000;
+/** Most holders of a key, whatever the limit: an event carries them all and must fit into the log. */
+export const MAX_HOLDERS = 2000;
 
 /**
- * Longest line that is written down: each event carries it. Who comes later and would stand behind it waits
- * without a place, and comes into line as it gets shorter; the order among all of them stays.
+ * Most waiters that are recorded, as each event carries them all. Later runs wait unrecorded and get a place as the
+ * queue gets shorter. The order among all of them stays.
  */
 export const LONGEST_LINE = 20;
 
@@ -37,61 +32,60 @@ export function unusedKey({ kind, owner, key }: KeyName): KeyState {
   return { kind, owner, key, holders: [], waiters: [], used: null };
 }
 
+/** The state that results from an event. */
+export function stateAfter({ data }: KeyEvent): KeyState {
+  const { run_id: _about, ...state } = data;
+  return state;
+}
+
 /** `null` before the first event. */
 export const keyFold: Fold<KeyState | null, KeyEvent> = {
   initial: null,
-  evolve(_state, event) {
-    const { run_id: _about, ...state } = event.data;
-    return state;
-  },
+  evolve: (_state, event) => stateAfter(event),
 };
 
-/** A run that wants the key. Each goes by its own task's limit. */
+/** A run that wants the key, by its own task's limit. */
 export interface KeyClaim {
   readonly run_id: string;
   readonly task_id: string;
   readonly trigger: RunTrigger;
   readonly priority: number;
-  /** Since when it wants it: the older goes first within a priority. */
+  /** When the run began to want the key: within a priority, the older goes first. */
   readonly since: Instant;
   readonly limit: number;
-  /** The attempt that it wants to begin or to go on with; 0 where the slot is held from the request on. */
+  /** The attempt that the slot is for; 0 where the slot is held from the request on. */
   readonly attempt: number;
 }
 
 export interface KeyDecision {
-  /** `held`: it has the key, now or already; `waiting`: it does not. */
+  /** `held`: the run has the key, now or already. */
   readonly outcome: 'held' | 'waiting';
   readonly events: readonly KeyEvent[];
 }
 
 /**
- * Takes a slot, or stands in line: by priority, then by age. Nobody goes past a waiter, as the one in front
- * might else wait for ever for a slot by its own, smaller limit.
+ * Takes a slot or a place among the waiters, ordered by priority, then age. No run overtakes a waiter, which could
+ * otherwise wait forever for a slot within its own, smaller limit.
  *
- * A run that holds the key goes on holding it: after a take-over, a crash between taking and starting, or a
- * back-off whose release was lost. For a concurrency key that is written down too. It changes nobody's slot,
- * but it makes whoever has read the stream before, and is about to take the slot back, lose the race.
+ * A run that holds the key keeps it: after a takeover, a crash between taking and starting, or a lost release. For a
+ * concurrency key this appends, so that another process about to reclaim the slot loses the race.
  */
 export function holdKey(state: KeyState, claim: KeyClaim, now: Instant): KeyDecision {
   const { run_id } = claim;
   const holding = state.holders.find((holder) => holder.run_id === run_id);
   if (holding !== undefined) return holdAgain(state, holding, claim, now);
-  const standing = state.waiters.find((waiter) => waiter.run_id === run_id);
+  const waiting = state.waiters.find((waiter) => waiter.run_id === run_id);
   const others = state.waiters.filter((waiter) => waiter.run_id !== run_id);
-  const line = inLine([...others, standing ?? waiterOf(claim, now)]);
-  const ahead = line.findIndex((waiter) => waiter.run_id === run_id);
-  if (state.holders.length + ahead < mostHolders(claim.limit)) {
+  const queue = sortWaiters([...others, waiting ?? waiterOf(claim, now)]);
+  const ahead = queue.findIndex((waiter) => waiter.run_id === run_id);
+  if (state.holders.length + ahead < holderLimit(claim.limit)) {
     const holders = [...state.holders, holderOf(claim, now)];
     const data = { ...state, holders, waiters: others, run_id };
     return { outcome: 'held', events: [{ type: 'KeyHeld', data }] };
   }
-  if (standing !== undefined || ahead >= LONGEST_LINE) return { outcome: 'waiting', events: [] };
-  const waiters = line.slice(0, LONGEST_LINE);
-  return {
-    outcome: 'waiting',
-    events: [{ type: 'KeyWaited', data: { ...state, waiters, run_id } }],
-  };
+  if (waiting !== undefined || ahead >= LONGEST_LINE) return { outcome: 'waiting', events: [] };
+  const data = { ...state, waiters: queue.slice(0, LONGEST_LINE), run_id };
+  return { outcome: 'waiting', events: [{ type: 'KeyWaited', data }] };
 }
 
 function holdAgain(
@@ -100,7 +94,7 @@ function holdAgain(
   claim: KeyClaim,
   now: Instant,
 ): KeyDecision {
-  // An overlap's slot is taken back only from a run that has ended: nobody to race with.
+  // An overlap slot is reclaimed only from a run that has ended, so there is no race.
   if (state.kind !== 'concurrency') return { outcome: 'held', events: [] };
   const attempt = Math.max(holding.attempt, claim.attempt);
   const again = { ...holding, attempt, since: toIso(now) };
@@ -110,34 +104,37 @@ function holdAgain(
 }
 
 /**
- * Gives up a slot or a place in line; nothing when the run has neither.
+ * Gives up a slot or a waiter's place; nothing where the run has neither.
  *
- * @param endedAttempt gives up the slot alone, and only if it is not yet held for a later attempt: who says late
- *   that an attempt is over must not take the slot of the next one
+ * @param endedAttempt gives up the slot alone, and only if it is not held for a later attempt: a late release must not
+ *   take the slot of the next attempt
  */
 export function releaseKey(
   state: KeyState,
   runId: string,
   endedAttempt?: number,
 ): readonly KeyEvent[] {
-  const leaves = (holder: KeyHolder): boolean =>
-    holder.run_id === runId && (endedAttempt === undefined || holder.attempt <= endedAttempt);
-  const holders = state.holders.filter((holder) => !leaves(holder));
-  const waiters =
-    endedAttempt === undefined
-      ? state.waiters.filter((waiter) => waiter.run_id !== runId)
-      : state.waiters;
-  const unchanged =
-    holders.length === state.holders.length && waiters.length === state.waiters.length;
-  if (unchanged) return [];
-  return [{ type: 'KeyReleased', data: { ...state, holders, waiters, run_id: runId } }];
+  const holders = state.holders.filter(
+    ({ run_id, attempt }) => run_id !== runId || attempt > (endedAttempt ?? Infinity),
+  );
+  const after = { ...state, holders };
+  if (endedAttempt === undefined) {
+    after.waiters = state.waiters.filter(({ run_id }) => run_id !== runId);
+  }
+  return released(state, after, runId);
 }
 
-/** Gives up a place in line; a slot that the run has meanwhile stays. */
-export function leaveLine(state: KeyState, runId: string): readonly KeyEvent[] {
-  const waiters = state.waiters.filter((waiter) => waiter.run_id !== runId);
-  if (waiters.length === state.waiters.length) return [];
-  return [{ type: 'KeyReleased', data: { ...state, waiters, run_id: runId } }];
+/** Gives up a waiter's place; a slot that the run has obtained meanwhile stays. */
+export function releaseWaiter(state: KeyState, runId: string): readonly KeyEvent[] {
+  const waiters = state.waiters.filter(({ run_id }) => run_id !== runId);
+  return released(state, { ...state, waiters }, runId);
+}
+
+function released(before: KeyState, after: KeyState, run_id: string): readonly KeyEvent[] {
+  const isUnchanged =
+    after.holders.length === before.holders.length &&
+    after.waiters.length === before.waiters.length;
+  return isUnchanged ? [] : [{ type: 'KeyReleased', data: { ...after, run_id } }];
 }
 
 /** Gives up the slots and places of several runs, one event each. */
@@ -150,34 +147,33 @@ export function releaseAll(
   for (const runId of runIds) {
     for (const event of releaseKey(after, runId)) {
       events.push(event);
-      const { run_id: _about, ...resulting } = event.data;
-      after = resulting;
+      after = stateAfter(event);
     }
   }
   return { state: after, events };
 }
 
-/** The runs that may go now, in the order of the line. */
-export function nextInLine(state: KeyState): readonly KeyWaiter[] {
+/** The waiters that may take a slot now, in order. */
+export function admissibleWaiters(state: KeyState): readonly KeyWaiter[] {
   return state.waiters.filter(
-    (waiter, place) => state.holders.length + place < mostHolders(waiter.limit),
+    (waiter, place) => state.holders.length + place < holderLimit(waiter.limit),
   );
 }
 
-/** Where a claim stands that was not decided: what {@link holdKey} would come to, without the work of an event. */
-export interface Standing {
-  /** It has a slot. */
+/** What {@link holdKey} would decide for a claim, without building the event. */
+export interface ClaimStatus {
+  /** The run has a slot. */
   readonly holds: boolean;
-  /** It has a place in line. */
-  readonly placed: boolean;
-  /** It would get a slot. */
-  readonly mayGo: boolean;
+  /** The run is a recorded waiter. */
+  readonly isWaiting: boolean;
+  /** The run would get a slot. */
+  readonly isAdmissible: boolean;
   /** How many waiters go before it. */
   readonly ahead: number;
 }
 
-/** Says where a claim stands. Reads each holder and waiter once: it is asked for every run that comes to a busy key. */
-export function standingOf(state: KeyState, claim: KeyClaim): Standing {
+/** Reads each holder and waiter once: it is called for every run that wants a busy key. */
+export function claimStatus(state: KeyState, claim: KeyClaim): ClaimStatus {
   const { run_id, priority } = claim;
   const holds = state.holders.some((holder) => holder.run_id === run_id);
   let since: string | null = null;
@@ -188,24 +184,23 @@ export function standingOf(state: KeyState, claim: KeyClaim): Standing {
     else if (waiter.priority < priority) ahead += 1;
     else if (waiter.priority === priority) {
       since ??= toIso(claim.since);
-      const age = compareText(waiter.since, since) || compareText(waiter.run_id, run_id);
-      if (age < 0) ahead += 1;
+      if (compareWaiters(waiter, { priority, since, run_id }) < 0) ahead += 1;
     }
   }
-  const placed = place >= 0;
-  // Whoever stands in line goes by its place there, whatever its claim says by now.
-  if (placed) ahead = place;
-  const mayGo = !holds && state.holders.length + ahead < mostHolders(claim.limit);
-  return { holds, placed, mayGo, ahead };
+  const isWaiting = place >= 0;
+  // A recorded waiter keeps its place, whatever its claim says by now.
+  if (isWaiting) ahead = place;
+  const isAdmissible = !holds && state.holders.length + ahead < holderLimit(claim.limit);
+  return { holds, isWaiting, isAdmissible, ahead };
 }
 
-/** Whether a claim has certainly to wait without a place in line: it would change nothing. */
-export function standsBehindTheLine(state: KeyState, claim: KeyClaim): boolean {
-  const { holds, placed, mayGo, ahead } = standingOf(state, claim);
-  return !holds && !placed && !mayGo && ahead >= LONGEST_LINE;
+/** Whether a claim has to wait without being recorded, so that it would change nothing. */
+export function exceedsWaiterLimit(state: KeyState, claim: KeyClaim): boolean {
+  const { holds, isWaiting, isAdmissible, ahead } = claimStatus(state, claim);
+  return !holds && !isWaiting && !isAdmissible && ahead >= LONGEST_LINE;
 }
 
-const mostHolders = (limit: number): number => Math.min(limit, MOST_HOLDERS);
+const holderLimit = (limit: number): number => Math.min(limit, MAX_HOLDERS);
 
 const holderOf = (claim: KeyClaim, now: Instant): KeyHolder => {
   const { run_id, task_id, trigger, limit, attempt } = claim;
@@ -218,12 +213,14 @@ const waiterOf = (claim: KeyClaim, now: Instant): KeyWaiter => {
   return { run_id, task_id, trigger, priority, since, waiting_since: toIso(now), limit };
 };
 
-/** Waiters in the order of a line: priority 1 first, then the older. */
-export function inLine(waiters: readonly KeyWaiter[]): KeyWaiter[] {
-  return [...waiters].sort(
-    (a, b) =>
-      a.priority - b.priority || compareText(a.since, b.since) || compareText(a.run_id, b.run_id),
-  );
+/** Waiters in order: priority 1 first, then the older. */
+export function sortWaiters(waiters: readonly KeyWaiter[]): KeyWaiter[] {
+  return [...waiters].sort(compareWaiters);
 }
 
-const compareText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
+type WaiterOrder = Pick<KeyWaiter, 'priority' | 'since' | 'run_id'>;
+
+const compareWaiters = (a: WaiterOrder, b: WaiterOrder): number =>
+  a.priority - b.priority || compareStrings(a.since, b.since) || compareStrings(a.run_id, b.run_id);
+
+const compareStrings = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);

@@ -4,30 +4,30 @@ import type { KeyEvent } from '../events/catalogue.ts';
 import { sideBySide } from '../side-by-side.ts';
 import { streams } from '../streams.ts';
 import type { KeyName } from './key.ts';
-import { USES_LEFT } from './late-use.ts';
+import { addUses, KEPT_DEDUPE_EVENTS } from './late-use.ts';
 
-/** Runs that are looked at side by side. */
-const SIDE_BY_SIDE = 32;
+/** Runs that are looked up concurrently. */
+const CONCURRENCY = 32;
 
-/** Keys that are remembered. */
-const MOST_KEYS = 10_000;
+/** Keys in the cache. */
+const MAX_CACHED_KEYS = 10_000;
 
-/** What is known of the uses of a key that its events tell of up to one of them: all others have runs that are over. */
-interface Seen {
+/** The open uses up to a revision: the runs of all other uses have ended. */
+interface CachedUses {
   readonly revision: number;
   readonly open: readonly KeyUse[];
 }
 
-/** Of each key, for this process: a run that is over stays so, and is not asked for again. */
-const seenKeys = new WeakMap<EventStore, Map<string, Seen>>();
+/** By key: a run that has ended stays so, and is not looked up again. */
+const caches = new WeakMap<EventStore, Map<string, CachedUses>>();
 
 /**
- * The uses of a key whose runs are not over, the earliest written first. All that the key's stream tells of are looked
- * at once; from then on those that were open, and those that have come since.
+ * The uses of a key whose runs have not ended, the earliest written first. The first call looks at every recorded use;
+ * later calls look at those that were open, and at new ones.
  *
- * @param pending what is about to be appended, and does not stand there yet
- * @param became what became of the run of a use
- * @throws EventStoreError all that the log throws
+ * @param pending events that are about to be appended
+ * @param became what happened to the run of a use
+ * @throws EventStoreError all errors of the log
  */
 export async function openUses(
   store: EventStore,
@@ -36,42 +36,33 @@ export async function openUses(
   became: (use: KeyUse) => Promise<EarlierRun>,
 ): Promise<readonly KeyUse[]> {
   const stream = streams.key(name.kind, name.owner, name.key);
-  const keys = seenKeys.get(store) ?? new Map<string, Seen>();
-  seenKeys.set(store, keys);
-  const before = keys.get(stream) ?? { revision: -1, open: [] };
-  const written = await eventsBehind(store, stream, before.revision);
+  const cache = caches.get(store) ?? new Map<string, CachedUses>();
+  caches.set(store, cache);
+  const before = cache.get(stream) ?? { revision: -1, open: [] };
+  const written = await eventsAfter(store, stream, before.revision);
   const sound = written.filter(({ fault }) => fault === undefined) as readonly unknown[];
-  const told = usesOf(before.open, sound as readonly KeyEvent[]);
-  const all = usesOf([...told.values()], pending);
-  const uses = [...all.values()];
-  const results = await sideBySide(uses, SIDE_BY_SIDE, became);
+  const known = new Map(before.open.map((use) => [use.run_id, use]));
+  const recorded = addUses(known, sound as readonly KeyEvent[]);
+  const uses = [...addUses(new Map(recorded), pending).values()];
+  const results = await sideBySide(uses, CONCURRENCY, became);
   const open = uses.filter((_, index) => results[index] === 'unfinished');
-  if (keys.size >= MOST_KEYS) keys.clear();
+  if (cache.size >= MAX_CACHED_KEYS) cache.clear();
   const revision = written.at(-1)?.revision ?? before.revision;
-  keys.set(stream, { revision, open: open.filter(({ run_id }) => told.has(run_id)) });
+  cache.set(stream, { revision, open: open.filter(({ run_id }) => recorded.has(run_id)) });
   return open;
 }
 
-/** The events of a key behind one of them, in their order; of very many the last. */
-async function eventsBehind(
+/** The events of a key after a revision, in order; the last ones where there are very many. */
+async function eventsAfter(
   store: EventStore,
   stream: string,
   revision: number,
 ): Promise<readonly RecordedEvent[]> {
-  const page = { limit: USES_LEFT, faulty: true } as const;
+  const page = { limit: KEPT_DEDUPE_EVENTS, faulty: true } as const;
   if (revision >= 0) {
     const since = await store.readStream(stream, { ...page, from: revision + 1 });
-    if (since.length < USES_LEFT) return since;
+    if (since.length < KEPT_DEDUPE_EVENTS) return since;
   }
   const last = await store.readStream(stream, { ...page, direction: 'backwards' });
   return last.toReversed();
-}
-
-/** Uses by their runs, each once. */
-function usesOf(uses: readonly KeyUse[], events: readonly KeyEvent[]): ReadonlyMap<string, KeyUse> {
-  const all = new Map(uses.map((use) => [use.run_id, use]));
-  for (const { data } of events) {
-    if (data.used !== null && !all.has(data.used.run_id)) all.set(data.used.run_id, data.used);
-  }
-  return all;
 }

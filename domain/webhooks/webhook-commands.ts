@@ -2,12 +2,13 @@ import { agentFold, requireAgent, updateAgent } from '../agents/agent.ts';
 import { toIso } from '../clock.ts';
 import { Refusal, notFound } from '../errors.ts';
 import type { EventStore } from '../event-store.ts';
+import type { WebhookEvent } from '../events/catalogue.ts';
 import { handle, load, type CommandContext, type Handled } from '../handle.ts';
 import { streams } from '../streams.ts';
 import { repeatWebhook, scheduleWebhook, webhookFold, type WebhookState } from './webhook.ts';
 import { testMessage, type WebhookMessage } from './webhook-messages.ts';
 
-/** Begins the delivery of a message to an agent. The same command begins the same one. */
+/** Schedules the delivery of a message to an agent. Repeating the command schedules no second one. */
 export function scheduleWebhookCommand(
   store: EventStore,
   deliveryId: string,
@@ -15,18 +16,13 @@ export function scheduleWebhookCommand(
   message: WebhookMessage,
   context: CommandContext,
 ): Promise<Handled<WebhookState>> {
-  return handle({
-    store,
-    stream: streams.webhook(deliveryId),
-    fold: webhookFold,
-    decide: (state) => scheduleWebhook(state, { agent_id: agentId, ...message }),
-    context,
-  });
+  const scheduled = { agent_id: agentId, ...message };
+  return onDelivery(store, deliveryId, context, (state) => scheduleWebhook(state, scheduled));
 }
 
 /**
- * Sends an agent's webhook a message that tells nothing.
- * @throws Refusal `NOT_FOUND` for an agent that is not there; `STATE_CONFLICT` for one without a webhook
+ * Sends an agent's webhook a test message.
+ * @throws Refusal `NOT_FOUND` for an unknown agent; `STATE_CONFLICT` for an agent without a webhook
  */
 export async function testWebhookCommand(
   store: EventStore,
@@ -40,16 +36,13 @@ export async function testWebhookCommand(
     const message = 'the agent has no webhook_url';
     throw new Refusal('STATE_CONFLICT', message, { field: 'webhook_url' });
   }
-  const stream = streams.webhook(deliveryId);
   const message = testMessage(agentId, toIso(context.now));
-  const decide = (webhook: WebhookState): ReturnType<typeof scheduleWebhook> =>
-    scheduleWebhook(webhook, message);
-  return handle({ store, stream, fold: webhookFold, decide, context });
+  return onDelivery(store, deliveryId, context, (webhook) => scheduleWebhook(webhook, message));
 }
 
 /**
- * Sends a delivery that has ended again, with the same id: a receiver that has it already knows it by that.
- * @throws Refusal `NOT_FOUND` for one that is not there, or is another agent's; `STATE_CONFLICT` for one under way
+ * Repeats a delivery that has ended, with the same id, by which a receiver recognises it.
+ * @throws Refusal `NOT_FOUND` for an unknown delivery, or another agent's; `STATE_CONFLICT` for one in progress
  */
 export function repeatWebhookCommand(
   store: EventStore,
@@ -57,22 +50,16 @@ export function repeatWebhookCommand(
   agentId: string,
   context: CommandContext,
 ): Promise<Handled<WebhookState>> {
-  return handle({
-    store,
-    stream: streams.webhook(deliveryId),
-    fold: webhookFold,
-    decide: (state) => {
-      if (!('scheduled' in state) || state.scheduled.agent_id !== agentId) {
-        throw notFound('webhook_delivery', deliveryId);
-      }
-      return repeatWebhook(state);
-    },
-    context,
+  return onDelivery(store, deliveryId, context, (state) => {
+    if (!('scheduled' in state) || state.scheduled.agent_id !== agentId) {
+      throw notFound('webhook_delivery', deliveryId);
+    }
+    return repeatWebhook(state);
   });
 }
 
-/** Takes a webhook that is gone from its agent; nothing where the agent has another by now. */
-export async function takeWebhookAway(
+/** Removes an agent's webhook URL, unless the agent has another one by now. */
+export async function removeWebhookUrl(
   store: EventStore,
   agentId: string,
   url: string,
@@ -88,4 +75,14 @@ export async function takeWebhookAway(
         : [],
     context,
   });
+}
+
+function onDelivery(
+  store: EventStore,
+  deliveryId: string,
+  context: CommandContext,
+  decide: (state: WebhookState) => readonly WebhookEvent[],
+): Promise<Handled<WebhookState>> {
+  const stream = streams.webhook(deliveryId);
+  return handle({ store, stream, fold: webhookFold, decide, context });
 }

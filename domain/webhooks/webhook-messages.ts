@@ -4,24 +4,26 @@ import { start } from '../pipeline/size.ts';
 import { wellFormed } from '../pipeline/well-formed.ts';
 import { idOf } from '../streams.ts';
 
-/** What an agent is told of an event: all but to whom. */
+/** The message about an event, without its recipient. */
 export type WebhookMessage = Omit<DataOf<'WebhookScheduled'>, 'agent_id'> & {
   readonly task_id: string;
 };
 
-/** The types of events that webhooks tell of. */
-const told: ReadonlySet<string> = new Set(['RunSucceeded', 'RunFailed', 'TaskPaused']);
+/** Characters. */
+const MAX_ERROR_LENGTH = 2000;
 
-/** Whether an event may have to be told of; cheap, as it is asked of every event of a run. */
-export function isTold(event: RecordedEvent): boolean {
-  return told.has(event.type);
+const notifiableTypes: ReadonlySet<string> = new Set(['RunSucceeded', 'RunFailed', 'TaskPaused']);
+
+/** Whether webhooks may have to be notified of an event; cheap, as it is called for every event of a run. */
+export function isNotifiable(event: RecordedEvent): boolean {
+  return notifiableTypes.has(event.type);
 }
 
 /**
- * The message of an event; null for what nobody is told of. Bodies stay small, as receivers expect: a run's output is
- * read from `GET /runs/{id}`.
+ * The message about an event; null where webhooks are not notified. Bodies stay small, as receivers expect: a run's
+ * output is available at `GET /runs/{id}`.
  */
-export function messageOf(event: RecordedEvent): WebhookMessage | null {
+export function webhookMessageOf(event: RecordedEvent): WebhookMessage | null {
   const { id: event_id, metadata } = event;
   const timestamp = metadata.occurredAt;
   const id = idOf(event.stream);
@@ -34,7 +36,7 @@ export function messageOf(event: RecordedEvent): WebhookMessage | null {
     }
     case 'RunFailed': {
       const { task_id, started_at, attempt, step } = event.data;
-      const error = start(wellFormed(event.data.error), LONGEST_ERROR);
+      const error = start(wellFormed(event.data.error), MAX_ERROR_LENGTH);
       const run = { run_id: id, task_id, attempt, started_at, finished_at: timestamp };
       const payload = { type: 'run.failed', timestamp, data: { ...run, step, error } } as const;
       return { event_id, task_id, run_id: id, payload };
@@ -50,10 +52,7 @@ export function messageOf(event: RecordedEvent): WebhookMessage | null {
   }
 }
 
-/** Characters. */
-const LONGEST_ERROR = 2000;
-
-/** The message by which an agent tries its webhook. */
+/** The message with which an agent tests its webhook. */
 export function testMessage(agentId: string, timestamp: string): DataOf<'WebhookScheduled'> {
   const data = { agent_id: agentId };
   const payload = { type: 'webhook.test', timestamp, data } as const;

@@ -1,15 +1,23 @@
 import { toIso, type Clock, type Instant } from '../../domain/clock.ts';
+import { EventStoreError, type EventStore } from '../../domain/event-store.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
+import type { ReadModel } from '../../projections/read-model.ts';
+import type { Coordination } from '../coordination.ts';
+import type { DueIndex } from '../fires/due-index.ts';
+import type { RunRequester } from '../fires/run-requester.ts';
+import type { HoldView } from '../hold.ts';
+import type { PinnedTasks } from '../pinned-tasks.ts';
+import type { Leadership } from '../processes/leadership.ts';
 import { Findings } from './findings.ts';
 import type { AuditReport } from './report.ts';
 
 /** Milliseconds from one pass to the next. */
-const EVERY = 60_000;
+const INTERVAL = 60_000;
 
-/** Before the first pass after a start: who has just come has its own work to do first. Milliseconds. */
-const FIRST_AFTER = 5000;
+/** Before the first pass: a process that has just started has other work to do. Milliseconds. */
+const FIRST_DELAY = 5000;
 
-/** What audits look at; the value of the label `check`. */
+/** The names of the checks: the values of the label `check`. */
 export const auditChecks = [
   'fires_have_runs',
   'index_agrees',
@@ -20,79 +28,94 @@ export const auditChecks = [
   'tasks_are_decided',
 ] as const;
 
-/** One thing that an audit looks at. It remembers where it was: each pass goes on with a bounded part. */
+/** One check of an audit. It remembers its position, and each pass continues with a bounded part. */
 export interface AuditCheck {
-  /** For the log and for `/health`. */
+  /** One of {@link auditChecks}. */
   readonly name: string;
-  /** Goes on for a part. @throws whatever kept it from looking: it is tried again with the next pass */
-  look(findings: Findings, signal: AbortSignal): Promise<void>;
+  /** Continues with the next part. @throws whatever kept it from checking: the next pass tries again */
+  run(findings: Findings, signal: AbortSignal): Promise<void>;
+}
+
+/** What the scheduler's checks need. */
+export interface AuditParts {
+  readonly store: EventStore;
+  readonly readModel: ReadModel;
+  readonly coordination: Coordination;
+  readonly index: DueIndex;
+  readonly leadership: Leadership;
+  readonly requester: RunRequester;
+  readonly tasks: PinnedTasks;
+  readonly clock: Clock;
+  readonly telemetry: Telemetry;
+  /** This process, as the source of the repairs. */
+  readonly source: string;
+  /** Milliseconds that a worker's heartbeat lasts. */
+  readonly lease: number;
+  /** While the service is held, no task is late. Default: never held. */
+  readonly hold?: HoldView;
+}
+
+/** Whether an event could not be read because it does not match its schema. */
+export function isCorrupt(error: unknown): boolean {
+  return error instanceof EventStoreError && error.code === 'CORRUPT_EVENT';
 }
 
 /**
- * Looks every minute whether all is as it should be, mends what is not, and says so. A fault of one check keeps no
- * other from its look. Every check does a bounded part of its work at a time and gives way to others in between,
- * so that an audit costs little however much there is to look at.
+ * Runs its checks every minute; they repair what they can and report the rest. A failed check does not keep the others
+ * from running. Each check does a bounded part of its work at a time and pauses in between, so that an audit costs
+ * little whatever the amount of data.
  */
 export class Audit {
-  /** When the last pass ended in which every check could look; null before. */
+  /** When the last pass ended in which every check succeeded; null before. */
   lastSuccess: Instant | null = null;
-  private readonly checks: readonly AuditCheck[];
-  private readonly clock: Clock;
-  private readonly telemetry: Telemetry;
-  private readonly isWanted: () => boolean;
-  private readonly publish: (report: AuditReport) => Promise<void>;
+  readonly #options: ConstructorParameters<typeof Audit>[0];
 
   constructor(options: {
     readonly checks: readonly AuditCheck[];
     readonly clock: Clock;
     readonly telemetry: Telemetry;
-    /** Whether this process is the one to look now. */
+    /** Whether this process has to run the checks now. */
     readonly isWanted: () => boolean;
-    /** Tells the report of a pass to all processes. */
+    /** Publishes the report of a pass to all processes. */
     readonly publish: (report: AuditReport) => Promise<void>;
   }) {
-    this.checks = options.checks;
-    this.clock = options.clock;
-    this.telemetry = options.telemetry;
-    this.isWanted = options.isWanted;
-    this.publish = options.publish;
+    this.#options = options;
   }
 
-  /** Passes every minute until the signal is aborted. Never rejects. */
+  /** Runs a pass every minute until the signal is aborted. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
-    for (let pause = FIRST_AFTER; !signal.aborted; pause = EVERY) {
-      await this.clock.sleep(pause, signal).catch(() => {});
-      if (!signal.aborted && this.isWanted()) await this.pass(signal);
+    const { clock, isWanted } = this.#options;
+    for (let pause = FIRST_DELAY; !signal.aborted; pause = INTERVAL) {
+      await clock.sleep(pause, signal).catch(() => {});
+      if (!signal.aborted && isWanted()) await this.pass(signal);
     }
   }
 
-  /** One look of every check. Never rejects. */
+  /** Runs each check once. Never rejects. */
   async pass(signal: AbortSignal): Promise<void> {
-    const began = this.clock.now();
-    const findings = new Findings(this.telemetry);
+    const { checks, clock, telemetry, publish } = this.#options;
+    const began = clock.now();
+    const findings = new Findings(telemetry);
     const faults: string[] = [];
-    for (const check of this.checks) {
+    for (const check of checks) {
       if (signal.aborted) return;
       try {
-        await check.look(findings, signal);
+        await check.run(findings, signal);
       } catch (error) {
         if (signal.aborted) return;
         faults.push(check.name);
-        this.telemetry.count('scheduler_audit_faults_total', { check: check.name });
-        this.telemetry.log.warn('a part of the audit could not look; it tries again', {
-          check: check.name,
-          error,
-        });
+        telemetry.count('scheduler_audit_faults_total', { check: check.name });
+        telemetry.log.warn('an audit check failed; trying again', { check: check.name, error });
       }
     }
-    const now = this.clock.now();
+    const now = clock.now();
     const seconds = Math.max(0, now - began) / 1000;
-    this.telemetry.observe('scheduler_audit_duration_seconds', seconds);
+    telemetry.observe('scheduler_audit_duration_seconds', seconds);
     if (faults.length === 0) this.lastSuccess = now;
     try {
-      await this.publish({ at: toIso(now), seconds, faults, findings: findings.summary() });
+      await publish({ at: toIso(now), seconds, faults, findings: findings.summary() });
     } catch (error) {
-      this.telemetry.log.warn('the report of the audit could not be told', { error });
+      telemetry.log.warn('could not publish the audit report', { error });
     }
   }
 }

@@ -1,6 +1,6 @@
 import type { Telemetry } from '../../observability/telemetry.ts';
 
-/** What an audit may find; the value of the label `kind`. docs/how-to/alerts.md says what each means. */
+/** The kinds of findings: the values of the label `kind`. docs/how-to/alerts.md explains them. */
 export const findingKinds = [
   'fire_without_run',
   'task_overdue',
@@ -18,34 +18,31 @@ export const findingKinds = [
 ] as const;
 export type FindingKind = (typeof findingKinds)[number];
 
-/** Names of what was found that are kept for people, of each kind. */
-const MOST_NAMES = 5;
+/** Names that the report and the log give of each kind. */
+const MAX_NAMES = 5;
 
-/** What one pass of an audit has found of one kind. */
-export interface FoundOfKind {
+/** The findings of one kind in one pass. */
+export interface FindingSummary {
   readonly found: number;
-  /** How many of them are as they should be again. */
+  /** How many of them were repaired. */
   readonly mended: number;
   /** The first few: ids of tasks or runs, names of keys. */
   readonly names: readonly string[];
 }
 
-/** Collects what one pass finds, and tells it: as metrics at once, in the log by the line. */
+/** Collects the findings of a pass, and reports each as a metric and in the log. */
 export class Findings {
-  private readonly telemetry: Telemetry;
-  private readonly kinds = new Map<
-    FindingKind,
-    { found: number; mended: number; names: string[] }
-  >();
+  readonly #telemetry: Telemetry;
+  readonly #kinds = new Map<FindingKind, { found: number; mended: number; names: string[] }>();
 
   constructor(telemetry: Telemetry) {
-    this.telemetry = telemetry;
+    this.#telemetry = telemetry;
   }
 
   /**
-   * Something was not as it should be.
+   * Adds a finding.
    * @param name of the task, run or key
-   * @param mended whether it is as it should be now
+   * @param mended whether it was repaired
    * @param fields for the log
    */
   add(
@@ -54,25 +51,23 @@ export class Findings {
     mended: boolean,
     fields: Readonly<Record<string, unknown>> = {},
   ): void {
-    const known = this.kinds.get(kind) ?? { found: 0, mended: 0, names: [] };
-    this.kinds.set(kind, known);
+    const known = this.#kinds.get(kind) ?? { found: 0, mended: 0, names: [] };
+    this.#kinds.set(kind, known);
     known.found += 1;
     if (mended) known.mended += 1;
-    if (known.names.length < MOST_NAMES) {
+    if (known.names.length < MAX_NAMES) {
       known.names.push(name);
-      const message = mended ? 'the audit has mended' : 'the audit has found what it can not mend';
-      this.telemetry.log.warn(message, { kind, name, ...fields });
+      const message = mended
+        ? 'audit repaired a problem'
+        : 'audit found a problem it cannot repair';
+      this.#telemetry.log.warn(message, { kind, name, ...fields });
     }
-    this.telemetry.count('scheduler_audit_findings_total', { kind });
-    if (mended) this.telemetry.count('scheduler_audit_mended_total', { kind });
+    this.#telemetry.count('scheduler_audit_findings_total', { kind });
+    if (mended) this.#telemetry.count('scheduler_audit_mended_total', { kind });
   }
 
-  get isEmpty(): boolean {
-    return this.kinds.size === 0;
-  }
-
-  /** What was found, by kind. */
-  summary(): Readonly<Partial<Record<FindingKind, FoundOfKind>>> {
-    return Object.fromEntries(this.kinds);
+  /** The findings, by kind. */
+  summary(): Readonly<Partial<Record<FindingKind, FindingSummary>>> {
+    return Object.fromEntries(this.#kinds);
   }
 }

@@ -1,96 +1,68 @@
-import type { Clock } from '../../domain/clock.ts';
-import { EventStoreError, type EventStore } from '../../domain/event-store.ts';
 import type { Rhythm } from '../../domain/tasks/rhythm.ts';
 import { streams } from '../../domain/streams.ts';
 import { dueProjection, type DueDocument } from '../../projections/views/due.ts';
-import type { ReadModel } from '../../projections/read-model.ts';
-import type { DueIndex } from '../fires/due-index.ts';
-import type { AuditCheck } from './audit.ts';
-import type { FindingKind, Findings } from './findings.ts';
-import { MemoryAgrees } from './memory-agrees.ts';
+import { isCorrupt, type AuditCheck, type AuditParts } from './audit.ts';
+import type { Findings } from './findings.ts';
 import { readRhythm } from './read-rhythm.ts';
-import { ViewPages } from './view-pages.ts';
+import { ViewComparison, type ComparedMemory } from './view-comparison.ts';
 
-/**
- * The index of what is due, in memory, holds what the view and the log hold: every task that is not canceled, none that
- * is, and each as it stands now. Whoever follows a log goes on by what comes, and would not notice what did not.
- */
-export class IndexAgrees implements AuditCheck {
+/** The due index in memory agrees with the view and the log: every task that is not canceled, as it is now. */
+export class IndexAgrees implements AuditCheck, ComparedMemory<DueDocument> {
   readonly name = 'index_agrees';
-  private readonly store: EventStore;
-  private readonly index: DueIndex;
-  private readonly memory: MemoryAgrees<DueDocument>;
+  readonly #parts: AuditParts;
+  readonly #comparison: ViewComparison<DueDocument>;
 
-  constructor(options: {
-    readonly store: EventStore;
-    readonly readModel: ReadModel;
-    readonly index: DueIndex;
-    readonly clock: Clock;
-  }) {
-    const { store, readModel, index, clock } = options;
-    this.store = store;
-    this.index = index;
-    const pages = new ViewPages({ readModel, clock, projection: dueProjection, filters: [] });
-    this.memory = new MemoryAgrees(pages, clock);
+  constructor(parts: AuditParts) {
+    this.#parts = parts;
+    this.#comparison = new ViewComparison(parts, dueProjection, [], this);
   }
 
-  async look(findings: Findings, signal: AbortSignal): Promise<void> {
-    const { index } = this;
-    await this.memory.look(
-      {
-        *keys() {
-          for (const { taskId } of index.all()) yield taskId;
-        },
-        differs: (taskId, { rhythm }) => this.differs(taskId, rhythm),
-        lookInto: async (taskId, document) => {
-          await this.lookInto(taskId, document?.rhythm ?? null, findings);
-          return true;
-        },
-      },
-      signal,
-    );
+  run(findings: Findings, signal: AbortSignal): Promise<void> {
+    return this.#comparison.run(findings, signal);
   }
 
-  private differs(taskId: string, rhythm: Rhythm): boolean {
-    const known = this.index.get(taskId)?.rhythm;
+  *keys(): Iterable<string> {
+    for (const { taskId } of this.#parts.index.all()) yield taskId;
+  }
+
+  differs(taskId: string, { rhythm }: DueDocument): boolean {
+    const known = this.#parts.index.get(taskId)?.rhythm;
     return known === undefined || isBehind(known, rhythm);
   }
 
-  private async lookInto(taskId: string, inView: Rhythm | null, findings: Findings): Promise<void> {
+  async inspect(taskId: string, document: DueDocument | null, findings: Findings): Promise<true> {
     try {
-      if (inView === null) await this.lookWhetherLeft(taskId, findings);
-      else await this.lookWhetherMissed(taskId, inView, findings);
+      if (document === null) await this.#inspectExtra(taskId, findings);
+      else if (this.differs(taskId, document)) {
+        await this.#inspectMissed(taskId, document.rhythm, findings);
+      }
     } catch (error) {
-      if (!(error instanceof EventStoreError && error.code === 'CORRUPT_EVENT')) throw error;
-      const reason = 'an event of its streams does not fit its schema';
+      if (!isCorrupt(error)) throw error;
+      const reason = 'an event of its streams does not match its schema';
       findings.add('task_stuck', taskId, false, { reason, error });
     }
+    return true;
   }
 
-  private async lookWhetherMissed(
-    taskId: string,
-    inView: Rhythm,
-    findings: Findings,
-  ): Promise<void> {
-    if (!this.differs(taskId, inView)) return;
-    // The view may be behind the index, which has dropped the task because it is canceled.
-    const rhythm = await readRhythm(this.store, taskId, inView);
+  async #inspectMissed(taskId: string, inView: Rhythm, findings: Findings): Promise<void> {
+    const { store, index } = this.#parts;
+    // The view may be behind the index, which has dropped a canceled task.
+    const rhythm = await readRhythm(store, taskId, inView);
     if (rhythm === null) return;
-    const known = this.index.get(taskId);
-    const canceled = rhythm.status === 'canceled';
-    if (known === undefined ? canceled : !canceled && !isBehind(known.rhythm, rhythm)) return;
-    const kind: FindingKind =
-      known === undefined ? 'task_missing' : canceled ? 'task_left' : 'task_behind';
-    this.index.correct(taskId, rhythm);
+    const known = index.get(taskId);
+    const isCanceled = rhythm.status === 'canceled';
+    if (known === undefined ? isCanceled : !isCanceled && !isBehind(known.rhythm, rhythm)) return;
+    index.correct(taskId, rhythm);
+    const kind = known === undefined ? 'task_missing' : isCanceled ? 'task_left' : 'task_behind';
     findings.add(kind, taskId, true);
   }
 
-  private async lookWhetherLeft(taskId: string, findings: Findings): Promise<void> {
+  async #inspectExtra(taskId: string, findings: Findings): Promise<void> {
+    const { store, index } = this.#parts;
     const last = { direction: 'backwards', limit: 1 } as const;
-    const [event] = await this.store.readStream(streams.task(taskId), last);
-    const known = this.index.get(taskId)?.rhythm;
-    if (event?.type !== 'TaskCanceled' || known === undefined) return;
-    this.index.correct(taskId, null);
+    const [event] = await store.readStream(streams.task(taskId), last);
+    if (event?.type !== 'TaskCanceled' || index.get(taskId) === undefined) return;
+    index.correct(taskId, null);
     findings.add('task_left', taskId, true);
   }
 }

@@ -1,55 +1,26 @@
-import type { EventStore, RecordedEvent } from '../../domain/event-store.ts';
+import type { EventStore } from '../../domain/event-store.ts';
 import type { Rhythm } from '../../domain/tasks/rhythm.ts';
 import { streams } from '../../domain/streams.ts';
 import { evolveRhythmOf } from '../../projections/views/due.ts';
-
-const PAGE = 500;
+import { readWholeStream } from '../read-stream.ts';
 
 /**
- * A task's rhythm as the log says it: what is known, brought up to date by what stands in its two streams after that.
+ * Brings a task's schedule state up to date with the newer events of its two streams.
  *
  * @param known null: from the beginning
  * @returns null where the task was never created
- * @throws EventStoreError `CORRUPT_EVENT` where an event does not fit its schema, and all that the log throws
+ * @throws EventStoreError `CORRUPT_EVENT` where an event does not match its schema, and all errors of the log
  */
 export async function readRhythm(
   store: EventStore,
   taskId: string,
   known: Rhythm | null,
 ): Promise<Rhythm | null> {
-  let rhythm = known;
-  const changes = await readAfter(store, streams.task(taskId), known?.task_revision ?? -1);
-  // In the order of the log: what a change makes owed depends on the fires before it.
-  const takeChanges = (upTo?: RecordedEvent): void => {
-    for (let next = changes[0]; next !== undefined; next = changes[0]) {
-      if (upTo !== undefined && next.position > upTo.position) return;
-      changes.shift();
-      rhythm = evolveRhythmOf(rhythm, next);
-    }
-  };
-  for (let from = (known?.fires?.revision ?? -1) + 1; ;) {
-    const page = await store.readStream(streams.fires(taskId), { from, limit: PAGE });
-    for (const event of page) {
-      takeChanges(event);
-      rhythm = evolveRhythmOf(rhythm, event);
-    }
-    from = (page.at(-1)?.revision ?? from) + 1;
-    if (page.length < PAGE) break;
-  }
-  takeChanges();
-  return rhythm;
-}
-
-async function readAfter(
-  store: EventStore,
-  stream: string,
-  revision: number,
-): Promise<RecordedEvent[]> {
-  const events: RecordedEvent[] = [];
-  for (;;) {
-    const from = (events.at(-1)?.revision ?? revision) + 1;
-    const page = await store.readStream(stream, { from, limit: PAGE });
-    events.push(...page);
-    if (page.length < PAGE) return events;
-  }
+  const from = (revision = -1): { from: number } => ({ from: revision + 1 });
+  const changes = await readWholeStream(store, streams.task(taskId), from(known?.task_revision));
+  const fires = await readWholeStream(store, streams.fires(taskId), from(known?.fires?.revision));
+  // In the order of the log: the backlog that a change leaves depends on the fires before it.
+  return [...changes, ...fires]
+    .sort((a, b) => (a.position < b.position ? -1 : 1))
+    .reduce<Rhythm | null>((rhythm, event) => evolveRhythmOf(rhythm, event), known);
 }

@@ -1,35 +1,33 @@
-import { findingKinds, type FindingKind, type FoundOfKind } from './findings.ts';
+import { findingKinds, type FindingKind, type FindingSummary } from './findings.ts';
 
-/** What an audit found in its last pass, as every process can read it: text in the coordination store. */
+/** The result of the last pass, for all processes: a string in the coordination store. */
 export interface AuditReport {
   /** When the pass ended. */
   readonly at: string;
-  /** How long it took, its rests included. */
+  /** Duration of the pass, its rests included. */
   readonly seconds: number;
-  /** Names of the checks that could not look. */
+  /** Names of the checks that failed. */
   readonly faults: readonly string[];
-  readonly findings: Readonly<Partial<Record<FindingKind, FoundOfKind>>>;
+  readonly findings: Readonly<Partial<Record<FindingKind, FindingSummary>>>;
 }
 
-/** Under which name the scheduler's last report is remembered. */
+/** The name of the scheduler's last report. */
 export const SCHEDULER_REPORT = 'scheduler-audit';
 
-/** Under which name the last report of a worker that found something in its queue is remembered. */
+/** The name of the last report of a worker that found something in its queue. */
 export const QUEUE_REPORT = 'queue-audit';
 
-/** Reads a remembered report; null for none, and for text that is none: it is disposable. */
+/** Reads a stored report; null for none, and for one that is malformed or of another release. */
 export function parseReport(text: string | null): AuditReport | null {
-  if (text === null) return null;
   try {
-    const value: unknown = JSON.parse(text);
+    const value: unknown = JSON.parse(text ?? 'null');
     return isReport(value) ? value : null;
   } catch {
-    // Of another release, or cut: as good as none.
     return null;
   }
 }
 
-/** How many things of all kinds were found, and how many of them mended. */
+/** How many problems of all kinds were found, and how many of them repaired. */
 export function totals(report: AuditReport): { readonly found: number; readonly mended: number } {
   const all = findingKinds.flatMap((kind) => report.findings[kind] ?? []);
   return {

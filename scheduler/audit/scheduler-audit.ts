@@ -1,15 +1,5 @@
-import type { Clock } from '../../domain/clock.ts';
-import type { EventStore } from '../../domain/event-store.ts';
-import type { Telemetry } from '../../observability/telemetry.ts';
-import type { ReadModel } from '../../projections/read-model.ts';
-import type { Coordination } from '../coordination.ts';
-import type { DueIndex } from '../fires/due-index.ts';
-import type { HoldView } from '../hold.ts';
-import type { Leadership } from '../processes/leadership.ts';
-import type { PinnedTasks } from '../pinned-tasks.ts';
 import type { RunQueue } from '../runs/run-queue.ts';
-import type { RunRequester } from '../fires/run-requester.ts';
-import { Audit } from './audit.ts';
+import { Audit, type AuditParts } from './audit.ts';
 import { FiresHaveRuns } from './fires-have-runs.ts';
 import { IndexAgrees } from './index-agrees.ts';
 import { KeysHaveRuns } from './keys-have-runs.ts';
@@ -19,43 +9,21 @@ import { QUEUE_REPORT, SCHEDULER_REPORT } from './report.ts';
 import { RunsHaveWorkers } from './runs-have-workers.ts';
 import { TasksAreDecided } from './tasks-are-decided.ts';
 
-/**
- * The scheduler's audit of itself. Only who leads does it, and only once its index holds all: the index first, as what
- * comes after goes by it.
- */
-export function createSchedulerAudit(parts: {
-  readonly store: EventStore;
-  readonly readModel: ReadModel;
-  readonly coordination: Coordination;
-  readonly index: DueIndex;
-  readonly leadership: Leadership;
-  readonly requester: RunRequester;
-  readonly tasks: PinnedTasks;
-  readonly clock: Clock;
-  readonly telemetry: Telemetry;
-  /** This process, as the source of what is mended. */
-  readonly source: string;
-  /** Milliseconds that a worker's heartbeat lasts. */
-  readonly lease: number;
-  readonly hold?: HoldView;
-}): Audit {
-  const { coordination, index, leadership, requester, clock, telemetry } = parts;
-  const isRequested = (runId: string): boolean => requester.isRequestedHere(runId);
-  const checks = [
-    new IndexAgrees(parts),
-    new TasksAreDecided(parts),
-    new NextFiresAgree(parts),
-    new FiresHaveRuns({
-      ...parts,
-      isUnderWay: (runId) => requester.isUnderWay(runId),
-      isRequested,
-      makeUp: (event) => requester.makeUp(event),
-    }),
-    new KeysHaveRuns(parts),
-    new RunsHaveWorkers(parts),
-  ];
+/** In this order: the later checks rely on the index. */
+const schedulerChecks = [
+  IndexAgrees,
+  TasksAreDecided,
+  NextFiresAgree,
+  FiresHaveRuns,
+  KeysHaveRuns,
+  RunsHaveWorkers,
+] as const;
+
+/** The scheduler's audit of itself. Only the leader runs it, once its index is complete. */
+export function createSchedulerAudit(parts: AuditParts): Audit {
+  const { coordination, index, leadership, clock, telemetry } = parts;
   return new Audit({
-    checks,
+    checks: schedulerChecks.map((Check) => new Check(parts)),
     clock,
     telemetry,
     isWanted: () => leadership.leads && index.isCurrent,
@@ -65,15 +33,12 @@ export function createSchedulerAudit(parts: {
   });
 }
 
-/** A worker's audit of its queue: each worker looks at its own, once it holds all. */
-export function createQueueAudit(parts: {
-  readonly store: EventStore;
-  readonly readModel: ReadModel;
-  readonly coordination: Coordination;
-  readonly queue: RunQueue;
-  readonly clock: Clock;
-  readonly telemetry: Telemetry;
-}): Audit {
+/** A worker's audit of its own queue, once the queue is complete. */
+export function createQueueAudit(
+  parts: Pick<AuditParts, 'store' | 'readModel' | 'coordination' | 'clock' | 'telemetry'> & {
+    readonly queue: RunQueue;
+  },
+): Audit {
   const { coordination, queue, clock, telemetry } = parts;
   return new Audit({
     checks: [new QueueAgrees(parts)],
@@ -81,7 +46,7 @@ export function createQueueAudit(parts: {
     telemetry,
     isWanted: () => queue.isCurrent,
     publish: async (report) => {
-      // Of many workers, the last that found something is told of.
+      // Of many workers, the last that found something is shown.
       if (Object.keys(report.findings).length === 0 && report.faults.length === 0) return;
       await coordination.remember(QUEUE_REPORT, JSON.stringify(report), 0);
     },

@@ -1,95 +1,82 @@
-import type { Clock } from '../../domain/clock.ts';
-import { EventStoreError, type EventStore } from '../../domain/event-store.ts';
 import type { Rhythm } from '../../domain/tasks/rhythm.ts';
-import type { DueEntry, DueIndex } from '../fires/due-index.ts';
-import { neverHeld, type HoldView } from '../hold.ts';
-import type { AuditCheck } from './audit.ts';
+import type { DueEntry } from '../fires/due-index.ts';
+import { isCorrupt, type AuditCheck, type AuditParts } from './audit.ts';
 import type { Findings } from './findings.ts';
 import { readRhythm } from './read-rhythm.ts';
 
-/** A decision is late by now. Milliseconds. */
+/** A decision is late after this long. Milliseconds. */
 const OVERDUE = 60_000;
 
-/** Tasks in memory looked at in one go. */
-const AT_ONCE = 2000;
+/** Tasks in memory that are looked at without a rest. */
+const TASKS_BEFORE_REST = 2000;
 
-/** Milliseconds after that. */
+/** Milliseconds. */
 const REST = 5;
 
-/** Most tasks that are remembered as late, and most that one pass looks into. */
-const MOST_LATE = 1000;
+/** Late tasks that one pass remembers. */
+const MAX_LATE = 1000;
 
 /**
- * No active task's time has passed without a decision. One that stands as late in two passes, with nothing written in
- * between, is looked into: its place in the index was lost, the index has missed what the log says, or the log
- * itself keeps it from being decided, which only people can mend.
+ * No active task is due without a decision. A task that is late in two passes without a change in between is inspected:
+ * the index has lost its place or missed an event, or the log keeps it from being decided, which only people can repair.
  */
 export class TasksAreDecided implements AuditCheck {
   readonly name = 'tasks_are_decided';
-  private readonly store: EventStore;
-  private readonly index: DueIndex;
-  private readonly clock: Clock;
-  private readonly hold: HoldView;
-  /** Late in the last pass, with the rhythm as it was then. */
-  private late = new Map<string, Rhythm>();
+  readonly #parts: AuditParts;
+  /** Late in the last pass, with the schedule state at that time. */
+  #late = new Map<string, Rhythm>();
 
-  constructor(options: {
-    readonly store: EventStore;
-    readonly index: DueIndex;
-    readonly clock: Clock;
-    /** While it is held, nothing is late. Default: never. */
-    readonly hold?: HoldView;
-  }) {
-    this.store = options.store;
-    this.index = options.index;
-    this.clock = options.clock;
-    this.hold = options.hold ?? neverHeld;
+  constructor(parts: AuditParts) {
+    this.#parts = parts;
   }
 
-  async look(findings: Findings, signal: AbortSignal): Promise<void> {
-    const before = this.late;
-    const late = (this.late = new Map<string, Rhythm>());
+  async run(findings: Findings, signal: AbortSignal): Promise<void> {
+    const { index, clock } = this.#parts;
+    const before = this.#late;
+    const late = (this.#late = new Map<string, Rhythm>());
     let looked = 0;
-    for (const entry of this.index.all()) {
+    for (const entry of index.all()) {
       looked += 1;
-      if (this.isLate(entry) && late.size < MOST_LATE) late.set(entry.taskId, entry.rhythm);
-      if (looked % AT_ONCE === 0) await this.clock.sleep(REST, signal);
+      if (this.#isLate(entry) && late.size < MAX_LATE) late.set(entry.taskId, entry.rhythm);
+      if (looked % TASKS_BEFORE_REST === 0) await clock.sleep(REST, signal);
     }
     for (const [taskId, rhythm] of late) {
       if (signal.aborted) return;
       if (before.get(taskId) !== rhythm) continue;
-      const entry = this.index.get(taskId);
-      // Decided since, or changed: the log goes on.
-      if (entry === undefined || entry.rhythm !== rhythm || !this.isLate(entry)) continue;
-      await this.lookInto(entry, findings);
+      const entry = index.get(taskId);
+      // Decided or changed since.
+      if (entry === undefined || entry.rhythm !== rhythm || !this.#isLate(entry)) continue;
+      await this.#inspect(entry, findings);
     }
   }
 
-  private isLate({ dueAt }: DueEntry): boolean {
-    return !this.hold.held && dueAt !== null && this.clock.now() - dueAt > OVERDUE;
+  #isLate({ dueAt }: DueEntry): boolean {
+    const { hold, clock } = this.#parts;
+    return hold?.held !== true && dueAt !== null && clock.now() - dueAt > OVERDUE;
   }
 
-  private async lookInto(entry: DueEntry, findings: Findings): Promise<void> {
+  async #inspect(entry: DueEntry, findings: Findings): Promise<void> {
+    const { store, index } = this.#parts;
     const { taskId, rhythm } = entry;
     let known: Rhythm | null;
     try {
-      known = await readRhythm(this.store, taskId, rhythm);
+      known = await readRhythm(store, taskId, rhythm);
     } catch (error) {
-      if (!(error instanceof EventStoreError && error.code === 'CORRUPT_EVENT')) throw error;
-      // What that event decided can't be known: deciding by what is known would double or lose fires.
-      const reason = 'an event of its streams does not fit its schema';
+      if (!isCorrupt(error)) throw error;
+      // What the event decided is unknown: deciding without it would double or lose fires.
+      const reason = 'an event of its streams does not match its schema';
       findings.add('task_stuck', taskId, false, { reason, error });
       return;
     }
     if (entry.rhythm !== rhythm) return;
     if (known !== rhythm) {
-      this.index.correct(taskId, known);
+      index.correct(taskId, known);
       findings.add('task_behind', taskId, true);
     } else if (entry.failures > 0 || entry.deciding) {
-      const reason = entry.deciding ? 'its decision is not answered' : 'it can not be decided';
+      const reason = entry.deciding ? 'its decision is still pending' : 'it cannot be decided';
       findings.add('task_stuck', taskId, false, { reason, failures: entry.failures });
     } else {
-      this.index.correct(taskId, rhythm);
+      index.correct(taskId, rhythm);
       findings.add('task_overdue', taskId, true);
     }
   }

@@ -10,48 +10,47 @@ import {
 } from '../../projections/views/backfills.ts';
 import { loadView } from '../../projections/reading/load-view.ts';
 import { ReadModelError, type ReadModel } from '../../projections/read-model.ts';
-import { BackfillRivals } from './backfill-rivals.ts';
-import { BackfillWork } from './backfill-work.ts';
+import { EarlierBackfills } from './earlier-backfills.ts';
+import { BackfillRunner } from './backfill-runner.ts';
 import type { Leadership } from '../processes/leadership.ts';
 import type { PinnedTasks } from '../pinned-tasks.ts';
 
-/** Pause before one that waits for what nobody tells of is looked at again. Milliseconds. */
-const LOOK_AGAIN = 1000;
+/** Pause before a backfill is looked at again that waits for something without an event. Milliseconds. */
+const POLL_INTERVAL = 1000;
 
-/** Most that is waited after a backfill could not be led on; doubled from {@link LOOK_AGAIN}. Milliseconds. */
-const MOST_PAUSE = 60_000;
+/** Longest pause after a failure; the pause doubles from {@link POLL_INTERVAL}. Milliseconds. */
+const MAX_PAUSE = 60_000;
 
 /** Backfills of one task read from the view at a time. */
-const PAGE = 200;
+const PAGE_SIZE = 200;
 
-/** A backfill that is under way, and who is busy with it here. */
-interface Led {
-  readonly work: BackfillWork;
-  stepping: Promise<void> | null;
+/** A backfill with work left, and its execution in this process. */
+interface OpenBackfill {
+  readonly runner: BackfillRunner;
+  running: Promise<void> | null;
   /** Something has happened since the present step began. */
   again: boolean;
-  /** What is known of it may be of the past: it is read anew before the next step. */
+  /** What the runner knows may be out of date: it is read again before the next step. */
   stale: boolean;
   failures: number;
   cancelTimer: Cancel;
 }
 
 /**
- * Looks after the backfills that are under way: requests runs of each as earlier ones of it end. It knows all of them,
- * from the view and then from the log; the process that leads does the work. Another that believes to lead too loses
- * races for the streams, and no more.
+ * Executes the open backfills: requests runs of each as earlier ones end. Every process knows all open backfills, from
+ * the view and the log; the leader does the work. A second process that believes to be the leader only loses races.
  *
- * While nothing is under way it hears of backfills alone; else also of the ends of runs and of what people do to tasks.
+ * While no backfill is open, it follows backfills alone; otherwise also the ends of runs, and tasks.
  */
 export class Backfills {
-  private readonly options: ConstructorParameters<typeof Backfills>[0];
-  private readonly led = new Map<string, Led>();
-  /** Runs of what is led here: of which backfill, and of which nominal time. */
-  private readonly tracked = new Map<string, { readonly led: Led; readonly nominal: string }>();
-  /** Of each task the backfills that were heard of here; those before are in the view. */
-  private readonly heard = new Map<string, Set<string>>();
-  private listening = new AbortController();
-  private running = false;
+  readonly #options: ConstructorParameters<typeof Backfills>[0];
+  readonly #open = new Map<string, OpenBackfill>();
+  /** The open backfill and the nominal time of each of its runs. */
+  readonly #runs = new Map<string, { readonly backfill: OpenBackfill; readonly nominal: string }>();
+  /** Backfills by task that this process has seen in the log; the view has those before. */
+  readonly #seen = new Map<string, Set<string>>();
+  #listening = new AbortController();
+  #isRunning = false;
 
   constructor(options: {
     readonly store: EventStore;
@@ -60,216 +59,217 @@ export class Backfills {
     readonly leadership: Leadership;
     readonly telemetry: Telemetry;
     readonly tasks: PinnedTasks;
-    /** Of this process, in the metadata. */
+    /** The process, in the metadata. */
     readonly name: string;
   }) {
-    this.options = options;
+    this.#options = options;
   }
 
-  /** How many are under way, as far as is known here. */
+  /** Number of open backfills, as far as is known here. */
   get size(): number {
-    return this.led.size;
+    return this.#open.size;
   }
 
-  /** Follows the log until the signal is aborted. @param started called once all that is under way is known */
+  /** Follows the log until the signal is aborted. @param started called once all open backfills are known */
   async follow(signal: AbortSignal, started: () => void = () => {}): Promise<void> {
-    const { store, readModel, leadership } = this.options;
-    this.running = true;
-    const onLeading = (): void => {
-      // Who did not lead did not hear of what happened to the runs.
-      for (const led of this.led.values()) led.stale = true;
-      this.listening.abort();
+    const { store, readModel, leadership } = this.#options;
+    this.#isRunning = true;
+    const onLeadershipChange = (): void => {
+      // A process that was not the leader did not follow the runs.
+      for (const backfill of this.#open.values()) backfill.stale = true;
+      this.#listening.abort();
     };
-    leadership.onChange(onLeading);
+    leadership.onChange(onLeadershipChange);
     try {
       const after = await loadView(
         { store, readModel },
         backfillsProjection,
         openBackfills,
-        (document) => this.open(document.id, document.task_id),
+        (document) => this.#add(document.id, document.task_id),
       );
-      await this.listen(after, signal, started);
+      await this.#listen(after, signal, started);
     } finally {
-      this.running = false;
-      leadership.offChange(onLeading);
-      await this.settle();
+      this.#isRunning = false;
+      leadership.offChange(onLeadershipChange);
+      await this.#settle();
     }
   }
 
-  private async listen(after: Position, signal: AbortSignal, started: () => void): Promise<void> {
-    const { store } = this.options;
+  async #listen(after: Position, signal: AbortSignal, started: () => void): Promise<void> {
     for (let position = after; !signal.aborted;) {
-      const listening = (this.listening = new AbortController());
-      const { active } = this;
-      const prefixes = active ? ['backfill-', 'run-', 'task-'] : ['backfill-'];
-      // From here on it hears of all that concerns what is under way.
-      for (const led of this.led.values()) this.poke(led);
-      const until = AbortSignal.any([signal, listening.signal]);
-      for await (const message of store.subscribe({ after: position, prefixes, signal: until })) {
+      const listening = (this.#listening = new AbortController());
+      const isActive = this.#isActive;
+      const prefixes = isActive ? ['backfill-', 'run-', 'task-'] : ['backfill-'];
+      // From here on, all events of open backfills are received.
+      for (const backfill of this.#open.values()) this.#wake(backfill);
+      const from = {
+        after: position,
+        prefixes,
+        signal: AbortSignal.any([signal, listening.signal]),
+      };
+      for await (const message of this.#options.store.subscribe(from)) {
         if (message.kind === 'caught-up') {
           position = message.position;
           started();
         } else {
-          for (const event of message.events) this.take(event);
+          for (const event of message.events) this.#take(event);
           position = message.events.at(-1)?.position ?? position;
         }
-        if (this.active !== active) break;
+        if (this.#isActive !== isActive) break;
       }
-      // It never ends by itself: what is not an end that was asked for is one.
-      if (!signal.aborted && this.active === active && !listening.signal.aborted) {
-        throw new Error('the log could not be followed any further');
+      // A subscription does not end by itself.
+      if (!signal.aborted && this.#isActive === isActive && !listening.signal.aborted) {
+        throw new Error('the subscription to the event log has ended');
       }
     }
   }
 
-  private get active(): boolean {
-    return this.options.leadership.leads && this.led.size > 0;
+  get #isActive(): boolean {
+    return this.#options.leadership.leads && this.#open.size > 0;
   }
 
-  private async settle(): Promise<void> {
-    await Promise.all(Array.from(this.led.values(), async ({ stepping }) => stepping));
-    for (const { cancelTimer } of this.led.values()) cancelTimer();
-    this.led.clear();
-    this.tracked.clear();
+  async #settle(): Promise<void> {
+    await Promise.all(Array.from(this.#open.values(), async ({ running }) => running));
+    for (const { cancelTimer } of this.#open.values()) cancelTimer();
+    this.#open.clear();
+    this.#runs.clear();
   }
 
-  private open(id: string, taskId: string): void {
-    if (this.led.has(id)) return;
-    const { store, tasks, clock, name, telemetry } = this.options;
-    const track = (runId: string, nominal: string): void => {
-      this.tracked.set(runId, { led, nominal });
-    };
-    const rivals = new BackfillRivals(store, id, () => this.backfillsOf(taskId));
-    const isTraced = telemetry.traces !== undefined;
-    const means = { store, tasks, clock, name, track, rivals, isTraced };
-    const work = new BackfillWork({ id, taskId, ...means });
-    const idle = { stepping: null, again: false, stale: false, failures: 0 };
-    const led: Led = { work, ...idle, cancelTimer: () => {} };
-    this.led.set(id, led);
-    this.poke(led);
-  }
-
-  private hear(id: string, taskId: string): void {
-    const heard = this.heard.get(taskId) ?? new Set<string>();
-    this.heard.set(taskId, heard.add(id));
-    this.open(id, taskId);
+  #add(id: string, taskId: string): void {
+    if (this.#open.has(id)) return;
+    const { store, tasks, clock, name, telemetry } = this.#options;
+    const runner = new BackfillRunner({
+      ...{ id, taskId, store, tasks, clock, name },
+      track: (runId, nominal) => void this.#runs.set(runId, { backfill, nominal }),
+      earlier: new EarlierBackfills(store, id, () => this.#backfillsOf(taskId)),
+      isTraced: telemetry.traces !== undefined,
+    });
+    const state = { running: null, again: false, stale: false, failures: 0 };
+    const backfill: OpenBackfill = { runner, ...state, cancelTimer: () => {} };
+    this.#open.set(id, backfill);
+    this.#wake(backfill);
   }
 
   /**
-   * All backfills of a task that stand in the log before one that is known here. The view has all up to where it was
-   * read at first, and each that it knows a later one of; the others were heard of.
+   * All backfills of a task before one that is known here: from the view, and those that this process has seen. The
+   * view is complete up to where it was first read, and before each backfill that it contains.
    */
-  private async backfillsOf(taskId: string): Promise<ReadonlySet<string>> {
-    const { readModel } = this.options;
-    const heard = this.heard.get(taskId) ?? new Set<string>();
-    const all = new Set(heard);
-    const query = { ...backfillsOf(taskId), limit: PAGE };
+  async #backfillsOf(taskId: string): Promise<ReadonlySet<string>> {
+    const { readModel } = this.#options;
+    const seen = this.#seen.get(taskId) ?? new Set<string>();
+    const all = new Set(seen);
+    const query = { ...backfillsOf(taskId), limit: PAGE_SIZE };
     try {
       let page = await readModel.find(backfillsProjection, query);
       for (;;) {
-        // What the view knows need not be remembered.
+        // What the view contains need not be remembered.
         for (const { key } of page) {
           all.add(key);
-          heard.delete(key);
+          seen.delete(key);
         }
         const last = page.at(-1);
-        if (last === undefined || page.length < PAGE) break;
+        if (last === undefined || page.length < PAGE_SIZE) break;
         const after = { values: [last.document.created_at], key: last.key };
         page = await readModel.find(backfillsProjection, { ...query, after });
       }
     } catch (error) {
-      // Without a view all were heard of, from the log's beginning on.
+      // Without a view, the log was followed from its beginning.
       if (!(error instanceof ReadModelError && error.code === 'NO_VIEW')) throw error;
     }
-    if (heard.size === 0) this.heard.delete(taskId);
+    if (seen.size === 0) this.#seen.delete(taskId);
     return all;
   }
 
-  private take(event: RecordedEvent): void {
+  #take(event: RecordedEvent): void {
     const id = idOf(event.stream);
     if (event.stream.startsWith('backfill-')) {
-      if (event.type === 'BackfillRequested') this.hear(id, event.data.task_id);
-      const led = this.led.get(id);
-      if (led === undefined) return;
-      led.work.noteRevision(event.revision);
-      if (event.type === 'BackfillCanceled') this.poke(led);
-      if (event.type === 'BackfillCompleted') this.drop(led);
-      else this.pokeOthers(led);
+      if (event.type === 'BackfillRequested') {
+        const { task_id } = event.data;
+        this.#seen.set(task_id, (this.#seen.get(task_id) ?? new Set<string>()).add(id));
+        this.#add(id, task_id);
+      }
+      const backfill = this.#open.get(id);
+      if (backfill === undefined) return;
+      backfill.runner.noteRevision(event.revision);
+      if (event.type === 'BackfillCanceled') this.#wake(backfill);
+      if (event.type === 'BackfillCompleted') this.#drop(backfill);
+      else this.#wakeOthers(backfill);
     } else if (event.stream.startsWith('task-')) {
-      for (const led of this.led.values()) if (led.work.taskId === id) this.poke(led);
+      for (const backfill of this.#open.values()) {
+        if (backfill.runner.taskId === id) this.#wake(backfill);
+      }
     } else {
-      const outcome = ends.get(event.type);
-      const tracked = outcome === undefined ? undefined : this.tracked.get(id);
-      if (outcome === undefined || tracked === undefined) return;
-      this.tracked.delete(id);
-      tracked.led.work.noteEnd(tracked.nominal, outcome);
-      this.poke(tracked.led);
+      const outcome = outcomes.get(event.type);
+      const run = outcome === undefined ? undefined : this.#runs.get(id);
+      if (outcome === undefined || run === undefined) return;
+      this.#runs.delete(id);
+      run.backfill.runner.noteEnd(run.nominal, outcome);
+      this.#wake(run.backfill);
     }
   }
 
-  private drop(led: Led): void {
-    led.cancelTimer();
-    this.led.delete(led.work.id);
-    for (const [run, tracked] of this.tracked) if (tracked.led === led) this.tracked.delete(run);
-    this.pokeOthers(led);
-    if (!this.active) this.listening.abort();
+  #drop(backfill: OpenBackfill): void {
+    backfill.cancelTimer();
+    this.#open.delete(backfill.runner.id);
+    for (const [id, run] of this.#runs) if (run.backfill === backfill) this.#runs.delete(id);
+    this.#wakeOthers(backfill);
+    if (!this.#isActive) this.#listening.abort();
   }
 
-  /** Others of the task may have waited for what this one has decided. */
-  private pokeOthers(led: Led): void {
-    for (const other of this.led.values()) {
-      if (other !== led && other.work.taskId === led.work.taskId) this.poke(other);
+  /** Other backfills of the task may have waited for what this one has decided. */
+  #wakeOthers(backfill: OpenBackfill): void {
+    for (const other of this.#open.values()) {
+      if (other !== backfill && other.runner.taskId === backfill.runner.taskId) this.#wake(other);
     }
   }
 
-  /** Leads one on, unless somebody is at it, who then goes on. */
-  private poke(led: Led): void {
-    if (!this.running || !this.options.leadership.leads) return;
-    led.again = true;
-    if (led.stepping !== null) return;
-    led.cancelTimer();
-    led.stepping = this.lead(led).finally(() => {
-      led.stepping = null;
-      // In the moment between its last look and now.
-      if (led.again && this.led.get(led.work.id) === led) this.poke(led);
+  /** Continues a backfill. If it is running already, it takes another step afterwards. */
+  #wake(backfill: OpenBackfill): void {
+    if (!this.#isRunning || !this.#options.leadership.leads) return;
+    backfill.again = true;
+    if (backfill.running !== null) return;
+    backfill.cancelTimer();
+    backfill.running = this.#advance(backfill).finally(() => {
+      backfill.running = null;
+      // Woken between its last step and now.
+      if (backfill.again && this.#open.get(backfill.runner.id) === backfill) this.#wake(backfill);
     });
   }
 
-  /** Never rejects: what fails is tried again after a pause. */
-  private async lead(led: Led): Promise<void> {
-    const { telemetry, leadership } = this.options;
-    const { work } = led;
+  /** Never rejects: after a failure it tries again, after a pause. */
+  async #advance(backfill: OpenBackfill): Promise<void> {
+    const { telemetry, leadership } = this.#options;
+    const { runner } = backfill;
     try {
-      while (led.again && this.running && leadership.leads) {
-        led.again = false;
-        if (led.stale) work.forget();
-        led.stale = false;
-        const stepped = await work.step();
-        led.failures = 0;
-        if (stepped === 'moved') led.again = true;
-        if (stepped === 'done') return this.drop(led);
-        if (stepped === 'look-again') this.later(led, LOOK_AGAIN);
+      while (backfill.again && this.#isRunning && leadership.leads) {
+        backfill.again = false;
+        if (backfill.stale) runner.forget();
+        backfill.stale = false;
+        const result = await runner.step();
+        backfill.failures = 0;
+        if (result === 'advanced') backfill.again = true;
+        if (result === 'done') return this.#drop(backfill);
+        if (result === 'poll') this.#wakeLater(backfill, POLL_INTERVAL);
       }
     } catch (error) {
-      led.stale = true;
-      led.again = false;
-      const pause = Math.min(LOOK_AGAIN * 2 ** led.failures, MOST_PAUSE);
-      led.failures += 1;
-      const fields = { backfill: work.id, task: work.taskId, error };
-      telemetry.log.warn('a backfill could not be led on; trying again', fields);
-      this.later(led, pause);
+      backfill.stale = true;
+      backfill.again = false;
+      const pause = Math.min(POLL_INTERVAL * 2 ** backfill.failures, MAX_PAUSE);
+      backfill.failures += 1;
+      const fields = { backfill: runner.id, task: runner.taskId, error };
+      telemetry.log.warn('a backfill could not continue; trying again', fields);
+      this.#wakeLater(backfill, pause);
     }
   }
 
-  private later(led: Led, pause: number): void {
-    const { clock } = this.options;
-    led.cancelTimer();
-    led.cancelTimer = clock.after(pause, () => this.poke(led));
+  #wakeLater(backfill: OpenBackfill, pause: number): void {
+    backfill.cancelTimer();
+    backfill.cancelTimer = this.#options.clock.after(pause, () => this.#wake(backfill));
   }
 }
 
-/** Events that end a run, and what they count as. */
-const ends: ReadonlyMap<string, BackfillOutcome> = new Map([
+/** Events that end a run, with the outcome. */
+const outcomes: ReadonlyMap<string, BackfillOutcome> = new Map([
   ['RunSucceeded', 'succeeded'],
   ['RunFailed', 'failed'],
   ['RunCanceled', 'canceled'],

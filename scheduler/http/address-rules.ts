@@ -2,7 +2,13 @@ import { lookup as systemLookup } from 'node:dns';
 import type { LookupAddress, LookupAllOptions } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
 import ipaddr from 'ipaddr.js';
-import { holdsAddress, namesHost, parseHostEntry, plainHost, type HostEntry } from './host-list.ts';
+import {
+  containsAddress,
+  matchesHost,
+  parseHostEntry,
+  normalizeHost,
+  type HostEntry,
+} from './host-list.ts';
 import { isMetadataAddress } from './metadata-addresses.ts';
 
 /** Resolves a name to all its addresses, as `dns.lookup` with `all` does. */
@@ -94,13 +100,13 @@ export class AddressRules {
 
   /** @throws AddressRefused when a URL's host is a refused address. Names are checked when they are resolved. */
   checkLiteral(url: URL): void {
-    const host = plainHost(url.hostname);
+    const host = normalizeHost(url.hostname);
     if (isIP(host) !== 0) this.#check(host, host, host);
   }
 
   /** Whether a name is listed by itself, so that whatever resolves it is trusted to. */
   lists(hostname: string): boolean {
-    return this.#entries.some((entry) => namesHost(entry, hostname));
+    return this.#entries.some((entry) => matchesHost(entry, hostname));
   }
 
   /**
@@ -131,7 +137,7 @@ export class AddressRules {
   }
 
   #check(shown: string, hostname: string, address: string): void {
-    const holding = this.#entries.filter((entry) => holdsAddress(entry, address));
+    const holding = this.#entries.filter((entry) => containsAddress(entry, address));
     if (holding.some((entry) => entry.kind === 'network' && entry.isSingle)) return;
     if (isMetadataAddress(address)) throw new AddressRefused(shown, 'metadata');
     if (this.#allowsAll || holding.length > 0 || !this.#isPrivate(address)) return;

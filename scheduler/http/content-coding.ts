@@ -16,7 +16,7 @@ const decoders: Readonly<Record<string, (source: Bytes) => Bytes>> = {
 };
 
 /** A body that is not what its `Content-Encoding` says. */
-export class CodingFault extends Error {
+export class ContentCodingError extends Error {
   readonly code = 'BAD_CONTENT_ENCODING';
 
   constructor(coding: string, cause: Error) {
@@ -44,7 +44,7 @@ export function codingsOf(values: readonly string[] = []): readonly string[] {
  * @param bound put around the bytes of every stage, so that none of them is without end
  * @returns the bytes, and the codings that are left in them
  */
-export function decode(
+export function decodeContent(
   source: Bytes,
   codings: readonly string[],
   bound: (bytes: Bytes) => Bytes,
@@ -98,7 +98,7 @@ async function* through(decoder: Transform, coded: Bytes, coding: string): Async
     yield* decoder as AsyncIterable<Buffer>;
   } catch (error) {
     if (sourceFault !== undefined) throw sourceFault as Error;
-    throw new CodingFault(coding, error as Error);
+    throw new ContentCodingError(coding, error as Error);
   } finally {
     decoder.destroy();
     await feeding;

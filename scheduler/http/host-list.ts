@@ -29,21 +29,21 @@ export function parseHostEntry(text: string): HostEntry | null {
 }
 
 /** Whether an entry names a host. A name that is not marked so does not cover its subdomains. */
-export function namesHost(entry: HostEntry, hostname: string): boolean {
+export function matchesHost(entry: HostEntry, hostname: string): boolean {
   if (entry.kind !== 'name') return false;
-  const name = plainHost(hostname);
+  const name = normalizeHost(hostname);
   return entry.subdomains ? name.endsWith(`.${entry.name}`) : name === entry.name;
 }
 
 /** Whether an address is in an entry's network. */
-export function holdsAddress(entry: HostEntry, address: string): boolean {
+export function containsAddress(entry: HostEntry, address: string): boolean {
   if (entry.kind !== 'network') return false;
   const version = isIP(address);
   return version !== 0 && entry.network.check(address, version === 4 ? 'ipv4' : 'ipv6');
 }
 
 /** A host in lower case, without the brackets of an IPv6 address, and without the dot that ends an absolute name. */
-export function plainHost(hostname: string): string {
+export function normalizeHost(hostname: string): string {
   return hostname
     .replace(/^\[|\]$/g, '')
     .replace(/\.$/, '')
@@ -67,7 +67,7 @@ function networkOf(
 /** As URLs have it: in lower case, and in Punycode where it is not ASCII. */
 function canonicalName(text: string): string | null {
   if (/[/?#@:\\\s]/.test(text) || !URL.canParse(`http://${text}`)) return null;
-  const name = plainHost(new URL(`http://${text}`).hostname);
+  const name = normalizeHost(new URL(`http://${text}`).hostname);
   // `127.1` and `1` are read as addresses by some programs and as names by others.
   return isIP(name) === 0 && hostName.test(name) ? name : null;
 }

@@ -9,8 +9,8 @@ import { Agent as HttpsAgent, request as httpsRequest, type AgentOptions } from 
 import { isIP } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { AddressRules, type AddressRulesOptions } from './address-rules.ts';
-import { limitConnecting } from './connecting.ts';
-import { plainHost } from './host-list.ts';
+import { limitConnectTime } from './connect-timeout.ts';
+import { normalizeHost } from './host-list.ts';
 import { HttpFailure } from './http-failure.ts';
 import { noProxies, Proxies, type ProxySettings } from './proxies.ts';
 import {
@@ -120,7 +120,7 @@ export class HttpClient {
 
   /** A proxy resolves the name by itself, so it is checked by being resolved here too. */
   async #checkBefore(url: URL): Promise<void> {
-    const host = plainHost(url.hostname);
+    const host = normalizeHost(url.hostname);
     if (isIP(host) !== 0) return;
     try {
       await this.#rules.checkName(host);
@@ -257,7 +257,7 @@ function send({ connect, options }: Route, url: URL, request: HttpRequest): Prom
       socket.removeListener('data', endStray);
       socket.once('data', begin);
       sent.once('close', () => socket.removeListener('data', begin));
-      if (!sent.reusedSocket) limitConnecting(socket, url.host);
+      if (!sent.reusedSocket) limitConnectTime(socket, url.host);
     });
     sent.once('close', () => signal.removeEventListener('abort', abort));
     // Also what comes after the answer, such as bytes that no message is: the answer's own end says what it lacks.

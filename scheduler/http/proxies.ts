@@ -1,5 +1,11 @@
 import { isIP } from 'node:net';
-import { holdsAddress, namesHost, parseHostEntry, plainHost, type HostEntry } from './host-list.ts';
+import {
+  containsAddress,
+  matchesHost,
+  parseHostEntry,
+  normalizeHost,
+  type HostEntry,
+} from './host-list.ts';
 
 /** `HTTP_PROXY`, `HTTPS_PROXY` and `NO_PROXY`. */
 export interface ProxySettings {
@@ -63,7 +69,7 @@ function parseException(text: string): Exception | null {
 function covers({ port, entries }: Exception, url: URL): boolean {
   const its = url.port === '' ? (url.protocol === 'https:' ? '443' : '80') : url.port;
   if (port !== null && port !== its) return false;
-  const host = plainHost(url.hostname);
+  const host = normalizeHost(url.hostname);
   if (entries === null) return true;
-  return entries.some((entry) => namesHost(entry, host) || holdsAddress(entry, host));
+  return entries.some((entry) => matchesHost(entry, host) || containsAddress(entry, host));
 }

@@ -2,8 +2,8 @@ import { request as httpRequest, type ClientRequest } from 'node:http';
 import { Agent, request as httpsRequest, type AgentOptions, type RequestOptions } from 'node:https';
 import { isIP } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { CONNECT_TIMEOUT, timeOutConnecting } from './connecting.ts';
-import { plainHost } from './host-list.ts';
+import { CONNECT_TIMEOUT, connectTimeoutError } from './connect-timeout.ts';
+import { normalizeHost } from './host-list.ts';
 import { HttpFailure } from './http-failure.ts';
 
 /** What a proxy is sent that wants a user and a password; nothing where its address has none. */
@@ -22,7 +22,7 @@ export function proxyAddress({ protocol, hostname, port }: URL): { host: string;
 
 /** The name that a proxy's certificate must have. Of itself, Node would take that of the `Host` header. */
 export function proxyServername({ hostname }: URL): string {
-  return isIP(plainHost(hostname)) === 0 ? hostname : '';
+  return isIP(normalizeHost(hostname)) === 0 ? hostname : '';
 }
 
 /** What a tunnel is opened for. */
@@ -88,7 +88,7 @@ export class TunnelAgent extends Agent {
       const abandoned = (): void => void request.destroy();
       abandon?.addEventListener('abort', abandoned, { once: true });
       const late = setTimeout(
-        () => request.destroy(timeOutConnecting(proxy.host)),
+        () => request.destroy(connectTimeoutError(proxy.host)),
         CONNECT_TIMEOUT,
       );
       request.once('close', () => {

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { codingsOf, decode, type Bytes } from './content-coding.ts';
+import { codingsOf, decodeContent, type Bytes } from './content-coding.ts';
 import type { HttpAnswer } from './http-client.ts';
 import { HttpFailure } from './http-failure.ts';
 
@@ -27,7 +27,7 @@ export async function readBody(answer: HttpAnswer, most: number): Promise<ReadBo
   if (codings.length === 0) return plainBody(answer.body, most);
   let isCut = false;
   const bound = (source: Bytes): Bytes => upTo(most + FRAME, source, () => (isCut = true));
-  const { bytes: decoded, left } = decode(answer.body, codings, bound);
+  const { bytes: decoded, left } = decodeContent(answer.body, codings, bound);
   const kept = new Kept(most);
   let fault: Error | null = null;
   try {

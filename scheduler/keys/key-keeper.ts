@@ -1,16 +1,14 @@
-import type { Clock, Instant } from '../../domain/clock.ts';
-import type { EventStore } from '../../domain/event-store.ts';
 import type { RunEvent } from '../../domain/events/catalogue.ts';
-import { Judgement, type KeyPlace } from '../../domain/keys/key-judgement.ts';
-import { changeKey, type KeyChange, type KeyContext } from '../../domain/keys/key-stream.ts';
+import { Judgement, releaseStale, type KeyPlace } from '../../domain/keys/key-judgement.ts';
+import { changeKey, type KeyChanged, type KeyContext } from '../../domain/keys/key-stream.ts';
 import {
   LONGEST_LINE,
+  claimStatus,
+  exceedsWaiterLimit,
   holdKey,
-  leaveLine,
   releaseAll,
   releaseKey,
-  standingOf,
-  standsBehindTheLine,
+  releaseWaiter,
   type KeyClaim,
   type KeyDecision,
   type KeyName,
@@ -18,374 +16,335 @@ import {
 } from '../../domain/keys/key.ts';
 import { cancelRunsAhead, placesOf } from '../../domain/runs/run-request.ts';
 import type { LiveTask } from '../../domain/tasks/task.ts';
-import type { Telemetry } from '../../observability/telemetry.ts';
-import { KeyErrands } from './key-errands.ts';
-import { GRANT_LIFE, KeyGrants, type Grant } from './key-grants.ts';
-import { KeyHanding } from './key-handing.ts';
-import { KeyFilling } from './key-filling.ts';
-import { KeyLine } from './key-line.ts';
-import { KeyLooks, LOOK_EVERY } from './key-looks.ts';
+import { GRANT_LIFETIME, KeyHandoff } from './key-handoff.ts';
 import { affinityOf, claimOf, isKeyed, keysOf } from './key-names.ts';
-import { KeySuspects } from './key-suspects.ts';
+import { KeyRecheck, RECHECK_INTERVAL } from './key-recheck.ts';
 import { KeyWatch } from './key-watch.ts';
-import type { Membership } from '../processes/membership.ts';
-import type { PinnedTasks } from '../pinned-tasks.ts';
+import { PendingReleases } from './pending-releases.ts';
+import { contextOf, type SemaphoreParts } from './semaphore-parts.ts';
+import { WaiterQueue } from './waiter-queue.ts';
 import type { Admission, HandOver } from '../runs/run-work.ts';
-import type { QueuedRun, RunQueue } from '../runs/run-queue.ts';
+import type { QueuedRun } from '../runs/run-queue.ts';
 
-/** One look in so many takes in every key in use that this process looks after. */
-const LOOK_AT_ALL = 10;
+/** Every n-th recheck covers all keys in use for which this worker is preferred. */
+const FULL_RECHECK_EVERY = 10;
 
-/** A run that waits for a key is woken when its turn comes; this is for what nothing wakes. Milliseconds. */
+/** A waiting run is woken when its turn comes; this bounds the wait where a wake-up was missed. Milliseconds. */
 const FALLBACK = 60_000;
 
 const go: Admission = { kind: 'go' };
 
 /**
- * Keeps the keys that a run needs while it runs: `concurrency_key`, and the task itself where its overlap policy is
- * not `allow`. A run of a task without either passes without a read, an append, or a turn of the event loop.
+ * The semaphore for the keys that a run needs while it runs: its `concurrency_key`, and the task itself where the
+ * overlap policy is not `allow`. A run of a task without either passes without a read, an append or a turn of the event
+ * loop.
  *
- * The order of appends, and what a death between two of them leaves:
- * - `KeyHeld`, then `RunStarted`. In between: a slot of a queued run. It is still in every worker's queue, whoever takes
- *   it finds its own slot; if nobody does for a lease, whoever wants the slot takes it (`Judgement`).
- * - The run's end (or `RunAttemptFailed`), then `KeyReleased`, or in its place `KeyHeld` for the next in line (`KeyGrants`): in one
- *   call of the log where nothing stands against it (`KeyHanding`), which some engines make one commit. In between: a slot of a run that is over (or in
- *   its back-off), which whoever wants it takes at once.
+ * The order of appends, and what a crash between two of them leaves:
+ * - `KeyHeld`, then `RunStarted`. Between them: a slot of a queued run. The worker that takes the run finds its slot; if
+ *   none does within a lease, any process that wants the slot reclaims it (`Judgement`).
+ * - The run's end (or `RunAttemptFailed`), then `KeyReleased`, or `KeyHeld` for the next waiter. If possible,
+ *   both go into one call of the log (`KeyHandoff`). Between them: a slot of a run that has ended or is in
+ *   back-off, which can be reclaimed at once.
  * - `RunInterrupted` releases nothing: the slot goes with the run to the next worker.
  *
- * A slot is only ever taken by an append that expects the key as it was before the run's stream was looked at, and a
- * run that comes back for its slot appends too: so of two who see it differently one loses the race.
+ * A slot is only reclaimed by an append that expects the key as it was before the run's stream was read. A run that
+ * returns for its slot appends too, so one of the two loses the race.
  */
 export class KeyKeeper {
-  private readonly watch: KeyWatch;
-  private readonly store: EventStore;
-  private readonly queue: RunQueue;
-  private readonly tasks: PinnedTasks;
-  private readonly membership: Membership;
-  private readonly clock: Clock;
-  private readonly telemetry: Telemetry;
-  private readonly looks: KeyLooks;
-  private readonly errands: KeyErrands;
-  private readonly grants = new KeyGrants();
-  private readonly suspects: KeySuspects;
-  private readonly line: KeyLine;
-  private readonly filling: KeyFilling;
-  private readonly handing: KeyHanding;
+  readonly #parts: SemaphoreParts;
+  readonly #watch: KeyWatch;
+  readonly #recheck: KeyRecheck;
+  readonly #pending: PendingReleases;
+  readonly #waiters: WaiterQueue;
+  readonly #handoff: KeyHandoff;
 
-  constructor(options: {
-    readonly store: EventStore;
-    readonly queue: RunQueue;
-    readonly tasks: PinnedTasks;
-    readonly membership: Membership;
-    readonly clock: Clock;
-    readonly telemetry: Telemetry;
-  }) {
-    this.store = options.store;
-    this.queue = options.queue;
-    this.tasks = options.tasks;
-    this.membership = options.membership;
-    this.clock = options.clock;
-    this.telemetry = options.telemetry;
-    this.watch = new KeyWatch(options);
-    this.errands = new KeyErrands(options);
-    this.looks = new KeyLooks(options.clock);
-    this.suspects = new KeySuspects(options);
-    this.line = new KeyLine({ ...options, watch: this.watch });
-    const { line, watch, errands, grants } = this;
-    const contextFor = this.contextFor.bind(this);
-    this.filling = new KeyFilling({ ...options, line, watch, errands, contextFor });
-    this.handing = new KeyHanding({ ...options, line, watch, errands, grants, contextFor });
-    this.watch.onShortLine = (name) => this.filling.soon(name, null);
-    this.queue.onEnded = (run) => this.onEnded(run);
-  }
-
-  /** Whether a run that is put back to the queue is taken from there at once. Until somebody says so, no slot is handed on. */
-  set hasRoom(hasRoom: (run: QueuedRun) => boolean) {
-    this.line.hasRoom = hasRoom;
+  constructor(parts: SemaphoreParts) {
+    this.#parts = parts;
+    this.#recheck = new KeyRecheck(parts);
+    this.#watch = new KeyWatch(parts, (name) => this.#waiters.schedule(name, null));
+    this.#pending = new PendingReleases(parts);
+    this.#waiters = new WaiterQueue(parts, this.#watch, this.#pending);
+    this.#handoff = new KeyHandoff(parts, this.#watch, this.#waiters, this.#pending);
+    parts.queue.onEnded = (run) => this.#onEnded(run);
   }
 
   /** Follows the keys until the signal is aborted. */
   follow(signal: AbortSignal, started: () => void = () => {}): Promise<void> {
-    return this.watch.follow(signal, started);
+    return this.#watch.follow(signal, started);
   }
 
-  /** Looks at keys now and then for what nobody gave back, until the signal is aborted. */
+  /** Rechecks keys periodically for slots that were never released, until the signal is aborted. */
   async mind(signal: AbortSignal): Promise<void> {
+    const { clock, telemetry } = this.#parts;
     for (let turn = 1; !signal.aborted; turn += 1) {
-      await this.clock.sleep(LOOK_EVERY, signal).catch(() => {});
+      await clock.sleep(RECHECK_INTERVAL, signal).catch(() => {});
       if (signal.aborted) break;
       try {
-        await this.look(turn % LOOK_AT_ALL === 0);
+        await this.recheck(turn % FULL_RECHECK_EVERY === 0);
       } catch (error) {
-        this.telemetry.log.warn('the keys in use could not be looked at; trying again', { error });
+        telemetry.log.warn('could not recheck the keys in use; trying again', { error });
       }
     }
   }
 
-  /** One look: at the keys that runs here wait for, or at all that this process looks after. */
-  async look(atAll: boolean): Promise<void> {
-    for (const { run, name } of this.grants.unused(this.clock.now())) {
-      await this.sweep(name, (state) => placesOfRun(state, run.id), GRANT_LIFE);
+  /** Rechecks once. @param all also the keys in use that no local run waits for */
+  async recheck(all: boolean): Promise<void> {
+    for (const { run, name } of this.#handoff.takeExpired(this.#parts.clock.now())) {
+      await this.#reclaim(name, (state) => placesOfRun(state, run.id), GRANT_LIFETIME);
     }
-    const wanted = this.watch.wanted();
-    for (const name of atAll ? [...wanted, ...this.watch.inUse()] : wanted) {
-      await this.lookAt(name, atAll);
+    const wanted = this.#watch.wanted();
+    for (const name of all ? [...wanted, ...this.#watch.inUse()] : wanted) {
+      await this.#recheckKey(name, all);
     }
-    this.looks.forgetOld();
+    this.#recheck.forgetOld();
   }
 
-  /** @param reads also where nobody is suspected by what is known here: that may be of the past */
-  private async lookAt(name: KeyName, reads = false): Promise<void> {
-    const known = this.watch.peek(name);
-    if (reads || known === undefined || this.suspects.of(known.state).length > 0) {
-      await this.sweep(name, (state) => this.suspects.of(state));
+  /** @param reads reads the key even without a suspicious place: what is known here may be out of date */
+  async #recheckKey(name: KeyName, reads = false): Promise<void> {
+    const known = this.#watch.peek(name);
+    if (reads || known === undefined || this.#recheck.candidates(known.state).length > 0) {
+      await this.#reclaim(name, (state) => this.#recheck.candidates(state));
     }
-    this.watch.wakeWaiting(name);
+    this.#watch.wakeWaiters(name);
   }
 
-  /** The worker takes nothing more. Resolves when all that was to be given back is, or was given up. Never rejects. */
+  /** The worker takes no more runs. Resolves when all releases have succeeded or were given up. Never rejects. */
   settled(): Promise<void> {
-    this.handing.giveUp();
-    return this.errands.settled();
+    this.#handoff.releaseGrants();
+    return this.#pending.settled();
   }
 
-  /** Whether a run may start now: it holds its keys then. `RunExecutor` asks just before the start. */
+  /** Takes the keys for a run that is about to start. @returns whether the run may start now */
   admit(run: QueuedRun, task: LiveTask): Admission | Promise<Admission> {
-    return isKeyed(task) ? this.take(run, task) : go;
+    return isKeyed(task) ? this.#takeKeys(run, task) : go;
   }
 
   /**
-   * Whether a run that could be taken now would only be told to wait for its concurrency key, as far as is known here.
-   * Then it waits as if it had asked. Where many runs share a key, most that come to it are of this kind: none of
-   * them costs a worker's slot, a turn of the event loop or a look at the log.
+   * Parks a run that would only be told to wait for its concurrency key, as far as is known here. Where many runs share
+   * a key, this spares each of them a worker's slot, a turn of the event loop and a read.
+   *
+   * @returns whether the run waits now
    */
   parks(run: QueuedRun): boolean {
-    const task = this.tasks.peek(run.taskId, run.taskRevision);
-    // What becomes of one whose task is not active, or that is canceled, is decided by who takes it.
-    if (task === undefined || run.cancelRequested || !this.tasks.isActive(run.taskId)) return false;
+    const { tasks, queue, clock } = this.#parts;
+    const task = tasks.peek(run.taskId, run.taskRevision);
+    // A canceled run, or a run of an inactive task, is decided by the worker that takes it.
+    if (task === undefined || run.cancelRequested || !tasks.isActive(run.taskId)) return false;
     if (task.definition.concurrency_key === null || task.definition.overlap_policy !== 'allow') {
       return false;
     }
     const [name] = keysOf(task, run);
-    const known = name && this.watch.peek(name);
+    const known = name && this.#watch.peek(name);
     if (known === undefined || name === undefined || this.isGranted(run)) return false;
     const claim = claimOf(run, task, name);
-    const { holds, placed, mayGo, ahead } = standingOf(known.state, claim);
-    if (holds || mayGo) return false;
-    this.watch.expect(run, name);
-    this.queue.putBack(run, this.clock.now() + FALLBACK);
-    if (this.looks.begins(name)) this.inBackground(run, name, () => this.lookAt(name));
-    const behind = ahead >= LONGEST_LINE || this.watch.comesAfterMany(known.state, claim);
-    if (!placed && !behind) this.filling.soon(name, run);
+    const { holds, isWaiting, isAdmissible, ahead } = claimStatus(known.state, claim);
+    if (holds || isAdmissible) return false;
+    this.#watch.expect(run, name);
+    queue.putBack(run, clock.now() + FALLBACK);
+    if (this.#recheck.begin(name)) {
+      this.#pending.start(run.id, name, () => this.#recheckKey(name));
+    }
+    const isBehind = ahead >= LONGEST_LINE || this.#watch.isBehindUnrecorded(known.state, claim);
+    if (!isWaiting && !isBehind) this.#waiters.schedule(name, run);
     return true;
   }
 
-  /** Whether a run was handed its key, and needs not ask for it. */
-  readonly isGranted = ({ id }: QueuedRun): boolean => this.grants.has(id);
-
-  /** By what the worker is chosen that is the first choice for a run. */
-  affinityOf(run: QueuedRun): string {
-    return affinityOf(run, this.tasks.peek(run.taskId, run.taskRevision));
+  /** Whether a run was handed its key and need not ask for it. */
+  isGranted({ id }: QueuedRun): boolean {
+    return this.#handoff.isGranted(id);
   }
 
-  /** A run's turn has come, and its task lets it wait on: the others do not wait for it. */
+  /** Selects a run's preferred worker. */
+  affinityOf(run: QueuedRun): string {
+    return affinityOf(run, this.#parts.tasks.peek(run.taskId, run.taskRevision));
+  }
+
+  /** A run's turn has come, but its task makes it wait: it leaves the waiters, so that they do not wait for it. */
   putOff(run: QueuedRun, task: LiveTask): void {
-    if (!this.watch.isWaiting(run.id)) return;
-    this.watch.forget(run.id);
+    if (!this.#watch.isWaiting(run.id)) return;
+    this.#watch.forget(run.id);
     for (const name of keysOf(task, run)) {
       if (name.kind !== 'concurrency') continue;
-      this.inBackground(run, name, async () => {
-        const context = this.contextFor(run.id, this.clock.now());
-        await changeKey(this.store, name, context, (state) => ({
-          events: leaveLine(state, run.id),
+      this.#pending.start(run.id, name, async () => {
+        await changeKey(this.#parts.store, name, contextOf(this.#parts, run.id), (state) => ({
+          events: releaseWaiter(state, run.id),
           answer: null,
         }));
       });
     }
   }
 
-  /** A run is about to end: hands its concurrency key on in the same call of the log, behind the end. */
+  /** A run is about to end: releases its concurrency key in the same call of the log, behind the end. */
   handOver(run: QueuedRun, task: LiveTask, end: RunEvent): HandOver | null {
-    return isKeyed(task) ? this.handing.handOver(run, task, end) : null;
+    return isKeyed(task) ? this.#handoff.handOver(run, task, end) : null;
   }
 
-  /** The work on a run is over here: gives back what it needs no more. */
+  /** The worker has finished with a run: releases the keys that the run does not need any more. */
   released(run: QueuedRun, task: LiveTask): void {
-    if (isKeyed(task) && !this.handing.isHandedOver(run)) this.giveBack(run, task);
+    if (isKeyed(task) && !this.#handoff.isHandedOver(run)) this.#release(run, task);
   }
 
-  /** Somebody else has moved the run on: what was taken for it here may be what it needs no more. */
+  /** Another process has moved the run on: reclaims keys that were taken for it here in vain. */
   lost(run: QueuedRun, task: LiveTask): void {
     for (const name of keysOf(task, run)) {
-      this.inBackground(run, name, () => this.sweep(name, (state) => placesOfRun(state, run.id)));
+      this.#pending.start(run.id, name, () =>
+        this.#reclaim(name, (state) => placesOfRun(state, run.id)),
+      );
     }
   }
 
-  private async take(run: QueuedRun, task: LiveTask): Promise<Admission> {
+  async #takeKeys(run: QueuedRun, task: LiveTask): Promise<Admission> {
     for (const name of keysOf(task, run)) {
-      if (await this.hold(run, task, name)) continue;
-      const now = this.clock.now();
-      // It was moved on elsewhere while it was put in line here, and nobody else knows of that place.
-      if (run.ended) this.giveBack(run, task);
+      if (await this.#hold(run, task, name)) continue;
+      const now = this.#parts.clock.now();
+      // Another process moved the run on in the meantime, and does not know of its place.
+      if (run.ended) this.#release(run, task);
       else if (run.runAt > now) this.lost(run, task);
       return { kind: 'wait', until: now + FALLBACK };
     }
-    this.watch.forget(run.id);
+    this.#watch.forget(run.id);
     return go;
   }
 
-  private async hold(run: QueuedRun, task: LiveTask, name: KeyName): Promise<boolean> {
+  async #hold(run: QueuedRun, task: LiveTask, name: KeyName): Promise<boolean> {
     for (;;) {
-      const now = this.clock.now();
+      const context = contextOf(this.#parts, run.id);
       const claim = claimOf(run, task, name);
-      if (name.kind === 'concurrency' && this.grants.use(run, claim.attempt, now)) return true;
-      this.watch.expect(run, name);
-      const known = this.watch.peek(name);
-      if (known !== undefined && this.justWaits(known.state, claim)) return false;
-      const context = this.contextFor(run.id, now);
-      const { answer, state, revision } = await this.claim(name, claim, context);
-      this.watch.note(name, state, revision);
-      if (answer === 'held') return true;
-      const cancels = task.definition.overlap_policy === 'cancel_running';
-      // A run of a backfill gives way: it waits until what is under way has ended.
-      if (name.kind === 'overlap' && cancels && run.trigger !== 'backfill') {
-        await cancelRunsAhead(this.store, state, run.id, context);
+      if (name.kind === 'concurrency' && this.#handoff.useGrant(run, claim.attempt, context.now)) {
+        return true;
       }
-      // Woken while it was being decided: what was decided is of the past.
-      this.watch.expect(run, name);
-      const later = this.watch.peek(name);
-      if (later === undefined || later.revision <= revision) return false;
-      if (holdKey(later.state, claim, now).outcome === 'waiting') return false;
+      this.#watch.expect(run, name);
+      const known = this.#watch.peek(name);
+      if (known !== undefined && this.#mustWait(known.state, claim)) return false;
+      const changed = await this.#claim(name, claim, context);
+      this.#watch.note(name, changed);
+      if (changed.answer === 'held') return true;
+      const cancels = task.definition.overlap_policy === 'cancel_running';
+      // A backfill's run never cancels others.
+      if (name.kind === 'overlap' && cancels && run.trigger !== 'backfill') {
+        await cancelRunsAhead(this.#parts.store, changed.state, run.id, context);
+      }
+      // If the key has changed during the decision, decide again.
+      this.#watch.expect(run, name);
+      const later = this.#watch.peek(name);
+      if (later === undefined || later.revision <= changed.revision) return false;
+      if (holdKey(later.state, claim, context.now).outcome === 'waiting') return false;
     }
   }
 
   /**
-   * Whether a run that asks for a key can be told to wait without a look at the log: it has no turn yet, and gets its
-   * place in line together with others. Now and then one asks all the same, and looks whether those ahead are still there.
+   * Whether a run has to wait, without reading the log: it has no turn yet, and is recorded together with others. Now
+   * and then a run asks anyway, which checks whether the runs ahead still need their places.
    */
-  private justWaits(known: KeyState, claim: KeyClaim): boolean {
-    if (standsBehindTheLine(known, claim)) return true;
-    if (this.watch.comesAfterMany(known, claim)) return true;
-    const { holds, placed, mayGo } = standingOf(known, claim);
-    if (known.kind !== 'concurrency' || holds || mayGo) return false;
-    if (this.looks.isDue(known)) return false;
-    if (!placed) this.filling.soon(known, this.queue.get(claim.run_id) ?? null);
+  #mustWait(known: KeyState, claim: KeyClaim): boolean {
+    if (exceedsWaiterLimit(known, claim)) return true;
+    if (this.#watch.isBehindUnrecorded(known, claim)) return true;
+    const { holds, isWaiting, isAdmissible } = claimStatus(known, claim);
+    if (known.kind !== 'concurrency' || holds || isAdmissible) return false;
+    if (this.#recheck.isDue(known)) return false;
+    if (!isWaiting) {
+      this.#waiters.schedule(known, this.#parts.queue.get(claim.run_id) ?? null);
+    }
     return true;
   }
 
-  private claim(
+  #claim(
     name: KeyName,
     claim: KeyClaim,
     context: KeyContext,
-  ): ReturnType<typeof changeKey<'held' | 'waiting'>> {
-    const judgement = new Judgement(this.store, context, this.membership.lease);
-    const mayLook = this.looks.begins(name);
-    return changeKey(this.store, name, context, async (state) => {
-      const first = holdKey(state, claim, context.now);
-      if (first.outcome === 'held' || !mayLook) return changeBy(this.inOrder(state, first, claim));
-      const dead = await judgement.dead(name, this.suspects.of(state, claim.run_id));
-      if (dead.length === 0) return changeBy(this.inOrder(state, first, claim));
-      const after = releaseAll(state, dead);
-      this.mended(name, dead);
+  ): Promise<KeyChanged<KeyDecision['outcome']>> {
+    const { store, membership } = this.#parts;
+    const staleHolders = new Judgement(store, context, membership.lease);
+    const mayRecheck = this.#recheck.begin(name);
+    return changeKey(store, name, context, async (state) => {
+      const { outcome, events } = holdKey(state, claim, context.now);
+      if (outcome === 'held') return { events, answer: outcome };
+      const candidates = mayRecheck ? this.#recheck.candidates(state, claim.run_id) : [];
+      const stale = await staleHolders.dead(name, candidates);
+      if (stale.length === 0)
+        return { events: this.#enqueue(state, events, claim), answer: outcome };
+      const after = releaseAll(state, stale);
+      this.#reportReclaimed(name, stale);
       const second = holdKey(after.state, claim, context.now);
-      return changeBy({ ...second, events: [...after.events, ...second.events] });
+      return { events: [...after.events, ...second.events], answer: second.outcome };
     });
   }
 
-  /** A place in line is given together with those that are due before. */
-  private inOrder(state: KeyState, decision: KeyDecision, claim: KeyClaim): KeyDecision {
-    const run = this.queue.get(claim.run_id);
-    if (decision.outcome === 'held' || state.kind !== 'concurrency' || !run) return decision;
-    return { ...decision, events: this.line.fill(state, this.clock.now(), [run]) };
+  /** Records a waiter together with the unrecorded runs before it. */
+  #enqueue(state: KeyState, events: KeyDecision['events'], claim: KeyClaim): KeyDecision['events'] {
+    const run = this.#parts.queue.get(claim.run_id);
+    if (state.kind !== 'concurrency' || !run) return events;
+    return this.#waiters.enqueue(state, this.#parts.clock.now(), [run]);
   }
 
-  /** Takes from a key those who have lost their claim to it. */
-  private async sweep(
+  /** Takes a key from the runs that have lost their claim to it. */
+  async #reclaim(
     name: KeyName,
-    suspects: (state: KeyState) => readonly KeyPlace[],
-    lease = this.membership.lease,
+    candidates: (state: KeyState) => readonly KeyPlace[],
+    lease = this.#parts.membership.lease,
   ): Promise<void> {
-    const context = this.contextFor(name.key, this.clock.now());
-    const judgement = new Judgement(this.store, context, lease);
-    const { answer, state, revision } = await changeKey(this.store, name, context, async (key) => {
-      const dead = await judgement.dead(name, suspects(key));
-      return { events: releaseAll(key, dead).events, answer: dead };
-    });
-    if (answer.length > 0) this.mended(name, answer);
-    this.watch.note(name, state, revision);
+    const context = contextOf(this.#parts, name.key);
+    const changed = await releaseStale(this.#parts.store, name, context, lease, candidates);
+    if (changed.answer.length > 0) this.#reportReclaimed(name, changed.answer);
+    this.#watch.note(name, changed);
   }
 
-  private giveBack(run: QueuedRun, task: LiveTask): void {
-    // Read now: the run may be taken up again before the key is written.
+  #release(run: QueuedRun, task: LiveTask): void {
+    // Read now: the run may be resumed before the key is written.
     const { ended, state, attempt } = run;
-    if (ended) this.watch.forget(run.id);
+    if (ended) this.#watch.forget(run.id);
     for (const name of keysOf(task, run)) {
-      // In a back-off the task's own slot stays; one that goes on elsewhere keeps all.
+      // In back-off the task's own slot stays; a run that continues elsewhere keeps all its keys.
       if (!ended && (state !== 'retrying' || name.kind !== 'concurrency')) continue;
-      this.inBackground(run, name, async () => {
-        const now = this.clock.now();
-        const context = this.contextFor(run.id, now);
-        const giveAndHandOn = (key: KeyState): KeyChange<Grant | null> => {
-          const events = ended ? releaseKey(key, run.id) : releaseKey(key, run.id, attempt);
-          return this.line.handOn(name, events, now);
-        };
-        const changed = await changeKey(this.store, name, context, giveAndHandOn, () =>
-          this.watch.peek(name),
+      this.#pending.start(run.id, name, async () => {
+        const context = contextOf(this.#parts, run.id);
+        const changed = await changeKey(
+          this.#parts.store,
+          name,
+          context,
+          (key) => {
+            const events = releaseKey(key, run.id, ended ? undefined : attempt);
+            return this.#waiters.handOn(name, events, context.now);
+          },
+          () => this.#watch.peek(name),
         );
-        this.handing.begin(changed.answer);
-        this.watch.note(name, changed.state, changed.revision);
-        this.watch.wakeWaiting(name);
+        this.#handoff.start(changed.answer);
+        this.#watch.note(name, changed);
+        this.#watch.wakeWaiters(name);
       });
     }
   }
 
-  private inBackground(run: QueuedRun, name: KeyName, work: () => Promise<void>): void {
-    this.errands.begin(this.errands.persist(run.id, name, work));
-  }
-
-  /** A run has ended without a worker of this process: canceled in the queue, or led by another. */
-  private onEnded(run: QueuedRun): void {
-    const waited = this.watch.isWaiting(run.id);
-    // Who led it gives the key back; should he die before, whoever wants the key finds that it is over.
-    if (run.state === 'running' && run.owner !== this.membership.id) {
-      this.watch.forget(run.id);
+  /** A run has ended without a worker of this process: canceled in the queue, or executed elsewhere. */
+  #onEnded(run: QueuedRun): void {
+    const { membership, tasks } = this.#parts;
+    // The run's worker releases the key. If it dies first, the next recheck finds that the run has ended.
+    if (run.state === 'running' && run.owner !== membership.id) {
+      this.#watch.forget(run.id);
       return;
     }
-    const canceledInQueue = run.state !== 'running' && this.watch.isMine(run.id);
-    if (!waited && !canceledInQueue) return;
-    const { taskId, taskRevision } = run;
-    const task = this.tasks.peek(taskId, taskRevision);
-    if (task !== undefined) this.leave(run, task);
-    else {
-      // Its task was changed since: what the run has of which key stands in the one that it is pinned to.
-      const leaves = async (): Promise<void> =>
-        this.leave(run, await this.tasks.at(taskId, taskRevision));
-      this.errands.begin(this.errands.persist(run.id, null, leaves));
-    }
+    const isCanceledInQueue = run.state !== 'running' && this.#watch.isPreferred(run.id);
+    if (!this.#watch.isWaiting(run.id) && !isCanceledInQueue) return;
+    const task = tasks.peek(run.taskId, run.taskRevision);
+    if (task !== undefined) return this.#leave(run, task);
+    // The task has changed since: the revision that the run is pinned to tells its keys.
+    this.#pending.start(run.id, null, async () =>
+      this.#leave(run, await tasks.at(run.taskId, run.taskRevision)),
+    );
   }
 
-  private leave(run: QueuedRun, task: LiveTask): void {
-    if (isKeyed(task)) this.giveBack(run, task);
-    else this.watch.forget(run.id);
+  #leave(run: QueuedRun, task: LiveTask): void {
+    if (isKeyed(task)) this.#release(run, task);
+    else this.#watch.forget(run.id);
   }
 
-  private mended(name: KeyName, runs: readonly string[]): void {
-    this.telemetry.count('scheduler_mended_total', { what: 'key_without_run' }, runs.length);
-    this.telemetry.log.info('a key is taken back from runs that need it no more', {
-      kind: name.kind,
-      runs,
-    });
-  }
-
-  private contextFor(correlationId: string, now: Instant): KeyContext {
-    return { actor: 'service', source: this.membership.id, correlationId, now };
+  #reportReclaimed({ kind }: KeyName, runs: readonly string[]): void {
+    const { telemetry } = this.#parts;
+    telemetry.count('scheduler_mended_total', { what: 'key_without_run' }, runs.length);
+    telemetry.log.info('released a key held by runs that do not need it', { kind, runs });
   }
 }
 
 function placesOfRun(state: KeyState, runId: string): readonly KeyPlace[] {
   return placesOf(state).filter(({ run_id }) => run_id === runId);
-}
-
-function changeBy({ outcome, events }: ReturnType<typeof holdKey>): KeyChange<typeof outcome> {
-  return { events, answer: outcome };
 }

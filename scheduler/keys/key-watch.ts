@@ -1,272 +1,262 @@
-import type { Clock } from '../../domain/clock.ts';
-import type { EventStore, RecordedEvent } from '../../domain/event-store.ts';
+import type { RecordedEvent } from '../../domain/event-store.ts';
 import type { KeyEvent } from '../../domain/events/catalogue.ts';
 import type { KnownKey } from '../../domain/keys/key-stream.ts';
-import { USES_LEFT } from '../../domain/keys/late-use.ts';
+import { KEPT_DEDUPE_EVENTS } from '../../domain/keys/late-use.ts';
 import {
   LONGEST_LINE,
-  nextInLine,
+  admissibleWaiters,
+  stateAfter,
   type KeyClaim,
   type KeyName,
   type KeyState,
   type KeyWaiter,
 } from '../../domain/keys/key.ts';
-import type { Telemetry } from '../../observability/telemetry.ts';
 import { streamOf } from './key-names.ts';
-import type { Membership } from '../processes/membership.ts';
+import type { SemaphoreParts } from './semaphore-parts.ts';
 import { prefers } from '../runs/preference.ts';
-import type { QueuedRun, RunQueue } from '../runs/run-queue.ts';
+import type { QueuedRun } from '../runs/run-queue.ts';
 
-/** A run that another worker is the first choice for is left to it for this long. Milliseconds. */
-const HOLD_BACK = 75;
+/** How long work is left to the worker that is preferred for it. Milliseconds. */
+export const HOLD_BACK = 75;
 
-/** A key's stream is cut once in so many events: each cut is a commit of the log by itself. */
-export const CUT_EVERY = 400;
+/** A key's stream is truncated once in so many events, as each truncation is a commit of the log. */
+export const TRUNCATE_EVERY = 400;
 
-/** Below this, those who found no place in line are called to it. */
-const SHORT_LINE = LONGEST_LINE / 2;
+/** With fewer waiters than this, unrecorded runs get recorded. */
+const SHORT_QUEUE = LONGEST_LINE / 2;
 
 /**
- * The keys in use, live, and the runs of this process that wait for one: as a slot becomes free, just those are put
- * back to the queue that are next in line. What is missed here (an event before this process listened, a slot
- * that nobody gives back) is found by the looks of `KeyKeeper`.
+ * Follows the keys in use, and the local runs that wait for them: when a slot becomes free, the admissible waiters are
+ * put back into the queue. The recheck of the semaphore finds what is missed here, such as a slot that is never released.
  */
 export class KeyWatch {
-  private readonly store: EventStore;
-  private readonly queue: RunQueue;
-  private readonly membership: Membership;
-  private readonly clock: Clock;
-  private readonly telemetry: Telemetry;
-  /** Keys with a holder or a waiter, or that somebody here waits for. */
-  private readonly known = new Map<string, KnownKey>();
-  private readonly waiting = new Map<string, Map<string, QueuedRun>>();
-  private readonly waitsFor = new Map<string, KeyName>();
-  /** Who has a slot or a place, by the state of a key: many come to the same one. */
-  private readonly placed = new WeakMap<KeyState, ReadonlySet<string>>();
-  /** Put back to the queue and not looked at since: once is enough. */
-  private readonly woken = new Set<string>();
-  /** The line of a key has become short, and there are some here who found it full. */
-  onShortLine: (name: KeyName) => void = () => {};
+  readonly #parts: Pick<SemaphoreParts, 'store' | 'queue' | 'membership' | 'clock' | 'telemetry'>;
+  readonly #onShortQueue: (name: KeyName) => void;
+  /** Keys with a holder, a waiter, or a local run that waits. */
+  readonly #known = new Map<string, KnownKey>();
+  readonly #waiting = new Map<string, Map<string, QueuedRun>>();
+  readonly #waitsFor = new Map<string, KeyName>();
+  /** Runs with a slot or a place, by the state of a key: many runs ask about the same state. */
+  readonly #recorded = new WeakMap<KeyState, ReadonlySet<string>>();
+  /** Runs that were put back into the queue and have not asked since. */
+  readonly #woken = new Set<string>();
 
-  constructor(options: {
-    readonly store: EventStore;
-    readonly queue: RunQueue;
-    readonly membership: Membership;
-    readonly clock: Clock;
-    readonly telemetry: Telemetry;
-  }) {
-    this.store = options.store;
-    this.queue = options.queue;
-    this.membership = options.membership;
-    this.clock = options.clock;
-    this.telemetry = options.telemetry;
+  /** @param onShortQueue called when few waiters are left and unrecorded runs wait here */
+  constructor(
+    parts: Pick<SemaphoreParts, 'store' | 'queue' | 'membership' | 'clock' | 'telemetry'>,
+    onShortQueue: (name: KeyName) => void = () => {},
+  ) {
+    this.#parts = parts;
+    this.#onShortQueue = onShortQueue;
   }
 
   /** Follows the keys from the present end of the log until the signal is aborted. */
   async follow(signal: AbortSignal, started: () => void = () => {}): Promise<void> {
-    const after = await this.store.head();
-    // What was known before a break may have changed unseen.
-    this.known.clear();
+    const { store } = this.#parts;
+    const after = await store.head();
+    // What was known before an interruption may have changed.
+    this.#known.clear();
     started();
-    for await (const message of this.store.subscribe({ after, prefixes: ['key-'], signal })) {
-      if (message.kind === 'events') for (const event of message.events) this.take(event);
+    for await (const message of store.subscribe({ after, prefixes: ['key-'], signal })) {
+      if (message.kind === 'events') for (const event of message.events) this.#take(event);
     }
   }
 
-  /** A run is about to ask for a key. From here on, nothing that happens to the key is missed. */
+  /** A run is about to ask for a key. No later change of the key is missed. */
   expect(run: QueuedRun, name: KeyName): void {
-    const before = this.waitsFor.get(run.id);
+    const before = this.#waitsFor.get(run.id);
     if (before !== undefined && before !== name) this.forget(run.id);
     const stream = streamOf(name);
-    this.waitsFor.set(run.id, name);
-    const runs = this.waiting.get(stream) ?? new Map<string, QueuedRun>();
-    this.waiting.set(stream, runs.set(run.id, run));
-    this.woken.delete(run.id);
+    this.#waitsFor.set(run.id, name);
+    const runs = this.#waiting.get(stream) ?? new Map<string, QueuedRun>();
+    this.#waiting.set(stream, runs.set(run.id, run));
+    this.#woken.delete(run.id);
   }
 
-  /** A run waits no more. */
+  /** A run does not wait any more. */
   forget(runId: string): void {
-    this.woken.delete(runId);
-    const name = this.waitsFor.get(runId);
+    this.#woken.delete(runId);
+    const name = this.#waitsFor.get(runId);
     if (name === undefined) return;
-    this.waitsFor.delete(runId);
+    this.#waitsFor.delete(runId);
     const stream = streamOf(name);
-    const runs = this.waiting.get(stream);
+    const runs = this.#waiting.get(stream);
     runs?.delete(runId);
-    if (runs?.size === 0) this.waiting.delete(stream);
-    this.drop(stream);
+    if (runs?.size === 0) this.#waiting.delete(stream);
+    this.#dropUnused(stream);
   }
 
   isWaiting(runId: string): boolean {
-    return this.waitsFor.has(runId);
+    return this.#waitsFor.has(runId);
   }
 
   isWaitingFor(runId: string, { kind, owner, key }: KeyName): boolean {
-    const name = this.waitsFor.get(runId);
+    const name = this.#waitsFor.get(runId);
     return name?.kind === kind && name.owner === owner && name.key === key;
   }
 
-  /** What is known of a key without reading; undefined when nothing is. */
+  /** What is known of a key without reading. */
   peek(name: KeyName): KnownKey | undefined {
-    return this.known.get(streamOf(name));
+    return this.#known.get(streamOf(name));
   }
 
-  /** Keys that runs of this process wait for. */
+  /** Keys that local runs wait for. */
   wanted(): readonly KeyName[] {
-    const names = new Map<string, KeyName>();
-    for (const [stream, runs] of [...this.waiting]) {
-      // One that ended while it was being asked for here was told to nobody.
+    // A run that ended while it was asking was never forgotten.
+    for (const runs of [...this.#waiting.values()]) {
       for (const run of [...runs.values()]) if (run.ended) this.forget(run.id);
-      const [first] = runs.keys();
-      const name = first === undefined ? undefined : this.waitsFor.get(first);
-      if (name !== undefined) names.set(stream, name);
     }
-    return [...names.values()];
+    return [...this.#waiting.values()].flatMap((runs) => {
+      const [first = ''] = runs.keys();
+      return this.#waitsFor.get(first) ?? [];
+    });
   }
 
-  /** Keys in use that this process is the one to look after. */
+  /** Keys in use for which this worker is preferred. */
   inUse(): readonly KeyName[] {
-    return [...this.known]
-      .filter(([stream]) => this.isMine(stream))
+    return [...this.#known]
+      .filter(([stream]) => this.isPreferred(stream))
       .map(([, { state }]) => ({ kind: state.kind, owner: state.owner, key: state.key }));
   }
 
-  /** Whether this worker is the first choice for a run that waits for a key, as `affinityOf` has it. */
-  isMineToLead(name: KeyName, { run_id, limit }: KeyWaiter): boolean {
-    return this.isMine(name.kind === 'concurrency' && limit === 1 ? streamOf(name) : run_id);
+  /** Whether this worker is preferred for a waiter's run, as `affinityOf` has it. */
+  isPreferredFor(name: KeyName, { run_id, limit }: KeyWaiter): boolean {
+    return this.isPreferred(name.kind === 'concurrency' && limit === 1 ? streamOf(name) : run_id);
   }
 
-  /** Whether this worker is the first choice for something. */
-  isMine(id: string): boolean {
-    const workers = this.membership.doing('worker');
-    return workers.length < 2 || prefers(id, workers) === this.membership.id;
+  /** Whether this worker is preferred for a stream or a run. */
+  isPreferred(id: string): boolean {
+    const { membership } = this.#parts;
+    const workers = membership.doing('worker');
+    return workers.length < 2 || prefers(id, workers) === membership.id;
   }
 
-  /** Takes in a key as it was read or written here. */
-  note(name: KeyName, state: KeyState, revision: number): void {
+  /** Takes in a key as it was read or written by this process. */
+  note(name: KeyName, { state, revision }: KnownKey): void {
     const stream = streamOf(name);
-    if (revision >= (this.known.get(stream)?.revision ?? -1)) this.keep(stream, state, revision);
+    if (revision >= (this.#known.get(stream)?.revision ?? -1)) this.#keep(stream, state, revision);
   }
 
-  /** Puts those who may go back to the queue. */
-  wakeWaiting(name: KeyName): void {
-    this.wake(streamOf(name));
+  /** Puts the local runs that may take a slot back into the queue. */
+  wakeWaiters(name: KeyName): void {
+    this.#wake(streamOf(name));
   }
 
-  private take(event: RecordedEvent): void {
-    const { stream, revision } = event;
-    if (event.fault !== undefined) {
-      this.telemetry.log.error('an event of a key does not fit its schema', {
-        stream,
-        fault: event.fault,
-      });
+  #take(event: RecordedEvent): void {
+    const { telemetry, membership } = this.#parts;
+    const { stream, revision, fault } = event;
+    if (fault !== undefined) {
+      telemetry.log.error('an event of a key does not match its schema', { stream, fault });
       return;
     }
-    this.membership.noticed(event.metadata.source);
-    const { run_id: _about, ...state } = event.data as KeyEvent['data'];
-    if (revision > 0 && revision % CUT_EVERY === 0 && this.isMine(stream)) {
-      // Who comes late looks at the uses before the last one.
-      void this.cut(stream, state.kind === 'dedupe' ? revision - USES_LEFT : revision);
+    membership.noticed(event.metadata.source);
+    const state = stateAfter(event as unknown as KeyEvent);
+    if (revision > 0 && revision % TRUNCATE_EVERY === 0 && this.isPreferred(stream)) {
+      // Late runs look at older uses.
+      const kept = state.kind === 'dedupe' ? KEPT_DEDUPE_EVENTS : 0;
+      void this.#truncate(stream, revision - kept);
     }
-    if (revision <= (this.known.get(stream)?.revision ?? -1)) return;
-    this.keep(stream, state, revision);
-    this.wake(stream);
+    if (revision <= (this.#known.get(stream)?.revision ?? -1)) return;
+    this.#keep(stream, state, revision);
+    this.#wake(stream);
   }
 
-  private keep(stream: string, state: KeyState, revision: number): void {
-    this.known.set(stream, { state, revision });
-    this.drop(stream);
+  #keep(stream: string, state: KeyState, revision: number): void {
+    this.#known.set(stream, { state, revision });
+    this.#dropUnused(stream);
   }
 
-  private drop(stream: string): void {
-    const { state } = this.known.get(stream) ?? {};
-    if (state === undefined || this.waiting.has(stream)) return;
-    if (state.holders.length === 0 && state.waiters.length === 0) this.known.delete(stream);
+  #dropUnused(stream: string): void {
+    const { state } = this.#known.get(stream) ?? {};
+    if (state === undefined || this.#waiting.has(stream)) return;
+    if (state.holders.length === 0 && state.waiters.length === 0) this.#known.delete(stream);
   }
 
-  /** Only the last event of a key is ever read, and some more of a dedupe key. */
-  private async cut(stream: string, before: number): Promise<void> {
+  /** Only the last event of a key is read, and some more of a dedupe key. */
+  async #truncate(stream: string, before: number): Promise<void> {
     if (before <= 0) return;
     try {
-      await this.store.truncate(stream, before);
+      await this.#parts.store.truncate(stream, before);
     } catch (error) {
-      this.telemetry.log.warn("a key's stream could not be cut; the next cut takes more", {
-        stream,
-        error,
-      });
+      const fields = { stream, error };
+      this.#parts.telemetry.log.warn("could not truncate a key's stream; trying later", fields);
     }
   }
 
-  private wake(stream: string): void {
-    const key = this.known.get(stream);
-    const runs = this.waiting.get(stream);
+  #wake(stream: string): void {
+    const { queue, clock } = this.#parts;
+    const key = this.#known.get(stream);
+    const runs = this.#waiting.get(stream);
     if (key === undefined || runs === undefined) return;
-    if (this.unplaced(key.state).length > 0) this.onShortLine(key.state);
-    const called = nextInLine(key.state).flatMap((waiter) => {
+    if (this.unrecorded(key.state).length > 0) this.#onShortQueue(key.state);
+    const woken = admissibleWaiters(key.state).flatMap((waiter) => {
       const run = runs.get(waiter.run_id);
-      if (run === undefined || this.woken.has(run.id)) return [];
-      return [{ run, mine: this.isMineToLead(key.state, waiter) }];
+      if (run === undefined || this.#woken.has(run.id)) return [];
+      return [{ run, isPreferred: this.isPreferredFor(key.state, waiter) }];
     });
-    if (called.length === 0) return;
-    for (const { run } of called) this.woken.add(run.id);
-    // Not at once: one that has just been told to wait must be back in the queue before it is woken.
+    if (woken.length === 0) return;
+    for (const { run } of woken) this.#woken.add(run.id);
+    // Later: a run that was just told to wait must be back in the queue first.
     setImmediate(() => {
-      const now = this.clock.now();
-      for (const { run, mine } of called) {
-        this.queue.putBack(run, mine ? now : now + HOLD_BACK);
-        // Still being decided: it sees by itself that the key has changed.
-        if (run.taken) this.woken.delete(run.id);
+      const now = clock.now();
+      for (const { run, isPreferred } of woken) {
+        queue.putBack(run, isPreferred ? now : now + HOLD_BACK);
+        // Still being decided: the decision sees that the key has changed.
+        if (run.taken) this.#woken.delete(run.id);
       }
-      this.queue.onReady();
+      queue.onReady();
     });
   }
 
-  private placedIn(state: KeyState): ReadonlySet<string> {
-    const before = this.placed.get(state);
-    if (before !== undefined) return before;
-    const placed = new Set([...state.waiters, ...state.holders].map(({ run_id }) => run_id));
-    this.placed.set(state, placed);
-    return placed;
+  #recordedIn(state: KeyState): ReadonlySet<string> {
+    const cached = this.#recorded.get(state);
+    if (cached !== undefined) return cached;
+    const recorded = new Set([...state.waiters, ...state.holders].map(({ run_id }) => run_id));
+    this.#recorded.set(state, recorded);
+    return recorded;
   }
 
   /**
-   * Whether a claim comes after a whole line of those here who found no place: they all get theirs when the line has
-   * become short. A place for each at once would be an event of the whole line for each.
+   * Whether a claim comes after enough unrecorded local runs to fill the queue. They are recorded together once the
+   * queue is short; recording each at once would append all waiters each time.
    */
-  comesAfterMany(state: KeyState, claim: KeyClaim): boolean {
-    const runs = this.waiting.get(streamOf(state));
-    if (runs === undefined || state.waiters.length < SHORT_LINE) return false;
-    const placed = this.placedIn(state);
-    if (placed.has(claim.run_id)) return false;
+  isBehindUnrecorded(state: KeyState, claim: KeyClaim): boolean {
+    const runs = this.#waiting.get(streamOf(state));
+    if (runs === undefined || state.waiters.length < SHORT_QUEUE) return false;
+    const recorded = this.#recordedIn(state);
+    if (recorded.has(claim.run_id)) return false;
     let before = 0;
-    for (const { id, priority, since, state: stage, ended } of runs.values()) {
-      if (id === claim.run_id || placed.has(id) || ended || stage === 'running') continue;
-      if (priority > claim.priority || (priority === claim.priority && since > claim.since))
-        continue;
+    for (const run of runs.values()) {
+      if (run.id === claim.run_id || recorded.has(run.id) || !isPending(run)) continue;
+      if (isBefore(claim, run)) continue;
       before += 1;
       if (before >= LONGEST_LINE) return true;
     }
     return false;
   }
 
-  /** Those who found the line full, the best first, as many as it takes; none while it is not shorter than `below`. */
-  unplaced(state: KeyState, below: number = SHORT_LINE): readonly QueuedRun[] {
-    const runs = this.waiting.get(streamOf(state));
+  /** Unrecorded local runs, in order, as many as fit; none unless there are fewer than `below` waiters. */
+  unrecorded(state: KeyState, below: number = SHORT_QUEUE): readonly QueuedRun[] {
+    const runs = this.#waiting.get(streamOf(state));
     if (runs === undefined || state.waiters.length >= below) return [];
-    const placed = this.placedIn(state);
+    const recorded = this.#recordedIn(state);
     const best: QueuedRun[] = [];
-    const most = LONGEST_LINE - state.waiters.length;
+    const room = LONGEST_LINE - state.waiters.length;
     for (const run of runs.values()) {
-      const last = best.length < most ? undefined : best.at(-1);
-      if (last !== undefined && !goesBefore(run, last)) continue;
-      if (placed.has(run.id) || run.ended || run.state === 'running') continue;
-      const place = best.findLastIndex((other) => !goesBefore(run, other)) + 1;
+      const last = best.length < room ? undefined : best.at(-1);
+      if (last !== undefined && !isBefore(run, last)) continue;
+      if (recorded.has(run.id) || !isPending(run)) continue;
+      const place = best.findLastIndex((other) => !isBefore(run, other)) + 1;
       best.splice(place, 0, run);
-      if (best.length > most) best.pop();
+      if (best.length > room) best.pop();
     }
     return best;
   }
 }
 
-const goesBefore = (a: QueuedRun, b: QueuedRun): boolean =>
+const isPending = ({ ended, state }: QueuedRun): boolean => !ended && state !== 'running';
+
+type Order = Pick<QueuedRun, 'priority' | 'since'>;
+
+const isBefore = (a: Order, b: Order): boolean =>
   a.priority === b.priority ? a.since < b.since : a.priority < b.priority;

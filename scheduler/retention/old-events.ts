@@ -53,7 +53,7 @@ export async function* oldEvents(
 }
 
 /** The whole of a stream, with what of it can't be read. @throws EventStoreError */
-export async function wholeStream(
+export async function readWholeStream(
   store: EventStore,
   stream: string,
 ): Promise<readonly RecordedEvent[]> {

@@ -12,8 +12,8 @@ import { nameBasedId } from '../../domain/ids.ts';
 import { sideBySide } from '../../domain/side-by-side.ts';
 import { streams } from '../../domain/streams.ts';
 import type { RetainedKind } from '../../domain/vocabulary.ts';
-import { wholeStream } from './old-events.ts';
-import { retained } from './over.ts';
+import { readWholeStream } from './old-events.ts';
+import { retentionRules } from './retention-rules.ts';
 
 /** A record that is about to be removed: the places of its events, without that of what is left of it. */
 interface Going {
@@ -116,8 +116,8 @@ export class Removal {
 
   /** Leaves in a stream what is to be left of it; null where it is not over, or there is nothing to take. */
   async #leave(kind: RetainedKind, stream: string, before: Instant): Promise<Going | null> {
-    const { overFrom, ...kept } = retained[kind];
-    const all = await wholeStream(this.#store, stream);
+    const { overFrom, ...kept } = retentionRules[kind];
+    const all = await readWholeStream(this.#store, stream);
     const left = kept.left?.(all) ?? null;
     const isLeft = left !== null && all.at(-1)?.type === left.type;
     const events = isLeft ? all.slice(0, -1) : all;

@@ -8,9 +8,9 @@ import { dayOf } from '../../projections/views/statistics.ts';
 import type { Coordination } from '../coordination.ts';
 import type { Leadership } from '../processes/leadership.ts';
 import { RememberedPosition } from '../processes/remembered-position.ts';
-import { endOfDay, keepDay } from './kept-days.ts';
+import { endOfDay, recordDayFigures } from './day-figures.ts';
 import { oldEvents } from './old-events.ts';
-import { retained } from './over.ts';
+import { retentionRules } from './retention-rules.ts';
 import { Removal } from './removal.ts';
 
 /** How long each kind is kept after it has ended, in milliseconds; null: for ever. */
@@ -120,7 +120,11 @@ export class Retention {
       if (end + CLOCK_SKEW > before) return;
       // All events of the day lie behind: what was gone through ended with the first event of a later day than before.
       const present = this.#present();
-      await keepDay(store, day, after, { context: () => this.#context(), present, signal });
+      await recordDayFigures(store, day, after, {
+        context: () => this.#context(),
+        present,
+        signal,
+      });
       await this.#removeUpTo(removal, 'runs', end, signal);
       last = day;
     }
@@ -130,7 +134,7 @@ export class Retention {
   async #firstDay(after: Position, last: string, signal: AbortSignal): Promise<string | null> {
     const { store } = this.#options;
     const present = this.#present();
-    const asked = { prefix: retained.runs.prefix, after, before: LATEST, present, signal };
+    const asked = { prefix: retentionRules.runs.prefix, after, before: LATEST, present, signal };
     for await (const { events } of oldEvents(store, asked)) {
       for (const { metadata } of events) {
         const day = dayOf(metadata.occurredAt);
@@ -151,7 +155,7 @@ export class Retention {
     signal: AbortSignal,
   ): Promise<void> {
     const { store, leadership } = this.#options;
-    const { prefix } = retained[kind];
+    const { prefix } = retentionRules[kind];
     const place = this.#place(kind);
     const after = await place.recall();
     const asked = { prefix, after, before: toIso(before), present: this.#present(), signal };

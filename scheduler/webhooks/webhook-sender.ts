@@ -10,91 +10,90 @@ import { nearestTextOf } from '../http/text.ts';
 import { traceRequest } from '../tracing.ts';
 
 /** How long a receiver may take. Milliseconds. */
-const WEBHOOK_TIMEOUT = 15_000;
+const TIMEOUT = 15_000;
 
-/** Bytes of an answer's body that are kept. */
-const KEPT_OF_ANSWER = 1000;
+/** Bytes of a response body that are kept. */
+const MAX_ANSWER_BYTES = 1000;
 
-/** A message on its way. */
-export interface WebhookPost {
+/** A message to send. */
+export interface WebhookRequest {
   /** Of the delivery: the same at every attempt. */
   readonly id: string;
   readonly url: string;
   readonly body: string;
-  /** Each signs; `whsec_…`. */
+  /** `whsec_…`; each adds a signature. */
   readonly secrets: readonly string[];
-  /** Of the delivery; none where it is not traced. */
+  /** Of the delivery, if it is traced. */
   readonly span?: Span | undefined;
 }
 
-/** What came back. */
+/** The receiver's response, or the error. */
 export interface WebhookReply {
-  /** null: no answer came. */
+  /** null: no response. */
   readonly status: number | null;
   readonly answer: string | null;
   readonly error: string | null;
   readonly retryAfter: number | undefined;
-  /** The address is one to which no requests are made. */
+  /** Requests to the address are not allowed. */
   readonly refused: boolean;
 }
 
 /**
- * Sends messages as Standard Webhooks says: a POST of JSON with `webhook-id`, `webhook-timestamp` and
+ * Sends messages according to Standard Webhooks: a POST of JSON with `webhook-id`, `webhook-timestamp` and
  * `webhook-signature`. Follows no redirect.
  */
 export class WebhookSender {
-  private readonly clock: Clock;
-  private readonly userAgent: string;
-  private readonly client: HttpClient;
+  readonly #clock: Clock;
+  readonly #userAgent: string;
+  readonly #client: HttpClient;
 
   constructor(options: HttpClientOptions & { readonly clock: Clock; readonly userAgent: string }) {
-    this.clock = options.clock;
-    this.userAgent = options.userAgent;
-    this.client = new HttpClient(options);
+    this.#clock = options.clock;
+    this.#userAgent = options.userAgent;
+    this.#client = new HttpClient(options);
   }
 
-  /** Sends it once. Rejects only where `signal` is aborted; all else is a reply. */
-  async send(post: WebhookPost, signal: AbortSignal): Promise<WebhookReply> {
-    const { clock } = this;
+  /** Sends a message once. Rejects only when `signal` is aborted; any other failure is a reply. */
+  async send(request: WebhookRequest, signal: AbortSignal): Promise<WebhookReply> {
     const late = new AbortController();
-    const cancel = clock.after(WEBHOOK_TIMEOUT, () => late.abort());
+    const cancel = this.#clock.after(TIMEOUT, () => late.abort());
     try {
-      return await this.post(post, AbortSignal.any([signal, late.signal]));
+      return await this.#post(request, AbortSignal.any([signal, late.signal]));
     } catch (error) {
       if (signal.aborted) throw error;
+      const message = late.signal.aborted
+        ? `no answer within ${TIMEOUT / 1000} s`
+        : reasonOf(error);
       const refused = error instanceof AddressRefused;
-      const seconds = WEBHOOK_TIMEOUT / 1000;
-      const told = late.signal.aborted ? `no answer within ${seconds} s` : reasonOf(error);
-      return { status: null, answer: null, error: told, retryAfter: undefined, refused };
+      return { status: null, answer: null, error: message, retryAfter: undefined, refused };
     } finally {
       cancel();
     }
   }
 
   close(): Promise<void> {
-    return this.client.close();
+    return this.#client.close();
   }
 
-  private async post(post: WebhookPost, signal: AbortSignal): Promise<WebhookReply> {
-    const { clock, userAgent: agent } = this;
-    const url = new URL(post.url);
-    const sendWithin = (span?: Span): Promise<HttpAnswer> =>
-      this.client.request(url, {
+  async #post(request: WebhookRequest, signal: AbortSignal): Promise<WebhookReply> {
+    const clock = this.#clock;
+    const url = new URL(request.url);
+    const send = (span?: Span): Promise<HttpAnswer> =>
+      this.#client.request(url, {
         method: 'POST',
         headers: {
           'content-type': 'application/json',
-          'user-agent': agent,
+          'user-agent': this.#userAgent,
           ...span?.headers,
-          ...signedHeaders(post, clock.now()),
+          ...signedHeaders(request, clock.now()),
         },
-        body: post.body,
+        body: request.body,
         signal,
-        // Receivers take each `webhook-id` once.
+        // Receivers accept each `webhook-id` once.
         isRepeatable: true,
       });
-    const answer = await (post.span === undefined
-      ? sendWithin()
-      : traceRequest(post.span, 'POST', url, sendWithin));
+    const { span } = request;
+    const answer = await (span === undefined ? send() : traceRequest(span, 'POST', url, send));
     return {
       status: answer.statusCode,
       answer: await beginningOf(answer),
@@ -105,9 +104,9 @@ export class WebhookSender {
   }
 }
 
-/** The three headers by which a receiver knows that a message is the service's own, and new. */
+/** The headers by which a receiver verifies the sender and the age of a message. */
 function signedHeaders(
-  { id, body, secrets }: Pick<WebhookPost, 'id' | 'body' | 'secrets'>,
+  { id, body, secrets }: WebhookRequest,
   now: Instant,
 ): Readonly<Record<string, string>> {
   const at = new Date(now);
@@ -118,15 +117,15 @@ function signedHeaders(
   };
 }
 
-/** What comes of a body, as far as it is kept. The status has said all that counts, so a body may break off. */
+/** The beginning of a body. The status has said all that counts, so the body may be incomplete. */
 async function beginningOf(answer: HttpAnswer): Promise<string> {
-  const { bytes, coding } = await readBody(answer, KEPT_OF_ANSWER);
-  if (coding !== null) return start(`(a body in Content-Encoding ${coding})`, KEPT_OF_ANSWER);
+  const { bytes, coding } = await readBody(answer, MAX_ANSWER_BYTES);
+  if (coding !== null) return start(`(a body in Content-Encoding ${coding})`, MAX_ANSWER_BYTES);
   return nearestTextOf(bytes, answer.headers['content-type']?.at(-1) ?? '');
 }
 
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const code = 'code' in error ? String(error.code) : '';
-  return start(error.message || code || error.name, KEPT_OF_ANSWER);
+  return start(error.message || code || error.name, MAX_ANSWER_BYTES);
 }

@@ -9,8 +9,8 @@ import { Refusal } from '../../domain/errors.ts';
 import type { CommandContext } from '../../domain/handle.ts';
 import { idOf } from '../../domain/streams.ts';
 import { scheduleWebhookCommand } from '../../domain/webhooks/webhook-commands.ts';
-import { isTold, messageOf } from '../../domain/webhooks/webhook-messages.ts';
-import { WEBHOOK_LIFE, webhookDeliveryId } from '../../domain/webhooks/webhook.ts';
+import { isNotifiable, webhookMessageOf } from '../../domain/webhooks/webhook-messages.ts';
+import { DELIVERY_LIFETIME, webhookDeliveryId } from '../../domain/webhooks/webhook.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
 import { loadView } from '../../projections/reading/load-view.ts';
 import type { ReadModel } from '../../projections/read-model.ts';
@@ -23,42 +23,41 @@ import type { Coordination } from '../coordination.ts';
 import type { Leadership } from '../processes/leadership.ts';
 import type { PinnedTasks } from '../pinned-tasks.ts';
 import { RememberedPosition } from '../processes/remembered-position.ts';
-import { WebhookAgents } from './webhook-agents.ts';
 import { WebhookDeliveries } from './webhook-deliveries.ts';
+import { WebhookRegistry } from './webhook-registry.ts';
 import type { WebhookSender } from './webhook-sender.ts';
 
-/** Name under which it remembers up to where every delivery is scheduled. */
+/** The checkpoint up to which every delivery is scheduled. */
 const CHECKPOINT = 'webhooks-scheduled';
 
-/** How often that is written. Milliseconds. */
-const SAVE_EVERY = 1000;
+/** How often the checkpoint is written. Milliseconds. */
+const SAVE_INTERVAL = 1000;
 
-/** Deliveries that are scheduled side by side. */
-const SIDE_BY_SIDE = 64;
+/** Deliveries that are scheduled concurrently. */
+const CONCURRENCY = 64;
 
-/** Owners of tasks that are kept in memory. */
-const MOST_OWNERS = 100_000;
+/** Owners of tasks in memory. */
+const MAX_CACHED_OWNERS = 100_000;
 
-const always = ['agent-', 'webhook-'] as const;
-const told = ['run-', 'task-'] as const;
+const idlePrefixes = ['agent-', 'webhook-'] as const;
+const allPrefixes = [...idlePrefixes, 'run-', 'task-'] as const;
 
 /**
- * Tells agents' webhooks what happens to their tasks. The process that leads follows the log from a remembered place
- * and appends a delivery for each event that is to be told; what is to be sent is then read from the deliveries
- * themselves. Losing the place costs reading again: a delivery's id comes from the event and the agent, so the same one
- * is scheduled again, which changes nothing. What is older than a day is told no more.
+ * Notifies agents' webhooks of what happens to their tasks. The leader follows the log from a checkpoint and schedules
+ * a delivery for each such event; the deliveries then say what to send. Losing the checkpoint only costs reading again,
+ * as a delivery's id comes from the event and the agent. Events older than a day are not sent.
  *
- * While no agent has a webhook it hears nothing of runs and tasks.
+ * While no agent has a webhook, it does not follow runs and tasks.
  */
 export class Webhooks {
   readonly deliveries: WebhookDeliveries;
-  private readonly options: ConstructorParameters<typeof Webhooks>[0];
-  private readonly agents: WebhookAgents;
-  /** Of tasks; null where there is none. */
-  private readonly owners = new Map<string, string | null>();
-  private done: Position = BEGINNING;
-  private saved: Position = BEGINNING;
-  private readonly place: RememberedPosition;
+  readonly #options: ConstructorParameters<typeof Webhooks>[0];
+  readonly #agents: WebhookRegistry;
+  /** By task; null where the task does not exist. */
+  readonly #owners = new Map<string, string | null>();
+  readonly #checkpoint: RememberedPosition;
+  #done: Position = BEGINNING;
+  #saved: Position = BEGINNING;
 
   constructor(options: {
     readonly store: EventStore;
@@ -69,48 +68,48 @@ export class Webhooks {
     readonly telemetry: Telemetry;
     readonly tasks: PinnedTasks;
     readonly sender: WebhookSender;
-    /** The secret of an agent, by its version. */
+    /** A version of an agent's secret. */
     readonly secretOf: (agentId: string, version: number) => string;
-    /** Of this process, in the metadata. */
+    /** The process, in the metadata. */
     readonly name: string;
   }) {
-    this.options = options;
-    this.place = new RememberedPosition(options.coordination, options.store, CHECKPOINT);
-    this.agents = new WebhookAgents(options.store, options.readModel);
-    this.deliveries = new WebhookDeliveries({ ...options, agents: this.agents });
+    this.#options = options;
+    this.#checkpoint = new RememberedPosition(options.coordination, options.store, CHECKPOINT);
+    this.#agents = new WebhookRegistry(options.store, options.readModel);
+    this.deliveries = new WebhookDeliveries({ ...options, agents: this.#agents });
   }
 
-  /** Leads whenever this process does, until the signal is aborted. */
+  /** Works whenever this process is the leader, until the signal is aborted. */
   async follow(signal: AbortSignal): Promise<void> {
-    const { leadership } = this.options;
+    const { leadership } = this.#options;
     while (!signal.aborted) {
       await leadership.untilLeading(signal);
       if (!signal.aborted) {
-        await leadership.whileLeading(signal, (ending) => this.lead(ending.signal));
+        await leadership.whileLeading(signal, (ending) => this.#lead(ending.signal));
       }
     }
   }
 
-  private async lead(signal: AbortSignal): Promise<void> {
-    const { store, readModel } = this.options;
-    this.owners.clear();
+  async #lead(signal: AbortSignal): Promise<void> {
+    const { store, readModel } = this.#options;
+    this.#owners.clear();
     const ended = new AbortController();
     const until = AbortSignal.any([signal, ended.signal]);
     this.deliveries.start();
     let saving: Promise<void> = Promise.resolve();
     try {
-      const agentsAt = await this.agents.load();
+      const agentsAt = await this.#agents.load();
       const deliveriesAt = await loadView(
         { store, readModel },
         webhooksProjection,
         pendingWebhooks,
         (document) => this.deliveries.note(document.id, document.agent_id, webhookDueAt(document)),
       );
-      const from = await this.place.recall();
-      await this.catchUp(agentsAt < deliveriesAt ? agentsAt : deliveriesAt, from, until);
-      this.done = this.saved = from;
-      saving = this.keepSaving(until);
-      await this.listen(signal);
+      const from = await this.#checkpoint.recall();
+      await this.#catchUp(agentsAt < deliveriesAt ? agentsAt : deliveriesAt, from, until);
+      this.#done = this.#saved = from;
+      saving = this.#saveRegularly(until);
+      await this.#listen(signal);
     } finally {
       ended.abort();
       await saving;
@@ -118,140 +117,131 @@ export class Webhooks {
     }
   }
 
-  /** What the views lack of agents and deliveries before the place from which on all is heard. */
-  private async catchUp(after: Position, to: Position, signal: AbortSignal): Promise<void> {
+  /** Takes the events of agents and deliveries that the views lack, up to the checkpoint. */
+  async #catchUp(after: Position, to: Position, signal: AbortSignal): Promise<void> {
     if (after >= to) return;
-    const { store } = this.options;
-    for await (const message of store.subscribe({ after, prefixes: always, signal })) {
+    const from = { after, prefixes: idlePrefixes, signal };
+    for await (const message of this.#options.store.subscribe(from)) {
       if (message.kind === 'caught-up') return;
-      for (const event of message.events) await this.takeOwn(event);
+      for (const event of message.events) await this.#takeOwn(event);
     }
   }
 
-  private async listen(signal: AbortSignal): Promise<void> {
-    const { store } = this.options;
+  async #listen(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      const { hears } = this;
-      const prefixes = hears ? [...always, ...told] : always;
-      for await (const message of store.subscribe({ after: this.done, prefixes, signal })) {
-        // What was not asked for does not come: the place stays where it is.
-        if (this.hears !== hears) break;
-        if (message.kind === 'events') await this.takeAll(message.events, hears);
-        else this.done = message.position;
-        if (this.hears !== hears) break;
+      const isActive = this.#isActive;
+      const prefixes = isActive ? allPrefixes : idlePrefixes;
+      const from = { after: this.#done, prefixes, signal };
+      for await (const message of this.#options.store.subscribe(from)) {
+        // Events of other prefixes are missing in this message: the position stays.
+        if (this.#isActive !== isActive) break;
+        if (message.kind === 'events') await this.#takeAll(message.events, isActive);
+        else this.#done = message.position;
+        if (this.#isActive !== isActive) break;
       }
-      // It never ends by itself: what is not an end that was asked for is one.
-      if (this.hears === hears && !signal.aborted) {
-        throw new Error('the log could not be followed any further');
+      // A subscription does not end by itself.
+      if (this.#isActive === isActive && !signal.aborted) {
+        throw new Error('the subscription to the event log has ended');
       }
     }
   }
 
-  /** Whether there is anybody to tell. */
-  private get hears(): boolean {
-    return this.agents.size > 0;
+  /** Whether any agent has a webhook. */
+  get #isActive(): boolean {
+    return this.#agents.size > 0;
   }
 
-  /** Takes events up to one that changes what is to be heard: what stands behind it is heard anew. */
-  private async takeAll(events: readonly RecordedEvent[], hears: boolean): Promise<void> {
-    let telling: Promise<void>[] = [];
-    let reached = this.done;
-    this.place.came(events);
+  /** Takes events up to one that changes which prefixes are followed; later ones are read again. */
+  async #takeAll(events: readonly RecordedEvent[], isActive: boolean): Promise<void> {
+    let pending: Promise<void>[] = [];
+    let reached = this.#done;
+    this.#checkpoint.came(events);
     for (const event of events) {
-      if (this.hears !== hears) break;
-      if (event.fault !== undefined) this.reportFault(event);
-      else if (isTold(event)) {
-        const asked = this.tell(event);
-        if (asked !== null) {
-          // Waited for below, unless another fault comes first: then nobody hears of this one.
-          asked.catch(() => {});
-          telling.push(asked);
+      if (this.#isActive !== isActive) break;
+      if (event.fault !== undefined) this.#reportFault(event);
+      else if (isNotifiable(event)) {
+        const notified = this.#notify(event);
+        if (notified !== null) {
+          // Awaited below, unless an earlier error comes first.
+          notified.catch(() => {});
+          pending.push(notified);
         }
-      } else if (event.stream.startsWith('task-')) this.noteOwner(event);
-      else if (!event.stream.startsWith('run-')) await this.takeOwn(event);
+      } else if (event.stream.startsWith('task-')) this.#noteOwner(event);
+      else if (!event.stream.startsWith('run-')) await this.#takeOwn(event);
       reached = event.position;
-      if (telling.length >= SIDE_BY_SIDE) {
-        await Promise.all(telling);
-        telling = [];
+      if (pending.length >= CONCURRENCY) {
+        await Promise.all(pending);
+        pending = [];
       }
     }
-    await Promise.all(telling);
-    this.done = reached;
+    await Promise.all(pending);
+    this.#done = reached;
   }
 
-  private reportFault({ stream, revision, fault }: RecordedEvent): void {
+  #reportFault({ stream, revision, fault }: RecordedEvent): void {
     const fields = { stream, revision, fault };
-    this.options.telemetry.log.error('an event that webhooks may tell of is broken', fields);
+    this.#options.telemetry.log.error('an event for webhooks does not match its schema', fields);
   }
 
   /** Takes an event of an agent or a delivery. */
-  private async takeOwn(event: RecordedEvent): Promise<void> {
-    const { deliveries } = this;
-    if (event.fault !== undefined) return this.reportFault(event);
-    if (event.stream.startsWith('agent-')) return this.agents.take(event);
+  async #takeOwn(event: RecordedEvent): Promise<void> {
+    if (event.fault !== undefined) return this.#reportFault(event);
+    if (event.stream.startsWith('agent-')) return this.#agents.take(event);
     const id = idOf(event.stream);
-    switch (event.type) {
-      case 'WebhookScheduled':
-        return deliveries.note(id, event.data.agent_id, fromIso(event.metadata.occurredAt));
-      case 'WebhookRepeated':
-        return deliveries.noteRetry(id, fromIso(event.metadata.occurredAt));
-      case 'WebhookFailed':
-        if (event.data.retry_at === null) return;
-        return deliveries.noteRetry(id, fromIso(event.data.retry_at));
-      default:
-        return;
+    const at = fromIso(event.metadata.occurredAt);
+    if (event.type === 'WebhookScheduled') this.deliveries.note(id, event.data.agent_id, at);
+    if (event.type === 'WebhookRepeated') await this.deliveries.noteRetry(id, at);
+    if (event.type === 'WebhookFailed' && event.data.retry_at !== null) {
+      await this.deliveries.noteRetry(id, fromIso(event.data.retry_at));
     }
   }
 
-  private noteOwner(event: RecordedEvent): void {
-    const owner =
-      event.type === 'TaskCreated'
-        ? event.data.definition.created_by
-        : event.type === 'TaskUpdated'
-          ? event.data.changes.created_by
-          : undefined;
-    if (owner !== undefined) this.keepOwner(idOf(event.stream), owner);
+  #noteOwner(event: RecordedEvent): void {
+    const id = idOf(event.stream);
+    if (event.type === 'TaskCreated') this.#cacheOwner(id, event.data.definition.created_by);
+    const owner = event.type === 'TaskUpdated' ? event.data.changes.created_by : undefined;
+    if (owner !== undefined) this.#cacheOwner(id, owner);
   }
 
-  private keepOwner(taskId: string, owner: string | null): void {
-    this.owners.set(taskId, owner);
-    if (this.owners.size <= MOST_OWNERS) return;
-    const [oldest] = this.owners.keys();
-    if (oldest !== undefined) this.owners.delete(oldest);
+  #cacheOwner(taskId: string, owner: string | null): void {
+    this.#owners.set(taskId, owner);
+    if (this.#owners.size <= MAX_CACHED_OWNERS) return;
+    const [oldest] = this.#owners.keys();
+    if (oldest !== undefined) this.#owners.delete(oldest);
   }
 
-  /** Schedules what has to be told of an event; null where that is nothing, and nothing had to be waited for. */
-  private tell(event: RecordedEvent): Promise<void> | null {
+  /** Schedules the delivery of an event; null where there is nothing to wait for. */
+  #notify(event: RecordedEvent): Promise<void> | null {
     const taskId = taskOf(event);
     if (taskId === null) return null;
-    const owner = this.owners.get(taskId);
-    if (owner === undefined) return this.tellUnknown(event, taskId);
-    if (owner === null || this.agents.get(owner) === undefined) return null;
-    return this.schedule(event, owner);
+    const owner = this.#owners.get(taskId);
+    if (owner === undefined) return this.#notifyUnknown(event, taskId);
+    if (owner === null || this.#agents.get(owner) === undefined) return null;
+    return this.#schedule(event, owner);
   }
 
-  private async tellUnknown(event: RecordedEvent, taskId: string): Promise<void> {
-    const owner = await this.ownerOf(taskId);
-    this.keepOwner(taskId, owner);
-    if (owner !== null) await this.schedule(event, owner);
+  async #notifyUnknown(event: RecordedEvent, taskId: string): Promise<void> {
+    const owner = await this.#readOwner(taskId);
+    this.#cacheOwner(taskId, owner);
+    if (owner !== null) await this.#schedule(event, owner);
   }
 
-  private async ownerOf(taskId: string): Promise<string | null> {
+  async #readOwner(taskId: string): Promise<string | null> {
     try {
-      return (await this.options.tasks.latest(taskId)).definition.created_by;
+      return (await this.#options.tasks.latest(taskId)).definition.created_by;
     } catch (error) {
       if (error instanceof Refusal && error.code === 'NOT_FOUND') return null;
       throw error;
     }
   }
 
-  private async schedule(event: RecordedEvent, agentId: string): Promise<void> {
-    const { store, clock, name: source } = this.options;
-    const webhook = this.agents.get(agentId);
+  async #schedule(event: RecordedEvent, agentId: string): Promise<void> {
+    const { store, clock, name: source } = this.#options;
+    const webhook = this.#agents.get(agentId);
     if (webhook === undefined || event.position <= webhook.since) return;
     const now = clock.now();
-    if (fromIso(event.metadata.occurredAt) < now - WEBHOOK_LIFE) return;
-    const message = messageOf(event);
+    if (fromIso(event.metadata.occurredAt) < now - DELIVERY_LIFETIME) return;
+    const message = webhookMessageOf(event);
     if (message === null) return;
     const id = webhookDeliveryId(event.id, agentId);
     const { $correlationId: correlationId, traceparent } = event.metadata;
@@ -260,27 +250,23 @@ export class Webhooks {
     await scheduleWebhookCommand(store, id, agentId, message, context);
   }
 
-  private async keepSaving(signal: AbortSignal): Promise<void> {
+  async #saveRegularly(signal: AbortSignal): Promise<void> {
+    const { clock, leadership, telemetry } = this.#options;
     while (!signal.aborted) {
-      await this.options.clock.sleep(SAVE_EVERY, signal).catch(() => {});
-      await this.save();
-    }
-  }
-
-  private async save(): Promise<void> {
-    const { leadership, telemetry } = this.options;
-    const reached = this.done;
-    if (reached <= this.saved) return;
-    try {
-      await this.place.remember(reached, leadership.fence);
-      this.saved = reached;
-    } catch (error) {
-      telemetry.log.warn('could not remember up to where webhooks are told', { error });
+      await clock.sleep(SAVE_INTERVAL, signal).catch(() => {});
+      const reached = this.#done;
+      if (reached <= this.#saved) continue;
+      try {
+        await this.#checkpoint.remember(reached, leadership.fence);
+        this.#saved = reached;
+      } catch (error) {
+        telemetry.log.warn('could not save the checkpoint of webhooks', { error });
+      }
     }
   }
 }
 
-/** Of an event that is told: which task it is about. */
+/** The task of a notifiable event. */
 function taskOf(event: RecordedEvent): string | null {
   if (event.type === 'RunSucceeded' || event.type === 'RunFailed') return event.data.task_id;
   return event.type === 'TaskPaused' && event.data.by_failures ? idOf(event.stream) : null;

@@ -107,7 +107,7 @@ describe('svc webhooks', () => {
     const agent = await newAgent();
     const delivery = await send(agent);
     const early = await call('repeat', delivery, '--agent', agent);
-    expect(early).to.include({ code: 5, err: 'svc: this delivery is under way\n' });
+    expect(early).to.include({ code: 5, err: 'svc: this delivery is in progress\n' });
     await deliver(delivery);
     const again = await call('repeat', delivery, '--agent', agent);
     expect(again).to.include({ code: 0, out: 'the message is on its way again\n' });

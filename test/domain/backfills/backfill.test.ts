@@ -3,7 +3,7 @@ import {
   advanceBackfill,
   backfillFold,
   cancelBackfill,
-  concurrencyOf,
+  effectiveConcurrency,
   isOpen,
   nominalTimes,
   requestBackfill,
@@ -119,9 +119,9 @@ describe('a backfill, as its stream tells it', () => {
   });
 
   it('has one run at a time where runs must not overlap', () => {
-    expect(concurrencyOf({ concurrency: 7 }, 'allow')).to.equal(7);
+    expect(effectiveConcurrency({ concurrency: 7 }, 'allow')).to.equal(7);
     for (const overlap of ['skip', 'queue', 'cancel_running'] as const) {
-      expect(concurrencyOf({ concurrency: 7 }, overlap)).to.equal(1);
+      expect(effectiveConcurrency({ concurrency: 7 }, overlap)).to.equal(1);
     }
   });
 

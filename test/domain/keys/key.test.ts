@@ -4,14 +4,14 @@ import { fromIso, toIso } from '../../../domain/clock.ts';
 import type { KeyEvent } from '../../../domain/events/catalogue.ts';
 import {
   LONGEST_LINE,
-  MOST_HOLDERS,
+  MAX_HOLDERS,
   holdKey,
   keyFold,
-  nextInLine,
+  admissibleWaiters,
   releaseAll,
   releaseKey,
-  standingOf,
-  standsBehindTheLine,
+  claimStatus,
+  exceedsWaiterLimit,
   unusedKey,
   type KeyClaim,
   type KeyState,
@@ -98,8 +98,8 @@ describe('a concurrency key', () => {
       held(unusedKey(name), claim('a')),
     );
     expect(waiters(state)).to.deep.equal(['urgent', 'early', 'late', 'least']);
-    expect(nextInLine(state)).to.deep.equal([]);
-    const next = nextInLine(given(releaseKey(state, 'a')));
+    expect(admissibleWaiters(state)).to.deep.equal([]);
+    const next = admissibleWaiters(given(releaseKey(state, 'a')));
     expect(next.map(({ run_id }) => run_id)).to.deep.equal(['urgent']);
   });
 
@@ -141,12 +141,12 @@ describe('a concurrency key', () => {
     }
     const late = claim('late', { since: start + 1000 });
     expect(holdKey(state, late, start)).to.deep.equal({ outcome: 'waiting', events: [] });
-    expect(standsBehindTheLine(state, late)).to.equal(true);
+    expect(exceedsWaiterLimit(state, late)).to.equal(true);
     const urgent = held(state, claim('urgent', { priority: 1 }));
     expect(urgent.waiters).to.have.lengthOf(LONGEST_LINE);
     expect(waiters(urgent)[0]).to.equal('urgent');
     expect(waiters(urgent)).to.not.include(`w${String(LONGEST_LINE - 1)}`);
-    expect(standsBehindTheLine(state, claim('w3', { since: start + 3 }))).to.equal(false);
+    expect(exceedsWaiterLimit(state, claim('w3', { since: start + 3 }))).to.equal(false);
   });
 
   it('tells without an event where a claim stands', () => {
@@ -162,13 +162,13 @@ describe('a concurrency key', () => {
       for (const { run, priority, since, limit, releases } of steps) {
         const id = `r${String(run)}`;
         const wanted = claim(id, { priority, since: start + since, limit });
-        const { holds, placed, mayGo, ahead } = standingOf(state, wanted);
+        const { holds, isWaiting, isAdmissible, ahead } = claimStatus(state, wanted);
         const { outcome, events } = holdKey(state, wanted, start);
-        expect(holds || mayGo).to.equal(outcome === 'held');
+        expect(holds || isAdmissible).to.equal(outcome === 'held');
         expect(holds).to.equal(holders(state).includes(id));
-        expect(placed).to.equal(waiters(state).includes(id));
-        const behind = outcome === 'waiting' && events.length === 0 && !placed;
-        expect(standsBehindTheLine(state, wanted)).to.equal(behind);
+        expect(isWaiting).to.equal(waiters(state).includes(id));
+        const behind = outcome === 'waiting' && events.length === 0 && !isWaiting;
+        expect(exceedsWaiterLimit(state, wanted)).to.equal(behind);
         if (events[0]?.type === 'KeyWaited') expect(waiters(given(events))[ahead]).to.equal(id);
         state = releases ? given(releaseKey(state, id), state) : given(events, state);
       }
@@ -178,7 +178,7 @@ describe('a concurrency key', () => {
 
   it('has no more holders than an event can bear, whatever the limit', () => {
     const holder = held(unusedKey(name), claim('a')).holders[0];
-    const many = Array.from({ length: MOST_HOLDERS }, (_, index) => ({
+    const many = Array.from({ length: MAX_HOLDERS }, (_, index) => ({
       ...holder,
       run_id: `h${String(index)}`,
     })) as unknown as KeyState['holders'];
@@ -246,7 +246,7 @@ describe('a concurrency key', () => {
           }
           // An empty key always has somebody who may go, so that no line stands for ever.
           if (state.holders.length === 0 && state.waiters.length > 0) {
-            expect(nextInLine(state)[0]?.run_id).to.equal(waiters(state)[0]);
+            expect(admissibleWaiters(state)[0]?.run_id).to.equal(waiters(state)[0]);
           }
         }
       }),

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { RecordedEvent } from '../../../domain/event-store.ts';
-import { messageOf } from '../../../domain/webhooks/webhook-messages.ts';
+import { webhookMessageOf } from '../../../domain/webhooks/webhook-messages.ts';
 import { place } from '../given.ts';
 
 describe('a message to a webhook', () => {
@@ -25,7 +25,7 @@ describe('a message to a webhook', () => {
       position: '3',
       metadata,
     };
-    return messageOf(event)?.payload.data['error'];
+    return webhookMessageOf(event)?.payload.data['error'];
   }
 
   it('ends the error of a run with a whole character', () => {

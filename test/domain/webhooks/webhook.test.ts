@@ -2,14 +2,14 @@ import { expect } from 'chai';
 import { fromIso } from '../../../domain/clock.ts';
 import type { DataOf, WebhookEvent } from '../../../domain/events/catalogue.ts';
 import {
-  answerWebhook,
+  recordAttempt,
   repeatWebhook,
   scheduleWebhook,
-  WEBHOOK_LIFE,
+  DELIVERY_LIFETIME,
   webhookDeliveryId,
   webhookFold,
   type KnownWebhook,
-  type WebhookAnswer,
+  type AttemptResult,
 } from '../../../domain/webhooks/webhook.ts';
 import { given, place, refused, START } from '../given.ts';
 
@@ -22,7 +22,7 @@ const scheduled: DataOf<'WebhookScheduled'> = {
 };
 const begun: WebhookEvent = { type: 'WebhookScheduled', data: scheduled };
 
-const answer = (more: Partial<WebhookAnswer> = {}): WebhookAnswer => ({
+const answer = (more: Partial<AttemptResult> = {}): AttemptResult => ({
   url: 'https://a.example/',
   secretVersion: 1,
   status: 500,
@@ -64,7 +64,7 @@ describe('a delivery to a webhook', () => {
 
   for (const status of [200, 202, 204]) {
     it(`is delivered by ${status}`, () => {
-      const events = answerWebhook('d', known(), answer({ status, answer: 'ok' }), START);
+      const events = recordAttempt('d', known(), answer({ status, answer: 'ok' }), START);
       const url = 'https://a.example/';
       const data = { attempt: 1, secret_version: 1, took_ms: 7, url, status, answer: 'ok' };
       expect(events).to.deep.equal([{ type: 'WebhookDelivered', data }]);
@@ -74,7 +74,7 @@ describe('a delivery to a webhook', () => {
 
   for (const status of [301, 400, 401, 404, 429, 500, 503, 999]) {
     it(`is tried again after ${status}`, () => {
-      const events = answerWebhook('d', known(), answer({ status }), START);
+      const events = recordAttempt('d', known(), answer({ status }), START);
       const { retry_at, end, error } = failed(events);
       expect(end).to.equal(null);
       expect(error).to.contain(String(status));
@@ -84,7 +84,7 @@ describe('a delivery to a webhook', () => {
   }
 
   it('is not tried again after 410', () => {
-    const events = answerWebhook('d', known(), answer({ status: 410, retryAfter: 1000 }), START);
+    const events = recordAttempt('d', known(), answer({ status: 410, retryAfter: 1000 }), START);
     expect(failed(events)).to.include({ end: 'gone', retry_at: null });
     expect(known(...events)).to.include({ state: 'failed' });
   });
@@ -92,13 +92,13 @@ describe('a delivery to a webhook', () => {
   for (const end of ['refused', 'no_url'] as const) {
     it(`is not tried again where trying can't help: ${end}`, () => {
       const given = answer({ status: null, error: 'no', end });
-      expect(failed(answerWebhook('d', known(), given, START))).to.include({ end, retry_at: null });
+      expect(failed(recordAttempt('d', known(), given, START))).to.include({ end, retry_at: null });
     });
   }
 
   it('waits as long as the receiver asks, where that is longer', () => {
     const after = (retryAfter: number): number => {
-      const events = answerWebhook('d', known(), answer({ retryAfter }), START);
+      const events = recordAttempt('d', known(), answer({ retryAfter }), START);
       return fromIso(failed(events).retry_at ?? '') - START;
     };
     expect(after(60_000)).to.equal(60_000);
@@ -111,7 +111,7 @@ describe('a delivery to a webhook', () => {
       let now = START;
       let pause = 0;
       for (;;) {
-        const { retry_at, end } = failed(answerWebhook(`d${n}`, state, answer(), now));
+        const { retry_at, end } = failed(recordAttempt(`d${n}`, state, answer(), now));
         if (retry_at === null) {
           expect(end).to.equal('expired');
           break;
@@ -123,25 +123,30 @@ describe('a delivery to a webhook', () => {
         const attempts = state.attempts + 1;
         state = { ...state, attempts, dueAt: now };
       }
-      expect(now - START).to.be.within(WEBHOOK_LIFE * 0.9, WEBHOOK_LIFE);
+      expect(now - START).to.be.within(DELIVERY_LIFETIME * 0.9, DELIVERY_LIFETIME);
       expect(state.attempts).to.equal(10);
     }
   });
 
   it('is given up where the receiver asks for more than is left of the day', () => {
-    const events = answerWebhook('d', known(), answer({ retryAfter: WEBHOOK_LIFE }), START + 1);
+    const events = recordAttempt(
+      'd',
+      known(),
+      answer({ retryAfter: DELIVERY_LIFETIME }),
+      START + 1,
+    );
     expect(failed(events)).to.include({ end: 'expired', retry_at: null });
   });
 
   it('is repeated once it has ended, for another day', () => {
     refused('STATE_CONFLICT', () => repeatWebhook(known()));
-    const ended = answerWebhook('d', known(), answer({ status: 410 }), START);
+    const ended = recordAttempt('d', known(), answer({ status: 410 }), START);
     const [repeated] = repeatWebhook(known(...ended));
     expect(repeated).to.deep.equal({ type: 'WebhookRepeated', data: {} });
-    const at = place(9, START + 3 * WEBHOOK_LIFE);
+    const at = place(9, START + 3 * DELIVERY_LIFETIME);
     const again = webhookFold.evolve(known(...ended), { type: 'WebhookRepeated', data: {} }, at);
-    const now = START + 3 * WEBHOOK_LIFE;
+    const now = START + 3 * DELIVERY_LIFETIME;
     expect(again).to.include({ state: 'pending', attempts: 0, since: now, dueAt: now });
-    expect(failed(answerWebhook('d', again as KnownWebhook, answer(), now)).end).to.equal(null);
+    expect(failed(recordAttempt('d', again as KnownWebhook, answer(), now)).end).to.equal(null);
   });
 });

@@ -336,8 +336,8 @@ describe("the scheduler's audit", () => {
     const looked: string[] = [];
     const audit = new Audit({
       checks: [
-        { name: 'broken', look: () => Promise.reject(new Error('no')) },
-        { name: 'sound', look: async () => void looked.push('sound') },
+        { name: 'broken', run: () => Promise.reject(new Error('no')) },
+        { name: 'sound', run: async () => void looked.push('sound') },
       ],
       clock: world.clock,
       telemetry,

@@ -91,7 +91,7 @@ export class CrashProcess {
     this.membership = membership;
     const queue = new RunQueue(store, readModel, clock, telemetry);
     const forWork = { ...shared, queue, membership };
-    const keeper = (this.keeper = new KeyKeeper(forWork));
+    const keeper = (this.keeper = new KeyKeeper({ ...forWork, hasRoom: () => false }));
     const tools = this.tools();
     const executor = new RunExecutor({
       ...forWork,

@@ -21,7 +21,7 @@ import { PinnedTasks } from '../../../scheduler/pinned-tasks.ts';
 import { RunDeadlines } from '../../../scheduler/runs/run-deadlines.ts';
 import { RunExecutor } from '../../../scheduler/runs/run-executor.ts';
 import type { PipelineOutcome } from '../../../scheduler/runs/run-work.ts';
-import { RunQueue } from '../../../scheduler/runs/run-queue.ts';
+import { RunQueue, type QueuedRun } from '../../../scheduler/runs/run-queue.ts';
 import { TakeOver } from '../../../scheduler/runs/take-over.ts';
 import { runAdmission } from '../../../scheduler/runs/task-admission.ts';
 import { Worker } from '../../../scheduler/worker.ts';
@@ -56,6 +56,8 @@ export class WorkerProcess {
   readonly keeper: KeyKeeper;
   readonly worker: Worker;
   readonly membership: Membership;
+  /** Tests replace it. */
+  hasRoom = (run: QueuedRun): boolean => this.worker.hasRoom(run);
   readonly executed: string[] = [];
   private readonly deadlines: RunDeadlines;
   private readonly controller = new AbortController();
@@ -85,7 +87,7 @@ export class WorkerProcess {
     this.tasks = new PinnedTasks(store, live);
     const { queue, membership, tasks } = this;
     const shared = { store, queue, tasks, membership, clock, telemetry };
-    const keeper = new KeyKeeper(shared);
+    const keeper = new KeyKeeper({ ...shared, hasRoom: (run) => this.hasRoom(run) });
     this.keeper = keeper;
     const executor = new RunExecutor({
       ...shared,
@@ -106,7 +108,6 @@ export class WorkerProcess {
       parks: (run) => keeper.parks(run),
       affinityOf: (run) => keeper.affinityOf(run),
     });
-    keeper.hasRoom = (run) => this.worker.hasRoom(run);
     membership.onAlive = () => this.worker.wake();
     const takeOver = new TakeOver({ ...shared, coordination });
     this.deadlines = new RunDeadlines(shared);

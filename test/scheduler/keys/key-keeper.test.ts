@@ -214,10 +214,10 @@ describe('runs that share a concurrency key', () => {
     const process = await world.process('w1');
     await world.request('a', 'r2');
     await soon(async () => expect(await waiters()).to.deep.equal(['r2']));
-    await process.keeper.look(true);
+    await process.keeper.recheck(true);
     expect(await holders()).to.deep.equal(['r1']);
     world.clock.shift(world.lease + 1);
-    await process.keeper.look(true);
+    await process.keeper.recheck(true);
     await soon(() => expect(process.running()).to.deep.equal(['r2']));
     const events = await world.store.readStream('run-r1');
     expect(events.map(({ type }) => type)).to.deep.equal(['RunRequested', 'RunInterrupted']);

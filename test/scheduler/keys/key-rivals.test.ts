@@ -66,7 +66,7 @@ describe('processes that share a key, one killed and one halted for longer than 
       const fourth = await world.process('w4', { hold: false });
       for (const { keeper, membership } of [third, fourth]) {
         await soon(() => expect(membership.alive).to.equal(true), 'a process to join');
-        await keeper.look(true);
+        await keeper.recheck(true);
       }
       goesOn.resolve();
       await fourth.kill();

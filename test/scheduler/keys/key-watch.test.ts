@@ -62,21 +62,21 @@ describe('a run that comes to a line with many behind it', () => {
 
   it('waits with them for places to be given to all at once', () => {
     const watch = watchWith(range(placed, placed + LONGEST_LINE));
-    expect(watch.comesAfterMany(state, claim(1000))).to.equal(true);
+    expect(watch.isBehindUnrecorded(state, claim(1000))).to.equal(true);
   });
 
   it('is put in line by itself where fewer wait, or where it goes before them', () => {
     const few = watchWith(range(placed, placed + LONGEST_LINE - 1));
-    expect(few.comesAfterMany(state, claim(1000))).to.equal(false);
+    expect(few.isBehindUnrecorded(state, claim(1000))).to.equal(false);
     const many = watchWith(range(placed, placed + LONGEST_LINE));
-    expect(many.comesAfterMany(state, claim(1000, 1))).to.equal(false);
-    expect(many.comesAfterMany(state, claim(placed))).to.equal(false);
+    expect(many.isBehindUnrecorded(state, claim(1000, 1))).to.equal(false);
+    expect(many.isBehindUnrecorded(state, claim(placed))).to.equal(false);
   });
 
   it('is put in line by itself where the line is short, or where it stands in it', () => {
     const many = watchWith(range(placed, placed + LONGEST_LINE));
-    expect(many.comesAfterMany(keyWanted(LONGEST_LINE / 2), claim(1000))).to.equal(false);
-    expect(many.comesAfterMany(state, claim(3))).to.equal(false);
+    expect(many.isBehindUnrecorded(keyWanted(LONGEST_LINE / 2), claim(1000))).to.equal(false);
+    expect(many.isBehindUnrecorded(state, claim(3))).to.equal(false);
   });
 });
 
@@ -87,7 +87,7 @@ describe('those who found a line full', () => {
     const queued = [...range(LONGEST_LINE, 3 * LONGEST_LINE)].reverse();
     const watch = watchWith([...queued, 3]);
     const free = LONGEST_LINE - state.waiters.length;
-    const best = watch.unplaced(state, LONGEST_LINE).map(({ id }) => id);
+    const best = watch.unrecorded(state, LONGEST_LINE).map(({ id }) => id);
     expect(best).to.deep.equal(
       queued
         .slice(-free)
@@ -98,7 +98,7 @@ describe('those who found a line full', () => {
 
   it('are called once it has become short', () => {
     const watch = watchWith([100]);
-    expect(watch.unplaced(state)).to.deep.equal([]);
-    expect(watch.unplaced(keyWanted(3)).map(({ id }) => id)).to.deep.equal(['r100']);
+    expect(watch.unrecorded(state)).to.deep.equal([]);
+    expect(watch.unrecorded(keyWanted(3)).map(({ id }) => id)).to.deep.equal(['r100']);
   });
 });

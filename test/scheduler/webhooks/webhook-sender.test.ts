@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { WebhookSender, type WebhookPost } from '../../../scheduler/webhooks/webhook-sender.ts';
+import { WebhookSender, type WebhookRequest } from '../../../scheduler/webhooks/webhook-sender.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import { Receiver, secretOfTest } from './webhook-harness.ts';
 
@@ -21,7 +21,7 @@ describe('the sender of webhooks', () => {
     await receiver.close();
   });
 
-  const post = (more: Partial<WebhookPost> = {}): WebhookPost => ({
+  const post = (more: Partial<WebhookRequest> = {}): WebhookRequest => ({
     id: 'd',
     url,
     body: '{"a":"ü"}',

@@ -4,7 +4,7 @@ import {
   repeatWebhookCommand,
   testWebhookCommand,
 } from '../../../domain/webhooks/webhook-commands.ts';
-import { WEBHOOK_LIFE } from '../../../domain/webhooks/webhook.ts';
+import { DELIVERY_LIFETIME } from '../../../domain/webhooks/webhook.ts';
 import { agentsProjection } from '../../../projections/views/agents.ts';
 import { webhooksProjection } from '../../../projections/views/webhooks.ts';
 import { eventually } from '../../support/signals.ts';
@@ -134,7 +134,7 @@ describe('webhooks', () => {
   it('tell nothing that is older than a day', async () => {
     await ownerAndTask();
     await endRun(world, 't', 'old');
-    world.clock.jumpTo(world.clock.now() + WEBHOOK_LIFE + 1);
+    world.clock.jumpTo(world.clock.now() + DELIVERY_LIFETIME + 1);
     await endRun(world, 't', 'new');
     await start();
     await until(2);
@@ -259,7 +259,7 @@ describe('webhooks', () => {
       if (sent === 2) await rotate(3);
       await testWebhookCommand(world.store, `test-${sent}`, 'owner', world.context());
       await until(2 * sent);
-      world.clock.jumpTo(world.clock.now() + WEBHOOK_LIFE / 2);
+      world.clock.jumpTo(world.clock.now() + DELIVERY_LIFETIME / 2);
     }
     const fits = receiver.all.map((each) => versionsThatFit('owner', each, [3, 2, 1, 0]));
     expect(fits).to.deep.equal([[2, 1], [3, 2, 1], [3, 2], [3]]);

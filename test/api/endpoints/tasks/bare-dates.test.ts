@@ -71,7 +71,7 @@ describe('a date without a time, as an upper bound', () => {
     const refused = await backfill(today);
     expect([refused.status, refused.at('details.field')]).to.deep.equal([400, 'to']);
     expect(refused.textAt('details.issue')).to.match(
-      /^lies in the future: \d{4}-\d\d-\d\dT18:29:59\.999Z$/,
+      /^must not be in the future, got \d{4}-\d\d-\d\dT18:29:59\.999Z$/,
     );
   });
 

@@ -27,7 +27,7 @@ export const endOfDay = (day: string): string => toIso(fromIso(`${day}T00:00:00.
  * @param after a position before all events of that day
  * @throws EventStoreError
  */
-export async function keepDay(
+export async function recordDayFigures(
   store: EventStore,
   day: string,
   after: Position,

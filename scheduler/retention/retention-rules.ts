@@ -9,7 +9,7 @@ import type { RetainedKind } from '../../domain/vocabulary.ts';
 import { webhookFold } from '../../domain/webhooks/webhook.ts';
 
 /** What is to be known of a kind of records, to take it out of the log. */
-export interface Retained {
+export interface RetentionRule {
   /** Of their streams. */
   readonly prefix: string;
   /**
@@ -28,7 +28,7 @@ export interface Retained {
 const ENDED: Instant = Number.NEGATIVE_INFINITY;
 
 /** Each kind by its name. */
-export const retained: { readonly [K in RetainedKind]: Retained } = {
+export const retentionRules: { readonly [K in RetainedKind]: RetentionRule } = {
   runs: {
     prefix: 'run-',
     left: (events) => ({ type: 'RunRemoved', data: startIn(events) }),

@@ -4,7 +4,7 @@ import { decorated } from '../../../domain/decorated.ts';
 import type { EventStore } from '../../../domain/event-store.ts';
 import { handle } from '../../../domain/handle.ts';
 import { streams } from '../../../domain/streams.ts';
-import { WebhookAgents } from '../../../scheduler/webhooks/webhook-agents.ts';
+import { WebhookRegistry } from '../../../scheduler/webhooks/webhook-registry.ts';
 import { World } from '../scheduler-world.ts';
 import { registerAgent } from './webhook-harness.ts';
 
@@ -30,7 +30,7 @@ describe('the agents that have a webhook', () => {
       if (reads === 1) await new Promise<void>((resolve) => (answer = resolve));
       return events;
     };
-    const agents = new WebhookAgents(decorated(world.store, { readStream }), world.readModel);
+    const agents = new WebhookRegistry(decorated(world.store, { readStream }), world.readModel);
     const found = agents.find('owner');
     while (reads === 0) await world.idle();
     await handle({

@@ -3,8 +3,8 @@ import { changeKey, readKey } from '../../../domain/keys/key-stream.ts';
 import { LONGEST_LINE, holdKey, releaseAll, type KeyName } from '../../../domain/keys/key.ts';
 import { streams } from '../../../domain/streams.ts';
 import { pauseTaskCommand } from '../../../domain/tasks/task-commands.ts';
-import { GRANT_LIFE } from '../../../scheduler/keys/key-grants.ts';
-import { CUT_EVERY } from '../../../scheduler/keys/key-watch.ts';
+import { GRANT_LIFETIME } from '../../../scheduler/keys/key-handoff.ts';
+import { TRUNCATE_EVERY } from '../../../scheduler/keys/key-watch.ts';
 import { KeyWorld, OWNER, faultsOfKeys, soon } from './key-harness.ts';
 
 const printer: KeyName = { kind: 'concurrency', owner: OWNER, key: 'printer' };
@@ -69,13 +69,13 @@ describe('the line for a concurrency key', () => {
     for (const run of ['p1', 'p2', 'p3']) await world.request('plain', run, { priority: 1 });
     await soon(() => expect(full.running()).to.have.members(['r1', 'p1']));
     // It believes that there is room, and there is none.
-    full.keeper.hasRoom = () => true;
+    full.hasRoom = () => true;
     full.finish('r1');
     await soon(async () => expect(await holders()).to.deep.equal(['r2']));
     await soon(() => expect(full.running()).to.have.members(['p1', 'p2']));
-    full.keeper.hasRoom = () => false;
-    world.clock.shift(GRANT_LIFE + 1);
-    await full.keeper.look(false);
+    full.hasRoom = () => false;
+    world.clock.shift(GRANT_LIFETIME + 1);
+    await full.keeper.recheck(false);
     await soon(async () => expect(await holders()).to.deep.equal([]));
     full.finish('p1');
     full.finish('p2');
@@ -121,7 +121,7 @@ describe('the line for a concurrency key', () => {
     const process = await world.process('w1');
     await soon(() => expect(process.membership.alive).to.equal(true));
     const base = { task_id: 'a', trigger: 'manual', priority: 5, since: 0, limit: 1 } as const;
-    for (let use = 0; use <= CUT_EVERY; use += 1) {
+    for (let use = 0; use <= TRUNCATE_EVERY; use += 1) {
       const now = world.clock.now();
       await changeKey(world.store, printer, world.context('use'), (state) => {
         const before = releaseAll(state, [`u${String(use - 1)}`]).state;
@@ -130,8 +130,10 @@ describe('the line for a concurrency key', () => {
       });
     }
     const stream = streams.key('concurrency', OWNER, 'printer');
-    await soon(() => expect(process.store.cuts).to.deep.equal([{ stream, before: CUT_EVERY }]));
-    expect(await holders()).to.deep.equal([`u${String(CUT_EVERY)}`]);
+    await soon(() =>
+      expect(process.store.cuts).to.deep.equal([{ stream, before: TRUNCATE_EVERY }]),
+    );
+    expect(await holders()).to.deep.equal([`u${String(TRUNCATE_EVERY)}`]);
   });
 
   it('passes by a run whose task is paused and lets it wait on', async function () {

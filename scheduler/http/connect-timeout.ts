@@ -6,14 +6,14 @@ import { HttpFailure } from './http-failure.ts';
 export const CONNECT_TIMEOUT = 10_000;
 
 /** What a request fails with whose connection took too long. */
-export function timeOutConnecting(host: string): HttpFailure {
+export function connectTimeoutError(host: string): HttpFailure {
   const message = `no connection to ${host} within ${String(CONNECT_TIMEOUT / 1000)} s`;
   return new HttpFailure(message, { retryable: true, code: 'ETIMEDOUT' });
 }
 
 /** Destroys a new socket that is not connected in time. */
-export function limitConnecting(socket: Socket, host: string): void {
-  const late = setTimeout(() => socket.destroy(timeOutConnecting(host)), CONNECT_TIMEOUT);
+export function limitConnectTime(socket: Socket, host: string): void {
+  const late = setTimeout(() => socket.destroy(connectTimeoutError(host)), CONNECT_TIMEOUT);
   const stop = (): void => clearTimeout(late);
   socket.once(socket instanceof TLSSocket ? 'secureConnect' : 'connect', stop);
   socket.once('close', stop);

@@ -1,0 +1,65 @@
+import type { JsonObject } from '../../domain/json.ts';
+import {
+  ReadModelError,
+  type Filter,
+  type KeptDocument,
+  type Projection,
+} from '../../projections/read-model.ts';
+import type { AuditParts } from './audit.ts';
+
+/** Documents per page: few, as each is copied on the event loop. */
+const PAGE_SIZE = 100;
+
+/** Pages that one pass reads. With more, parsing them is most of what an idle service does. */
+const MAX_PAGES = 20;
+
+/** Milliseconds after a page. */
+const REST = 20;
+
+/** Reads the documents of a view that pass the filters, some pages with each pass, over and over. */
+export class ViewCursor<D extends JsonObject> {
+  readonly #parts: Pick<AuditParts, 'readModel' | 'clock'>;
+  readonly #projection: Projection<D>;
+  readonly #filters: readonly Filter[];
+  #after: string | null = null;
+
+  constructor(
+    parts: Pick<AuditParts, 'readModel' | 'clock'>,
+    projection: Projection<D>,
+    filters: readonly Filter[],
+  ) {
+    this.#parts = parts;
+    this.#projection = projection;
+    this.#filters = filters;
+  }
+
+  /** Reads the next pages. @returns whether the end was reached; the next call then starts over */
+  async advance(
+    signal: AbortSignal,
+    take: (page: readonly KeptDocument<D>[]) => void,
+  ): Promise<boolean> {
+    for (let pages = 0; pages < MAX_PAGES && !signal.aborted; pages += 1) {
+      const page = await this.#nextPage();
+      take(page);
+      this.#after = page.length < PAGE_SIZE ? null : (page.at(-1)?.key ?? null);
+      if (this.#after === null) return true;
+      await this.#parts.clock.sleep(REST, signal);
+    }
+    return false;
+  }
+
+  async #nextPage(): Promise<readonly KeptDocument<D>[]> {
+    const key = this.#after;
+    const query = { filters: this.#filters, sort: [], limit: PAGE_SIZE };
+    try {
+      return await this.#parts.readModel.find(
+        this.#projection,
+        key === null ? query : { ...query, after: { values: [], key } },
+      );
+    } catch (error) {
+      // The view was never built.
+      if (error instanceof ReadModelError && error.code === 'NO_VIEW') return [];
+      throw error;
+    }
+  }
+}
