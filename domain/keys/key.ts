@@ -160,46 +160,6 @@ export function admissibleWaiters(state: KeyState): readonly KeyWaiter[] {
   );
 }
 
-/** What {@link holdKey} would decide for a claim, without building the event. */
-export interface ClaimStatus {
-  /** The run has a slot. */
-  readonly holds: boolean;
-  /** The run is a recorded waiter. */
-  readonly isWaiting: boolean;
-  /** The run would get a slot. */
-  readonly isAdmissible: boolean;
-  /** How many waiters go before it. */
-  readonly ahead: number;
-}
-
-/** Reads each holder and waiter once: it is called for every run that wants a busy key. */
-export function claimStatus(state: KeyState, claim: KeyClaim): ClaimStatus {
-  const { run_id, priority } = claim;
-  const holds = state.holders.some((holder) => holder.run_id === run_id);
-  let since: string | null = null;
-  let ahead = 0;
-  let place = -1;
-  for (const [index, waiter] of state.waiters.entries()) {
-    if (waiter.run_id === run_id) place = index;
-    else if (waiter.priority < priority) ahead += 1;
-    else if (waiter.priority === priority) {
-      since ??= toIso(claim.since);
-      if (compareWaiters(waiter, { priority, since, run_id }) < 0) ahead += 1;
-    }
-  }
-  const isWaiting = place >= 0;
-  // A recorded waiter keeps its place, whatever its claim says by now.
-  if (isWaiting) ahead = place;
-  const isAdmissible = !holds && state.holders.length + ahead < holderLimit(claim.limit);
-  return { holds, isWaiting, isAdmissible, ahead };
-}
-
-/** Whether a claim has to wait without being recorded, so that it would change nothing. */
-export function exceedsWaiterLimit(state: KeyState, claim: KeyClaim): boolean {
-  const { holds, isWaiting, isAdmissible, ahead } = claimStatus(state, claim);
-  return !holds && !isWaiting && !isAdmissible && ahead >= LONGEST_LINE;
-}
-
 const holderLimit = (limit: number): number => Math.min(limit, MAX_HOLDERS);
 
 const holderOf = (claim: KeyClaim, now: Instant): KeyHolder => {
@@ -215,12 +175,12 @@ const waiterOf = (claim: KeyClaim, now: Instant): KeyWaiter => {
 
 /** Waiters in order: priority 1 first, then the older. */
 export function sortWaiters(waiters: readonly KeyWaiter[]): KeyWaiter[] {
-  return [...waiters].sort(compareWaiters);
+  return [...waiters].sort(
+    (a, b) =>
+      a.priority - b.priority ||
+      compareStrings(a.since, b.since) ||
+      compareStrings(a.run_id, b.run_id),
+  );
 }
-
-type WaiterOrder = Pick<KeyWaiter, 'priority' | 'since' | 'run_id'>;
-
-const compareWaiters = (a: WaiterOrder, b: WaiterOrder): number =>
-  a.priority - b.priority || compareStrings(a.since, b.since) || compareStrings(a.run_id, b.run_id);
 
 const compareStrings = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);

@@ -1,13 +1,9 @@
-import { toIso, type Clock, type Instant } from '../../domain/clock.ts';
-import { EventStoreError, type EventStore } from '../../domain/event-store.ts';
-import type { Telemetry } from '../../observability/telemetry.ts';
-import type { ReadModel } from '../../projections/read-model.ts';
-import type { Coordination } from '../coordination.ts';
+import { toIso, type Instant } from '../../domain/clock.ts';
+import { EventStoreError } from '../../domain/event-store.ts';
 import type { DueIndex } from '../fires/due-index.ts';
 import type { RunRequester } from '../fires/run-requester.ts';
 import type { HoldView } from '../hold.ts';
-import type { PinnedTasks } from '../pinned-tasks.ts';
-import type { Leadership } from '../processes/leadership.ts';
+import type { ProcessParts } from '../parts.ts';
 import { Findings } from './findings.ts';
 import type { AuditReport } from './report.ts';
 
@@ -37,16 +33,9 @@ export interface AuditCheck {
 }
 
 /** What the scheduler's checks need. */
-export interface AuditParts {
-  readonly store: EventStore;
-  readonly readModel: ReadModel;
-  readonly coordination: Coordination;
+export interface AuditParts extends Omit<ProcessParts, 'name'> {
   readonly index: DueIndex;
-  readonly leadership: Leadership;
   readonly requester: RunRequester;
-  readonly tasks: PinnedTasks;
-  readonly clock: Clock;
-  readonly telemetry: Telemetry;
   /** This process, as the source of the repairs. */
   readonly source: string;
   /** Milliseconds that a worker's heartbeat lasts. */
@@ -70,15 +59,15 @@ export class Audit {
   lastSuccess: Instant | null = null;
   readonly #options: ConstructorParameters<typeof Audit>[0];
 
-  constructor(options: {
-    readonly checks: readonly AuditCheck[];
-    readonly clock: Clock;
-    readonly telemetry: Telemetry;
-    /** Whether this process has to run the checks now. */
-    readonly isWanted: () => boolean;
-    /** Publishes the report of a pass to all processes. */
-    readonly publish: (report: AuditReport) => Promise<void>;
-  }) {
+  constructor(
+    options: Pick<ProcessParts, 'clock' | 'telemetry'> & {
+      readonly checks: readonly AuditCheck[];
+      /** Whether this process has to run the checks now. */
+      readonly isWanted: () => boolean;
+      /** Publishes the report of a pass to all processes. */
+      readonly publish: (report: AuditReport) => Promise<void>;
+    },
+  ) {
     this.#options = options;
   }
 

@@ -1,4 +1,4 @@
-import { toIso, type Clock, type Instant } from '../../domain/clock.ts';
+import { toIso, type Instant } from '../../domain/clock.ts';
 import {
   BACKFILL_PRIORITY,
   advanceBackfill,
@@ -14,7 +14,7 @@ import {
 } from '../../domain/backfills/backfill.ts';
 import { haveRuns } from '../../domain/backfills/backfill-commands.ts';
 import { Refusal } from '../../domain/errors.ts';
-import { isConflict, type EventStore } from '../../domain/event-store.ts';
+import { isConflict } from '../../domain/event-store.ts';
 import type { BackfillEvent, DataOf } from '../../domain/events/catalogue.ts';
 import { load, toNewEvents, type CommandContext, type Loaded } from '../../domain/handle.ts';
 import { backfillRunId, nameBasedId, newId } from '../../domain/ids.ts';
@@ -25,7 +25,7 @@ import { streams } from '../../domain/streams.ts';
 import { undecidedFrom, scheduleOf, cancelRunCommand } from '../../domain/tasks/task-commands.ts';
 import { requireTask, taskFold, type LiveTask } from '../../domain/tasks/task.ts';
 import type { EarlierBackfills } from './earlier-backfills.ts';
-import type { PinnedTasks } from '../pinned-tasks.ts';
+import type { ProcessParts } from '../parts.ts';
 import { requestCommandId } from '../fires/requests-of-runs.ts';
 import { firstTraceparent } from '../tracing.ts';
 
@@ -72,20 +72,17 @@ export class BackfillRunner {
   readonly #ended = new Map<string, BackfillOutcome>();
   readonly #ownRuns = new Set<string>();
 
-  constructor(options: {
-    readonly id: string;
-    readonly taskId: string;
-    readonly store: EventStore;
-    readonly tasks: PinnedTasks;
-    readonly clock: Clock;
-    /** The process, in the metadata. */
-    readonly name: string;
-    /** Called before a run is read: from then on its end must be passed to {@link noteEnd}. */
-    readonly track: (runId: string, nominal: string) => void;
-    readonly earlier: EarlierBackfills;
-    /** Its events carry a traceparent. */
-    readonly isTraced: boolean;
-  }) {
+  constructor(
+    options: Pick<ProcessParts, 'store' | 'tasks' | 'clock' | 'name'> & {
+      readonly id: string;
+      readonly taskId: string;
+      /** Called before a run is read: from then on its end must be passed to {@link noteEnd}. */
+      readonly track: (runId: string, nominal: string) => void;
+      readonly earlier: EarlierBackfills;
+      /** Its events carry a traceparent. */
+      readonly isTraced: boolean;
+    },
+  ) {
     this.#options = options;
     this.id = options.id;
     this.taskId = options.taskId;

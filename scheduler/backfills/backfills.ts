@@ -1,19 +1,17 @@
-import type { Cancel, Clock } from '../../domain/clock.ts';
+import type { Cancel } from '../../domain/clock.ts';
 import type { BackfillOutcome } from '../../domain/backfills/backfill.ts';
-import type { EventStore, Position, RecordedEvent } from '../../domain/event-store.ts';
+import type { Position, RecordedEvent } from '../../domain/event-store.ts';
 import { idOf } from '../../domain/streams.ts';
-import type { Telemetry } from '../../observability/telemetry.ts';
 import {
   backfillsOf,
   backfillsProjection,
   openBackfills,
 } from '../../projections/views/backfills.ts';
 import { loadView } from '../../projections/reading/load-view.ts';
-import { ReadModelError, type ReadModel } from '../../projections/read-model.ts';
+import { ReadModelError } from '../../projections/read-model.ts';
 import { EarlierBackfills } from './earlier-backfills.ts';
 import { BackfillRunner } from './backfill-runner.ts';
-import type { Leadership } from '../processes/leadership.ts';
-import type { PinnedTasks } from '../pinned-tasks.ts';
+import type { ProcessParts } from '../parts.ts';
 
 /** Pause before a backfill is looked at again that waits for something without an event. Milliseconds. */
 const POLL_INTERVAL = 1000;
@@ -43,7 +41,7 @@ interface OpenBackfill {
  * While no backfill is open, it follows backfills alone; otherwise also the ends of runs, and tasks.
  */
 export class Backfills {
-  readonly #options: ConstructorParameters<typeof Backfills>[0];
+  readonly #options: Omit<ProcessParts, 'coordination'>;
   readonly #open = new Map<string, OpenBackfill>();
   /** The open backfill and the nominal time of each of its runs. */
   readonly #runs = new Map<string, { readonly backfill: OpenBackfill; readonly nominal: string }>();
@@ -52,16 +50,7 @@ export class Backfills {
   #listening = new AbortController();
   #isRunning = false;
 
-  constructor(options: {
-    readonly store: EventStore;
-    readonly readModel: ReadModel;
-    readonly clock: Clock;
-    readonly leadership: Leadership;
-    readonly telemetry: Telemetry;
-    readonly tasks: PinnedTasks;
-    /** The process, in the metadata. */
-    readonly name: string;
-  }) {
+  constructor(options: Omit<ProcessParts, 'coordination'>) {
     this.#options = options;
   }
 

@@ -2,9 +2,6 @@ import type { RunEvent } from '../../domain/events/catalogue.ts';
 import { Judgement, releaseStale, type KeyPlace } from '../../domain/keys/key-judgement.ts';
 import { changeKey, type KeyChanged, type KeyContext } from '../../domain/keys/key-stream.ts';
 import {
-  LONGEST_LINE,
-  claimStatus,
-  exceedsWaiterLimit,
   holdKey,
   releaseAll,
   releaseKey,
@@ -137,15 +134,18 @@ export class KeyKeeper {
     const known = name && this.#watch.peek(name);
     if (known === undefined || name === undefined || this.isGranted(run)) return false;
     const claim = claimOf(run, task, name);
-    const { holds, isWaiting, isAdmissible, ahead } = claimStatus(known.state, claim);
-    if (holds || isAdmissible) return false;
+    const now = clock.now();
+    const { outcome, events } = holdKey(known.state, claim, now);
+    if (outcome === 'held') return false;
     this.#watch.expect(run, name);
-    queue.putBack(run, clock.now() + FALLBACK);
+    queue.putBack(run, now + FALLBACK);
     if (this.#recheck.begin(name)) {
       this.#pending.start(run.id, name, () => this.#recheckKey(name));
     }
-    const isBehind = ahead >= LONGEST_LINE || this.#watch.isBehindUnrecorded(known.state, claim);
-    if (!isWaiting && !isBehind) this.#waiters.schedule(name, run);
+    const changes = events.length > 0;
+    if (changes && !this.#watch.isBehindUnrecorded(known.state, claim)) {
+      this.#waiters.schedule(name, run);
+    }
     return true;
   }
 
@@ -237,14 +237,14 @@ export class KeyKeeper {
    * and then a run asks anyway, which checks whether the runs ahead still need their places.
    */
   #mustWait(known: KeyState, claim: KeyClaim): boolean {
-    if (exceedsWaiterLimit(known, claim)) return true;
+    const { queue, clock } = this.#parts;
+    const { outcome, events } = holdKey(known, claim, clock.now());
+    const isRecorded = known.waiters.some(({ run_id }) => run_id === claim.run_id);
+    if (outcome === 'waiting' && events.length === 0 && !isRecorded) return true;
     if (this.#watch.isBehindUnrecorded(known, claim)) return true;
-    const { holds, isWaiting, isAdmissible } = claimStatus(known, claim);
-    if (known.kind !== 'concurrency' || holds || isAdmissible) return false;
+    if (known.kind !== 'concurrency' || outcome === 'held') return false;
     if (this.#recheck.isDue(known)) return false;
-    if (!isWaiting) {
-      this.#waiters.schedule(known, this.#parts.queue.get(claim.run_id) ?? null);
-    }
+    if (!isRecorded) this.#waiters.schedule(known, queue.get(claim.run_id) ?? null);
     return true;
   }
 

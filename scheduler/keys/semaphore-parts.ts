@@ -1,19 +1,15 @@
-import type { Clock } from '../../domain/clock.ts';
-import type { EventStore } from '../../domain/event-store.ts';
 import type { KeyContext } from '../../domain/keys/key-stream.ts';
-import type { Telemetry } from '../../observability/telemetry.ts';
-import type { PinnedTasks } from '../pinned-tasks.ts';
+import type { ProcessParts } from '../parts.ts';
 import type { Membership } from '../processes/membership.ts';
 import type { QueuedRun, RunQueue } from '../runs/run-queue.ts';
 
 /** What the classes of the semaphore need from the worker's process. */
-export interface SemaphoreParts {
-  readonly store: EventStore;
+export interface SemaphoreParts extends Pick<
+  ProcessParts,
+  'store' | 'tasks' | 'clock' | 'telemetry'
+> {
   readonly queue: RunQueue;
-  readonly tasks: PinnedTasks;
   readonly membership: Membership;
-  readonly clock: Clock;
-  readonly telemetry: Telemetry;
   /** Whether the worker takes a run at once when it is put back into the queue. */
   readonly hasRoom: (run: QueuedRun) => boolean;
 }

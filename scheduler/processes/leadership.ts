@@ -4,23 +4,18 @@ import type { Telemetry } from '../../observability/telemetry.ts';
 import type { Coordination } from '../coordination.ts';
 
 /**
- * Keeps one of many processes doing a piece of work. Nothing depends on it but work done twice: whoever
- * believes to lead still decides by appending with an expected revision.
+ * Keeps a piece of work to one of many processes, by a lease. Only duplicate work depends on it: a process that wrongly
+ * believes to be the leader still decides by appending with an expected revision.
  */
 export class Leadership {
-  private readonly coordination: Coordination;
-  private readonly clock: Clock;
-  private readonly telemetry: Telemetry;
-  private readonly name: string;
-  private readonly owner: string;
-  private readonly lease: number;
-  private heldUntil: Instant = Number.NEGATIVE_INFINITY;
-  private currentFence = 0;
-  private led = false;
-  private readonly listeners = new Set<() => void>();
+  readonly #options: ConstructorParameters<typeof Leadership>[0];
+  #heldUntil: Instant = Number.NEGATIVE_INFINITY;
+  #fence = 0;
+  #wasLeading = false;
+  readonly #listeners = new Set<() => void>();
 
   constructor(options: {
-    /** What is led. */
+    /** Of the lease. */
     readonly name: string;
     readonly owner: string;
     /** Milliseconds. */
@@ -29,33 +24,28 @@ export class Leadership {
     readonly clock: Clock;
     readonly telemetry: Telemetry;
   }) {
-    this.name = options.name;
-    this.owner = options.owner;
-    this.lease = options.lease;
-    this.coordination = options.coordination;
-    this.clock = options.clock;
-    this.telemetry = options.telemetry;
+    this.#options = options;
   }
 
   get leads(): boolean {
-    return this.clock.now() < this.heldUntil;
+    return this.#options.clock.now() < this.#heldUntil;
   }
 
-  /** Of the lease that is (or was last) held. */
+  /** Of the lease that is or was last held. */
   get fence(): number {
-    return this.currentFence;
+    return this.#fence;
   }
 
-  /** Calls back when leadership is won, lost, or won anew after it had run out unseen, until {@link offChange}. */
+  /** Calls back when leadership is won, lost, or won again after an unnoticed loss, until {@link offChange}. */
   onChange(listener: () => void): void {
-    this.listeners.add(listener);
+    this.#listeners.add(listener);
   }
 
   offChange(listener: () => void): void {
-    this.listeners.delete(listener);
+    this.#listeners.delete(listener);
   }
 
-  /** Resolves once this one leads, or when the signal is aborted. */
+  /** Resolves once this process is the leader, or the signal is aborted. */
   untilLeading(signal: AbortSignal): Promise<void> {
     if (this.leads || signal.aborted) return Promise.resolve();
     return new Promise((resolve) => {
@@ -71,8 +61,8 @@ export class Leadership {
   }
 
   /**
-   * Does something by the lease as it is now. What it is given is aborted once that is lost, or won anew with another
-   * fence, when the signal is aborted, and when the work has ended or failed; it may abort it itself.
+   * Does work under the present lease. `ending` is aborted once the lease is lost or won again with another fence, when
+   * the signal is aborted, and when the work ends; the work may abort it too.
    */
   async whileLeading(
     signal: AbortSignal,
@@ -80,7 +70,7 @@ export class Leadership {
   ): Promise<void> {
     const { fence } = this;
     const ending = new AbortController();
-    // A whole projector listens, with each of its views: that is no leak.
+    // A projector adds a listener for each view: no leak.
     setMaxListeners(0, ending.signal);
     const end = (): void => ending.abort();
     const endUnlessLeading = (): void => {
@@ -98,37 +88,39 @@ export class Leadership {
     }
   }
 
-  /** Tries for the lease, and renews it at a third, until the signal is aborted; then gives it back. */
+  /** Acquires the lease, and renews it every third of its time, until the signal is aborted; then releases it. */
   async run(signal: AbortSignal): Promise<void> {
+    const { name, owner, lease, coordination, clock, telemetry } = this.#options;
     while (!signal.aborted) {
-      await this.renew();
-      await this.clock.sleep(this.lease / 3, signal).catch(() => {});
+      await this.#renew();
+      await clock.sleep(lease / 3, signal).catch(() => {});
     }
-    this.heldUntil = Number.NEGATIVE_INFINITY;
-    await this.coordination.release(this.name, this.owner).catch((error: unknown) => {
-      this.telemetry.log.warn('a lease could not be given back; it runs out by itself', { error });
+    this.#heldUntil = Number.NEGATIVE_INFINITY;
+    await coordination.release(name, owner).catch((error: unknown) => {
+      telemetry.log.warn('could not release a lease; it expires by itself', { error });
     });
   }
 
-  private async renew(): Promise<void> {
-    const asked = this.clock.now();
-    const { fence, heldUntil } = this;
+  async #renew(): Promise<void> {
+    const { name, owner, lease, coordination, clock, telemetry } = this.#options;
+    const asked = clock.now();
+    const fence = this.#fence;
+    const heldUntil = this.#heldUntil;
     try {
-      const lease = await this.coordination.acquire(this.name, this.owner, this.lease);
-      this.heldUntil = lease === null ? Number.NEGATIVE_INFINITY : asked + this.lease;
-      this.currentFence = lease?.fence ?? this.currentFence;
+      const acquired = await coordination.acquire(name, owner, lease);
+      this.#heldUntil = acquired === null ? Number.NEGATIVE_INFINITY : asked + lease;
+      this.#fence = acquired?.fence ?? this.#fence;
     } catch (error) {
-      this.telemetry.count('lease_failures_total', { lease: this.name });
-      this.telemetry.log.warn('a lease could not be renewed', { lease: this.name, error });
+      telemetry.count('lease_failures_total', { lease: name });
+      telemetry.log.warn('could not renew a lease', { lease: name, error });
     }
-    // A larger fence: it was lost and won again unseen, while this process slept. One that had run out was nobody's
-    // either, though it is the same again: who found it so waits to be told.
-    const isSame = this.fence === fence && this.clock.now() < heldUntil;
-    if (this.led === this.leads && (!this.led || isSame)) return;
-    this.led = this.leads;
-    const change = this.led ? 'won' : 'lost';
-    this.telemetry.count('lease_changes_total', { lease: this.name, change });
-    this.telemetry.log.info(this.led ? 'leads' : 'leads no more', { lease: this.name });
-    for (const listener of this.listeners) listener();
+    // It may have been lost unnoticed, while this process slept: another fence, or an interval without a lease.
+    const isSame = this.#fence === fence && clock.now() < heldUntil;
+    if (this.#wasLeading === this.leads && (!this.#wasLeading || isSame)) return;
+    this.#wasLeading = this.leads;
+    const change = this.#wasLeading ? 'won' : 'lost';
+    telemetry.count('lease_changes_total', { lease: name, change });
+    telemetry.log.info(`leadership ${change}`, { lease: name });
+    for (const listener of this.#listeners) listener();
   }
 }

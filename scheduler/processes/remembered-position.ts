@@ -7,40 +7,39 @@ import {
 import { placeInLog, rememberEvent } from '../../domain/remembered-event.ts';
 import type { Coordination } from '../coordination.ts';
 
-type LogOfPlace = Pick<EventStore, 'reaches' | 'hasHad' | 'readAll' | 'readAllBackwards'>;
+type CheckedLog = Pick<EventStore, 'reaches' | 'hasHad' | 'readAll' | 'readAllBackwards'>;
 
-/** A place in the log that is remembered under a name, together with an event by which its log is known. */
+/** A named checkpoint in the log, stored with an event that identifies the log. */
 export class RememberedPosition {
   readonly #coordination: Coordination;
-  readonly #store: LogOfPlace;
+  readonly #store: CheckedLog;
   readonly #name: string;
   #last: RecordedEvent | null = null;
 
-  constructor(coordination: Coordination, store: LogOfPlace, name: string) {
+  constructor(coordination: Coordination, store: CheckedLog, name: string) {
     this.#coordination = coordination;
     this.#store = store;
     this.#name = name;
   }
 
   /**
-   * The place; the log's beginning where none is remembered, and where it is of another log, as far as that can be told.
+   * Reads the position; the beginning where none is stored, or where it belongs to another log as far as can be told.
    *
    * @throws CoordinationError; EventStoreError `UNAVAILABLE`
    */
   async recall(): Promise<Position> {
-    const remembered = await this.#coordination.recall(this.#name);
-    if (remembered === null) return BEGINNING;
-    const place = await placeInLog(this.#coordination, this.#store, this.#name, remembered);
-    return place ?? BEGINNING;
+    const stored = await this.#coordination.recall(this.#name);
+    if (stored === null) return BEGINNING;
+    return (await placeInLog(this.#coordination, this.#store, this.#name, stored)) ?? BEGINNING;
   }
 
-  /** Whoever follows the log was given these events. */
+  /** The follower of the log has received these events. */
   came(events: readonly RecordedEvent[]): void {
     this.#last = events.at(-1) ?? this.#last;
   }
 
   /**
-   * Remembers a place, which may lie before what came last, or behind it.
+   * Stores a position, before or after the last received event.
    *
    * @throws CoordinationError; EventStoreError `UNAVAILABLE`
    */

@@ -12,39 +12,38 @@ import { nameBasedId } from '../../domain/ids.ts';
 import { sideBySide } from '../../domain/side-by-side.ts';
 import { streams } from '../../domain/streams.ts';
 import type { RetainedKind } from '../../domain/vocabulary.ts';
-import { readWholeStream } from './old-events.ts';
+import { readWholeStream } from '../read-stream.ts';
 import { retentionRules } from './retention-rules.ts';
 
-/** A record that is about to be removed: the places of its events, without that of what is left of it. */
-interface Going {
+/** The part of a stream that is about to be removed, without the tombstone. */
+interface RemovablePart {
   readonly stream: string;
   readonly positions: readonly Position[];
-  /** Those of what agents did. */
+  /** Positions of events that agents caused. */
   readonly audited: readonly Position[];
-  /** The revision before which the stream is cut. */
+  /** The revision before which the stream is truncated. */
   readonly before: number;
-  /** Nothing of it stays but what is left on purpose; a long stream goes by pieces. */
+  /** Whether it is the rest of the stream; a long stream is removed in parts. */
   readonly isWhole: boolean;
 }
 
-/** Events to a record of removal: their positions must fit into one. */
-const MOST_EVENTS = 5_000;
+/** Events per record of removal, which lists their positions. */
+const MAX_EVENTS = 5_000;
 
-/** Streams that are read, left or cut at a time: what is appended to them is made durable together. */
-const SIDE_BY_SIDE = 25;
+/** Streams that are read, written or truncated concurrently. */
+const CONCURRENCY = 25;
 
 /**
- * Takes records out of the views and then out of the log, some at a time: what is left of each is appended to its
- * stream, where the views see it; that they are gone is recorded, with their streams; then the streams are cut. After a
- * death at any of these the next one goes on: {@link finish} cuts what was recorded, and a record of which there is
- * more than what is left of it is recorded again.
+ * Removes records from the views and then from the log. It appends a tombstone to each stream, where the views see it,
+ * then records the removal with its streams, and then truncates them. After a crash, {@link finish} truncates what was
+ * recorded, and a stream with more than its tombstone is recorded again.
  */
 export class Removal {
   readonly #store: EventStore;
   readonly #context: () => CommandContext;
-  /** Of the last event of `retention`: whoever else removes meanwhile makes the next record fail. */
+  /** Of the last event of `retention`: the next record fails if another process removes too. */
   #revision: ExpectedRevision = 'none';
-  /** Streams of the present call that are left for now, as they are yet to expire. */
+  /** Streams of the current call that have not expired yet. */
   #expiring = 0;
 
   constructor(store: EventStore, context: () => CommandContext) {
@@ -52,19 +51,18 @@ export class Removal {
     this.#context = context;
   }
 
-  /** Cuts what was recorded last. To be called first. @throws EventStoreError */
+  /** Truncates what was recorded last. Must be called first. @throws EventStoreError */
   async finish(): Promise<void> {
     const options = { direction: 'backwards', limit: 1 } as const;
     const [last] = await this.#store.readStream(streams.retention(), options);
     this.#revision = last?.revision ?? 'none';
-    if (last?.type === 'RecordsRemoved') await this.#cut(last.data);
+    if (last?.type === 'RecordsRemoved') await this.#truncate(last.data);
   }
 
   /**
-   * Removes those of some streams that have been over since before a moment.
-   * @returns how many records; and how many are old enough, but have not been expired for as long yet: nothing will be
-   *   written when they have
-   * @throws EventStoreError; a `CONFLICT` where another process removes too
+   * Removes those of some streams that ended before a time.
+   * @returns the number of removed records, and of records that are old enough but expire later
+   * @throws EventStoreError; `CONFLICT` where another process removes too
    */
   async remove(
     kind: RetainedKind,
@@ -72,92 +70,101 @@ export class Removal {
     before: Instant,
   ): Promise<{ readonly records: number; readonly expiring: number }> {
     this.#expiring = 0;
-    let going: Going[] = [];
+    let parts: RemovablePart[] = [];
     let events = 0;
     let records = 0;
-    const begun = await sideBySide(names, SIDE_BY_SIDE, (stream) =>
-      this.#leave(kind, stream, before),
+    const firstParts = await sideBySide(names, CONCURRENCY, (stream) =>
+      this.#prepare(kind, stream, before),
     );
-    for (let found of begun) {
-      while (found !== null) {
-        going.push(found);
-        events += found.positions.length;
-        records += found.isWhole ? 1 : 0;
-        if (events >= MOST_EVENTS || !found.isWhole) {
-          await this.#record(kind, going, before);
-          going = [];
+    for (let part of firstParts) {
+      while (part !== null) {
+        parts.push(part);
+        events += part.positions.length;
+        records += part.isWhole ? 1 : 0;
+        if (events >= MAX_EVENTS || !part.isWhole) {
+          await this.#record(kind, parts, before);
+          parts = [];
           events = 0;
         }
-        found = found.isWhole ? null : await this.#leave(kind, found.stream, before);
+        part = part.isWhole ? null : await this.#prepare(kind, part.stream, before);
       }
     }
-    if (going.length > 0) await this.#record(kind, going, before);
+    if (parts.length > 0) await this.#record(kind, parts, before);
     return { records, expiring: this.#expiring };
   }
 
-  async #record(kind: RetainedKind, going: readonly Going[], before: Instant): Promise<void> {
-    const positions = going.flatMap((each) => each.positions).sort();
+  async #record(
+    kind: RetainedKind,
+    parts: readonly RemovablePart[],
+    before: Instant,
+  ): Promise<void> {
+    const positions = parts.flatMap((part) => part.positions).sort();
     const data: DataOf<'RecordsRemoved'> = {
       kind,
-      records: going.filter(({ isWhole }) => isWhole).length,
+      records: parts.filter(({ isWhole }) => isWhole).length,
       events: positions.length,
       first_position: positions[0] ?? '',
       last_position: positions.at(-1) ?? '',
       older_than: toIso(before),
-      streams: going.map((each) => ({ stream: each.stream, before: each.before })),
-      audited: going.flatMap((each) => each.audited),
+      streams: parts.map((part) => ({ stream: part.stream, before: part.before })),
+      audited: parts.flatMap((part) => part.audited),
     };
     const stream = streams.retention();
     const appended = toNewEvents(stream, [{ type: 'RecordsRemoved', data }], this.#context());
     const { revision } = await this.#store.append(stream, appended, this.#revision);
     this.#revision = revision;
-    await this.#cut(data);
+    await this.#truncate(data);
   }
 
-  /** Leaves in a stream what is to be left of it; null where it is not over, or there is nothing to take. */
-  async #leave(kind: RetainedKind, stream: string, before: Instant): Promise<Going | null> {
-    const { overFrom, ...kept } = retentionRules[kind];
-    const all = await readWholeStream(this.#store, stream);
-    const left = kept.left?.(all) ?? null;
-    const isLeft = left !== null && all.at(-1)?.type === left.type;
-    const events = isLeft ? all.slice(0, -1) : all;
+  /** Appends a stream's tombstone; null where the record is open or nothing is left to remove. */
+  async #prepare(
+    kind: RetainedKind,
+    stream: string,
+    before: Instant,
+  ): Promise<RemovablePart | null> {
+    const { endsAt, ...rule } = retentionRules[kind];
+    const all = await readWholeStream(this.#store, stream, { faulty: true });
+    const tombstone = rule.tombstone?.(all) ?? null;
+    const hasTombstone = tombstone !== null && all.at(-1)?.type === tombstone.type;
+    const events = hasTombstone ? all.slice(0, -1) : all;
     const last = events.at(-1);
     if (last === undefined || fromIso(last.metadata.occurredAt) >= before) return null;
     if (events.some(({ fault }) => fault !== undefined)) return null;
-    const from = overFrom(events);
-    if (from === null) return null;
-    if (from >= before) {
+    const end = endsAt(events);
+    if (end === null) return null;
+    if (end >= before) {
       this.#expiring += 1;
       return null;
     }
-    if (isLeft || left === null) {
-      const some = left === null ? events.slice(0, MOST_EVENTS) : events;
-      const end = some.at(-1) ?? last;
-      return { ...placesOf(stream, some), before: end.revision + 1, isWhole: end === last };
+    if (hasTombstone || tombstone === null) {
+      const part = tombstone === null ? events.slice(0, MAX_EVENTS) : events;
+      const lastOfPart = part.at(-1) ?? last;
+      const isWhole = lastOfPart === last;
+      return { ...positionsOf(stream, part), before: lastOfPart.revision + 1, isWhole };
     }
     const commandId = nameBasedId('retention', stream);
-    const appended = toNewEvents(stream, [left], { ...this.#context(), commandId });
+    const appended = toNewEvents(stream, [tombstone], { ...this.#context(), commandId });
     try {
       const { revision } = await this.#store.append(stream, appended, last.revision);
-      return { ...placesOf(stream, events), before: revision, isWhole: true };
+      return { ...positionsOf(stream, events), before: revision, isWhole: true };
     } catch (error) {
-      // Something has happened to it after all: then it is not over yet.
+      // The record has changed after all, and has not ended.
       if (isConflict(error)) return null;
       throw error;
     }
   }
 
-  async #cut(removed: DataOf<'RecordsRemoved'>): Promise<void> {
-    await sideBySide(removed.streams, SIDE_BY_SIDE, ({ stream, before }) =>
+  async #truncate(removed: DataOf<'RecordsRemoved'>): Promise<void> {
+    await sideBySide(removed.streams, CONCURRENCY, ({ stream, before }) =>
       this.#store.truncate(stream, before),
     );
   }
 }
 
-function placesOf(
+function positionsOf(
   stream: string,
   events: readonly RecordedEvent[],
-): Pick<Going, 'stream' | 'positions' | 'audited'> {
+): Pick<RemovablePart, 'stream' | 'positions' | 'audited'> {
   const byAgents = events.filter(({ metadata }) => metadata.actor !== 'service');
   const positions = events.map(({ position }) => position);
   return { stream, positions, audited: byAgents.map(({ position }) => position) };

@@ -1,5 +1,5 @@
-import { fromIso, type Cancel, type Clock, type Instant } from '../../domain/clock.ts';
-import { isConflict, type EventStore, type ExpectedRevision } from '../../domain/event-store.ts';
+import { fromIso, type Cancel, type Instant } from '../../domain/clock.ts';
+import { isConflict, type ExpectedRevision } from '../../domain/event-store.ts';
 import { load, toNewEvents, type CommandContext } from '../../domain/handle.ts';
 import { newId } from '../../domain/ids.ts';
 import { streams } from '../../domain/streams.ts';
@@ -10,8 +10,9 @@ import {
   type KnownWebhook,
 } from '../../domain/webhooks/webhook.ts';
 import { removeWebhookUrl } from '../../domain/webhooks/webhook-commands.ts';
-import type { Span, Telemetry } from '../../observability/telemetry.ts';
+import type { Span } from '../../observability/telemetry.ts';
 import { Heap } from '../heap.ts';
+import type { ProcessParts } from '../parts.ts';
 import { traceDelivery } from '../tracing.ts';
 import { signingVersions, type WebhookRegistry } from './webhook-registry.ts';
 import type { WebhookSender } from './webhook-sender.ts';
@@ -22,6 +23,13 @@ const MAX_ATTEMPTS_PER_AGENT = 4;
 
 /** Pause after an error of this process, for example an unavailable log. Milliseconds. */
 const PAUSE = 1000;
+
+/** What sending needs, besides the parts of the process. */
+export interface SendingParts {
+  readonly sender: WebhookSender;
+  /** A version of an agent's secret. */
+  readonly secretOf: (agentId: string, version: number) => string;
+}
 
 /** A pending delivery. */
 interface Entry {
@@ -51,17 +59,10 @@ export class WebhookDeliveries {
   #timerAt: Instant = Number.POSITIVE_INFINITY;
   #ended: AbortController | null = null;
 
-  constructor(options: {
-    readonly store: EventStore;
-    readonly clock: Clock;
-    readonly telemetry: Telemetry;
-    readonly agents: WebhookRegistry;
-    readonly sender: WebhookSender;
-    /** A version of an agent's secret. */
-    readonly secretOf: (agentId: string, version: number) => string;
-    /** The process, in the metadata. */
-    readonly name: string;
-  }) {
+  constructor(
+    options: Pick<ProcessParts, 'store' | 'clock' | 'telemetry' | 'name'> &
+      SendingParts & { readonly agents: WebhookRegistry },
+  ) {
     this.#options = options;
   }
 

@@ -1,31 +1,21 @@
-import { fromIso, type Clock } from '../../domain/clock.ts';
-import {
-  BEGINNING,
-  type EventStore,
-  type Position,
-  type RecordedEvent,
-} from '../../domain/event-store.ts';
+import { fromIso } from '../../domain/clock.ts';
+import { BEGINNING, type Position, type RecordedEvent } from '../../domain/event-store.ts';
 import { Refusal } from '../../domain/errors.ts';
 import type { CommandContext } from '../../domain/handle.ts';
 import { idOf } from '../../domain/streams.ts';
 import { scheduleWebhookCommand } from '../../domain/webhooks/webhook-commands.ts';
 import { isNotifiable, webhookMessageOf } from '../../domain/webhooks/webhook-messages.ts';
 import { DELIVERY_LIFETIME, webhookDeliveryId } from '../../domain/webhooks/webhook.ts';
-import type { Telemetry } from '../../observability/telemetry.ts';
 import { loadView } from '../../projections/reading/load-view.ts';
-import type { ReadModel } from '../../projections/read-model.ts';
 import {
   pendingWebhooks,
   webhookDueAt,
   webhooksProjection,
 } from '../../projections/views/webhooks.ts';
-import type { Coordination } from '../coordination.ts';
-import type { Leadership } from '../processes/leadership.ts';
-import type { PinnedTasks } from '../pinned-tasks.ts';
+import type { ProcessParts } from '../parts.ts';
 import { RememberedPosition } from '../processes/remembered-position.ts';
-import { WebhookDeliveries } from './webhook-deliveries.ts';
+import { WebhookDeliveries, type SendingParts } from './webhook-deliveries.ts';
 import { WebhookRegistry } from './webhook-registry.ts';
-import type { WebhookSender } from './webhook-sender.ts';
 
 /** The checkpoint up to which every delivery is scheduled. */
 const CHECKPOINT = 'webhooks-scheduled';
@@ -51,7 +41,7 @@ const allPrefixes = [...idlePrefixes, 'run-', 'task-'] as const;
  */
 export class Webhooks {
   readonly deliveries: WebhookDeliveries;
-  readonly #options: ConstructorParameters<typeof Webhooks>[0];
+  readonly #options: ProcessParts & SendingParts;
   readonly #agents: WebhookRegistry;
   /** By task; null where the task does not exist. */
   readonly #owners = new Map<string, string | null>();
@@ -59,20 +49,7 @@ export class Webhooks {
   #done: Position = BEGINNING;
   #saved: Position = BEGINNING;
 
-  constructor(options: {
-    readonly store: EventStore;
-    readonly readModel: ReadModel;
-    readonly coordination: Coordination;
-    readonly clock: Clock;
-    readonly leadership: Leadership;
-    readonly telemetry: Telemetry;
-    readonly tasks: PinnedTasks;
-    readonly sender: WebhookSender;
-    /** A version of an agent's secret. */
-    readonly secretOf: (agentId: string, version: number) => string;
-    /** The process, in the metadata. */
-    readonly name: string;
-  }) {
+  constructor(options: ProcessParts & SendingParts) {
     this.#options = options;
     this.#checkpoint = new RememberedPosition(options.coordination, options.store, CHECKPOINT);
     this.#agents = new WebhookRegistry(options.store, options.readModel);

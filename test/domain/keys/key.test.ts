@@ -10,8 +10,6 @@ import {
   admissibleWaiters,
   releaseAll,
   releaseKey,
-  claimStatus,
-  exceedsWaiterLimit,
   unusedKey,
   type KeyClaim,
   type KeyState,
@@ -141,39 +139,10 @@ describe('a concurrency key', () => {
     }
     const late = claim('late', { since: start + 1000 });
     expect(holdKey(state, late, start)).to.deep.equal({ outcome: 'waiting', events: [] });
-    expect(exceedsWaiterLimit(state, late)).to.equal(true);
     const urgent = held(state, claim('urgent', { priority: 1 }));
     expect(urgent.waiters).to.have.lengthOf(LONGEST_LINE);
     expect(waiters(urgent)[0]).to.equal('urgent');
     expect(waiters(urgent)).to.not.include(`w${String(LONGEST_LINE - 1)}`);
-    expect(exceedsWaiterLimit(state, claim('w3', { since: start + 3 }))).to.equal(false);
-  });
-
-  it('tells without an event where a claim stands', () => {
-    const step = fc.record({
-      run: fc.integer({ min: 0, max: 30 }),
-      priority: fc.integer({ min: 1, max: 3 }),
-      since: fc.integer({ min: 0, max: 3 }),
-      limit: fc.integer({ min: 1, max: 3 }),
-      releases: fc.boolean(),
-    });
-    const law = fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
-      let state: KeyState = unusedKey(name);
-      for (const { run, priority, since, limit, releases } of steps) {
-        const id = `r${String(run)}`;
-        const wanted = claim(id, { priority, since: start + since, limit });
-        const { holds, isWaiting, isAdmissible, ahead } = claimStatus(state, wanted);
-        const { outcome, events } = holdKey(state, wanted, start);
-        expect(holds || isAdmissible).to.equal(outcome === 'held');
-        expect(holds).to.equal(holders(state).includes(id));
-        expect(isWaiting).to.equal(waiters(state).includes(id));
-        const behind = outcome === 'waiting' && events.length === 0 && !isWaiting;
-        expect(exceedsWaiterLimit(state, wanted)).to.equal(behind);
-        if (events[0]?.type === 'KeyWaited') expect(waiters(given(events))[ahead]).to.equal(id);
-        state = releases ? given(releaseKey(state, id), state) : given(events, state);
-      }
-    });
-    fc.assert(law, { numRuns: 200 });
   });
 
   it('has no more holders than an event can bear, whatever the limit', () => {

@@ -119,9 +119,9 @@ function leaderOf(cluster: Cluster): number | undefined {
     const changes = cluster
       .process(index)
       .log.filter(
-        ({ lease, message }) => lease === 'scheduler' && String(message).startsWith('leads'),
+        ({ lease, message }) => lease === 'scheduler' && String(message).startsWith('leadership'),
       );
-    return changes.at(-1)?.['message'] === 'leads';
+    return changes.at(-1)?.['message'] === 'leadership won';
   };
   return [1, 2, 3].find(leads);
 }
