@@ -11,29 +11,28 @@ import {
 } from './host-list.ts';
 import { isMetadataAddress } from './metadata-addresses.ts';
 
-/** Resolves a name to all its addresses, as `dns.lookup` with `all` does. */
+/** `dns.lookup` with `all`. */
 export type LookUpAll = (
   hostname: string,
   options: LookupAllOptions,
   callback: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
 ) => void;
 
-/** Whether an IP address is out of bounds. */
+/** Whether an IP address is off limits. */
 export type AddressCheck = (address: string) => boolean;
 
 /** `SVC_HTTP_ALLOW_PRIVATE`: all private addresses, none, or a list of hosts, addresses and networks. */
 export type AllowedPrivate = boolean | readonly string[];
 
-/** What may be given in the place of the defaults. */
 export interface AddressRulesOptions {
   readonly allowPrivate: AllowedPrivate;
-  /** In the place of `dns.lookup`. */
+  /** Default: `dns.lookup`. */
   readonly lookUpAll?: LookUpAll | undefined;
-  /** In the place of {@link isPrivateAddress}. */
+  /** Default: {@link isPrivateAddress}. */
   readonly isPrivate?: AddressCheck | undefined;
 }
 
-/** An address or name that requests may not go to. The message names the setting that would allow it. */
+/** Requests to an address or name are not allowed. The message names the setting that would allow them. */
 export class AddressRefused extends Error {
   readonly #kind: 'private' | 'metadata';
 
@@ -48,49 +47,45 @@ export class AddressRefused extends Error {
     this.#kind = kind;
   }
 
-  /** The same refusal under another name, for messages that must not tell the host. */
+  /** The same error with another name, for messages that must not reveal the host. */
   of(host: string): AddressRefused {
     return new AddressRefused(host, this.#kind);
   }
 }
 
-/** All of IPv6 that is given out (IANA's registry of its address space); the rest is reserved. */
-const GIVEN_OUT = ipaddr.IPv6.parseCIDR('2000::/3');
+/** The allocated part of IPv6 (IANA's registry of the address space); the rest is reserved. */
+const ALLOCATED = ipaddr.IPv6.parseCIDR('2000::/3');
 
 /**
- * Whether an IP address is anything but a public one: loopback, private, link-local, shared, reserved,
- * multicast, or IPv6 that stands for an IPv4 address (mapped, compatible, NAT64, 6to4, Teredo) unless that is public
- * and merely mapped.
+ * Whether an IP address is not public: loopback, private, link-local, shared, reserved, multicast, or IPv6 that embeds
+ * an IPv4 address (compatible, NAT64, 6to4, Teredo). A mapped address counts as its IPv4 address.
  */
 export function isPrivateAddress(address: string): boolean {
   if (!ipaddr.isValid(address)) return true;
   const parsed = ipaddr.process(address);
   if (parsed.range() !== 'unicast') return true;
-  return parsed instanceof ipaddr.IPv6 && !parsed.match(GIVEN_OUT);
+  return parsed instanceof ipaddr.IPv6 && !parsed.match(ALLOCATED);
 }
 
 /**
- * Decides which addresses requests may go to. Metadata services of clouds give credentials to whoever asks, so only an
- * entry that is their address alone allows them: neither `true`, nor a network, nor a name.
+ * Decides which addresses requests may go to. The metadata services of clouds give credentials to every caller, so only
+ * an entry with exactly their address allows them: neither `true`, nor a network, nor a name.
  */
 export class AddressRules {
-  /**
-   * A look-up for sockets that refuses names with a refused address among theirs. The connection itself is made by this
-   * look-up, so a name cannot change its meaning in between.
-   */
+  /** For sockets: rejects names with a forbidden address. As it resolves the connection itself, no check goes stale. */
   readonly lookup: LookupFunction;
   readonly #allowsAll: boolean;
   readonly #entries: readonly HostEntry[];
   readonly #lookUpAll: LookUpAll;
   readonly #isPrivate: AddressCheck;
 
-  /** @throws RangeError for an entry that {@link parseHostEntry} cannot read */
+  /** @throws RangeError for an entry that {@link parseHostEntry} rejects */
   constructor(options: AddressRulesOptions) {
     const { allowPrivate, lookUpAll = systemLookup, isPrivate = isPrivateAddress } = options;
     this.#allowsAll = allowPrivate === true;
     this.#entries = (typeof allowPrivate === 'boolean' ? [] : allowPrivate).map((text) => {
       const entry = parseHostEntry(text);
-      if (entry === null) throw new RangeError(`${text} is no host, address or network`);
+      if (entry === null) throw new RangeError(`${text} is not a host, address or network`);
       return entry;
     });
     this.#lookUpAll = lookUpAll;
@@ -98,21 +93,18 @@ export class AddressRules {
     this.lookup = (hostname, options, callback) => this.#lookUp(hostname, options, callback);
   }
 
-  /** @throws AddressRefused when a URL's host is a refused address. Names are checked when they are resolved. */
+  /** @throws AddressRefused when a URL's host is a forbidden address. Names are checked when they are resolved. */
   checkLiteral(url: URL): void {
     const host = normalizeHost(url.hostname);
     if (isIP(host) !== 0) this.#check(host, host, host);
   }
 
-  /** Whether a name is listed by itself, so that whatever resolves it is trusted to. */
+  /** Whether a name itself is listed. Its resolver is trusted then. */
   lists(hostname: string): boolean {
     return this.#entries.some((entry) => matchesHost(entry, hostname));
   }
 
-  /**
-   * Checks all addresses of a name that somebody else is going to resolve.
-   * @throws AddressRefused, or what the look-up ended with
-   */
+  /** Checks all addresses of a name that a proxy will resolve. @throws AddressRefused, or the error of the lookup */
   async checkName(hostname: string): Promise<void> {
     await new Promise<void>((resolve, reject) => {
       this.lookup(hostname, { all: true }, (error) => (error ? reject(error) : resolve()));

@@ -2,12 +2,11 @@ import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import { HttpFailure } from './http-failure.ts';
 
-/** How long a connection may take to come about, TLS included. Milliseconds. */
+/** How long connecting may take, TLS included. Milliseconds. */
 export const CONNECT_TIMEOUT = 10_000;
 
-/** What a request fails with whose connection took too long. */
 export function connectTimeoutError(host: string): HttpFailure {
-  const message = `no connection to ${host} within ${String(CONNECT_TIMEOUT / 1000)} s`;
+  const message = `no connection to ${host} within ${CONNECT_TIMEOUT / 1000} s`;
   return new HttpFailure(message, { retryable: true, code: 'ETIMEDOUT' });
 }
 

@@ -2,26 +2,25 @@ import { pipeline } from 'node:stream/promises';
 import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw } from 'node:zlib';
 import type { Transform } from 'node:stream';
 
-/** Bytes, as they come. */
 export type Bytes = AsyncIterable<Buffer>;
 
-/** More than this has nobody a use for; each takes memory. What is beyond stays as it is. */
-const MOST_CODINGS = 4;
+/** Codings that are decoded, as each takes memory. */
+const MAX_CODINGS = 4;
 
-/** The content codings that are undone (RFC 9110, 8.4.1). */
+/** The supported content codings (RFC 9110, 8.4.1). */
 const decoders: Readonly<Record<string, (source: Bytes) => Bytes>> = {
   gzip: (source) => decoded(source, 'gzip', () => createGunzip()),
   deflate: (source) => decoded(source, 'deflate', inflating),
   br: (source) => decoded(source, 'br', () => createBrotliDecompress()),
 };
 
-/** A body that is not what its `Content-Encoding` says. */
+/** A body does not match its `Content-Encoding`. */
 export class ContentCodingError extends Error {
   readonly code = 'BAD_CONTENT_ENCODING';
 
   constructor(coding: string, cause: Error) {
-    super(`the body of the answer is not valid ${coding}: ${cause.message}`, { cause });
-    this.name = 'CodingFault';
+    super(`the response body is not valid ${coding}: ${cause.message}`, { cause });
+    this.name = 'ContentCodingError';
   }
 }
 
@@ -30,19 +29,15 @@ export function codingsOf(values: readonly string[] = []): readonly string[] {
   return values
     .join(',')
     .split(',')
-    .map((each) =>
-      each
-        .trim()
-        .toLowerCase()
-        .replace(/^x-(?=gzip$)/, ''),
-    )
+    .map((each) => each.trim().toLowerCase())
+    .map((each) => (each === 'x-gzip' ? 'gzip' : each))
     .filter((each) => each !== '' && each !== 'identity');
 }
 
 /**
- * Undoes codings, from the last that was applied to the first that is not known.
- * @param bound put around the bytes of every stage, so that none of them is without end
- * @returns the bytes, and the codings that are left in them
+ * Decodes a body, from the last applied coding to the first unknown one.
+ * @param bound limits the bytes of every stage
+ * @returns the bytes, and the codings left in them
  */
 export function decodeContent(
   source: Bytes,
@@ -51,7 +46,7 @@ export function decodeContent(
 ): { readonly bytes: Bytes; readonly left: readonly string[] } {
   let bytes = source;
   const left = [...codings];
-  for (let undone = 0; undone < MOST_CODINGS; undone += 1) {
+  for (let undone = 0; undone < MAX_CODINGS; undone += 1) {
     const coding = left.at(-1);
     const decoder = coding === undefined ? undefined : decoders[coding];
     if (decoder === undefined) break;
@@ -61,7 +56,7 @@ export function decodeContent(
   return { bytes, left };
 }
 
-/** Nothing in coded form stands for nothing too: answers to HEAD, and with 304, have the header alone. */
+/** An empty body is valid in any coding: responses to HEAD, and 304, have only the header. */
 async function* decoded(
   source: Bytes,
   coding: string,
@@ -92,7 +87,7 @@ async function* through(decoder: Transform, coded: Bytes, coding: string): Async
       throw error;
     }
   })();
-  // What goes wrong ends the decoder, too, and is met there.
+  // Errors of the source also end the decoder, and are handled there.
   const feeding = pipeline(watched, decoder).catch(() => {});
   try {
     yield* decoder as AsyncIterable<Buffer>;
@@ -114,7 +109,7 @@ async function* rejoined(head: Buffer, rest: AsyncIterator<Buffer>): AsyncGenera
   }
 }
 
-/** Meant is zlib's format (RFC 1950); some servers send the bare one (RFC 1951), which has no such first bytes. */
+/** `deflate` means zlib's format (RFC 1950), but some servers send raw deflate (RFC 1951) without its header. */
 function inflating(head: Buffer): Transform {
   const [first = 0, second = 0] = head;
   const isZlib = (first & 0x0f) === 8 && ((first << 8) | second) % 31 === 0;

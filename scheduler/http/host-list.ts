@@ -1,20 +1,19 @@
 import { BlockList, isIP } from 'node:net';
 
-/** An entry of a list of hosts: a name, or an address, or a network. */
+/** An entry of a list of hosts: a name, or a network of one or more addresses. */
 export type HostEntry =
   | { readonly kind: 'name'; readonly name: string; readonly subdomains: boolean }
   | { readonly kind: 'network'; readonly network: BlockList; readonly isSingle: boolean };
 
-/** Words that people write for true and false. As the name of a host they are a mistake. */
-const switches = new Set(['true', 'false', 'yes', 'no', 'on', 'off']);
+/** Words for true and false. As the name of a host they are a mistake. */
+const booleanWords = new Set(['true', 'false', 'yes', 'no', 'on', 'off']);
 
 const label = '[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?';
 const hostName = new RegExp(`^${label}(\\.${label})*$`);
 
 /**
- * Reads one entry: `db.internal`, `.internal` or `*.internal` (subdomains alone), `10.1.2.3`, `fd00::1`, `[fd00::1]`,
- * `10.0.0.0/8`, `fd00::/8`.
- * @returns null where it is none of these
+ * Parses an entry: `db.internal`, `.internal` or `*.internal` (subdomains only), `10.1.2.3`, `fd00::1`, `[fd00::1]`,
+ * `10.0.0.0/8`, `fd00::/8`. Returns null for anything else.
  */
 export function parseHostEntry(text: string): HostEntry | null {
   const [address = '', bits, ...more] = text.replace(/^\[([^\]]*)\]/, '$1').split('/');
@@ -24,11 +23,11 @@ export function parseHostEntry(text: string): HostEntry | null {
   if (bits !== undefined) return null;
   const below = text.replace(/^\*?\./, '');
   const name = canonicalName(below);
-  if (name === null || switches.has(name)) return null;
+  if (name === null || booleanWords.has(name)) return null;
   return { kind: 'name', name, subdomains: below !== text };
 }
 
-/** Whether an entry names a host. A name that is not marked so does not cover its subdomains. */
+/** Whether an entry names a host. Subdomains only match entries that say so. */
 export function matchesHost(entry: HostEntry, hostname: string): boolean {
   if (entry.kind !== 'name') return false;
   const name = normalizeHost(hostname);
@@ -42,12 +41,9 @@ export function containsAddress(entry: HostEntry, address: string): boolean {
   return version !== 0 && entry.network.check(address, version === 4 ? 'ipv4' : 'ipv6');
 }
 
-/** A host in lower case, without the brackets of an IPv6 address, and without the dot that ends an absolute name. */
+/** A host in lower case, without the brackets of an IPv6 address or the final dot of an absolute name. */
 export function normalizeHost(hostname: string): string {
-  return hostname
-    .replace(/^\[|\]$/g, '')
-    .replace(/\.$/, '')
-    .toLowerCase();
+  return hostname.replace(/^\[|\]$|\.$/g, '').toLowerCase();
 }
 
 function networkOf(
@@ -59,15 +55,14 @@ function networkOf(
   if (bits !== undefined && !(/^\d{1,3}$/.test(bits) && Number(bits) <= all)) return null;
   const network = new BlockList();
   const prefix = bits === undefined ? all : Number(bits);
-  // A network of no bits is all of its family.
   network.addSubnet(address, prefix, family);
   return { kind: 'network', network, isSingle: prefix === all };
 }
 
-/** As URLs have it: in lower case, and in Punycode where it is not ASCII. */
+/** A name as URLs write it: in lower case, and in Punycode where it is not ASCII. */
 function canonicalName(text: string): string | null {
   if (/[/?#@:\\\s]/.test(text) || !URL.canParse(`http://${text}`)) return null;
   const name = normalizeHost(new URL(`http://${text}`).hostname);
-  // `127.1` and `1` are read as addresses by some programs and as names by others.
+  // Some programs read `127.1` and `1` as addresses, others as names.
   return isIP(name) === 0 && hostName.test(name) ? name : null;
 }

@@ -21,43 +21,41 @@ import {
   type TunnelOptions,
 } from './proxy-tunnel.ts';
 
-/** A request. */
 export interface HttpRequest {
   readonly method: string;
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string | null;
-  /** The only limit of time for the answer. */
+  /** The only time limit for the response. */
   readonly signal: AbortSignal;
-  /** The receiver does it once, however often it is sent. */
+  /** The receiver acts once, however often it is sent. */
   readonly isRepeatable: boolean;
 }
 
-/** An answer whose body is still to be read, as the server wrote it. */
+/** A response whose body is still to be read. */
 export interface HttpAnswer {
   readonly statusCode: number;
-  /** By name in lower case, each with all its values in order. */
+  /** By name in lower case, each with all values in order. */
   readonly headers: Readonly<Record<string, readonly string[] | undefined>>;
   readonly body: IncomingMessage;
 }
 
 export interface HttpClientOptions extends AddressRulesOptions {
   readonly proxies?: ProxySettings | undefined;
-  /** Certificates that are trusted, as PEM, in the place of Node's own. */
+  /** Trusted certificates, as PEM. Default: Node's own. */
   readonly ca?: string | undefined;
 }
 
 /**
- * How long a connection that nothing goes over is kept, whatever the server offers. Milliseconds. Servers close theirs
- * after seconds (Node's and Apache's after 5, gunicorn's after 2) and say nothing before: a request that goes out at
- * that moment fails (RFC 9112, 9.5), and what is not repeatable may not be sent again.
+ * How long an idle connection is kept. Milliseconds. Servers close theirs after seconds (Node and Apache after 5,
+ * gunicorn after 2) without notice. A request sent at that time fails (RFC 9112, 9.5), and may not be repeatable.
  */
-const LONGEST_IDLE = 1000;
+const MAX_IDLE = 1000;
 
-/** Bytes of the headers of an answer. Node's own limit, 16 KiB, is less than some servers send in cookies and policies. */
-const MOST_HEADERS = 64 * 1024;
+/** Bytes of response headers. Some servers send more cookies and policies than Node's default of 16 KiB. */
+const MAX_HEADER_SIZE = 64 * 1024;
 
-/** Methods that may be sent again (RFC 9110, 9.2.2). */
+/** Methods that may be repeated (RFC 9110, 9.2.2). */
 export const idempotentMethods: ReadonlySet<string> = new Set([
   'GET',
   'HEAD',
@@ -66,17 +64,16 @@ export const idempotentMethods: ReadonlySet<string> = new Set([
   'DELETE',
 ]);
 
-/** A kept connection was closed before the first byte of an answer. */
-class ClosedUnanswered extends Error {}
+/** A kept connection was closed before the first byte of a response. */
+class StaleConnectionError extends Error {}
 
 /**
- * Sends requests over HTTP/1.1 and keeps their connections. It follows no redirect, checks where each request goes, and
- * goes by the proxies of the environment.
+ * Sends requests over HTTP/1.1 with kept connections. It follows no redirect, checks the address of each request, and
+ * uses the proxies of the environment.
  *
- * Answers are read by Node's lenient parser, as browsers and curl would: real servers end lines with a bare LF, fold
- * headers, or send both a length and chunks (RFC 9112 2.2, 5.2, 6.3). Leniency is dangerous where two parties disagree
- * on the end of a message. Here a connection has one request at a time, nothing is forwarded, and bytes that come
- * unasked end the connection.
+ * Node's lenient parser reads responses, as browsers and curl do: real servers end lines with a bare LF, fold headers,
+ * or send both a length and chunks (RFC 9112 2.2, 5.2, 6.3). That is dangerous where two parties disagree on the end of
+ * a message. Here a connection has one request at a time, nothing is forwarded, and unexpected bytes close it.
  */
 export class HttpClient {
   readonly #rules: AddressRules;
@@ -92,34 +89,32 @@ export class HttpClient {
     this.#fresh = new Connections(this.#rules, false, options.ca);
   }
 
-  /**
-   * @throws AddressRefused, HttpFailure, the signal's reason, or what Node's client fails with
-   */
+  /** @throws AddressRefused, HttpFailure, the signal's reason, or an error of Node's client */
   async request(url: URL, request: HttpRequest): Promise<HttpAnswer> {
     if (this.#closed) throw new Error('the HTTP client is closed');
     const proxy = this.#proxies.for(url);
     this.#rules.checkLiteral(url);
-    if (proxy !== null) await unlessAborted(this.#checkBefore(url), request.signal);
+    if (proxy !== null) await unlessAborted(this.#checkName(url), request.signal);
     request.signal.throwIfAborted();
     try {
       return await send(this.#kept.to(url, proxy), url, request);
     } catch (error) {
-      if (!(error instanceof ClosedUnanswered)) throw error;
+      if (!(error instanceof StaleConnectionError)) throw error;
       if (!request.isRepeatable || this.#closed) throw error.cause;
-      // RFC 9112, 9.3.1: the server closed it while the request was on its way, and has not seen it.
+      // RFC 9112, 9.3.1: the server closed the connection without seeing the request.
       return send(this.#fresh.to(url, proxy), url, request);
     }
   }
 
-  /** Breaks off what is under way. */
+  /** Aborts running requests. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#kept.destroy();
     this.#fresh.destroy();
   }
 
-  /** A proxy resolves the name by itself, so it is checked by being resolved here too. */
-  async #checkBefore(url: URL): Promise<void> {
+  /** The proxy resolves the name itself, so the check resolves it here too. */
+  async #checkName(url: URL): Promise<void> {
     const host = normalizeHost(url.hostname);
     if (isIP(host) !== 0) return;
     try {
@@ -136,7 +131,7 @@ export class HttpClient {
   }
 }
 
-/** Nobody waits for a look-up any longer than for the request. */
+/** Rejects as soon as the signal is aborted. */
 async function unlessAborted(work: Promise<void>, signal: AbortSignal): Promise<void> {
   let abort = (): void => {};
   const aborted = new Promise<never>((_, reject) => {
@@ -150,22 +145,21 @@ async function unlessAborted(work: Promise<void>, signal: AbortSignal): Promise<
   }
 }
 
-/** How to reach a host: the options of a request, but for what the request itself says. */
+/** How to reach a host: the options of a request that depend on the URL and the proxy. */
 interface Route {
   readonly connect: (options: RequestOptions) => ClientRequest;
   readonly options: RequestOptions;
 }
 
-/** The connections to hosts and proxies. */
 class Connections {
   readonly #options: AgentOptions;
   readonly #direct: { readonly http: HttpAgent; readonly https: HttpsAgent };
-  /** To the proxies themselves, which may be anywhere. */
+  /** Proxies may have any address. */
   readonly #toProxy: { readonly http: HttpAgent; readonly https: HttpsAgent };
   readonly #tunnels = new Map<string, TunnelAgent>();
 
   constructor(rules: AddressRules, keepAlive: boolean, ca: string | undefined) {
-    const options = { keepAlive, timeout: LONGEST_IDLE, ...(ca === undefined ? {} : { ca }) };
+    const options = { keepAlive, timeout: MAX_IDLE, ...(ca === undefined ? {} : { ca }) };
     this.#options = options;
     const checked = { ...options, lookup: rules.lookup };
     this.#direct = {
@@ -189,7 +183,7 @@ class Connections {
       const agent = isSecure ? this.#direct.https : this.#direct.http;
       return { connect, options: { ...there, path, agent } };
     }
-    if (isSecure) return { connect, options: { ...there, path, agent: this.#tunnelBy(proxy) } };
+    if (isSecure) return { connect, options: { ...there, path, agent: this.#tunnelVia(proxy) } };
     const viaTls = proxy.protocol === 'https:';
     return {
       connect: viaTls ? httpsRequest : httpRequest,
@@ -209,7 +203,7 @@ class Connections {
     for (const agent of [...agents, ...this.#tunnels.values()]) agent.destroy();
   }
 
-  #tunnelBy(proxy: URL): TunnelAgent {
+  #tunnelVia(proxy: URL): TunnelAgent {
     const known = this.#tunnels.get(proxy.href);
     if (known !== undefined) return known;
     const agent = guarded(new TunnelAgent(proxy, this.#options));
@@ -218,17 +212,14 @@ class Connections {
   }
 }
 
-/**
- * Lets an agent close an idle connection over which something comes: it would be taken for the next answer. Once, also
- * where a request that was given the connection ended before it took it.
- */
+/** Makes an agent close an idle connection that receives bytes: they would be taken for the next response. */
 function guarded<T extends HttpAgent>(agent: T): T {
   return agent.on('free', (socket: Duplex) => {
-    socket.removeListener('data', endStray).on('data', endStray);
+    socket.removeListener('data', closeSocket).on('data', closeSocket);
   });
 }
 
-function endStray(this: Duplex): void {
+function closeSocket(this: Duplex): void {
   this.destroy();
 }
 
@@ -240,7 +231,7 @@ function send({ connect, options }: Route, url: URL, request: HttpRequest): Prom
       method,
       headers: { host: url.host, ...options.headers, ...headers, ...lengthOf(method, body) },
       insecureHTTPParser: true,
-      maxHeaderSize: MOST_HEADERS,
+      maxHeaderSize: MAX_HEADER_SIZE,
       abandon: signal,
     } as TunnelOptions);
     let answer: IncomingMessage | undefined;
@@ -249,31 +240,31 @@ function send({ connect, options }: Route, url: URL, request: HttpRequest): Prom
     const abort = (): void => {
       answer?.destroy(signal.reason as Error);
       sent.destroy(signal.reason as Error);
-      // A request that has no connection yet says so only once it has one.
+      // A request without a connection would only report it once it has one.
       reject(signal.reason as Error);
     };
     signal.addEventListener('abort', abort, { once: true });
     sent.once('socket', (socket) => {
-      socket.removeListener('data', endStray);
+      socket.removeListener('data', closeSocket);
       socket.once('data', begin);
       sent.once('close', () => socket.removeListener('data', begin));
       if (!sent.reusedSocket) limitConnectTime(socket, url.host);
     });
     sent.once('close', () => signal.removeEventListener('abort', abort));
-    // Also what comes after the answer, such as bytes that no message is: the answer's own end says what it lacks.
+    // Also errors after the response, such as stray bytes; its body reports if it is incomplete.
     sent.on('error', (error) => {
       const wasKept = sent.reusedSocket && !hasBegun && !signal.aborted;
-      reject(wasKept ? new ClosedUnanswered('closed', { cause: error }) : error);
+      reject(wasKept ? new StaleConnectionError('closed', { cause: error }) : error);
     });
     const take = (response: IncomingMessage): void => {
       answer = response;
-      // Whoever reads the body hears of it; one that nobody reads must not end the process.
+      // A body that is never read must not end the process.
       response.on('error', () => {});
       const { statusCode = 0, headersDistinct: distinct } = response;
       resolve({ statusCode, headers: distinct, body: response });
     };
     sent.once('response', take);
-    // 101, which nobody has asked for: what follows is not HTTP.
+    // An unrequested 101: what follows is not HTTP.
     sent.once('upgrade', (response, socket) => {
       socket.destroy();
       take(response);
@@ -282,7 +273,7 @@ function send({ connect, options }: Route, url: URL, request: HttpRequest): Prom
   });
 }
 
-/** Written for every request that may have a body: of some methods Node would send one whose end nobody sees. */
+/** Set for every request that may have a body: for some methods Node would send a body without an end. */
 function lengthOf(method: string, body: string | null): Readonly<Record<string, string>> {
   if (body !== null) return { 'content-length': String(Buffer.byteLength(body)) };
   return ['POST', 'PUT', 'PATCH'].includes(method) ? { 'content-length': '0' } : {};

@@ -1,8 +1,8 @@
-/** A request that got no answer for a reason that the client knows, in words for whoever wrote the request. */
+/** A request without a response, for a reason that the client can explain. */
 export class HttpFailure extends Error {
-  /** Whether the same request may get one later. */
+  /** Whether a repetition may succeed. */
   readonly retryable: boolean;
-  /** Names the fault without naming the host; it stands in the place of the message where that must not be told. */
+  /** Names the fault without the host, for messages that must not reveal it. */
   readonly code: string;
 
   constructor(

@@ -2,15 +2,15 @@ import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
 /**
- * Where clouds give a machine its credentials and secrets, as their documentation says. The same address serves many:
- * 169.254.169.254 is that of AWS, Google, Azure, Oracle, DigitalOcean, Hetzner, OpenStack and others.
+ * Where clouds give a machine its credentials and secrets, according to their documentation. 169.254.169.254 is used by
+ * AWS, Google, Azure, Oracle, DigitalOcean, Hetzner, OpenStack and others.
  */
 const ofIpv4: ReadonlySet<string> = new Set([
   '169.254.169.254',
-  // AWS: credentials of ECS tasks and of pods in EKS.
+  // AWS: ECS tasks and pods in EKS.
   '169.254.170.2',
   '169.254.170.23',
-  // Azure: the channel to the host.
+  // Azure: the host.
   '168.63.129.16',
   // Alibaba Cloud.
   '100.100.100.200',
@@ -25,7 +25,7 @@ const ofIpv4: ReadonlySet<string> = new Set([
 ]);
 
 const ofIpv6: ReadonlySet<string> = new Set([
-  // AWS: of instances, and of pods in EKS.
+  // AWS: instances and pods in EKS.
   'fd00:ec2::254',
   'fd00:ec2::23',
   // Google Cloud.
@@ -36,7 +36,7 @@ const ofIpv6: ReadonlySet<string> = new Set([
   'fe80::a9fe:a9fe',
 ]);
 
-/** Whether a cloud's metadata service answers at an IP address, or at the IPv4 address that one of IPv6 stands for. */
+/** Whether an IP address, or the IPv4 address that it embeds, is that of a cloud's metadata service. */
 export function isMetadataAddress(address: string): boolean {
   if (isIP(address) === 4) return ofIpv4.has(address);
   if (!ipaddr.isValid(address)) return false;
@@ -46,7 +46,7 @@ export function isMetadataAddress(address: string): boolean {
   return (inside !== null && ofIpv4.has(inside)) || ofIpv6.has(parsed.toRFC5952String());
 }
 
-/** The IPv4 address in one of IPv6: compatible (RFC 4291), NAT64 (RFC 6052, 8215), 6to4 (RFC 3056), Teredo (RFC 4380). */
+/** The embedded IPv4 address: compatible (RFC 4291), NAT64 (RFC 6052, 8215), 6to4 (RFC 3056), Teredo (RFC 4380). */
 function embedded(address: ipaddr.IPv6): string | null {
   const bytes = address.toByteArray();
   const [first, second] = address.parts;

@@ -6,7 +6,7 @@ import { CONNECT_TIMEOUT, connectTimeoutError } from './connect-timeout.ts';
 import { normalizeHost } from './host-list.ts';
 import { HttpFailure } from './http-failure.ts';
 
-/** What a proxy is sent that wants a user and a password; nothing where its address has none. */
+/** The header with the user and password of a proxy's URL, if it has any. */
 export function proxyCredentials({ username, password }: URL): Readonly<Record<string, string>> {
   if (username === '' && password === '') return {};
   const credentials = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
@@ -14,24 +14,23 @@ export function proxyCredentials({ username, password }: URL): Readonly<Record<s
   return { 'proxy-authorization': `Basic ${basic}` };
 }
 
-/** Where a proxy listens, as sockets take it. */
+/** Host and port of a proxy. */
 export function proxyAddress({ protocol, hostname, port }: URL): { host: string; port: number } {
   const host = hostname.replace(/^\[|\]$/g, '');
   return { host, port: port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port) };
 }
 
-/** The name that a proxy's certificate must have. Of itself, Node would take that of the `Host` header. */
+/** The name that a proxy's certificate must have. Node's default would be the `Host` header. */
 export function proxyServername({ hostname }: URL): string {
   return isIP(normalizeHost(hostname)) === 0 ? hostname : '';
 }
 
-/** What a tunnel is opened for. */
 export interface TunnelOptions extends RequestOptions {
-  /** Aborted once nobody waits for the tunnel. Node tells an agent nothing of a request that was destroyed. */
+  /** Aborted once no request waits for the tunnel: Node does not tell an agent about destroyed requests. */
   readonly abandon?: AbortSignal;
 }
 
-/** Connects to hosts of `https:` through a proxy, by its method CONNECT (RFC 9110, 9.3.6). */
+/** Connects to `https:` hosts through a proxy, by CONNECT (RFC 9110, 9.3.6). */
 export class TunnelAgent extends Agent {
   readonly #proxy: URL;
   readonly #opening = new Set<ClientRequest>();
@@ -106,7 +105,7 @@ export class TunnelAgent extends Agent {
         return reject(refusedBy(proxy, statusCode));
       });
       request.on('error', (error: Error & { code?: string }) => {
-        const message = `the proxy ${proxy.host} could not be reached: ${error.message || error.code || error.name}`;
+        const message = `could not reach the proxy ${proxy.host}: ${error.message || error.code || error.name}`;
         const code = error.code ?? error.name;
         reject(new HttpFailure(message, { retryable: true, code, cause: error }));
       });
@@ -116,9 +115,8 @@ export class TunnelAgent extends Agent {
 }
 
 function refusedBy(proxy: URL, status: number): HttpFailure {
-  const message = `the proxy ${proxy.host} answered ${String(status)} when asked to connect`;
-  // 407: its credentials are wrong, or missing in HTTPS_PROXY.
-  const remedy = status === 407 ? '; HTTPS_PROXY must have its user and password' : '';
+  const message = `the proxy ${proxy.host} answered CONNECT with ${status}`;
+  const remedy = status === 407 ? '; HTTPS_PROXY must contain its user and password' : '';
   const retryable = status < 400 || status >= 500;
-  return new HttpFailure(message + remedy, { retryable, code: `PROXY_${String(status)}` });
+  return new HttpFailure(message + remedy, { retryable, code: `PROXY_${status}` });
 }

@@ -97,7 +97,7 @@ describe('a compressed answer', () => {
       const sent = answerOf(body, [`Content-Encoding: ${coding}`]);
       const { origin } = await server((_, socket) => socket.write(sent));
       const { error } = await caller('http.request').call(origin);
-      expect(error).to.match(new RegExp(`the body of the answer is not valid ${coding}: `));
+      expect(error).to.match(new RegExp(`the response body is not valid ${coding}: `));
       expect(await caller('a webhook').call(origin)).to.include({ status: 200, error: null });
     });
   }

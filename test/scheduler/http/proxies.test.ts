@@ -134,7 +134,7 @@ describe('a proxy', () => {
       const { error } = await client.call('https://secure.example/');
       const { host } = new URL(origin);
       expect(error).to.match(
-        new RegExp(`the proxy ${host} answered 407 when asked to connect; HTTPS_PROXY must have`),
+        new RegExp(`the proxy ${host} answered CONNECT with 407; HTTPS_PROXY must contain`),
       );
       expect(error).not.to.include('secret');
     });
@@ -145,7 +145,7 @@ describe('a proxy', () => {
       closing.splice(closing.length - 1, 1);
       const client = caller(name, by(origin));
       const { error } = await client.call('https://secure.example/');
-      expect(error).to.match(/the proxy 127\.0\.0\.1:\d+ could not be reached: .*ECONNREFUSED/);
+      expect(error).to.match(/could not reach the proxy 127\.0\.0\.1:\d+: .*ECONNREFUSED/);
     });
   }
 
@@ -198,7 +198,7 @@ describe('a proxy', () => {
     const calling = client.call('https://secure.example/');
     await asked.wait();
     await closing.pop()?.();
-    expect((await calling).error).to.match(/the proxy .* could not be reached/);
+    expect((await calling).error).to.match(/could not reach the proxy /);
   });
 
   it('that says nothing does not hold a request for which nobody waits, and is left', async () => {
