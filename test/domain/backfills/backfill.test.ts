@@ -53,13 +53,13 @@ const step = (more: Partial<BackfillStep> = {}): BackfillStep => ({
   ...more,
 });
 
-describe('a backfill, as its stream tells it', () => {
-  it('begins once', () => {
+describe('the backfill stream', () => {
+  it('starts once', () => {
     expect(requestBackfill(backfillFold.initial, asked)).to.deep.equal([requested]);
     refused('STATE_CONFLICT', () => requestBackfill(known(requested), asked));
   });
 
-  it('writes down what is taken, what is left out, and how runs ended', () => {
+  it('records the selected times, the omitted ones and the outcomes of runs', () => {
     const going = known(requested, advanced({ unfinished: [at(-3), at(-2)] }));
     const ended = new Map([[at(-3), 'failed']] as const);
     const events = advanceBackfill(
@@ -77,13 +77,13 @@ describe('a backfill, as its stream tells it', () => {
     ]);
   });
 
-  it('writes nothing where nothing is new', () => {
+  it('records nothing without a change', () => {
     const going = known(requested, advanced({ unfinished: [at(-2)] }));
     const other = new Map([[at(-1), 'failed']] as const);
     expect(advanceBackfill(going, step({ ended: other }))).to.deep.equal([]);
   });
 
-  it('is completed by the end of its last run, and by times that all have runs', () => {
+  it('is completed by the end of its last run, or when all times have runs', () => {
     const going = known(requested, advanced({ unfinished: [at(-2)] }));
     const ended = new Map([[at(-2), 'succeeded']] as const);
     const types = (events: readonly BackfillEvent[]): readonly string[] =>
@@ -95,7 +95,7 @@ describe('a backfill, as its stream tells it', () => {
     expect(types(advanceBackfill(known(requested), none))).to.deep.equal(both);
   });
 
-  it('is open while anything is left to do, also when it is canceled', () => {
+  it('is open while work is left, even when it is canceled', () => {
     expect(isOpen(backfillFold.initial)).to.equal(false);
     expect(isOpen(known(requested))).to.equal(true);
     expect(isOpen(known(requested, canceled))).to.equal(false);
@@ -110,7 +110,7 @@ describe('a backfill, as its stream tells it', () => {
     expect(isOpen(known(requested, { type: 'BackfillCompleted', data: {} }))).to.equal(false);
   });
 
-  it('is canceled once, and not when it is completed', () => {
+  it('is canceled once, and not after completion', () => {
     expect(cancelBackfill(known(requested), 'request')).to.deep.equal([canceled]);
     expect(cancelBackfill(known(requested, canceled), 'task_canceled')).to.deep.equal([]);
     const completed = known(requested, { type: 'BackfillCompleted', data: {} });
@@ -118,14 +118,14 @@ describe('a backfill, as its stream tells it', () => {
     refused('NOT_FOUND', () => cancelBackfill(backfillFold.initial, 'request'));
   });
 
-  it('has one run at a time where runs must not overlap', () => {
+  it('has one run at a time if runs must not overlap', () => {
     expect(effectiveConcurrency({ concurrency: 7 }, 'allow')).to.equal(7);
     for (const overlap of ['skip', 'queue', 'cancel_running'] as const) {
       expect(effectiveConcurrency({ concurrency: 7 }, overlap)).to.equal(1);
     }
   });
 
-  it('gives each nominal time a run of its own, other than that of its fire', () => {
+  it("gives each nominal time a run that differs from its fire's run", () => {
     const ids = [
       scheduledRunId('t', at(0)),
       backfillRunId('t', at(0), 'a'),
@@ -147,18 +147,18 @@ describe('the nominal times of a backfill', () => {
     endsAt: null,
   });
 
-  it('have both ends of the span among them', () => {
+  it('include both ends of the span', () => {
     const all = [at(-3), at(-2), at(-1), at(0)];
     expect(nominalTimes(schedule, asked, null, 100)).to.deep.equal(all);
   });
 
-  it('go on behind what is decided, so many at a time', () => {
+  it('continue after the decided ones, up to a limit', () => {
     expect(nominalTimes(schedule, asked, at(-3), 2)).to.deep.equal([at(-2), at(-1)]);
     expect(nominalTimes(schedule, asked, at(0), 2)).to.deep.equal([]);
   });
 });
 
-describe('a backfill that is asked for', () => {
+describe('planning a backfill', () => {
   const task = (fields: Partial<TaskDefinition> = {}, more: Partial<LiveTask> = {}): LiveTask => ({
     status: 'active',
     definition: definition({ schedule_expr: '* * * * *', ...fields }),
@@ -176,18 +176,18 @@ describe('a backfill that is asked for', () => {
     return planBackfill('t', of, { ...ask, only: 'missing', concurrency: 2 }, ['e'], START);
   };
 
-  it('is pinned to the task as it is, and counts its times', () => {
+  it("pins the task's revision and counts the times", () => {
     expect(plan(task())).to.deep.equal({ ...asked, task_revision: 3, earlier: ['e'] });
     expect(plan(task({}, { status: 'paused' })).total).to.equal(4);
     expect(plan(task({ starts_at: at(-1) })).total).to.equal(2);
   });
 
-  it('is refused for a task that has no times to come back to', () => {
+  it('rejects a task without nominal times', () => {
     refused('STATE_CONFLICT', () => plan(task({}, { status: 'canceled' })));
     refused('STATE_CONFLICT', () => plan(task({ schedule_kind: 'event', schedule_expr: null })));
   });
 
-  it('is refused for a span that is not in order, naming its end at fault', () => {
+  it('rejects an invalid span and names the field', () => {
     const field = (from: number, to: number, of = task()): unknown =>
       refused('INVALID', () => plan(of, from, to)).details['field'];
     expect(field(-3, 1)).to.equal('to');

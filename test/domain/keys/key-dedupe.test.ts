@@ -25,7 +25,7 @@ const usedAt = (at: number): KeyState => ({
 });
 
 describe('a dedupe key', () => {
-  it('is used by the first', () => {
+  it('is used by the first run', () => {
     const decision = useDedupeKey(unused, use('first', now), 60, 'finished', now);
     expect(decision).to.deep.equal({
       outcome: 'used',
@@ -33,7 +33,7 @@ describe('a dedupe key', () => {
     });
   });
 
-  it('makes what comes within the window a duplicate, whether or not the earlier run is over', () => {
+  it('makes a later run within the window a duplicate, whether or not the earlier run has ended', () => {
     const at = now + 59_999;
     for (const earlier of ['finished', 'unfinished'] as const) {
       const decision = useDedupeKey(usedAt(now), use('second', at), 60, earlier, at);
@@ -41,14 +41,14 @@ describe('a dedupe key', () => {
     }
   });
 
-  it('is free again when the window is over', () => {
+  it('is free again after the window', () => {
     const at = now + 60_000;
     expect(earlierUse(usedAt(now), use('second', at), 60)).to.equal(null);
     const decision = useDedupeKey(usedAt(now), use('second', at), 60, 'unfinished', at);
     expect(decision.outcome).to.equal('used');
   });
 
-  it('without a window makes a duplicate only while the earlier run goes on', () => {
+  it('without a window, makes a duplicate only while the earlier run is unfinished', () => {
     const second = use('second', now + 5);
     const decide = (earlier: 'finished' | 'unfinished'): string =>
       useDedupeKey(usedAt(now), second, null, earlier, now + 5).outcome;
@@ -62,18 +62,18 @@ describe('a dedupe key', () => {
     expect(useDedupeKey(usedAt(now), second, null, 'void', now).outcome).to.equal('used');
   });
 
-  it('is used once by a run that asks twice', () => {
+  it('is used once by a run that repeats its request', () => {
     const decision = useDedupeKey(usedAt(now), use('first', now), 60, 'unfinished', now + 9);
     expect(decision).to.deep.equal({ outcome: 'used', events: [] });
   });
 
-  it('is not made to look older by a fire that comes late', () => {
+  it('keeps the latest time after a late fire', () => {
     const decision = useDedupeKey(usedAt(now), use('late', now - 600_000), 60, 'finished', now);
     const uses = decision.outcome === 'used' ? decision.events.map(({ data }) => data.used) : [];
     expect(uses.map((one) => one?.run_id)).to.deep.equal(['late', 'first']);
   });
 
-  it('with a window of 0 seconds makes nothing a duplicate', () => {
+  it('with a window of 0 seconds, makes no run a duplicate', () => {
     expect(useDedupeKey(usedAt(now), use('second', now), 0, 'unfinished', now).outcome).to.equal(
       'used',
     );

@@ -33,11 +33,11 @@ function after(
   return last === undefined ? state : (keyFold.evolve(null, last, at) ?? state);
 }
 
-describe('the overlap of runs of a task', () => {
+describe("the overlap of a task's runs", () => {
   const one = after(unused, claim('a'), 'skip');
 
   for (const policy of ['skip', 'queue', 'cancel_running'] as const) {
-    it(`lets the only run go under ${policy}, once`, () => {
+    it(`lets a single run start under ${policy}, once`, () => {
       expect(claimOverlap(unused, claim('a'), policy, now).outcome).to.equal('held');
       expect(claimOverlap(one, claim('a'), policy, now)).to.deep.equal({
         outcome: 'held',
@@ -47,7 +47,7 @@ describe('the overlap of runs of a task', () => {
   }
 
   for (const policy of ['skip', 'queue'] as const) {
-    it(`lets a run of a backfill wait under ${policy}, which keeps no other from going before it`, () => {
+    it(`lets a backfill's run wait under ${policy}, without blocking other runs`, () => {
       const backfilled = { ...claim('z', now - 1000), trigger: 'backfill', priority: 10 } as const;
       const busy = policy === 'skip' ? one : after(one, claim('b'), policy);
       const decision = claimOverlap(busy, backfilled, policy, now);
@@ -64,14 +64,14 @@ describe('the overlap of runs of a task', () => {
     });
   }
 
-  it('under skip lets the second give way to the first', () => {
+  it('under skip, skips the second run', () => {
     expect(claimOverlap(one, claim('b'), 'skip', now)).to.deep.equal({
       outcome: 'skip',
       because_of: 'a',
     });
   });
 
-  it('under queue lets one wait and skips the next because of it', () => {
+  it('under queue, lets one run wait and skips the next because of it', () => {
     const two = after(one, claim('b', now + 1), 'queue');
     expect(two.waiters.map(({ run_id }) => run_id)).to.deep.equal(['b']);
     expect(claimOverlap(two, claim('b', now + 1), 'queue', now).outcome).to.equal('waiting');
@@ -81,14 +81,14 @@ describe('the overlap of runs of a task', () => {
     });
   });
 
-  it('under queue lets another wait as soon as the first in line is about to go', () => {
+  it('under queue, lets another run wait once the first waiter is about to start', () => {
     const two = after(one, claim('b', now + 1), 'queue');
     const [released] = releaseKey(two, 'a');
     const { run_id: _about, ...freed } = released?.data ?? { ...two, run_id: '' };
     expect(claimOverlap(freed, claim('c', now + 2), 'queue', now).outcome).to.equal('waiting');
   });
 
-  it('under cancel_running lets each wait for all before it', () => {
+  it('under cancel_running, lets each run wait for all before it', () => {
     const three = after(
       after(one, claim('b', now + 1), 'cancel_running'),
       claim('c', now + 2),

@@ -9,7 +9,7 @@ const name: KeyName = { kind: 'concurrency', owner: 'agent-1', key: 'printer' };
 const now = Date.parse('2026-01-01T00:00:00.000Z');
 const stream = streams.key(name.kind, name.owner, name.key);
 
-describe('changes of a key by one process', () => {
+describe('concurrent changes of a key by one process', () => {
   let log: MemoryLog;
   beforeEach(() => {
     log = new MemoryLog();
@@ -35,7 +35,7 @@ describe('changes of a key by one process', () => {
     }));
   const types = (): readonly string[] => (log.streams.get(stream) ?? []).map(({ type }) => type);
 
-  it('that come while one is written go to the log together', async () => {
+  it('that arrive during an append share the next append', async () => {
     const runs = ['r1', 'r2', 'r3', 'r4', 'r5'];
     const answers = await Promise.all(runs.map(claim));
     expect(answers.map(({ answer }) => answer)).to.deep.equal([
@@ -49,7 +49,7 @@ describe('changes of a key by one process', () => {
     expect(state?.waiters.map(({ run_id }) => run_id)).to.deep.equal(runs.slice(1));
   });
 
-  it('are decided one on the result of the other', async () => {
+  it('are each decided on the result of the one before', async () => {
     await claim('r1');
     const [, taken] = await Promise.all([claim('r2'), release('r1'), claim('r3'), claim('r2')]);
     expect(taken.state.holders.map(({ run_id }) => run_id)).to.deep.equal(['r2']);
@@ -58,7 +58,7 @@ describe('changes of a key by one process', () => {
     expect(state?.waiters.map(({ run_id }) => run_id)).to.deep.equal(['r3']);
   });
 
-  it('are decided again together when another process was faster', async () => {
+  it('are decided again together after a lost race', async () => {
     await claim('r1');
     const other = new MemoryLog();
     Object.assign(other, { streams: log.streams });
@@ -74,7 +74,7 @@ describe('changes of a key by one process', () => {
     expect(answers.map(({ answer }) => answer)).to.deep.equal(['held', 'waiting']);
   });
 
-  it('fail alone when their own decision fails, and together when the log does', async () => {
+  it('fail alone if their own decision fails, and together if the log fails', async () => {
     const refused = new Error('it does not want to');
     const failing = changeKey(log, name, context('r0'), () => Promise.reject(refused));
     const results = await Promise.allSettled([claim('r1'), failing, claim('r2')]);
@@ -92,7 +92,7 @@ describe('changes of a key by one process', () => {
     expect((await claim('r3')).answer).to.equal('waiting');
   });
 
-  it('are not tried again where the log has repeated the append for seconds', async () => {
+  it('are not retried if the log has already retried the append', async () => {
     log.onAppend = () => {
       throw answerLost(true);
     };
@@ -101,7 +101,7 @@ describe('changes of a key by one process', () => {
     expect(log.asked).to.equal(2);
   });
 
-  it('of many are as many appends as they need to stay small', async () => {
+  it('are split into appends of limited size', async () => {
     const holders = 600;
     const claims = Array.from({ length: holders }, (_, index) =>
       changeKey(log, name, context('x'), (state) => {

@@ -43,7 +43,7 @@ const holders = (state: KeyState): readonly string[] => state.holders.map(({ run
 const waiters = (state: KeyState): readonly string[] => state.waiters.map(({ run_id }) => run_id);
 
 describe('a concurrency key', () => {
-  it('is held by the first who wants it', () => {
+  it('is held by the first run that wants it', () => {
     const { outcome, events } = holdKey(unusedKey(name), claim('a'), start);
     expect(outcome).to.equal('held');
     expect(events.map(({ type }) => type)).to.deep.equal(['KeyHeld']);
@@ -59,7 +59,7 @@ describe('a concurrency key', () => {
     ]);
   });
 
-  it('lets the next one wait when it is full, and adds nothing when that one asks again', () => {
+  it('lets the next run wait when it is full, and records nothing when that run asks again', () => {
     const full = held(unusedKey(name), claim('a'));
     const first = holdKey(full, claim('b'), start);
     expect(first.outcome).to.equal('waiting');
@@ -70,13 +70,13 @@ describe('a concurrency key', () => {
     });
   });
 
-  it('goes by the limit of each run', () => {
+  it('applies the limit of each run', () => {
     const one = held(unusedKey(name), claim('a', { limit: 2 }));
     expect(holdKey(one, claim('b', { limit: 1 }), start).outcome).to.equal('waiting');
     expect(holdKey(one, claim('c', { limit: 2 }), start).outcome).to.equal('held');
   });
 
-  it('lets nobody go past a waiter', () => {
+  it('lets no run overtake a waiter', () => {
     const waiting = held(held(unusedKey(name), claim('a')), claim('b', { limit: 1 }));
     expect(holdKey(waiting, claim('c', { limit: 2 }), start).outcome).to.equal('waiting');
     const freed = given(releaseKey(waiting, 'a'));
@@ -84,7 +84,7 @@ describe('a concurrency key', () => {
     expect(holdKey(freed, claim('b'), start).outcome).to.equal('held');
   });
 
-  it('orders the line by priority, then by age', () => {
+  it('orders waiters by priority, then by age', () => {
     const wanted = [
       claim('late', { since: start + 2 }),
       claim('early', { since: start + 1 }),
@@ -101,7 +101,7 @@ describe('a concurrency key', () => {
     expect(next.map(({ run_id }) => run_id)).to.deep.equal(['urgent']);
   });
 
-  it('stays with a run that comes back for it, which is written down', () => {
+  it('stays with a run that asks for it again, and records that', () => {
     const state = held(unusedKey(name), claim('a'));
     const again = holdKey(state, claim('a', { attempt: 2 }), start + 5);
     expect(again.outcome).to.equal('held');
@@ -112,27 +112,27 @@ describe('a concurrency key', () => {
     expect(late.holders[0]?.attempt).to.equal(2);
   });
 
-  it('is not taken from the next attempt by the late end of the one before', () => {
+  it('is not released by the late end of an earlier attempt', () => {
     const second = held(held(unusedKey(name), claim('a')), claim('a', { attempt: 2 }), start + 1);
     expect(releaseKey(second, 'a', 1)).to.deep.equal([]);
     expect(holders(given(releaseKey(second, 'a', 2)))).to.deep.equal([]);
     expect(holders(given(releaseKey(second, 'a')))).to.deep.equal([]);
   });
 
-  it('leaves the place in line of a run whose earlier attempt ends', () => {
+  it('keeps the waiter of a run whose earlier attempt ends', () => {
     const state = held(held(unusedKey(name), claim('a')), claim('b', { attempt: 2 }));
     expect(releaseKey(state, 'b', 1)).to.deep.equal([]);
     expect(waiters(given(releaseKey(state, 'b'), state))).to.deep.equal([]);
   });
 
-  it('takes from several runs one after the other', () => {
+  it('is released by several runs, one event each', () => {
     const state = held(held(unusedKey(name), claim('a')), claim('b'));
     const { events, state: after } = releaseAll(state, ['a', 'x', 'b']);
     expect(events.map(({ data }) => data.run_id)).to.deep.equal(['a', 'b']);
     expect(after).to.deep.equal(unusedKey(name));
   });
 
-  it('writes down no longer line than an event can bear, and the best of it', () => {
+  it('records a limited number of waiters, the first in order', () => {
     let state = held(unusedKey(name), claim('a'));
     for (let index = 0; index < LONGEST_LINE; index += 1) {
       state = held(state, claim(`w${String(index)}`, { since: start + index }));
@@ -145,7 +145,7 @@ describe('a concurrency key', () => {
     expect(waiters(urgent)).to.not.include(`w${String(LONGEST_LINE - 1)}`);
   });
 
-  it('has no more holders than an event can bear, whatever the limit', () => {
+  it('has no more holders than fit into an event, whatever the limit', () => {
     const holder = held(unusedKey(name), claim('a')).holders[0];
     const many = Array.from({ length: MAX_HOLDERS }, (_, index) => ({
       ...holder,
@@ -174,7 +174,7 @@ describe('a concurrency key', () => {
     { maxLength: 60 },
   );
 
-  it('never has more holders than a holder’s limit allowed, and keeps its line in order', () => {
+  it('never has more holders than a holder’s limit allows, and keeps its waiters in order', () => {
     fc.assert(
       fc.property(runs, commands, (wanted, order) => {
         let state = unusedKey(name);

@@ -3,7 +3,7 @@ import type { RecordedEvent } from '../../../domain/event-store.ts';
 import { webhookMessageOf } from '../../../domain/webhooks/webhook-messages.ts';
 import { place } from '../given.ts';
 
-describe('a message to a webhook', () => {
+describe('a webhook message', () => {
   /** What is told of the error of a run that has failed with this one. */
   function toldOf(error: string): unknown {
     const { metadata } = place(3);
@@ -28,12 +28,12 @@ describe('a message to a webhook', () => {
     return webhookMessageOf(event)?.payload.data['error'];
   }
 
-  it('ends the error of a run with a whole character', () => {
+  it("truncates a run's error between characters", () => {
     expect(toldOf(`${'A'.repeat(1999)}😀z`)).to.equal('A'.repeat(1999));
     expect(toldOf(`${'A'.repeat(1998)}😀z`)).to.equal(`${'A'.repeat(1998)}😀`);
   });
 
-  it('holds no half of a character, also where the error itself has one', () => {
+  it('contains no half of a character, even if the error does', () => {
     expect(toldOf('no \ud83d, but 😀')).to.equal('no \ufffd, but 😀');
   });
 });

@@ -48,8 +48,8 @@ function failed(events: readonly WebhookEvent[]): DataOf<'WebhookFailed'> {
   return event.data;
 }
 
-describe('a delivery to a webhook', () => {
-  it('has an id that comes from the event and the agent', () => {
+describe('a webhook delivery', () => {
+  it('has an id derived from the event and the agent', () => {
     const id = webhookDeliveryId('event-1', 'agent-1');
     expect(webhookDeliveryId('event-1', 'agent-1')).to.equal(id);
     expect(webhookDeliveryId('event-1', 'agent-2')).to.not.equal(id);
@@ -73,7 +73,7 @@ describe('a delivery to a webhook', () => {
   }
 
   for (const status of [301, 400, 401, 404, 429, 500, 503, 999]) {
-    it(`is tried again after ${status}`, () => {
+    it(`is retried after ${status}`, () => {
       const events = recordAttempt('d', known(), answer({ status }), START);
       const { retry_at, end, error } = failed(events);
       expect(end).to.equal(null);
@@ -83,20 +83,20 @@ describe('a delivery to a webhook', () => {
     });
   }
 
-  it('is not tried again after 410', () => {
+  it('is not retried after 410', () => {
     const events = recordAttempt('d', known(), answer({ status: 410, retryAfter: 1000 }), START);
     expect(failed(events)).to.include({ end: 'gone', retry_at: null });
     expect(known(...events)).to.include({ state: 'failed' });
   });
 
   for (const end of ['refused', 'no_url'] as const) {
-    it(`is not tried again where trying can't help: ${end}`, () => {
+    it(`is not retried if no retry can help: ${end}`, () => {
       const given = answer({ status: null, error: 'no', end });
       expect(failed(recordAttempt('d', known(), given, START))).to.include({ end, retry_at: null });
     });
   }
 
-  it('waits as long as the receiver asks, where that is longer', () => {
+  it('waits as long as the receiver asks, if that is longer', () => {
     const after = (retryAfter: number): number => {
       const events = recordAttempt('d', known(), answer({ retryAfter }), START);
       return fromIso(failed(events).retry_at ?? '') - START;
@@ -105,7 +105,7 @@ describe('a delivery to a webhook', () => {
     expect(after(1000)).to.be.within(5000, 5500);
   });
 
-  it('is tried for a day, with growing pauses, whatever its id', () => {
+  it('is retried for a day, with growing pauses, whatever its id', () => {
     for (let n = 0; n < 50; n += 1) {
       let state = known();
       let now = START;
@@ -128,7 +128,7 @@ describe('a delivery to a webhook', () => {
     }
   });
 
-  it('is given up where the receiver asks for more than is left of the day', () => {
+  it('expires if the receiver asks for more time than is left of the day', () => {
     const events = recordAttempt(
       'd',
       known(),
@@ -138,7 +138,7 @@ describe('a delivery to a webhook', () => {
     expect(failed(events)).to.include({ end: 'expired', retry_at: null });
   });
 
-  it('is repeated once it has ended, for another day', () => {
+  it('can be repeated after its end, for another day', () => {
     refused('STATE_CONFLICT', () => repeatWebhook(known()));
     const ended = recordAttempt('d', known(), answer({ status: 410 }), START);
     const [repeated] = repeatWebhook(known(...ended));

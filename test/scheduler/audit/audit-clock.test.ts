@@ -11,7 +11,7 @@ const hour = 60 * minute;
 const year = 365 * 24 * hour;
 const once = { found: 1, mended: 1 };
 
-describe("the scheduler's audit, where a clock was years ahead for a while", () => {
+describe("the scheduler's audit, after a clock was years ahead", () => {
   let world: World;
 
   beforeEach(async () => {
@@ -33,7 +33,7 @@ describe("the scheduler's audit, where a clock was years ahead for a while", () 
     },
   });
 
-  it('looks at the fires that were decided then, and at those behind them', async () => {
+  it('checks the fires that were decided then, and later ones', async () => {
     for (const task of ['t', 'u']) await world.createTask(task, { schedule_expr: '0 0 1 1 *' });
     const audited = new AuditedProcess(world, await world.start('one'));
     const ahead = { ...world.context(), now: START + 5 * year };
@@ -45,7 +45,7 @@ describe("the scheduler's audit, where a clock was years ahead for a while", () 
     expect(audited.telemetry.audited('fire_without_run')).to.deep.equal({ found: 2, mended: 2 });
   });
 
-  it('takes a key from a run that has ended, though it was taken then', async () => {
+  it('releases a key of an ended run, though it was taken then', async () => {
     await world.createTask('t', { schedule_expr: '0 0 1 1 *' });
     const name = { kind: 'concurrency', owner: 'agent-1', key: 'k' } as const;
     const now = START + 5 * year;

@@ -55,7 +55,7 @@ describe("the scheduler's audit", () => {
     },
   });
 
-  it('finds nothing in a fleet that people change all day', async function () {
+  it('finds nothing in a fleet that changes all day', async function () {
     this.timeout(180_000);
     const zones = ['UTC', 'America/New_York', 'Europe/Berlin', 'Australia/Lord_Howe'];
     for (const [n, timezone] of zones.entries()) {
@@ -87,7 +87,7 @@ describe("the scheduler's audit", () => {
     expect([...audited.telemetry.counts]).to.deep.equal([]);
   });
 
-  it('makes up the run of a fire that has none', async () => {
+  it('requests the run of a fire that has none', async () => {
     await world.createTask('t', hourly);
     const audited = await start();
     let away = true;
@@ -105,7 +105,7 @@ describe("the scheduler's audit", () => {
     expect(audited.telemetry.audited('fire_without_run')).to.deep.equal(once);
   });
 
-  it('keeps the fires whose runs it could not make up, where the log is away at the next pass', async () => {
+  it('retries fires whose runs it could not request, even if the log is unavailable at the next pass', async () => {
     for (const task of ['t', 'u']) await world.createTask(task, hourly);
     const audited = await start();
     const { store } = audited.process;
@@ -127,7 +127,7 @@ describe("the scheduler's audit", () => {
     }
   });
 
-  it('goes on from the place up to which fires are verified, unless the log does not reach it', async () => {
+  it('continues at its checkpoint, unless the log does not reach it', async () => {
     await world.createTask('t', hourly);
     const first = await start();
     await world.clock.advance(hour + minute);
@@ -154,7 +154,7 @@ describe("the scheduler's audit", () => {
     expect(second.telemetry.audited('fire_without_run')).to.deep.equal(once);
   });
 
-  it('takes a key from a run that has ended, wherever it was lost', async () => {
+  it('releases a key of an ended run, wherever the release was lost', async () => {
     await world.createTask('t', hourly);
     const name = { kind: 'concurrency', owner: 'agent-1', key: 'k' } as const;
     for (const run of ['ended', 'living']) {
@@ -187,7 +187,7 @@ describe("the scheduler's audit", () => {
     expect(holders.map(({ run_id }) => run_id)).to.deep.equal(['living']);
   });
 
-  it('frees a run whose worker is gone, when it has stayed so for a minute', async () => {
+  it('frees a run whose worker has been gone for a minute', async () => {
     await world.createTask('t', hourly);
     const audited = await start();
     const started = { worker: 'gone', attempt: 1, leased_until: toIso(START + minute) };
@@ -201,7 +201,7 @@ describe("the scheduler's audit", () => {
     expect(types).to.deep.equal(['RunRequested', 'RunStarted', 'RunInterrupted']);
   });
 
-  it('takes in a task that the index has lost, and it fires', async () => {
+  it('restores a task that the index has lost, and the task fires', async () => {
     await world.createTask('t', hourly);
     const audited = await start();
     audited.process.index.correct('t', null);
@@ -211,7 +211,7 @@ describe("the scheduler's audit", () => {
     expect((await world.outcome('t')).fired).to.deep.equal([toIso(START + hour)]);
   });
 
-  it('brings a task up to date that has missed an event, and drops one that is canceled', async () => {
+  it('updates a task that has missed an event, and drops a canceled task', async () => {
     await world.createTask('t', hourly);
     await world.createTask('c', hourly);
     const audited = await start();
@@ -236,7 +236,7 @@ describe("the scheduler's audit", () => {
     expect((await world.outcome('c')).fired).to.deep.equal([]);
   });
 
-  it('puts a task back to its place that has lost it', async () => {
+  it("restores a task's place in the index", async () => {
     await world.createTask('t', hourly);
     const audited = await start();
     const [entry] = audited.process.index.takeDue(START + hour, 1);
@@ -251,7 +251,7 @@ describe("the scheduler's audit", () => {
     expect((await world.outcome('t')).fired).to.deep.equal([toIso(START + hour)]);
   });
 
-  it('gives a task its next fire again where none is recorded', async () => {
+  it('restores a missing next fire', async () => {
     await world.createTask('t', hourly);
     const audited = await start();
     await plant(world, 'fires-t', [
@@ -266,8 +266,8 @@ describe("the scheduler's audit", () => {
     expect((await world.outcome('t')).fired).to.deep.equal([toIso(START + hour)]);
   });
 
-  describe('of a task whose stream ends in an event that can not be read', () => {
-    it('names it in the health check, while the others go on and the tries get rarer', async () => {
+  describe('with a task whose stream ends in an unreadable event', () => {
+    it('names it in the health check, while other tasks continue and retries get rarer', async () => {
       await world.createTask('t', hourly);
       await world.createTask('other', hourly);
       const audited = await start();
@@ -296,7 +296,7 @@ describe("the scheduler's audit", () => {
     });
   });
 
-  it('shows in the health check what it found, and is healthy once that is mended', async () => {
+  it('shows its findings in the health check until they are repaired', async () => {
     await world.createTask('t', hourly);
     const audited = await start();
     audited.process.index.correct('t', null);
@@ -307,7 +307,7 @@ describe("the scheduler's audit", () => {
     expect(check['audit']).to.deep.include({ found: 1, mended: 1, stuck: [], faults: [], kinds });
   });
 
-  it('calls no task overdue because a view is behind', async () => {
+  it('reports no task as overdue because a view lags', async () => {
     await world.createTask('t', hourly);
     const audited = await start();
     await audited.pass();
@@ -317,7 +317,7 @@ describe("the scheduler's audit", () => {
     expect(check['message']).to.match(/^the audit has not completed since /);
   });
 
-  it('calls no task overdue that a hold has kept back, until the end of that is a minute ago', async () => {
+  it('reports no held task as overdue until a minute after the release', async () => {
     const { store, clock } = world;
     await world.createTask('t', hourly);
     await holdCommand(store, 'a restore', world.context());
@@ -330,7 +330,7 @@ describe("the scheduler's audit", () => {
     expect((await schedulerHealth())['message']).to.match(/^1 task is overdue /);
   });
 
-  it('goes on with its other parts where one fails, and tells of it', async () => {
+  it('continues after a failed check, and reports it', async () => {
     const telemetry = new CountingTelemetry();
     const reports: unknown[] = [];
     const looked: string[] = [];
@@ -352,7 +352,7 @@ describe("the scheduler's audit", () => {
     expect(audit.lastSuccess).to.equal(null);
   });
 
-  it('passes each minute, and only where it is wanted', async () => {
+  it('runs every minute, and only if it is wanted', async () => {
     let wanted = false;
     let passes = 0;
     const audit = new Audit({

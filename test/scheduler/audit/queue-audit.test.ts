@@ -59,7 +59,7 @@ describe("a worker's audit of its queue", () => {
     expect(worker.queue.get(run.id)).to.equal(undefined);
   };
 
-  it('finds nothing where runs come and go', async () => {
+  it('finds nothing while runs start and end', async () => {
     for (let n = 0; n < 5; n += 1) {
       await world.request('t');
       await pass();
@@ -68,7 +68,7 @@ describe("a worker's audit of its queue", () => {
     expect(await world.world.coordination.recall(QUEUE_REPORT)).to.equal(null);
   });
 
-  it('does not look at a queue that has not come to the end of the log', async () => {
+  it('does not check a queue that has not caught up', async () => {
     await world.request('t');
     await world.world.idle();
     const { readModel, coordination } = world.world;
@@ -97,7 +97,7 @@ describe("a worker's audit of its queue", () => {
     expect([...telemetry.counts]).to.deep.equal([]);
   });
 
-  it('takes in a run that the queue has lost, and it is carried out', async () => {
+  it('restores a run that the queue has lost, and the run is executed', async () => {
     const run = await waiting();
     await lose(run);
     worker.worker.start();
@@ -111,7 +111,7 @@ describe("a worker's audit of its queue", () => {
     expect(report?.findings.run_missing).to.deep.equal({ ...once, names: [run.id] });
   });
 
-  it('drops a run that has ended, and brings up to date one that has gone on', async () => {
+  it('drops an ended run, and updates a run that has moved on', async () => {
     const ended = await waiting();
     const { id } = await waiting();
     await world.cancel(ended.id);

@@ -13,7 +13,7 @@ const span = { from: START - 4 * minute, to: START };
  */
 const APPENDS = Array.from({ length: 11 }, (_, n) => n + 1);
 
-describe('a backfill whose scheduler dies', () => {
+describe('a backfill whose scheduler crashes', () => {
   let world: World;
   let all: BackfillWorld;
 
@@ -40,7 +40,7 @@ describe('a backfill whose scheduler dies', () => {
 
   for (const when of ['before', 'after'] as const) {
     for (const append of APPENDS) {
-      it(`${when} its append ${append} runs each time once, and no more at a time than it may`, async () => {
+      it(`${when} append ${append} runs each time once, within its concurrency`, async () => {
         const one = await all.start('one');
         one.store.dieAt(append, when);
         await all.request('b', 't', span, { concurrency: 2 });
@@ -54,7 +54,7 @@ describe('a backfill whose scheduler dies', () => {
         expect(progress.outcomes.succeeded).to.equal(5);
       });
 
-      it(`${when} its append ${append} leaves no run of a backfill that is canceled`, async () => {
+      it(`${when} append ${append} leaves no run of a canceled backfill`, async () => {
         const one = await all.start('one');
         one.store.dieAt(append, when);
         await all.request('b', 't', span, { concurrency: 2 });

@@ -32,7 +32,7 @@ describe('the runs of a large backfill', () => {
   const triggers = (): Promise<readonly string[]> =>
     Promise.all(workers.effects.map(async ({ run }) => (await workers.run(run)).request.trigger));
 
-  it('let every live fire go first, also one of the lowest priority', async function () {
+  it('start after every live fire, even one of the lowest priority', async function () {
     this.timeout(20_000);
     await workers.world.start('scheduler');
     await backfill();
@@ -41,7 +41,7 @@ describe('the runs of a large backfill', () => {
     expect(await triggers()).to.deep.equal(['backfill', 'schedule', 'schedule', 'backfill']);
   });
 
-  it('begin only when their task is not paused', async function () {
+  it('start only while their task is not paused', async function () {
     this.timeout(20_000);
     await backfill();
     await pauseTaskCommand(workers.world.command('t'));

@@ -45,7 +45,7 @@ describe('a backfill', () => {
     await world.idle();
   };
 
-  it('runs each nominal time once, so many at a time as it may', async () => {
+  it('runs each nominal time once, within its concurrency', async () => {
     await all.start('one');
     await all.request('b', 't', before, { concurrency: 3 });
     expect(await all.requested()).to.deep.equal(minutes(-9, -7));
@@ -62,7 +62,7 @@ describe('a backfill', () => {
     });
   });
 
-  it('asks for runs behind those of all live fires, pinned to the task as it was asked for', async () => {
+  it('requests runs with a priority after all live fires, pinned to the requested task revision', async () => {
     await all.start('one');
     await all.request('b', 't', before, { concurrency: 1 });
     await updateTaskCommand({ ...world.command('t'), changes: { schedule_expr: '0 0 * * *' } });
@@ -76,7 +76,7 @@ describe('a backfill', () => {
     expect(await all.requested()).to.deep.equal(minutes(-9, 0));
   });
 
-  it('leaves out what has a run, and what an earlier one has run', async () => {
+  it('leaves out times that have a run, also of an earlier backfill', async () => {
     await world.start('scheduler');
     await world.clock.advance(5 * minute);
     await all.start('one');
@@ -94,7 +94,7 @@ describe('a backfill', () => {
     expect((await all.backfill('b')).state).to.equal('completed');
   });
 
-  it('runs all where that is asked for, whatever has run', async () => {
+  it('runs all times if requested, whatever has run', async () => {
     await world.start('scheduler');
     await world.clock.advance(2 * minute);
     await all.start('one');
@@ -103,7 +103,7 @@ describe('a backfill', () => {
     expect(await all.requested()).to.deep.equal(minutes(0, 2));
   });
 
-  it('leaves to the schedule what that is about to decide', async () => {
+  it('leaves times to the schedule that it is about to decide', async () => {
     world.clock.jumpTo(START + 3 * minute);
     await all.start('one');
     await all.request('b', 't', { from: START, to: START + 3 * minute });
@@ -120,7 +120,7 @@ describe('a backfill', () => {
     expect((await all.backfill('b')).state).to.equal('completed');
   });
 
-  it('leaves to the schedule what it owes of a pause, or of the rule before a change', async () => {
+  it("leaves the schedule's backlog of a pause or of an earlier rule to the schedule", async () => {
     const three = { from: START, to: START + 3 * minute };
     const ends = { ends_at: toIso(START + 60 * minute) };
     await world.createTask('changed', { misfire_policy: 'all' });
@@ -155,7 +155,7 @@ describe('a backfill', () => {
     expect((await all.backfill('b')).progress).to.include({ requested: 0, existing: 2 });
   });
 
-  it('leaves out a fire of long ago that was decided just now, its run still to be requested', async () => {
+  it('leaves out an old fire that was just decided, whose run is still to be requested', async () => {
     await world.createTask('late', { misfire_policy: 'all' });
     world.clock.jumpTo(START + 30 * minute);
     await all.start('one');
@@ -174,7 +174,7 @@ describe('a backfill', () => {
     expect((await all.backfill('b')).progress).to.include({ requested: 1, existing: 3 });
   });
 
-  it('runs what was fired lately and skipped, as its preview says', async () => {
+  it('runs recent fires that were skipped, as its preview says', async () => {
     const span = { from: START + minute, to: START + 3 * minute };
     await world.createTask('once', { dedupe_key: 'k', dedupe_window_seconds: 3600 });
     await world.start('scheduler');
@@ -244,7 +244,7 @@ describe('a backfill', () => {
     expect(one.backfills.size).to.equal(0);
   });
 
-  it('is found in the view by whoever comes later', async () => {
+  it('is found in the view by a later process', async () => {
     const one = await all.start('one');
     await all.request('b', 't', before);
     await all.request('over', 't', before, { only: 'all' });
@@ -257,7 +257,7 @@ describe('a backfill', () => {
     expect((await all.backfill('b')).state).to.equal('completed');
   });
 
-  it('goes on when the log broke off', async () => {
+  it('continues after the subscription has failed', async () => {
     const one = await all.start('one');
     await all.request('b', 't', before);
     one.store.onMessage = (_, prefixes) => {
@@ -273,7 +273,7 @@ describe('a backfill', () => {
     expect((await all.backfill('b')).state).to.equal('completed');
   });
 
-  it('tries again when the log refuses for a while', async () => {
+  it('retries while the log is unavailable', async () => {
     const one = await all.start('one');
     let failures = 4;
     one.store.onAppend = () => {
@@ -288,7 +288,7 @@ describe('a backfill', () => {
 
   describe('of a task whose runs must not overlap', () => {
     for (const overlap_policy of ['skip', 'queue', 'cancel_running'] as const) {
-      it(`under ${overlap_policy} has one run at a time, and gives way to others`, async () => {
+      it(`under ${overlap_policy}, has one run at a time and lets other runs go first`, async () => {
         await world.createTask('o', { overlap_policy });
         const manual = await requestManualRun(
           world.store,
@@ -309,7 +309,7 @@ describe('a backfill', () => {
       });
     }
 
-    it('gives way to a run of before it was handed over, and to one of after that', async () => {
+    it('waits for runs from before and after a change of owner', async () => {
       await world.createTask('o', { overlap_policy: 'queue' });
       const run = async (): Promise<string> => {
         const task = await world.task('o');
@@ -343,7 +343,7 @@ describe('a backfill', () => {
       expect(await all.requested()).to.deep.equal(minutes(-1, -1));
     });
 
-    it('loses none to runs that come as it asks for its own', async () => {
+    it('loses no run to runs that are requested at the same time', async () => {
       await world.createTask('o', { overlap_policy: 'queue' });
       const one = await all.start('one');
       one.store.afterAppend = async (stream) => {
@@ -359,7 +359,7 @@ describe('a backfill', () => {
       expect((await all.backfill('b')).progress.outcomes).to.include({ skipped: 0 });
     });
 
-    it('goes through all of them, one by one', async () => {
+    it('runs all of them, one by one', async () => {
       await world.createTask('o', { overlap_policy: 'skip' });
       await all.start('one');
       await all.request('b', 'o', before, { concurrency: 5 });
@@ -369,7 +369,7 @@ describe('a backfill', () => {
     });
   });
 
-  it('is led once where two processes believe to lead', async () => {
+  it('is executed once if two processes believe to be the leader', async () => {
     await all.start('one', { lead: 'a' });
     await all.start('two', { lead: 'b' });
     await all.request('b', 't', before, { concurrency: 4 });
@@ -383,7 +383,7 @@ describe('a backfill', () => {
     });
   });
 
-  it('is left alone by who does not lead, until the one that does is gone', async () => {
+  it('is left to the leader until that is gone', async () => {
     const one = await all.start('one');
     const two = await all.start('two');
     await all.request('b', 't', before);

@@ -11,7 +11,7 @@ const span = (from: number, to: number): { readonly from: number; readonly to: n
 });
 
 /** Backfills that were accepted at the same time know nothing of each other: none names the other as an earlier one. */
-describe('backfills of what is missing, requested at the same time', () => {
+describe('concurrent backfills of missing times', () => {
   let world: World;
   let all: BackfillWorld;
 
@@ -67,7 +67,7 @@ describe('backfills of what is missing, requested at the same time', () => {
     expect((await all.backfill('b')).progress).to.include({ requested: 2, existing: 3 });
   });
 
-  it('run each once where each is led by another process, and both believe to lead', async () => {
+  it('run each time once if two processes believe to be the leader', async () => {
     await all.start('one', { lead: 'x' });
     await all.start('two', { lead: 'y' });
     await all.request('a', 't', span(-5, 0), { concurrency: 2 });
@@ -77,7 +77,7 @@ describe('backfills of what is missing, requested at the same time', () => {
     expect(await sorted()).to.deep.equal(minutes(-7, 0));
   });
 
-  it('leave to the second what the first was canceled before, also its canceled runs', async () => {
+  it('leave the times of a canceled first backfill to the second, also those of its canceled runs', async () => {
     await all.start('one');
     await all.request('a', 't', span(-5, 0), { concurrency: 2 });
     await all.request('b', 't', span(-5, 0), { concurrency: 2 });
@@ -106,7 +106,7 @@ describe('backfills of what is missing, requested at the same time', () => {
     expect(of(minutes(-5, -5)[0] ?? '')).to.equal(1);
   });
 
-  it('are told apart from those that a process did not hear of, by the view', async () => {
+  it('are found in the view if a process did not see them in the log', async () => {
     await all.request('a', 't', span(-3, 0), { concurrency: 1 });
     await all.request('b', 't', span(-3, 0), { concurrency: 4 });
     await world.project([backfillsProjection]);
@@ -117,7 +117,7 @@ describe('backfills of what is missing, requested at the same time', () => {
 
   for (const when of ['before', 'after'] as const) {
     for (const append of [1, 2, 4, 7, 10]) {
-      it(`run each once when their scheduler dies ${when} its append ${append}`, async () => {
+      it(`run each time once when their scheduler crashes ${when} append ${append}`, async () => {
         const one = await all.start('one');
         one.store.dieAt(append, when);
         await all.request('a', 't', span(-4, -1), { concurrency: 2 });

@@ -22,7 +22,7 @@ async function verdict(
   }
 }
 
-describe('the rules of addresses', () => {
+describe('address rules', () => {
   const list = ['10.0.0.0/8', 'fd00::/8', '192.168.1.7', '[::1]', 'db.internal', '*.svc.internal'];
   const verdicts: readonly (readonly [AllowedPrivate, string, string | undefined, string])[] = [
     [false, '10.0.0.1', undefined, 'private'],
@@ -50,7 +50,7 @@ describe('the rules of addresses', () => {
   ];
   for (const [allow, host, address, expected] of verdicts) {
     const shown = `${host}${address === undefined ? '' : ` (${address})`}`;
-    it(`say ${expected} of ${shown} with ${String(allow)}`, async () => {
+    it(`return ${expected} for ${shown} with ${String(allow)}`, async () => {
       expect(await verdict(allow, host, address)).to.equal(expected);
     });
   }
@@ -79,7 +79,7 @@ describe('the rules of addresses', () => {
     '2852039166',
   ];
   for (const host of metadata) {
-    it(`refuse the metadata address ${host} whatever the setting says`, async () => {
+    it(`reject the metadata address ${host} whatever the setting`, async () => {
       const address = new URL(`http://${host}`).hostname.replace(/[[\]]/g, '');
       const all = ['0.0.0.0/0', '::/0', 'metadata.example'];
       for (const allow of [false, true, all]) {
@@ -89,7 +89,7 @@ describe('the rules of addresses', () => {
       }
     });
 
-    it(`allow the metadata address ${host} where it is listed by itself`, async () => {
+    it(`allow the metadata address ${host} if it is listed itself`, async () => {
       const address = new URL(`http://${host}`).hostname.replace(/[[\]]/g, '');
       expect(await verdict(['10.0.0.0/8', address], host)).to.equal('allowed');
       const all = address.includes(':') ? 128 : 32;
@@ -97,7 +97,7 @@ describe('the rules of addresses', () => {
     });
   }
 
-  it('know hosts, addresses and networks from what is none', () => {
+  it('distinguish hosts, addresses and networks from invalid entries', () => {
     for (const text of list) expect(parseHostEntry(text), text).to.not.equal(null);
     for (const text of ['a', 'xn--bcher-kva.example', 'bücher.example', 'a_b', '10.0.0.1/32']) {
       expect(parseHostEntry(text), text).to.not.equal(null);
@@ -115,7 +115,7 @@ describe('a request to a private address', () => {
   const { server, caller } = callersHarness();
 
   for (const name of bothCallers) {
-    it(`is refused by ${name}, naming the setting`, async () => {
+    it(`is rejected by ${name}, naming the setting`, async () => {
       const { origin, server: raw } = await server((_, socket) => socket.write(ok));
       const named = origin.replace('127.0.0.1', 'inside.example');
       const lookUpAll = namesAre({ 'inside.example': '127.0.0.1' });
@@ -126,7 +126,7 @@ describe('a request to a private address', () => {
       expect(raw.requests).to.deep.equal([]);
     });
 
-    it(`is made by ${name} where the list has its name, its address or its network`, async () => {
+    it(`is made by ${name} if its name, address or network is listed`, async () => {
       const { origin } = await server((_, socket) => socket.write(ok));
       const named = origin.replace('127.0.0.1', 'inside.example');
       const lookUpAll = namesAre({ 'inside.example': '127.0.0.1' });
@@ -136,7 +136,7 @@ describe('a request to a private address', () => {
       }
     });
 
-    it(`of a metadata service is refused by ${name} though all are allowed, naming the remedy`, async () => {
+    it(`to a metadata service is rejected by ${name} even if all are allowed, naming the remedy`, async () => {
       const client = caller(name, {
         allowPrivate: true,
         lookUpAll: namesAre({ 'metadata.example': '168.63.129.16' }),
@@ -161,7 +161,7 @@ describe('a redirect', () => {
   const { server, caller } = callersHarness();
 
   for (const status of [307, 308]) {
-    it(`by ${status} to another origin carries no body, and to the same one it does`, async () => {
+    it(`with ${status} sends a body to the same origin only`, async () => {
       const there = await server((_, socket) => socket.write(ok));
       const { origin, server: here } = await server(({ line }, socket) => {
         if (line.includes('/end')) return void socket.write(ok);
@@ -189,7 +189,7 @@ describe('a redirect', () => {
     });
   }
 
-  it('to a metadata address is refused though all private ones are allowed', async () => {
+  it('to a metadata address is rejected even if private addresses are allowed', async () => {
     const { origin } = await server((_, socket) => {
       const to = 'http://169.254.169.254/latest/';
       socket.write(`HTTP/1.1 302 There\r\nLocation: ${to}\r\nContent-Length: 0\r\n\r\n`);
@@ -199,7 +199,7 @@ describe('a redirect', () => {
   });
 });
 
-describe('a header that frames a request', () => {
+describe('a message framing header', () => {
   const { server, caller } = callersHarness();
 
   it('cannot be sent, and the error says why', async () => {

@@ -31,7 +31,7 @@ const texts: readonly (readonly [type: string, body: Buffer, text: string])[] = 
   ['text/plain; charset=nothing', Buffer.from('é'), 'é'],
 ];
 
-describe('the text of an answer', () => {
+describe('a text response', () => {
   const { server, caller } = callersHarness();
   const answering = async (type: string, body: Buffer, status = '200 OK'): Promise<string> => {
     const head = `HTTP/1.1 ${status}\r\nContent-Length: ${String(body.length)}\r\n`;
@@ -41,20 +41,20 @@ describe('the text of an answer', () => {
 
   for (const [index, [type, body, text]] of texts.entries()) {
     for (const name of bothCallers) {
-      it(`of ${type} (${index}) is read by ${name} in the charset that is named`, async () => {
+      it(`of ${type} (${index}) is decoded by ${name} in the named charset`, async () => {
         const origin = await answering(type, body);
         expect((await caller(name).call(origin)).text).to.equal(text);
       });
     }
 
-    it(`of ${type} (${index}) is read so where it tells of an error, too`, async () => {
+    it(`of ${type} (${index}) is decoded in an error message too`, async () => {
       const origin = await answering(type, body, '400 Bad');
       const { error } = await caller('http.request').call(origin);
       expect(error).to.equal(`GET ${origin}/ answered 400: ${text}`);
     });
   }
 
-  it('is parsed where it is JSON in another charset', async () => {
+  it('is parsed if it is JSON in another charset', async () => {
     for (const [type, body] of [
       ['application/json; charset=utf-16le', Buffer.from('\ufeff{"a":"é"}', 'utf16le')],
       ['application/json', Buffer.from('\ufeff{"a":"é"}')],
@@ -65,7 +65,7 @@ describe('the text of an answer', () => {
     }
   });
 
-  it('is Base64 where it is not valid in the charset that is named, or in UTF-8', async () => {
+  it('is Base64 if it is invalid in the named charset or in UTF-8', async () => {
     for (const [type, body] of [
       ['text/plain; charset=utf-8', latin1('café')],
       ['text/plain; charset=iso-2022-jp', bytes(0x1b, 0xff)],

@@ -24,7 +24,7 @@ const coded: readonly (readonly [coding: string, body: Buffer])[] = [
   ['identity', utf8],
 ];
 
-describe('a compressed answer', () => {
+describe('a compressed response', () => {
   const { server, caller } = callersHarness();
 
   for (const name of bothCallers) {
@@ -36,7 +36,7 @@ describe('a compressed answer', () => {
       });
     }
 
-    it(`to ${name} in two headers of codings is decompressed`, async () => {
+    it(`to ${name} with two coding headers is decompressed`, async () => {
       const body = brotliCompressSync(gzipSync(utf8));
       const sent = answerOf(body, ['Content-Encoding: gzip', 'Content-Encoding: br']);
       const { origin } = await server((_, socket) => socket.write(sent));
@@ -52,7 +52,7 @@ describe('a compressed answer', () => {
       expect((await caller(name).call(origin)).text).to.match(/5 € missing$/);
     });
 
-    it(`to ${name} with an error in an unknown coding says which`, async () => {
+    it(`to ${name} with an error in an unknown coding names the coding`, async () => {
       const sent = answerOf(Buffer.from([0x28, 0xb5]), ['Content-Encoding: zstd'], '400 Bad');
       const { origin } = await server((_, socket) => socket.write(sent));
       expect((await caller(name).call(origin)).text).to.match(
@@ -60,14 +60,14 @@ describe('a compressed answer', () => {
       );
     });
 
-    it(`to ${name} is compressed without a body, which is nothing`, async () => {
+    it(`to ${name} may have an empty body`, async () => {
       const sent = answerOf(Buffer.alloc(0), ['Content-Encoding: gzip']);
       const { origin } = await server((_, socket) => socket.write(sent));
       expect(await caller(name).call(origin)).to.include({ status: 200, text: '' });
     });
   }
 
-  it('in an unknown coding is left as it is, and says which', async () => {
+  it('in an unknown coding is returned unchanged with its coding', async () => {
     const body = Buffer.from([0x28, 0xb5, 0x2f, 0xfd]);
     const headers = ['Content-Encoding: zstd, gzip', 'Content-Type: text/html; charset=latin1'];
     const { origin } = await server((_, socket) => socket.write(answerOf(gzipSync(body), headers)));
@@ -93,7 +93,7 @@ describe('a compressed answer', () => {
     ['is cut', 'gzip', gzipSync(utf8).subarray(0, -9)],
   ];
   for (const [what, coding, body] of broken) {
-    it(`that ${what} fails, and says so`, async () => {
+    it(`that ${what} fails with a message`, async () => {
       const sent = answerOf(body, [`Content-Encoding: ${coding}`]);
       const { origin } = await server((_, socket) => socket.write(sent));
       const { error } = await caller('http.request').call(origin);
@@ -114,7 +114,7 @@ describe('a compressed answer', () => {
   ];
   for (const [index, [coding, body]] of bombs.entries()) {
     for (const name of bothCallers) {
-      it(`to ${name} that is a bomb in ${coding} (${index}) is cut, whatever its status`, async () => {
+      it(`to ${name} that is a ${coding} bomb (${index}) is truncated, whatever its status`, async () => {
         const bomb = body();
         for (const status of ['200 OK', '500 Fault']) {
           const sent = answerOf(bomb, [`Content-Encoding: ${coding}`, 'Connection: close'], status);

@@ -37,12 +37,12 @@ const odd: readonly (readonly [what: string, answer: string, status: number, tex
   ],
 ];
 
-describe('an odd answer', () => {
+describe('an unusual response', () => {
   const { server, caller } = callersHarness();
 
   for (const name of bothCallers) {
     for (const [what, answer, status, text] of odd) {
-      it(`to ${name} with ${what} is taken, and the request is sent once`, async () => {
+      it(`to ${name} with ${what} is accepted, and the request is sent once`, async () => {
         const { origin, server: raw } = await server((_, socket) => socket.write(answer));
         const outcome = await caller(name).call(origin, { method: 'POST', body: 'x' });
         expect(outcome).to.include({ status, text, error: null });
@@ -55,7 +55,7 @@ describe('an odd answer', () => {
       expect(await caller(name).call(origin)).to.include({ status: 200, text: 'ok' });
     });
 
-    it(`to ${name} that comes unasked ends the connection, and is not taken for the next one`, async () => {
+    it(`to ${name} without a request closes the connection, and is not taken for the next response`, async () => {
       const asked = new Signal<Socket>('a request');
       const closed = new Signal<Socket>('the end of a connection');
       const { origin } = await server((_, socket) => {
@@ -78,20 +78,20 @@ describe('an odd answer', () => {
     });
   }
 
-  it('with 304 and a length is taken where it is expected', async () => {
+  it('with 304 and a length is accepted if it is expected', async () => {
     const answer = 'HTTP/1.1 304 Not Modified\r\nContent-Length: 100\r\nETag: "a"\r\n\r\n';
     const { origin } = await server((_, socket) => socket.write(answer));
     const { result } = await caller('http.request').call(origin, { expect_status: 304 });
     expect(result).to.deep.include({ status: 304, body: null });
   });
 
-  it('with 304 and a length fails a webhook by its status', async () => {
+  it('with 304 and a length fails a webhook because of its status', async () => {
     const answer = 'HTTP/1.1 304 Not Modified\r\nContent-Length: 100\r\n\r\n';
     const { origin } = await server((_, socket) => socket.write(answer));
     expect(await caller('a webhook').call(origin)).to.include({ status: 304, error: null });
   });
 
-  it('with 101 that nobody asked for fails by its status', async () => {
+  it('with an unrequested 101 fails because of its status', async () => {
     const answer = 'HTTP/1.1 101 Switching\r\nConnection: upgrade\r\nUpgrade: a\r\n\r\n';
     const { origin } = await server((_, socket) => socket.write(answer));
     const { error } = await caller('http.request').call(origin);
@@ -99,7 +99,7 @@ describe('an odd answer', () => {
     expect(await caller('a webhook').call(origin)).to.include({ status: 101 });
   });
 
-  it('gives several Set-Cookie as a list, and one as a string', async () => {
+  it('returns several Set-Cookie as a list, and one as a string', async () => {
     const cookies = ['a=1; Expires=Sun, 06 Nov 1994 08:49:37 GMT', 'b=2'];
     const { origin } = await server(({ line }, socket) => {
       const set = cookies.slice(0, line.includes('/two') ? 2 : 1);

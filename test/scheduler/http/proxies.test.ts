@@ -53,7 +53,7 @@ describe('a proxy', () => {
   }
 
   for (const name of bothCallers) {
-    it(`is sent requests of ${name} for http, whole addresses and all`, async () => {
+    it(`receives http requests of ${name} with absolute URLs`, async () => {
       const { origin, server: proxy } = await server((_, socket) => socket.write(ok));
       const client = caller(name, by(origin.replace('//', '//me:p%40ss@')));
       expect((await client.call('http://plain.example:8080/a?b=c')).text).to.equal('ok');
@@ -69,7 +69,7 @@ describe('a proxy', () => {
       expect(second).to.include({ connection: 1, nth: 2 });
     });
 
-    it(`connects ${name} to hosts of https, and sees nothing of what is said`, async () => {
+    it(`connects ${name} to https hosts without seeing the content`, async () => {
       const { port, raw } = await secure(ok);
       const { origin, server: proxy } = await server((_, socket) => tunnel(socket, port));
       const client = caller(name, by(origin.replace('//', '//me:secret@')));
@@ -85,7 +85,7 @@ describe('a proxy', () => {
       expect(raw.requests[0]?.headers).not.to.have.any.keys('proxy-authorization');
     });
 
-    it(`that closes a kept tunnel of ${name} is asked for another`, async () => {
+    it(`that closes a kept tunnel of ${name} opens another`, async () => {
       const tls = await secure(ok);
       tls.raw.answer = ({ connection, nth }, socket) =>
         connection === 1 && nth === 2 ? void socket.destroy() : void socket.write(ok);
@@ -98,7 +98,7 @@ describe('a proxy', () => {
       expect(tls.raw.requests).to.have.lengthOf(3);
     });
 
-    it(`is not asked by ${name} for private addresses, by number or by name`, async () => {
+    it(`is not used by ${name} for private addresses or their names`, async () => {
       const { origin, server: proxy } = await server((_, socket) => socket.write(ok));
       const client = caller(name, by(origin));
       for (const url of [
@@ -115,7 +115,7 @@ describe('a proxy', () => {
       expect(proxy.requests).to.deep.equal([]);
     });
 
-    it(`is asked by ${name} for a name that is unknown here only where the list has it`, async () => {
+    it(`is used by ${name} for a name that cannot be resolved here only if the name is listed`, async () => {
       const { origin, server: proxy } = await server((_, socket) => socket.write(ok));
       const { error } = await caller(name, by(origin)).call('http://far.example/');
       expect(error).to.match(
@@ -126,7 +126,7 @@ describe('a proxy', () => {
       expect((await client.call('http://far.example/')).text).to.equal('ok');
     });
 
-    it(`that refuses to connect ${name} is named, without its password`, async () => {
+    it(`that rejects ${name} is named in the error, without its password`, async () => {
       const { origin } = await server((_, socket) =>
         socket.end('HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n'),
       );
@@ -139,7 +139,7 @@ describe('a proxy', () => {
       expect(error).not.to.include('secret');
     });
 
-    it(`that is away is named to ${name}`, async () => {
+    it(`that is unavailable is named to ${name}`, async () => {
       const { origin, server: gone } = await server(() => {});
       await gone.close();
       closing.splice(closing.length - 1, 1);
@@ -149,7 +149,7 @@ describe('a proxy', () => {
     });
   }
 
-  it('may itself speak TLS', async () => {
+  it('may use TLS itself', async () => {
     const target = await secure(ok);
     const proxy = await secure(ok);
     proxy.raw.answer = ({ line }, socket) =>
@@ -163,7 +163,7 @@ describe('a proxy', () => {
     ]);
   });
 
-  it('is gone past for what NO_PROXY names, with the address checks in force', async () => {
+  it('is bypassed for NO_PROXY, with address checks in force', async () => {
     const there = await server((_, socket) => socket.write(ok));
     const { origin, server: proxy } = await server((_, socket) => socket.write(ok));
     const lookUp = { lookUpAll: namesAre({ 'near.example': '127.0.0.1' }) };
@@ -179,7 +179,7 @@ describe('a proxy', () => {
     expect(proxy.requests).to.deep.equal([]);
   });
 
-  it('is sent each hop of a redirect by itself', async () => {
+  it('receives each hop of a redirect', async () => {
     const { origin, server: proxy } = await server(({ line }: RawRequest, socket) => {
       const location = 'Location: http://inside.example/\r\n';
       const moved = `HTTP/1.1 302 There\r\n${location}Content-Length: 0\r\n\r\n`;
@@ -191,7 +191,7 @@ describe('a proxy', () => {
     expect(proxy.requests).to.have.lengthOf(1);
   });
 
-  it('that says nothing holds nothing up once the client is closed', async () => {
+  it('that does not respond does not delay closing the client', async () => {
     const asked = new Signal<void>('a request to connect');
     const { origin } = await server(() => asked.send());
     const client = caller('http.request', by(origin));
@@ -201,7 +201,7 @@ describe('a proxy', () => {
     expect((await calling).error).to.match(/could not reach the proxy /);
   });
 
-  it('that says nothing does not hold a request for which nobody waits, and is left', async () => {
+  it('that does not respond does not delay an aborted request, and is disconnected', async () => {
     const asked = new Signal<Socket>('a request to connect');
     const { origin } = await server((_, socket) => asked.send(socket));
     const client = new HttpClient(by(origin));
@@ -225,12 +225,12 @@ describe('a proxy', () => {
   });
 });
 
-describe('the choice of a proxy', () => {
+describe('proxy selection', () => {
   const [http, https] = [new URL('http://proxy:1'), new URL('http://proxy:2')];
   const chosen = (url: string, ...except: string[]): string | null =>
     new Proxies({ http, https, except }).for(new URL(url))?.port ?? null;
 
-  it('goes by the protocol', () => {
+  it('depends on the protocol', () => {
     expect(chosen('http://a.example/')).to.equal('1');
     expect(chosen('https://a.example/')).to.equal('2');
     expect(new Proxies({ http, https: null, except: [] }).for(new URL('https://a/'))).to.equal(
@@ -262,7 +262,7 @@ describe('the choice of a proxy', () => {
     ['10.*', 'http://10.1.2.3/', false],
   ];
   for (const [entry, url, isCovered] of covered) {
-    it(`${isCovered ? 'leaves' : 'does not leave'} ${url} out for ${entry}`, () => {
+    it(`${isCovered ? 'excludes' : 'does not exclude'} ${url} for ${entry}`, () => {
       expect(chosen(url, 'other.example', entry) === null).to.equal(isCovered);
     });
   }

@@ -12,7 +12,7 @@ describe('a request over a kept connection that the server closes', () => {
   const { server, caller } = callersHarness();
 
   for (const name of bothCallers) {
-    it(`is sent once more, over a new connection, by ${name}`, async () => {
+    it(`is sent again by ${name}, over a new connection`, async () => {
       const { origin, server: raw } = await server(closesReused);
       const client = caller(name);
       await client.call(origin);
@@ -25,7 +25,7 @@ describe('a request over a kept connection that the server closes', () => {
       expect(raw.requests[2]?.body).to.equal(raw.requests[1]?.body);
     });
 
-    it(`is sent no third time by ${name}`, async () => {
+    it(`is not sent a third time by ${name}`, async () => {
       const { origin, server: raw } = await server(({ connection, nth }, socket) =>
         connection === 1 && nth === 1 ? void socket.write(ok) : void socket.destroy(),
       );
@@ -35,7 +35,7 @@ describe('a request over a kept connection that the server closes', () => {
       expect(raw.requests).to.have.lengthOf(3);
     });
 
-    it(`is not sent again by ${name} once an answer has begun`, async () => {
+    it(`is not sent again by ${name} once a response has begun`, async () => {
       const { origin, server: raw } = await server(({ nth }, socket) =>
         nth === 1 ? void socket.write(ok) : void socket.end('HTTP/1.1 2'),
       );
@@ -45,7 +45,7 @@ describe('a request over a kept connection that the server closes', () => {
       expect(raw.requests).to.have.lengthOf(2);
     });
 
-    it(`is not sent again by ${name} where the connection was new`, async () => {
+    it(`is not sent again by ${name} if the connection was new`, async () => {
       const { origin, server: raw } = await server((_, socket) => void socket.destroy());
       expect((await caller(name).call(origin)).error).to.be.a('string');
       expect(raw.requests).to.have.lengthOf(1);
@@ -72,7 +72,7 @@ describe('a request over a kept connection that the server closes', () => {
     });
   }
 
-  it('is not sent to another origin a second time without its key', async () => {
+  it('is not repeated to another origin without its key', async () => {
     const there = await server(closesReused);
     const here = await server((_, socket) => {
       const location = `Location: ${there.origin}\r\n`;

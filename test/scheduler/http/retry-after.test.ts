@@ -56,7 +56,7 @@ describe('Retry-After', () => {
     });
   }
 
-  it('is read in UTC in every zone of the process', () => {
+  it("is parsed in UTC, whatever the process's time zone", () => {
     const zone = process.env['TZ'];
     process.env['TZ'] = 'Asia/Kathmandu';
     try {
@@ -70,7 +70,7 @@ describe('Retry-After', () => {
   });
 
   for (const name of bothCallers) {
-    it(`is heeded by ${name} as a date, and ignored where there are two`, async () => {
+    it(`is respected by ${name} as a date, and ignored if there are two`, async () => {
       let headers = 'Retry-After: Sun Nov  6 08:49:37 1994\r\n';
       const { origin } = await server((_, socket) => {
         socket.write(`HTTP/1.1 503 Busy\r\n${headers}Content-Length: 0\r\n\r\n`);

@@ -13,7 +13,7 @@ const printer: KeyName = { kind: 'concurrency', owner: OWNER, key: 'printer' };
  */
 const APPENDS = Array.from({ length: longVersions() ? 11 : 4 }, (_, index) => index + 1);
 
-describe('a worker that dies', () => {
+describe('a worker that crashes', () => {
   let world: KeyWorld;
   beforeEach(async () => {
     world = await KeyWorld.open();
@@ -23,7 +23,7 @@ describe('a worker that dies', () => {
 
   for (const when of ['before', 'after'] as const) {
     for (const append of APPENDS) {
-      it(`${when} its append ${String(append)} keeps no later run from the key, and leaves no two holders`, async function () {
+      it(`${when} append ${String(append)} blocks no later run from the key, and leaves no two holders`, async function () {
         this.timeout(30_000);
         await world.task('a', { concurrency_key: 'printer' });
         for (const run of ['r1', 'r2', 'r3']) await world.request('a', run);

@@ -27,7 +27,7 @@ describe('runs that share a concurrency key', () => {
       'the key to be free',
     );
 
-  it('never run two at a time over two processes that race, and all run', async function () {
+  it('never run two at a time in two racing processes, and all run', async function () {
     this.timeout(20_000);
     await task('a');
     await task('b');
@@ -43,7 +43,7 @@ describe('runs that share a concurrency key', () => {
     expect(processes.flatMap(({ executed }) => executed).sort()).to.deep.equal([...runs].sort());
   });
 
-  it('run as many at a time as the limit says', async () => {
+  it('run as many at a time as the limit allows', async () => {
     await task('a', { concurrency_limit: 2 });
     const process = await world.process('w1');
     for (const run of ['r1', 'r2', 'r3']) await world.request('a', run);
@@ -79,7 +79,7 @@ describe('runs that share a concurrency key', () => {
     await isFree();
   });
 
-  it('go on with the key that a worker left when it died, and then free it', async function () {
+  it('continue with the key of a crashed worker, and then release it', async function () {
     this.timeout(20_000);
     world.lease = LEASE;
     await task('a');
@@ -98,7 +98,7 @@ describe('runs that share a concurrency key', () => {
     expect(faultsOfKeys(await world.log(), 'concurrency', 1)).to.deep.equal([]);
   });
 
-  it('give the key back in a back-off and take it again', async () => {
+  it('release the key in back-off and take it again', async () => {
     await task('a', { backoff_strategy: 'fixed', retry_delay_seconds: 3600 });
     const process = await world.process('w1');
     await world.request('a', 'r1');
@@ -112,7 +112,7 @@ describe('runs that share a concurrency key', () => {
     await isFree();
   });
 
-  it('fail in time also while they wait for the key after a back-off, and leave its line', async () => {
+  it('meet their deadline while they wait for the key after a back-off, and stop waiting', async () => {
     const backoff = { backoff_strategy: 'fixed', retry_delay_seconds: 0 } as const;
     await task('a', { ...backoff, timeout_seconds: 20 });
     await task('b');
@@ -136,7 +136,7 @@ describe('runs that share a concurrency key', () => {
     await isFree();
   });
 
-  it('keep the key for the next attempt, however late the end of the last one is told', async () => {
+  it('keep the key for the next attempt, however late the end of the last one is reported', async () => {
     await task('a', { backoff_strategy: 'fixed', retry_delay_seconds: 0 });
     const process = await world.process('w1');
     for (const run of ['r1', 'r2', 'r3']) await world.request('a', run);
@@ -153,7 +153,7 @@ describe('runs that share a concurrency key', () => {
     expect(faultsOfKeys(await world.log(), 'concurrency', 1)).to.deep.equal([]);
   });
 
-  it('leave the line when they are canceled there', async () => {
+  it('stop waiting when they are canceled', async () => {
     await task('a');
     const process = await world.process('w1');
     await world.request('a', 'r1');
@@ -166,7 +166,7 @@ describe('runs that share a concurrency key', () => {
     await isFree();
   });
 
-  it('leave the line at once when they are canceled there and their task has changed since', async () => {
+  it('stop waiting at once when they are canceled after a change of their task', async () => {
     await task('a');
     await task('b');
     const process = await world.process('w1');
@@ -194,7 +194,7 @@ describe('runs that share a concurrency key', () => {
     await isFree();
   });
 
-  it('lose a slot with which they did not start within a lease, and get it again', async () => {
+  it('lose a slot that they did not use within a lease, and get it again', async () => {
     await task('a');
     // Queued, but no worker takes it: its slot is all that is left of a process that died.
     const later = '2999-01-01T00:00:00.000Z';
@@ -226,7 +226,7 @@ describe('runs that share a concurrency key', () => {
     await isFree();
   });
 
-  it('stay in order when more wait than the line holds', async function () {
+  it('stay in order when more runs wait than are recorded', async function () {
     this.timeout(30_000);
     await task('a');
     const process = await world.process('w1', { slots: 4, hold: false });
@@ -244,7 +244,7 @@ describe('runs that share a concurrency key', () => {
     expect(faultsOfKeys(await world.log(), 'concurrency', 1)).to.deep.equal([]);
   });
 
-  it('leave runs of tasks without a key alone: two appends, and no key is written', async () => {
+  it('do not affect runs without a key: two appends, and no key event', async () => {
     await world.task('plain');
     const process = await world.process('w1', { hold: false });
     await world.request('plain', 'r1');

@@ -14,7 +14,7 @@ const name = (key: string) => ({ kind: 'concurrency', owner: OWNER, key }) as co
 const numbered = (count: number): readonly string[] =>
   Array.from({ length: count }, (_, index) => `r${String(index).padStart(2, '0')}`);
 
-describe('runs that come to a busy key', () => {
+describe('runs that want a busy key', () => {
   let world: KeyWorld;
   beforeEach(async () => {
     world = await KeyWorld.open();
@@ -24,7 +24,7 @@ describe('runs that come to a busy key', () => {
   const waiters = async (key: string): Promise<readonly string[]> =>
     ((await readKey(world.store, name(key)))?.waiters ?? []).map(({ run_id }) => run_id);
 
-  it('wait in line without a slot of the worker, and get there together', async function () {
+  it("wait without a worker's slot, and are recorded together", async function () {
     this.timeout(30_000);
     await world.task('a', { concurrency_key: 'printer' });
     const runs = numbered(12);
@@ -45,7 +45,7 @@ describe('runs that come to a busy key', () => {
     expect(faultsOfKeys(await world.log(), 'concurrency', 1)).to.deep.equal([]);
   });
 
-  it('let others pass that need no key', async () => {
+  it('do not block runs without a key', async () => {
     await world.task('a', { concurrency_key: 'printer' });
     await world.task('plain');
     const process = await world.process('w1', { slots: 2 });
@@ -56,7 +56,7 @@ describe('runs that come to a busy key', () => {
     await soon(() => expect(process.running()).to.have.members(['r1', 'p1']));
   });
 
-  it('end at once when they are canceled, in line and behind it', async function () {
+  it('end at once when they are canceled, recorded or not', async function () {
     this.timeout(30_000);
     await world.task('a', { concurrency_key: 'printer' });
     const process = await world.process('w1', { slots: 1 });
@@ -73,7 +73,7 @@ describe('runs that come to a busy key', () => {
     expect(await world.run('r28')).to.include({ state: 'canceled' });
   });
 
-  it('go over to the worker that is the first choice for their key, and stay there', async function () {
+  it('move to the preferred worker of their key, and stay there', async function () {
     this.timeout(180_000);
     const workers = ['w1', 'w2'];
     const key = Array.from({ length: 50 }, (_, index) => `key ${String(index)}`).find(
@@ -103,12 +103,12 @@ describe('runs that come to a busy key', () => {
   });
 });
 
-describe('the worker that is the first choice for a run', () => {
+describe('the preferred worker of a run', () => {
   const run = { id: 'r1', taskId: 'a' } as QueuedRun;
   const task = (changes: Partial<TaskDefinition>): LiveTask =>
     ({ definition: { ...taskDefaults, created_by: OWNER, ...changes } }) as unknown as LiveTask;
 
-  it('is chosen by the key that one at a time may have, else by the run', () => {
+  it('depends on the key if its limit is 1, and otherwise on the run', () => {
     const stream = streams.key('concurrency', OWNER, 'printer');
     expect(affinityOf(run, task({ concurrency_key: 'printer' }))).to.equal(stream);
     const two = task({ concurrency_key: 'printer', concurrency_limit: 2 });

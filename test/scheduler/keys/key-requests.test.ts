@@ -35,7 +35,7 @@ describe('requesting a run', () => {
   };
 
   describe('of a task with a dedupe key', () => {
-    it('skips what comes within the window, over all tasks of the owner', async () => {
+    it('skips runs within the window, over all tasks of the owner', async () => {
       await world.task('a', { dedupe_key: 'daily', dedupe_window_seconds: 60 });
       await world.task('b', { dedupe_key: 'daily', dedupe_window_seconds: 60 });
       expect((await schedule('a', 'r1', 0)).kind).to.equal('requested');
@@ -45,7 +45,7 @@ describe('requesting a run', () => {
       expect((await schedule('b', 'r3', 60)).kind).to.equal('requested');
     });
 
-    it('without a window skips while the earlier run is unfinished', async () => {
+    it('without a window, skips while the earlier run is unfinished', async () => {
       await world.task('a', { dedupe_key: 'daily' });
       await schedule('a', 'r1', 0);
       expect((await schedule('a', 'r2', 1000)).kind).to.equal('skipped');
@@ -54,7 +54,7 @@ describe('requesting a run', () => {
       expect((await schedule('a', 'r3', 2000)).kind).to.equal('requested');
     });
 
-    it('does not count a run that was itself skipped', async () => {
+    it('does not count a skipped run', async () => {
       await world.task('a', {
         dedupe_key: 'daily',
         dedupe_window_seconds: 60,
@@ -67,7 +67,7 @@ describe('requesting a run', () => {
       expect((await schedule('b', 'r3', 101)).kind).to.equal('requested');
     });
 
-    it('skips what comes late within the window of one that came late before it', async () => {
+    it('skips a late run within the window of an earlier late run', async () => {
       await world.task('a', { dedupe_key: 'daily', dedupe_window_seconds: 60 });
       // Requests that could not be made at their time, as the log was away, are made up behind later ones.
       expect((await schedule('a', 'r1', 300)).kind).to.equal('requested');
@@ -82,7 +82,7 @@ describe('requesting a run', () => {
       expect((await schedule('a', 'r5', 360)).kind).to.equal('requested');
     });
 
-    it('without a window skips while any run that used it is unfinished, however many came after', async () => {
+    it('without a window, skips while any run that used it is unfinished, however many came later', async () => {
       await world.task('short', { dedupe_key: 'daily', dedupe_window_seconds: 1 });
       await world.task('a', { dedupe_key: 'daily' });
       const process = await world.process('w1');
@@ -106,7 +106,7 @@ describe('requesting a run', () => {
       expect((await schedule('a', 'r3', 102)).kind).to.equal('requested');
     });
 
-    it('without a window looks once at the runs that are over', async () => {
+    it('without a window, reads ended runs once', async () => {
       await world.task('a', { dedupe_key: 'daily' });
       await world.process('w1', { hold: false });
       const runs = Array.from({ length: 5 }, (_, index) => `r${String(index)}`);
@@ -129,7 +129,7 @@ describe('requesting a run', () => {
       ]);
     });
 
-    it('skips within the window of a run that used it before one that was itself skipped', async () => {
+    it('skips within the window of a run that used the key before a skipped run', async () => {
       await world.task('a', {
         dedupe_key: 'daily',
         dedupe_window_seconds: 1,
@@ -148,7 +148,7 @@ describe('requesting a run', () => {
       expect((await world.request('a', 'r2', { retryOf: 'r1' })).kind).to.equal('requested');
     });
 
-    it('lets one of many through that are requested at once by two processes', async () => {
+    it('admits one of many runs that two processes request concurrently', async () => {
       await world.task('a', { dedupe_key: 'daily', dedupe_window_seconds: 60 });
       const stores = [await world.connect(), await world.connect()];
       const requested = await Promise.all(
@@ -160,7 +160,7 @@ describe('requesting a run', () => {
       expect(requested.filter(({ kind }) => kind === 'requested')).to.have.lengthOf(1);
     });
 
-    it('answers a run by hand with the earlier run, also when it is asked again', async () => {
+    it('answers a manual run with the earlier run, also when repeated', async () => {
       await world.task('a', { dedupe_key: 'daily', dedupe_window_seconds: 60 });
       const task = requireTask((await load(world.store, streams.task('a'), taskFold)).state);
       const ask = (command: string): ReturnType<typeof requestManualRun> =>
@@ -175,7 +175,7 @@ describe('requesting a run', () => {
     });
 
     for (const when of ['before', 'after'] as const) {
-      it(`is void after a minute when its caller died ${when} the request`, async () => {
+      it(`is void after a minute if its caller crashed ${when} the request`, async () => {
         await world.task('a', { dedupe_key: 'daily' });
         const store = await world.connect();
         store.dieAt(2, when);
@@ -191,7 +191,7 @@ describe('requesting a run', () => {
       });
     }
 
-    it('fails for who comes with a request that was given up', async () => {
+    it('fails for a request that was given up', async () => {
       await world.task('a', { dedupe_key: 'daily' });
       const store = await world.connect();
       store.dieAt(2, 'before');
@@ -203,7 +203,7 @@ describe('requesting a run', () => {
       expect(late.kind === 'known' && late.event.type).to.equal('Abandoned');
     });
 
-    it('waits for the run of a fire however late it is requested, and loses none', async () => {
+    it('waits for the run of a fire, however late it is requested', async () => {
       await world.task('a', { dedupe_key: 'daily' });
       const store = await world.connect();
       store.dieAt(2, 'before');
@@ -216,7 +216,7 @@ describe('requesting a run', () => {
   });
 
   describe('of a task whose runs must not overlap', () => {
-    it('under skip records the second, until the first has ended', async () => {
+    it('under skip, skips the second run until the first has ended', async () => {
       await world.task('a', { overlap_policy: 'skip' });
       const process = await world.process('w1');
       await schedule('a', 'r1', 0);
@@ -228,7 +228,7 @@ describe('requesting a run', () => {
       expect((await schedule('a', 'r3', 2)).kind).to.equal('requested');
     });
 
-    it('under queue lets one wait for the first to end, and skips the next', async () => {
+    it('under queue, lets one run wait for the first to end, and skips the next', async () => {
       await world.task('a', { overlap_policy: 'queue' });
       const process = await world.process('w1');
       await schedule('a', 'r1', 0);
@@ -243,7 +243,7 @@ describe('requesting a run', () => {
       expect(faultsOfKeys(await world.log(), 'overlap', 1)).to.deep.equal([]);
     });
 
-    it('under cancel_running ends the one before and goes on', async () => {
+    it('under cancel_running, cancels the run before and continues', async () => {
       await world.task('a', { overlap_policy: 'cancel_running' });
       const process = await world.process('w1');
       await schedule('a', 'r1', 0);
@@ -259,7 +259,7 @@ describe('requesting a run', () => {
       expect(faultsOfKeys(await world.log(), 'overlap', 1)).to.deep.equal([]);
     });
 
-    describe('and that is handed over meanwhile', () => {
+    describe('and that changes its owner meanwhile', () => {
       const begun = async (overlap_policy: OverlapPolicy): Promise<WorkerProcess> => {
         await world.task('a', { overlap_policy });
         const process = await world.process('w1');
@@ -273,7 +273,7 @@ describe('requesting a run', () => {
         await updateTaskCommand({ ...command, changes, mayChange: () => {} });
       };
 
-      it('under skip records the second, until the first has ended, also where it comes back', async () => {
+      it('under skip, skips the second run until the first has ended, also after the owner changes back', async () => {
         const process = await begun('skip');
         await handOver('agent-2');
         expect(await schedule('a', 'r2', 1)).to.include({ kind: 'skipped', because_of: 'r1' });
@@ -288,7 +288,7 @@ describe('requesting a run', () => {
         expect(await schedule('a', 'r6', 5)).to.include({ kind: 'skipped', because_of: 'r5' });
       });
 
-      it('under queue lets one wait for those before it, and skips the next', async () => {
+      it('under queue, lets one run wait for those before it, and skips the next', async () => {
         const process = await begun('queue');
         expect((await schedule('a', 'r2', 1)).kind).to.equal('requested');
         await handOver('agent-2');
@@ -302,7 +302,7 @@ describe('requesting a run', () => {
         await soon(() => expect(process.running()).to.deep.equal(['r4']));
       });
 
-      it('under cancel_running ends the one before and goes on', async () => {
+      it('under cancel_running, cancels the run before and continues', async () => {
         const process = await begun('cancel_running');
         await handOver('agent-2');
         await schedule('a', 'r2', 1);
@@ -313,7 +313,7 @@ describe('requesting a run', () => {
       });
     });
 
-    it('does not give way to a run that was canceled before it began', async () => {
+    it('does not wait for a run that was canceled before its start', async () => {
       await world.task('a', { overlap_policy: 'skip' });
       await schedule('a', 'r1', 0);
       await cancelRunCommand(world.store, 'r1', world.context('cancel'));
@@ -321,7 +321,7 @@ describe('requesting a run', () => {
       expect(await overlap()).to.deep.equal([['r2'], []]);
     });
 
-    it('lets one through of many that two processes request at once', async () => {
+    it('admits one of many runs that two processes request concurrently', async () => {
       await world.task('a', { overlap_policy: 'skip' });
       const stores = [await world.connect(), await world.connect()];
       const requested = await Promise.all(
@@ -333,7 +333,7 @@ describe('requesting a run', () => {
       expect(requested.filter(({ kind }) => kind === 'requested')).to.have.lengthOf(1);
     });
 
-    it('keeps the slot through the back-off of its holder', async () => {
+    it('keeps the slot during the back-off of its holder', async () => {
       await world.task('a', { overlap_policy: 'skip', retry_delay_seconds: 3600 });
       const process = await world.process('w1');
       await schedule('a', 'r1', 0);
@@ -354,7 +354,7 @@ describe('requesting a run', () => {
     // Appends of a request: the dedupe key, the task's own slot, the run; then what it cancels.
     for (const append of [1, 2, 3, 4]) {
       for (const when of ['before', 'after'] as const) {
-        it(`goes on as itself when its scheduler died ${when} append ${String(append)}`, async () => {
+        it(`continues as the same run after its scheduler crashed ${when} append ${String(append)}`, async () => {
           await world.task('a', {
             overlap_policy: 'cancel_running',
             dedupe_key: 'daily',

@@ -34,7 +34,7 @@ function overLimit(log: readonly RecordedEvent[]): readonly string[] {
   });
 }
 
-describe('processes that share a key, one killed and one halted for longer than a lease', () => {
+describe('processes that share a key, one killed and one paused for longer than a lease', () => {
   let world: KeyWorld;
   beforeEach(async () => {
     world = await KeyWorld.open();
@@ -43,7 +43,7 @@ describe('processes that share a key, one killed and one halted for longer than 
   afterEach(() => world.close());
 
   for (const { limit, diesAt, haltsAt, when } of rounds) {
-    it(`never go beyond ${limit}, and run all: killed ${when} append ${diesAt}, halted at ${haltsAt}`, async function () {
+    it(`never exceed ${limit}, and run all: killed ${when} append ${diesAt}, paused at ${haltsAt}`, async function () {
       this.timeout(90_000);
       await world.task('a', { concurrency_key: 'printer', concurrency_limit: limit });
       await world.task('b', { concurrency_key: 'printer' });

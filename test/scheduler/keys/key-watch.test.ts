@@ -55,17 +55,17 @@ function watchWith(waiting: readonly number[]): KeyWatch {
 const range = (from: number, to: number): number[] =>
   Array.from({ length: to - from }, (_, index) => from + index);
 
-describe('a run that comes to a line with many behind it', () => {
+describe('a run that arrives behind many unrecorded runs', () => {
   // One has the key, and one place of the line is free.
   const state = keyWanted(LONGEST_LINE);
   const placed = LONGEST_LINE;
 
-  it('waits with them for places to be given to all at once', () => {
+  it('waits with them to be recorded together', () => {
     const watch = watchWith(range(placed, placed + LONGEST_LINE));
     expect(watch.isBehindUnrecorded(state, claim(1000))).to.equal(true);
   });
 
-  it('is put in line by itself where fewer wait, or where it goes before them', () => {
+  it('is recorded by itself if fewer wait, or if it goes before them', () => {
     const few = watchWith(range(placed, placed + LONGEST_LINE - 1));
     expect(few.isBehindUnrecorded(state, claim(1000))).to.equal(false);
     const many = watchWith(range(placed, placed + LONGEST_LINE));
@@ -73,17 +73,17 @@ describe('a run that comes to a line with many behind it', () => {
     expect(many.isBehindUnrecorded(state, claim(placed))).to.equal(false);
   });
 
-  it('is put in line by itself where the line is short, or where it stands in it', () => {
+  it('is recorded by itself if few are recorded, or if it is', () => {
     const many = watchWith(range(placed, placed + LONGEST_LINE));
     expect(many.isBehindUnrecorded(keyWanted(LONGEST_LINE / 2), claim(1000))).to.equal(false);
     expect(many.isBehindUnrecorded(state, claim(3))).to.equal(false);
   });
 });
 
-describe('those who found a line full', () => {
+describe('unrecorded runs', () => {
   const state = keyWanted(LONGEST_LINE - 2);
 
-  it('come into it the best first, as many as it takes', () => {
+  it('are recorded in order, as many as fit', () => {
     const queued = [...range(LONGEST_LINE, 3 * LONGEST_LINE)].reverse();
     const watch = watchWith([...queued, 3]);
     const free = LONGEST_LINE - state.waiters.length;
@@ -96,7 +96,7 @@ describe('those who found a line full', () => {
     );
   });
 
-  it('are called once it has become short', () => {
+  it('are recorded once few waiters are left', () => {
     const watch = watchWith([100]);
     expect(watch.unrecorded(state)).to.deep.equal([]);
     expect(watch.unrecorded(keyWanted(3)).map(({ id }) => id)).to.deep.equal(['r100']);

@@ -9,7 +9,7 @@ import { KeyWorld, OWNER, faultsOfKeys, soon } from './key-harness.ts';
 
 const printer: KeyName = { kind: 'concurrency', owner: OWNER, key: 'printer' };
 
-describe('the line for a concurrency key', () => {
+describe('the waiters of a concurrency key', () => {
   let world: KeyWorld;
   beforeEach(async () => {
     world = await KeyWorld.open();
@@ -22,7 +22,7 @@ describe('the line for a concurrency key', () => {
   const waiters = async (): Promise<readonly string[]> =>
     ((await readKey(world.store, printer))?.waiters ?? []).map(({ run_id }) => run_id);
 
-  it('moves on with one append of the key for each run', async function () {
+  it('advance with one append of the key for each run', async function () {
     this.timeout(30_000);
     const process = await world.process('w1');
     const runs = Array.from({ length: 12 }, (_, index) => `r${String(index).padStart(2, '0')}`);
@@ -45,7 +45,7 @@ describe('the line for a concurrency key', () => {
     expect(faultsOfKeys(await world.log(), 'concurrency', 1)).to.deep.equal([]);
   });
 
-  it('lets the urgent go to its front, however long it is', async function () {
+  it('let an urgent run go first, however many wait', async function () {
     this.timeout(30_000);
     const process = await world.process('w1');
     const runs = Array.from({ length: 30 }, (_, index) => `r${String(index).padStart(2, '0')}`);
@@ -58,7 +58,7 @@ describe('the line for a concurrency key', () => {
     await soon(() => expect(process.running()).to.deep.equal(['urgent']));
   });
 
-  it('does not stop at a run that was handed the key and can not begin where it was', async function () {
+  it('do not stop at a granted run that cannot start', async function () {
     this.timeout(30_000);
     await world.task('plain');
     const full = await world.process('w1', { slots: 2 });
@@ -88,7 +88,7 @@ describe('the line for a concurrency key', () => {
     expect(faultsOfKeys(keyed, 'concurrency', 1)).to.deep.equal([]);
   });
 
-  it('gets the key back from a run that was handed it, when the process stops first', async function () {
+  it('get the key back from a granted run when the process stops first', async function () {
     this.timeout(30_000);
     const stopping = await world.process('w1');
     await world.request('a', 'r1');
@@ -116,7 +116,7 @@ describe('the line for a concurrency key', () => {
     expect(faultsOfKeys(await world.log(), 'concurrency', 1)).to.deep.equal([]);
   });
 
-  it('is all that is kept of a key: its past is cut off', async function () {
+  it('are all that is kept of a key: older events are truncated', async function () {
     this.timeout(30_000);
     const process = await world.process('w1');
     await soon(() => expect(process.membership.alive).to.equal(true));
@@ -136,7 +136,7 @@ describe('the line for a concurrency key', () => {
     expect(await holders()).to.deep.equal([`u${String(TRUNCATE_EVERY)}`]);
   });
 
-  it('passes by a run whose task is paused and lets it wait on', async function () {
+  it('skip a run whose task is paused, which keeps waiting', async function () {
     this.timeout(30_000);
     await world.task('b', { concurrency_key: 'printer' });
     const process = await world.process('w1');

@@ -42,7 +42,7 @@ describe('leadership', () => {
     return leadership;
   };
 
-  it('is held by one, and by the same as long as it renews', async () => {
+  it('is held by one process, and by the same as long as it renews', async () => {
     const one = run('one');
     await world.clock.advance(1);
     const two = run('two');
@@ -52,7 +52,7 @@ describe('leadership', () => {
     }
   });
 
-  it('lets work go on for as long as it leads by the same lease', async () => {
+  it('lets work run as long as the same lease is held', async () => {
     const one = run('one');
     await world.clock.advance(1);
     const said: string[] = [];
@@ -70,7 +70,7 @@ describe('leadership', () => {
     expect(said).to.deep.equal(['begun with its fence', 'ended']);
   });
 
-  it('begins nothing that goes on where it leads no more, and hands on what the work throws', async () => {
+  it("aborts work that begins after a loss, and rethrows the work's error", async () => {
     const one = run('one');
     await world.clock.advance(1);
     const { signal } = new AbortController();
@@ -89,7 +89,7 @@ describe('leadership', () => {
     expect(seen).to.have.length(2);
   });
 
-  it('tells of each change, until nobody listens any more', async () => {
+  it('reports each change until the listener is removed', async () => {
     const one = run('one');
     const changes: boolean[] = [];
     const listener = (): void => void changes.push(one.leads);
@@ -105,7 +105,7 @@ describe('leadership', () => {
     expect(changes).to.deep.equal([true, false, true]);
   });
 
-  it('ends by itself when it can not be renewed', async () => {
+  it('ends by itself when it cannot be renewed', async () => {
     const one = run('one');
     await world.clock.advance(1);
     world.coordination.acquire = () => Promise.reject(new Error('away'));
@@ -113,7 +113,7 @@ describe('leadership', () => {
     expect(one.leads).to.equal(false);
   });
 
-  it('is told of again to who waits for it, where it ran out unseen and is the same one', async () => {
+  it('is reported again after an unnoticed expiry, even with the same lease', async () => {
     const one = run('one');
     await world.clock.advance(1);
     const { fence } = one;
@@ -128,7 +128,7 @@ describe('leadership', () => {
     expect(told).to.deep.equal(['leads']);
   });
 
-  it('goes to the next at once when it is given back, with a larger fence', async () => {
+  it('passes to the next process at once when it is released, with a larger fence', async () => {
     const one = run('one');
     await world.clock.advance(1000);
     const { fence } = one;

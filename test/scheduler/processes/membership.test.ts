@@ -31,7 +31,7 @@ describe('a member', () => {
     return member;
   };
 
-  it('is alive once its heartbeat is there, and says so once', async () => {
+  it('is alive after its first heartbeat, and reports that once', async () => {
     let alive = 0;
     const one = join('one', ['worker']);
     one.onAlive = () => (alive += 1);
@@ -41,7 +41,7 @@ describe('a member', () => {
     expect(alive).to.equal(1);
   });
 
-  it('says that it is alive also where it can not see who else is', async () => {
+  it('reports that it is alive even if it cannot list the others', async () => {
     let alive = 0;
     const { coordination } = world;
     const look = coordination.alive.bind(coordination);
@@ -55,7 +55,7 @@ describe('a member', () => {
     expect(alive).to.equal(1);
   });
 
-  it('knows the others by what they do', async () => {
+  it('knows the others by their roles', async () => {
     const one = join('one', ['worker', 'api']);
     join('two', ['worker']);
     join('three', ['api']);
@@ -67,7 +67,7 @@ describe('a member', () => {
     expect(one.isAlive('nobody')).to.equal(false);
   });
 
-  it('counts itself as gone when its heartbeat could not be renewed in time, as the others do', async () => {
+  it('counts itself as gone if its heartbeat was not renewed in time, as the others do', async () => {
     const one = join('one', ['worker']);
     const two = join('two', ['worker']);
     await world.clock.advance(1000);
@@ -86,7 +86,7 @@ describe('a member', () => {
     expect(alive).to.equal(1);
   });
 
-  it('says that it is alive soon after the clock was set', async () => {
+  it('renews its heartbeat soon after the clock was set', async () => {
     const one = join('one', ['worker']);
     await world.clock.advance(1000);
     for (const by of [3_600_000, -3_600_000]) {
@@ -98,7 +98,7 @@ describe('a member', () => {
     }
   });
 
-  it('is not forgotten by the others before its time, though the store has lost it', async () => {
+  it('is not forgotten by the others before its heartbeat expires, even if the store has lost it', async () => {
     const one = join('one', ['worker']);
     join('two', ['worker']);
     await world.clock.advance(lease / 3 + 1000);
@@ -115,7 +115,7 @@ describe('a member', () => {
     void running.pop();
   });
 
-  it('looks who is alive when somebody writes that it does not know, once for each', async () => {
+  it('lists live processes when an unknown process writes, once for each', async () => {
     const one = join('one', ['worker']);
     await world.clock.advance(1000);
     join('two', ['worker']);

@@ -8,7 +8,7 @@ const event = {
   position: '05',
 } as RecordedEvent;
 
-describe('a remembered place in the log', () => {
+describe('a remembered position in the log', () => {
   const remembered = new Map<string, string>();
   const coordination = {
     recall: async (name: string) => remembered.get(name) ?? null,
@@ -37,13 +37,13 @@ describe('a remembered place in the log', () => {
     return place.remember(position, 1);
   };
 
-  it('is the beginning where there is none, and where the log does not reach it', async () => {
+  it('is the beginning if there is none, or if the log does not reach it', async () => {
     expect(await recall(true)).to.equal(BEGINNING);
     await remember('07', event);
     expect(await recall(true, '06')).to.equal(BEGINNING);
   });
 
-  it('is what was remembered, also by a release that remembers no event', async () => {
+  it('is the stored one, also of a release that stores no event', async () => {
     remembered.set('place', '07');
     expect(await recall(false)).to.equal('07');
     await remember('06', event);
@@ -58,18 +58,18 @@ describe('a remembered place in the log', () => {
     expect(await recall(false)).to.equal(BEGINNING);
   });
 
-  it('is that of the event, where it was moved by what others wrote', async () => {
+  it('is that of the event, if other writers moved it', async () => {
     await remember('07', event);
     expect(await recall(true)).to.equal('05');
   });
 
-  it('is known by what stands before it, where nothing came of what is followed', async () => {
+  it('is identified by the event before it, if no followed event came', async () => {
     await remember('07', null);
     expect(await recall(true)).to.equal('05');
     expect(await recall(false)).to.equal(BEGINNING);
   });
 
-  it('is known by what stands where it is, so that this does not come again', async () => {
+  it('is identified by the event at the position, so that this is not read again', async () => {
     await remember('05', event);
     expect(await recall(true)).to.equal('05');
     await remember('05', { ...event, position: '03' });

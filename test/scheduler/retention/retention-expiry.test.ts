@@ -20,7 +20,7 @@ class SetClock extends QuickClock {
   }
 }
 
-describe('the retention of what expires by itself', () => {
+describe('the retention of records that expire', () => {
   let harness: ProjectorHarness;
   let coordination: Coordination;
   const closing: (() => Promise<void>)[] = [];
@@ -78,7 +78,7 @@ describe('the retention of what expires by itself', () => {
     ['one process', retention],
     ['one that is started anew each time', null],
   ] as const) {
-    it(`goes by ${how} that looks every six hours, as long after it has expired as is set`, async () => {
+    it(`removes ${how} that runs every six hours, the set time after expiry`, async () => {
       await seed(14);
       const kept = always?.() ?? null;
       const { signal } = new AbortController();

@@ -200,7 +200,7 @@ describe('the retention of records', () => {
   const left = async (stream: string, store: EventStore = harness.store): Promise<string> =>
     (await store.readStream(stream)).map(({ type }) => type).join();
 
-  it('takes what is over and old enough out of the views and the log, and nothing else', async () => {
+  it('removes ended records that are old enough from the views and the log, and nothing else', async () => {
     await seed();
     await follow();
     await pass();
@@ -245,7 +245,7 @@ describe('the retention of records', () => {
     expect(await removedOf('sessions')).to.deep.equal({ records: 2, events: 2 });
   });
 
-  it('keeps the figures of days, and when tasks last ran, also in a view that is made anew', async () => {
+  it('keeps the figures of days, and when tasks last ran, also in a rebuilt view', async () => {
     await seed();
     await follow();
     const before = await documents(harness.readModel);
@@ -264,7 +264,7 @@ describe('the retention of records', () => {
     expect(await madeAnew()).to.deep.equal(after);
   });
 
-  it('goes on where it was left, whatever call to the log was the last one', async () => {
+  it('continues after a crash at any call of the log', async () => {
     await seed();
     await follow();
     for (let calls = 0, done = false; !done; calls += 1) {
@@ -297,7 +297,7 @@ describe('the retention of records', () => {
     expect(await records()).to.have.length(again);
   });
 
-  it('takes records side by side, so that a commit is not waited for by each', async () => {
+  it('removes records concurrently, so that they share commits', async () => {
     await seed();
     let asked = 0;
     let second = (): void => {};
@@ -315,7 +315,7 @@ describe('the retention of records', () => {
     expect(await removedOf('runs')).to.deep.equal({ records: 8, events: 18 });
   });
 
-  it('leaves a record with an event that can not be read, and takes the others', async () => {
+  it('leaves a record with an unreadable event, and removes the others', async () => {
     await seed();
     await pass(forAll, withBroken('run-task-1-1'));
     expect(await left('run-task-1-1')).to.match(/RunSucceeded$/);
@@ -324,7 +324,7 @@ describe('the retention of records', () => {
     expect(await removedOf('sessions')).to.deep.equal({ records: 2, events: 2 });
   });
 
-  it('takes the other kinds where one can not be taken, and then says so', async () => {
+  it('removes the other kinds if one fails, and then reports the error', async () => {
     await seed();
     const { store } = harness;
     const append: EventStore['append'] = (stream, ...rest) =>
@@ -343,7 +343,7 @@ describe('the retention of records', () => {
     expect(await removed()).to.deep.equal(new Set([...others, 'runs']));
   });
 
-  it('is not held up by what a clock wrote that was years ahead', async () => {
+  it('is not blocked by events of a clock that was years ahead', async () => {
     const { log } = harness;
     const [type, data] = ['RunSucceeded', success({ task_id: 'task-1' })] as const;
     const ahead = [

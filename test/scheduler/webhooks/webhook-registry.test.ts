@@ -8,7 +8,7 @@ import { WebhookRegistry } from '../../../scheduler/webhooks/webhook-registry.ts
 import { World } from '../scheduler-world.ts';
 import { registerAgent } from './webhook-harness.ts';
 
-describe('the agents that have a webhook', () => {
+describe('the registry of webhooks', () => {
   let world: World;
 
   beforeEach(async () => {
@@ -19,7 +19,7 @@ describe('the agents that have a webhook', () => {
     await world.close();
   });
 
-  it('are known as they are last, however long an earlier read takes', async () => {
+  it('keeps the latest state, however long an earlier read takes', async () => {
     const url = 'http://localhost/hook';
     await registerAgent(world, 'owner', null);
     let answer = (): void => {};

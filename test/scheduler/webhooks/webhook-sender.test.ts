@@ -29,7 +29,7 @@ describe('the sender of webhooks', () => {
     ...more,
   });
 
-  it('says which message it is, when it was sent, and signs with each secret', async () => {
+  it('sends the message id and the time, and signs with each secret', async () => {
     const reply = await sender.send(
       post({ secrets: [secretOfTest('a', 2), secretOfTest('a', 1)] }),
       signal,
@@ -46,7 +46,7 @@ describe('the sender of webhooks', () => {
     expect(received?.headers).to.not.have.property('authorization');
   });
 
-  it('reads when it may try again, as seconds and as a date', async () => {
+  it('parses Retry-After as seconds and as a date', async () => {
     receiver.answer = (response) => response.writeHead(503, { 'retry-after': '7' }).end();
     expect((await sender.send(post(), signal)).retryAfter).to.equal(7000);
     const date = 'Mon, 02 Mar 2026 08:01:00 GMT';
@@ -54,7 +54,7 @@ describe('the sender of webhooks', () => {
     expect((await sender.send(post(), signal)).retryAfter).to.equal(59_500);
   });
 
-  it('refuses names that stand for a private address', async () => {
+  it('rejects names that resolve to a private address', async () => {
     const careful = new WebhookSender({
       clock,
       allowPrivate: false,
@@ -68,7 +68,7 @@ describe('the sender of webhooks', () => {
     expect(reply.error).to.contain('10.0.0.1');
   });
 
-  it('says what went wrong where nobody answers', async () => {
+  it('reports the error if there is no response', async () => {
     await receiver.close();
     const reply = await sender.send(post(), signal);
     expect(reply).to.include({ status: null, answer: null, refused: false });
@@ -77,7 +77,7 @@ describe('the sender of webhooks', () => {
     await receiver.listen();
   });
 
-  it('keeps whole characters of an answer and of what went wrong', async () => {
+  it('keeps whole characters of a response and of an error', async () => {
     receiver.answer = (response) => response.writeHead(500).end(`${'a'.repeat(998)}😀z`);
     const { answer } = await sender.send(post(), signal);
     expect(answer).to.equal('a'.repeat(998));
@@ -92,7 +92,7 @@ describe('the sender of webhooks', () => {
     expect(error).to.equal('a'.repeat(999));
   });
 
-  it('takes a 2xx for what it is, though its body breaks off', async () => {
+  it('counts a 2xx as success even if its body is incomplete', async () => {
     receiver.answer = (response) => {
       response.writeHead(200, { 'content-length': '100' });
       response.write('x', () => response.destroy());
@@ -101,14 +101,14 @@ describe('the sender of webhooks', () => {
     expect(reply).to.include({ status: 200, answer: 'x', error: null });
   });
 
-  it('says so where the connection breaks off before a status', async () => {
+  it('reports a connection that closes before the status', async () => {
     receiver.answer = (response) => response.destroy();
     const reply = await sender.send(post(), signal);
     expect(reply).to.include({ status: null, refused: false });
     expect(reply.error).to.be.a('string');
   });
 
-  it('rejects when it is told to stop', async () => {
+  it('rejects when it is aborted', async () => {
     receiver.answer = () => {};
     const stop = new AbortController();
     const sending = sender.send(post(), stop.signal).catch((error: unknown) => error);

@@ -67,7 +67,7 @@ describe('webhooks', () => {
   /** When the last attempt that failed is to be made again. */
   const retryAt = async (): Promise<number> => retryOf((await deliveries()).at(-1));
 
-  it('tell the owner of a task how its runs end, signed', async () => {
+  it('notify the owner of a task of the ends of its runs, signed', async () => {
     await start();
     await ownerAndTask();
     await endRun(world, 't', 'r1');
@@ -93,7 +93,7 @@ describe('webhooks', () => {
     expect(first?.headers['content-type']).to.equal('application/json');
   });
 
-  it('tell that a task was paused by its failures, and not that somebody paused it', async () => {
+  it('notify of a task paused by failures, but not by a person', async () => {
     await start();
     await ownerAndTask();
     await append(world, 'task-t', { type: 'TaskPaused', data: { by_failures: false } });
@@ -103,7 +103,7 @@ describe('webhooks', () => {
     expect(receiver.all).to.have.length(1);
   });
 
-  it('tell nobody else, and nothing of before there was an address', async () => {
+  it('notify no other agent, and of nothing before the URL was set', async () => {
     await registerAgent(world, 'other', null);
     await registerAgent(world, 'owner', null);
     await world.createTask('t', { created_by: 'owner' });
@@ -121,7 +121,7 @@ describe('webhooks', () => {
     expect(receiver.all.map(({ body }) => body).join()).to.contain('"r3"');
   });
 
-  it('hear nothing of runs while no agent has an address', async () => {
+  it('do not follow runs while no agent has a URL', async () => {
     const one = await start();
     expect(one.followed.values.at(-1)).to.deep.equal(['agent-', 'webhook-']);
     await ownerAndTask();
@@ -131,7 +131,7 @@ describe('webhooks', () => {
     await followed;
   });
 
-  it('tell nothing that is older than a day', async () => {
+  it('send nothing that is older than a day', async () => {
     await ownerAndTask();
     await endRun(world, 't', 'old');
     world.clock.jumpTo(world.clock.now() + DELIVERY_LIFETIME + 1);
@@ -141,7 +141,7 @@ describe('webhooks', () => {
     expect(receiver.all.map(({ body }) => body).join()).to.contain('"new"');
   });
 
-  it('are tried again after 500 with growing pauses, as the same message', async () => {
+  it('are retried after 500 with growing pauses, as the same message', async () => {
     receiver.answer = (response) => response.writeHead(500).end('out of order');
     const one = await start();
     await ownerAndTask();
@@ -181,7 +181,7 @@ describe('webhooks', () => {
     expect((await retryAt()) - world.clock.now()).to.equal(3_600_000);
   });
 
-  it('end with 410, and the agent has no address any more', async () => {
+  it("end with 410, which removes the agent's URL", async () => {
     receiver.answer = (response) => response.writeHead(410).end();
     await start();
     await ownerAndTask();
@@ -205,7 +205,7 @@ describe('webhooks', () => {
     expect(receiver.all.map(({ path }) => path)).to.deep.equal(['/hook']);
   });
 
-  it('wait for a slow receiver 15 s, and keep the beginning of a long answer', async () => {
+  it('wait 15 s for a slow receiver, and keep the beginning of a long response', async () => {
     receiver.answer = () => {};
     await start();
     await ownerAndTask();
@@ -222,7 +222,7 @@ describe('webhooks', () => {
     expect((await deliveries())[2]?.data).to.include({ answer: 'x'.repeat(1000) });
   });
 
-  it('are not sent to a private address, unless that is allowed', async () => {
+  it('are not sent to a private address unless that is allowed', async () => {
     await start('one', { allowPrivate: false });
     await ownerAndTask();
     await endRun(world, 't', 'r');
@@ -232,7 +232,7 @@ describe('webhooks', () => {
     expect(receiver.all).to.deep.equal([]);
   });
 
-  it('are ended where the agent has no address any more', async () => {
+  it('end if the agent has no URL any more', async () => {
     receiver.answer = (response) => response.writeHead(503).end();
     await start();
     await ownerAndTask();
@@ -248,7 +248,7 @@ describe('webhooks', () => {
     expect((await deliveries())[2]?.data).to.include({ url: null, end: 'no_url' });
   });
 
-  it('are signed with the new secret, and for a day with each before it too', async () => {
+  it('are signed with the new secret and, for a day, with each older one', async () => {
     await start();
     await ownerAndTask();
     const rotate = (version: number): Promise<void> =>
@@ -265,7 +265,7 @@ describe('webhooks', () => {
     expect(fits).to.deep.equal([[2, 1], [3, 2, 1], [3, 2], [3]]);
   });
 
-  it('are repeated when somebody asks', async () => {
+  it('are repeated on request', async () => {
     await start();
     await ownerAndTask();
     await testWebhookCommand(world.store, 'test', 'owner', world.context());
@@ -284,7 +284,7 @@ describe('webhooks', () => {
     expect(second?.body).to.equal(first?.body);
   });
 
-  it('of one agent do not wait for the slow receiver of another', async () => {
+  it("of one agent do not wait for another agent's slow receiver", async () => {
     const slow = new Receiver();
     slow.answer = () => {};
     const slowUrl = await slow.listen();
@@ -304,7 +304,7 @@ describe('webhooks', () => {
     }
   });
 
-  it('go on where a process died that had not written down an answer', async () => {
+  it('continue after a crash before an attempt was recorded', async () => {
     const one = await start();
     await ownerAndTask();
     one.store.onAppend = (_stream, events) => {
@@ -322,7 +322,7 @@ describe('webhooks', () => {
     expect(new Set(ids).size).to.equal(1);
   });
 
-  it('are scheduled by who comes later where a process died before it did', async () => {
+  it('are scheduled by the next process after a crash', async () => {
     const one = await start();
     await ownerAndTask();
     one.store.onAppend = (stream) => {
@@ -336,7 +336,7 @@ describe('webhooks', () => {
     expect(receiver.all).to.have.length(1);
   });
 
-  it('are not sent anew where the remembered place is lost, nor where views are made anew', async () => {
+  it('are not sent again if the checkpoint is lost or views are rebuilt', async () => {
     const one = await start();
     await ownerAndTask();
     await endRun(world, 't', 'r1');
@@ -352,7 +352,7 @@ describe('webhooks', () => {
     expect(receiver.all).to.have.length(3);
   });
 
-  it('are told after all where the log refused for a while', async () => {
+  it('are sent after the log was unavailable', async () => {
     const one = await start();
     await ownerAndTask();
     let refusals = 3;
@@ -366,7 +366,7 @@ describe('webhooks', () => {
     expect(receiver.all).to.have.length(2);
   });
 
-  it('that were pending are found in the view', async () => {
+  it('are found in the view while pending', async () => {
     receiver.answer = (response) => response.writeHead(500).end();
     const one = await start();
     await ownerAndTask();
@@ -386,7 +386,7 @@ describe('webhooks', () => {
     expect(await types()).to.deep.equal(['WebhookScheduled', 'WebhookFailed', 'WebhookDelivered']);
   });
 
-  it('are scheduled once where two processes believe to lead', async () => {
+  it('are scheduled once if two processes believe to be the leader', async () => {
     await start('one', { lead: 'a' });
     await start('two', { lead: 'b' });
     await ownerAndTask();
