@@ -43,7 +43,7 @@ describe('concurrent changes of a key by one process', () => {
       ...Array<string>(4).fill('waiting'),
     ]);
     expect(log.asked).to.equal(2);
-    // Of those who come to stand in line together, one event has them all.
+    // Runs that begin to wait together share one event.
     expect(types()).to.deep.equal(['KeyHeld', 'KeyWaited']);
     const state = await readKey(log, name);
     expect(state?.waiters.map(({ run_id }) => run_id)).to.deep.equal(runs.slice(1));

@@ -29,7 +29,7 @@ const claim = (run_id: string, changes: Partial<KeyClaim> = {}): KeyClaim => ({
   ...changes,
 });
 
-/** What a stream with these events says, read as it is read: the last event alone. */
+/** The state of a stream with these events: the last event alone counts. */
 function given(events: readonly KeyEvent[], before: KeyState = unusedKey(name)): KeyState {
   const last = events.at(-1);
   const at = { revision: 0, metadata: {} as never };
@@ -213,7 +213,7 @@ describe('a concurrency key', () => {
               waiter.priority - next.priority || fromIso(waiter.since) - fromIso(next.since);
             expect(rank).to.be.at.most(0);
           }
-          // An empty key always has somebody who may go, so that no line stands for ever.
+          // A key without holders always has an admissible waiter.
           if (state.holders.length === 0 && state.waiters.length > 0) {
             expect(admissibleWaiters(state)[0]?.run_id).to.equal(waiters(state)[0]);
           }

@@ -4,7 +4,7 @@ import { webhookMessageOf } from '../../../domain/webhooks/webhook-messages.ts';
 import { place } from '../given.ts';
 
 describe('a webhook message', () => {
-  /** What is told of the error of a run that has failed with this one. */
+  /** The error in the message about a run that failed with it. */
   function toldOf(error: string): unknown {
     const { metadata } = place(3);
     const event: RecordedEvent = {

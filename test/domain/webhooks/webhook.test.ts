@@ -34,14 +34,14 @@ const answer = (more: Partial<AttemptResult> = {}): AttemptResult => ({
   ...more,
 });
 
-/** The delivery that events make. */
+/** Folds events into a delivery. */
 function known(...events: readonly WebhookEvent[]): KnownWebhook {
   const state = given(webhookFold, [begun, ...events]);
   if (!('scheduled' in state)) throw new Error('there is no delivery');
   return state;
 }
 
-/** What the first event says of a failed attempt. */
+/** The data of the first event, a failed attempt. */
 function failed(events: readonly WebhookEvent[]): DataOf<'WebhookFailed'> {
   const [event] = events;
   if (event?.type !== 'WebhookFailed') throw new Error('it has not failed');

@@ -19,7 +19,7 @@ import type { SchedulerProcess, World } from '../scheduler-world.ts';
 /** Milliseconds that a worker's heartbeat lasts here. */
 export const LEASE = 30_000;
 
-/** Counts what is counted. */
+/** Collects counters. */
 export class CountingTelemetry implements Telemetry {
   readonly log = silent.log;
   readonly counts = new Map<string, number>();
@@ -31,7 +31,7 @@ export class CountingTelemetry implements Telemetry {
 
   observe(): void {}
 
-  /** What the audit has found and mended, by kind. */
+  /** The audit's findings and repairs of a kind. */
   audited(kind: string): { readonly found: number; readonly mended: number } {
     const of = (what: string): number =>
       this.counts.get(`scheduler_audit_${what}_total ${kind}`) ?? 0;
@@ -39,7 +39,7 @@ export class CountingTelemetry implements Telemetry {
   }
 }
 
-/** Tells whether somebody sleeps by it. */
+/** Counts pending sleeps. */
 export class SleepersClock extends ShiftedClock {
   sleepers = 0;
 
@@ -53,7 +53,7 @@ export class SleepersClock extends ShiftedClock {
   }
 }
 
-/** A scheduler of a world with its audit, which passes when a test says so. */
+/** A scheduler with its audit, whose passes a test starts. */
 export class AuditedProcess {
   readonly telemetry = new CountingTelemetry();
   readonly audit: Audit;
@@ -81,7 +81,7 @@ export class AuditedProcess {
     });
   }
 
-  /** One pass, with views that are level; time goes on as far as it takes. */
+  /** One pass with up-to-date views; time advances as needed. */
   async pass(): Promise<AuditReport> {
     await this.#world.project([dueProjection, runsProjection]);
     await passOf(this.audit, this.#world, this.#clock);
@@ -91,7 +91,7 @@ export class AuditedProcess {
   }
 }
 
-/** One pass of an audit. Time goes on while it rests, and stands still while it reads. */
+/** One pass of an audit. Time advances only while the audit rests. */
 export async function passOf(audit: Audit, world: World, clock: SleepersClock): Promise<void> {
   let isOver = false;
   const passing = audit.pass(new AbortController().signal).then(() => (isOver = true));
@@ -103,7 +103,7 @@ export async function passOf(audit: Audit, world: World, clock: SleepersClock): 
   await world.idle();
 }
 
-/** Appends events as some process did, whatever they say. */
+/** Appends arbitrary events. */
 export async function plant(
   world: World,
   stream: string,

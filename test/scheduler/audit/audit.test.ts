@@ -134,7 +134,7 @@ describe("the scheduler's audit", () => {
     await first.pass();
     const verified = await world.coordination.recall('fires-verified');
     expect(verified).to.be.a('string').that.is.not.equal('');
-    // Of a log that was longer: another process finds it, after a backup was put back.
+    // A checkpoint of a longer log, as found after a restored backup.
     await world.coordination.remember('fires-verified', `9${verified?.slice(1)}`, 99);
     await plant(world, 'fires-t', [
       {

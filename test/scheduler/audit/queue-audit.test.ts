@@ -44,7 +44,7 @@ describe("a worker's audit of its queue", () => {
     await passOf(audit, world.world, clock);
   };
 
-  /** A run that is requested while the worker takes nothing. */
+  /** A run that is requested while the worker is stopped. */
   const waiting = async (): Promise<QueuedRun> => {
     await worker.worker.drain(0);
     const run = worker.queue.get(await world.request('t'));
@@ -52,7 +52,7 @@ describe("a worker's audit of its queue", () => {
     return run;
   };
 
-  /** Makes the queue believe that a run has ended, as if it had missed what says otherwise. */
+  /** Makes the queue count a run as ended. */
   const lose = async (run: QueuedRun): Promise<void> => {
     const { state } = await load(world.world.store, `run-${run.id}`, runFold);
     worker.queue.refresh(run, { ...requireRun(state), state: 'canceled', revision: 99 });

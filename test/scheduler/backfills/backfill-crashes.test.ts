@@ -8,8 +8,8 @@ const nominal = Array.from({ length: 5 }, (_, n) => toIso(START - (4 - n) * minu
 const span = { from: START - 4 * minute, to: START };
 
 /**
- * A backfill of five times, two at a time, takes eleven appends of its scheduler: a run for each time, a record for each
- * run that ends, the first record; where it is canceled in the midst of it, fewer.
+ * A backfill of five times, two at a time, takes eleven appends of its scheduler: a request for each run, a record for
+ * each end, and the first record; fewer if it is canceled.
  */
 const APPENDS = Array.from({ length: 11 }, (_, n) => n + 1);
 
@@ -28,7 +28,7 @@ describe('a backfill whose scheduler crashes', () => {
     await world.close();
   });
 
-  /** Ends runs until all have ended or the process is dead; then another goes on. */
+  /** Ends runs until all have ended or the process is dead; then another process continues. */
   const goOnElsewhere = async (one: Awaited<ReturnType<BackfillWorld['start']>>) => {
     const most = await all.endAll();
     const died = one.store.dead;

@@ -20,7 +20,7 @@ import { Signal } from '../../support/signals.ts';
 import type { World } from '../scheduler-world.ts';
 import type { WatchedStore } from '../watched-store.ts';
 
-/** Backfills over a world of schedulers. Runs end when a test says so. */
+/** Backfills whose runs end when a test says so. */
 export class BackfillWorld {
   readonly world: World;
   readonly processes: BackfillProcess[] = [];
@@ -29,7 +29,7 @@ export class BackfillWorld {
     this.world = world;
   }
 
-  /** Starts a process that looks after backfills. `lead`: what it tries to lead; another name leads beside others. */
+  /** Starts a process that executes backfills. `lead` is the name of its lease: with another name it leads beside others. */
   async start(
     name: string,
     options: { readonly store?: WatchedStore; readonly lead?: string } = {},
@@ -42,7 +42,7 @@ export class BackfillWorld {
     return process;
   }
 
-  /** Asks for a backfill of a task as it stands. */
+  /** Requests a backfill of a task as it is now. */
   async request(
     id: string,
     taskId: string,
@@ -68,7 +68,7 @@ export class BackfillWorld {
     return state;
   }
 
-  /** What was requested by backfills, in the order of the log. */
+  /** The runs that backfills requested, in the order of the log. */
   async requests(): Promise<readonly RecordedEvent[]> {
     const events = await this.world.events('run-');
     return events.filter(
@@ -76,7 +76,7 @@ export class BackfillWorld {
     );
   }
 
-  /** Nominal times of what was requested by backfills, in the order of the log. */
+  /** The nominal times that backfills requested, in the order of the log. */
   async requested(): Promise<readonly string[]> {
     return (await this.requests()).map((event) =>
       event.type === 'RunRequested' ? (event.data.scheduled_for ?? '') : '',
@@ -94,7 +94,7 @@ export class BackfillWorld {
     return going.sort((a, b) => (nominalOf(a) < nominalOf(b) ? -1 : 1));
   }
 
-  /** Leads a run from its start to its end. */
+  /** Appends a run's start and end. */
   async end(runId: string, how: 'succeeded' | 'failed' = 'succeeded'): Promise<void> {
     const { store } = this.world;
     const { state, revision } = await load(store, streams.run(runId), runFold);
@@ -117,7 +117,7 @@ export class BackfillWorld {
     await this.world.idle();
   }
 
-  /** Ends runs as they come, until none is left. @returns the most that were unfinished at once */
+  /** Ends runs until none is left. @returns the largest number of runs that were unfinished at once */
   async endAll(): Promise<number> {
     let most = 0;
     for (;;) {
@@ -134,7 +134,7 @@ export class BackfillWorld {
   }
 }
 
-/** What a process does for backfills. */
+/** A process that executes backfills. */
 export class BackfillProcess {
   readonly ready = new Signal('the backfills to be known');
   readonly store: WatchedStore;
@@ -169,7 +169,7 @@ export class BackfillProcess {
     }
   }
 
-  /** Gone from one moment to the next. */
+  /** Crashes. */
   kill(): void {
     this.store.dead = true;
     this.#stopped = true;

@@ -25,7 +25,7 @@ describe('the runs of a large backfill', () => {
   const backfill = (): Promise<void> =>
     all.request('b', 't', { from: START - 999 * minute, to: START }, { concurrency: 100 });
 
-  /** Lets the run go on that waits in the worker. */
+  /** Lets the run in the worker continue. */
   const goOn = async (): Promise<void> => {
     await workers.let('w', workers.effects.at(-1)?.run ?? '', 's');
   };

@@ -110,7 +110,7 @@ describe('a backfill', () => {
     await all.endAll();
     expect(await all.requested()).to.deep.equal(minutes(0, 0));
     expect((await all.backfill('b')).state).to.equal('running');
-    // Within its grace the newest runs; the two before it are missed.
+    // The newest fire is within its grace; the two before it are missed.
     await world.start('scheduler');
     await world.clock.advance(1000);
     await all.endAll();
@@ -318,7 +318,7 @@ describe('a backfill', () => {
       const handOver = async (created_by: string): Promise<void> => {
         await updateTaskCommand({ ...world.command('o'), changes: { created_by } });
       };
-      /** As its worker, and whoever looks after keys, would. */
+      /** As its worker and the semaphore would. */
       const end = async (runId: string): Promise<void> => {
         await all.end(runId);
         for (const owner of await ownersOf(world.store, 'o')) {
@@ -349,7 +349,7 @@ describe('a backfill', () => {
       one.store.afterAppend = async (stream) => {
         if (!stream.startsWith('backfill-')) return;
         one.store.afterAppend = () => {};
-        // One holds the task, and one waits for it: there the policy lets no other wait.
+        // One run holds the task and one waits: the policy lets no other run wait.
         const task = await world.task('o');
         await requestManualRun(world.store, 'o', task, world.context());
         await requestManualRun(world.store, 'o', task, world.context());

@@ -10,7 +10,7 @@ const span = (from: number, to: number): { readonly from: number; readonly to: n
   to: START + to * minute,
 });
 
-/** Backfills that were accepted at the same time know nothing of each other: none names the other as an earlier one. */
+/** Backfills that were accepted concurrently do not name each other as earlier ones. */
 describe('concurrent backfills of missing times', () => {
   let world: World;
   let all: BackfillWorld;
@@ -28,7 +28,7 @@ describe('concurrent backfills of missing times', () => {
 
   const sorted = async (): Promise<readonly string[]> => [...(await all.requested())].sort();
 
-  /** Does something after each thing that is written, until a condition holds. */
+  /** Calls a function after each append until a condition holds. */
   const until = async (
     holds: () => Promise<boolean>,
     after: () => Promise<unknown>,
@@ -40,12 +40,12 @@ describe('concurrent backfills of missing times', () => {
       if (await holds()) return stop.abort();
       await after();
       if (await holds()) return stop.abort();
-      // What waits for another backfill looks again after a while.
+      // A backfill that waits for another one polls.
       await world.clock.advance(1000);
     }
   };
 
-  /** Ends runs as they come, until backfills are completed. */
+  /** Ends runs until backfills are completed. */
   const finish = (...ids: readonly string[]): Promise<void> =>
     until(
       async () => {
@@ -59,7 +59,7 @@ describe('concurrent backfills of missing times', () => {
     await all.start('one');
     await all.request('a', 't', span(-5, -2), { concurrency: 1 });
     await all.request('b', 't', span(-4, 0), { concurrency: 3 });
-    // The second waits for what the first has yet to decide, also where it could go ahead.
+    // The second waits for times that the first has yet to decide.
     expect(await all.requested()).to.deep.equal(minutes(-5, -5));
     await finish('a', 'b');
     expect(await sorted()).to.deep.equal(minutes(-5, 0));
@@ -99,7 +99,7 @@ describe('concurrent backfills of missing times', () => {
         ({ type, data }) =>
           type === 'RunRequested' && 'scheduled_for' in data && data.scheduled_for === nominal,
       ).length;
-    // One run each, and another for those whose first was canceled.
+    // One run each, and another one where the first was canceled.
     expect(minutes(-5, 0).reduce((sum, nominal) => sum + of(nominal), 0)).to.equal(
       6 + canceled.length,
     );

@@ -5,7 +5,7 @@ import { bothCallers, callersHarness, namesAre } from './callers.ts';
 
 const ok = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
 
-/** What the rules say of an address, or of a name that stands for it. */
+/** The decision about an address, or about a name that resolves to it. */
 async function verdict(
   allowPrivate: AllowedPrivate,
   host: string,

@@ -8,13 +8,13 @@ import { RawServer, type RawAnswer } from '../../support/raw-server.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import { secretOfTest } from '../webhooks/webhook-harness.ts';
 
-/** What came of a call, whoever made it. */
+/** The result of a call. */
 export interface Outcome {
-  /** null: there was no answer, or it was not taken. */
+  /** null: no response, or a rejected one. */
   readonly status: number | null;
-  /** Of `http.request` its whole result. */
+  /** The whole result of `http.request`. */
   readonly result: Readonly<Record<string, unknown>>;
-  /** A body as text. */
+  /** A body as a string. */
   readonly text: string;
   readonly error: string | null;
   readonly retryAfterMs: number | undefined;
@@ -22,7 +22,7 @@ export interface Outcome {
 
 export type CallOptions = Partial<HttpClientOptions>;
 
-/** One that makes HTTP calls: a step with `http.request`, or a webhook. Its client is kept over calls. */
+/** A caller of HTTP: a step with `http.request`, or a webhook. Its client is reused. */
 export interface Caller {
   call(url: string, args?: object): Promise<Outcome>;
 }
@@ -61,7 +61,7 @@ export const callers = {
   },
 } as const;
 
-/** Both of them, for tests of what they share. */
+/** Both callers, for tests of shared behaviour. */
 export const bothCallers = Object.keys(callers) as (keyof typeof callers)[];
 
 type Closing = (() => Promise<unknown>)[];
@@ -69,15 +69,15 @@ type Closing = (() => Promise<unknown>)[];
 /** The clock of a call, for dates. */
 export const NOW = '1994-11-06T08:49:00Z';
 
-/** What such tests work with; all of it is closed after each. */
+/** The means of these tests, closed after each. */
 export interface CallersHarness {
-  /** A raw server that answers so, and its address. */
+  /** A raw server with this response, and its address. */
   server(answer: RawAnswer): Promise<{ readonly server: RawServer; readonly origin: string }>;
   caller(name: keyof typeof callers, options?: CallOptions): Caller;
   readonly closing: Closing;
 }
 
-/** Called inside of a `describe`. */
+/** Call it inside a `describe`. */
 export function callersHarness(): CallersHarness {
   const closing: Closing = [];
   afterEach(async () => {
@@ -96,7 +96,7 @@ export function callersHarness(): CallersHarness {
   };
 }
 
-/** A look-up of names that stand for these addresses, and of no others. */
+/** A lookup that resolves these names only. */
 export function namesAre(names: Readonly<Record<string, string>>): LookUpAll {
   return (hostname, _options, callback) => {
     const address = names[hostname];

@@ -5,7 +5,7 @@ const utf16be = (text: string): Buffer => Buffer.from(text, 'utf16le').swap16();
 const latin1 = (text: string): Buffer => Buffer.from(text, 'latin1');
 const bytes = (...values: number[]): Buffer => Buffer.from(values);
 
-/** Bodies that are text. Most of them are also valid in UTF-8, and mean something else in it. */
+/** Text bodies. Most are also valid in UTF-8, with another meaning. */
 const texts: readonly (readonly [type: string, body: Buffer, text: string])[] = [
   ['text/plain; charset=utf-16le', Buffer.from('AB日本', 'utf16le'), 'AB日本'],
   ['text/plain; charset=UTF-16LE', Buffer.from('\ufeffAB', 'utf16le'), 'AB'],

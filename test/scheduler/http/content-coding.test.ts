@@ -104,7 +104,7 @@ describe('a compressed response', () => {
 
   const zeros = Buffer.alloc(64 * mebibyte);
   const quickly = { params: { [constants.BROTLI_PARAM_QUALITY]: 1 } };
-  /** A few bytes that stand for many, and many that stand for nothing. */
+  /** Few bytes that decode to many, and many that decode to nothing. */
   const bombs: readonly (readonly [coding: string, body: () => Buffer])[] = [
     ['gzip', () => gzipSync(zeros, { level: 1 })],
     ['deflate', () => deflateRawSync(zeros, { level: 1 })],

@@ -5,7 +5,7 @@ import { bothCallers, callersHarness } from './callers.ts';
 
 const ok = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
 
-/** Answers of real servers that are odd, and still say what they mean. */
+/** Unusual but valid responses of real servers. */
 const odd: readonly (readonly [what: string, answer: string, status: number, text: string])[] = [
   ['100 Continue that nobody asked for', `HTTP/1.1 100 Continue\r\n\r\n${ok}`, 200, 'ok'],
   [
@@ -71,7 +71,7 @@ describe('an unusual response', () => {
       await Promise.race(calls);
       second.write(ok);
       await Promise.all(calls);
-      // The other one has been idle for longer, and would be the first to end for that.
+      // The other connection has been idle longer, and would time out first.
       second.write(ok);
       expect((await closed.wait()) === second).to.equal(true);
       expect(await client.call(origin)).to.include({ text: 'hi' });

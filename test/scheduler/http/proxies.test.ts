@@ -13,7 +13,7 @@ import { bothCallers, callersHarness, namesAre, type CallOptions } from './calle
 const ok = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
 const { cert: ca } = testCertificate;
 
-/** Connects what came by CONNECT to a port of this machine. */
+/** Connects CONNECT requests to a port of this machine. */
 function tunnel(socket: Socket, port: number): void {
   const onward = connect(port, '127.0.0.1');
   socket.write('HTTP/1.1 200 Connection established\r\n\r\n');
@@ -40,7 +40,7 @@ describe('a proxy', () => {
     ...more,
   });
 
-  /** A server of TLS as `secure.example`; all it is asked goes to a raw server. */
+  /** A TLS server for `secure.example`, in front of a raw server. */
   async function secure(answer: string): Promise<{ port: number; raw: RawServer }> {
     const raw = new RawServer((_, socket) => socket.write(answer));
     const tls = createTlsServer(testCertificate, (socket) => raw.serve(socket));

@@ -4,7 +4,7 @@ import { bothCallers, callersHarness } from './callers.ts';
 
 const ok = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
 
-/** Closes a connection on its second request, as a server does that had just given it up. */
+/** Closes a connection on its second request, like a server that has just timed it out. */
 const closesReused: RawAnswer = ({ nth }, socket) =>
   nth === 1 ? void socket.write(ok) : void socket.destroy();
 

@@ -7,9 +7,8 @@ import { longVersions } from '../../support/left-out.ts';
 const printer: KeyName = { kind: 'concurrency', owner: OWNER, key: 'printer' };
 
 /**
- * Appends of a worker that leads three runs with one key: the first takes it, two wait; each is held, started, ended
- * and handed on or released. Those are eleven appends: dying at each meets every one of these, at the first four most of
- * them.
+ * Appends of a worker that executes three runs with one key: the first takes it, two wait; each holds it, starts, ends,
+ * and hands it on or releases it. These are eleven appends; the first four already cover most cases.
  */
 const APPENDS = Array.from({ length: longVersions() ? 11 : 4 }, (_, index) => index + 1);
 
@@ -34,7 +33,7 @@ describe('a worker that crashes', () => {
         await first.kill();
         await world.process('w2', { hold: false });
         for (const run of ['r1', 'r2', 'r3']) await world.reaches(run, 'succeeded');
-        // What the last of them held when it ended is left to the audit, or to the next who wants it.
+        // The key of the last run is left to the audit or to the next claim.
         await world.request('a', 'r4');
         await world.reaches('r4', 'succeeded');
         await soon(async () => {

@@ -35,20 +35,20 @@ import {
 } from '../../support/temporary-directory.ts';
 import { MortalStore } from './mortal-store.ts';
 
-/** Milliseconds that a worker's heartbeat lasts where one dies or halts, and the others are to notice. */
+/** Heartbeat lease in milliseconds, where one worker crashes or pauses and the others have to notice. */
 export const LEASE = 1500;
 
-/** Where nobody dies: no stop of a busy machine is so long that a worker would count as gone. */
+/** Without crashes: long enough that a worker on a busy machine never counts as gone. */
 const CALM_LEASE = 30_000;
 
 export const OWNER = 'agent-1';
 
-/** No view was ever built: whoever loads one begins with the log. */
+/** No view was ever built: loading one starts with the log. */
 const noViews = {
   checkpoint: () => Promise.reject(new ReadModelError('NO_VIEW', 'there is no view')),
 } as unknown as ReadModel;
 
-/** A worker process, as the service puts it together, with pipelines that end when a test says so. */
+/** A worker process, composed like the service's, whose pipelines end when a test says so. */
 export class WorkerProcess {
   readonly store: MortalStore;
   readonly queue: RunQueue;
@@ -56,7 +56,7 @@ export class WorkerProcess {
   readonly keeper: KeyKeeper;
   readonly worker: Worker;
   readonly membership: Membership;
-  /** Tests replace it. */
+  /** Tests may replace it. */
   hasRoom = (run: QueuedRun): boolean => this.worker.hasRoom(run);
   readonly executed: string[] = [];
   private readonly deadlines: RunDeadlines;
@@ -72,7 +72,7 @@ export class WorkerProcess {
     readonly coordination: Coordination;
     readonly slots: number;
     readonly lease: number;
-    /** Pipelines wait for {@link finish}; else they succeed at once. */
+    /** Pipelines wait for {@link finish}; otherwise they succeed at once. */
     readonly hold: boolean;
   }) {
     const { id, store, clock, coordination, slots, lease } = options;
@@ -145,7 +145,7 @@ export class WorkerProcess {
     return [...this.gates.keys()];
   }
 
-  /** Gone from one moment to the next: nothing more comes from it, and the others see it. */
+  /** Crashes: it appends nothing more. */
   async kill(): Promise<void> {
     this.store.die();
     void this.deadlines.stop();
@@ -176,9 +176,9 @@ export const failed: PipelineOutcome = {
   output: {},
 };
 
-/** A log that several processes write, in a folder of its own. */
+/** A log that several processes write, in its own folder. */
 export class KeyWorld {
-  /** Of the processes that start from here on. Milliseconds. */
+  /** Of processes that start from now on. Milliseconds. */
   lease = CALM_LEASE;
   readonly clock = new ShiftedClock();
   readonly store: EventStore;
@@ -207,7 +207,7 @@ export class KeyWorld {
     return new KeyWorld(directory, store, coordination);
   }
 
-  /** A way to the log as another process has it. */
+  /** Opens the log like another process. */
   async connect(): Promise<MortalStore> {
     const store = await openLog(this.directory.path);
     this.opened.push(store);
@@ -246,7 +246,7 @@ export class KeyWorld {
     });
   }
 
-  /** Requests a run of a task, by hand where nothing else is said. */
+  /** Requests a run of a task, by default manually. */
   async request(
     taskId: string,
     runId: string,
@@ -314,7 +314,7 @@ export class KeyWorld {
   }
 }
 
-/** Waits until what is expected holds. */
+/** Waits until a check succeeds. */
 export function soon(check: () => unknown, what = 'what is expected'): Promise<void> {
   return eventually(
     async () => {
@@ -329,8 +329,7 @@ function openLog(directory: string): Promise<EventStore> {
 }
 
 /**
- * Goes through a log from its beginning and says where a key had more holders than its limit, or a run of a task with
- * the key ran that did not hold it.
+ * Reads a log and reports where a key had more holders than its limit, or a run started without the key that it needs.
  */
 export function faultsOfKeys(
   log: readonly RecordedEvent[],

@@ -170,7 +170,7 @@ describe('runs that share a concurrency key', () => {
     await task('a');
     await task('b');
     const process = await world.process('w1');
-    // Known as it stands now, and kept at no revision.
+    // Known in its current state, and cached at no revision.
     await process.tasks.latest('a');
     await world.request('a', 'r1');
     await soon(() => expect(process.running()).to.deep.equal(['r1']));
@@ -183,7 +183,7 @@ describe('runs that share a concurrency key', () => {
     await soon(() => expect(process.tasks.peek('a', 0)).to.equal(undefined), 'the change');
     await cancelRunCommand(world.store, 'r2', world.context('cancel'));
     await soon(async () => expect(await waiters()).to.deep.equal(['r3']));
-    // By the run itself, and not by a look at the key, which comes every few seconds.
+    // Through the run itself, not through the recheck every few seconds.
     const left = (await world.log()).filter(
       ({ type, data }) => type === 'KeyReleased' && (data as { run_id: string }).run_id === 'r2',
     );
@@ -196,7 +196,7 @@ describe('runs that share a concurrency key', () => {
 
   it('lose a slot that they did not use within a lease, and get it again', async () => {
     await task('a');
-    // Queued, but no worker takes it: its slot is all that is left of a process that died.
+    // Queued, but no worker takes it: its slot is left from a crashed process.
     const later = '2999-01-01T00:00:00.000Z';
     await world.request('a', 'r1', { trigger: 'schedule', scheduledFor: later });
     const now = world.clock.now();

@@ -35,7 +35,7 @@ describe('runs that want a busy key', () => {
     const stream = streams.key('concurrency', OWNER, 'printer');
     const types = (await world.store.readStream(stream)).map(({ type }) => type);
     expect(types[0]).to.equal('KeyHeld');
-    // Those of one turn come by one event, and what had to be asked first may have come before.
+    // The runs of one turn share one event; one run may have asked before.
     expect(types.filter((type) => type === 'KeyWaited').length).to.be.within(1, 3);
     for (const run of runs) {
       await soon(() => expect(process.running()).to.deep.equal([run]));

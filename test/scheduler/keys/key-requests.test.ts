@@ -69,7 +69,7 @@ describe('requesting a run', () => {
 
     it('skips a late run within the window of an earlier late run', async () => {
       await world.task('a', { dedupe_key: 'daily', dedupe_window_seconds: 60 });
-      // Requests that could not be made at their time, as the log was away, are made up behind later ones.
+      // Requests that failed while the log was unavailable are made after later ones.
       expect((await schedule('a', 'r1', 300)).kind).to.equal('requested');
       expect((await schedule('a', 'r2', 100)).kind).to.equal('requested');
       const near = await schedule('a', 'r3', 110);
@@ -184,7 +184,7 @@ describe('requesting a run', () => {
         expect((await world.request('a', 'r2')).kind).to.equal('skipped');
         world.clock.shift(RESERVATION_LIFE + 1);
         const third = await world.request('a', 'r3');
-        // After the request the run is there, and unfinished.
+        // After the request the run exists and is unfinished.
         expect(third.kind).to.equal(when === 'before' ? 'requested' : 'skipped');
         const state = when === 'before' ? 'abandoned' : 'queued';
         expect((await world.run('r1')).state).to.equal(state);

@@ -8,7 +8,7 @@ import { longVersions } from '../../support/left-out.ts';
 
 const printer: KeyName = { kind: 'concurrency', owner: OWNER, key: 'printer' };
 
-/** Where processes die and halt: each limit a few times, all of the short part of a life in the long test. */
+/** Where processes crash and pause: a few places for each limit; all of them in the long test. */
 const rounds = Array.from({ length: longVersions() ? 36 : 3 }, (_, index) => ({
   limit: 1 + (index % 3),
   diesAt: 2 + ((index * 5) % 13),
@@ -18,7 +18,7 @@ const rounds = Array.from({ length: longVersions() ? 36 : 3 }, (_, index) => ({
 
 const runs = Array.from({ length: 36 }, (_, index) => `r${String(index).padStart(2, '0')}`);
 
-/** Slots that were given although as many were taken as the limit of that run allows. */
+/** Slots that were taken beyond the limit of their run. */
 function overLimit(log: readonly RecordedEvent[]): readonly string[] {
   let before: readonly string[] = [];
   return log.flatMap((event) => {

@@ -25,7 +25,7 @@ const claim = (index: number, priority = 5): KeyClaim => ({
   attempt: 1,
 });
 
-/** The key after so many have asked for it, one after the other. */
+/** The key after this many claims. */
 function keyWanted(by: number): KeyState {
   let state: KeyState = unusedKey(name);
   for (let index = 0; index < by; index += 1) {
@@ -35,7 +35,7 @@ function keyWanted(by: number): KeyState {
   return state;
 }
 
-/** A watch of a process in which these runs wait for the key. */
+/** A watch in a process where these runs wait for the key. */
 function watchWith(waiting: readonly number[]): KeyWatch {
   const watch = new KeyWatch({
     store: {} as EventStore,
@@ -56,7 +56,7 @@ const range = (from: number, to: number): number[] =>
   Array.from({ length: to - from }, (_, index) => from + index);
 
 describe('a run that arrives behind many unrecorded runs', () => {
-  // One has the key, and one place of the line is free.
+  // One run holds the key, and one waiter's place is free.
   const state = keyWanted(LONGEST_LINE);
   const placed = LONGEST_LINE;
 

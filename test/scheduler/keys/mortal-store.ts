@@ -6,7 +6,7 @@ import type {
   RecordedEvent,
 } from '../../../domain/event-store.ts';
 
-/** A process's way to the log. Once the process has died, nothing it calls ever returns. */
+/** A process's connection to the log. After the process has crashed, no call returns. */
 export class MortalStore implements EventStore {
   readonly #store: EventStore;
   #left = Number.POSITIVE_INFINITY;
@@ -24,14 +24,14 @@ export class MortalStore implements EventStore {
     this.#store = store;
   }
 
-  /** Dies at the n-th append from now: before it is written, or after. */
+  /** Crashes at the n-th append from now, before or after it is written. */
   dieAt(append: number, when: 'before' | 'after'): void {
     this.#left = append;
     this.#when = when;
   }
 
   /**
-   * Halts before the n-th append from now: it and all that follow are written once the promise has resolved.
+   * Pauses before the n-th append from now, until the promise has resolved.
    * @returns resolves when it has come to that append
    */
   pauseAt(append: number, until: Promise<void>): Promise<void> {
@@ -106,7 +106,7 @@ export class MortalStore implements EventStore {
     return this.#store.subscribe(...given);
   }
 
-  /** Noted and not done, as tests look at the whole log. */
+  /** Recorded but not done, as tests read the whole log. */
   truncate(stream: string, before: number): Promise<void> {
     this.cuts.push({ stream, before });
     return Promise.resolve();

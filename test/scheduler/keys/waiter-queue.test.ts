@@ -40,7 +40,7 @@ describe('the waiters of a concurrency key', () => {
     }
     await soon(async () => expect(await holders()).to.deep.equal([]));
     expect((await revision()) - before).to.equal(runs.length);
-    // Of each its end, the key, and of all but the first the start.
+    // For each run its end and the key, and for all but the first the start.
     expect(process.store.appends - appends).to.equal(3 * runs.length - 1);
     expect(faultsOfKeys(await world.log(), 'concurrency', 1)).to.deep.equal([]);
   });
@@ -68,7 +68,7 @@ describe('the waiters of a concurrency key', () => {
     await soon(async () => expect(await waiters()).to.deep.equal(['r2']));
     for (const run of ['p1', 'p2', 'p3']) await world.request('plain', run, { priority: 1 });
     await soon(() => expect(full.running()).to.have.members(['r1', 'p1']));
-    // It believes that there is room, and there is none.
+    // It counts on room in the worker, but there is none.
     full.hasRoom = () => true;
     full.finish('r1');
     await soon(async () => expect(await holders()).to.deep.equal(['r2']));
@@ -95,7 +95,7 @@ describe('the waiters of a concurrency key', () => {
     await soon(() => expect(stopping.running()).to.deep.equal(['r1']));
     await world.request('a', 'r2');
     await soon(async () => expect(await waiters()).to.deep.equal(['r2']));
-    // The slot is handed on just before nothing more is taken.
+    // The slot is handed on just before the worker stops.
     stopping.queue.onReady = () => {};
     const next = stopping.queue.next.bind(stopping.queue);
     stopping.queue.next = (now) => {

@@ -111,7 +111,7 @@ describe('a member', () => {
     expect(one.isAlive('two')).to.equal(true);
     await world.clock.advance(lease);
     expect(one.isAlive('two')).to.equal(false);
-    // The call that hangs would keep the process from ending.
+    // The hanging call would keep the process alive.
     void running.pop();
   });
 

@@ -17,7 +17,7 @@ describe('a remembered position in the log', () => {
 
   beforeEach(() => remembered.clear());
 
-  /** In a log in which the event is all that there is. @param had whether the log has had it */
+  /** In a log that contains only the event. @param had whether the log has had it */
   const placeIn = (had: boolean, end = '09'): RememberedPosition => {
     const store = {
       reaches: async (position: Position) => position <= end,

@@ -12,7 +12,7 @@ const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 const BEGIN = Date.parse('2026-03-01T08:00:00.000Z');
 
-/** A clock that is set by hand, whose sleeps are over at once. */
+/** A clock that is set by hand, whose sleeps return at once. */
 class SetClock extends QuickClock {
   time = BEGIN;
   override now(): number {
@@ -48,7 +48,7 @@ describe('the retention of records that expire', () => {
       limits: { runs: null, deliveries: null, refusals: null, sessions: DAY, requests: DAY },
     });
 
-  /** Each hour a session that lasts for ten days, and an answer that is remembered for one, for so many days. */
+  /** For some days, each hour a session that lasts ten days, and an idempotency record that lasts one day. */
   async function seed(days: number): Promise<void> {
     const { log } = harness;
     for (let hour = 0; hour < days * 24; hour += 1) {
@@ -85,7 +85,7 @@ describe('the retention of records that expire', () => {
       for (; clock.time < BEGIN + 14 * DAY; clock.time += 6 * HOUR) {
         await (kept ?? retention()).pass(signal);
       }
-      // Those of the last eleven and the last two days are not over for a day yet; it may take a day more, and a look.
+      // The last eleven and two days have not been expired for a day yet; removal may take another day and a pass.
       expect(await left('session-')).to.be.within(11 * 24, 12 * 24 + 6);
       expect(await left('idem-')).to.be.within(2 * 24, 3 * 24 + 6);
     });

@@ -28,7 +28,7 @@ const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 const NOW = Date.parse('2026-03-06T12:00:00.000Z');
 
-/** Views that have to do with what is removed. Each takes documents of its own kind alone. */
+/** Views of removed records. Each contains documents of its own kind only. */
 const views = [
   runsProjection,
   statisticsProjection,
@@ -36,7 +36,7 @@ const views = [
   auditProjection,
 ] as unknown as readonly Projection[];
 
-/** A clock that stands, whose sleeps are over at once. */
+/** A clock that stands still, whose sleeps return at once. */
 class StandingClock extends QuickClock {
   override now(): number {
     return NOW;
@@ -107,7 +107,7 @@ describe('the retention of records', () => {
       }
       const session = log.add(`session-${String(day)}`, 'SessionStarted', {
         ...{ agent_id: 'agent-1', refresh_id: 'r', credentials_revision: null },
-        // The second is open for long.
+        // The second stays open for long.
         expires_at: `2026-${day === 2 ? '05' : '03'}-0${String(day)}T23:00:00.000Z`,
       });
       const refusal = log.add(`refusals-agent-1-2026-03-0${String(day)}`, 'CommandRefused', {
@@ -122,14 +122,14 @@ describe('the retention of records', () => {
         expires_at: `2026-03-0${String(day + 1)}T09:00:00.000Z`,
       });
       log.add(memory, 'CommandAnswered', { status: 201, body: {}, headers: {} });
-      // What was retried later is not over before that.
+      // A record that was retried later ends then.
       if (day === 4) log.add('run-task-2-1', 'RunRetried', { run_id: 'x', from: 'start' });
       log.pass(DAY - 60_000);
     }
     await harness.append();
   }
 
-  /** A log in which an event of a stream does not fit its schema. */
+  /** A log in which an event of a stream does not match its schema. */
   function withBroken(stream: string): EventStore {
     const { store } = harness;
     const readStream: EventStore['readStream'] = async (name, part) => {
@@ -167,7 +167,7 @@ describe('the retention of records', () => {
     harness.log.events.find((event) => event.stream === stream && event.type === 'RunStarted')
       ?.metadata.occurredAt;
 
-  /** The views as they are made anew from the log as it is. */
+  /** The views rebuilt from the present log. */
   async function madeAnew(): Promise<Readonly<Record<string, unknown>>> {
     const directory = join(harness.viewDirectory, 'anew');
     const readModel = await openSqliteReadModel({ directory, telemetry: silent });
@@ -302,7 +302,7 @@ describe('the retention of records', () => {
     let asked = 0;
     let second = (): void => {};
     const both = new Promise<void>((resolve) => (second = resolve));
-    // Nothing is left in the first stream before as much is asked for in another.
+    // The first streams are read concurrently, before any tombstone.
     const append: EventStore['append'] = async (stream, events, expected) => {
       if (events[0]?.type === 'RunRemoved') {
         asked += 1;

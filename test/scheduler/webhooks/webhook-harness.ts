@@ -19,7 +19,7 @@ import { Signal } from '../../support/signals.ts';
 import type { World } from '../scheduler-world.ts';
 import { WatchedStore } from '../watched-store.ts';
 
-/** What a receiver was sent. */
+/** A received message. */
 export interface Received {
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
@@ -30,7 +30,7 @@ export interface Received {
 export class Receiver {
   readonly received = new Signal<Received>('a message');
   readonly all: Received[] = [];
-  /** Answers; never where it does nothing. */
+  /** Sends the response; none if it does nothing. */
   answer: (response: ServerResponse) => void = (response) => response.writeHead(204).end();
   readonly #server = createServer((request, response) => {
     const chunks: Buffer[] = [];
@@ -62,7 +62,7 @@ export async function registerAgent(world: World, id: string, url: string | null
   await world.idle();
 }
 
-/** Lets a run of a task end. */
+/** Ends a run of a task. */
 export async function endRun(
   world: World,
   taskId: string,
@@ -81,16 +81,16 @@ export async function append(world: World, stream: string, event: DomainEvent): 
   await world.store.append(stream, toNewEvents(stream, [event], world.context()), 'any');
 }
 
-/** What a process does for webhooks. */
+/** A process that sends webhooks. */
 export class WebhookProcess {
   readonly store: WatchedStore;
   readonly webhooks: Webhooks;
   readonly leadership: Leadership;
-  /** Each event that it has written. */
+  /** Each event that it has appended. */
   readonly written = new Signal<NewEvent>('an event of a delivery');
   readonly counted: string[] = [];
   readonly failures: unknown[] = [];
-  /** Prefixes that it has begun to follow. */
+  /** Prefixes that it follows. */
   readonly followed = new Signal<readonly string[]>('to follow the log');
   readonly #sender: WebhookSender;
   readonly #stop = new AbortController();
@@ -103,7 +103,7 @@ export class WebhookProcess {
     options: { readonly allowPrivate?: boolean; readonly lead?: string } = {},
   ) {
     const { coordination, clock, readModel } = world;
-    // Another name leads beside others.
+    // With another lease name, it leads beside others.
     const { allowPrivate = true, lead = 'webhooks' } = options;
     this.store = world.connect();
     this.store.afterAppend = (_stream, events) => events.forEach((each) => this.written.send(each));
@@ -141,7 +141,7 @@ export class WebhookProcess {
     }
   }
 
-  /** Gone from one moment to the next. */
+  /** Crashes. */
   async kill(): Promise<void> {
     this.store.dead = true;
     this.#ended = true;
@@ -158,7 +158,7 @@ export class WebhookProcess {
   }
 }
 
-/** Milliseconds; long, as time is moved by jumps. */
+/** Milliseconds; long, as time moves in jumps. */
 export const LEASE = 10 * 86_400_000;
 
 /** The secret of a version of an agent. */
@@ -166,7 +166,7 @@ export function secretOfTest(agentId: string, version: number): string {
   return `whsec_${Buffer.from(`${agentId}/${String(version)}`).toString('base64')}`;
 }
 
-/** Verifiers look at the machine's time, which is not the test's. */
+/** Verifiers use the machine's time, not the test's. */
 export class VerifierWithoutTime extends Verifier {
   override verify(payload: string, headers: Record<string, string>): unknown {
     const at = new Date(Number(headers['webhook-timestamp']) * 1000);
@@ -178,7 +178,7 @@ export class VerifierWithoutTime extends Verifier {
   }
 }
 
-/** When the attempt that an event tells of is made again. */
+/** When an attempt is retried, according to its event. */
 export function retryOf(event: RecordedEvent | undefined): number {
   if (event?.type !== 'WebhookFailed' || event.data.retry_at === null) {
     throw new Error(`it is ${String(event?.type)}, and not tried again`);
@@ -186,7 +186,7 @@ export function retryOf(event: RecordedEvent | undefined): number {
   return fromIso(event.data.retry_at);
 }
 
-/** Versions of an agent's secret that have signed a message. */
+/** The versions of an agent's secret that signed a message. */
 export function versionsThatFit(
   agentId: string,
   { body, headers }: Received,

@@ -59,12 +59,12 @@ describe('webhooks', () => {
   const deliveries = (): Promise<readonly RecordedEvent[]> => world.events('webhook-');
   const types = async (): Promise<readonly string[]> =>
     (await deliveries()).map(({ type }) => type);
-  /** Waits until the deliveries have so many events. */
+  /** Waits until the deliveries have this many events. */
   const until = (count: number): Promise<void> =>
     eventually(async () => {
       expect(await types()).to.have.length(count);
     });
-  /** When the last attempt that failed is to be made again. */
+  /** When the last failed attempt is retried. */
   const retryAt = async (): Promise<number> => retryOf((await deliveries()).at(-1));
 
   it('notify the owner of a task of the ends of its runs, signed', async () => {
@@ -374,7 +374,7 @@ describe('webhooks', () => {
     await until(2);
     await world.clock.advance(1500);
     await one.stop();
-    // The view of agents is behind: that this one has an address is not in it.
+    // The view of agents lags: it lacks this agent's URL.
     await world.project([webhooksProjection]);
     receiver.answer = (response) => response.writeHead(200).end();
     const two = await start('two', { lead: 'others' });
