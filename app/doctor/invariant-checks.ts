@@ -171,7 +171,7 @@ async function deadPlaces(
       const { state: run } = await load(store, stream, runFold);
       const [last] = await store.readStream(stream, { direction: 'backwards', limit: 1 });
       const seen = { run, lastAt: last?.metadata.occurredAt ?? null };
-      if (judge(place, state.kind, seen, now, lease) === 'over') {
+      if (judge(place, state.kind, seen, now, lease) === 'ended') {
         dead.push(`${place.run_id} (${state.kind} ${state.key})`);
       }
     }

@@ -22,7 +22,7 @@ import type { BackfillScope } from '../vocabulary.ts';
 const CONCURRENCY = 32;
 
 /** What a client asks for. */
-export interface BackfillAsk {
+export interface BackfillParameters {
   readonly from: Instant;
   readonly to: Instant;
   readonly only: BackfillScope;
@@ -38,7 +38,7 @@ export interface BackfillAsk {
 export function planBackfill(
   taskId: string,
   task: LiveTask,
-  { from, to, only, concurrency }: BackfillAsk,
+  { from, to, only, concurrency }: BackfillParameters,
   earlier: readonly string[],
   now: Instant,
 ): DataOf<'BackfillRequested'> {

@@ -30,13 +30,13 @@ export interface SeenRun {
 
 export type Verdict =
   /** It is running, or may start at any time. */
-  | 'living'
+  | 'active'
   /** It has ended and does not need its place any more (a slot: not for that attempt). */
-  | 'over'
+  | 'ended'
   /** It holds a slot and could have started, but has not for a whole lease. */
   | 'idle'
   /** It was never requested, and nothing in the log requires it. */
-  | 'unborn';
+  | 'unrequested';
 
 /**
  * Whether a run still needs its place. If a fire, a published event or a backfill stands behind the run, an empty
@@ -53,17 +53,17 @@ export function judge(
 ): Verdict {
   if (run.state === 'none') {
     const isVoidable = place.trigger === 'manual';
-    return isVoidable && now - fromIso(place.since) > RESERVATION_LIFE ? 'unborn' : 'living';
+    return isVoidable && now - fromIso(place.since) > RESERVATION_LIFE ? 'unrequested' : 'active';
   }
-  if (hasEnded(run)) return 'over';
-  if (run.state === 'running' || kind !== 'concurrency') return 'living';
-  if (!('request' in run)) return 'living';
+  if (hasEnded(run)) return 'ended';
+  if (run.state === 'running' || kind !== 'concurrency') return 'active';
+  if (!('request' in run)) return 'active';
   // No run waits before it is due: its place was recorded before the failed attempt was known.
-  if (place.attempt === undefined) return fromIso(run.run_at) > now ? 'over' : 'living';
+  if (place.attempt === undefined) return fromIso(run.run_at) > now ? 'ended' : 'active';
   // A run in back-off holds no slot; it takes one again for the next attempt.
-  if (run.state === 'retrying' && place.attempt <= run.attempt) return 'over';
+  if (run.state === 'retrying' && place.attempt <= run.attempt) return 'ended';
   const last = Math.max(fromIso(place.since), lastAt === null ? 0 : fromIso(lastAt));
-  return now - last > lease ? 'idle' : 'living';
+  return now - last > lease ? 'idle' : 'active';
 }
 
 const seenFold: Fold<SeenRun, RunEvent> = {
@@ -110,7 +110,7 @@ export class Judgement {
     const stream = streams.run(run_id);
     const { state, revision } = await load(this.#store, stream, seenFold);
     const verdict = judge(place, key.kind, state, this.#context.now, this.#lease);
-    if (verdict === 'living' || verdict === 'over') return verdict === 'over';
+    if (verdict === 'active' || verdict === 'ended') return verdict === 'ended';
     if (!(await this.#close(stream, verdict, key, revision))) return false;
     this.#closed.set(run_id, since);
     return true;
@@ -119,13 +119,13 @@ export class Judgement {
   /** @returns false when another writer won the race: then the place is not stale */
   async #close(
     stream: string,
-    verdict: 'idle' | 'unborn',
+    verdict: 'idle' | 'unrequested',
     { kind, owner, key }: KeyName,
     expected: number | 'none',
   ): Promise<boolean> {
     const context = { ...this.#context, commandId: newId(this.#context.now) };
     const event: RunEvent =
-      verdict === 'unborn'
+      verdict === 'unrequested'
         ? { type: 'Abandoned', data: { reservation: streams.key(kind, owner, key) } }
         : { type: 'RunInterrupted', data: { worker: context.source, cause: 'slot_expired' } };
     try {

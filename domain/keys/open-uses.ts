@@ -9,7 +9,6 @@ import { addUses, KEPT_DEDUPE_EVENTS } from './late-use.ts';
 /** Runs that are looked up concurrently. */
 const CONCURRENCY = 32;
 
-/** Keys in the cache. */
 const MAX_CACHED_KEYS = 10_000;
 
 /** The open uses up to a revision: the runs of all other uses have ended. */

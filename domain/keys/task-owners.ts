@@ -3,7 +3,6 @@ import type { TaskEvent } from '../events/catalogue.ts';
 import { streams } from '../streams.ts';
 
 const MAX_CACHED_TASKS = 10_000;
-
 const PAGE_SIZE = 1000;
 
 /** The owners of a task up to a revision. */

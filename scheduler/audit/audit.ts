@@ -7,10 +7,8 @@ import type { ProcessParts } from '../parts.ts';
 import { Findings } from './findings.ts';
 import type { AuditReport } from './report.ts';
 
-/** Milliseconds from one pass to the next. */
+/** Between two passes, and before the first: a process that has just started has other work. Milliseconds. */
 const INTERVAL = 60_000;
-
-/** Before the first pass: a process that has just started has other work to do. Milliseconds. */
 const FIRST_DELAY = 5000;
 
 /** The names of the checks: the values of the label `check`. */

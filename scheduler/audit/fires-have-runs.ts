@@ -12,19 +12,13 @@ const CHECKPOINT = 'fires-verified';
 /** The run of a younger fire may still be requested. Milliseconds. */
 const GRACE = 10_000;
 
-/** Fires whose run one pass looks up; runs that this process has requested cost nothing. */
-const MAX_READS = 3000;
-
-/** Pages of the log that one pass reads. */
+/** Limits of one pass: pages of the log, runs that are looked up, and fires without a run that are retried. */
 const MAX_PAGES = 240;
+const MAX_READS = 3000;
+const MAX_OPEN = 1000;
 
 const READS_BEFORE_REST = 25;
-
-/** Milliseconds. */
-const REST = 10;
-
-/** Fires without a run that are retried with each pass. */
-const MAX_OPEN = 1000;
+const REST_MS = 10;
 
 interface UnverifiedFire {
   readonly event: RecordedEvent;
@@ -63,7 +57,7 @@ export class FiresHaveRuns implements AuditCheck {
       if (reads >= MAX_READS) return false;
       await this.#verify({ event, runId, before: this.#log.position }, findings);
       reads += 1;
-      if (reads % READS_BEFORE_REST === 0) await clock.sleep(REST, signal);
+      if (reads % READS_BEFORE_REST === 0) await clock.sleep(REST_MS, signal);
       return true;
     });
   }

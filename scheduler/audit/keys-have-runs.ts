@@ -14,17 +14,13 @@ const CHECKPOINT = 'keys-audited';
 /** Places younger than this are not checked: most are gone by then. Milliseconds. */
 const MIN_AGE = 60_000;
 
-/** Pages of the log that one pass reads. */
+/** Limits of one pass: pages of the log, runs' streams, and places of one key. */
 const MAX_PAGES = 60;
-
-/** Runs' streams that one pass reads. */
 const MAX_READS = 500;
-
-/** Places of one key that one pass checks. */
 const MAX_PLACES = 20;
 
-/** Milliseconds after a key. */
-const REST = 10;
+/** After a key. */
+const REST_MS = 10;
 
 interface KeyInUse {
   readonly state: KeyState;
@@ -63,7 +59,7 @@ export class KeysHaveRuns implements AuditCheck {
         this.#inUse.delete(stream);
         this.#inUse.set(stream, key);
       }
-      await this.#parts.clock.sleep(REST, signal);
+      await this.#parts.clock.sleep(REST_MS, signal);
     }
     this.#turn += 1;
     await this.#log.save(this.#restartPosition());

@@ -2,27 +2,22 @@ import { BEGINNING, type Position, type RecordedEvent } from '../../domain/event
 import { RememberedPosition } from '../processes/remembered-position.ts';
 import type { AuditParts } from './audit.ts';
 
-/** Milliseconds after a page. */
-const REST = 10;
+/** After a page. */
+const REST_MS = 10;
+
+type LogCursorParts = Pick<AuditParts, 'store' | 'coordination' | 'leadership' | 'clock'>;
 
 /** Reads the log from a remembered position on, some pages with each pass. */
 export class LogCursor {
   /** Everything up to here has been taken. */
   position: Position = BEGINNING;
-  readonly #parts: Pick<AuditParts, 'store' | 'coordination' | 'leadership' | 'clock'>;
+  readonly #parts: LogCursorParts;
   readonly #checkpoint: RememberedPosition;
   readonly #prefix: string;
   #fence: number | null = null;
 
-  /**
-   * @param name of the checkpoint
-   * @param prefix of the streams
-   */
-  constructor(
-    parts: Pick<AuditParts, 'store' | 'coordination' | 'leadership' | 'clock'>,
-    name: string,
-    prefix: string,
-  ) {
+  /** @param name of the checkpoint */
+  constructor(parts: LogCursorParts, name: string, prefix: string) {
     this.#parts = parts;
     this.#checkpoint = new RememberedPosition(parts.coordination, parts.store, name);
     this.#prefix = prefix;
@@ -62,7 +57,7 @@ export class LogCursor {
         this.position = end;
         return;
       }
-      await this.#parts.clock.sleep(REST, signal);
+      await this.#parts.clock.sleep(REST_MS, signal);
     }
   }
 

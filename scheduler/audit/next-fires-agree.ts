@@ -19,11 +19,9 @@ const RULES_VERSION = 2;
 /** Rules that one pass evaluates while nothing is known to have changed. */
 const MAX_RULES = 2000;
 
-/** How long evaluation blocks the event loop, plus one rule. Milliseconds. */
-const SLICE = 4;
-
-/** Milliseconds after a slice: other work gets most of the processor. */
-const REST = 20;
+/** How long evaluation blocks the event loop, plus one rule, and how long it then rests for other work. */
+const SLICE_MS = 4;
+const REST_MS = 20;
 
 /**
  * The next fire of each active task is the one that its rule gives, by this release and this process's tz database. A
@@ -76,8 +74,8 @@ export class NextFiresAgree implements AuditCheck {
         await this.#check(next.value, findings);
       }
       if (evaluated >= maxRules || signal.aborted || !leadership.leads) return false;
-      if (performance.now() - began > SLICE) {
-        await clock.sleep(REST, signal);
+      if (performance.now() - began > SLICE_MS) {
+        await clock.sleep(REST_MS, signal);
         began = performance.now();
       }
     }

@@ -7,11 +7,8 @@ import { readRhythm } from './read-rhythm.ts';
 /** A decision is late after this long. Milliseconds. */
 const OVERDUE = 60_000;
 
-/** Tasks in memory that are looked at without a rest. */
 const TASKS_BEFORE_REST = 2000;
-
-/** Milliseconds. */
-const REST = 5;
+const REST_MS = 5;
 
 /** Late tasks that one pass remembers. */
 const MAX_LATE = 1000;
@@ -38,7 +35,7 @@ export class TasksAreDecided implements AuditCheck {
     for (const entry of index.all()) {
       looked += 1;
       if (this.#isLate(entry) && late.size < MAX_LATE) late.set(entry.taskId, entry.rhythm);
-      if (looked % TASKS_BEFORE_REST === 0) await clock.sleep(REST, signal);
+      if (looked % TASKS_BEFORE_REST === 0) await clock.sleep(REST_MS, signal);
     }
     for (const [taskId, rhythm] of late) {
       if (signal.aborted) return;

@@ -11,12 +11,8 @@ const SETTLE_TIME = 2000;
 const MAX_DIFFERENCES = 500;
 
 const READS_BEFORE_REST = 10;
-
-/** Milliseconds. */
-const REST = 10;
-
-/** Entries in memory that are looked up without a rest. */
 const ENTRIES_BEFORE_REST = 2000;
+const REST_MS = 10;
 
 /** What is held in memory of a view, and how the two are compared. */
 export interface ComparedMemory<D> {
@@ -64,7 +60,7 @@ export class ViewComparison<D extends JsonObject> {
       if (signal.aborted) return;
       if (!(await this.#memory.inspect(key, document, findings))) continue;
       reads += 1;
-      if (reads % READS_BEFORE_REST === 0) await this.#clock.sleep(REST, signal);
+      if (reads % READS_BEFORE_REST === 0) await this.#clock.sleep(REST_MS, signal);
     }
   }
 
@@ -86,7 +82,7 @@ export class ViewComparison<D extends JsonObject> {
       if (differences.size >= MAX_DIFFERENCES) break;
       if (!seen.has(key)) differences.set(key, null);
       compared += 1;
-      if (compared % ENTRIES_BEFORE_REST === 0) await this.#clock.sleep(REST, signal);
+      if (compared % ENTRIES_BEFORE_REST === 0) await this.#clock.sleep(REST_MS, signal);
     }
     return differences;
   }

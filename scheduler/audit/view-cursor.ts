@@ -13,8 +13,8 @@ const PAGE_SIZE = 100;
 /** Pages that one pass reads. With more, parsing them is most of what an idle service does. */
 const MAX_PAGES = 20;
 
-/** Milliseconds after a page. */
-const REST = 20;
+/** After a page. */
+const REST_MS = 20;
 
 /** Reads the documents of a view that pass the filters, some pages with each pass, over and over. */
 export class ViewCursor<D extends JsonObject> {
@@ -43,7 +43,7 @@ export class ViewCursor<D extends JsonObject> {
       take(page);
       this.#after = page.length < PAGE_SIZE ? null : (page.at(-1)?.key ?? null);
       if (this.#after === null) return true;
-      await this.#parts.clock.sleep(REST, signal);
+      await this.#parts.clock.sleep(REST_MS, signal);
     }
     return false;
   }

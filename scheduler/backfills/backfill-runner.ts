@@ -88,7 +88,7 @@ export class BackfillRunner {
     this.taskId = options.taskId;
   }
 
-  /** What is known may be out of date: the next step reads it again. */
+  /** Makes the next step read everything again. */
   forget(): void {
     this.#loaded = null;
     for (const known of [this.#requested, this.#canceled, this.#ended]) known.clear();

@@ -13,10 +13,8 @@ import { EarlierBackfills } from './earlier-backfills.ts';
 import { BackfillRunner } from './backfill-runner.ts';
 import type { ProcessParts } from '../parts.ts';
 
-/** Pause before a backfill is looked at again that waits for something without an event. Milliseconds. */
+/** Before a step is repeated that waits without an event. After failures the pause doubles. Milliseconds. */
 const POLL_INTERVAL = 1000;
-
-/** Longest pause after a failure; the pause doubles from {@link POLL_INTERVAL}. Milliseconds. */
 const MAX_PAUSE = 60_000;
 
 /** Backfills of one task read from the view at a time. */

@@ -21,14 +21,10 @@ const BATCH_SIZE = 100;
 /** Records a second: removal is never urgent, and leaves the disk to others. */
 const DEFAULT_RATE = 500;
 
-/** Between two passes. Milliseconds. */
+/** Between two passes, checks for leadership, and looks at records that expire later. Milliseconds. */
 const PAUSE = 600_000;
-
-/** Until records that expire later are looked at again. Milliseconds. */
-const EXPIRY_RECHECK = 86_400_000;
-
-/** How often a process checks whether it is the leader. Milliseconds. */
 const LEADER_CHECK = 5_000;
+const EXPIRY_RECHECK = 86_400_000;
 
 /** Later than any event. */
 const LATEST = '9999';

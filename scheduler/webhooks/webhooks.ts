@@ -17,16 +17,13 @@ import { RememberedPosition } from '../processes/remembered-position.ts';
 import { WebhookDeliveries, type SendingParts } from './webhook-deliveries.ts';
 import { WebhookRegistry } from './webhook-registry.ts';
 
-/** The checkpoint up to which every delivery is scheduled. */
+/** The checkpoint up to which every delivery is scheduled, and how often it is written in milliseconds. */
 const CHECKPOINT = 'webhooks-scheduled';
-
-/** How often the checkpoint is written. Milliseconds. */
 const SAVE_INTERVAL = 1000;
 
 /** Deliveries that are scheduled concurrently. */
 const CONCURRENCY = 64;
 
-/** Owners of tasks in memory. */
 const MAX_CACHED_OWNERS = 100_000;
 
 const idlePrefixes = ['agent-', 'webhook-'] as const;
