@@ -14,7 +14,7 @@ import { normalizeHost } from './host-list.ts';
 import { HttpFailure } from './http-failure.ts';
 import { noProxies, Proxies, type ProxySettings } from './proxies.ts';
 import {
-  proxyAddress,
+  endpointOf,
   proxyCredentials,
   proxyServername,
   TunnelAgent,
@@ -173,22 +173,20 @@ class Connections {
   }
 
   to(url: URL, proxy: URL | null): Route {
-    const { protocol, hostname, port, pathname, search } = url;
-    const isSecure = protocol === 'https:';
-    const connect = isSecure ? httpsRequest : httpRequest;
-    const host = hostname.replace(/^\[|\]$/g, '');
-    const there = { host, port: port === '' ? (isSecure ? 443 : 80) : Number(port) };
+    const { protocol, pathname, search } = url;
     const path = pathname + search;
-    if (proxy === null) {
-      const agent = isSecure ? this.#direct.https : this.#direct.http;
-      return { connect, options: { ...there, path, agent } };
+    const isSecure = protocol === 'https:';
+    if (proxy === null || isSecure) {
+      const direct = isSecure ? this.#direct.https : this.#direct.http;
+      const agent = proxy === null ? direct : this.#tunnelVia(proxy);
+      const connect = isSecure ? httpsRequest : httpRequest;
+      return { connect, options: { ...endpointOf(url), path, agent } };
     }
-    if (isSecure) return { connect, options: { ...there, path, agent: this.#tunnelVia(proxy) } };
     const viaTls = proxy.protocol === 'https:';
     return {
       connect: viaTls ? httpsRequest : httpRequest,
       options: {
-        ...proxyAddress(proxy),
+        ...endpointOf(proxy),
         // Absolute form (RFC 9112, 3.2.2).
         path: `${protocol}//${url.host}${path}`,
         agent: viaTls ? this.#toProxy.https : this.#toProxy.http,

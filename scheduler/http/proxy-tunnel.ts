@@ -14,8 +14,8 @@ export function proxyCredentials({ username, password }: URL): Readonly<Record<s
   return { 'proxy-authorization': `Basic ${basic}` };
 }
 
-/** Host and port of a proxy. */
-export function proxyAddress({ protocol, hostname, port }: URL): { host: string; port: number } {
+/** Host and port of a URL, as sockets take them. */
+export function endpointOf({ protocol, hostname, port }: URL): { host: string; port: number } {
   const host = hostname.replace(/^\[|\]$/g, '');
   return { host, port: port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port) };
 }
@@ -75,7 +75,7 @@ export class TunnelAgent extends Agent {
     const connect = proxy.protocol === 'https:' ? httpsRequest : httpRequest;
     return new Promise((resolve, reject) => {
       const request = connect({
-        ...proxyAddress(proxy),
+        ...endpointOf(proxy),
         servername: proxyServername(proxy),
         method: 'CONNECT',
         path: target,
