@@ -18,10 +18,8 @@ import type { LiveTask } from '../tasks/task.ts';
 import { scheduleOf } from '../tasks/task-commands.ts';
 import type { BackfillScope } from '../vocabulary.ts';
 
-/** Runs that are looked up concurrently. */
 const CONCURRENCY = 32;
 
-/** What a client asks for. */
 export interface BackfillParameters {
   readonly from: Instant;
   readonly to: Instant;
@@ -104,7 +102,6 @@ export function cancelBackfillCommand(options: {
   });
 }
 
-/** What a backfill would do. */
 export interface BackfillPreview {
   /** Nominal times that are left out because they have a run. */
   readonly existing: number;

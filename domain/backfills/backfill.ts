@@ -24,7 +24,6 @@ export type BackfillProgress = DataOf<'BackfillAdvanced'>;
 
 export type BackfillOutcome = keyof BackfillProgress['outcomes'];
 
-/** Nominal times of one backfill. */
 export const MAX_FIRES = 10_000;
 
 export const DEFAULT_CONCURRENCY = 5;
@@ -65,7 +64,6 @@ export function isOpen(backfill: BackfillState): backfill is KnownBackfill {
   return backfill.state === 'canceled' && backfill.progress.unfinished.length > 0;
 }
 
-/** Begins a backfill. The caller has checked the span. */
 export function requestBackfill(
   state: BackfillState,
   request: DataOf<'BackfillRequested'>,
@@ -74,7 +72,6 @@ export function requestBackfill(
   return [{ type: 'BackfillRequested', data: request }];
 }
 
-/** A step of a backfill. */
 export interface BackfillStep {
   /** Outcomes of ended runs, by nominal time. */
   readonly ended: ReadonlyMap<string, BackfillOutcome>;

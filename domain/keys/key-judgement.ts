@@ -1,5 +1,5 @@
 import { fromIso, type Instant } from '../clock.ts';
-import { isConflict, type EventStore } from '../event-store.ts';
+import type { EventStore } from '../event-store.ts';
 import type { RunEvent } from '../events/catalogue.ts';
 import { load, toNewEvents, type Fold } from '../handle.ts';
 import { newId } from '../ids.ts';
@@ -7,6 +7,7 @@ import { changeKey, type KeyChanged, type KeyContext } from './key-stream.ts';
 import { releaseAll, type KeyKind, type KeyName, type KeyState } from './key.ts';
 import { hasEnded, runFold, type RunState } from '../runs/run.ts';
 import { streams } from '../streams.ts';
+import { tryAppend } from '../try-append.ts';
 import type { RunTrigger } from '../vocabulary.ts';
 
 /** A reservation whose run was never requested may be voided after this long. Milliseconds. */
@@ -128,13 +129,8 @@ export class Judgement {
       verdict === 'unrequested'
         ? { type: 'Abandoned', data: { reservation: streams.key(kind, owner, key) } }
         : { type: 'RunInterrupted', data: { worker: context.source, cause: 'slot_expired' } };
-    try {
-      await this.#store.append(stream, toNewEvents(stream, [event], context), expected);
-      return true;
-    } catch (error) {
-      if (isConflict(error)) return false;
-      throw error;
-    }
+    const events = toNewEvents(stream, [event], context);
+    return (await tryAppend(this.#store, stream, events, expected)) !== null;
   }
 }
 

@@ -48,7 +48,6 @@ export type Decide<T> = (
   pending: readonly KeyEvent[],
 ) => KeyChange<T> | Promise<KeyChange<T>>;
 
-/** A change that waits for its turn. */
 interface QueuedChange {
   readonly context: KeyContext;
   readonly decide: Decide<unknown>;

@@ -6,7 +6,6 @@ import { streams } from '../streams.ts';
 import type { KeyName } from './key.ts';
 import { addUses, KEPT_DEDUPE_EVENTS } from './late-use.ts';
 
-/** Runs that are looked up concurrently. */
 const CONCURRENCY = 32;
 
 const MAX_CACHED_KEYS = 10_000;

@@ -5,7 +5,6 @@ import { streams } from '../streams.ts';
 const MAX_CACHED_TASKS = 10_000;
 const PAGE_SIZE = 1000;
 
-/** The owners of a task up to a revision. */
 interface CachedOwners {
   readonly revision: number;
   readonly owners: ReadonlySet<string>;
@@ -35,7 +34,6 @@ export async function ownersOf(store: EventStore, taskId: string): Promise<Reado
   return owners;
 }
 
-/** The owner that an event sets, if it does. */
 function ownerIn(event: TaskEvent): readonly string[] {
   if (event.type === 'TaskCreated') return [event.data.definition.created_by];
   const owner = event.type === 'TaskUpdated' ? event.data.changes.created_by : undefined;

@@ -19,7 +19,6 @@ export type WebhookState =
 export interface KnownWebhook {
   readonly state: WebhookStateName;
   readonly scheduled: DataOf<'WebhookScheduled'>;
-  /** When the current round of attempts began. */
   readonly since: Instant;
   /** Recorded attempts of the current round. */
   readonly attempts: number;
@@ -80,14 +79,12 @@ export function repeatWebhook(state: KnownWebhook): readonly WebhookEvent[] {
   return [{ type: 'WebhookRepeated', data: {} }];
 }
 
-/** The result of one attempt. */
 export interface AttemptResult {
   /** null: the agent has no webhook any more, and nothing was sent. */
   readonly url: string | null;
   readonly secretVersion: number;
   /** null: no response. */
   readonly status: number | null;
-  /** The beginning of the response body. */
   readonly answer: string | null;
   /** The error where there was no response. */
   readonly error: string | null;

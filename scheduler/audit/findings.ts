@@ -66,7 +66,6 @@ export class Findings {
     if (mended) this.#telemetry.count('scheduler_audit_mended_total', { kind });
   }
 
-  /** The findings, by kind. */
   summary(): Readonly<Partial<Record<FindingKind, FindingSummary>>> {
     return Object.fromEntries(this.#kinds);
   }

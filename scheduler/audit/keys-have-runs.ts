@@ -19,7 +19,6 @@ const MAX_PAGES = 60;
 const MAX_READS = 500;
 const MAX_PLACES = 20;
 
-/** After a key. */
 const REST_MS = 10;
 
 interface KeyInUse {

@@ -2,7 +2,6 @@ import { BEGINNING, type Position, type RecordedEvent } from '../../domain/event
 import { RememberedPosition } from '../processes/remembered-position.ts';
 import type { AuditParts } from './audit.ts';
 
-/** After a page. */
 const REST_MS = 10;
 
 type LogCursorParts = Pick<AuditParts, 'store' | 'coordination' | 'leadership' | 'clock'>;

@@ -1,11 +1,11 @@
 import { performance } from 'node:perf_hooks';
-import { isConflict } from '../../domain/event-store.ts';
 import { correctNextFire, ruleInForce, type FiresDecision } from '../../domain/tasks/fires.ts';
 import { toNewEvents } from '../../domain/handle.ts';
 import { newId } from '../../domain/ids.ts';
 import { nextFireOf, type FiringDefinition } from '../../domain/tasks/rhythm.ts';
 import { tzVersion } from '../../domain/schedule/zone.ts';
 import { streams } from '../../domain/streams.ts';
+import { tryAppend } from '../../domain/try-append.ts';
 import { compileRule, type DueEntry } from '../fires/due-index.ts';
 import type { AuditCheck, AuditParts } from './audit.ts';
 import type { Findings } from './findings.ts';
@@ -107,13 +107,9 @@ export class NextFiresAgree implements AuditCheck {
     const context = { commandId: newId(now), actor: 'service', source, correlationId: taskId, now };
     const stream = streams.fires(taskId);
     const events = toNewEvents(stream, decision.events, context);
-    try {
-      await store.append(stream, events, rhythm.fires?.revision ?? 'none');
-      findings.add(kind, taskId, true, { before, after });
-    } catch (error) {
-      // The task was decided meanwhile, by the same rules.
-      if (!isConflict(error)) throw error;
-    }
+    const appended = await tryAppend(store, stream, events, rhythm.fires?.revision ?? 'none');
+    // Null: the task was decided meanwhile, by the same rules.
+    if (appended !== null) findings.add(kind, taskId, true, { before, after });
   }
 }
 

@@ -10,7 +10,6 @@ const OVERDUE = 60_000;
 const TASKS_BEFORE_REST = 2000;
 const REST_MS = 5;
 
-/** Late tasks that one pass remembers. */
 const MAX_LATE = 1000;
 
 /**

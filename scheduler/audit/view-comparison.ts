@@ -7,7 +7,6 @@ import { ViewCursor } from './view-cursor.ts';
 /** Differences are looked at again after this long: an event may have been on its way. Milliseconds. */
 const SETTLE_TIME = 2000;
 
-/** Differences that one pass inspects. */
 const MAX_DIFFERENCES = 500;
 
 const READS_BEFORE_REST = 10;

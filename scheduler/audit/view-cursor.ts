@@ -13,7 +13,6 @@ const PAGE_SIZE = 100;
 /** Pages that one pass reads. With more, parsing them is most of what an idle service does. */
 const MAX_PAGES = 20;
 
-/** After a page. */
 const REST_MS = 20;
 
 /** Reads the documents of a view that pass the filters, some pages with each pass, over and over. */

@@ -14,7 +14,6 @@ import {
 } from '../../domain/backfills/backfill.ts';
 import { haveRuns } from '../../domain/backfills/backfill-commands.ts';
 import { Refusal } from '../../domain/errors.ts';
-import { isConflict } from '../../domain/event-store.ts';
 import type { BackfillEvent, DataOf } from '../../domain/events/catalogue.ts';
 import { load, toNewEvents, type CommandContext, type Loaded } from '../../domain/handle.ts';
 import { backfillRunId, nameBasedId, newId } from '../../domain/ids.ts';
@@ -24,18 +23,17 @@ import type { Schedule } from '../../domain/schedule/schedule.ts';
 import { streams } from '../../domain/streams.ts';
 import { undecidedFrom, scheduleOf, cancelRunCommand } from '../../domain/tasks/task-commands.ts';
 import { requireTask, taskFold, type LiveTask } from '../../domain/tasks/task.ts';
+import { tryAppend } from '../../domain/try-append.ts';
 import type { EarlierBackfills } from './earlier-backfills.ts';
 import type { ProcessParts } from '../parts.ts';
 import { requestCommandId } from '../fires/requests-of-runs.ts';
 import { firstTraceparent } from '../tracing.ts';
 
-/** Nominal times that one step looks at. */
 const MAX_TIMES_PER_STEP = 256;
 
 /** The last decisions of the task's schedule, among which are fires whose runs may still be requested. */
 const RECENT_FIRES = 100;
 
-/** The result of a step. */
 export type StepResult =
   /** Something was written; the next step may follow at once. */
   | 'advanced'
@@ -135,15 +133,10 @@ export class BackfillRunner {
     const { store, clock } = this.#options;
     const stream = streams.backfill(this.id);
     const appended = toNewEvents(stream, events, this.#contextOf(newId(clock.now())));
-    let result;
-    try {
-      result = await store.append(stream, appended, loaded.revision);
-    } catch (error) {
-      // Whatever the error, the log decides.
-      this.#loaded = null;
-      if (isConflict(error)) return 'advanced';
-      throw error;
-    }
+    // Read again after a failure.
+    this.#loaded = null;
+    const result = await tryAppend(store, stream, appended, loaded.revision);
+    if (result === null) return 'advanced';
     const { revision, position } = result;
     let { state } = loaded;
     for (const event of appended) {
@@ -217,7 +210,6 @@ export class BackfillRunner {
     else await this.#readEnd(runId, nominal);
   }
 
-  /** Reads from the run's own stream whether it has ended. */
   async #readEnd(runId: string, nominal: string): Promise<void> {
     const { state } = await load(this.#options.store, streams.run(runId), runFold);
     if (hasEnded(state)) this.noteEnd(nominal, outcomeOf(state));
@@ -249,13 +241,7 @@ export class BackfillRunner {
     const data = { reservation: streams.backfill(this.id) };
     const context = this.#contextOf(nameBasedId('backfill closes', this.id, runId), now);
     const events = toNewEvents(stream, [{ type: 'Abandoned', data }], context);
-    try {
-      await this.#options.store.append(stream, events, 'none');
-      return true;
-    } catch (error) {
-      if (isConflict(error)) return false;
-      throw error;
-    }
+    return (await tryAppend(this.#options.store, stream, events, 'none')) !== null;
   }
 
   async #select(known: KnownBackfill, task: LiveTask): Promise<Selection> {

@@ -17,10 +17,8 @@ import type { ProcessParts } from '../parts.ts';
 const POLL_INTERVAL = 1000;
 const MAX_PAUSE = 60_000;
 
-/** Backfills of one task read from the view at a time. */
 const PAGE_SIZE = 200;
 
-/** A backfill with work left, and its execution in this process. */
 interface OpenBackfill {
   readonly runner: BackfillRunner;
   running: Promise<void> | null;
@@ -255,7 +253,6 @@ export class Backfills {
   }
 }
 
-/** Events that end a run, with the outcome. */
 const outcomes: ReadonlyMap<string, BackfillOutcome> = new Map([
   ['RunSucceeded', 'succeeded'],
   ['RunFailed', 'failed'],

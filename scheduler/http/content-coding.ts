@@ -4,7 +4,6 @@ import type { Transform } from 'node:stream';
 
 export type Bytes = AsyncIterable<Buffer>;
 
-/** Codings that are decoded, as each takes memory. */
 const MAX_CODINGS = 4;
 
 /** The supported content codings (RFC 9110, 8.4.1). */

@@ -32,7 +32,6 @@ export interface HttpRequest {
   readonly isRepeatable: boolean;
 }
 
-/** A response whose body is still to be read. */
 export interface HttpAnswer {
   readonly statusCode: number;
   /** By name in lower case, each with all values in order. */

@@ -25,7 +25,6 @@ interface ProxyException {
   readonly entries: readonly HostEntry[] | null;
 }
 
-/** Selects the proxy of a request. */
 export class Proxies {
   readonly #settings: ProxySettings;
   readonly #exceptions: readonly ProxyException[];

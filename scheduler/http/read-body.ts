@@ -5,7 +5,6 @@ import { HttpFailure } from './http-failure.ts';
 /** By how much coded bytes may exceed the decoded ones: the overhead of a coding. */
 const CODING_OVERHEAD = 64 * 1024;
 
-/** The part of a body that was read. */
 export interface ReadBody {
   readonly bytes: Buffer;
   /** There was more. */

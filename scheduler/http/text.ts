@@ -1,4 +1,3 @@
-/** Content types that are text. */
 const textTypes = /^\s*(text\/|[^;]*[/+](json|xml|javascript)\b)/i;
 
 /** 0x80 to 0x9f in windows-1252, which Node 20 decodes as control characters. */

@@ -29,7 +29,6 @@ export class KeyHandoff {
   readonly #watch: KeyWatch;
   readonly #waiters: WaiterQueue;
   readonly #pending: PendingReleases;
-  /** By run: a run needs one concurrency key at most. */
   readonly #grants = new Map<string, Grant>();
   readonly #handedOver = new WeakSet<QueuedRun>();
 

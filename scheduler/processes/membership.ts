@@ -139,7 +139,6 @@ export class Membership {
     }
   }
 
-  /** Reads the live members. */
   async #refresh(): Promise<void> {
     const { coordination, clock } = this.#options;
     const alive = await coordination.alive();

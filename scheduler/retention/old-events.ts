@@ -1,6 +1,5 @@
 import type { EventStore, Position, RecordedEvent } from '../../domain/event-store.ts';
 
-/** Events of some streams, in the order of the log. */
 export interface OldPage {
   readonly events: readonly RecordedEvent[];
   /** No event of these streams lies between the events and here. */

@@ -1,16 +1,16 @@
 import { fromIso, toIso, type Instant } from '../../domain/clock.ts';
-import {
-  isConflict,
-  type EventStore,
-  type ExpectedRevision,
-  type Position,
-  type RecordedEvent,
+import type {
+  EventStore,
+  ExpectedRevision,
+  Position,
+  RecordedEvent,
 } from '../../domain/event-store.ts';
 import type { DataOf } from '../../domain/events/catalogue.ts';
 import { toNewEvents, type CommandContext } from '../../domain/handle.ts';
 import { nameBasedId } from '../../domain/ids.ts';
 import { sideBySide } from '../../domain/side-by-side.ts';
 import { streams } from '../../domain/streams.ts';
+import { tryAppend } from '../../domain/try-append.ts';
 import type { RetainedKind } from '../../domain/vocabulary.ts';
 import { readWholeStream } from '../read-stream.ts';
 import { retentionRules } from './retention-rules.ts';
@@ -30,7 +30,6 @@ interface RemovablePart {
 /** Events per record of removal, which lists their positions. */
 const MAX_EVENTS = 5_000;
 
-/** Streams that are read, written or truncated concurrently. */
 const CONCURRENCY = 25;
 
 /**
@@ -144,14 +143,10 @@ export class Removal {
     }
     const commandId = nameBasedId('retention', stream);
     const appended = toNewEvents(stream, [tombstone], { ...this.#context(), commandId });
-    try {
-      const { revision } = await this.#store.append(stream, appended, last.revision);
-      return { ...positionsOf(stream, events), before: revision, isWhole: true };
-    } catch (error) {
-      // The record has changed after all, and has not ended.
-      if (isConflict(error)) return null;
-      throw error;
-    }
+    const result = await tryAppend(this.#store, stream, appended, last.revision);
+    // Null: the record has changed after all, and has not ended.
+    if (result === null) return null;
+    return { ...positionsOf(stream, events), before: result.revision, isWhole: true };
   }
 
   async #truncate(removed: DataOf<'RecordsRemoved'>): Promise<void> {

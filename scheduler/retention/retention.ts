@@ -15,7 +15,6 @@ import { retentionRules } from './retention-rules.ts';
 /** How long records of each kind are kept after their end, in milliseconds; null: forever. */
 export type RetentionLimits = { readonly [K in RetainedKind]: number | null };
 
-/** Records per record of removal. */
 const BATCH_SIZE = 100;
 
 /** Records a second: removal is never urgent, and leaves the disk to others. */
@@ -164,7 +163,6 @@ export class Retention {
     if (expiring > 0) this.#next.set(kind, before + EXPIRY_RECHECK);
   }
 
-  /** Reports removed records, and pauses according to the rate. */
   async #report(kind: RetainedKind, records: number, signal: AbortSignal): Promise<void> {
     const { telemetry, clock, rate = DEFAULT_RATE } = this.#options;
     if (records === 0) return;

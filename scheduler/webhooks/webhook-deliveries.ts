@@ -24,7 +24,6 @@ const MAX_ATTEMPTS_PER_AGENT = 4;
 /** Pause after an error of this process, for example an unavailable log. Milliseconds. */
 const PAUSE = 1000;
 
-/** What sending needs, besides the parts of the process. */
 export interface SendingParts {
   readonly sender: WebhookSender;
   /** A version of an agent's secret. */
@@ -50,7 +49,6 @@ export class WebhookDeliveries {
   readonly #options: ConstructorParameters<typeof WebhookDeliveries>[0];
   readonly #entries = new Map<string, Entry>();
   readonly #timetable = new Heap<Entry>((a, b) => a.dueAt < b.dueAt);
-  /** Due entries by agent. */
   readonly #due = new Map<string, Entry[]>();
   /** Number of attempts by agent. */
   readonly #busy = new Map<string, number>();

@@ -15,7 +15,6 @@ const TIMEOUT = 15_000;
 /** Bytes of a response body that are kept. */
 const MAX_ANSWER_BYTES = 1000;
 
-/** A message to send. */
 export interface WebhookRequest {
   /** Of the delivery: the same at every attempt. */
   readonly id: string;

@@ -21,7 +21,6 @@ import { WebhookRegistry } from './webhook-registry.ts';
 const CHECKPOINT = 'webhooks-scheduled';
 const SAVE_INTERVAL = 1000;
 
-/** Deliveries that are scheduled concurrently. */
 const CONCURRENCY = 64;
 
 const MAX_CACHED_OWNERS = 100_000;
@@ -120,7 +119,6 @@ export class Webhooks {
     }
   }
 
-  /** Whether any agent has a webhook. */
   get #isActive(): boolean {
     return this.#agents.size > 0;
   }
@@ -157,7 +155,6 @@ export class Webhooks {
     this.#options.telemetry.log.error('an event for webhooks does not match its schema', fields);
   }
 
-  /** Takes an event of an agent or a delivery. */
   async #takeOwn(event: RecordedEvent): Promise<void> {
     if (event.fault !== undefined) return this.#reportFault(event);
     if (event.stream.startsWith('agent-')) return this.#agents.take(event);
