@@ -66,7 +66,7 @@ export class KeyHandoff {
       done: ({ revision }) => {
         change.finish();
         this.#handedOver.add(run);
-        this.#watch.forget(run.id);
+        this.#watch.stopWaiting(run.id);
         this.start(grant);
         this.#watch.note(name, { state: change.state, revision });
         this.#watch.wakeWaiters(name);

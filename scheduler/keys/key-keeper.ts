@@ -137,7 +137,7 @@ export class KeyKeeper {
     const now = clock.now();
     const { outcome, events } = holdKey(known.state, claim, now);
     if (outcome === 'held') return false;
-    this.#watch.expect(run, name);
+    this.#watch.startWaiting(run, name);
     queue.putBack(run, now + FALLBACK);
     if (this.#recheck.begin(name)) {
       this.#pending.start(run.id, name, () => this.#recheckKey(name));
@@ -162,7 +162,7 @@ export class KeyKeeper {
   /** A run's turn has come, but its task makes it wait: it leaves the waiters, so that they do not wait for it. */
   putOff(run: QueuedRun, task: LiveTask): void {
     if (!this.#watch.isWaiting(run.id)) return;
-    this.#watch.forget(run.id);
+    this.#watch.stopWaiting(run.id);
     for (const name of keysOf(task, run)) {
       if (name.kind !== 'concurrency') continue;
       this.#pending.start(run.id, name, async () => {
@@ -202,7 +202,7 @@ export class KeyKeeper {
       else if (run.runAt > now) this.lost(run, task);
       return { kind: 'wait', until: now + FALLBACK };
     }
-    this.#watch.forget(run.id);
+    this.#watch.stopWaiting(run.id);
     return go;
   }
 
@@ -213,7 +213,7 @@ export class KeyKeeper {
       if (name.kind === 'concurrency' && this.#handoff.useGrant(run, claim.attempt, context.now)) {
         return true;
       }
-      this.#watch.expect(run, name);
+      this.#watch.startWaiting(run, name);
       const known = this.#watch.peek(name);
       if (known !== undefined && this.#mustWait(known.state, claim)) return false;
       const changed = await this.#claim(name, claim, context);
@@ -225,7 +225,7 @@ export class KeyKeeper {
         await cancelRunsAhead(this.#parts.store, changed.state, run.id, context);
       }
       // If the key has changed during the decision, decide again.
-      this.#watch.expect(run, name);
+      this.#watch.startWaiting(run, name);
       const later = this.#watch.peek(name);
       if (later === undefined || later.revision <= changed.revision) return false;
       if (holdKey(later.state, claim, context.now).outcome === 'waiting') return false;
@@ -292,7 +292,7 @@ export class KeyKeeper {
   #release(run: QueuedRun, task: LiveTask): void {
     // Read now: the run may be resumed before the key is written.
     const { ended, state, attempt } = run;
-    if (ended) this.#watch.forget(run.id);
+    if (ended) this.#watch.stopWaiting(run.id);
     for (const name of keysOf(task, run)) {
       // In back-off the task's own slot stays; a run that continues elsewhere keeps all its keys.
       if (!ended && (state !== 'retrying' || name.kind !== 'concurrency')) continue;
@@ -320,7 +320,7 @@ export class KeyKeeper {
     const { membership, tasks } = this.#parts;
     // The run's worker releases the key. If it dies first, the next recheck finds that the run has ended.
     if (run.state === 'running' && run.owner !== membership.id) {
-      this.#watch.forget(run.id);
+      this.#watch.stopWaiting(run.id);
       return;
     }
     const isCanceledInQueue = run.state !== 'running' && this.#watch.isPreferred(run.id);
@@ -335,7 +335,7 @@ export class KeyKeeper {
 
   #leave(run: QueuedRun, task: LiveTask): void {
     if (isKeyed(task)) this.#release(run, task);
-    else this.#watch.forget(run.id);
+    else this.#watch.stopWaiting(run.id);
   }
 
   #reportReclaimed({ kind }: KeyName, runs: readonly string[]): void {

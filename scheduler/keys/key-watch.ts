@@ -63,9 +63,9 @@ export class KeyWatch {
   }
 
   /** A run is about to ask for a key. No later change of the key is missed. */
-  expect(run: QueuedRun, name: KeyName): void {
+  startWaiting(run: QueuedRun, name: KeyName): void {
     const before = this.#waitsFor.get(run.id);
-    if (before !== undefined && before !== name) this.forget(run.id);
+    if (before !== undefined && before !== name) this.stopWaiting(run.id);
     const stream = streamOf(name);
     this.#waitsFor.set(run.id, name);
     const runs = this.#waiting.get(stream) ?? new Map<string, QueuedRun>();
@@ -74,7 +74,7 @@ export class KeyWatch {
   }
 
   /** A run does not wait any more. */
-  forget(runId: string): void {
+  stopWaiting(runId: string): void {
     this.#woken.delete(runId);
     const name = this.#waitsFor.get(runId);
     if (name === undefined) return;
@@ -104,7 +104,7 @@ export class KeyWatch {
   wanted(): readonly KeyName[] {
     // A run that ended while it was asking was never forgotten.
     for (const runs of [...this.#waiting.values()]) {
-      for (const run of [...runs.values()]) if (run.ended) this.forget(run.id);
+      for (const run of [...runs.values()]) if (run.ended) this.stopWaiting(run.id);
     }
     return [...this.#waiting.values()].flatMap((runs) => {
       const [first = ''] = runs.keys();

@@ -47,7 +47,7 @@ function watchWith(waiting: readonly number[]): KeyWatch {
   for (const index of waiting) {
     const { run_id: id, priority, since } = claim(index);
     const run = { id, priority, since, state: 'queued', ended: false } as QueuedRun;
-    watch.expect(run, name);
+    watch.startWaiting(run, name);
   }
   return watch;
 }
