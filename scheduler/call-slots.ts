@@ -1,28 +1,28 @@
 import type { Clock } from '../domain/clock.ts';
 
-/** How long a call waits for a slot, and how many wait at a time. Milliseconds. */
-const PATIENCE = 5_000;
-const MOST_WAITING = 100;
+/** How long a call waits for a slot (milliseconds), and how many calls may wait. */
+const WAIT_LIMIT = 5_000;
+const MAX_WAITING_CALLS = 100;
+
+/** The worker of the process, which has the slots. */
+export interface SlotSharer {
+  /** Slots that runs hold now. */
+  runsHold(): number;
+  /** A call has released its slot. */
+  slotReleased(): void;
+}
 
 /**
- * The slots of a process as far as tools take them that are called directly, past any run. They are slots of its worker:
- * what a call holds no run can take, and the other way round. Calls take half of them at most, so that a flood of calls
- * never keeps all runs waiting. A process without a worker has the same half. Of a single slot a run has its turn after
- * each call.
+ * The worker slots that direct tool calls hold, outside any run. Calls hold at most half of the slots, so that they never
+ * block all runs. A process without a worker has the same limit. With a single slot, runs and calls take turns.
  */
 export class CallSlots {
-  /** Slots that calls may take. */
+  /** Slots that calls may hold. */
   readonly limit: number;
-  /** How many slots runs take now; set by the worker of the process. */
-  busy: () => number = () => 0;
-  /**
-   * Called when a call gives its slot back; set by the worker of the process. Where it is the only slot, calls that wait
-   * are not offered it before: see {@link offer}.
-   */
-  onFree: (() => void) | null = null;
   readonly #size: number;
   readonly #clock: Clock;
   readonly #waiting: { readonly go: () => void }[] = [];
+  #worker: SlotSharer | null = null;
   #taken = 0;
 
   /** @param size slots of the process, `SVC_WORKER_CONCURRENCY` */
@@ -32,37 +32,42 @@ export class CallSlots {
     this.limit = Math.max(1, Math.floor(size / 2));
   }
 
-  /** Slots that calls take now. */
+  /** Slots that calls hold now. */
   get taken(): number {
     return this.#taken;
   }
 
+  /** Shares the slots with the worker of this process. */
+  shareWith(worker: SlotSharer): void {
+    this.#worker = worker;
+  }
+
   /**
-   * Takes a slot, and waits for one for some seconds where there is none.
+   * Takes a slot, waiting up to five seconds for one.
    *
-   * @param signal aborted once nobody waits for the call
-   * @returns gives the slot back, a second time does nothing; null where none became free
+   * @param signal aborted when the caller has left
+   * @returns releases the slot, once; null when none became free
    */
   async take(signal: AbortSignal): Promise<(() => void) | null> {
     if (this.#isFree) return this.#hold();
-    if (this.#waiting.length >= MOST_WAITING || signal.aborted) return null;
+    if (this.#waiting.length >= MAX_WAITING_CALLS || signal.aborted) return null;
     return new Promise((resolve) => {
-      const end = (found: (() => void) | null): void => {
+      const end = (release: (() => void) | null): void => {
         cancel();
         signal.removeEventListener('abort', leave);
         const at = this.#waiting.indexOf(entry);
         if (at >= 0) this.#waiting.splice(at, 1);
-        resolve(found);
+        resolve(release);
       };
       const entry = { go: () => end(this.#hold()) };
       const leave = (): void => end(null);
-      const cancel = this.#clock.after(PATIENCE, leave);
+      const cancel = this.#clock.after(WAIT_LIMIT, leave);
       signal.addEventListener('abort', leave, { once: true });
       this.#waiting.push(entry);
     });
   }
 
-  /** Lets those go on who wait: a run has given its slot back. */
+  /** Gives free slots to waiting calls. */
   offer(): void {
     while (this.#isFree) {
       const [first] = this.#waiting;
@@ -72,7 +77,8 @@ export class CallSlots {
   }
 
   get #isFree(): boolean {
-    return this.#taken < this.limit && this.#taken + this.busy() < this.#size;
+    const runs = this.#worker?.runsHold() ?? 0;
+    return this.#taken < this.limit && this.#taken + runs < this.#size;
   }
 
   #hold(): () => void {
@@ -82,8 +88,9 @@ export class CallSlots {
       if (!isHeld) return;
       isHeld = false;
       this.#taken -= 1;
-      if (this.onFree === null || this.limit < this.#size) this.offer();
-      this.onFree?.();
+      // With a single slot, a run has the first turn.
+      if (this.#worker === null || this.limit < this.#size) this.offer();
+      this.#worker?.slotReleased();
     };
   }
 }

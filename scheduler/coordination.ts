@@ -1,40 +1,37 @@
 import type { JsonObject } from '../domain/json.ts';
 
 /**
- * The coordination port: what processes tell each other about the present. All of it is disposable
- * and never trusted with a fact; losing it costs work, not truth. Two adapters (`stores/sqlite`,
- * `stores/mongodb`), one contract suite (`test/contracts/coordination.ts`).
+ * The coordination port: what processes share about the present. It is disposable and holds no facts; losing it costs
+ * work, not truth. Two adapters (`stores/sqlite`, `stores/mongodb`), one contract suite (`test/contracts/coordination.ts`).
  *
- * Time is the store's own, so that the processes' clocks need not agree.
- * Where it is put back, what was written at a time that lies ahead by more than a second has ended: its end might lie
- * hours ahead. In a store with several clocks at once (a sharded cluster of MongoDB) that is by more than what was
- * written lasts.
+ * The store's clock counts, so processes need not agree on the time. If that clock is set back, entries written more than
+ * a second in the future have expired. In a sharded MongoDB cluster, with several clocks, the tolerance is the entry's
+ * own lifetime.
  */
 export interface Coordination {
   /**
-   * Takes or renews a lease. The same owner renews, keeping the fence; another gets it once it has run out
-   * or was released, with a larger fence than any before.
+   * Takes or renews a lease. The owner keeps its fence. After expiry or release another owner gets a larger fence.
    * @param ttl milliseconds
-   * @returns null while somebody else has it
+   * @returns null while another owner has it
    */
   acquire(name: string, owner: string, ttl: number): Promise<Lease | null>;
 
-  /** Gives a lease back; nothing when it is not the owner's. */
+  /** Releases a lease, if the owner has it. */
   release(name: string, owner: string): Promise<void>;
 
-  /** Says that a process is alive for another `ttl` milliseconds, and something about it. */
+  /** Marks a process as alive for `ttl` milliseconds. */
   heartbeat(id: string, about: JsonObject, ttl: number): Promise<void>;
 
-  /** Ends a life before its time. */
+  /** Removes a process before its heartbeat expires. */
   forget(id: string): Promise<void>;
 
-  /** Who is alive, ordered by id. */
+  /** The live processes, ordered by id. */
   alive(): Promise<readonly LiveMember[]>;
 
   /**
-   * Adds to a shared counter that begins anew each window.
+   * Adds to a shared counter, which restarts with each window.
    * @param window milliseconds; windows begin at multiples of it
-   * @returns the sum after adding, and how many milliseconds the window still lasts
+   * @returns the new sum, and the milliseconds left in the window
    */
   count(
     name: string,
@@ -42,29 +39,26 @@ export interface Coordination {
     window: number,
   ): Promise<{ readonly sum: number; readonly remaining: number }>;
 
-  /**
-   * What a shared counter has come to in its present window, and how many milliseconds that still lasts; null where
-   * nothing was added in it. Writes nothing, and so costs nobody anything whatever is asked for.
-   */
+  /** Reads a shared counter without writing; null if nothing was added in this window. */
   counted(
     name: string,
     window: number,
   ): Promise<{ readonly sum: number; readonly remaining: number } | null>;
 
-  /** A remembered position or other small text; null when there is none. */
+  /** A remembered position or other short string; null if there is none. */
   recall(name: string): Promise<string | null>;
 
-  /** Remembers it. A smaller fence than one seen before for this name is refused: false. */
+  /** Stores a value. @returns false if a larger fence was used for this name before */
   remember(name: string, value: string, fence: number): Promise<boolean>;
 
-  /** Whether it answers; resolves or throws CoordinationError, within two seconds. */
+  /** Resolves if the store responds within two seconds. @throws CoordinationError */
   ping(): Promise<void>;
 
   close(): Promise<void>;
 }
 
 export interface Lease {
-  /** Grows with each change of owner. */
+  /** Increases with each change of owner. */
   readonly fence: number;
   /** Milliseconds left. */
   readonly remaining: number;
@@ -73,11 +67,11 @@ export interface Lease {
 export interface LiveMember {
   readonly id: string;
   readonly about: JsonObject;
-  /** Milliseconds left until it counts as gone. */
+  /** Milliseconds until it counts as gone. */
   readonly remaining: number;
 }
 
-/** The coordination store can't be reached. */
+/** The coordination store is unavailable. */
 export class CoordinationError extends Error {
   constructor(message: string, cause?: unknown) {
     super(message, cause === undefined ? undefined : { cause });

@@ -1,64 +1,65 @@
 /**
- * A binary heap: the least element first. Elements are never removed from the middle: whoever changes an
- * element's place adds it again and passes over the old entry when it comes up.
+ * A binary heap, least element first. Elements are not removed from the middle: to move one, push it again and skip the
+ * old entry when it comes up.
  */
 export class Heap<T> {
-  private readonly items: T[] = [];
-  private readonly before: (a: T, b: T) => boolean;
+  readonly #items: T[] = [];
+  readonly #before: (a: T, b: T) => boolean;
 
   constructor(before: (a: T, b: T) => boolean) {
-    this.before = before;
+    this.#before = before;
   }
 
   get size(): number {
-    return this.items.length;
+    return this.#items.length;
   }
 
   peek(): T | undefined {
-    return this.items[0];
+    return this.#items[0];
   }
 
   push(item: T): void {
-    const { items, before } = this;
-    let index = items.push(item) - 1;
+    let index = this.#items.push(item) - 1;
     while (index > 0) {
       const parent = (index - 1) >> 1;
-      const above = items[parent] as T;
-      if (!before(item, above)) break;
-      items[index] = above;
+      const above = this.#items[parent] as T;
+      if (!this.#before(item, above)) break;
+      this.#items[index] = above;
       index = parent;
     }
-    items[index] = item;
+    this.#items[index] = item;
   }
 
   pop(): T | undefined {
-    const { items } = this;
-    if (items.length === 0) return undefined;
-    const top = items[0];
-    const last = items.pop();
-    if (items.length > 0 && last !== undefined) this.sink(last);
+    if (this.#items.length === 0) return undefined;
+    const top = this.#items[0];
+    const last = this.#items.pop();
+    if (this.#items.length > 0 && last !== undefined) this.#sink(last);
     return top;
   }
 
-  /** Keeps what passes; for when many entries have become void. */
+  /** Keeps the elements that pass; for removing many stale entries. */
   retain(keeps: (item: T) => boolean): void {
-    const kept = this.items.filter(keeps);
-    this.items.length = 0;
+    const kept = this.#items.filter(keeps);
+    this.#items.length = 0;
     for (const item of kept) this.push(item);
   }
 
-  private sink(item: T): void {
-    const { items, before } = this;
+  #sink(item: T): void {
     let index = 0;
     for (;;) {
       let child = 2 * index + 1;
-      if (child >= items.length) break;
+      if (child >= this.#items.length) break;
       const right = child + 1;
-      if (right < items.length && before(items[right] as T, items[child] as T)) child = right;
-      if (!before(items[child] as T, item)) break;
-      items[index] = items[child] as T;
+      if (
+        right < this.#items.length &&
+        this.#before(this.#items[right] as T, this.#items[child] as T)
+      )
+        child = right;
+      if (!this.#before(this.#items[child] as T, item)) break;
+      this.#items[index] = this.#items[child] as T;
       index = child;
     }
-    items[index] = item;
+    this.#items[index] = item;
   }
 }

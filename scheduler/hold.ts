@@ -9,65 +9,62 @@ import {
 } from '../domain/operators/operations.ts';
 import { streams } from '../domain/streams.ts';
 
-/** What a scheduler and a worker ask before each step: plain values in memory. */
+/** The hold as schedulers and workers read it before each step. */
 export interface HoldView {
   /** Nothing fires and no run starts. */
   readonly held: boolean;
-  /** What the last release said of the fires that were due before it. */
+  /** What the last release ordered for fires that were due before it. */
   readonly missed: MissedOrder | null;
 }
 
-/** Where nobody can hold anything. */
+/** For a service without operators. */
 export const neverHeld: HoldView = { held: false, missed: null };
 
-/**
- * Whether the operators hold the service, as each process knows it: read once, then followed live, so that an order
- * counts everywhere within moments. Until it is known, nothing fires.
- */
+/** Whether operators hold the service: read once, then followed live. Nothing fires until it is known. */
 export class Hold implements HoldView {
-  private readonly store: EventStore;
-  private readonly listeners = new Set<() => void>();
-  private revision = -1;
-  private state: OperationsState | null = null;
+  readonly #store: EventStore;
+  readonly #listeners = new Set<() => void>();
+  #revision = -1;
+  #state: OperationsState | null = null;
   held = true;
   missed: MissedOrder | null = null;
 
   constructor(store: EventStore) {
-    this.store = store;
+    this.#store = store;
   }
 
-  /** Calls back when the hold begins or ends. */
+  /** Calls the listener when the hold begins or ends. */
   onChange(listener: () => void): void {
-    this.listeners.add(listener);
+    this.#listeners.add(listener);
   }
 
-  /** Follows the orders until the signal is aborted. What is known stays so while the log is away. */
+  /** Follows the orders until the signal is aborted. The last known state stays in force while the log is unavailable. */
   async follow(signal: AbortSignal, started: () => void): Promise<void> {
     const stream = streams.operations();
-    const after = await this.store.head();
-    const { state, revision } = await load(this.store, stream, operationsFold);
-    this.take(state, revision === 'none' ? -1 : revision);
+    const after = await this.#store.head();
+    const { state, revision } = await load(this.#store, stream, operationsFold);
+    this.#take(state, revision === 'none' ? -1 : revision);
     started();
-    for await (const message of this.store.subscribe({ after, prefixes: [stream], signal })) {
+    for await (const message of this.#store.subscribe({ after, prefixes: [stream], signal })) {
       if (message.kind !== 'events') continue;
-      for (const event of message.events) this.apply(event);
+      for (const event of message.events) this.#apply(event);
     }
   }
 
-  private apply(event: RecordedEvent): void {
-    if (event.revision <= this.revision) return;
-    const before = this.state ?? operationsFold.initial;
+  #apply(event: RecordedEvent): void {
+    if (event.revision <= this.#revision) return;
+    const before = this.#state ?? operationsFold.initial;
     const state = operationsFold.evolve(before, event as unknown as OperationsEvent, event);
-    this.take(state, event.revision);
+    this.#take(state, event.revision);
   }
 
-  private take(state: OperationsState, revision: number): void {
-    this.state = state;
-    this.revision = revision;
+  #take(state: OperationsState, revision: number): void {
+    this.#state = state;
+    this.#revision = revision;
     this.missed = missedOrder(state);
     const held = state.hold !== null;
     if (held === this.held) return;
     this.held = held;
-    for (const listener of this.listeners) listener();
+    for (const listener of this.#listeners) listener();
   }
 }

@@ -7,43 +7,45 @@ import { requireTask, taskFold, type LiveTask, type TaskState } from '../domain/
 import type { LiveStreams } from '../projections/reading/live-streams.ts';
 import { WeighedCache } from '../projections/reading/weighed-cache.ts';
 
-const CAPACITY = 20_000;
+/** Limits of the cache: tasks, and their characters of JSON. */
+const MAX_CACHED_TASKS = 20_000;
+const MAX_CACHED_WEIGHT = 32 * 1024 * 1024;
 
-/** Of all that is kept, in characters of JSON. */
-const WEIGHT = 32 * 1024 * 1024;
-
-/** Tasks as they stood at a revision, for the runs that are pinned to it. What was read is kept. */
+/** Tasks at the revisions to which runs are pinned, cached. */
 export class PinnedTasks {
-  private readonly store: EventStore;
-  private readonly live: LiveStreams<TaskState, TaskEvent>;
-  private readonly kept = new WeighedCache<LiveTask>({ entries: CAPACITY, weight: WEIGHT });
+  readonly #store: EventStore;
+  readonly #live: LiveStreams<TaskState, TaskEvent>;
+  readonly #cache = new WeighedCache<LiveTask>({
+    entries: MAX_CACHED_TASKS,
+    weight: MAX_CACHED_WEIGHT,
+  });
 
   constructor(store: EventStore, live: LiveStreams<TaskState, TaskEvent>) {
-    this.store = store;
-    this.live = live;
+    this.#store = store;
+    this.#live = live;
   }
 
-  /** The task as it stands now, as far as it is known here. @throws Refusal `NOT_FOUND` */
+  /** The task at its latest known revision. @throws Refusal `NOT_FOUND` */
   latest(taskId: string): LiveTask | Promise<LiveTask> {
-    const loaded = this.live.get(taskId);
+    const loaded = this.#live.get(taskId);
     return loaded instanceof Promise
       ? loaded.then(({ state }) => requireTask(state))
       : requireTask(loaded.state);
   }
 
-  /** Whether the task is known here to be active now. */
+  /** Whether the task is known to be active. */
   isActive(taskId: string): boolean {
-    return this.live.peek(taskId)?.state.status === 'active';
+    return this.#live.peek(taskId)?.state.status === 'active';
   }
 
-  /** The task at a revision, if it is at hand. */
+  /** The task at a revision, if it is in memory. */
   peek(taskId: string, revision: number): LiveTask | undefined {
-    const live = this.live.peek(taskId)?.state;
+    const live = this.#live.peek(taskId)?.state;
     if (live !== undefined && live.status !== 'none' && live.revision === revision) return live;
-    return this.kept.get(`${taskId}@${revision}`);
+    return this.#cache.get(`${taskId}@${revision}`);
   }
 
-  /** Has a task, and what its pipeline compiles to, at hand by the time that it is asked for. A failure shows when it is. */
+  /** Loads a task and compiles its pipeline ahead of use. A failure is reported when the task is used. */
   prepare(taskId: string, revision: number): void {
     const known = this.peek(taskId, revision);
     if (known !== undefined) compileOf(known);
@@ -55,13 +57,13 @@ export class PinnedTasks {
     const known = this.peek(taskId, revision);
     if (known) return known;
     const latest = await this.latest(taskId);
-    const task = latest.revision === revision ? latest : await this.foldTo(taskId, revision);
-    this.kept.set(`${taskId}@${revision}`, task);
+    const task = latest.revision === revision ? latest : await this.#foldTo(taskId, revision);
+    this.#cache.set(`${taskId}@${revision}`, task);
     return task;
   }
 
-  private async foldTo(taskId: string, revision: number): Promise<LiveTask> {
-    const events = await this.store.readStream(streams.task(taskId), { limit: revision + 1 });
+  async #foldTo(taskId: string, revision: number): Promise<LiveTask> {
+    const events = await this.#store.readStream(streams.task(taskId), { limit: revision + 1 });
     let state = taskFold.initial;
     for (const event of events)
       state = taskFold.evolve(state, event as unknown as TaskEvent, event);
@@ -69,7 +71,7 @@ export class PinnedTasks {
   }
 }
 
-/** What it comes to is kept with the payload. */
+/** The result is cached with the payload. */
 function compileOf({ definition }: LiveTask): void {
   compilePipeline(definition.payload as JsonObject);
 }

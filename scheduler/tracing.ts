@@ -8,20 +8,19 @@ import type { Progress } from './pipeline/pipeline-execution-progress.ts';
 import type { StepOutcome } from './pipeline/pipeline-execution-step.ts';
 import type { QueuedRun } from './runs/run-queue.ts';
 
-/** How much of a stream's end is looked through for the event that something comes from. */
-const LOOKED_THROUGH = 200;
+/** How many events at a stream's end are searched for the causing event. */
+const MAX_SEARCHED_EVENTS = 200;
 
-/** What a run, or an attempt of it, comes from. */
+/** The events that cause an attempt of a run. */
 const requests: ReadonlySet<EventType> = new Set<EventType>(['RunRequested', 'RunRetried']);
 
-/** What a delivery comes from. */
+/** The events that cause a delivery. */
 const orders: ReadonlySet<EventType> = new Set<EventType>(['WebhookScheduled', 'WebhookRepeated']);
 
 /**
- * Decides fires within a span. The first ones after a command (that made the task, or set its rhythm anew) belong to
- * that command's trace; those that follow begin traces of their own, linked to it: a trace of a task that fires for
- * years would never end.
- * @param write given the span whose `traceparent` the events are to carry
+ * Writes a decision within a span. The first fires after a command that set the schedule belong to the command's trace.
+ * Later fires begin their own traces, linked to it, as a task may fire for years.
+ * @param write receives the span whose `traceparent` the events carry
  */
 export async function traceFire<T>(
   traces: Traces,
@@ -47,10 +46,10 @@ export async function traceFire<T>(
       'svc.fire.runs': decision.runs.length,
     },
   });
-  return within(span, write);
+  return inSpan(span, write);
 }
 
-/** What the first event of a stream carries. */
+/** The `traceparent` of a stream's first event. */
 export async function firstTraceparent(
   store: EventStore,
   stream: string,
@@ -60,17 +59,16 @@ export async function firstTraceparent(
 }
 
 /**
- * Begins the span of an attempt of a run: a part of the trace of whatever has requested it, wherever that was. A
- * backfill requests thousands: each of its runs is a trace, linked to it.
+ * Begins the span of an attempt, in the trace of the run's request. A backfill requests thousands of runs: each begins
+ * its own trace, linked to it.
  */
 export async function beginRun(traces: Traces, store: EventStore, run: QueuedRun): Promise<Span> {
-  // What is plain holds nothing but the request.
-  const limit = run.plain ? 1 : LOOKED_THROUGH;
+  const limit = run.plain ? 1 : MAX_SEARCHED_EVENTS;
   const cause = await traceparentIn(store, streams.run(run.id), requests, limit);
-  const isOfMany = run.trigger === 'backfill';
+  const isLinked = run.trigger === 'backfill';
   return traces.begin('run', {
     kind: 'consumer',
-    ...(isOfMany ? { links: cause === undefined ? [] : [cause] } : { parent: cause }),
+    ...(isLinked ? { links: cause === undefined ? [] : [cause] } : { parent: cause }),
     attributes: {
       'svc.run.id': run.id,
       'svc.run.trigger': run.trigger,
@@ -80,7 +78,7 @@ export async function beginRun(traces: Traces, store: EventStore, run: QueuedRun
   });
 }
 
-/** Says on its span what became of an attempt. */
+/** Sets the outcome of an attempt on its span. */
 export function traceEnd(span: Span, event: RunEvent): void {
   span.set({ 'svc.run.outcome': event.type });
   if (event.type === 'RunFailed' || event.type === 'RunAttemptFailed') {
@@ -88,7 +86,7 @@ export function traceEnd(span: Span, event: RunEvent): void {
   }
 }
 
-/** Leads a delivery of a webhook within a span. */
+/** Delivers a webhook message within a span. */
 export async function traceDelivery<T>(
   traces: Traces,
   store: EventStore,
@@ -98,14 +96,14 @@ export async function traceDelivery<T>(
   const { id, agentId, attempt } = delivery;
   const span = traces.begin('deliver webhook', {
     kind: 'producer',
-    parent: await traceparentIn(store, streams.webhook(id), orders, LOOKED_THROUGH),
+    parent: await traceparentIn(store, streams.webhook(id), orders, MAX_SEARCHED_EVENTS),
     attributes: {
       'svc.delivery.id': id,
       'svc.delivery.attempt': attempt,
       'svc.agent.id': agentId,
     },
   });
-  return within(span, deliver);
+  return inSpan(span, deliver);
 }
 
 /** Runs a step within a span. @param uses the step's tool @param name the step, or the item of a `for_each` */
@@ -119,7 +117,7 @@ export function traceStep(
   const span = parent.child(`step ${uses}`, { attributes: { 'svc.step': name, 'svc.tool': uses } });
   const end = (outcome: StepOutcome): StepOutcome => {
     const error = progress.errorOf(name);
-    // Also where the run goes on: `on_error: continue`.
+    // Also with `on_error: continue`, where the run continues.
     if (error !== '') span.fail('step_failed', error);
     if (outcome.kind === 'aborted') span.set({ 'svc.step.aborted': true });
     span.end();
@@ -135,9 +133,9 @@ export function traceStep(
 }
 
 /**
- * Sends a request to another service within a span of its own. Its path and query are left out: they may hold tokens.
- * @param to an address, or what is told of one whose host has a secret
- * @param send adds the headers of the span, and resolves once an answer begins
+ * Sends an HTTP request within a span. The span omits path and query, which may hold tokens.
+ * @param to the origin, with a masked host if that holds a secret
+ * @param send adds the span's headers, and resolves when the response begins
  */
 export async function traceRequest<T extends { readonly statusCode: number }>(
   parent: Span,
@@ -155,7 +153,7 @@ export async function traceRequest<T extends { readonly statusCode: number }>(
       'server.port': port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port),
     },
   });
-  return within(span, async () => {
+  return inSpan(span, async () => {
     const answer = await send(span);
     const { statusCode } = answer;
     span.set({ 'http.response.status_code': statusCode });
@@ -164,9 +162,9 @@ export async function traceRequest<T extends { readonly statusCode: number }>(
   });
 }
 
-/** What a span says of an error that was thrown: its code or its name, and never what it was about. */
+/** Marks a span as failed with an error's code or name. Messages may hold secrets and are left out. */
 export function failBy(span: Span, error: unknown): void {
-  // Somebody else was first, as may happen: what is written there counts.
+  // A lost race is not a failure: the winner continues.
   if (isConflict(error)) span.set({ 'svc.lost_race': true });
   else span.fail(typeOf(error), error instanceof EventStoreError ? error.message : undefined);
 }
@@ -177,7 +175,7 @@ function typeOf(error: unknown): string {
   return code === '' ? error.name : code;
 }
 
-async function within<T>(span: Span, work: (span: Span) => Promise<T>): Promise<T> {
+async function inSpan<T>(span: Span, work: (span: Span) => Promise<T>): Promise<T> {
   try {
     return await work(span);
   } catch (error) {
@@ -188,7 +186,7 @@ async function within<T>(span: Span, work: (span: Span) => Promise<T>): Promise<
   }
 }
 
-/** What the last of some events in a stream carries; none where they are not to be found. */
+/** The `traceparent` of the last event of these types in a stream, if there is one. */
 async function traceparentIn(
   store: EventStore,
   stream: string,

@@ -1,357 +1,252 @@
-import { fromIso, toIso, type Cancel, type Clock, type Instant } from '../domain/clock.ts';
-import type { NewEvent, RecordedEvent } from '../domain/event-store.ts';
-import type { DataOf, RunEvent } from '../domain/events/catalogue.ts';
-import { occurAt, toNewEvents } from '../domain/handle.ts';
-import { newId } from '../domain/ids.ts';
-import { startRun } from '../domain/runs/run.ts';
-import { streams } from '../domain/streams.ts';
+import type { Cancel, Clock, Instant } from '../domain/clock.ts';
 import { TransientMap } from '../domain/transient-map.ts';
 import type { Telemetry } from '../observability/telemetry.ts';
 import type { CallSlots } from './call-slots.ts';
 import { neverHeld, type HoldView } from './hold.ts';
 import type { Membership } from './processes/membership.ts';
-import { prefers } from './runs/preference.ts';
+import { isPreferred } from './runs/preference.ts';
 import type { RunExecutor, RunHandle } from './runs/run-executor.ts';
 import type { QueuedRun, RunQueue } from './runs/run-queue.ts';
-import type { Begun, EarlyDraft, EarlyStart, EarlyStarts } from './runs/run-work.ts';
 import { Slots, type SlotUse } from './runs/slots.ts';
-import { StartsFirst } from './runs/starts-first.ts';
 
-/** A run that another worker is the first choice for is left to it for this long. Milliseconds. */
+/** How long a run is left to its preferred worker. Milliseconds. */
 const HOLD_BACK = 75;
 
-/** Runs that are being started or ended and take no slot, in multiples of the slots; at least so many. */
-const IN_FLIGHT = 5;
-const LEAST_IN_FLIGHT = 320;
+/** How many runs without a slot may be starting or ending: a multiple of the slots, and a minimum. */
+const STARTING_PER_SLOT = 5;
+const MIN_STARTING = 320;
 
-/** Runs that are being started or ended, beyond which none is taken before it is in the log. */
-const MOST_EARLY = 2048;
+/** How many runs are parked per turn of the event loop. */
+const MAX_PARKED_RUNS = 500;
 
-/** A start that was made ahead goes to the log as it is for so long: what it says of its lease is that much short. */
-const FRESH = 1_000;
-
-/** Most runs that are left to wait in one turn of the event loop. */
-const MOST_PARKED = 500;
-
-/** Runs are taken for so long before others get a turn on the event loop. Milliseconds. */
+/** How long runs are taken before the event loop gets a turn. Milliseconds. */
 const TURN = 8;
 
-/** How long a stopping worker lets its runs go on. Milliseconds. */
+/** How long runs may continue while the worker stops. Milliseconds. */
 const DRAIN_LIMIT = 25_000;
 
+export interface WorkerOptions {
+  readonly queue: RunQueue;
+  readonly executor: RunExecutor;
+  readonly membership: Membership;
+  readonly clock: Clock;
+  readonly telemetry: Telemetry;
+  /** How many runs execute at once. */
+  readonly slots: number;
+  /** Whether a run waits for nothing, once its key is granted. Default: none. */
+  readonly isInstant?: (run: QueuedRun, granted?: boolean) => boolean;
+  /** Whether a run must wait for its key; then it returns to the queue by itself. Default: none. */
+  readonly parks?: (run: QueuedRun) => boolean;
+  /** What selects a run's preferred worker. Default: the run's id. */
+  readonly affinityOf?: (run: QueuedRun) => string;
+  /** Whether operators hold the service. Default: never. Call `wake` when it changes. */
+  readonly hold?: HoldView;
+  /** Slots that direct tool calls take. Default: none. */
+  readonly calls?: CallSlots | undefined;
+}
+
 /**
- * Takes queued runs, as many at once as it has slots, and executes them. A slot is free again as soon as a run's
- * end is on its way to the log, so that the end of one run and the start of the next share a commit. What waits for
- * nothing while it is executed takes no slot: many such runs share a commit with their starts, too.
+ * Takes queued runs and executes them, as many at once as it has slots. A slot is free again once its run's end is on the
+ * way to the log, so one run's end shares a commit with the next run's start. Instant runs take no slot.
  */
 export class Worker {
-  private readonly queue: RunQueue;
-  private readonly executor: RunExecutor;
-  private readonly membership: Membership;
-  private readonly clock: Clock;
-  private readonly telemetry: Telemetry;
-  private readonly slots: Slots;
-  private readonly hold: HoldView;
-  private readonly calls: CallSlots | null;
-  private readonly isInstant: (run: QueuedRun, granted?: boolean) => boolean;
-  private readonly parks: (run: QueuedRun) => boolean;
-  private readonly affinityOf: (run: QueuedRun) => string;
-  private readonly startsFirst = new StartsFirst();
-  /** Being started or ended, without a slot. */
-  private passing = 0;
-  private running = false;
-  private pumping = false;
-  private readonly handles = new TransientMap<string, RunHandle>();
-  /** When a run was first seen that somebody else is the first choice for. */
-  private readonly heldBack = new WeakSet<QueuedRun>();
-  private cancelTimer: Cancel = () => {};
-  private timerAt: Instant | null = null;
-  private idle: () => void = () => {};
+  readonly #options: WorkerOptions;
+  readonly #slots: Slots;
+  readonly #hold: HoldView;
+  readonly #isInstant: (run: QueuedRun, granted?: boolean) => boolean;
+  readonly #handles = new TransientMap<string, RunHandle>();
+  /** Runs that were left to their preferred worker once. */
+  readonly #heldBack = new WeakSet<QueuedRun>();
+  readonly #maxStarting: number;
+  /** Runs that are starting or ending without a slot. */
+  #starting = 0;
+  #running = false;
+  #pumping = false;
+  #cancelTimer: Cancel = () => {};
+  #timerAt: Instant | null = null;
+  #onIdle: () => void = () => {};
 
-  constructor(options: {
-    readonly queue: RunQueue;
-    readonly executor: RunExecutor;
-    readonly membership: Membership;
-    readonly clock: Clock;
-    readonly telemetry: Telemetry;
-    /** How many runs at once. */
-    readonly slots: number;
-    /** Whether executing a run waits for nothing, perhaps once it was handed its key; default: none is such. */
-    readonly isInstant?: (run: QueuedRun, granted?: boolean) => boolean;
-    /** Whether a run would only be told to wait; then it waits, and comes back by itself. Default: none. */
-    readonly parks?: (run: QueuedRun) => boolean;
-    /** By what the worker is chosen that is the first choice for a run; default: its id. */
-    readonly affinityOf?: (run: QueuedRun) => string;
-    /** Whether a run may start; default: always. Call `wake` when that changes. */
-    readonly hold?: HoldView;
-    /** Slots that tools take which are called directly; default: none. */
-    readonly calls?: CallSlots | undefined;
-  }) {
-    this.queue = options.queue;
-    this.executor = options.executor;
-    this.membership = options.membership;
-    this.clock = options.clock;
-    this.telemetry = options.telemetry;
-    this.slots = new Slots(options.slots, () => this.calls?.taken ?? 0);
-    this.isInstant = options.isInstant ?? (() => false);
-    this.parks = options.parks ?? (() => false);
-    this.affinityOf = options.affinityOf ?? (({ id }) => id);
-    this.hold = options.hold ?? neverHeld;
-    this.calls = options.calls ?? null;
-    if (this.calls !== null) {
-      this.calls.busy = () => this.slots.taken;
-      this.calls.onFree = () => (this.running ? this.pumpSoon() : this.calls?.offer());
-    }
-    this.queue.onReady = () => this.pumpSoon();
-    this.queue.onTaken = (run, event) => this.onTaken(run, event);
+  constructor(options: WorkerOptions) {
+    const { queue, slots, isInstant, hold, calls } = options;
+    this.#options = options;
+    this.#slots = new Slots(slots, () => calls?.taken ?? 0);
+    this.#maxStarting = Math.max(MIN_STARTING, slots * STARTING_PER_SLOT);
+    this.#isInstant = isInstant ?? (() => false);
+    this.#hold = hold ?? neverHeld;
+    calls?.shareWith({
+      runsHold: () => this.#slots.taken,
+      slotReleased: () => (this.#running ? this.wake() : calls.offer()),
+    });
+    queue.subscribe({
+      onReady: () => this.wake(),
+      onTaken: (run, event) => this.#handles.get(run.id)?.onEvent(event),
+    });
   }
 
   start(): void {
-    this.running = true;
-    this.pumpSoon();
+    this.#running = true;
+    this.wake();
   }
 
-  /** Looks whether there is something to take. */
-  wake(): void {
-    this.pumpSoon();
-  }
-
-  /** For the scheduler of this process. */
-  readonly early: EarlyStarts = {
-    draft: (id, request, at) => this.draftEarly(id, request, at),
-    begin: (draft, now) => this.beginEarly(draft, now),
-    hold: () => this.startsFirst.hold(),
-  };
-
-  /** Runs that take a slot now. */
+  /** Slots that runs hold now. */
   get active(): number {
-    return this.slots.taken;
+    return this.#slots.taken;
   }
 
-  /** How its slots are used, and since when they have not been enough. */
+  /** The usage of its slots, and since when they have been full. */
   get slotUse(): SlotUse {
-    return this.slots.use(this.queue.waiting);
+    return this.#slots.use(this.#options.queue.waiting);
   }
 
-  /** Since when runs have been waiting while all slots of this worker were taken; null while that is not so. */
+  /** Since when runs have been waiting while all slots were taken; null otherwise. */
   get fullSince(): Instant | null {
-    return this.slots.fullSince(this.queue.waiting);
+    return this.#slots.fullSince(this.#options.queue.waiting);
   }
 
-  /** Whether a run that is ready now, and was handed its key, is taken at once. */
+  /** Whether a run that is ready, and has its key, would be taken at once. */
   hasRoom(run: QueuedRun): boolean {
-    const { running, membership, passing, slots, mostPassing } = this;
-    if (!running || this.hold.held || !membership.alive || passing >= mostPassing) return false;
-    return slots.isFree || this.isInstant(run, true);
+    if (!this.#mayStart(this.#maxStarting)) return false;
+    return this.#slots.isFree || this.#isInstant(run, true);
   }
 
-  private freeSlot(run: QueuedRun): void {
-    this.slots.release(run);
-    this.calls?.offer();
+  /** Whether this worker takes a run before it is in the log. @param maxStarting limit of runs without a slot */
+  mayTake(run: QueuedRun, maxStarting: number): boolean {
+    return this.#mayStart(maxStarting) && this.#isPreferredFor(run);
   }
 
-  /**
-   * Takes nothing more, lets what runs go on for a while, and hands the rest back.
-   * @param limit milliseconds
-   */
+  /** Counts a run without a slot. @returns releases it */
+  reserve(): () => void {
+    this.#starting += 1;
+    return () => (this.#starting -= 1);
+  }
+
+  /** Takes no more runs, lets running ones continue for a while, and hands back the rest. @param limit milliseconds */
   async drain(limit: number = DRAIN_LIMIT): Promise<void> {
-    this.running = false;
-    this.cancelTimer();
-    this.startsFirst.beginAll();
-    if (this.handles.size === 0) return;
-    const allDone = new Promise<void>((resolve) => (this.idle = resolve));
-    const cancelLimit = this.clock.after(limit, () => {
-      this.telemetry.log.warn('runs are handed back', { runs: this.handles.size });
-      for (const handle of this.handles.values()) handle.abort('drained');
+    this.#running = false;
+    this.#cancelTimer();
+    if (this.#handles.size === 0) return;
+    const idle = new Promise<void>((resolve) => (this.#onIdle = resolve));
+    const cancelLimit = this.#options.clock.after(limit, () => {
+      this.#options.telemetry.log.warn('handed back runs', { runs: this.#handles.size });
+      for (const handle of this.#handles.values()) handle.abort('drained');
     });
-    await allDone;
+    await idle;
     cancelLimit();
   }
 
-  /**
-   * Makes ahead what {@link beginEarly} needs of a run; null where the run does not begin early.
-   *
-   * @param at when it is to be requested, at the earliest
-   */
-  private draftEarly(id: string, request: DataOf<'RunRequested'>, at: Instant): EarlyDraft | null {
-    const { queue, executor, membership } = this;
-    if (fromIso(request.run_at) > at) return null;
-    const run = queue.draft(id, request, at);
-    const task = executor.admitsAtOnce(run);
-    // What needs a key has to take it first.
-    if (task === null || !this.isInstant(run, false)) return null;
-    return { run, task, request, event: startOf(run, membership, at), at };
-  }
-
-  /**
-   * Takes a run that the scheduler of this process is about to request, so that its start goes to the log together with
-   * its request. Only one that waits for nothing, and that no other worker is the first choice for: all others are
-   * taken in their order once they are in the log.
-   */
-  private beginEarly(draft: EarlyDraft, now: Instant): EarlyStart | null {
-    const { queue, executor, membership, telemetry } = this;
-    const { run, task, request } = draft;
-    if (!this.running || this.hold.held || !membership.alive) return null;
-    if (this.passing >= MOST_EARLY || !this.isFirstChoiceFor(run)) return null;
-    if (executor.admitsAtOnce(run) === null || !queue.expect(run)) return null;
-    this.passing += 1;
-    const event = now - draft.at < FRESH ? draft.event : startOf(run, membership, now);
-    occurAt([event], now);
-    const settled = this.startsFirst.begin();
-    return {
-      event,
-      failed: () => {
-        settled();
-        this.passing -= 1;
-        queue.unexpected(run);
-        this.pumpSoon();
-      },
-      began: (revision) => {
-        settled();
-        queue.applied(run, { type: 'RunRequested', data: request }, revision - 1);
-        queue.applied(run, event as RunEvent, revision);
-        const begun = { task, revision, startedAt: toIso(now) };
-        this.startsFirst.whenMade(() => this.goOn(run, begun));
-        telemetry.observe('run_start_lateness_seconds', Math.max(0, now - run.runAt) / 1000);
-      },
-    };
-  }
-
-  private goOn(run: QueuedRun, begun: Omit<Begun, 'ready'>): void {
-    // Somebody who took this process for gone may have been here between the commit and its answer.
-    if (run.ended || run.state !== 'running' || run.owner !== this.membership.id) {
-      this.passing -= 1;
-      this.queue.unexpected(run);
-      return;
-    }
-    const { startsFirst } = this;
-    const ready = (): Promise<void> | null => startsFirst.wait();
-    const handle = this.executor.goOn(run, { ...begun, revision: run.revision, ready });
-    this.lead(run, handle, () => (this.passing -= 1));
-    if (run.cancelRequested) handle.abort('canceled');
-  }
-
-  private pumpSoon(): void {
-    if (this.pumping || !this.running) return;
-    this.pumping = true;
+  /** Checks the queue in the next turn of the event loop. */
+  wake(): void {
+    if (this.#pumping || !this.#running) return;
+    this.#pumping = true;
     setImmediate(() => {
-      this.pumping = false;
-      this.pump();
+      this.#pumping = false;
+      this.#pump();
     });
   }
 
-  private pump(): void {
-    const now = this.clock.now();
-    if (!this.running || this.hold.held) {
-      this.slots.looked(false, now);
-      this.calls?.offer();
-      return;
-    }
-    // What starts with its end is executed as it is taken.
+  #pump(): void {
+    const { clock, calls } = this.#options;
+    const now = clock.now();
+    const isOpen = this.#running && !this.#hold.held;
+    const short = isOpen && this.#takeReady(now);
+    this.#slots.recordPass(short, now);
+    calls?.offer();
+    if (isOpen) this.#arm(now);
+  }
+
+  /** @returns whether a run had to wait because no slot was free */
+  #takeReady(now: Instant): boolean {
+    const { queue, parks } = this.#options;
+    // Instant runs are executed while they are taken.
     const end = performance.now() + TURN;
     let parked = 0;
-    let short = false;
-    while (this.passing < this.mostPassing) {
-      if (performance.now() > end) {
-        this.pumpSoon();
-        break;
+    while (this.#mayStart(this.#maxStarting)) {
+      if (performance.now() > end || parked === MAX_PARKED_RUNS) {
+        this.wake();
+        return false;
       }
-      // A worker that could not renew its heartbeat counts as gone: what it took would be taken from it.
-      if (!this.membership.alive) break;
-      const run = this.queue.next(now);
-      if (run === null) break;
-      if (this.parks(run)) {
-        if (++parked < MOST_PARKED) continue;
-        this.pumpSoon();
-        break;
+      const run = queue.next(now);
+      if (run === null) return false;
+      if (parks?.(run) === true) {
+        parked += 1;
+        continue;
       }
-      const instant = this.isInstant(run);
-      if (!instant && !this.slots.isFree) {
-        this.queue.putBack(run, now);
-        short = true;
-        break;
+      const instant = this.#isInstant(run);
+      if (!instant && !this.#slots.isFree) {
+        queue.putBack(run, now);
+        return true;
       }
-      if (this.isForAnother(run)) this.queue.putBack(run, now + HOLD_BACK);
-      else this.take(run, instant);
+      if (this.#isLeftToAnother(run)) queue.putBack(run, now + HOLD_BACK);
+      else this.#take(run, instant);
     }
-    this.slots.looked(short, now);
-    this.calls?.offer();
-    this.arm(now);
+    return false;
   }
 
-  private get mostPassing(): number {
-    return Math.max(LEAST_IN_FLIGHT, this.slots.size * IN_FLIGHT);
+  /** A worker that could not renew its heartbeat counts as dead: its runs would be taken over. */
+  #mayStart(maxStarting: number): boolean {
+    const { membership } = this.#options;
+    return this.#running && !this.#hold.held && membership.alive && this.#starting < maxStarting;
   }
 
-  private isForAnother(run: QueuedRun): boolean {
-    if (this.heldBack.has(run) || this.isFirstChoiceFor(run)) return false;
-    this.heldBack.add(run);
+  #isLeftToAnother(run: QueuedRun): boolean {
+    if (this.#heldBack.has(run) || this.#isPreferredFor(run)) return false;
+    this.#heldBack.add(run);
     return true;
   }
 
-  private isFirstChoiceFor(run: QueuedRun): boolean {
-    const workers = this.membership.doing('worker');
-    return workers.length < 2 || prefers(this.affinityOf(run), workers) === this.membership.id;
+  #isPreferredFor(run: QueuedRun): boolean {
+    const { membership, affinityOf } = this.#options;
+    return isPreferred(affinityOf?.(run) ?? run.id, membership);
   }
 
-  private take(run: QueuedRun, instant: boolean): void {
+  #take(run: QueuedRun, instant: boolean): void {
+    const { executor, clock } = this.#options;
     run.taken = true;
+    let release = instant ? this.reserve() : this.#takeSlot(run, clock.now());
     let holdsSlot = !instant;
-    if (holdsSlot) this.slots.take(run, this.clock.now());
-    else this.passing += 1;
-    const handle = this.executor.execute(run, () => {
+    const handle = executor.execute(run, () => {
       if (!holdsSlot) return;
       holdsSlot = false;
-      this.freeSlot(run);
-      this.passing += 1;
-      this.pumpSoon();
+      release();
+      release = this.reserve();
+      this.wake();
     });
-    this.lead(run, handle, () => {
-      if (holdsSlot) this.freeSlot(run);
-      else this.passing -= 1;
-    });
+    this.follow(run, handle, () => release());
   }
 
-  private lead(run: QueuedRun, handle: RunHandle, letGo: () => void): void {
-    this.handles.set(run.id, handle);
+  #takeSlot(run: QueuedRun, now: Instant): () => void {
+    this.#slots.take(run, now);
+    return () => {
+      this.#slots.release(run);
+      this.#options.calls?.offer();
+    };
+  }
+
+  /** Follows an execution to its end, then puts the run back into the queue if it continues here. */
+  follow(run: QueuedRun, handle: RunHandle, release: () => void): void {
+    const { queue, clock } = this.#options;
+    this.#handles.set(run.id, handle);
     void handle.done.then((retryAt) => {
-      this.handles.delete(run.id);
+      this.#handles.delete(run.id);
       run.taken = false;
-      letGo();
-      // Where it goes on here: at once, or when its next attempt may begin.
-      this.queue.putBack(run, retryAt ?? this.clock.now());
-      this.pumpSoon();
-      if (this.handles.size === 0) this.idle();
+      release();
+      queue.putBack(run, retryAt ?? clock.now());
+      this.wake();
+      if (this.#handles.size === 0) this.#onIdle();
     });
   }
 
-  private onTaken(run: QueuedRun, event: RecordedEvent): void {
-    this.handles.get(run.id)?.onEvent(event);
-  }
-
-  /** One timer for the next run whose time comes. */
-  private arm(now: Instant): void {
-    const at = this.queue.nextTime();
-    if (at === this.timerAt || (at !== null && at <= now)) return;
-    this.cancelTimer();
-    this.timerAt = at;
+  /** Sets one timer for the next run that waits for its time. */
+  #arm(now: Instant): void {
+    const { queue, clock } = this.#options;
+    const at = queue.nextTime();
+    if (at === this.#timerAt || (at !== null && at <= now)) return;
+    this.#cancelTimer();
+    this.#timerAt = at;
     if (at === null) return;
-    this.cancelTimer = this.clock.at(at, () => {
-      this.timerAt = null;
-      this.pump();
+    this.#cancelTimer = clock.at(at, () => {
+      this.#timerAt = null;
+      this.#pump();
     });
   }
-}
-
-/** The start of a run that is not in the log yet, as it goes there. */
-function startOf(
-  run: QueuedRun,
-  { id: source, lease }: Pick<Membership, 'id' | 'lease'>,
-  now: Instant,
-): NewEvent {
-  const context = { commandId: newId(now), actor: 'service', source, correlationId: run.id, now };
-  const start = startRun(run, source, now + lease);
-  const [event] = toNewEvents(streams.run(run.id), [start], context);
-  if (event === undefined) throw new Error('a start is one event');
-  return event;
 }

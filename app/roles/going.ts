@@ -3,41 +3,50 @@ import type { Clock } from '../../domain/clock.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
 import { keepGoing, type Ongoing } from './keep-going.ts';
 
-/** All the ongoing work of a process: begun together, told to end together. */
+/** Supervises the long-running work of a process: restarts what fails, and ends all of it together. */
 export class Going {
-  private readonly controller = new AbortController();
-  private readonly works: Promise<void>[] = [];
-  private readonly states: Ongoing[] = [];
-  private readonly clock: Clock;
-  private readonly telemetry: Telemetry;
+  readonly #controller = new AbortController();
+  readonly #works: Promise<void>[] = [];
+  readonly #states: Ongoing[] = [];
+  readonly #clock: Clock;
+  readonly #telemetry: Telemetry;
 
   constructor(clock: Clock, telemetry: Telemetry) {
-    this.clock = clock;
-    this.telemetry = telemetry;
-    // Each piece of work listens, and some of them more than once: that is no leak.
-    setMaxListeners(0, this.controller.signal);
+    this.#clock = clock;
+    this.#telemetry = telemetry;
+    // Each piece of work listens, some more than once; this is not a leak.
+    setMaxListeners(0, this.#controller.signal);
   }
 
   get signal(): AbortSignal {
-    return this.controller.signal;
+    return this.#controller.signal;
   }
 
-  /** Work that must always be done: begun again when it fails. `work` calls `started` once it does its part. */
+  /** Starts work, and restarts it when it fails. `work` calls `started` once it does its part. */
   keep(name: string, work: (started: () => void) => Promise<void>): void {
     const ongoing: Ongoing = { name, state: 'starting', problem: null };
-    this.states.push(ongoing);
-    const { clock, telemetry, signal } = this;
-    this.works.push(keepGoing({ ongoing, work, signal, clock, telemetry }));
+    this.#states.push(ongoing);
+    const { signal } = this;
+    const options = { ongoing, work, signal, clock: this.#clock, telemetry: this.#telemetry };
+    this.#works.push(keepGoing(options));
   }
 
-  /** What does not do its part (yet, or any more), and why. */
+  /** Like {@link keep}, for work that counts as started at once. */
+  keepRunning(name: string, work: () => Promise<void>): void {
+    this.keep(name, (started) => {
+      started();
+      return work();
+    });
+  }
+
+  /** The work that is not running (yet, or any more), and why. */
   notGoing(): readonly Ongoing[] {
-    return this.states.filter(({ state }) => state !== 'going');
+    return this.#states.filter(({ state }) => state !== 'going');
   }
 
-  /** Tells all to end, and waits until they have. */
+  /** Ends all work, and waits until it has ended. */
   async end(): Promise<void> {
-    this.controller.abort();
-    await Promise.all(this.works);
+    this.#controller.abort();
+    await Promise.all(this.#works);
   }
 }

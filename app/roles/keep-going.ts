@@ -2,16 +2,16 @@ import type { Clock } from '../../domain/clock.ts';
 import { EventStoreError } from '../../domain/event-store.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
 
-/** Pauses before work that failed is begun again. Milliseconds; the last one stays. */
+/** Pauses before failed work restarts. Milliseconds; the last one repeats. */
 const PAUSES = [100, 250, 500, 1000, 2000] as const;
 
 /**
- * What went on for less than this before it failed has failed again, and waits longer: some says that it has started
- * before it has read anything. Milliseconds.
+ * Work that fails sooner than this after its start waits longer: some work reports its start before it has read anything.
+ * Milliseconds.
  */
-const WELL_BEGUN = 5_000;
+const STABLE_AFTER = 5_000;
 
-/** How a piece of ongoing work is doing. */
+/** The state of supervised work. */
 export interface Ongoing {
   readonly name: string;
   state: 'starting' | 'going' | 'failing' | 'stopped';
@@ -20,10 +20,10 @@ export interface Ongoing {
 }
 
 /**
- * Keeps work going that ends only when it is told to: what it stumbles over (a store that is away) is
- * logged, and it is begun again after a pause. Never rejects.
+ * Runs work until the signal is aborted. A failure, such as an unavailable store, is logged, and the work restarts after
+ * a pause. Never rejects.
  *
- * @param work calls `started` once it does what it is there for
+ * @param work calls `started` once it does its part
  */
 export async function keepGoing(options: {
   readonly ongoing: Ongoing;
@@ -34,27 +34,23 @@ export async function keepGoing(options: {
 }): Promise<void> {
   const { ongoing, work, signal, clock, telemetry } = options;
   for (let failures = 0; !signal.aborted;) {
-    let begun = Number.POSITIVE_INFINITY;
+    let startedAt = Number.POSITIVE_INFINITY;
     try {
       await work(() => {
-        begun = Math.min(begun, clock.steady());
+        startedAt = Math.min(startedAt, clock.steady());
         ongoing.state = 'going';
         ongoing.problem = null;
       });
       if (signal.aborted) break;
-      throw new Error('it ended, though nobody stopped it');
+      throw new Error('it ended unexpectedly');
     } catch (error) {
       if (signal.aborted) break;
-      if (clock.steady() - begun >= WELL_BEGUN) failures = 0;
+      if (clock.steady() - startedAt >= STABLE_AFTER) failures = 0;
       ongoing.state = 'failing';
       ongoing.problem = error instanceof Error ? error.message : String(error);
-      const newer = error instanceof EventStoreError && error.code === 'NEWER_SCHEMA';
-      telemetry.log[newer || failures === 0 ? 'error' : 'warn'](
-        `${ongoing.name} failed; trying again`,
-        {
-          error,
-        },
-      );
+      const isNewer = error instanceof EventStoreError && error.code === 'NEWER_SCHEMA';
+      const level = isNewer || failures === 0 ? 'error' : 'warn';
+      telemetry.log[level](`${ongoing.name} failed; retrying`, { error });
       const pause = PAUSES[Math.min(failures, PAUSES.length - 1)] ?? 2000;
       failures += 1;
       await clock.sleep(pause, signal).catch(() => {});

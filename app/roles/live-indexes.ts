@@ -9,7 +9,7 @@ import { TopicIndex } from '../../projections/reading/topic-index.ts';
 import { PinnedTasks } from '../../scheduler/pinned-tasks.ts';
 import type { Going } from './going.ts';
 
-/** What a process keeps in memory of the log, live, for those who must not read it for every request or run. */
+/** Parts of the log that a process keeps in memory, live, so that requests and runs need not read it. */
 export interface LiveIndexes {
   readonly agents: LiveStreams<AgentState, AgentEvent>;
   readonly sessions: LiveStreams<SessionState, SessionEvent>;
@@ -18,7 +18,7 @@ export interface LiveIndexes {
   readonly topics: TopicIndex;
 }
 
-/** Begins to follow; `going.notGoing` tells what is not there yet. */
+/** Starts following the log. `going.notGoing` lists what is not ready yet. */
 export function followIndexes(store: EventStore, readModel: ReadModel, going: Going): LiveIndexes {
   const agents = new LiveStreams(store, 'agent-', agentFold);
   const sessions = new LiveStreams(store, 'session-', sessionFold);

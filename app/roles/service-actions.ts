@@ -8,10 +8,7 @@ import { requestManualRun } from '../../domain/tasks/task-commands.ts';
 import type { ActionOrigin, ServiceActions } from '../../scheduler/tools/service-tools.ts';
 import type { LiveIndexes } from './live-indexes.ts';
 
-/**
- * What pipelines do to the service itself: as the agent that owns the task, with the scopes that it has now,
- * and by the same commands that the HTTP interface issues.
- */
+/** Commands that pipelines issue, as the HTTP interface does: for the task's owner, with the owner's present scopes. */
 export function serviceActions(
   store: EventStore,
   { agents, tasks, topics }: LiveIndexes,
@@ -30,7 +27,7 @@ export function serviceActions(
       await scopesOf(origin.actor, 'events:publish');
       const event = { topic, payload, source_agent_id: origin.actor };
       const context = contextOf(origin, clock);
-      // A process that has just started does not know yet who listens.
+      // After its start, a process does not know all subscriptions yet.
       await topics.passed(BEGINNING, origin.signal);
       return publishEvent(store, event, topics.matching(topic), context);
     },
@@ -48,16 +45,11 @@ export function serviceActions(
   };
 }
 
-function contextOf(asked: ActionOrigin, clock: Clock): CommandContext {
-  const { actor, causation, commandId, origin } = asked;
-  if (origin !== undefined) return { commandId, actor, ...origin, now: clock.now() };
-  const { runId, step } = causation;
-  return {
-    commandId,
-    actor,
-    source: `run ${runId} step ${step}`,
-    correlationId: runId,
-    causationId: runId,
-    now: clock.now(),
-  };
+function contextOf(action: ActionOrigin, clock: Clock): CommandContext {
+  const { actor, commandId, origin } = action;
+  const command = { commandId, actor, now: clock.now() };
+  if (origin !== undefined) return { ...command, ...origin };
+  const { runId, step } = action.causation;
+  const source = `run ${runId} step ${step}`;
+  return { ...command, source, correlationId: runId, causationId: runId };
 }

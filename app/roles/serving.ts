@@ -1,5 +1,4 @@
 import type { Server } from 'node:http';
-import type { TlsFiles } from '../starting/tls-files.ts';
 import { createServer, type Socket } from 'node:net';
 import type { Express } from 'express';
 import { createHttpServer } from '../../api/serving/http-server.ts';
@@ -8,20 +7,21 @@ import type { Log } from '../../observability/telemetry.ts';
 import type { Configuration } from '../configuration/configuration.ts';
 import { ConfigurationError } from '../configuration/setting-readers.ts';
 import { raising } from '../starting/open-files.ts';
+import type { TlsFiles } from '../starting/tls-files.ts';
 
-/** How long requests under way may go on while stopping. Milliseconds. */
-const LINGER = 2000;
+/** How long running requests may continue while the server stops. Milliseconds. */
+const STOP_TIMEOUT = 2000;
 
-/** All connections of each server: of those whose protocol was changed `node:http` knows nothing any more. */
+/** The connections of each server. `node:http` loses sight of upgraded ones. */
 const connections = new WeakMap<Server, Set<Socket>>();
 
-/** That connections are refused is said again after so long. Milliseconds. */
-const AGAIN = 60_000;
+/** Refused connections are logged at most this often. Milliseconds. */
+const LOG_INTERVAL = 60_000;
 
 /**
- * Listens for HTTP. Connections beyond what there is room for are closed at once, and the log says so, once a minute.
- * @param room connections that clients may have at a time
- * @throws Error in one line when the address can't be had
+ * Listens for HTTP. Connections beyond the limit are closed at once, which is logged once a minute.
+ * @param room maximum number of client connections
+ * @throws Error of one line when the address is not available
  */
 export function listen(
   app: Express,
@@ -37,17 +37,15 @@ export function listen(
     open.add(socket);
     socket.once('close', () => open.delete(socket));
   });
-  let said = Number.NEGATIVE_INFINITY;
+  let lastLogged = Number.NEGATIVE_INFINITY;
   let refused = 0;
   server.on('drop', () => {
     refused += 1;
     const now = clock.steady();
-    if (now - said < AGAIN) return;
-    log.warn(`connections are refused, as clients have all that there is room for: ${raising}`, {
-      connections: room,
-      refused,
-    });
-    said = now;
+    if (now - lastLogged < LOG_INTERVAL) return;
+    const fields = { connections: room, refused };
+    log.warn(`connections refused, the limit is reached: ${raising}`, fields);
+    lastLogged = now;
     refused = 0;
   });
   return new Promise((resolve, reject) => {
@@ -57,9 +55,8 @@ export function listen(
 }
 
 /**
- * Looks whether the address can be had, before anything else is begun: a service that can't be reached is to make no store,
- * lead nothing and register nobody.
- * @throws ConfigurationError for a host that is no address of this machine; Error in one line when the port can't be had
+ * Checks that the address is available before anything else starts, so that a failed start creates no files.
+ * @throws ConfigurationError for a host that is not an address of this machine; Error of one line for the port
  */
 export function requireAddress({
   host,
@@ -72,7 +69,7 @@ export function requireAddress({
   });
 }
 
-/** Codes of the system, and of the resolver, for what is no address of this machine. */
+/** Error codes for a host that is not an address of this machine. */
 const NO_ADDRESS = ['EADDRNOTAVAIL', 'ENOTFOUND', 'EAI_AGAIN', 'EAI_FAIL', 'EINVAL'];
 
 function refusalOf(error: NodeJS.ErrnoException, host: string, port: number): Error {
@@ -90,7 +87,7 @@ function refusalOf(error: NodeJS.ErrnoException, host: string, port: number): Er
   return new Error(why, { cause: error });
 }
 
-/** Where a server listens. @param secure whether it has a certificate */
+/** The address of a server. @param secure whether it has a certificate */
 export function boundAddress(
   server: Server,
   host: string,
@@ -102,13 +99,13 @@ export function boundAddress(
   return { port, address: `${secure ? 'https' : 'http'}://${name}:${port}` };
 }
 
-/** Takes no more connections, lets requests under way end, then closes. */
+/** Takes no more connections, lets running requests finish, then closes. */
 export function stopServing(server: Server): Promise<void> {
   return new Promise((resolve) => {
     const limit = setTimeout(() => {
       server.closeAllConnections();
       for (const socket of connections.get(server) ?? []) socket.destroy();
-    }, LINGER);
+    }, STOP_TIMEOUT);
     server.close(() => {
       clearTimeout(limit);
       resolve();

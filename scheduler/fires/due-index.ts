@@ -9,100 +9,105 @@ import { dueProjection, evolveRhythmOf, rhythmStreams } from '../../projections/
 import { loadView, type ReadableViews } from '../../projections/reading/load-view.ts';
 import { Heap } from '../heap.ts';
 
-/** Void elements of the heap that are let be whatever the number of tasks. */
-const SLACK = 1000;
+/** How many stale elements the heap may hold, beyond one per task. */
+const MAX_STALE = 1000;
 
-/** A task as the scheduler holds it. */
+/** A task in the scheduler's memory. */
 export interface DueEntry {
   readonly taskId: string;
   rhythm: Rhythm;
-  /** When something is to be decided next; null for nothing ahead. */
+  /** When the next decision is due; null if there is none. */
   dueAt: Instant | null;
   /** A decision is being written. */
   deciding: boolean;
-  /** Not before then, after a decision could not be written. */
+  /** No earlier than this, after a decision could not be written. */
   retryAt: Instant;
-  /** How often in succession deciding has failed. */
+  /** Failed decisions in a row. */
   failures: number;
   compiled: { readonly schedule: Schedule; readonly definition: FiringDefinition } | null;
 }
 
 /**
- * Every active or paused task's rhythm, in memory, ordered by what fires next: the due view, loaded once and
- * followed live. It may be a moment behind; who decides by it appends with an expected revision.
+ * The schedule states of all active and paused tasks, in memory, ordered by their next fire: the due view, loaded once and
+ * followed live. It may lag; decisions are appended at an expected revision.
  */
 export class DueIndex {
-  private readonly store: EventStore;
-  private readonly readModel: ReadableViews;
-  private readonly telemetry: Telemetry;
-  private readonly entries = new Map<string, DueEntry>();
-  private readonly heap = new Heap<{ at: Instant; entry: DueEntry }>((a, b) => a.at < b.at);
-  /** False until the end of the log was reached: who is paused or canceled by now may not be known. */
-  private current = false;
-  /** Called when a task's time may have come nearer. */
-  onChange: () => void = () => {};
+  readonly #store: EventStore;
+  readonly #readModel: ReadableViews;
+  readonly #telemetry: Telemetry;
+  readonly #entries = new Map<string, DueEntry>();
+  readonly #heap = new Heap<{ at: Instant; entry: DueEntry }>((a, b) => a.at < b.at);
+  /** False until the end of the log is reached: before, paused and canceled tasks may seem active. */
+  #current = false;
+  readonly #listeners: (() => void)[] = [];
 
   constructor(store: EventStore, readModel: ReadableViews, telemetry: Telemetry) {
-    this.store = store;
-    this.readModel = readModel;
-    this.telemetry = telemetry;
+    this.#store = store;
+    this.#readModel = readModel;
+    this.#telemetry = telemetry;
+  }
+
+  /** Calls the listener when the earliest fire may have changed. */
+  onChange(listener: () => void): void {
+    this.#listeners.push(listener);
+  }
+
+  #notify(): void {
+    for (const listener of this.#listeners) listener();
   }
 
   get size(): number {
-    return this.entries.size;
+    return this.#entries.size;
   }
 
-  /** Whether the end of the log was reached, so that all of it is in here. */
+  /** Whether the end of the log was reached, so that the index is complete. */
   get isCurrent(): boolean {
-    return this.current;
+    return this.#current;
   }
 
   get(taskId: string): DueEntry | undefined {
-    return this.entries.get(taskId);
+    return this.#entries.get(taskId);
   }
 
   all(): IterableIterator<DueEntry> {
-    return this.entries.values();
+    return this.#entries.values();
   }
 
-  /**
-   * Loads the view, then follows the log from where the view was until the signal is aborted. Nothing is due before
-   * the end of the log was reached.
-   */
+  /** Loads the view, then follows the log until the signal is aborted. Nothing is due before its end is reached. */
   async follow(signal: AbortSignal, ready: () => void): Promise<void> {
-    // After a break: what was canceled meanwhile is neither in the view nor in what follows it.
-    this.current = false;
-    this.entries.clear();
-    this.heap.retain(() => false);
+    // After an interruption: tasks canceled meanwhile are neither in the view nor in later events.
+    this.#current = false;
+    this.#entries.clear();
+    this.#heap.retain(() => false);
     const after = await loadView(
-      { store: this.store, readModel: this.readModel },
+      { store: this.#store, readModel: this.#readModel },
       dueProjection,
       [],
-      (document, taskId) => this.put(taskId, document.rhythm),
+      (document, taskId) => this.#put(taskId, document.rhythm),
     );
-    for await (const message of this.store.subscribe({ after, prefixes: rhythmStreams, signal })) {
+    for await (const message of this.#store.subscribe({ after, prefixes: rhythmStreams, signal })) {
       if (message.kind === 'events') {
-        for (const event of message.events) this.take(event);
-        this.onChange();
-      } else if (!this.current) {
-        this.current = true;
+        for (const event of message.events) this.#take(event);
+        this.#notify();
+      } else if (!this.#current) {
+        this.#current = true;
         ready();
-        this.onChange();
+        this.#notify();
       }
     }
   }
 
-  /** The entries to decide now, each once; the caller gives them back by `settle`. */
-  takeDue(now: Instant, most: number): DueEntry[] {
+  /** The entries to decide now. The caller returns each by `settle`. */
+  takeDue(now: Instant, limit: number): DueEntry[] {
     const due: DueEntry[] = [];
-    if (!this.current) return due;
-    while (due.length < most) {
-      const top = this.heap.peek();
+    if (!this.#current) return due;
+    while (due.length < limit) {
+      const top = this.#heap.peek();
       if (top === undefined || top.at > now) break;
-      this.heap.pop();
+      this.#heap.pop();
       const { entry } = top;
-      // An entry is in the heap once for each change; only the latest counts.
-      if (this.entries.get(entry.taskId) !== entry || entry.deciding) continue;
+      // The heap has an element for each change of an entry; only the latest counts.
+      if (this.#entries.get(entry.taskId) !== entry || entry.deciding) continue;
       const dueAt = wakeTimeOf(entry);
       if (dueAt !== top.at) continue;
       entry.deciding = true;
@@ -111,46 +116,50 @@ export class DueIndex {
     return due;
   }
 
-  /** The entries that will be due up to an instant, in no order; they stay where they are. */
+  /** The entries that are due up to an instant, in no order. They stay in the index. */
   soon(until: Instant): DueEntry[] {
     const passed: { at: Instant; entry: DueEntry }[] = [];
-    for (let top = this.heap.peek(); top !== undefined && top.at <= until; top = this.heap.peek()) {
-      this.heap.pop();
+    for (
+      let top = this.#heap.peek();
+      top !== undefined && top.at <= until;
+      top = this.#heap.peek()
+    ) {
+      this.#heap.pop();
       const { entry } = top;
-      if (this.entries.get(entry.taskId) === entry && wakeTimeOf(entry) === top.at)
+      if (this.#entries.get(entry.taskId) === entry && wakeTimeOf(entry) === top.at)
         passed.push(top);
     }
-    for (const place of passed) this.heap.push(place);
+    for (const place of passed) this.#heap.push(place);
     return passed.map(({ entry }) => entry);
   }
 
   /** When the earliest is due; null when nothing is. */
   earliest(): Instant | null {
-    if (!this.current) return null;
+    if (!this.#current) return null;
     for (;;) {
-      const top = this.heap.peek();
+      const top = this.#heap.peek();
       if (top === undefined) return null;
       const { entry } = top;
-      const current = this.entries.get(entry.taskId) === entry && !entry.deciding;
+      const current = this.#entries.get(entry.taskId) === entry && !entry.deciding;
       if (current && wakeTimeOf(entry) === top.at) return top.at;
-      this.heap.pop();
+      this.#heap.pop();
     }
   }
 
   /**
-   * Ends a decision; the rhythm is what the events made of it, or the one it was made on when they could not be
-   * written. Where the entry is another by then, what was lost was a race: there is nothing to wait for.
+   * Ends a decision. `rhythm` is the state after its events, or the previous one if they could not be written. If the
+   * entry has changed meanwhile, a race was lost, and there is nothing to wait for.
    */
   settle(entry: DueEntry, rhythm: Rhythm, retryAt: Instant): void {
     const isOvertaken = retryAt !== 0 && entry.rhythm !== rhythm;
     entry.deciding = false;
     entry.retryAt = isOvertaken ? 0 : retryAt;
     entry.failures = entry.retryAt === 0 ? 0 : entry.failures + 1;
-    if (this.isNewer(entry.rhythm, rhythm)) entry.rhythm = rhythm;
-    this.place(entry);
+    if (this.#isNewer(entry.rhythm, rhythm)) entry.rhythm = rhythm;
+    this.#place(entry);
   }
 
-  /** The compiled schedule of a task, made once per definition. */
+  /** The compiled schedule of a task, cached per definition. */
   scheduleOf(entry: DueEntry): Schedule {
     const rule = ruleInForce(entry.rhythm);
     const { definition } = rule;
@@ -160,16 +169,13 @@ export class DueIndex {
     return schedule;
   }
 
-  /**
-   * Takes in what the log says of a task where this index has missed it; null for one that is canceled. What it knows
-   * better by now stays, and is given its place again.
-   */
+  /** Corrects a task from the log, unless this index is newer. @param rhythm null if the task is canceled */
   correct(taskId: string, rhythm: Rhythm | null): void {
-    const known = this.entries.get(taskId);
+    const known = this.#entries.get(taskId);
     if (rhythm === null || rhythm.status === 'canceled') {
-      this.entries.delete(taskId);
+      this.#entries.delete(taskId);
     } else if (known === undefined) {
-      this.put(taskId, rhythm);
+      this.#put(taskId, rhythm);
     } else {
       const older =
         rhythm.task_revision < known.rhythm.task_revision ||
@@ -177,62 +183,54 @@ export class DueIndex {
       if (!older) known.rhythm = rhythm;
       known.retryAt = 0;
       known.failures = 0;
-      this.place(known);
+      this.#place(known);
     }
-    this.onChange();
+    this.#notify();
   }
 
-  private take(event: RecordedEvent): void {
+  #take(event: RecordedEvent): void {
     if (event.fault !== undefined) {
-      this.telemetry.log.error('an event of a task does not fit its schema', {
-        stream: event.stream,
-        fault: event.fault,
-      });
+      const { stream, fault } = event;
+      this.#telemetry.log.error('an event of a task does not match its schema', { stream, fault });
       return;
     }
     const taskId = idOf(event.stream);
-    const known = this.entries.get(taskId);
+    const known = this.#entries.get(taskId);
     if (known && isKnown(known.rhythm, event)) return;
     const rhythm = evolveRhythmOf(known?.rhythm ?? null, event);
     if (rhythm === null) return;
     if (rhythm.status === 'canceled') {
-      this.entries.delete(taskId);
+      this.#entries.delete(taskId);
       return;
     }
     if (known) {
       known.rhythm = rhythm;
       known.retryAt = 0;
       known.failures = 0;
-      this.place(known);
+      this.#place(known);
     } else {
-      this.put(taskId, rhythm);
+      this.#put(taskId, rhythm);
     }
   }
 
-  private put(taskId: string, rhythm: Rhythm): void {
-    const entry: DueEntry = {
-      taskId,
-      rhythm,
-      dueAt: null,
-      deciding: false,
-      retryAt: 0,
-      failures: 0,
-      compiled: null,
-    };
-    this.entries.set(taskId, entry);
-    this.place(entry);
+  #put(taskId: string, rhythm: Rhythm): void {
+    const state = { dueAt: null, deciding: false, retryAt: 0, failures: 0, compiled: null };
+    const entry: DueEntry = { taskId, rhythm, ...state };
+    this.#entries.set(taskId, entry);
+    this.#place(entry);
   }
 
-  private place(entry: DueEntry): void {
+  #place(entry: DueEntry): void {
     entry.dueAt = dueTimeOf(entry.rhythm);
     const at = wakeTimeOf(entry);
     if (at === null || entry.deciding) return;
-    this.heap.push({ at, entry });
-    // Void ones far ahead would stay for years where a task is changed again and again.
-    if (this.heap.size > 2 * this.entries.size + SLACK) this.heap.retain(isInForce(this.entries));
+    this.#heap.push({ at, entry });
+    // Otherwise a task that changes often would leave stale elements for years.
+    if (this.#heap.size > 2 * this.#entries.size + MAX_STALE)
+      this.#heap.retain(isCurrent(this.#entries));
   }
 
-  private isNewer(known: Rhythm, other: Rhythm): boolean {
+  #isNewer(known: Rhythm, other: Rhythm): boolean {
     return (
       other.task_revision >= known.task_revision &&
       (other.fires?.revision ?? -1) > (known.fires?.revision ?? -1)
@@ -240,7 +238,7 @@ export class DueIndex {
   }
 }
 
-/** The schedule that a rule stands for. @throws ScheduleError where it can't be compiled here any more */
+/** Compiles a rule. @throws ScheduleError when this release cannot compile it */
 export function compileRule({
   definition,
   anchor,
@@ -259,8 +257,8 @@ export function compileRule({
   });
 }
 
-/** Whether an element of the heap says when its entry is due, once for each entry. */
-function isInForce(
+/** Selects the current element of each entry. */
+function isCurrent(
   entries: ReadonlyMap<string, DueEntry>,
 ): (element: { at: Instant; entry: DueEntry }) => boolean {
   const seen = new Set<DueEntry>();
@@ -281,7 +279,7 @@ function isKnown(rhythm: Rhythm, event: RecordedEvent): boolean {
     : event.revision <= (rhythm.fires?.revision ?? -1);
 }
 
-/** When a decision is due: at once where a pause left something to record. */
+/** When a decision is due: at once if a pause left fires to record. */
 function dueTimeOf(rhythm: Rhythm): Instant | null {
   if (rhythm.status !== 'active') return null;
   const [owed] = rhythm.owed;

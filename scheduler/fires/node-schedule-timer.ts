@@ -1,25 +1,25 @@
 import { scheduleJob } from 'node-schedule';
 import type { Timer } from '../scheduler.ts';
 
-/** Never later than this is the time looked at again: a machine may have slept. Milliseconds. */
-const LONGEST = 10_000;
+/** The clock is checked at least this often, as the machine may sleep. Milliseconds. */
+const CHECK_INTERVAL = 10_000;
 
-/** After which a job whose time should have come is not waited for any more. Milliseconds. */
-const LATE = 50;
+/** How long after its time a job is given up. Milliseconds. */
+const MAX_LATENESS = 50;
 
 /**
- * The scheduler's one timer, by node-schedule. A job that is far away is set in stretches, so that a clock that was
- * put right, or a machine that slept, makes a fire late by a stretch at the most.
+ * The scheduler's timer, by node-schedule. A distant job is set in intervals: after the clock is corrected or the machine
+ * sleeps, a fire is late by at most one interval.
  *
- * A job that finds its clock put back waits for as long as it was put back by, and can't be canceled then. So it is not
- * relied upon: a plain timer of the same length goes beside it.
+ * When the clock is set back, a node-schedule job waits that much longer and cannot be canceled. So a plain timer runs
+ * beside it.
  */
 export const nodeScheduleTimer: Timer = (at, callback) => {
   let cancel = (): void => {};
   const set = (): void => {
     const now = Date.now();
-    // node-schedule refuses what has passed: such a job is due at once.
-    const due = Math.max(Math.min(at, now + LONGEST), now + 1);
+    // node-schedule rejects past dates: such a job is due at once.
+    const due = Math.max(Math.min(at, now + CHECK_INTERVAL), now + 1);
     let waits = true;
     const look = (): void => {
       if (!waits) return;
@@ -28,7 +28,7 @@ export const nodeScheduleTimer: Timer = (at, callback) => {
       else set();
     };
     const job = scheduleJob(new Date(due), look);
-    const beside = setTimeout(look, job === null ? 0 : due - now + LATE);
+    const beside = setTimeout(look, job === null ? 0 : due - now + MAX_LATENESS);
     cancel = () => {
       waits = false;
       clearTimeout(beside);

@@ -55,24 +55,24 @@ interface Obligation {
  * requesting a run that exists has no effect.
  */
 export class RunRequester {
-  private readonly store: EventStore;
-  private readonly place: RememberedPosition;
-  private readonly clock: Clock;
-  private readonly leadership: Leadership;
-  private readonly telemetry: Telemetry;
-  private readonly tasks: PinnedTasks;
-  private readonly name: string;
-  private waiting: Obligation[] = [];
-  private done: Position = BEGINNING;
-  private saved: Position = BEGINNING;
+  readonly #store: EventStore;
+  readonly #place: RememberedPosition;
+  readonly #clock: Clock;
+  readonly #leadership: Leadership;
+  readonly #telemetry: Telemetry;
+  readonly #tasks: PinnedTasks;
+  readonly #name: string;
+  #waiting: Obligation[] = [];
+  #done: Position = BEGINNING;
+  #saved: Position = BEGINNING;
   /** Runs that the scheduler of this process is requesting, or is about to: of many that are owed, one after the other. */
-  private readonly underWay = new Set<string>();
+  readonly #underWay = new Set<string>();
   /** Runs that the scheduler of this process has requested: nothing to make up. */
-  private requested = new Set<string>();
-  private requestedBefore = new Set<string>();
-  private wakeReader: () => void = () => {};
-  private working: Promise<void> = Promise.resolve();
-  private busy = false;
+  #requested = new Set<string>();
+  #requestedBefore = new Set<string>();
+  #wakeReader: () => void = () => {};
+  #working: Promise<void> = Promise.resolve();
+  #busy = false;
 
   constructor(options: {
     readonly store: EventStore;
@@ -83,13 +83,13 @@ export class RunRequester {
     readonly tasks: PinnedTasks;
     readonly name: string;
   }) {
-    this.store = options.store;
-    this.place = new RememberedPosition(options.coordination, options.store, CHECKPOINT);
-    this.clock = options.clock;
-    this.leadership = options.leadership;
-    this.telemetry = options.telemetry;
-    this.tasks = options.tasks;
-    this.name = options.name;
+    this.#store = options.store;
+    this.#place = new RememberedPosition(options.coordination, options.store, CHECKPOINT);
+    this.#clock = options.clock;
+    this.#leadership = options.leadership;
+    this.#telemetry = options.telemetry;
+    this.#tasks = options.tasks;
+    this.#name = options.name;
   }
 
   /**
@@ -99,28 +99,28 @@ export class RunRequester {
    * @returns to be called when they were requested, or could not be
    */
   leaveToScheduler(runs: readonly { readonly runId: string }[]): () => void {
-    for (const { runId } of runs) this.underWay.add(runId);
+    for (const { runId } of runs) this.#underWay.add(runId);
     return () => {
-      for (const { runId } of runs) this.underWay.delete(runId);
+      for (const { runId } of runs) this.#underWay.delete(runId);
     };
   }
 
   /** The scheduler of this process has requested a run. */
   noteRequested(runId: string): void {
-    this.requested.add(runId);
-    if (this.requested.size < 50_000) return;
-    this.requestedBefore = this.requested;
-    this.requested = new Set();
+    this.#requested.add(runId);
+    if (this.#requested.size < 50_000) return;
+    this.#requestedBefore = this.#requested;
+    this.#requested = new Set();
   }
 
   /** Whether the scheduler of this process has requested a run lately, and was answered that it stands in the log. */
   isRequestedHere(runId: string): boolean {
-    return this.requested.has(runId) || this.requestedBefore.has(runId);
+    return this.#requested.has(runId) || this.#requestedBefore.has(runId);
   }
 
   /** Whether the scheduler of this process is requesting a run, or is about to. */
   isUnderWay(runId: string): boolean {
-    return this.underWay.has(runId);
+    return this.#underWay.has(runId);
   }
 
   /**
@@ -128,159 +128,159 @@ export class RunRequester {
    * @throws EventStoreError all that the log throws; Refusal `NOT_FOUND` of its task
    */
   async makeUp(event: RecordedEvent): Promise<void> {
-    if (event.type === 'Fired') await this.makeUpFire(event, event.data);
+    if (event.type === 'Fired') await this.#makeUpFire(event, event.data);
   }
 
   /** Follows the log until the signal is aborted. */
   async follow(signal: AbortSignal): Promise<void> {
-    const after = await this.place.recall();
-    this.done = this.saved = after;
+    const after = await this.#place.recall();
+    this.#done = this.#saved = after;
     // What a former following left comes again from the log.
-    this.waiting = [];
+    this.#waiting = [];
     const ended = new AbortController();
-    const beat = this.everySecond(AbortSignal.any([signal, ended.signal]));
+    const beat = this.#everySecond(AbortSignal.any([signal, ended.signal]));
     try {
-      await this.read(after, signal);
+      await this.#read(after, signal);
     } finally {
       ended.abort();
       await beat;
-      await this.working;
+      await this.#working;
     }
-    await this.save();
+    await this.#save();
   }
 
-  private async read(after: Position, signal: AbortSignal): Promise<void> {
+  async #read(after: Position, signal: AbortSignal): Promise<void> {
     let before = after;
     const prefixes = ['fires-', 'topic-'];
-    for await (const message of this.store.subscribe({ after, prefixes, signal })) {
+    for await (const message of this.#store.subscribe({ after, prefixes, signal })) {
       if (message.kind === 'caught-up') {
         before = message.position;
       } else {
         for (const event of message.events) {
-          if (event.fault !== undefined) this.reportFault(event);
+          if (event.fault !== undefined) this.#reportFault(event);
           else if (isObligation(event)) {
-            const since = Math.min(fromIso(event.metadata.occurredAt), this.clock.now());
-            this.waiting.push({ before, since, event, failures: 0, retryAt: since });
+            const since = Math.min(fromIso(event.metadata.occurredAt), this.#clock.now());
+            this.#waiting.push({ before, since, event, failures: 0, retryAt: since });
           }
           before = event.position;
         }
-        this.place.came(message.events);
+        this.#place.came(message.events);
       }
-      if (this.waiting.length === 0) this.done = before;
-      this.work();
-      if (this.waiting.length > MOST_WAITING) {
-        await new Promise<void>((resolve) => (this.wakeReader = resolve));
+      if (this.#waiting.length === 0) this.#done = before;
+      this.#work();
+      if (this.#waiting.length > MOST_WAITING) {
+        await new Promise<void>((resolve) => (this.#wakeReader = resolve));
       }
     }
   }
 
-  private reportFault({ stream, revision, fault }: RecordedEvent): void {
+  #reportFault({ stream, revision, fault }: RecordedEvent): void {
     const fields = { stream, revision, fault };
-    this.telemetry.log.error('an event that may ask for runs does not fit its schema', fields);
+    this.#telemetry.log.error('an event that may ask for runs does not fit its schema', fields);
   }
 
-  private async everySecond(signal: AbortSignal): Promise<void> {
+  async #everySecond(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      await this.clock.sleep(1000, signal).catch(() => {});
-      this.work();
-      await this.save();
+      await this.#clock.sleep(1000, signal).catch(() => {});
+      this.#work();
+      await this.#save();
     }
   }
 
-  private async save(): Promise<void> {
-    if (this.done <= this.saved) return;
-    const reached = this.done;
+  async #save(): Promise<void> {
+    if (this.#done <= this.#saved) return;
+    const reached = this.#done;
     try {
-      await this.place.remember(reached, this.leadership.fence);
-      this.saved = reached;
+      await this.#place.remember(reached, this.#leadership.fence);
+      this.#saved = reached;
     } catch (error) {
-      this.telemetry.log.warn('could not remember up to where runs are requested', { error });
+      this.#telemetry.log.warn('could not remember up to where runs are requested', { error });
     }
   }
 
-  private work(): void {
-    if (this.busy) return;
-    this.busy = true;
-    this.working = this.fulfilAll()
+  #work(): void {
+    if (this.#busy) return;
+    this.#busy = true;
+    this.#working = this.#fulfilAll()
       .catch((error: unknown) => {
-        this.telemetry.log.warn('runs could not be requested; trying again', { error });
+        this.#telemetry.log.warn('runs could not be requested; trying again', { error });
       })
       .finally(() => {
-        this.busy = false;
-        this.wakeReader();
+        this.#busy = false;
+        this.#wakeReader();
       });
   }
 
   /** In order, as far as their time has come; what fails stays, and is tried again. */
-  private async fulfilAll(): Promise<void> {
+  async #fulfilAll(): Promise<void> {
     for (;;) {
-      const ready = this.ready();
+      const ready = this.#ready();
       if (ready.length === 0) break;
-      const met = await Promise.all(ready.map((obligation) => this.isMet(obligation)));
+      const met = await Promise.all(ready.map((obligation) => this.#isMet(obligation)));
       const fulfilled = new Set(ready.filter((_, index) => met[index]));
-      const last = this.waiting.at(-1);
-      this.waiting = this.waiting.filter((obligation) => !fulfilled.has(obligation));
-      this.done = this.waiting[0]?.before ?? last?.event.position ?? this.done;
+      const last = this.#waiting.at(-1);
+      this.#waiting = this.#waiting.filter((obligation) => !fulfilled.has(obligation));
+      this.#done = this.#waiting[0]?.before ?? last?.event.position ?? this.#done;
     }
   }
 
   /** The first of those whose time has come. One that can't be met holds back none behind it. */
-  private ready(): readonly Obligation[] {
-    const now = this.clock.now();
+  #ready(): readonly Obligation[] {
+    const now = this.#clock.now();
     const ready: Obligation[] = [];
-    for (const obligation of this.waiting) {
+    for (const obligation of this.#waiting) {
       if (ready.length >= SIDE_BY_SIDE) break;
-      if (this.isReady(obligation, now)) ready.push(obligation);
+      if (this.#isReady(obligation, now)) ready.push(obligation);
     }
     return ready;
   }
 
   /** Never rejects: what fails stays, and is tried again after a pause. */
-  private async isMet(obligation: Obligation): Promise<boolean> {
+  async #isMet(obligation: Obligation): Promise<boolean> {
     try {
-      await this.fulfil(obligation);
+      await this.#fulfil(obligation);
       return true;
     } catch (error) {
       const pause = Math.min(PAUSE * 2 ** obligation.failures, MOST_PAUSE);
       obligation.failures += 1;
-      obligation.retryAt = this.clock.now() + pause;
+      obligation.retryAt = this.#clock.now() + pause;
       const { stream, revision } = obligation.event;
       const fields = { stream, revision, error };
-      this.telemetry.log.warn('a run could not be requested; trying again', fields);
+      this.#telemetry.log.warn('a run could not be requested; trying again', fields);
       return false;
     }
   }
 
-  private isReady({ event, since, retryAt, failures }: Obligation, now: Instant): boolean {
+  #isReady({ event, since, retryAt, failures }: Obligation, now: Instant): boolean {
     // A time that lies ahead by more than any pause: the clock was put back.
     if (failures > 0) return now >= retryAt || retryAt - now > MOST_PAUSE;
     if (event.type === 'Fired' && this.isRequestedHere(event.data.run_id)) return true;
     if (event.type === 'Fired' && this.isUnderWay(event.data.run_id)) return false;
-    const atOnce = event.type === 'EventPublished' && this.leadership.leads;
+    const atOnce = event.type === 'EventPublished' && this.#leadership.leads;
     return atOnce || now - since >= PATIENCE || now < since;
   }
 
-  private async fulfil({ event }: Obligation): Promise<void> {
-    if (event.type === 'Fired') await this.makeUpFire(event, event.data);
-    if (event.type === 'EventPublished') await this.requestTriggered(event, event.data);
+  async #fulfil({ event }: Obligation): Promise<void> {
+    if (event.type === 'Fired') await this.#makeUpFire(event, event.data);
+    if (event.type === 'EventPublished') await this.#requestTriggered(event, event.data);
   }
 
-  private async makeUpFire(event: RecordedEvent, fired: DataOf<'Fired'>): Promise<void> {
+  async #makeUpFire(event: RecordedEvent, fired: DataOf<'Fired'>): Promise<void> {
     if (this.isRequestedHere(fired.run_id)) return;
     const stream = streams.run(fired.run_id);
-    if ((await this.store.readStream(stream, { limit: 1 })).length > 0) return;
+    if ((await this.#store.readStream(stream, { limit: 1 })).length > 0) return;
     const taskId = idOf(event.stream);
-    const task = await this.tasks.at(taskId, fired.task_revision);
-    this.telemetry.log.warn('a fire had no run; it is made up', {
+    const task = await this.#tasks.at(taskId, fired.task_revision);
+    this.#telemetry.log.warn('a fire had no run; it is made up', {
       task: taskId,
       run: fired.run_id,
     });
-    this.telemetry.count('scheduler_mended_total', { what: 'fire_without_run' });
+    this.#telemetry.count('scheduler_mended_total', { what: 'fire_without_run' });
     const [nominal, next] = [fromIso(fired.nominal), fired.next_fire_at];
     // By what the event says of the next fire: the rule itself may be one that can't be evaluated here any more.
     const { jitter_seconds } = task.definition;
     const longest = longestJitter(jitter_seconds, nominal, next === null ? null : fromIso(next));
-    await this.request(fired.run_id, taskId, task, event, {
+    await this.#request(fired.run_id, taskId, task, event, {
       trigger: 'schedule',
       scheduled_for: fired.nominal,
       run_at: toIso(nominal + jitterOf(taskId, longest)),
@@ -288,15 +288,15 @@ export class RunRequester {
     });
   }
 
-  private async requestTriggered(
+  async #requestTriggered(
     event: RecordedEvent,
     published: DataOf<'EventPublished'>,
   ): Promise<void> {
     const { event_id: id, topic, payload, source_agent_id, published_at } = published;
     const triggering = { id, topic, payload, source_agent_id, published_at };
     const requestFor = async (taskId: string): Promise<void> => {
-      const task = await this.tasks.latest(taskId);
-      await this.request(triggeredRunId(taskId, id), taskId, task, event, {
+      const task = await this.#tasks.latest(taskId);
+      await this.#request(triggeredRunId(taskId, id), taskId, task, event, {
         trigger: 'event',
         scheduled_for: null,
         run_at: published_at,
@@ -315,7 +315,7 @@ export class RunRequester {
     if (failures.length > 0) throw failures[0];
   }
 
-  private async request(
+  async #request(
     runId: string,
     taskId: string,
     task: LiveTask,
@@ -333,17 +333,17 @@ export class RunRequester {
       prior_steps: [],
       ...particulars,
     };
-    const context = this.contextOf(requestCommandId(runId, request), cause);
+    const context = this.#contextOf(requestCommandId(runId, request), cause);
     if (task.status === 'canceled' && particulars.trigger === 'event') {
-      await this.recordCanceled(runId, request, context);
+      await this.#recordCanceled(runId, request, context);
       return;
     }
     // A run that is there already is as it should be.
-    await requestRun(this.store, { runId, request, rules: task.definition, context });
+    await requestRun(this.#store, { runId, request, rules: task.definition, context });
   }
 
   /** What was asked of a task that is canceled by now ends where it begins. */
-  private async recordCanceled(
+  async #recordCanceled(
     runId: string,
     request: DataOf<'RunRequested'>,
     context: CommandContext,
@@ -354,16 +354,16 @@ export class RunRequester {
     ];
     const stream = streams.run(runId);
     try {
-      await this.store.append(stream, toNewEvents(stream, events, context), 'none');
+      await this.#store.append(stream, toNewEvents(stream, events, context), 'none');
     } catch (error) {
       if (!isConflict(error)) throw error; // a conflict: the run is there
     }
   }
 
-  private contextOf(commandId: string, cause: RecordedEvent): CommandContext {
+  #contextOf(commandId: string, cause: RecordedEvent): CommandContext {
     const { $correlationId: correlationId, traceparent } = cause.metadata;
-    const base = { commandId, actor: 'service', source: this.name, correlationId };
-    return { ...base, causationId: cause.id, traceparent, now: this.clock.now() };
+    const base = { commandId, actor: 'service', source: this.#name, correlationId };
+    return { ...base, causationId: cause.id, traceparent, now: this.#clock.now() };
   }
 }
 

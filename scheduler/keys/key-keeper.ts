@@ -62,7 +62,7 @@ export class KeyKeeper {
     this.#pending = new PendingReleases(parts);
     this.#waiters = new WaiterQueue(parts, this.#watch, this.#pending);
     this.#handoff = new KeyHandoff(parts, this.#watch, this.#waiters, this.#pending);
-    parts.queue.onEnded = (run) => this.#onEnded(run);
+    parts.queue.subscribe({ onEnded: (run) => this.#onEnded(run) });
   }
 
   /** Follows the keys until the signal is aborted. */

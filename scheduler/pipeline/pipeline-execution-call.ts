@@ -1,19 +1,19 @@
-import { toIso, type Instant } from '../../domain/clock.ts';
+import { toIso } from '../../domain/clock.ts';
 import type { JsonValue } from '../../domain/json.ts';
 import { faultText } from '../../domain/pipeline/arguments.ts';
 import type { CompiledCall } from '../../domain/pipeline/compile.ts';
 import type { Scope } from '../../domain/pipeline/expression.ts';
 import { PipelineFault } from '../../domain/pipeline/fault.ts';
 import { MOST_GIVEN, start, writtenLength } from '../../domain/pipeline/size.ts';
-import { logData, type LogLine, type Progress } from './pipeline-execution-progress.ts';
 import type { Span } from '../../observability/telemetry.ts';
 import { ToolError, type Tool, type ToolCall } from '../tools/tool.ts';
+import { logData, type LogLine, type Progress } from './pipeline-execution-progress.ts';
 
-/** How a call of a tool came out. */
+/** How a call of a tool ended. */
 export type CallOutcome =
   | { readonly kind: 'result'; readonly result: unknown; readonly log: readonly LogLine[] }
   | ({ readonly kind: 'failure'; readonly log: readonly LogLine[] } & Failure)
-  /** It was told to stop, and did (or was given up). */
+  /** It was told to stop, and stopped or was abandoned. */
   | { readonly kind: 'aborted' };
 
 export interface Failure {
@@ -22,24 +22,24 @@ export interface Failure {
   readonly retryAfterMs?: number;
 }
 
-/** What is told to stop and does not is given up after so many milliseconds. */
-const GIVE_UP_MS = 10_000;
+/** A tool that has not stopped this long after its signal is abandoned. */
+const STOP_TIMEOUT_MS = 10_000;
 
-/** Pauses between the tries of one step: doubled each time, up to the second figure. Milliseconds. */
+/** Pauses between the tries of one step: doubled each time, up to the maximum. */
 const FIRST_PAUSE_MS = 200;
-const LONGEST_PAUSE_MS = 10_000;
+const MAX_PAUSE_MS = 10_000;
 
-/** A tool that wants a longer pause than this is left to the retry of the run. Milliseconds. */
-const LONGEST_RETRY_AFTER_MS = 60_000;
+/** A step does not wait longer than this for a tool; the retry of the run does. */
+const MAX_RETRY_AFTER_MS = 60_000;
 
-/** A step's log is for people: so many lines, of so many characters, with so many bytes of data each. */
-const MOST_LINES = 50;
-const MOST_MESSAGE = 1000;
-const MOST_DATA_BYTES = 2000;
+/** Limits of a step's log: lines, characters of a message, bytes of a line's data. */
+const MAX_LOG_LINES = 50;
+const MAX_MESSAGE_LENGTH = 1000;
+const MAX_DATA_BYTES = 2000;
 
 /**
- * Renders a step's arguments, checks them, and calls its tool, again where the step says so. Answers at once for a
- * synchronous tool; for all others everything before is made durable first.
+ * Renders and checks a step's arguments, then calls its tool, with the retries of the step. Answers at once for a
+ * synchronous tool. Before any other tool is called, all earlier steps are made durable.
  */
 export function callTool(
   progress: Progress,
@@ -50,204 +50,200 @@ export function callTool(
   span?: Span,
 ): CallOutcome | Promise<CallOutcome> {
   const registered = progress.environment.tools.find(step.uses);
-  if (!registered) return fault(`there is no tool named ${step.uses}`);
+  if (!registered) return permanentFailure(`there is no tool named ${step.uses}`);
   const { tool, check } = registered;
   let args: JsonValue;
   try {
-    args = step.args.constant ? step.args.render(undefinedScope) : step.args.render(scope());
+    args = step.args.constant ? step.args.render(unusedScope) : step.args.render(scope());
   } catch (error) {
-    return fault(messageOf(error));
+    return permanentFailure(messageOf(error));
   }
   if (!step.args.constant && writtenLength(args, MOST_GIVEN) > MOST_GIVEN) {
-    return fault(`the arguments for ${step.uses} become too large`);
+    return permanentFailure(`the arguments for ${step.uses} are too large`);
   }
   if (tool.withoutSecrets) args = progress.secrets.mask(args) as JsonValue;
   const faults = check(args);
-  if (faults.length > 0) return fault(`bad arguments for ${step.uses}: ${faultText(faults)}`);
-  const call = new Call(progress, step, name, tool, args, signal, span);
-  return tool.synchronous === true ? call.synchronous() : call.patient(0);
+  if (faults.length > 0) {
+    return permanentFailure(`bad arguments for ${step.uses}: ${faultText(faults)}`);
+  }
+  const call = new Call({ progress, step, name, tool, args, signal, span });
+  return tool.synchronous === true ? call.runOnce() : call.runWithRetries(0);
 }
 
-/** Constants never look at it. */
-const undefinedScope = {} as Scope;
+/** Constants do not read it. */
+const unusedScope = {} as Scope;
+
+interface CallOptions {
+  readonly progress: Progress;
+  readonly step: CompiledCall;
+  /** The step, or the item of a `for_each`. */
+  readonly name: string;
+  readonly tool: Tool;
+  readonly args: JsonValue;
+  readonly signal: () => AbortSignal;
+  readonly span: Span | undefined;
+}
 
 class Call {
-  private readonly progress: Progress;
-  private readonly step: CompiledCall;
-  private readonly name: string;
-  private readonly tool: Tool;
-  private readonly args: JsonValue;
-  private readonly signalOf: () => AbortSignal;
-  private readonly span: Span | undefined;
-  private readonly log: LogLine[] = [];
+  readonly #options: CallOptions;
+  readonly #log: LogLine[] = [];
 
-  constructor(
-    progress: Progress,
-    step: CompiledCall,
-    name: string,
-    tool: Tool,
-    args: JsonValue,
-    signalOf: () => AbortSignal,
-    span: Span | undefined,
-  ) {
-    this.progress = progress;
-    this.step = step;
-    this.name = name;
-    this.tool = tool;
-    this.args = args;
-    this.signalOf = signalOf;
-    this.span = span;
+  constructor(options: CallOptions) {
+    this.#options = options;
   }
 
-  private get signal(): AbortSignal {
-    return this.signalOf();
+  get #signal(): AbortSignal {
+    return this.#options.signal();
   }
 
-  /** One try without timers; a failure that further tries may heal goes on patiently. */
-  synchronous(): CallOutcome | Promise<CallOutcome> {
+  /** One try without timers. A retryable failure continues with {@link runWithRetries}. */
+  runOnce(): CallOutcome | Promise<CallOutcome> {
     let result: unknown;
     try {
-      result = this.run(new AboutQuickly(this.about(), this.signalOf));
+      result = this.#run(new LazySignalCall(this.#context(), this.#options.signal));
     } catch (error) {
       const failure = failureOf(error);
-      if (this.step.maxRetries > 0 && failure.retryable) return this.patient(1, failure);
-      return { kind: 'failure', log: this.log, ...failure };
+      if (this.#options.step.maxRetries > 0 && failure.retryable) {
+        return this.runWithRetries(1, failure);
+      }
+      return { kind: 'failure', log: this.#log, ...failure };
     }
-    // An extension may have said so in error.
-    if (result instanceof Promise) return this.settled(result);
-    return { kind: 'result', result, log: this.log };
+    // An extension may have called its tool synchronous in error.
+    if (result instanceof Promise) return this.#outcomeOf(result);
+    return { kind: 'result', result, log: this.#log };
   }
 
-  /** Tries until it works, the tries are used up, or it makes no sense to go on. */
-  async patient(tries: number, earlier?: Failure): Promise<CallOutcome> {
-    await this.progress.flush();
+  /** Tries until the tool succeeds, fails permanently, or has used up the step's retries. */
+  async runWithRetries(tries: number, earlier?: Failure): Promise<CallOutcome> {
+    const { progress, step } = this.#options;
+    await progress.flush();
     let failure = earlier;
     for (let tried = tries; ; tried += 1) {
-      if (failure && !(await this.pause(tried, failure))) return { kind: 'aborted' };
-      if (this.signal.aborted) return { kind: 'aborted' };
-      const outcome = await this.once();
+      if (failure && !(await this.#pause(tried, failure))) return { kind: 'aborted' };
+      if (this.#signal.aborted) return { kind: 'aborted' };
+      const outcome = await this.#runWithTimeout();
       if (outcome.kind !== 'failure') return outcome;
       failure = outcome;
-      const goOn =
-        tried < this.step.maxRetries &&
+      const isRetried =
+        tried < step.maxRetries &&
         outcome.retryable &&
-        (outcome.retryAfterMs ?? 0) <= LONGEST_RETRY_AFTER_MS;
-      if (!goOn) return outcome;
+        (outcome.retryAfterMs ?? 0) <= MAX_RETRY_AFTER_MS;
+      if (!isRetried) return outcome;
     }
   }
 
-  /** Waits before a further try. @returns false when the signal ended it */
-  private async pause(tried: number, { retryAfterMs }: Failure): Promise<boolean> {
-    const { clock, random = Math.random } = this.progress.environment;
-    const longest = Math.min(FIRST_PAUSE_MS * 2 ** (tried - 1), LONGEST_PAUSE_MS);
+  /** Waits before the next try. @returns false when the signal ended the wait */
+  async #pause(tried: number, { retryAfterMs }: Failure): Promise<boolean> {
+    const { clock, random = Math.random } = this.#options.progress.environment;
+    const longest = Math.min(FIRST_PAUSE_MS * 2 ** (tried - 1), MAX_PAUSE_MS);
     const pause = Math.max(retryAfterMs ?? 0, (0.5 + 0.5 * random()) * longest);
     try {
-      await clock.sleep(pause, this.signal);
+      await clock.sleep(pause, this.#signal);
       return true;
     } catch (error) {
-      if (this.signal.aborted) return false;
+      if (this.#signal.aborted) return false;
       throw error;
     }
   }
 
-  private once(): Promise<CallOutcome> {
-    const { clock, telemetry } = this.progress.environment;
-    const { timeoutMs } = this.step;
+  #runWithTimeout(): Promise<CallOutcome> {
+    const { progress, step, tool } = this.#options;
+    const { clock, telemetry } = progress.environment;
     const begun = performance.now();
     const controller = new AbortController();
     return new Promise((resolve) => {
-      let cancelGiveUp = (): void => {};
-      let over = false;
+      let cancelStopTimeout = (): void => {};
+      let finished = false;
       const finish = (outcome: CallOutcome): void => {
-        // What was given up says later that it has stopped.
-        if (over) return;
-        over = true;
+        // An abandoned tool may still answer.
+        if (finished) return;
+        finished = true;
         cancelTimeout();
-        cancelGiveUp();
-        this.signal.removeEventListener('abort', stop);
-        const labels = { tool: this.tool.name, outcome: outcome.kind };
+        cancelStopTimeout();
+        this.#signal.removeEventListener('abort', stop);
+        const labels = { tool: tool.name, outcome: outcome.kind };
         telemetry?.observe('tool_call_seconds', (performance.now() - begun) / 1000, labels);
         resolve(outcome);
       };
-      const cancelTimeout = clock.after(timeoutMs, () => {
-        const message = `timed out after ${timeoutMs / 1000} s (timeout_seconds)`;
-        finish({ kind: 'failure', log: [...this.log], message, retryable: true });
+      const cancelTimeout = clock.after(step.timeoutMs, () => {
+        const message = `timed out after ${step.timeoutMs / 1000} s (timeout_seconds)`;
+        finish({ kind: 'failure', log: [...this.#log], message, retryable: true });
         controller.abort(new Error(message));
       });
       const stop = (): void => {
         cancelTimeout();
-        cancelGiveUp = clock.after(GIVE_UP_MS, () => finish({ kind: 'aborted' }));
-        controller.abort(this.signal.reason);
+        cancelStopTimeout = clock.after(STOP_TIMEOUT_MS, () => finish({ kind: 'aborted' }));
+        controller.abort(this.#signal.reason);
       };
-      this.signal.addEventListener('abort', stop, { once: true });
-      void this.settled(this.started(controller.signal)).then((outcome) => {
-        // What fails after it was told to stop has stopped; what succeeds nevertheless has been done.
-        const stopped = outcome.kind === 'failure' && this.signal.aborted;
+      this.#signal.addEventListener('abort', stop, { once: true });
+      void this.#outcomeOf(this.#runAsync(controller.signal)).then((outcome) => {
+        // A failure after the signal means that the tool has stopped; a success still counts.
+        const stopped = outcome.kind === 'failure' && this.#signal.aborted;
         finish(stopped ? { kind: 'aborted' } : outcome);
       });
     });
   }
 
-  /** Runs the tool; what it throws at once is a rejection too. */
-  private async started(signal: AbortSignal): Promise<unknown> {
-    return this.run({ ...this.about(), signal });
+  /** Runs the tool. What it throws synchronously becomes a rejection. */
+  async #runAsync(signal: AbortSignal): Promise<unknown> {
+    return this.#run({ ...this.#context(), signal });
   }
 
-  private run(about: ToolCall): unknown {
-    const { span } = this;
-    if (span === undefined) return this.tool.run(this.args, about);
-    return span.within(() => this.tool.run(this.args, about));
+  #run(context: ToolCall): unknown {
+    const { tool, args, span } = this.#options;
+    return span === undefined
+      ? tool.run(args, context)
+      : span.within(() => tool.run(args, context));
   }
 
   /** Never rejects. */
-  private async settled(result: Promise<unknown>): Promise<CallOutcome> {
+  async #outcomeOf(result: Promise<unknown>): Promise<CallOutcome> {
     try {
-      return { kind: 'result', result: await result, log: this.log };
+      return { kind: 'result', result: await result, log: this.#log };
     } catch (error) {
-      return { kind: 'failure', log: this.log, ...failureOf(error) };
+      return { kind: 'failure', log: this.#log, ...failureOf(error) };
     }
   }
 
-  private about(): Omit<ToolCall, 'signal'> {
-    const { execution, environment } = this.progress;
+  #context(): Omit<ToolCall, 'signal'> {
+    const { progress, name, span } = this.#options;
+    const { execution, environment, secrets } = progress;
     const { runId, taskId, actAs } = execution;
-    const about = {
-      idempotencyKey: `${runId}:${this.name}`,
+    const context = {
+      idempotencyKey: `${runId}:${name}`,
       clock: environment.clock,
       runId,
       taskId,
-      step: this.name,
+      step: name,
       actAs,
-      mask: (text: string) => this.progress.secrets.maskText(text),
-      log: (level: string, message: string, data?: unknown) =>
-        this.addLine(environment.clock.now(), level, message, data),
+      mask: (text: string) => secrets.maskText(text),
+      log: (level: string, message: string, data?: unknown) => this.#addLine(level, message, data),
     };
-    return this.span === undefined ? about : { ...about, span: this.span };
+    return span === undefined ? context : { ...context, span };
   }
 
-  private addLine(now: Instant, level: string, message: string, data: unknown): void {
-    if (this.log.length > MOST_LINES) return;
-    const full = this.log.length === MOST_LINES;
-    this.log.push({
-      at: toIso(now),
-      level: full ? 'warn' : level,
-      // Masked before it is cut, lest a piece of a secret be left.
-      message: full
-        ? `this step says no more than ${MOST_LINES} lines`
-        : start(this.progress.secrets.maskText(message), MOST_MESSAGE),
-      step: this.name,
-      ...(data === undefined || full
-        ? {}
-        : { data: logData(this.progress.secrets, data, MOST_DATA_BYTES) }),
-    });
+  #addLine(level: string, message: string, data: unknown): void {
+    if (this.#log.length > MAX_LOG_LINES) return;
+    const { environment, secrets } = this.#options.progress;
+    const at = toIso(environment.clock.now());
+    const step = this.#options.name;
+    if (this.#log.length === MAX_LOG_LINES) {
+      const full = `the log of a step is limited to ${MAX_LOG_LINES} lines`;
+      this.#log.push({ at, level: 'warn', message: full, step });
+      return;
+    }
+    // Masked before it is cut, so that no part of a secret remains.
+    const masked = start(secrets.maskText(message), MAX_MESSAGE_LENGTH);
+    const extra = data === undefined ? {} : { data: logData(secrets, data, MAX_DATA_BYTES) };
+    this.#log.push({ at, level, message: masked, step, ...extra });
   }
 }
 
 /**
- * For a tool that answers at once: its signal is made only when it is asked for. A class, as a literal with a getter
- * would cost more than such a call.
+ * The context of a synchronous tool, which rarely reads its signal: making one costs more than such a call. A class,
+ * because a literal with a getter is slow to create.
  */
-class AboutQuickly implements ToolCall {
+class LazySignalCall implements ToolCall {
   readonly idempotencyKey: string;
   readonly clock: ToolCall['clock'];
   readonly runId: string;
@@ -257,61 +253,56 @@ class AboutQuickly implements ToolCall {
   readonly mask: ToolCall['mask'];
   readonly log: ToolCall['log'];
   readonly span?: Span;
-  private readonly signalOf: () => AbortSignal;
+  readonly #signal: () => AbortSignal;
 
-  constructor(about: Omit<ToolCall, 'signal'>, signalOf: () => AbortSignal) {
-    this.idempotencyKey = about.idempotencyKey;
-    this.clock = about.clock;
-    this.runId = about.runId;
-    this.taskId = about.taskId;
-    this.step = about.step;
-    this.actAs = about.actAs;
-    this.mask = about.mask;
-    this.log = about.log;
-    this.signalOf = signalOf;
-    if (about.span !== undefined) this.span = about.span;
+  constructor(context: Omit<ToolCall, 'signal'>, signal: () => AbortSignal) {
+    this.idempotencyKey = context.idempotencyKey;
+    this.clock = context.clock;
+    this.runId = context.runId;
+    this.taskId = context.taskId;
+    this.step = context.step;
+    this.actAs = context.actAs;
+    this.mask = context.mask;
+    this.log = context.log;
+    this.#signal = signal;
+    if (context.span !== undefined) this.span = context.span;
   }
 
   get signal(): AbortSignal {
-    return this.signalOf();
+    return this.#signal();
   }
 }
 
-function fault(message: string): CallOutcome {
+function permanentFailure(message: string): CallOutcome {
   return { kind: 'failure', log: [], message, retryable: false };
 }
 
-/**
- * What an error says about trying again: faults of the pipeline never heal, unknown errors may. Never throws, whatever
- * was thrown.
- */
+/** Pipeline faults are permanent; unknown errors may pass. Never throws, whatever the error is. */
 function failureOf(error: unknown): Failure {
   const message = messageOf(error);
   try {
     if (error instanceof PipelineFault) return { message, retryable: false };
     if (error instanceof ToolError) return { message, ...retryingOf(error) };
   } catch {
-    // It throws when it is looked at, which says nothing about trying again.
+    // Reading the error throws: nothing is known about retrying.
   }
   return { message, retryable: true };
 }
 
-/** An extension may have got hold of such an error, and have changed it. */
-function retryingOf(error: ToolError): Omit<Failure, 'message'> {
-  const retryable = error.retryable !== false;
-  const { retryAfterMs } = error;
-  const isLength = typeof retryAfterMs === 'number' && Number.isFinite(retryAfterMs);
-  return isLength ? { retryable, retryAfterMs } : { retryable };
+/** An extension may have changed the fields of the error. */
+function retryingOf({ retryable, retryAfterMs }: ToolError): Omit<Failure, 'message'> {
+  const isDuration = typeof retryAfterMs === 'number' && Number.isFinite(retryAfterMs);
+  return { retryable: retryable !== false, ...(isDuration ? { retryAfterMs } : {}) };
 }
 
-/** The first text that it gives of itself. Never throws: whoever made an error may have put a trap in its place. */
+/** The message or name of an error. Never throws: an extension's error may have throwing getters. */
 function messageOf(error: unknown): string {
   try {
     const said: readonly unknown[] = error instanceof Error ? [error.message, error.name] : [error];
     const text = said.find((each) => typeof each === 'string' && each !== '');
     if (typeof text === 'string') return text;
   } catch {
-    // Then it does not say why.
+    // Its message cannot be read.
   }
-  return 'the tool failed without saying why';
+  return 'the tool failed without an error message';
 }

@@ -8,9 +8,8 @@ import { aborted, decide, done, noteFailure, type StepOutcome } from './pipeline
 type Failed = Extract<StepOutcome, { kind: 'failed' }>;
 
 /**
- * Runs steps side by side and waits for all of them. The first that fails (and doesn't say `on_error:
- * continue`) stops the others. What ended well is recorded at once, and not run again by a retry. The group
- * itself is noted when it is over.
+ * Runs steps in parallel and waits for all of them. The first failure (without `on_error: continue`) stops the others.
+ * Successful steps are recorded at once, and a retry does not repeat them.
  */
 export async function runGroup(
   progress: Progress,
@@ -32,17 +31,16 @@ export async function runGroup(
     return done;
   }
   if (group.onError !== 'continue' && failure.step !== group.id) return failure;
-  // Its own failures are told again, masked, as the group's.
-  const told = failure.step === group.id ? failure.failure.message : progress.errorOf(failure.step);
-  const outcome = noteFailure(progress, group, group.id, startedAt, {
-    ...failure.failure,
-    message: told,
-  });
+  // A step's error is taken masked, as it was recorded.
+  const message =
+    failure.step === group.id ? failure.failure.message : progress.errorOf(failure.step);
+  const masked = { ...failure.failure, message };
+  const outcome = noteFailure(progress, group, group.id, startedAt, masked);
   progress.showGroup(group);
   return outcome;
 }
 
-/** @returns the first failure; null when all went well or the run is to stop */
+/** @returns the first failure; null when all succeeded or the run must stop */
 async function runAll(
   progress: Progress,
   group: CompiledGroup,
@@ -50,7 +48,7 @@ async function runAll(
 ): Promise<Failed | null> {
   const { clock } = progress.environment;
   const controller = new AbortController();
-  // Each step that runs listens: that is no leak.
+  // Each running step listens; this is not a leak.
   setMaxListeners(0, controller.signal);
   let failed: Failed | null = null;
   let broken: { readonly error: unknown } | null = null;
@@ -70,7 +68,7 @@ async function runAll(
         });
   let left = group.steps.length;
   const broke = (error: unknown): void => {
-    // What can't be recorded ends the execution, once all have stopped.
+    // A failed append ends the execution once all steps have stopped.
     broken ??= { error };
     controller.abort(error);
   };
@@ -87,9 +85,9 @@ async function runAll(
   };
   const running: Promise<void>[] = [];
   for (const step of group.steps) {
-    // Steps that answer at once would else keep the event loop for as long as all of them take.
-    const breath = progress.breathe();
-    if (breath) await breath.catch(broke);
+    // Without a pause, synchronous steps would block the event loop together.
+    const pause = progress.pauseIfDue();
+    if (pause) await pause.catch(broke);
     running.push(run(step));
   }
   await Promise.all(running);

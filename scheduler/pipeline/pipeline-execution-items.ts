@@ -14,7 +14,7 @@ import {
   type StepOutcome,
 } from './pipeline-execution-step.ts';
 
-/** Runs a step that uses a tool: its condition, its items, its call. @param signal asked for only when it is needed */
+/** Runs a step that uses a tool: its condition, its items, its call. @param signal called only when needed */
 export function runCall(
   progress: Progress,
   step: CompiledCall,
@@ -31,9 +31,8 @@ export function runCall(
 }
 
 /**
- * Runs a step for each item of its array, one after the other; each is a step by itself, `<id>[<index>]`, and one
- * that is finished is passed over. At the end the whole step is noted: with `[]` when there was no item, else with
- * null, as the items' results stand in their own ends.
+ * Runs a step for each item of its array, in order. Each item is a step of its own, `<id>[<index>]`; finished ones are
+ * skipped. The whole step then ends with `[]` if there was no item, else with null: the items hold the results.
  */
 async function runItems(
   progress: Progress,
@@ -52,8 +51,8 @@ async function runItems(
     return noteFailure(progress, step, step.id, startedAt, failure);
   }
   for (const [index, item] of items.entries()) {
-    const breath = progress.breathe();
-    if (breath) await breath;
+    const pause = progress.pauseIfDue();
+    if (pause) await pause;
     if (signal.aborted) return aborted;
     const outcome = await runItem(progress, step, index, item, signal);
     if (outcome.kind !== 'done') return outcome;
@@ -83,12 +82,12 @@ function runItem(
 function itemsOf(each: NonNullable<CompiledCall['each']>, scope: Scope): readonly unknown[] {
   const items: unknown = 'render' in each ? each.render(scope) : evaluateToKeep(each, scope);
   if (!Array.isArray(items)) {
-    const given = items === null ? 'null' : typeof items;
+    const type = items === null ? 'null' : typeof items;
     const text = 'text' in each ? ` "${start(each.text, 200)}"` : '';
-    throw new PipelineFault(`for_each${text} gives ${given}, not an array`);
+    throw new PipelineFault(`for_each${text} must give an array, got ${type}`);
   }
   if (items.length > MOST_ITEMS) {
-    throw new PipelineFault(`for_each gives ${items.length} items, more than ${MOST_ITEMS}`);
+    throw new PipelineFault(`for_each gives ${items.length} items; the limit is ${MOST_ITEMS}`);
   }
   return items as readonly unknown[];
 }

@@ -3,11 +3,12 @@ import type { CompiledCall, CompiledStep } from '../../domain/pipeline/compile.t
 import type { Expression, Scope } from '../../domain/pipeline/expression.ts';
 import { PipelineFault } from '../../domain/pipeline/fault.ts';
 import { isFalsy } from '../../domain/pipeline/jmespath.ts';
+import type { Span } from '../../observability/telemetry.ts';
 import { callTool, type CallOutcome, type Failure } from './pipeline-execution-call.ts';
 import type { Progress } from './pipeline-execution-progress.ts';
 import { traceStep } from '../tracing.ts';
 
-/** How a step came out, for those who lead the run through its steps. */
+/** How a step ended, as far as the pipeline needs to know. */
 export type StepOutcome =
   | { readonly kind: 'done' }
   | { readonly kind: 'aborted' }
@@ -16,7 +17,7 @@ export type StepOutcome =
 export const done: StepOutcome = { kind: 'done' };
 export const aborted: StepOutcome = { kind: 'aborted' };
 
-/** Evaluates a step's condition: notes it as skipped, or failed, or says that it is to run. */
+/** Evaluates a step's condition, and records the step if it is skipped or its condition fails. */
 export function decide(
   progress: Progress,
   step: Pick<CompiledStep, 'condition' | 'onError'>,
@@ -28,16 +29,14 @@ export function decide(
     if (isMet(step.condition, scope)) return 'run';
   } catch (error) {
     if (!(error instanceof PipelineFault)) throw error;
-    return noteFailure(progress, step, name, startedAt, {
-      message: error.message,
-      retryable: false,
-    });
+    const failure = { message: error.message, retryable: false };
+    return noteFailure(progress, step, name, startedAt, failure);
   }
   progress.ended({ step: name, status: 'skipped', startedAt });
   return done;
 }
 
-/** Calls a step's tool once (with the tries that the step has) and notes how that ended. */
+/** Calls a step's tool, with the step's retries, and records the outcome. */
 export function runOnce(
   progress: Progress,
   step: CompiledCall,
@@ -47,18 +46,13 @@ export function runOnce(
 ): StepOutcome | Promise<StepOutcome> {
   const { clock, span } = progress.environment;
   const startedAt = clock.now();
-  if (span !== undefined) {
-    return traceStep(span, progress, step.uses, name, (traced) => {
-      const calling = callTool(progress, step, name, scope, signal, traced);
-      return calling instanceof Promise
-        ? calling.then((outcome) => note(progress, step, name, startedAt, outcome))
-        : note(progress, step, name, startedAt, calling);
-    });
-  }
-  const calling = callTool(progress, step, name, scope, signal);
-  return calling instanceof Promise
-    ? calling.then((outcome) => note(progress, step, name, startedAt, outcome))
-    : note(progress, step, name, startedAt, calling);
+  const call = (traced?: Span): StepOutcome | Promise<StepOutcome> => {
+    const calling = callTool(progress, step, name, scope, signal, traced);
+    return calling instanceof Promise
+      ? calling.then((outcome) => note(progress, step, name, startedAt, outcome))
+      : note(progress, step, name, startedAt, calling);
+  };
+  return span === undefined ? call() : traceStep(span, progress, step.uses, name, call);
 }
 
 function note(
@@ -75,12 +69,13 @@ function note(
     progress.ended({ step: name, status: 'succeeded', result: outcome.result, startedAt, log });
     return done;
   } catch (error) {
-    const message = `its result is no JSON: ${error instanceof Error ? error.message : 'unknown'}`;
+    const why = error instanceof Error ? error.message : 'unknown';
+    const message = `its result is not JSON: ${why}`;
     return noteFailure(progress, step, name, startedAt, { message, retryable: false }, log);
   }
 }
 
-/** Notes a failure; whether the run goes on is up to the step's `on_error`. */
+/** Records a failure. The step's `on_error` decides whether the run continues. */
 export function noteFailure(
   progress: Progress,
   step: Pick<CompiledStep, 'onError'>,

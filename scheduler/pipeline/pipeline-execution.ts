@@ -9,83 +9,84 @@ import { Progress } from './pipeline-execution-progress.ts';
 import type { StepOutcome } from './pipeline-execution-step.ts';
 import type { ToolRegistry } from '../tools/registry.ts';
 
-/** One attempt of a run, to be executed from the first step that is not finished. */
+/** One attempt of a run, executed from its first unfinished step. */
 export interface Execution {
-  /** Of `compilePipeline`, which keeps it for each payload. */
+  /** From `compilePipeline`, which caches it per payload. */
   readonly pipeline: CompiledPipeline;
   readonly runId: string;
   readonly taskId: string;
-  /** The task's `created_by`, for whom tools act. */
+  /** The task's `created_by`: tools act on its behalf. */
   readonly actAs: string;
-  /** What expressions see under these names. `params` comes with the pipeline. */
+  /** Variables of expressions. `params` comes with the pipeline. */
   readonly context: {
     readonly task: JsonObject;
     readonly run: JsonObject;
     readonly event: JsonObject | null;
   };
-  /** Step ends that the run's stream holds, in its order, those of earlier attempts included. */
+  /** Step ends in the run's stream, in order, earlier attempts included. */
   readonly finished: readonly StepEnd[];
-  /** From 1. */
+  /** Counted from 1. */
   readonly attempt: number;
 }
 
-/** What an execution works with. */
+/** Stops the running step. */
+export interface StopSignal {
+  /** May be created on first use. */
+  readonly signal: AbortSignal;
+  /** Whether it is aborted, without creating the signal. */
+  readonly aborted: boolean;
+}
+
+/** What an execution uses. */
 export interface Environment {
   readonly tools: Pick<ToolRegistry, 'find'>;
   readonly clock: Clock;
-  /** Ends the work: the running step is told to stop. Asked for only when something is to listen to it. */
-  readonly signal: AbortSignal;
-  /** Whether the work is to end, without asking for the signal. Default: as the signal says. */
-  readonly isStopped?: (() => boolean) | undefined;
-  /** A secret's value, by the name that stands in `${secrets.NAME}`. */
+  readonly stop: StopSignal;
+  /** The value of `${secrets.NAME}`. */
   readonly secrets: (name: string) => string | undefined;
   /**
-   * Makes ends of steps durable, in this order: resolves when they are. Called one at a time, before the next step
-   * that could be noticed outside starts. When it rejects, the execution stops and rejects with the same error.
+   * Makes step ends durable, in this order. Called one at a time, and before the next step with an outside effect.
+   * When it rejects, the execution stops and rejects with the same error.
    */
   readonly record: (steps: readonly StepEnd[]) => Promise<void>;
-  /** Of the attempt; none where it is not traced. */
+  /** Of the attempt, if it is traced. */
   readonly span?: Span | undefined;
-  /** Told how long calls of tools took that do not answer at once. */
+  /** Receives the durations of asynchronous tool calls. */
   readonly telemetry?: Pick<Telemetry, 'observe'>;
-  /** For the pauses between tries; default `Math.random`. */
+  /** For the pauses between retries; default `Math.random`. */
   readonly random?: () => number;
 }
 
-/** How an attempt came out. `steps` have ended and are not recorded yet; they fit into one event. */
+/** How an attempt ended. `steps` are not recorded yet, and fit into one event. */
 export type ExecutionResult =
   | {
       readonly kind: 'succeeded';
       readonly steps: readonly StepEnd[];
-      /** For the run's last event; `outputOf` makes the run's output of it and the step ends. */
+      /** For the run's last event; `outputOf` combines it with the step ends. */
       readonly output: JsonObject;
     }
   | {
       readonly kind: 'failed';
       readonly error: string;
-      /** The step that failed; null when the pipeline itself is at fault. */
+      /** The failed step; null for an invalid pipeline. */
       readonly step: string | null;
-      /** Whether trying again can help. */
       readonly retryable: boolean;
       readonly retryAfterMs?: number;
-      /** To be recorded also when the run is tried again: those that succeeded are not run again. */
+      /** Recorded before a retry too, which does not repeat the successful ones. */
       readonly steps: readonly StepEnd[];
       readonly output: JsonObject;
     }
   | {
       readonly kind: 'aborted';
       readonly steps: readonly StepEnd[];
-      /** For the case that the run ends with this. */
       readonly output: JsonObject;
     };
 
 /**
- * Executes a pipeline, step by step: a fold over the ends of its steps, so that any worker can go on where another
- * stopped. Steps (and items of a `for_each`) that are finished are passed over.
+ * Executes a pipeline: a fold over the ends of its steps, so any worker can continue where another stopped. Finished
+ * steps and items are skipped. Throws nothing, and rejects only when `record` does.
  *
- * Throws nothing, and rejects only when `record` does.
- *
- * @returns how it came out: at once where all of its steps answer at once, and nothing had to be recorded
+ * @returns the outcome, at once if all steps are synchronous and nothing had to be recorded
  */
 export function executePipeline(
   execution: Execution,
@@ -97,66 +98,62 @@ export function executePipeline(
     const output = progress.output(null);
     return { kind: 'failed', error: fault, step: null, retryable: false, steps: [], output };
   }
-  const isStopped = isStoppedOf(environment);
   for (const [index, step] of steps.entries()) {
-    const breath = isStopped() ? undefined : progress.breathe();
-    if (breath) return patiently(progress, index, breath);
-    if (isStopped()) return stopped(progress);
+    if (environment.stop.aborted) return stopped(progress);
+    const pause = progress.pauseIfDue();
+    if (pause)
+      return continueAsync(
+        progress,
+        index,
+        pause.then(() => null),
+      );
     const outcome = runStep(progress, step);
-    if (outcome instanceof Promise) return patiently(progress, index, null, outcome);
-    const end = endBy(progress, outcome);
-    if (end !== null) return end;
+    if (outcome instanceof Promise) return continueAsync(progress, index, outcome);
+    const result = resultAfter(progress, outcome);
+    if (result !== null) return result;
   }
   return succeeded(progress);
 }
 
 /**
- * Goes on from a step, waiting for what takes time.
+ * Continues from a step, waiting for what takes time.
  *
- * @param breath to be waited for before that step
- * @param running how that step comes out; default: it has not begun
+ * @param first resolves to that step's outcome, or to null where it has not started
  */
-async function patiently(
+async function continueAsync(
   progress: Progress,
   from: number,
-  breath: Promise<void> | null,
-  running?: Promise<StepOutcome>,
+  first: Promise<StepOutcome | null>,
 ): Promise<ExecutionResult> {
-  const isStopped = isStoppedOf(progress.environment);
-  await breath;
-  let begun = running;
+  let outcome = await first;
   for (const step of progress.execution.pipeline.steps.slice(from)) {
-    if (begun === undefined) {
-      const pause = isStopped() ? undefined : progress.breathe();
-      if (pause) await pause;
-      if (isStopped()) return stopped(progress);
+    if (outcome === null) {
+      if (!progress.environment.stop.aborted) await progress.pauseIfDue();
+      if (progress.environment.stop.aborted) return stopped(progress);
+      outcome = await runStep(progress, step);
     }
-    const outcome = await (begun ?? runStep(progress, step));
-    begun = undefined;
-    const end = endBy(progress, outcome);
-    if (end !== null) return end;
+    const result = resultAfter(progress, outcome);
+    if (result !== null) return result;
+    outcome = null;
   }
   return succeeded(progress);
 }
 
 function runStep(progress: Progress, step: CompiledStep): StepOutcome | Promise<StepOutcome> {
-  const { environment } = progress;
+  const { stop } = progress.environment;
   return step.kind === 'group'
-    ? runGroup(progress, step, environment.signal)
-    : runCall(progress, step, () => environment.signal);
+    ? runGroup(progress, step, stop.signal)
+    : runCall(progress, step, () => stop.signal);
 }
 
-/** How the execution comes out, where a step ends it; else null. */
-function endBy(
+/** The result of the execution, if this step ends it. */
+function resultAfter(
   progress: Progress,
   outcome: StepOutcome,
 ): ExecutionResult | Promise<ExecutionResult> | null {
   if (outcome.kind === 'done') return null;
   return outcome.kind === 'aborted' ? stopped(progress) : failed(progress, outcome);
 }
-
-const isStoppedOf = (environment: Environment): (() => boolean) =>
-  environment.isStopped ?? (() => environment.signal.aborted);
 
 function succeeded(progress: Progress): ExecutionResult | Promise<ExecutionResult> {
   return progress.withRest((steps) => {

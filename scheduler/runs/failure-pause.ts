@@ -1,5 +1,5 @@
 import type { Clock } from '../../domain/clock.ts';
-import { type EventStore, type Position } from '../../domain/event-store.ts';
+import type { EventStore, Position } from '../../domain/event-store.ts';
 import { newId } from '../../domain/ids.ts';
 import { streams } from '../../domain/streams.ts';
 import type { LiveTask } from '../../domain/tasks/task.ts';
@@ -10,78 +10,63 @@ import { runsProjection } from '../../projections/views/runs.ts';
 import type { PinnedTasks } from '../pinned-tasks.ts';
 import type { QueuedRun } from './run-queue.ts';
 
-/** How long the view of runs may take to show the run that failed. Milliseconds. */
-const PATIENCE = 2000;
-const LOOK_EVERY = 20;
+/** How long to wait for the failed run to appear in the view of runs, and how often to look. Milliseconds. */
+const VIEW_TIMEOUT = 2000;
+const POLL_INTERVAL = 20;
+
+interface FailurePauseOptions {
+  readonly store: EventStore;
+  readonly readModel: ReadModel;
+  readonly tasks: PinnedTasks;
+  readonly clock: Clock;
+  readonly telemetry: Telemetry;
+  /** Name of this process, for the metadata. */
+  readonly name: string;
+}
 
 /**
- * Pauses a task whose last `pause_after_failures` runs have all failed, since somebody last changed it. Asked after
- * each failed run, by the worker that led it, or that ended it as its workers were gone: should it die before the pause
- * is written, the next failure writes it. Tasks without the setting cost nothing.
+ * Pauses a task whose last `pause_after_failures` runs have all failed since it was last changed. The worker that ended
+ * the failed run checks this. If it dies before it writes the pause, the next failure does.
  */
 export class FailurePause {
-  private readonly store: EventStore;
-  private readonly readModel: ReadModel;
-  private readonly tasks: PinnedTasks;
-  private readonly clock: Clock;
-  private readonly telemetry: Telemetry;
-  private readonly name: string;
-  private readonly underWay = new Set<Promise<void>>();
+  readonly #options: FailurePauseOptions;
+  readonly #checks = new Set<Promise<void>>();
 
-  constructor(options: {
-    readonly store: EventStore;
-    readonly readModel: ReadModel;
-    readonly tasks: PinnedTasks;
-    readonly clock: Clock;
-    readonly telemetry: Telemetry;
-    /** Of this process, in the metadata. */
-    readonly name: string;
-  }) {
-    this.store = options.store;
-    this.readModel = options.readModel;
-    this.tasks = options.tasks;
-    this.clock = options.clock;
-    this.telemetry = options.telemetry;
-    this.name = options.name;
+  constructor(options: FailurePauseOptions) {
+    this.#options = options;
   }
 
-  /** A run has been led as far as it went here. */
+  /** Checks the task of a run, if the run has ended. */
   after(run: QueuedRun, task: LiveTask): void {
     if (run.ended) this.afterEnd(run, task);
   }
 
-  /** A run has ended, though the queue here may not have heard of it. */
+  /** Checks the task of an ended run, which the queue may not know yet. */
   afterEnd(run: Pick<QueuedRun, 'id' | 'taskId'>, task: LiveTask): void {
     if (task.definition.pause_after_failures === null) return;
-    const looking = this.look(run).catch((error: unknown) => {
-      this.telemetry.log.warn(
-        'could not see whether a task fails too often; its next failure tells',
-        {
-          task: run.taskId,
-          error,
-        },
-      );
+    const checking = this.#check(run).catch((error: unknown) => {
+      const message = 'could not check the failure limit; retrying at the next failure';
+      this.#options.telemetry.log.warn(message, { task: run.taskId, error });
     });
-    this.underWay.add(looking);
-    void looking.finally(() => this.underWay.delete(looking));
+    this.#checks.add(checking);
+    void checking.finally(() => this.#checks.delete(checking));
   }
 
-  /** Resolves when nothing is under way. */
+  /** Resolves when no check is running. */
   async settled(): Promise<void> {
-    await Promise.all(this.underWay);
+    await Promise.all(this.#checks);
   }
 
-  private async look(run: Pick<QueuedRun, 'id' | 'taskId'>): Promise<void> {
-    const [last] = await this.store.readStream(streams.run(run.id), {
-      direction: 'backwards',
-      limit: 1,
-    });
+  async #check(run: Pick<QueuedRun, 'id' | 'taskId'>): Promise<void> {
+    const { store, readModel, tasks, clock, telemetry, name } = this.#options;
+    const newest = { direction: 'backwards', limit: 1 } as const;
+    const [last] = await store.readStream(streams.run(run.id), newest);
     if (last?.type !== 'RunFailed') return;
-    const task = await this.tasks.latest(run.taskId);
+    const task = await tasks.latest(run.taskId);
     const limit = task.definition.pause_after_failures;
     if (limit === null || task.status !== 'active') return;
-    await this.untilShown(last.position);
-    const runs = await this.readModel.find(runsProjection, {
+    await this.#waitForView(last.position);
+    const runs = await readModel.find(runsProjection, {
       filters: [
         { field: 'task_id', op: 'eq', value: run.taskId },
         { field: 'listed', op: 'eq', value: true },
@@ -92,15 +77,15 @@ export class FailurePause {
       limit,
     });
     if (runs.length < limit || runs.some(({ document }) => document.state !== 'failed')) return;
-    const now = this.clock.now();
+    const now = clock.now();
     const { events } = await pauseAfterFailuresCommand({
-      store: this.store,
+      store,
       taskId: run.taskId,
       seen: task.revision,
       context: {
         commandId: newId(now),
         actor: 'service',
-        source: this.name,
+        source: name,
         correlationId: run.id,
         causationId: last.id,
         reason: `its last ${limit} runs failed`,
@@ -108,14 +93,15 @@ export class FailurePause {
       },
     });
     if (events.length === 0) return;
-    this.telemetry.log.warn('a task is paused, as it fails too often', { task: run.taskId, limit });
+    telemetry.log.warn('task paused, its failure limit is reached', { task: run.taskId, limit });
   }
 
-  private async untilShown(position: Position): Promise<void> {
-    const end = this.clock.steady() + PATIENCE;
-    while (this.clock.steady() < end) {
-      if ((await this.readModel.checkpoint(runsProjection)) >= position) return;
-      await this.clock.sleep(LOOK_EVERY);
+  async #waitForView(position: Position): Promise<void> {
+    const { readModel, clock } = this.#options;
+    const end = clock.steady() + VIEW_TIMEOUT;
+    while (clock.steady() < end) {
+      if ((await readModel.checkpoint(runsProjection)) >= position) return;
+      await clock.sleep(POLL_INTERVAL);
     }
   }
 }

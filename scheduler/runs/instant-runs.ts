@@ -4,14 +4,14 @@ import type { PinnedTasks } from '../pinned-tasks.ts';
 import type { QueuedRun } from './run-queue.ts';
 import type { ToolRegistry } from '../tools/registry.ts';
 
-/** A pipeline of more steps than this holds up the others on the event loop, and counts as one that takes time. */
-const MOST_STEPS = 10;
+/** A longer pipeline would block the event loop, so it is not instant. */
+const MAX_INSTANT_STEPS = 10;
 
 /**
- * Tells the runs whose execution waits for nothing: a few steps with tools that answer at once, no key to wait for.
- * What is not at hand in memory is not looked up: such a run counts as one that takes time.
+ * Selects instant runs: a few steps with synchronous tools, and no key to wait for. A run whose task is not in memory is
+ * not instant.
  *
- * @param isGranted whether a run was handed the concurrency key that it needs
+ * @param isGranted whether a run already has the concurrency key that it needs
  */
 export function instantRuns(
   tasks: Pick<PinnedTasks, 'peek'>,
@@ -25,7 +25,7 @@ export function instantRuns(
     if (definition.concurrency_key !== null && !(granted ?? isGranted(run))) return false;
     const { steps } = compilePipeline(definition.payload as JsonObject);
     return (
-      steps.length <= MOST_STEPS &&
+      steps.length <= MAX_INSTANT_STEPS &&
       steps.every(
         (step) =>
           step.kind === 'call' &&
@@ -37,11 +37,9 @@ export function instantRuns(
 }
 
 /**
- * Tells the runs of {@link instantRuns} that may be executed before their start stands in the log, which is then written
- * together with their end: nobody outside could tell. But it is the starts in the log by which a run is given up at last
- * that brings one process after the other down. So a run in which something is evaluated is executed like that only where
- * it was requested while this process was there: of what was left by another one, or by the time before a restart, the
- * start is written first.
+ * Selects the instant runs whose start is written together with their end, after their execution. A run that kills its
+ * process is given up after some starts in its stream. So a run that evaluates expressions, and was requested before this
+ * process followed the log, has its start written first.
  */
 export function runsStartingWithEnd(
   tasks: Pick<PinnedTasks, 'peek'>,
@@ -60,7 +58,7 @@ function evaluatesNothing({ steps }: CompiledPipeline, tools: Pick<ToolRegistry,
     (step) =>
       step.kind === 'call' &&
       step.args.constant &&
-      // A constant may be an expression that the tool evaluates.
+      // The tool may evaluate a constant.
       tools.find(step.uses)?.tool.evaluates !== true &&
       (step.condition === null || typeof step.condition === 'boolean'),
   );

@@ -1,7 +1,8 @@
+import type { Membership } from '../processes/membership.ts';
+
 /**
- * The worker that is the first choice for a run: the highest of all hashes of run and worker (rendezvous
- * hashing, Thaler and Ravishankar 1998), so that everyone chooses alike, and a worker that comes or goes moves
- * only its own share.
+ * A run's preferred worker: the highest hash of run and worker (rendezvous hashing, Thaler and Ravishankar 1998). All
+ * processes agree on it, and a worker that comes or goes moves only its own share.
  */
 export function prefers(runId: string, workers: readonly string[]): string | null {
   let best: string | null = null;
@@ -16,7 +17,16 @@ export function prefers(runId: string, workers: readonly string[]): string | nul
   return best;
 }
 
-/** FNV-1a, 32 bits, with a last mixing so that similar names do not score alike. */
+/** Whether this process is the preferred worker. @param affinity the run's id, or what decides in its place */
+export function isPreferred(
+  affinity: string,
+  membership: Pick<Membership, 'id' | 'doing'>,
+): boolean {
+  const workers = membership.doing('worker');
+  return workers.length < 2 || prefers(affinity, workers) === membership.id;
+}
+
+/** FNV-1a, 32 bits, with a final mix so that similar names score differently. */
 function fnv1a(a: string, b: string): number {
   let hash = 0x811c9dc5;
   for (let i = 0; i < a.length; i += 1) hash = Math.imul(hash ^ a.charCodeAt(i), 0x01000193);

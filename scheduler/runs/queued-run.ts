@@ -3,7 +3,7 @@ import type { RunEvent } from '../../domain/events/catalogue.ts';
 import type { RunDocument } from '../../projections/views/runs.ts';
 import type { QueuedRun } from './run-queue.ts';
 
-/** A retry lines up with what is asked for now, whatever time it is about. */
+/** A retry queues by the time of its request, not by its nominal time. */
 function sinceOf(
   run: Pick<RunDocument, 'scheduled_for' | 'retry_of'>,
   requestedAt: string,
@@ -11,7 +11,7 @@ function sinceOf(
   return run.retry_of === null ? (run.scheduled_for ?? requestedAt) : requestedAt;
 }
 
-/** A run as its request says. @param turn of the process's runs */
+/** A run from its request. @param turn a number that increases with each run of this process */
 export function fromRequest(
   id: string,
   data: Extract<RunEvent, { type: 'RunRequested' }>['data'],
@@ -44,7 +44,7 @@ export function fromRequest(
   };
 }
 
-/** An unfinished run as the view has it. @param turn of the process's runs */
+/** An unfinished run from the view. @param turn a number that increases with each run of this process */
 export function fromDocument(run: RunDocument, turn: number): QueuedRun {
   return {
     id: run.id,

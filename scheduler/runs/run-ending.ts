@@ -7,11 +7,10 @@ import type { LiveTask } from '../../domain/tasks/task.ts';
 import { afterFailure } from './run-outcome.ts';
 import type { AbortCause, PipelineOutcome } from './run-work.ts';
 
-/** Of the attempt that is over. */
+/** An attempt that is over. */
 export interface EndedAttempt {
   readonly taskId: string;
   readonly attempt: number;
-  /** Who worked on it. */
   readonly worker: string;
   /** The first start of the run. */
   readonly startedAt: string;
@@ -19,7 +18,7 @@ export interface EndedAttempt {
   readonly random: () => number;
 }
 
-/** How a run ends that is not to start (again), though it was admitted; nothing where it is. */
+/** The end of an admitted run that must not start, as it is canceled or has timed out; else empty. */
 export function endsUnstarted(
   run: KnownRun,
   { definition }: LiveTask,
@@ -33,9 +32,9 @@ export function endsUnstarted(
 }
 
 /**
- * What is to be written of an attempt that is over; nothing where the run is somebody else's by now.
+ * The events at the end of an attempt; none if another process has the run.
  *
- * @param cause why the work was stopped; null where it was not
+ * @param cause why the work was stopped; null if it was not
  */
 export function endingEvents(
   task: LiveTask,
@@ -47,7 +46,7 @@ export function endingEvents(
   if (outcome.kind === 'succeeded') {
     const { output } = outcome;
     const steps = outcome.steps.slice();
-    // Written out: adding to a spread would take several times as long, for each run.
+    // Not spread, which takes several times as long, for each run.
     const data = { task_id: taskId, started_at: startedAt, attempt, steps, output };
     return [{ type: 'RunSucceeded', data }];
   }

@@ -1,39 +1,42 @@
-import { toIso, type Cancel, type Clock, type Instant } from '../../domain/clock.ts';
+import type { Cancel, Clock, Instant } from '../../domain/clock.ts';
 import { isConflict, type EventStore, type RecordedEvent } from '../../domain/event-store.ts';
 import type { RunEvent } from '../../domain/events/catalogue.ts';
 import type { JsonObject } from '../../domain/json.ts';
-import { canceled, deadlineOf, startRun, type KnownRun } from '../../domain/runs/run.ts';
+import { canceled, deadlineOf, type KnownRun } from '../../domain/runs/run.ts';
 import type { LiveTask } from '../../domain/tasks/task.ts';
 import type { Span, Telemetry } from '../../observability/telemetry.ts';
-import { LateSignal } from './late-signal.ts';
-import type { Membership } from '../processes/membership.ts';
 import type { PinnedTasks } from '../pinned-tasks.ts';
-import { putOff } from './run-faults.ts';
+import type { Membership } from '../processes/membership.ts';
+import { beginRun, failBy, traceEnd } from '../tracing.ts';
+import { LazySignal } from './lazy-signal.ts';
+import { backOff } from './run-backoff.ts';
 import { endingEvents, endsUnstarted } from './run-ending.ts';
-import { failedOutright, isOutage, isRefusedData, tellEnd } from './run-outcome.ts';
+import { isOutage, isRefusedData, permanentFailure, recordEnd } from './run-outcome.ts';
 import type { QueuedRun, RunQueue } from './run-queue.ts';
+import { RunStart } from './run-start.ts';
 import { RunStream, type StreamOwner } from './run-stream.ts';
 import type {
   AbortCause,
   Admission,
-  Begun,
   HandOver,
   PipelineOutcome,
   PipelineRunner,
+  StartedRun,
   Work,
 } from './run-work.ts';
-import { StoppableWork } from './stoppable-work.ts';
-import { beginRun, failBy, traceEnd } from '../tracing.ts';
 
-/** What does not stop in this time after it was told to is given up. Milliseconds. */
-const GIVE_UP = 10_000;
+/** Work that has not stopped this long after its signal is abandoned. Milliseconds. */
+const STOP_TIMEOUT = 10_000;
+
+/** How long a run that lost a race waits for the log to tell what happened. Milliseconds. */
+const PAUSE_AFTER_LOST_RACE = 1000;
 
 /** A run that is being executed. */
 export interface RunHandle {
-  /** Resolves when all is written; to an instant when the run is to be tried again by this queue. Never rejects. */
+  /** Resolves when all is written; to an instant when this queue should retry the run then. Never rejects. */
   readonly done: Promise<Instant | null>;
   abort(cause: AbortCause): void;
-  /** An event of the run's stream, this process's own included. */
+  /** An event of the run's stream, from any process. */
   onEvent(event: RecordedEvent): void;
 }
 
@@ -45,23 +48,20 @@ export interface ExecutorOptions {
   readonly clock: Clock;
   readonly telemetry: Telemetry;
   readonly runPipeline: PipelineRunner;
-  /** Pause, keys of concurrency and overlap. */
+  /** Checks the task's status, concurrency key and overlap. */
   readonly admit: (run: QueuedRun, task: LiveTask) => Admission | Promise<Admission>;
-  /** Whether a run may be executed before its start is written, to be written with the end. Default: none may. */
+  /** Whether a run's start may be written together with its end. Default: never. */
   readonly startsWithEnd?: (run: QueuedRun) => boolean;
-  /** What is to be appended right behind the end of a run; default: nothing. */
+  /** An append for the same call as the end of a run. Default: none. */
   readonly handOver?: (run: QueuedRun, task: LiveTask, end: RunEvent) => HandOver | null;
-  /**
-   * The work on a run is over here, and what there was to write is written. Whether it has ended, is to be tried
-   * again, or goes on elsewhere, the run itself says.
-   */
+  /** The attempt is over here, and its end is written. The run says whether it has ended or continues. */
   readonly released: (run: QueuedRun, task: LiveTask) => void;
-  /** The run was admitted here, and somebody else has moved it on. */
+  /** The run was admitted here, but another process has changed it. */
   readonly lost: (run: QueuedRun, task: LiveTask) => void;
   readonly random: () => number;
 }
 
-/** Leads runs through their steps: admit, start, execute, end. Each append expects what was last known. */
+/** Executes runs: admit, start, execute, end. Each append expects the last known revision. */
 export class RunExecutor {
   readonly options: ExecutorOptions;
 
@@ -70,7 +70,7 @@ export class RunExecutor {
     const { runPipeline, admit, released, lost } = options;
     const { handOver = () => null, startsWithEnd = () => false } = options;
     const calls = { runPipeline, admit, startsWithEnd, handOver, released, lost };
-    // Written out: of one form for all executors, a rehearsal's too, or what V8 has compiled for one is of no use to others.
+    // Copied so that all executors, also a warm-up's, have objects of one hidden class in V8.
     this.options = { store, queue, tasks, membership, clock, telemetry, random, ...calls };
   }
 
@@ -79,69 +79,58 @@ export class RunExecutor {
     return new Execution(this.options, run, freeSlot, null);
   }
 
-  /**
-   * The task of a run that may begin at once, as far as is known here; null where something would have to be looked up
-   * first, or keeps it. Asked only of runs that need no key.
-   */
-  admitsAtOnce(run: QueuedRun): LiveTask | null {
+  /** Executes a run whose start is already in the log. */
+  continue(run: QueuedRun, started: StartedRun): RunHandle {
+    return new Execution(this.options, run, () => {}, started);
+  }
+
+  /** The task of a run without a key, if it is in memory and active, so that the run can start at once; else null. */
+  taskToStartAtOnce(run: QueuedRun): LiveTask | null {
     const { tasks, telemetry } = this.options;
     if (telemetry.traces !== undefined || !tasks.isActive(run.taskId)) return null;
     return tasks.peek(run.taskId, run.taskRevision) ?? null;
   }
-
-  /** Goes on with a run whose start stands in the log: it was admitted, and written together with the request. */
-  goOn(run: QueuedRun, begun: Begun): RunHandle {
-    return new Execution(this.options, run, () => {}, begun);
-  }
-}
-
-/** The start of an attempt. */
-interface Start {
-  readonly event: ReturnType<typeof startRun>;
-  readonly at: Instant;
 }
 
 class Execution implements RunHandle, StreamOwner {
   readonly done: Promise<Instant | null>;
-  /** Whatever stopped the work before. */
   draining = false;
-  private readonly options: ExecutorOptions;
-  private readonly run: QueuedRun;
-  private readonly freeSlot: () => void;
-  private readonly stop = new LateSignal();
-  private readonly stream: RunStream;
-  private cause: AbortCause | null = null;
-  /** The start that is to be written with the end, or before anything else is; null: it stands in the log. */
-  private unwritten: Start | null = null;
-  private starting: Promise<void> | null = null;
-  /** The pipeline has ended, or was given up: it records nothing more. */
-  private over = false;
-  private admitted: LiveTask | null = null;
-  /** Of this attempt; none where traces are off. */
-  private span: Span | undefined;
-  private cancelTimers: Cancel[] = [];
-  private giveUp: () => void = () => {};
+  readonly #options: ExecutorOptions;
+  readonly #run: QueuedRun;
+  readonly #freeSlot: () => void;
+  readonly #stop = new LazySignal();
+  readonly #stream: RunStream;
+  #cause: AbortCause | null = null;
+  /** The pipeline has ended or was abandoned: it may record nothing more. */
+  #finished = false;
+  #admitted: LiveTask | null = null;
+  #span: Span | undefined;
+  #cancelTimers: Cancel[] = [];
+  #abandon: () => void = () => {};
 
-  constructor(options: ExecutorOptions, run: QueuedRun, freeSlot: () => void, begun: Begun | null) {
-    this.options = options;
-    this.run = run;
-    this.stream = new RunStream(options, this, run, begun?.revision ?? run.revision);
-    this.freeSlot = freeSlot;
-    this.done = this.lead(begun);
+  constructor(
+    options: ExecutorOptions,
+    run: QueuedRun,
+    freeSlot: () => void,
+    started: StartedRun | null,
+  ) {
+    this.#options = options;
+    this.#run = run;
+    this.#stream = new RunStream(options, this, run);
+    this.#freeSlot = freeSlot;
+    this.done = this.#lead(started);
   }
 
   get traceparent(): string | undefined {
-    return this.span?.traceparent;
+    return this.#span?.traceparent;
   }
 
   abort(cause: AbortCause): void {
     if (cause === 'drained') this.draining = true;
-    if (this.cause !== null) return;
-    this.cause = cause;
-    this.stop.abort(new Error(cause));
-    // What was told to stop and does not is left to itself: whatever it still says is refused.
-    const { clock } = this.options;
-    this.cancelTimers.push(clock.after(GIVE_UP, () => this.giveUp()));
+    if (this.#cause !== null) return;
+    this.#cause = cause;
+    this.#stop.abort(new Error(cause));
+    this.#cancelTimers.push(this.#options.clock.after(STOP_TIMEOUT, () => this.#abandon()));
   }
 
   cancel(): void {
@@ -149,242 +138,207 @@ class Execution implements RunHandle, StreamOwner {
   }
 
   onEvent(event: RecordedEvent): void {
-    // Also from this process: an overlapping run of its own may want this one's place.
+    // Also from this process: one of its other runs may cancel this one (overlap).
     if (event.type === 'RunCancelRequested') {
-      const { stream } = this;
-      if (event.revision === stream.revision + 1) stream.revision = event.revision;
+      if (event.revision === this.#stream.revision + 1) this.#stream.revision = event.revision;
       this.abort('canceled');
-    } else if (event.metadata.source !== this.options.membership.id) {
+    } else if (event.metadata.source !== this.#options.membership.id) {
       this.abort('fenced');
     }
   }
 
-  private async lead(begun: Begun | null): Promise<Instant | null> {
-    const { clock, telemetry } = this.options;
+  async #lead(started: StartedRun | null): Promise<Instant | null> {
+    const { clock, telemetry, lost } = this.#options;
     try {
-      if (begun === null) return await this.steps();
-      const { task, startedAt, ready } = begun;
-      this.admitted = task;
-      return await this.finish(task, null, startedAt, this.run.attempt, ready);
+      if (started === null) return await this.#admitAndStart();
+      this.#admitted = started.task;
+      return await this.#executeAndEnd(started.task, null, started.start, started.beforeEnd);
     } catch (error) {
-      if (this.span !== undefined) failBy(this.span, error);
-      // A lost race: whoever won goes on with it, and the log tells the queue.
-      if (isConflict(error)) {
-        telemetry.count('worker_lost_races_total');
-        if (this.admitted !== null) this.options.lost(this.run, this.admitted);
-        await this.lookAgain();
-        return clock.now() + 1000;
-      }
-      return putOff(this.run, error, this.options);
+      if (this.#span !== undefined) failBy(this.#span, error);
+      if (!isConflict(error)) return backOff(this.#run, error, this.#options);
+      // The winner continues the run, and the log informs the queue.
+      telemetry.count('worker_lost_races_total');
+      if (this.#admitted !== null) lost(this.#run, this.#admitted);
+      await this.#refreshQueue();
+      return clock.now() + PAUSE_AFTER_LOST_RACE;
     } finally {
-      for (const cancel of this.cancelTimers) cancel();
-      this.span?.end();
+      for (const cancel of this.#cancelTimers) cancel();
+      this.#span?.end();
     }
   }
 
-  private async steps(): Promise<Instant | null> {
-    const { tasks, queue, admit, released, lost, store, telemetry, clock } = this.options;
-    const { run, stream } = this;
+  async #admitAndStart(): Promise<Instant | null> {
+    const { tasks, queue, admit, released, lost, store, telemetry, clock } = this.#options;
+    const run = this.#run;
+    const stream = this.#stream;
     const task =
       tasks.peek(run.taskId, run.taskRevision) ?? (await tasks.at(run.taskId, run.taskRevision));
-    const asked = admit(run, task);
-    const admission = asked instanceof Promise ? await asked : asked;
-    this.admitted = task;
+    const admitting = admit(run, task);
+    const admission = admitting instanceof Promise ? await admitting : admitting;
+    this.#admitted = task;
     if (admission.kind === 'wait') return admission.until;
     if (admission.kind === 'end') {
-      this.freeSlot();
-      const events = [await this.endOf(admission.event, task)];
+      this.#freeSlot();
+      const events = [await this.#withOutput(admission.event, task)];
       await stream.append({ events, now: clock.now() });
       released(run, task);
       return null;
     }
     const known = run.plain ? null : await stream.load();
-    // Whatever has happened since, it was not known when the run was admitted.
     if (known !== null && known.revision !== stream.revision) {
+      // The run has changed since it was admitted.
       queue.refresh(run, known);
       lost(run, task);
       return null;
     }
     const now = clock.now();
-    const events = known === null ? [] : endsUnstarted(known, task, now);
-    if (events.length > 0) {
-      await stream.append({ events, now });
+    const ends = known === null ? [] : endsUnstarted(known, task, now);
+    if (ends.length > 0) {
+      await stream.append({ events: ends, now });
       released(run, task);
       return null;
     }
-    if (telemetry.traces) this.span = await beginRun(telemetry.traces, store, run);
-    const start = this.start(known);
-    this.unwritten = start;
-    if (!this.isToStartWithEnd()) await this.writeStart();
-    return this.finish(task, known, toIso(start.at), start.event.data.attempt);
+    if (telemetry.traces) this.#span = await beginRun(telemetry.traces, store, run);
+    const start = new RunStart(this.#options, run, clock.now(), known);
+    if (!this.#startsWithEnd()) await start.write(stream);
+    return this.#executeAndEnd(task, known, start);
   }
 
-  /** A run that is not admitted any more may have ended steps before: its end says where their results stand. */
-  private async endOf(event: RunEvent, { definition }: LiveTask): Promise<RunEvent> {
-    if (event.type !== 'RunCanceled' || this.run.attempt === 0) return event;
-    const known = await this.stream.load();
+  /** A canceled run may have ended steps before: its end holds their output. */
+  async #withOutput(event: RunEvent, { definition }: LiveTask): Promise<RunEvent> {
+    if (event.type !== 'RunCanceled' || this.#run.attempt === 0) return event;
+    const known = await this.#stream.load();
     return known === null ? event : canceled(known, definition.payload as JsonObject);
   }
 
-  private start(known: KnownRun | null): Start {
-    const { clock, membership } = this.options;
-    const at = clock.now();
-    return { event: startRun(known ?? this.run, membership.id, at + membership.lease), at };
+  /** Only when the stream holds nothing but the request, so that an unwritten start changes nothing. */
+  #startsWithEnd(): boolean {
+    if (this.#stream.revision > 0 || this.#cause !== null || this.#span !== undefined) return false;
+    return this.#options.startsWithEnd?.(this.#run) === true;
   }
 
-  /** Only where nothing else has ever happened to the run, so that a start that never came into the log changed nothing. */
-  private isToStartWithEnd(): boolean {
-    const { options, run, stream, cause, span } = this;
-    if (stream.revision > 0 || cause !== null || span !== undefined) return false;
-    return options.startsWithEnd?.(run) === true;
-  }
-
-  /** Where that is still to be done. */
-  private writeStart(): Promise<void> {
-    this.starting ??= this.appendStart();
-    return this.starting;
-  }
-
-  private async appendStart(): Promise<void> {
-    if (this.unwritten === null) return;
-    const { event, at } = this.unwritten;
-    await this.stream.append({ events: [event], now: at });
-    this.unwritten = null;
-    this.tellStart(at);
-  }
-
-  private tellStart(at: Instant): void {
-    const lateness = Math.max(0, at - this.run.runAt) / 1000;
-    this.options.telemetry.observe('run_start_lateness_seconds', lateness);
-  }
-
-  private async finish(
+  async #executeAndEnd(
     task: LiveTask,
     known: KnownRun | null,
-    startedAt: string,
-    attempt: number,
-    ready?: Begun['ready'],
+    start: RunStart,
+    beforeEnd?: StartedRun['beforeEnd'],
   ): Promise<null> {
-    const executing = this.execute(task, known, startedAt, attempt);
+    const executing = this.#execute(task, known, start);
     const outcome = executing instanceof Promise ? await executing : executing;
-    await ready?.();
-    this.freeSlot();
-    await this.end(task, known?.first_started_at ?? startedAt, attempt, outcome);
-    this.options.released(this.run, task);
+    await beforeEnd?.();
+    this.#freeSlot();
+    await this.#end(task, known?.first_started_at ?? start.startedAt, start, outcome);
+    this.#options.released(this.#run, task);
     return null;
   }
 
-  /** @returns how the pipeline came out; at once where it answers at once */
-  private execute(
+  /** @returns the outcome of the pipeline; at once if the pipeline answers at once */
+  #execute(
     task: LiveTask,
     known: KnownRun | null,
-    startedAt: string,
-    attempt: number,
+    start: RunStart,
   ): PipelineOutcome | Promise<PipelineOutcome> {
-    const { run, span } = this;
+    const { clock } = this.#options;
     const record: Work['record'] = async (steps) => {
-      await this.writeStart();
-      if (this.over) throw this.stream.lostRace();
+      await start.write(this.#stream);
+      if (this.#finished) throw this.#stream.lostRace();
       const events = steps.map((data) => ({ type: 'RunStepCompleted', data }) as const);
-      await this.stream.append({ events, now: this.options.clock.now() });
+      await this.#stream.append({ events, now: clock.now() });
     };
-    this.limit(task, known, startedAt);
-    const about = { run, task, known, attempt, span, record };
-    const outcome = this.guarded(new StoppableWork(about, this.stop));
-    if (outcome instanceof Promise) return this.patiently(outcome);
-    this.over = true;
+    this.#limitTime(task, known, start);
+    const { attempt } = start;
+    const about = { run: this.#run, task, known, attempt, span: this.#span, record };
+    const outcome = this.#runPipeline({ ...about, stop: this.#stop });
+    if (outcome instanceof Promise) return this.#waitFor(outcome, start);
+    this.#finished = true;
     return outcome;
   }
 
-  /** Sees to it that the run is over in time, where its task says by when. */
-  private limit(task: LiveTask, known: KnownRun | null, startedAt: string): void {
+  /** Aborts the run at its deadline, if its task has a timeout. */
+  #limitTime(task: LiveTask, known: KnownRun | null, start: RunStart): void {
     const limit = task.definition.timeout_seconds;
     if (limit === null) return;
-    const { clock } = this.options;
-    const from = known?.first_started_at ?? startedAt;
-    const deadline = known === null ? Date.parse(from) + limit * 1000 : deadlineOf(known, limit);
-    const at = deadline ?? Date.parse(from) + limit * 1000;
-    // However the clock is set from now on; where it was put back since the first start, no more than the whole.
-    const left = Math.min(at - clock.now(), limit * 1000);
-    // It may have passed as the start was written.
+    const { clock } = this.#options;
+    const firstStart = Date.parse(known?.first_started_at ?? start.startedAt);
+    const deadline = (known && deadlineOf(known, limit)) ?? firstStart + limit * 1000;
+    // If the clock was set back since the first start, at most the whole limit.
+    const left = Math.min(deadline - clock.now(), limit * 1000);
     if (left <= 0) this.abort('timeout');
-    else this.cancelTimers.push(clock.after(left, () => this.abort('timeout')));
+    else this.#cancelTimers.push(clock.after(left, () => this.abort('timeout')));
   }
 
-  /** What takes time has started in the log before it is waited for. */
-  private async patiently(work: Promise<PipelineOutcome>): Promise<PipelineOutcome> {
-    // Where the start can't be written nobody waits for it.
+  /** Waits for work that takes time; its start is written first. */
+  async #waitFor(work: Promise<PipelineOutcome>, start: RunStart): Promise<PipelineOutcome> {
+    // Nobody awaits the work if the start cannot be written.
     work.catch(() => {});
     try {
-      await this.writeStart();
+      await start.write(this.#stream);
       return await new Promise<PipelineOutcome>((resolve, reject) => {
-        this.giveUp = () => resolve({ kind: 'aborted', steps: [], output: {} });
+        this.#abandon = () => resolve({ kind: 'aborted', steps: [], output: {} });
         work.then(resolve, reject);
       });
     } finally {
-      this.over = true;
+      this.#finished = true;
     }
   }
 
-  /** A fault of the execution itself ends the run: without that, it would be taken up again and again. */
-  private guarded(work: Work): PipelineOutcome | Promise<PipelineOutcome> {
+  /** An unexpected error fails the run; otherwise the run would be retried without end. */
+  #runPipeline(work: Work): PipelineOutcome | Promise<PipelineOutcome> {
     const failed = (error: unknown): PipelineOutcome => {
       if (isOutage(error)) throw error;
-      this.options.telemetry.log.error('executing a run has failed', { run: this.run.id, error });
-      const message = `could not be executed: ${error instanceof Error ? error.message : String(error)}`;
-      return failedOutright(message);
+      this.#options.telemetry.log.error('executing a run failed', { run: this.#run.id, error });
+      const why = error instanceof Error ? error.message : String(error);
+      return permanentFailure(`could not be executed: ${why}`);
     };
     try {
-      const outcome = this.options.runPipeline(work);
+      const outcome = this.#options.runPipeline(work);
       return outcome instanceof Promise ? outcome.catch(failed) : outcome;
     } catch (error) {
       return failed(error);
     }
   }
 
-  private async end(
+  async #end(
     task: LiveTask,
     startedAt: string,
-    attempt: number,
+    start: RunStart,
     outcome: PipelineOutcome,
   ): Promise<void> {
-    const { membership, clock, random } = this.options;
-    const { stream, unwritten } = this;
-    const { taskId } = this.run;
-    const worker = membership.id;
-    const at = { startedAt, attempt, taskId, worker, clock, random };
-    const ending = (of: PipelineOutcome): readonly RunEvent[] => {
-      const ends = endingEvents(task, of, this.cause, at);
-      return unwritten === null || ends.length === 0 ? ends : [unwritten.event, ...ends];
-    };
-    let events = ending(outcome);
-    if (events.length === 0) return;
-    const [end] = events.slice(-1);
-    const handOver = end && this.options.handOver?.(this.run, task, end);
-    const begun = unwritten?.at;
-    const ifCanceled = (): readonly RunEvent[] => ending(outcome);
+    const { membership, clock, random, handOver } = this.#options;
+    const { taskId } = this.#run;
+    const { attempt } = start;
+    const about = { startedAt, attempt, taskId, worker: membership.id, clock, random };
+    const endsOf = (of: PipelineOutcome): readonly RunEvent[] =>
+      start.withEnd(endingEvents(task, of, this.#cause, about));
+    let events = endsOf(outcome);
+    const last = events.at(-1);
+    if (last === undefined) return;
+    const started = start.isWritten ? undefined : start.at;
+    const along = handOver?.(this.#run, task, last);
+    const ifCanceled = (): readonly RunEvent[] => endsOf(outcome);
     try {
-      events = await stream.append({ events, now: clock.now(), begun, handOver, ifCanceled });
+      const writing = { events, now: clock.now(), started, handOver: along, ifCanceled };
+      events = await this.#stream.append(writing);
     } catch (error) {
       if (!isRefusedData(error)) throw error;
-      events = ending(failedOutright(`its end could not be recorded: ${error.message}`));
-      await stream.append({ events, now: clock.now(), begun });
+      events = endsOf(permanentFailure(`its end could not be recorded: ${error.message}`));
+      await this.#stream.append({ events, now: clock.now(), started });
     }
-    if (unwritten !== null) this.tellStart(unwritten.at);
-    const last = events.at(-1);
-    if (!last) return;
-    tellEnd(this.options, last, startedAt);
-    if (this.span !== undefined) traceEnd(this.span, last);
+    start.written();
+    const end = events.at(-1);
+    if (end === undefined) return;
+    recordEnd(this.#options, end, startedAt);
+    if (this.#span !== undefined) traceEnd(this.#span, end);
   }
 
-  /** After a lost race: what the queue has not heard of yet. */
-  private async lookAgain(): Promise<void> {
-    const { queue, telemetry } = this.options;
+  /** After a lost race: reads the events that the queue has not seen yet. */
+  async #refreshQueue(): Promise<void> {
+    const { queue, telemetry } = this.#options;
     try {
-      const known = await this.stream.load();
-      if (known !== null) queue.refresh(this.run, known);
+      const known = await this.#stream.load();
+      if (known !== null) queue.refresh(this.#run, known);
     } catch (error) {
-      telemetry.log.warn('a run could not be looked at again', { run: this.run.id, error });
+      telemetry.log.warn('could not reload a run', { run: this.#run.id, error });
     }
   }
 }

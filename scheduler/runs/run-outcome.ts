@@ -6,7 +6,7 @@ import type { TaskDefinition } from '../../domain/tasks/task-definition.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
 import type { PipelineOutcome } from './run-work.ts';
 
-/** What the metrics of executions call what an event did to a run. */
+/** The `status` label of an event that ends an attempt. */
 const statusOf = (event: RunEvent): string =>
   ({
     RunSucceeded: 'succeeded',
@@ -16,8 +16,8 @@ const statusOf = (event: RunEvent): string =>
     RunInterrupted: 'interrupted',
   })[event.type as string] ?? 'other';
 
-/** Counts what an event did to a run. @param startedAt the run's first start */
-export function tellEnd(
+/** Updates the metrics at the end of an attempt. @param startedAt the run's first start */
+export function recordEnd(
   { telemetry, clock }: { readonly telemetry: Telemetry; readonly clock: Clock },
   event: RunEvent,
   startedAt: string,
@@ -28,14 +28,14 @@ export function tellEnd(
   telemetry.observe('task_execution_seconds', Math.max(0, seconds), { status });
 }
 
-/** A failure that no retry can heal and that no step is to blame for. */
-export const failedOutright = (error: string): PipelineOutcome => {
+/** A permanent failure that no step caused. */
+export const permanentFailure = (error: string): PipelineOutcome => {
   return { kind: 'failed', error, step: null, retryable: false, steps: [], output: {} };
 };
 
 /**
- * What becomes of a run whose attempt has failed: when the next one may begin, or null where none does. One that would
- * begin only after the run must be over is not waited for, and the error says so.
+ * When the next attempt of a failed run begins, or null where there is none. An attempt after the run's deadline is
+ * dropped, and the error says so.
  *
  * @param at.startedAt the first start of the run
  */
@@ -56,11 +56,11 @@ export function afterFailure(
   const deadline = limit === null ? null : fromIso(at.startedAt) + limit * 1000;
   const retryAt = retryTime(attempt, definition, now, random, retryAfterMs, deadline);
   if (retryAt !== null || attempt > definition.max_retries) return { error, step, retryAt };
-  const why = `the ${limit} s of the run end before its next attempt`;
+  const why = `the run's timeout of ${limit} s ends before its next attempt`;
   return { error: `${error} (${why})`, step, retryAt };
 }
 
-/** Whether it is the event itself that the log does not take. */
+/** Whether the log rejected the event itself. */
 export function isRefusedData(error: unknown): error is EventStoreError {
   return (
     error instanceof EventStoreError &&
@@ -68,13 +68,13 @@ export function isRefusedData(error: unknown): error is EventStoreError {
   );
 }
 
-/** Whether the log failed, and not what was to be written. */
+/** Whether the log failed, rather than the event. */
 export function isOutage(error: unknown): error is EventStoreError {
   return error instanceof EventStoreError && !isRefusedData(error);
 }
 
 /** Whether writing may succeed later. */
-export function isPassing(error: unknown): boolean {
+export function isTemporary(error: unknown): boolean {
   return (
     error instanceof EventStoreError &&
     (error.code === 'UNAVAILABLE' || error.code === 'OUTCOME_UNKNOWN')

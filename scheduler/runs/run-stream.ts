@@ -12,23 +12,23 @@ import { newId } from '../../domain/ids.ts';
 import { runFold, type KnownRun } from '../../domain/runs/run.ts';
 import { streams } from '../../domain/streams.ts';
 import type { Membership } from '../processes/membership.ts';
-import { isPassing } from './run-outcome.ts';
+import { isTemporary } from './run-outcome.ts';
 import type { QueuedRun, RunQueue } from './run-queue.ts';
 import type { HandOver } from './run-work.ts';
 
-/** Pauses between attempts to write what a run has to say while the log is away. Milliseconds. */
-const WRITE_PAUSES = [50, 100, 200, 500, 1000] as const;
+/** Pauses between retries while the event log is unavailable. Milliseconds; the last one repeats. */
+const RETRY_PAUSES = [50, 100, 200, 500, 1000] as const;
 
-/** What is to be appended. */
+/** An append to a run's stream. */
 export interface RunWriting {
   readonly events: readonly RunEvent[];
   /** When they occur. */
   readonly now: Instant;
-  /** When the first one occurred, where that was before. */
-  readonly begun?: Instant | undefined;
-  /** What goes along behind them; it is tried once. */
+  /** When the first one occurred, if earlier. */
+  readonly started?: Instant | undefined;
+  /** An append to another stream in the same call. Tried once. */
   readonly handOver?: HandOver | null | undefined;
-  /** What is to be written where they would have the run wait for an attempt that is not wanted any more. */
+  /** Events to write instead if the run is canceled and `events` would make it wait for a retry. */
   readonly ifCanceled?: (() => readonly RunEvent[]) | undefined;
 }
 
@@ -39,64 +39,58 @@ export interface RunStreamOptions {
   readonly clock: Clock;
 }
 
-/** The execution whose stream it is. */
+/** The execution that writes the stream. */
 export interface StreamOwner {
-  /** The process is about to end. */
+  /** The process is stopping. */
   readonly draining: boolean;
   readonly traceparent: string | undefined;
-  /** It is to end, as its run is to be canceled. */
+  /** The run was canceled. */
   cancel(): void;
 }
 
-/** The stream of a run that is executed here, as far as its execution knows it. */
+/** The stream of a run, as its execution knows it. */
 export class RunStream {
-  private readonly options: RunStreamOptions;
-  private readonly owner: StreamOwner;
-  private readonly run: QueuedRun;
-  private readonly name: string;
+  readonly #options: RunStreamOptions;
+  readonly #owner: StreamOwner;
+  readonly #run: QueuedRun;
+  readonly #name: string;
   /**
-   * Of the last event that this execution knows of. Not the queue's, which also follows what others do: by that,
-   * a worker whose run was taken from it could still append.
+   * The last event that this execution knows. The queue's revision also follows other processes: with it, a worker that
+   * has lost its run could still append.
    */
   revision: number;
 
-  constructor(options: RunStreamOptions, owner: StreamOwner, run: QueuedRun, revision: number) {
-    this.options = options;
-    this.owner = owner;
-    this.run = run;
-    this.name = streams.run(run.id);
-    this.revision = revision;
+  constructor(options: RunStreamOptions, owner: StreamOwner, run: QueuedRun) {
+    this.#options = options;
+    this.#owner = owner;
+    this.#run = run;
+    this.#name = streams.run(run.id);
+    this.revision = run.revision;
   }
 
   async load(): Promise<KnownRun | null> {
-    const { state } = await load(this.options.store, this.name, runFold);
+    const { state } = await load(this.#options.store, this.#name, runFold);
     return 'request' in state ? state : null;
   }
 
   lostRace(): EventStoreError {
-    const text = 'the run is no longer worked on here';
-    return new EventStoreError('CONFLICT', text, { stream: this.name });
+    const message = 'this process no longer executes the run';
+    return new EventStoreError('CONFLICT', message, { stream: this.#name });
   }
 
   /**
-   * Appends with the revision that is known here. While the log is away it tries again for as long as this
-   * worker counts as alive. A conflict with nothing but a request to cancel is no loss: the run is still ours.
+   * Appends at the known revision. Retries while the event log is unavailable and this worker counts as alive. After a
+   * conflict that is only a cancel request, the run is still ours, and the append is retried.
    *
-   * @returns what was written
+   * @returns the written events
    */
-  async append({
-    events: wanted,
-    now,
-    begun,
-    handOver,
-    ifCanceled,
-  }: RunWriting): Promise<readonly RunEvent[]> {
-    const { store, queue, membership, clock } = this.options;
-    const run = this.run;
-    const stream = this.name;
-    let events = wanted;
-    let newEvents = this.made(events, now, begun);
-    let along = handOver ?? null;
+  async append(writing: RunWriting): Promise<readonly RunEvent[]> {
+    const { now, started, ifCanceled } = writing;
+    const { store, queue, membership, clock } = this.#options;
+    const stream = this.#name;
+    let { events } = writing;
+    let newEvents = this.#newEvents(events, now, started);
+    let along = writing.handOver ?? null;
     for (let attempt = 0; ; attempt += 1) {
       try {
         const own: StreamAppend = { stream, events: newEvents, expected: this.revision };
@@ -107,7 +101,7 @@ export class RunStream {
         if (result === undefined) throw this.lostRace();
         this.revision = result.revision;
         let revision = result.revision - events.length;
-        for (const event of events) queue.applied(run, event, (revision += 1));
+        for (const event of events) queue.applied(this.#run, event, (revision += 1));
         if (behind === undefined) along?.failed();
         else along?.done(behind);
         return events;
@@ -115,49 +109,50 @@ export class RunStream {
         const wasAlone = along === null;
         along?.failed();
         along = null;
-        const isOurs = isPassing(error) || (isConflict(error) && error.stream === stream);
-        // The one behind was refused, and these may stand in the log: alone, they say so.
-        if (!wasAlone && !isOurs) continue;
+        const isOwn = isTemporary(error) || (isConflict(error) && error.stream === stream);
+        // The hand-over was rejected, and ours may be in the log: retried alone, it says so.
+        if (!wasAlone && !isOwn) continue;
         if (isConflict(error)) {
-          this.revision = await this.stillOurs(error);
+          this.revision = await this.#revisionIfOwned(error);
           if (!ifCanceled || events.at(-1)?.type !== 'RunAttemptFailed') continue;
           events = ifCanceled();
-          newEvents = this.made(events, now, begun);
-        } else if (!isPassing(error) || !membership.alive) throw error;
-        // Who comes after this process finds out.
-        else if (this.owner.draining && attempt >= WRITE_PAUSES.length) throw error;
-        else await clock.sleep(WRITE_PAUSES[Math.min(attempt, WRITE_PAUSES.length - 1)] ?? 1000);
+          newEvents = this.#newEvents(events, now, started);
+          continue;
+        }
+        const isLast = this.#owner.draining && attempt >= RETRY_PAUSES.length;
+        if (!isTemporary(error) || !membership.alive || isLast) throw error;
+        await clock.sleep(RETRY_PAUSES[Math.min(attempt, RETRY_PAUSES.length - 1)] ?? 1000);
       }
     }
   }
 
-  private made(
+  #newEvents(
     events: readonly RunEvent[],
     now: Instant,
-    begun: Instant | undefined,
+    started: Instant | undefined,
   ): readonly NewEvent[] {
-    const made = toNewEvents(this.name, events, {
+    const newEvents = toNewEvents(this.#name, events, {
       commandId: newId(now),
       actor: 'service',
-      source: this.options.membership.id,
-      correlationId: this.run.id,
-      traceparent: this.owner.traceparent,
+      source: this.#options.membership.id,
+      correlationId: this.#run.id,
+      traceparent: this.#owner.traceparent,
       now,
     });
-    if (begun !== undefined && begun !== now) occurAt(made.slice(0, 1), begun);
-    return made;
+    if (started !== undefined && started !== now) occurAt(newEvents.slice(0, 1), started);
+    return newEvents;
   }
 
-  /** @returns the revision to expect now; throws the conflict when the run is somebody else's */
-  private async stillOurs(conflict: Error): Promise<number> {
+  /** @returns the revision to expect now @throws the conflict when another process has the run */
+  async #revisionIfOwned(conflict: Error): Promise<number> {
     const known = await this.load();
-    const ours =
+    const isOwned =
       known?.state === 'running' &&
-      known.lease_owner === this.options.membership.id &&
-      known.attempt === this.run.attempt &&
+      known.lease_owner === this.#options.membership.id &&
+      known.attempt === this.#run.attempt &&
       known.cancel_requested;
-    if (!ours) throw conflict;
-    this.owner.cancel();
+    if (!isOwned) throw conflict;
+    this.#owner.cancel();
     return known.revision;
   }
 }

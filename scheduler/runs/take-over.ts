@@ -10,145 +10,128 @@ import { streams } from '../../domain/streams.ts';
 import type { LiveTask } from '../../domain/tasks/task.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
 import type { Coordination } from '../coordination.ts';
-import type { Membership } from '../processes/membership.ts';
 import type { PinnedTasks } from '../pinned-tasks.ts';
-import { isPassing } from './run-outcome.ts';
+import type { Membership } from '../processes/membership.ts';
+import { isTemporary } from './run-outcome.ts';
 import type { QueuedRun, RunQueue } from './run-queue.ts';
 
-/** How many runs are freed side by side: each waits for a commit, which a busy log takes long for. */
-const FREEING = 32;
+/** How many runs are freed in parallel: each waits for a commit, which takes long on a busy log. */
+const CONCURRENCY = 32;
+
+interface TakeOverOptions {
+  readonly store: EventStore;
+  readonly queue: RunQueue;
+  readonly tasks: PinnedTasks;
+  readonly membership: Membership;
+  readonly coordination: Coordination;
+  readonly clock: Clock;
+  readonly telemetry: Telemetry;
+  /** Called when a run has failed here because it lost its workers too often. */
+  readonly failed?: (run: QueuedRun, task: LiveTask) => void;
+}
 
 /**
- * Frees the runs of workers that are gone: what a run's worker was is known from its stream, whether it is
- * alive from its heartbeat. Any process may do it; the append decides who did.
+ * Frees the runs of dead workers. The run's stream names its worker, and the heartbeat tells whether it is alive. Any
+ * process may do this; the append decides.
  */
 export class TakeOver {
-  private readonly store: EventStore;
-  private readonly queue: RunQueue;
-  private readonly tasks: PinnedTasks;
-  private readonly membership: Membership;
-  private readonly coordination: Coordination;
-  private readonly clock: Clock;
-  private readonly telemetry: Telemetry;
-  private readonly failed: (run: QueuedRun, task: LiveTask) => void;
+  readonly #options: TakeOverOptions;
 
-  constructor(options: {
-    readonly store: EventStore;
-    readonly queue: RunQueue;
-    readonly tasks: PinnedTasks;
-    readonly membership: Membership;
-    readonly coordination: Coordination;
-    readonly clock: Clock;
-    readonly telemetry: Telemetry;
-    /** A run has failed here, as its workers went away too often; default: nobody is told. */
-    readonly failed?: (run: QueuedRun, task: LiveTask) => void;
-  }) {
-    this.store = options.store;
-    this.queue = options.queue;
-    this.tasks = options.tasks;
-    this.membership = options.membership;
-    this.coordination = options.coordination;
-    this.clock = options.clock;
-    this.telemetry = options.telemetry;
-    this.failed = options.failed ?? (() => {});
+  constructor(options: TakeOverOptions) {
+    this.#options = options;
   }
 
-  /** Looks at once and then every third of a lease, until the signal is aborted. */
+  /** Checks at once and then every third of a lease, until the signal is aborted. */
   async run(signal: AbortSignal): Promise<void> {
+    const { clock, membership, telemetry } = this.#options;
     while (!signal.aborted) {
       try {
         await this.pass();
       } catch (error) {
-        this.telemetry.log.warn('could not look for runs of workers that are gone', { error });
+        telemetry.log.warn('could not check for runs of dead workers', { error });
       }
-      await this.clock.sleep(this.membership.lease / 3, signal).catch(() => {});
+      await clock.sleep(membership.lease / 3, signal).catch(() => {});
     }
   }
 
-  /** One look at every running run. @returns how many were freed */
+  /** Checks every running run once. @returns how many were freed */
   async pass(): Promise<number> {
-    const suspects = [...this.queue.all()].filter((run) => this.isSuspect(run));
-    if (suspects.length === 0) return 0;
-    // A fresh look: somebody who was late with a heartbeat may be back.
-    const alive = new Set((await this.coordination.alive()).map(({ id }) => id));
-    const freed = await sideBySide(suspects, FREEING, async (run) => {
-      return this.isAbandoned(run, alive) && (await this.freeOrTell(run));
+    const { queue, coordination } = this.#options;
+    const candidates = [...queue.all()].filter(isCandidate);
+    if (candidates.length === 0) return 0;
+    // Read now: a worker with a late heartbeat may be back.
+    const alive = new Set((await coordination.alive()).map(({ id }) => id));
+    const freed = await sideBySide(candidates, CONCURRENCY, async (run) => {
+      return this.#isAbandoned(run, alive) && (await this.#tryToFree(run));
     });
     return freed.filter(Boolean).length;
   }
 
-  private isAbandoned(run: QueuedRun, alive: ReadonlySet<string>): boolean {
+  #isAbandoned(run: QueuedRun, alive: ReadonlySet<string>): boolean {
+    const { membership } = this.#options;
     if (run.owner === null || run.taken || run.ended) return false;
-    // One's own that one does not work on: its start was written though the answer was lost.
-    if (run.owner === this.membership.id) return true;
-    if (alive.has(run.owner) || this.membership.isAlive(run.owner)) return false;
-    return this.membership.canTell;
+    // Its start was written by this process, but the response was lost.
+    if (run.owner === membership.id) return true;
+    if (alive.has(run.owner) || membership.isAlive(run.owner)) return false;
+    return membership.canTell;
   }
 
-  /** One run that can't be read keeps no other from being freed; a log that is away does. */
-  private async freeOrTell(run: QueuedRun): Promise<boolean> {
+  /** An unreadable run does not keep others from being freed. @throws EventStoreError while the log is unavailable */
+  async #tryToFree(run: QueuedRun): Promise<boolean> {
     try {
-      return await this.free(run);
+      return await this.#free(run);
     } catch (error) {
-      if (isPassing(error)) throw error;
-      this.telemetry.log.warn('a run of a worker that is gone could not be freed', {
-        run: run.id,
-        error,
-      });
+      if (isTemporary(error)) throw error;
+      const message = 'could not free a run of a dead worker';
+      this.#options.telemetry.log.warn(message, { run: run.id, error });
       return false;
     }
   }
 
-  private isSuspect(run: QueuedRun): boolean {
-    return run.state === 'running' && !run.taken && run.owner !== null;
-  }
-
-  private async free(run: QueuedRun): Promise<boolean> {
-    if (run.owner === null) return false;
-    const { store, tasks, clock, membership } = this;
-    const freed = await freeRun(
-      { store, tasks, clock, source: membership.id },
-      { ...run, owner: run.owner },
-    );
+  async #free(run: QueuedRun): Promise<boolean> {
+    const { owner } = run;
+    if (owner === null) return false;
+    const { membership, telemetry, failed } = this.#options;
+    const freed = await freeRun({ ...this.#options, source: membership.id }, { ...run, owner });
     if (freed === null) return false;
-    this.telemetry.count('runs_taken_over_total');
-    this.telemetry.log.info('a run of a worker that is gone is freed', {
-      run: run.id,
-      worker: run.owner,
-    });
-    if (freed.event.type === 'RunFailed') this.failed(run, freed.task);
+    telemetry.count('runs_taken_over_total');
+    telemetry.log.info('freed a run of a dead worker', { run: run.id, worker: owner });
+    if (freed.event.type === 'RunFailed') failed?.(run, freed.task);
     return true;
   }
 }
 
-/** A run whose worker is gone. */
+const isCandidate = (run: QueuedRun): boolean =>
+  run.state === 'running' && !run.taken && run.owner !== null;
+
+/** A run whose worker is dead. */
 export interface AbandonedRun extends Pick<QueuedRun, 'id' | 'taskId' | 'taskRevision'> {
   /** The worker. */
   readonly owner: string;
-  /** Of its last event, as far as is known. */
+  /** Of its last known event. */
   readonly revision: number;
 }
 
 /** A run that was taken from its worker. */
 export interface FreedRun {
-  /** What was written of it. */
+  /** The event that was appended. */
   readonly event: RunEvent;
-  /** At the revision that it is pinned to. */
+  /** At the revision to which the run is pinned. */
   readonly task: LiveTask;
 }
 
 /**
- * Takes a run from a worker that is gone: it goes on elsewhere, or has failed where that has happened too often.
+ * Takes a run from a dead worker. It continues elsewhere, or fails if that has happened too often.
  *
- * @returns null when it is not that worker's any more
- * @throws EventStoreError all that the log throws but a lost race; Refusal `NOT_FOUND` of its task
+ * @returns null when that worker no longer has it
+ * @throws EventStoreError except lost races; Refusal `NOT_FOUND` for its task
  */
 export async function freeRun(
   parts: {
     readonly store: EventStore;
     readonly tasks: PinnedTasks;
     readonly clock: Clock;
-    /** This process, as the source of what it appends. */
+    /** This process, in the metadata. */
     readonly source: string;
   },
   run: AbandonedRun,
@@ -165,12 +148,12 @@ export async function freeRun(
   const events = takeOver(state, now, retryAt, definition.payload as JsonObject);
   const [event] = events;
   if (event === undefined) return null;
-  const commandId = newId(now);
-  const context = { commandId, actor: 'service', source, correlationId: run.id, now };
+  const context = { actor: 'service', source, correlationId: run.id, now };
   try {
-    await store.append(stream, toNewEvents(stream, events, context), revision);
+    const newEvents = toNewEvents(stream, events, { ...context, commandId: newId(now) });
+    await store.append(stream, newEvents, revision);
   } catch (error) {
-    if (isConflict(error)) return null; // somebody else was faster
+    if (isConflict(error)) return null; // another process was faster
     throw error;
   }
   return { event, task };

@@ -7,12 +7,12 @@ import type { QueuedRun } from './run-queue.ts';
 
 const go: Admission = { kind: 'go' };
 
-/** Milliseconds until it is seen again whether a task is paused whose backfill waits for it. */
-const PAUSED = 5000;
+/** How often a backfill run checks whether its task is still paused. Milliseconds. */
+const PAUSE_CHECK_INTERVAL = 5000;
 
 /**
- * Whether the task of a run still wants it: a scheduled run does not begin while its task is paused, one of a
- * backfill waits for that to end, and no run begins whose task is canceled.
+ * Admits a run by its task's status. While the task is paused, a scheduled run is skipped and a backfill run waits. Runs
+ * of a canceled task are canceled.
  */
 export function taskAdmission(
   tasks: PinnedTasks,
@@ -26,7 +26,7 @@ export function taskAdmission(
   };
 }
 
-/** First whether the task still wants the run, then whether the run has its keys: a run that is over needs none. */
+/** Admits a run by its task's status, then by its keys. */
 export function runAdmission(
   tasks: PinnedTasks,
   keys: KeyKeeper,
@@ -34,13 +34,13 @@ export function runAdmission(
 ): (run: QueuedRun, task: LiveTask) => Admission | Promise<Admission> {
   const byTask = taskAdmission(tasks, clock);
   return (run, task) => {
-    const wanted = byTask(run);
+    const admitting = byTask(run);
     const then = (admission: Admission): Admission | Promise<Admission> => {
       if (admission.kind === 'go') return keys.admit(run, task);
       if (admission.kind === 'wait') keys.putOff(run, task);
       return admission;
     };
-    return wanted instanceof Promise ? wanted.then(then) : then(wanted);
+    return admitting instanceof Promise ? admitting.then(then) : then(admitting);
   };
 }
 
@@ -53,7 +53,8 @@ function admit(
     return { kind: 'end', event: { type: 'RunCanceled', data: { attempt: run.attempt } } };
   }
   if (status === 'active' || run.attempt > 0) return go;
-  if (run.trigger === 'backfill') return { kind: 'wait', until: clock.now() + PAUSED };
+  if (run.trigger === 'backfill')
+    return { kind: 'wait', until: clock.now() + PAUSE_CHECK_INTERVAL };
   if (run.trigger !== 'schedule') return go;
   return {
     kind: 'end',

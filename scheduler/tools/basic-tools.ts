@@ -4,7 +4,7 @@ import { PipelineFault } from '../../domain/pipeline/fault.ts';
 import { toText } from '../../domain/pipeline/template.ts';
 import { logLevels, ToolError, type LogLevel, type Tool, type ToolCall } from './tool.ts';
 
-/** Ties a tool's arguments to its schema; they have been checked by it before each call. */
+/** Types a tool's arguments by its schema, which checks them before each call. */
 export function defineTool<S extends TSchema>(
   definition: Omit<Tool, 'schema' | 'run'> & {
     readonly schema: S;
@@ -30,7 +30,7 @@ const log = defineTool({
   schema: Type.Object(
     {
       message: Type.Unknown({
-        description: 'the message; a value that is not a string is written as JSON',
+        description: 'the message; a value other than a string is written as JSON',
       }),
       level: Type.Optional(
         Type.Unsafe<LogLevel>({
@@ -59,7 +59,7 @@ const sleep = defineTool({
       seconds: Type.Number({
         minimum: 0,
         maximum: 86_400,
-        description: 'how long it waits; the time limit of the step must be longer',
+        description: 'how long to wait; the timeout of the step must be longer',
       }),
     },
     closed,
@@ -77,7 +77,7 @@ const fail = defineTool({
     {
       message: Type.Unknown({ description: 'the error of the step' }),
       retryable: Type.Optional(
-        Type.Boolean({ default: true, description: 'whether the step or its run may be retried' }),
+        Type.Boolean({ default: true, description: 'whether the step and its run may be retried' }),
       ),
     },
     closed,
@@ -97,14 +97,14 @@ const transform = defineTool({
         minLength: 1,
         description: 'a JMESPath expression, without `${…}` around it',
       }),
-      input: Type.Unknown({ description: 'the value over which it is evaluated' }),
+      input: Type.Unknown({ description: 'the value that the expression is applied to' }),
     },
     closed,
   ),
   synchronous: true,
   evaluates: true,
   run: ({ expression, input }, call) => {
-    const parsed = parsedOnce(expression);
+    const parsed = cachedExpression(expression);
     try {
       return parsed.evaluate(input, (text) => call.mask(text));
     } catch (error) {
@@ -114,18 +114,18 @@ const transform = defineTool({
   },
 });
 
-const MOST_KEPT = 500;
-const kept = new Map<string, Expression>();
+const MAX_CACHED_EXPRESSIONS = 500;
+const cache = new Map<string, Expression>();
 
-/** Steps come with the same expression again and again. */
-function parsedOnce(text: string): Expression {
-  const known = kept.get(text);
-  if (known) return known;
+/** Runs of a task evaluate the same expression again and again. */
+function cachedExpression(text: string): Expression {
+  const cached = cache.get(text);
+  if (cached) return cached;
   const parsed = parseExpression(text);
-  if (kept.size === MOST_KEPT) kept.clear();
-  kept.set(text, parsed);
+  if (cache.size === MAX_CACHED_EXPRESSIONS) cache.clear();
+  cache.set(text, parsed);
   return parsed;
 }
 
-/** The tools that need nothing but the call itself. */
+/** The tools that need only the call itself. */
 export const basicTools: readonly Tool[] = [echo, log, sleep, fail, transform];

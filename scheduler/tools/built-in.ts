@@ -5,18 +5,15 @@ import { createHttpTool } from './http-request.ts';
 import { ToolRegistry } from './registry.ts';
 import { serviceTools, type ServiceActions } from './service-tools.ts';
 
-/** A registry with all built-in tools, and what closes their connections. */
+/** A registry with all built-in tools. `close` ends their connections. */
 export interface BuiltInTools {
   readonly registry: ToolRegistry;
   readonly close: () => Promise<void>;
 }
 
 /**
- * Makes the registry of a process.
- * @param options.actions what `events.publish` and `tasks.run` do
- * @param options.allowPrivate `SVC_HTTP_ALLOW_PRIVATE`
- * @param options.proxies of the environment
- * @param options.userAgent of `http.request`
+ * Creates the registry of a process.
+ * @param options.actions implement `events.publish` and `tasks.run`; all other options are those of `http.request`
  */
 export function createBuiltInTools(options: {
   readonly actions: ServiceActions;

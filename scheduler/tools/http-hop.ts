@@ -3,10 +3,10 @@ import { start } from '../../domain/pipeline/size.ts';
 import type { HttpArguments, Method } from './http-arguments.ts';
 import { ToolError, type ToolCall } from './tool.ts';
 
-/** Headers that may go to another origin than the one they were meant for. All others may hold credentials. */
+/** Headers that may follow a redirect to another origin. All others may hold credentials. */
 const harmlessHeaders = new Set(['accept', 'accept-encoding', 'accept-language', 'user-agent']);
 
-/** Headers that say how a message is framed, which the client alone decides. */
+/** Headers that frame a message. The client alone sets them. */
 const framingHeaders = new Set([
   'expect',
   'keep-alive',
@@ -17,12 +17,12 @@ const framingHeaders = new Set([
   'upgrade',
 ]);
 
-/** One hop of a request. */
+/** One request of a redirect chain. */
 export interface Hop {
   readonly url: URL;
-  /** What errors call it: without query, credentials and secrets. */
+  /** The URL in errors: without query, credentials and secrets. */
   readonly shown: string;
-  /** Its host as errors and spans name it: `***` for what is a secret, or all of it where it can't be told apart. */
+  /** The host in errors and spans, with secrets masked; all of it where they cannot be located. */
   readonly host: string;
   readonly method: Method;
   /** Names in lower case. */
@@ -30,10 +30,7 @@ export interface Hop {
   readonly body: string | null;
 }
 
-/**
- * The request that a step asks for.
- * @throws ToolError for an address or a header that cannot be sent
- */
+/** The first request of a step. @throws ToolError for a URL or a header that cannot be sent */
 export function firstHop(args: HttpArguments, call: ToolCall, userAgent: string): Hop {
   const url = parseUrl(args.url, call);
   for (const [name, value] of Object.entries(args.query ?? {})) {
@@ -73,7 +70,7 @@ export function firstHop(args: HttpArguments, call: ToolCall, userAgent: string)
   };
 }
 
-/** A request whose length others read differently than it is could carry a second one inside. @throws ToolError */
+/** Prevents request smuggling: rejects headers that contradict the framing. @throws ToolError */
 function refuseFraming(headers: ReadonlyMap<string, string>, body: string | null): void {
   for (const [name, value] of headers) {
     const length = String(Buffer.byteLength(body ?? ''));
@@ -92,23 +89,23 @@ function refuseFraming(headers: ReadonlyMap<string, string>, body: string | null
   }
 }
 
-/** Of a user or a password. @throws ToolError for a `%` that escapes nothing */
+/** Decodes a user or password. @throws ToolError for an invalid `%` escape */
 function unescaped(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch (error) {
-    const message = 'the user or the password in its URL holds a % that escapes nothing';
+    const message = 'the user or the password in the URL has an invalid % escape';
     throw new ToolError(message, { retryable: false, cause: error });
   }
 }
 
 /**
- * As browsers do: 303 turns into GET, 301 and 302 do so for POST. To another origin goes nothing private: no body, and no
- * header that may hold credentials.
+ * Follows a redirect as browsers do: 303 becomes GET, and so does a POST with 301 or 302. Another origin receives no
+ * body and no header that may hold credentials.
  */
 export function nextHop(hop: Hop, status: number, location: string, call: ToolCall): Hop {
   const url = parseUrl(location, call, hop.url);
-  // Credentials in a redirect's address are the other side's affair.
+  // Credentials in a redirect are ignored.
   url.username = '';
   url.password = '';
   const toGet =
@@ -121,7 +118,7 @@ export function nextHop(hop: Hop, status: number, location: string, call: ToolCa
         (sameOrigin || harmlessHeaders.has(name)) && !(withoutBody && name.startsWith('content-')),
     ),
   );
-  // A server names its host in lower case, in which a short secret is not found.
+  // Servers write their host in lower case, which hides a secret from the mask.
   const masked = call.mask(location).replaceAll(hop.url.hostname, hop.host);
   const shown = shownAs(masked, hop.shown);
   return {
@@ -135,8 +132,8 @@ export function nextHop(hop: Hop, status: number, location: string, call: ToolCa
 }
 
 /**
- * An address without its query and credentials.
- * @param masked as it was given: written anew, without a part, the value of a secret would no longer be found in it
+ * A URL without query and credentials.
+ * @param masked as the caller wrote it; normalizing first could hide a secret from the mask
  */
 function shownAs(masked: string, base?: string): string {
   if (!URL.canParse(masked, base)) {
@@ -146,7 +143,7 @@ function shownAs(masked: string, base?: string): string {
   return `${protocol}//${host}${pathname}`;
 }
 
-/** Where all of an address is masked, what is shown of it may be taken for a path of the one that led there. */
+/** Masks the whole host if the shown URL is masked or names another host. */
 function hostIn(shown: string, { hostname }: URL): string {
   const host = URL.canParse(shown) ? new URL(shown).hostname : MASK;
   return host === hostname || host.includes(MASK) ? host : MASK;
@@ -157,11 +154,11 @@ function parseUrl(text: string, call: ToolCall, base?: URL): URL {
   try {
     url = new URL(text, base);
   } catch {
-    // Said below, as for another protocol.
+    // Reported below.
   }
   if (url?.protocol !== 'http:' && url?.protocol !== 'https:') {
     const shown = start(call.mask(text), 200);
-    throw new ToolError(`${shown} is no http or https URL`, { retryable: false });
+    throw new ToolError(`${shown} is not an http or https URL`, { retryable: false });
   }
   return url;
 }

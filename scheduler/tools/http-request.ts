@@ -14,27 +14,23 @@ import { traceRequest } from '../tracing.ts';
 import { defineTool } from './basic-tools.ts';
 import { HttpArguments } from './http-arguments.ts';
 import { firstHop, nextHop, type Hop } from './http-hop.ts';
-import { bodyForMessage, decodeBody, mayPass, plainHeaders } from './http-response.ts';
+import { bodyForMessage, decodeBody, isRetryableStatus, plainHeaders } from './http-response.ts';
 import { ToolError, type Tool, type ToolCall } from './tool.ts';
 
-/** Most bytes of a body that are kept, without its content coding. */
-const MOST_OF_BODY = 1024 * 1024;
+/** Limit of a body, in decoded bytes. */
+const MAX_BODY_BYTES = 1024 * 1024;
 
-/** Bytes of an answer that led elsewhere that are read for the sake of its connection. */
-const MOST_READ_AWAY = 64 * 1024;
+/** Bytes of a redirect's body that are read so that its connection can be reused. */
+const MAX_DISCARDED_BYTES = 64 * 1024;
 
-/** Redirects that are followed. */
-const MOST_REDIRECTS = 5;
+const MAX_REDIRECTS = 5;
 
 const redirects = new Set([301, 302, 303, 307, 308]);
 
-/** Characters of an answer that an error tells. */
-const TOLD_OF_ANSWER = 500;
+/** Characters of a response that an error quotes. */
+const MAX_QUOTED_LENGTH = 500;
 
-/**
- * The tool `http.request`. The client that it keeps connections in is closed with it.
- * @param options.userAgent what the service calls itself
- */
+/** The tool `http.request`. `close` ends the connections of its client. @param options.userAgent of the service */
 export function createHttpTool(options: HttpClientOptions & { readonly userAgent?: string }): {
   readonly tool: Tool;
   readonly close: () => Promise<void>;
@@ -50,47 +46,47 @@ export function createHttpTool(options: HttpClientOptions & { readonly userAgent
   return { tool, close: () => client.close() };
 }
 
-interface Means {
+interface Sender {
   readonly client: HttpClient;
   readonly userAgent: string;
 }
 
-async function fetchAll(args: HttpArguments, call: ToolCall, means: Means): Promise<unknown> {
-  const left: HttpAnswer[] = [];
+async function fetchAll(args: HttpArguments, call: ToolCall, sender: Sender): Promise<unknown> {
+  const redirected: HttpAnswer[] = [];
   try {
-    return await follow(args, call, means, left);
+    return await follow(args, call, sender, redirected);
   } finally {
-    for (const { body } of left) body.destroy();
+    for (const { body } of redirected) body.destroy();
   }
 }
 
-/** @param left gets the answers that led elsewhere; their bodies may go on */
+/** @param redirected receives the redirects; their bodies may still be open */
 async function follow(
   args: HttpArguments,
   call: ToolCall,
-  means: Means,
-  left: HttpAnswer[],
+  sender: Sender,
+  redirected: HttpAnswer[],
 ): Promise<unknown> {
-  let hop = firstHop(args, call, means.userAgent);
-  for (let redirected = 0; ; redirected += 1) {
-    const response = await fetchOne(hop, call, means);
+  let hop = firstHop(args, call, sender.userAgent);
+  for (;;) {
+    const response = await fetchOne(hop, call, sender);
     const [location] = response.headers['location'] ?? [];
-    const leads =
+    const isRedirect =
       redirects.has(response.statusCode) &&
       location !== undefined &&
       !(args.expect_status !== undefined && isExpected(response.statusCode, args));
-    if (!leads) return conclude(args, call, hop, response);
-    // Read for the sake of its connection alone; nobody waits for what may have no end.
-    left.push(response);
-    void readBody(response, MOST_READ_AWAY);
-    if (redirected === MOST_REDIRECTS) {
-      throw new ToolError(`more than ${MOST_REDIRECTS} redirects`, { retryable: false });
+    if (!isRedirect) return conclude(args, call, hop, response);
+    // Read so that the connection can be reused. Not awaited: the body may be endless.
+    redirected.push(response);
+    void readBody(response, MAX_DISCARDED_BYTES);
+    if (redirected.length > MAX_REDIRECTS) {
+      throw new ToolError(`more than ${MAX_REDIRECTS} redirects`, { retryable: false });
     }
     hop = nextHop(hop, response.statusCode, addressOf(location), call);
   }
 }
 
-/** Headers come as Latin-1; an address that is not ASCII is written in UTF-8, as browsers take it. */
+/** Headers arrive as Latin-1; like browsers, this reads a URL that is not ASCII as UTF-8. */
 function addressOf(location: string): string {
   return Buffer.from(location, 'latin1').toString();
 }
@@ -98,7 +94,7 @@ function addressOf(location: string): string {
 async function fetchOne(
   hop: Hop,
   { signal, span }: ToolCall,
-  { client }: Means,
+  { client }: Sender,
 ): Promise<HttpAnswer> {
   const { url, host, method, headers, body } = hop;
   const send = (sent?: Span): Promise<HttpAnswer> =>
@@ -109,9 +105,9 @@ async function fetchOne(
       signal,
       isRepeatable: idempotentMethods.has(method) || Boolean(headers.get('idempotency-key')),
     });
-  const told = { protocol: url.protocol, hostname: host, port: url.port };
+  const shown = { protocol: url.protocol, hostname: host, port: url.port };
   try {
-    return await (span === undefined ? send() : traceRequest(span, method, told, send));
+    return await (span === undefined ? send() : traceRequest(span, method, shown, send));
   } catch (error) {
     throw toolErrorOf(error, hop);
   }
@@ -125,15 +121,15 @@ async function conclude(
 ): Promise<unknown> {
   const status = response.statusCode;
   const contentType = response.headers['content-type']?.at(-1) ?? '';
-  const read = await readBody(response, MOST_OF_BODY);
+  const read = await readBody(response, MAX_BODY_BYTES);
   if (isExpected(status, args)) {
     if (read.fault !== null) throw toolErrorOf(read.fault, hop);
     return { status, headers: plainHeaders(response.headers), ...decodeBody(read, contentType) };
   }
-  const text = start(call.mask(bodyForMessage(read, contentType)), TOLD_OF_ANSWER).trim();
+  const text = start(call.mask(bodyForMessage(read, contentType)), MAX_QUOTED_LENGTH).trim();
   const message = `${hop.method} ${hop.shown} answered ${status}`;
   throw new ToolError(text === '' ? message : `${message}: ${text}`, {
-    retryable: mayPass(status),
+    retryable: isRetryableStatus(status),
     retryAfterMs: retryAfterMs(response.headers['retry-after'], call.clock.now()),
   });
 }
@@ -150,8 +146,8 @@ function isExpected(status: number, { expect_status }: HttpArguments): boolean {
 }
 
 /**
- * Requests that can't even be written stay so; everything on the way may pass. Where a secret is in the host, no more is
- * told than the code: messages name the host as it was asked for, in lower case and perhaps as a part of the secret.
+ * A request that cannot be written fails permanently; all other errors may pass. If the host holds a secret, only the
+ * error's code is shown, because messages name the host in lower case, which hides the secret from the mask.
  */
 function toolErrorOf(error: unknown, { url, method, shown, host }: Hop): unknown {
   const isHidden = host !== url.hostname;

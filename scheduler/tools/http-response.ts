@@ -3,21 +3,20 @@ import { start } from '../../domain/pipeline/size.ts';
 import type { ReadBody } from '../http/read-body.ts';
 import { nearestTextOf, textOf } from '../http/text.ts';
 
-/** Characters of a server's name for a coding that a message tells. */
-const MOST_CODING = 100;
+/** Characters of a content coding that a message quotes. */
+const MAX_CODING_LENGTH = 100;
 
-/** Statuses of the 4xx range that may pass. */
-const passing4xx = new Set([408, 425, 429]);
+const retryable4xx = new Set([408, 425, 429]);
 
-/** Whether a status that was not expected may be another one next time. */
-export function mayPass(status: number): boolean {
-  return status < 400 || status >= 500 || passing4xx.has(status);
+/** Whether a request with this unexpected status may succeed when it is retried. */
+export function isRetryableStatus(status: number): boolean {
+  return status < 400 || status >= 500 || retryable4xx.has(status);
 }
 
 /**
- * A body as a JSON value: parsed where it is JSON, text where it is text ({@link textOf}), else Base64; null where it is
- * empty. One that is still in a content coding has no charset that counts, and says which coding that is.
- * A number that JavaScript cannot represent is a string of its digits, and `warnings` name it.
+ * A body as a JSON value: parsed if it is JSON, a string if it is text ({@link textOf}), null if empty, else Base64.
+ * `content_encoding` names a coding that could not be decoded. A number that JavaScript cannot represent becomes a string
+ * of its digits, named in `warnings`.
  */
 export function decodeBody(
   { bytes, truncated, coding }: Omit<ReadBody, 'fault'>,
@@ -49,18 +48,18 @@ export function decodeBody(
   return { body: text, ...about };
 }
 
-/** A body for an error's message; where it is in a coding that is not known, which that is. */
+/** A body for an error's message, or the name of its unknown content coding. */
 export function bodyForMessage(
   { bytes, coding }: Pick<ReadBody, 'bytes' | 'coding'>,
   contentType: string,
 ): string {
   if (coding === null) return nearestTextOf(bytes, contentType);
-  return `(a body in Content-Encoding ${start(coding, MOST_CODING)})`;
+  return `(body with Content-Encoding ${start(coding, MAX_CODING_LENGTH)})`;
 }
 
 /**
- * Headers by name in lower case. Several of one name are joined by commas (RFC 9110, 5.3), but for `set-cookie`: it has
- * commas of its own, and several are a list.
+ * Headers by lower-case name. Repeated ones are joined by commas (RFC 9110, 5.3), except `set-cookie`, whose values may
+ * contain commas: they become a list.
  */
 export function plainHeaders(
   headers: Readonly<Record<string, readonly string[] | undefined>>,

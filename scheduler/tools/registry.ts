@@ -5,15 +5,14 @@ import type { Tool } from './tool.ts';
 /** A tool with its compiled schema. */
 export interface RegisteredTool {
   readonly tool: Tool;
-  /** Says what is wrong with arguments. */
+  /** Validates arguments. */
   readonly check: ArgumentCheck;
 }
 
 /** The tools of this process, by name. */
 export class ToolRegistry implements KnownTools {
-  private readonly tools = new Map<string, RegisteredTool>();
-  private changes = 0;
-  /** The tools of the service itself. */
+  readonly #tools = new Map<string, RegisteredTool>();
+  #revision = 0;
   readonly builtIn: readonly Tool[];
 
   constructor(builtIn: readonly Tool[] = []) {
@@ -21,42 +20,40 @@ export class ToolRegistry implements KnownTools {
     for (const tool of builtIn) this.register(tool);
   }
 
-  /** Another one after each tool that has come or gone. */
+  /** Changes with each registered or removed tool. */
   get revision(): number {
-    return this.changes;
+    return this.#revision;
   }
 
-  /**
-   * Adds a tool.
-   * @throws Error when the name is taken, or the schema is no valid JSON schema
-   */
+  /** @throws Error when the name is taken or the schema is not a valid JSON schema */
   register(tool: Tool): void {
-    if (this.tools.has(tool.name)) throw new Error(`there is a tool named ${tool.name} already`);
-    this.tools.set(tool.name, { tool, check: argumentCheck(tool.schema) });
-    this.changes += 1;
+    if (this.#tools.has(tool.name))
+      throw new Error(`a tool named ${tool.name} is already registered`);
+    this.#tools.set(tool.name, { tool, check: argumentCheck(tool.schema) });
+    this.#revision += 1;
   }
 
-  /** Takes a tool away; calls under way go on. Nothing when there is none of that name. */
+  /** Removes a tool, if it exists. Running calls continue. */
   unregister(name: string): void {
-    if (this.tools.delete(name)) this.changes += 1;
+    if (this.#tools.delete(name)) this.#revision += 1;
   }
 
   get(name: string): Tool | undefined {
-    return this.tools.get(name)?.tool;
+    return this.#tools.get(name)?.tool;
   }
 
-  /** The tool with its compiled schema, as the execution wants it. */
+  /** A tool with its compiled schema. */
   find(name: string): RegisteredTool | undefined {
-    return this.tools.get(name);
+    return this.#tools.get(name);
   }
 
   schemaOf(name: string): object | undefined {
-    return this.tools.get(name)?.tool.schema;
+    return this.#tools.get(name)?.tool.schema;
   }
 
   /** All tools, by name. */
   list(): readonly Tool[] {
-    return [...this.tools.values()]
+    return [...this.#tools.values()]
       .map(({ tool }) => tool)
       .sort((one, other) => (one.name < other.name ? -1 : 1));
   }

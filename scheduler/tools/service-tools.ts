@@ -4,26 +4,25 @@ import type { JsonObject } from '../../domain/json.ts';
 import { defineTool } from './basic-tools.ts';
 import { ToolError, type CallOrigin, type Tool, type ToolCall } from './tool.ts';
 
-/** On whose behalf, and because of what, a tool acts on the service. */
+/** The agent for which a tool acts on the service, and the cause. */
 export interface ActionOrigin {
-  /** Id of the agent that acts, with its own scopes: the task's `created_by`. */
+  /** Id of the agent whose scopes apply: the task's `created_by`. */
   readonly actor: string;
-  /** The run that asks; what follows from the action names it as its cause. */
+  /** The run whose step acts: the cause of all resulting events. */
   readonly causation: { readonly runId: string; readonly taskId: string; readonly step: string };
-  /** The same for each try of the same step of the same run, so that a repetition is the same command. */
+  /** The same for each try of a step, so that a retry repeats the same command. */
   readonly commandId: string;
-  /** Of a call outside of a run, which is then nobody's cause. */
+  /** Set for a call outside a run; such a call is not a cause. */
   readonly origin?: CallOrigin | undefined;
   readonly signal: AbortSignal;
 }
 
 /**
- * What tools do to the service itself, as the agent's own commands would.
- * Both throw Refusal for what the agent may not do or what makes no sense (trying again does not help), and any
- * other error for what may pass.
+ * Commands that tools issue as the agent would.
+ * @throws Refusal when the command is not allowed or invalid, which is permanent; any other error may pass
  */
 export interface ServiceActions {
-  /** Publishes an event, which may trigger tasks. */
+  /** Publishes an event; returns the tasks that it triggers. */
   publishEvent(
     request: { readonly topic: string; readonly payload: JsonObject } & ActionOrigin,
   ): Promise<{
@@ -31,7 +30,7 @@ export interface ServiceActions {
     readonly stream_id: string;
     readonly triggered_tasks: readonly string[];
   }>;
-  /** Requests a run of a task, as run_now does. */
+  /** Requests a run of a task, like run_now. */
   runTask(
     request: { readonly task_id: string } & ActionOrigin,
   ): Promise<{ readonly run_id: string }>;
@@ -58,7 +57,9 @@ export function serviceTools(actions: ServiceActions): readonly Tool[] {
     withoutSecrets: true,
     run: async ({ topic, payload }, call) => {
       const request = { topic, payload, ...originOf(call) };
-      const { event_id, stream_id, triggered_tasks } = await healing(actions.publishEvent(request));
+      const { event_id, stream_id, triggered_tasks } = await permanentRefusal(
+        actions.publishEvent(request),
+      );
       return { event_id, stream_id, triggered_tasks };
     },
   });
@@ -77,7 +78,7 @@ export function serviceTools(actions: ServiceActions): readonly Tool[] {
     ),
     withoutSecrets: true,
     run: async ({ task_id }, call) => {
-      const { run_id } = await healing(actions.runTask({ task_id, ...originOf(call) }));
+      const { run_id } = await permanentRefusal(actions.runTask({ task_id, ...originOf(call) }));
       return { run_id };
     },
   });
@@ -90,8 +91,8 @@ function originOf(call: ToolCall): ActionOrigin {
   return { actor: actAs, causation, commandId: idempotencyKey, origin, signal };
 }
 
-/** A refusal stays one however often it is asked again. */
-async function healing<T>(action: Promise<T>): Promise<T> {
+/** Turns a refusal into a permanent failure of the step. */
+async function permanentRefusal<T>(action: Promise<T>): Promise<T> {
   try {
     return await action;
   } catch (error) {

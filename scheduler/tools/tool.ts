@@ -2,77 +2,70 @@ import type { Clock } from '../../domain/clock.ts';
 import type { JsonValue } from '../../domain/json.ts';
 import type { Span } from '../../observability/telemetry.ts';
 
-/** Something a pipeline's step can use. */
+/** A tool that pipeline steps can use. */
 export interface Tool {
-  /** Unique: a plain name for built-in ones, `<extension_id>.<name>` for an extension's. */
+  /** Unique; `<extension_id>.<name>` for a tool of an extension. */
   readonly name: string;
-  /** One line for people. */
+  /** One line. */
   readonly description: string;
-  /** JSON schema of the arguments (`with`), checked when a task is created and before each call. */
+  /** JSON schema of the arguments (`with`). Checked when a task is created and before each call. */
   readonly schema: object;
-  /**
-   * Answers at once, and does nothing that anyone outside could notice: such a step costs no timer, has no
-   * timeout, and may be done again after a crash without harm.
-   */
+  /** Answers synchronously and has no outside effect: it has no timeout, and may safely run again after a crash. */
   readonly synchronous?: boolean;
-  /**
-   * Evaluates an expression that stands in its arguments: what that takes is up to whoever wrote it, also where the
-   * arguments are constants.
-   */
+  /** Evaluates an expression in its arguments, whose cost is unknown even if the arguments are constants. */
   readonly evaluates?: boolean;
-  /** Its arguments end up in events, so values of secrets in them are masked before the call. */
+  /** Its arguments end up in events: secrets in them are masked before the call. */
   readonly withoutSecrets?: boolean;
   /**
-   * Does it. What it gives (or resolves to) is the step's result.
-   * @param args rendered and checked; not to be changed
-   * @throws ToolError to say whether trying again can help; any other error is taken to be passing
+   * @param args rendered and checked; read-only
+   * @returns the step's result, or a promise of it
+   * @throws ToolError to state whether a retry can help; any other error is retried
    */
   run(args: JsonValue, call: ToolCall): unknown;
 }
 
-/** What a tool is told about one call. */
+/** The context of one call. */
 export interface ToolCall {
-  /** Aborted when the step has run out of time, or the run is canceled or handed on. */
+  /** Aborted when the step times out, or its run is canceled or moves to another worker. */
   readonly signal: AbortSignal;
-  /** `<run id>:<step>`: the same whenever this step of this run is tried, by whatever worker. */
+  /** `<run id>:<step>`: the same for every try of this step, on any worker. */
   readonly idempotencyKey: string;
   readonly clock: Clock;
   readonly runId: string;
   readonly taskId: string;
   /** The step, or the item of a `for_each`. */
   readonly step: string;
-  /** Id of the agent that the run acts for: the task's `created_by`. */
+  /** Id of the agent on whose behalf the run acts: the task's `created_by`. */
   readonly actAs: string;
-  /** Of a call outside of a run; none where a step of one calls. */
+  /** Set for a call outside a run. */
   readonly origin?: CallOrigin;
-  /** Of the step; none where it is not traced. */
+  /** Of the step, if it is traced. */
   readonly span?: Span;
   /**
-   * Puts `***` for the values of secrets. All that a tool gives or throws is masked later; what it takes a part of,
-   * or writes anew, has to be before.
+   * Replaces secrets with `***`. Results and errors are masked anyway; text that a tool cuts or rewrites must be masked
+   * before.
    */
   mask(text: string): string;
   /** Adds a line to the run's log. */
   log(level: LogLevel, message: string, data?: unknown): void;
 }
 
-/** Who has called a tool that no run calls, as it stands in the events of what the tool does to the service. */
+/** The caller of a tool outside a run, for the metadata of resulting events. */
 export interface CallOrigin {
   /** An address, or `extension`. */
   readonly source: string;
-  /** Of the request. */
   readonly correlationId: string;
-  /** In the caller's words. */
+  /** Given by the caller. */
   readonly reason?: string | undefined;
 }
 
 export const logLevels = ['debug', 'info', 'warn', 'error'] as const;
 export type LogLevel = (typeof logLevels)[number];
 
-/** A call that failed, and whether trying again can help. */
+/** A failed call, and whether a retry can help. */
 export class ToolError extends Error {
   readonly retryable: boolean;
-  /** Not before so many milliseconds from now; undefined: nobody said. */
+  /** Minimum pause before a retry, in milliseconds, if known. */
   readonly retryAfterMs: number | undefined;
 
   constructor(

@@ -4,7 +4,7 @@ import { settle, VirtualClock } from '../support/virtual-clock.ts';
 
 const waited = new AbortController().signal;
 
-describe('slots for tools that are called directly', () => {
+describe('slots for direct tool calls', () => {
   it('are half of those of the process, and at least one', () => {
     expect(
       [64, 3, 2, 1].map((size) => new CallSlots(size, new VirtualClock(0)).limit),
@@ -14,7 +14,7 @@ describe('slots for tools that are called directly', () => {
   it('are taken from those that runs have', async () => {
     const slots = new CallSlots(4, new VirtualClock(0));
     let busy = 3;
-    slots.busy = () => busy;
+    slots.shareWith({ runsHold: () => busy, slotReleased: () => {} });
     const first = await slots.take(waited);
     expect(first).to.be.a('function');
     let second: unknown = 'waits';
@@ -31,7 +31,7 @@ describe('slots for tools that are called directly', () => {
   it('are given back once, to the one that has waited longest, and then to runs', async () => {
     const slots = new CallSlots(2, new VirtualClock(0));
     let freed = 0;
-    slots.onFree = () => (freed += 1);
+    slots.shareWith({ runsHold: () => 0, slotReleased: () => (freed += 1) });
     const giveBack = await slots.take(waited);
     const order: string[] = [];
     for (const name of ['a', 'b']) void slots.take(waited).then(() => order.push(name));
@@ -44,11 +44,11 @@ describe('slots for tools that are called directly', () => {
   it('go to a run after each call where there is a single one', async () => {
     const slots = new CallSlots(1, new VirtualClock(0));
     let busy = 0;
-    slots.busy = () => busy;
-    slots.onFree = () => {
+    const slotReleased = (): void => {
       busy = 1;
       slots.offer();
     };
+    slots.shareWith({ runsHold: () => busy, slotReleased });
     const giveBack = await slots.take(waited);
     let second: unknown = 'waits';
     void slots.take(waited).then((found) => (second = found));

@@ -22,7 +22,8 @@ import { Hold } from '../../scheduler/hold.ts';
 import { Leadership } from '../../scheduler/processes/leadership.ts';
 import { PinnedTasks } from '../../scheduler/pinned-tasks.ts';
 import { RunRequester } from '../../scheduler/fires/run-requester.ts';
-import { Scheduler } from '../../scheduler/scheduler.ts';
+import { createScheduler } from '../../scheduler/burst/create-scheduler.ts';
+import type { Scheduler } from '../../scheduler/scheduler.ts';
 import { SystemClock } from '../../app/clock.ts';
 import { openSqliteCoordination } from '../../stores/sqlite/coordination/coordination.ts';
 import { openSqliteEventStore } from '../../stores/sqlite/event-log/event-store.ts';
@@ -282,20 +283,22 @@ export class SchedulerProcess {
     const { leadership, index } = this;
     const hold = options.held === true ? new Hold(store) : null;
     const obeying = hold === null ? {} : { hold };
-    this.scheduler = new Scheduler({ ...shared, index, leadership, name, ...obeying });
     const { signal } = this.#stop;
+    this.live = new LiveStreams(store, 'task-', taskFold);
+    const tasks = new PinnedTasks(store, this.live);
+    const requester =
+      options.requester === true
+        ? new RunRequester({ ...shared, leadership, tasks, name })
+        : undefined;
+    const parts = { ...shared, index, leadership, name, requests: requester };
+    this.scheduler = createScheduler({ ...parts, ...obeying });
     if (hold !== null) {
       hold.onChange(() => this.scheduler.holdChanged());
       this.#works.push(this.keep(() => hold.follow(signal, () => {})));
     }
-    this.live = new LiveStreams(store, 'task-', taskFold);
     this.#works.push(leadership.run(signal));
     this.#works.push(this.live.follow(signal));
-    if (options.requester ?? false) {
-      const tasks = new PinnedTasks(store, this.live);
-      const requester = new RunRequester({ ...shared, leadership, tasks, name });
-      this.scheduler.writer.onRequesting = (runs) => requester.leaveToScheduler(runs);
-      this.scheduler.writer.onRequested = (runId) => requester.noteRequested(runId);
+    if (requester !== undefined) {
       this.#works.push(this.keep(() => requester.follow(signal)));
     }
     this.#works.push(

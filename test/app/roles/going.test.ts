@@ -129,7 +129,7 @@ describe('ongoing work', () => {
     expect(going.notGoing()).to.deep.include({
       name: 'counting',
       state: 'failing',
-      problem: 'it ended, though nobody stopped it',
+      problem: 'it ended unexpectedly',
     });
     await going.end();
   });

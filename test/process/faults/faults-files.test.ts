@@ -60,7 +60,7 @@ describe('the service, when it may have few files open', function () {
         crowd.at(-1)?.on('error', () => {});
       }
       await eventually(() =>
-        service.log.some(({ message }) => String(message).startsWith('connections are refused')),
+        service.log.some(({ message }) => String(message).startsWith('connections refused')),
       );
       const { port } = receiver.address() as AddressInfo;
       const url = `http://127.0.0.1:${String(port)}/`;

@@ -15,7 +15,9 @@ import { PinnedTasks } from '../../../scheduler/pinned-tasks.ts';
 import { RunExecutor } from '../../../scheduler/runs/run-executor.ts';
 import { RunQueue } from '../../../scheduler/runs/run-queue.ts';
 import { RunRequester } from '../../../scheduler/fires/run-requester.ts';
-import { Scheduler } from '../../../scheduler/scheduler.ts';
+import { createScheduler } from '../../../scheduler/burst/create-scheduler.ts';
+import { EarlyStarts } from '../../../scheduler/burst/early-starts.ts';
+import type { Scheduler } from '../../../scheduler/scheduler.ts';
 import { TakeOver } from '../../../scheduler/runs/take-over.ts';
 import { runAdmission } from '../../../scheduler/runs/task-admission.ts';
 import { ToolRegistry } from '../../../scheduler/tools/registry.ts';
@@ -81,11 +83,7 @@ export class CrashProcess {
     this.leadership = new Leadership({ ...shared, name: 'scheduler', owner: id, lease: LEASE });
     const { leadership } = this;
     const index = new DueIndex(store, readModel, telemetry);
-    this.scheduler = new Scheduler({ ...shared, index, leadership, name: id });
     const requester = new RunRequester({ ...shared, leadership, name: id });
-    this.scheduler.writer.onRequesting = (runs) => requester.leaveToScheduler(runs);
-    this.scheduler.writer.onRequested = (runId) => requester.noteRequested(runId);
-    this.scheduler.onSoon = (taskId, revision) => tasks.prepare(taskId, revision);
     const about = { roles: ['worker'] };
     const membership = new Membership({ ...shared, id, lease: LEASE, about });
     this.membership = membership;
@@ -102,16 +100,19 @@ export class CrashProcess {
       lost: (run, task) => keeper.lost(run, task),
       random: () => 0.5,
     });
-    this.worker = new Worker({
+    const isInstant = instantRuns(tasks, tools);
+    const worker = (this.worker = new Worker({
       ...forWork,
       executor,
       slots: 8,
-      isInstant: instantRuns(tasks, tools),
+      isInstant,
       parks: (run) => keeper.parks(run),
       affinityOf: (run) => keeper.affinityOf(run),
-    });
+    }));
     membership.onAlive = () => this.worker.wake();
-    this.scheduler.writer.early = this.worker.early;
+    const early = new EarlyStarts({ ...forWork, executor, worker, isInstant });
+    const forSchedule = { ...shared, index, leadership, early, requests: requester };
+    this.scheduler = createScheduler({ ...forSchedule, name: id });
     const takeOver = new TakeOver(forWork);
     const started = [new Signal('what is due'), new Signal('runs'), new Signal('keys')] as const;
     void Promise.all(started.map((each) => each.wait())).then(() => this.ready.send());

@@ -44,7 +44,7 @@ describe('an entry of the due index whose decision was lost', () => {
   const decideElsewhere = async (): Promise<void> => {
     const stream = streams.fires('t');
     const { events } = decideFires('t', rhythm, index.scheduleOf(entry), START + second);
-    index.onChange = () => changed.send();
+    index.onChange(() => changed.send());
     await world.store.append(stream, toNewEvents(stream, events, world.context()), 'none');
     await changed.wait();
   };

@@ -1,18 +1,22 @@
 import { expect } from 'chai';
 import { decorated } from '../../../domain/decorated.ts';
-import type { EventStore, NewEvent, StreamAppend } from '../../../domain/event-store.ts';
+import type { EventStore, StreamAppend } from '../../../domain/event-store.ts';
 import { decideFires } from '../../../domain/tasks/fires.ts';
 import { silent } from '../../../observability/telemetry.ts';
 import { evolveRhythmOf } from '../../../projections/views/due.ts';
 import { compileRule, type DueEntry } from '../../../scheduler/fires/due-index.ts';
 import { FireWriter } from '../../../scheduler/fires/fire-writer.ts';
-import type { EarlyDraft } from '../../../scheduler/runs/run-work.ts';
+import { EarlyStarts } from '../../../scheduler/burst/early-starts.ts';
+import type { RunExecutor } from '../../../scheduler/runs/run-executor.ts';
+import type { RunQueue } from '../../../scheduler/runs/run-queue.ts';
+import type { Worker } from '../../../scheduler/worker.ts';
 import { MemoryLog } from '../../domain/memory-log.ts';
 import { LogOfTest, definition } from '../../projections/recorded.ts';
 
 describe('the decision of a fire, on its way to the log', () => {
   const due = Date.parse('2026-03-02T00:00:00.000Z');
   let appended: readonly StreamAppend[];
+  let log: EventStore;
   let writer: FireWriter;
   let entry: DueEntry;
 
@@ -26,6 +30,7 @@ describe('the decision of a fire, on its way to the log', () => {
         });
       },
     });
+    log = store;
     writer = new FireWriter({ store, telemetry: silent, name: 'one' });
     const at = '2026-03-02T00:00:00.000Z';
     const created = new LogOfTest().add('task-t', 'TaskCreated', {
@@ -43,12 +48,22 @@ describe('the decision of a fire, on its way to the log', () => {
 
   /** A worker of this process takes the run. */
   const begins = (): void => {
-    const event = { type: 'RunStarted' } as unknown as NewEvent;
-    writer.early = {
-      draft: () => ({ event }) as unknown as EarlyDraft,
-      begin: () => ({ event, began: () => {}, failed: () => {} }),
-      hold: () => () => {},
-    };
+    const run = { id: 'r', runAt: due, ended: false, state: 'running', owner: 'one' };
+    const handle = { done: new Promise<null>(() => {}), abort: () => {}, onEvent: () => {} };
+    const early = new EarlyStarts({
+      store: log,
+      queue: { draft: () => run, expect: () => true, applied: () => {} } as unknown as RunQueue,
+      executor: { taskToStartAtOnce: () => ({}), continue: () => handle } as unknown as RunExecutor,
+      worker: {
+        mayTake: () => true,
+        reserve: () => () => {},
+        follow: () => {},
+      } as unknown as Worker,
+      membership: { id: 'one', lease: 30_000 },
+      telemetry: silent,
+      isInstant: () => true,
+    });
+    writer = new FireWriter({ store: log, telemetry: silent, name: 'one', appender: early });
   };
   const write = async (isCrowded: boolean): Promise<(boolean | undefined)[]> => {
     const decision = decideFires('t', entry.rhythm, compileRule(entry.rhythm), due);

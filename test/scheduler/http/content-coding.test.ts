@@ -56,7 +56,7 @@ describe('a compressed response', () => {
       const sent = answerOf(Buffer.from([0x28, 0xb5]), ['Content-Encoding: zstd'], '400 Bad');
       const { origin } = await server((_, socket) => socket.write(sent));
       expect((await caller(name).call(origin)).text).to.match(
-        /\(a body in Content-Encoding zstd\)$/,
+        /\(body with Content-Encoding zstd\)$/,
       );
     });
 

@@ -91,7 +91,7 @@ export class WorkerProcess {
     this.keeper = keeper;
     const executor = new RunExecutor({
       ...shared,
-      runPipeline: ({ run, signal: stop }) => this.execute(run.id, stop),
+      runPipeline: ({ run, stop }) => this.execute(run.id, stop.signal),
       admit: runAdmission(tasks, keeper, clock),
       handOver: (run, task, end) => keeper.handOver(run, task, end),
       released: (run, task) => keeper.released(run, task),

@@ -24,7 +24,7 @@ export interface Given {
   readonly secrets?: Readonly<Record<string, string>>;
   readonly clock?: VirtualClock;
   readonly signal?: AbortSignal;
-  readonly isStopped?: () => boolean;
+  readonly stop?: Environment['stop'];
   readonly record?: Environment['record'];
   readonly telemetry?: Environment['telemetry'];
 }
@@ -44,6 +44,13 @@ export interface Went {
 
 /** Nothing is told to stop. */
 const never = new AbortController().signal;
+
+const stopBy = (signal: AbortSignal): Environment['stop'] => ({
+  signal,
+  get aborted() {
+    return signal.aborted;
+  },
+});
 
 /** Executes one attempt of a run in memory. */
 export async function execute(given: Given): Promise<Went> {
@@ -73,10 +80,7 @@ export async function execute(given: Given): Promise<Went> {
     {
       tools,
       clock,
-      get signal() {
-        return given.signal ?? never;
-      },
-      isStopped: given.isStopped,
+      stop: given.stop ?? stopBy(given.signal ?? never),
       secrets: (name) => (Object.hasOwn(secrets, name) ? secrets[name] : undefined),
       record: async (steps) => {
         await given.record?.(steps);

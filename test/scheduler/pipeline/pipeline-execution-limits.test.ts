@@ -271,7 +271,7 @@ describe('the items of a run', () => {
       params,
       finished: first.ends,
     });
-    const error = 'for_each gives 1 items more, and of the 50000 of a run 0 are left';
+    const error = 'for_each gives 1 more items; the run has 0 of its 50000 items left';
     expect(ends.map((end) => [end.step, end.error])).to.deep.equal([['sixth', error]]);
     expect(result).to.include({ kind: 'succeeded' });
   });

@@ -27,7 +27,7 @@ describe('a run whose steps leave a great deal', () => {
     const cut = { truncated: true, size_bytes: 200 * KIB + 2 };
     expect(of('step_0[199]')?.result).to.deep.equal(cut);
     expect(of('step_0[199]')?.log.map(({ message }) => message)).to.deep.equal([
-      'there is no room for more in the log',
+      'log omitted: the run has reached its size limit',
     ]);
     expect([of('little')?.result, of('seen')?.result]).to.deep.equal([200, cut]);
   });
@@ -65,7 +65,7 @@ describe('the arguments of a step', () => {
     const { ends } = await execute({ pipeline: steps, params });
     expect(ends.map(({ error }) => error)).to.deep.equal([
       null,
-      'the arguments for echo become too large',
+      'the arguments for echo are too large',
     ]);
   });
 });

@@ -127,11 +127,13 @@ describe('the signal that ends the work', () => {
     const looks = { description: '', schema: {}, synchronous: true } as const;
     const given = {
       pipeline: [{ uses: 'echo' }, { uses: 'looks' }, { uses: 'echo' }],
-      isStopped: () => false,
       tools: { looks: { ...looks, run: (_: unknown, call: ToolCall) => call.signal.aborted } },
-      get signal() {
-        asked += 1;
-        return signal;
+      stop: {
+        aborted: false,
+        get signal() {
+          asked += 1;
+          return signal;
+        },
       },
     };
     const { ends } = await execute(given);
@@ -206,8 +208,8 @@ describe('a step', () => {
     ['bad arguments', { uses: 'sleep', with: { seconds: '${params.x}' } }, /with\.seconds/],
     ['a broken expression', { uses: 'echo', with: '${a(}' }, /"a\("/],
     ['a missing secret', { uses: 'echo', with: '${secrets.NOPE}' }, /no secret NOPE/],
-    ['a for_each over text', { uses: 'echo', for_each: "'x'" }, /not an array/],
-    ['a result that is no JSON', { uses: 'cycle' }, /no JSON/],
+    ['a for_each over text', { uses: 'echo', for_each: "'x'" }, /must give an array, got string/],
+    ['a result that is not JSON', { uses: 'cycle' }, /not JSON/],
     ['a fault that says so', { uses: 'fail', with: { message: 'm', retryable: false } }, /m/],
     ['a broken transformation', { uses: 'transform', with: { expression: ')', input: 1 } }, /"\)"/],
   ];

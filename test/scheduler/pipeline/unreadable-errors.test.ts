@@ -3,7 +3,7 @@ import { ToolError } from '../../../scheduler/tools/tool.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import { execute, recorder } from './pipeline-execution-harness.ts';
 
-const NO_REASON = 'the tool failed without saying why';
+const NO_REASON = 'the tool failed without an error message';
 
 /** Throws where that member of it is looked at. */
 const trapped = <T extends object>(value: T, name: string): T =>

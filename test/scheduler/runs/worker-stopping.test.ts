@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { toIso } from '../../../domain/clock.ts';
-import { EventStoreError } from '../../../domain/event-store.ts';
-import type { DataOf, RunEvent } from '../../../domain/events/catalogue.ts';
+import { EventStoreError, type StreamAppend } from '../../../domain/event-store.ts';
+import type { DataOf, DomainEvent } from '../../../domain/events/catalogue.ts';
 import { toNewEvents } from '../../../domain/handle.ts';
 import { cancelRunCommand } from '../../../domain/tasks/task-commands.ts';
 import { runsProjection } from '../../../projections/views/runs.ts';
@@ -262,7 +262,7 @@ describe('a worker that is to stop something', () => {
       expect(await world.run(runId)).to.include({ state: 'failed', attempt: 1 });
       expect((await world.eventsOf(runId)).at(-1)?.data).to.include({
         step: 'a',
-        error: 'out of paper (the 10 s of the run end before its next attempt)',
+        error: "out of paper (the run's timeout of 10 s ends before its next attempt)",
       });
     });
 
@@ -323,20 +323,26 @@ describe('a worker that is to stop something', () => {
         ...{ overlap_policy: 'allow', retry_of: null, prior_steps: [], event: null },
         ...{ trigger: 'schedule', scheduled_for: toIso(now), run_at: toIso(now) },
       };
-      const { early } = one.worker;
-      const letBegin = early.hold();
-      const draft = early.draft('r', request, now);
-      const start = draft && early.begin(draft, now);
-      if (!draft || !start) throw new Error('it is not taken at once');
-      const { store } = world.world;
-      const requested: RunEvent = { type: 'RunRequested', data: request };
-      const events = toNewEvents('run-r', [requested], world.world.context());
-      const { revision } = await store.append('run-r', [...events, start.event], 'none');
-      start.began(revision);
+      const { early } = one;
+      const append = (stream: string, event: DomainEvent): StreamAppend => {
+        const events = toNewEvents(stream, [event], world.world.context());
+        return { stream, events, expected: 'none' };
+      };
+      const corrected = { next_fire_at: null, tz_version: '', task_revision: 0, fire_count: 0 };
+      early.holdEnds(now);
+      await early.append(
+        {
+          fires: append('fires-t', { type: 'NextFireCorrected', data: corrected }),
+          requests: [append('run-r', { type: 'RunRequested', data: request })],
+        },
+        [{ runId: 'r', request }],
+        { now },
+      );
       await world.world.idle();
       expect(world.effects.filter(({ run }) => run === 'r')).to.deep.equal([]);
+      early.beginAll();
       const drained = one.worker.drain();
-      letBegin();
+      early.releaseEnds();
       await drained;
       expect(await world.typesOf('r')).to.deep.equal(['Requested', 'Started', 'Succeeded']);
     });

@@ -23,6 +23,7 @@ import { taskAdmission } from '../../../scheduler/runs/task-admission.ts';
 import { ToolRegistry } from '../../../scheduler/tools/registry.ts';
 import type { ToolCall } from '../../../scheduler/tools/tool.ts';
 import type { CallSlots } from '../../../scheduler/call-slots.ts';
+import { EarlyStarts } from '../../../scheduler/burst/early-starts.ts';
 import { Worker } from '../../../scheduler/worker.ts';
 import { deferred, Signal, type Deferred } from '../../support/signals.ts';
 import { World } from '../scheduler-world.ts';
@@ -194,6 +195,7 @@ export class WorkerProcess {
   readonly membership: Membership;
   readonly queue: RunQueue;
   readonly worker: Worker;
+  readonly early: EarlyStarts;
   readonly takeOver: TakeOver;
   readonly deadlines: RunDeadlines;
   readonly ready = new Signal('the queue to be level');
@@ -242,7 +244,9 @@ export class WorkerProcess {
       lost: () => {},
       random: () => 0.5,
     });
-    this.worker = new Worker({ ...shared, executor, slots: 8, ...options });
+    const worker = (this.worker = new Worker({ ...shared, executor, slots: 8, ...options }));
+    const { isInstant = () => false } = options;
+    this.early = new EarlyStarts({ ...shared, executor, worker, isInstant });
     membership.onAlive = () => this.worker.wake();
     this.takeOver = new TakeOver({
       ...shared,

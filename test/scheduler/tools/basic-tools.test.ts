@@ -112,7 +112,7 @@ describe('the registry of tools', () => {
     const registry = new ToolRegistry();
     const tool = { name: 'x.y', description: '', schema: {}, run: () => 1 };
     registry.register(tool);
-    expect(() => registry.register(tool)).to.throw(/x\.y already/);
+    expect(() => registry.register(tool)).to.throw(/x\.y is already/);
     const schema = { type: 'nonsense' };
     expect(() => registry.register({ ...tool, name: 'x.z', schema })).to.throw();
     registry.unregister('x.y');

@@ -203,7 +203,7 @@ describe('the tool http.request', () => {
     [
       'an escape in the password that is none',
       { url: 'http://a:50%@a.example/' },
-      /escapes nothing/,
+      /invalid % escape/,
     ],
   ];
   for (const [what, args, error] of unsendable) {
@@ -280,7 +280,7 @@ describe('the tool http.request', () => {
       [`${origin}/\${secrets.TOKEN}?\${secrets.TOKEN}`, `GET ${origin}/*** answered 400: ${cut}`],
       ['${secrets.HOOK}', `GET *** answered 400: ${cut}`],
       [`${origin}/first/\${secrets.TOKEN}`, `GET ${origin}/moved/*** answered 400: ${cut}`],
-      ['/${secrets.LONG}', '/*** is no http or https URL'],
+      ['/${secrets.LONG}', '/*** is not an http or https URL'],
     ];
     for (const [url, error] of told) {
       // The token is a part of the others, and known by itself.

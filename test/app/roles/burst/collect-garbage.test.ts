@@ -1,8 +1,11 @@
 import { expect } from 'chai';
 import { PerformanceObserver, constants } from 'node:perf_hooks';
-import { collectingBefore, youngCollector } from '../../../app/roles/collect-before.ts';
-import { Signal } from '../../support/signals.ts';
-import { VirtualClock } from '../../support/virtual-clock.ts';
+import {
+  collectGarbageBefore,
+  youngCollector,
+} from '../../../../app/roles/burst/collect-garbage.ts';
+import { Signal } from '../../../support/signals.ts';
+import { VirtualClock } from '../../../support/virtual-clock.ts';
 
 describe('young objects, before many tasks are due at once', () => {
   const clock = new VirtualClock();
@@ -10,7 +13,7 @@ describe('young objects, before many tasks are due at once', () => {
   const collectedFor = async (due: readonly (number | null)[]): Promise<readonly number[]> => {
     const now = clock.now();
     const collected: number[] = [];
-    const tell = collectingBefore(clock, () => () => collected.push(clock.now() - now));
+    const tell = collectGarbageBefore(clock, () => () => collected.push(clock.now() - now));
     tell(due.map((after) => ({ dueAt: after === null ? null : now + after })));
     await clock.advance(10_000);
     return collected;

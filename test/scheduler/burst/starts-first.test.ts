@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { setImmediate as turn } from 'node:timers/promises';
-import { StartsFirst } from '../../../scheduler/runs/starts-first.ts';
+import { StartsFirst } from '../../../scheduler/burst/starts-first.ts';
 
 describe('the order of starts and ends', () => {
   /** What of `wait` has come to pass. */
@@ -60,7 +60,7 @@ describe('the order of starts and ends', () => {
   describe('of work on what has started', () => {
     it('begins it at once where no more starts are about to be made', () => {
       const begun: string[] = [];
-      new StartsFirst().whenMade(() => begun.push('one'));
+      new StartsFirst().whenStarted(() => begun.push('one'));
       expect(begun).to.deep.equal(['one']);
     });
 
@@ -68,11 +68,11 @@ describe('the order of starts and ends', () => {
       const startsFirst = new StartsFirst();
       const begun: number[] = [];
       const letBegin = startsFirst.hold();
-      for (const number of [1, 2]) startsFirst.whenMade(() => begun.push(number));
+      for (const number of [1, 2]) startsFirst.whenStarted(() => begun.push(number));
       await turn();
       expect(begun).to.deep.equal([]);
       letBegin();
-      startsFirst.whenMade(() => begun.push(3));
+      startsFirst.whenStarted(() => begun.push(3));
       await turn();
       expect(begun).to.deep.equal([1, 2, 3]);
     });
@@ -81,7 +81,7 @@ describe('the order of starts and ends', () => {
       const startsFirst = new StartsFirst();
       const begun: string[] = [];
       const letBegin = startsFirst.hold();
-      startsFirst.whenMade(() => begun.push('one'));
+      startsFirst.whenStarted(() => begun.push('one'));
       letBegin();
       const letBeginThen = startsFirst.hold();
       await turn();
@@ -95,7 +95,7 @@ describe('the order of starts and ends', () => {
       const startsFirst = new StartsFirst();
       const begun: number[] = [];
       const letBegin = startsFirst.hold();
-      for (const number of [1, 2]) startsFirst.whenMade(() => begun.push(number));
+      for (const number of [1, 2]) startsFirst.whenStarted(() => begun.push(number));
       startsFirst.beginAll();
       expect(begun).to.deep.equal([1, 2]);
       letBegin();

@@ -1,11 +1,11 @@
 import { expect } from 'chai';
 import { EventStoreError } from '../../../domain/event-store.ts';
 import { silent } from '../../../observability/telemetry.ts';
-import { putOff } from '../../../scheduler/runs/run-faults.ts';
+import { backOff } from '../../../scheduler/runs/run-backoff.ts';
 import type { QueuedRun } from '../../../scheduler/runs/run-queue.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 
-describe('a run that can not be led on', () => {
+describe('a run that cannot be executed', () => {
   const clock = new VirtualClock();
   let told: number;
   let counted: number;
@@ -24,20 +24,20 @@ describe('a run that can not be led on', () => {
   const pauses = async (run: QueuedRun, error: Error, times: number): Promise<number[]> => {
     const found: number[] = [];
     for (let n = 0; n < times; n += 1) {
-      const pause = putOff(run, error, { clock, telemetry }) - clock.now();
+      const pause = backOff(run, error, { clock, telemetry }) - clock.now();
       found.push(pause / 1000);
       await clock.advance(pause);
     }
     return found;
   };
 
-  it('is put off for longer each time, up to a minute, and told of so often and counted', async () => {
+  it('is retried after doubling pauses of up to a minute, and logged and counted each time', async () => {
     const found = await pauses(queued('r'), new Error('no such task'), 9);
     expect(found).to.deep.equal([1, 2, 4, 8, 16, 32, 60, 60, 60]);
     expect([told, counted]).to.deep.equal([9, 9]);
   });
 
-  it('is tried each second while the log is away, and told of ever more rarely', async () => {
+  it('is retried each second while the log is unavailable, and logged at growing intervals', async () => {
     const away = new EventStoreError('UNAVAILABLE', 'away');
     const found = await pauses(queued('r'), away, 100);
     expect(new Set(found)).to.deep.equal(new Set([1]));
