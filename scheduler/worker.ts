@@ -1,5 +1,4 @@
 import type { Cancel, Clock, Instant } from '../domain/clock.ts';
-import { TransientMap } from '../domain/transient-map.ts';
 import type { Telemetry } from '../observability/telemetry.ts';
 import type { CallSlots } from './call-slots.ts';
 import { neverHeld, type HoldView } from './hold.ts';
@@ -54,7 +53,7 @@ export class Worker {
   readonly #slots: Slots;
   readonly #hold: HoldView;
   readonly #isInstant: (run: QueuedRun, granted?: boolean) => boolean;
-  readonly #handles = new TransientMap<string, RunHandle>();
+  readonly #handles = new Map<string, RunHandle>();
   /** Runs that were left to their preferred worker once. */
   readonly #heldBack = new WeakSet<QueuedRun>();
   readonly #maxStarting: number;

@@ -6,7 +6,6 @@ import type { JsonObject } from '../../domain/json.ts';
 import { runFold, timeOut } from '../../domain/runs/run.ts';
 import { streams } from '../../domain/streams.ts';
 import type { LiveTask } from '../../domain/tasks/task.ts';
-import { TransientMap } from '../../domain/transient-map.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
 import type { PinnedTasks } from '../pinned-tasks.ts';
 import type { Membership } from '../processes/membership.ts';
@@ -37,7 +36,7 @@ interface RunDeadlinesOptions {
  */
 export class RunDeadlines {
   readonly #options: RunDeadlinesOptions;
-  readonly #timers = new TransientMap<string, Cancel>();
+  readonly #timers = new Map<string, Cancel>();
   readonly #running = new Set<Promise<void>>();
   #stopped = false;
 

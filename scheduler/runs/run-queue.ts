@@ -4,7 +4,6 @@ import type { DataOf, RunEvent } from '../../domain/events/catalogue.ts';
 import { hasEnded, type KnownRun } from '../../domain/runs/run.ts';
 import { sideBySide } from '../../domain/side-by-side.ts';
 import { idOf, streams } from '../../domain/streams.ts';
-import { TransientMap } from '../../domain/transient-map.ts';
 import type { RunState, RunTrigger } from '../../domain/vocabulary.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
 import { loadView, type ReadableViews } from '../../projections/reading/load-view.ts';
@@ -72,7 +71,7 @@ export class RunQueue {
   readonly #readModel: ReadableViews;
   readonly #clock: Clock;
   readonly #telemetry: Telemetry;
-  readonly #runs = new TransientMap<string, QueuedRun>();
+  readonly #runs = new Map<string, QueuedRun>();
   readonly #ready = new Heap<QueuedRun>(goesBefore);
   readonly #later = new Heap<{ at: Instant; run: QueuedRun }>((a, b) => a.at < b.at);
   readonly #listeners: RunQueueListener[] = [];

@@ -1,6 +1,5 @@
 import { toIso, type Instant } from '../../domain/clock.ts';
 import type { JsonObject } from '../../domain/json.ts';
-import { TransientMap } from '../../domain/transient-map.ts';
 import type { QueuedRun } from './run-queue.ts';
 
 /** How many tasks are listed as holders of slots, those with the most runs first. */
@@ -33,7 +32,7 @@ export type SlotUse = JsonObject & {
 /** The slots of a worker, for runs that are not instant. */
 export class Slots {
   readonly size: number;
-  readonly #held = new TransientMap<string, { readonly run: QueuedRun; readonly at: Instant }>();
+  readonly #held = new Map<string, { readonly run: QueuedRun; readonly at: Instant }>();
   readonly #calls: () => number;
   #fullSince: Instant | null = null;
 
