@@ -195,7 +195,7 @@ export class Worker {
 
   #isPreferredFor(run: QueuedRun): boolean {
     const { membership, affinityOf } = this.#options;
-    return isPreferred(affinityOf?.(run) ?? run.id, membership);
+    return isPreferred(() => affinityOf?.(run) ?? run.id, membership);
   }
 
   #take(run: QueuedRun, instant: boolean): void {

@@ -140,6 +140,7 @@ function wordsOf(error: unknown): string {
 function forExtension(call: ToolCall): ToolCall {
   return {
     ...call,
+    signal: call.signal,
     log: (level: unknown, message: unknown, data?: unknown) => {
       const known = logLevels.find((each) => each === level) ?? 'info';
       if (data === undefined) return call.log(known, asText(message));

@@ -100,7 +100,7 @@ class Call {
   runOnce(): CallOutcome | Promise<CallOutcome> {
     let result: unknown;
     try {
-      result = this.#run(new LazySignalCall(this.#context(), this.#options.signal));
+      result = this.#run(this.#options.signal);
     } catch (error) {
       const failure = failureOf(error);
       if (this.#options.step.maxRetries > 0 && failure.retryable) {
@@ -186,11 +186,12 @@ class Call {
 
   /** Runs the tool. What it throws synchronously becomes a rejection. */
   async #runAsync(signal: AbortSignal): Promise<unknown> {
-    return this.#run({ ...this.#context(), signal });
+    return this.#run(() => signal);
   }
 
-  #run(context: ToolCall): unknown {
+  #run(signal: () => AbortSignal): unknown {
     const { tool, args, span } = this.#options;
+    const context = new ToolContext(this.#options, this.#addLine, signal);
     return span === undefined
       ? tool.run(args, context)
       : span.within(() => tool.run(args, context));
@@ -205,24 +206,7 @@ class Call {
     }
   }
 
-  #context(): Omit<ToolCall, 'signal'> {
-    const { progress, name, span } = this.#options;
-    const { execution, environment, secrets } = progress;
-    const { runId, taskId, actAs } = execution;
-    const context = {
-      idempotencyKey: `${runId}:${name}`,
-      clock: environment.clock,
-      runId,
-      taskId,
-      step: name,
-      actAs,
-      mask: (text: string) => secrets.maskText(text),
-      log: (level: string, message: string, data?: unknown) => this.#addLine(level, message, data),
-    };
-    return span === undefined ? context : { ...context, span };
-  }
-
-  #addLine(level: string, message: string, data: unknown): void {
+  readonly #addLine = (level: string, message: string, data?: unknown): void => {
     if (this.#log.length > MAX_LOG_LINES) return;
     const { environment, secrets } = this.#options.progress;
     const at = toIso(environment.clock.now());
@@ -236,14 +220,14 @@ class Call {
     const masked = start(secrets.maskText(message), MAX_MESSAGE_LENGTH);
     const extra = data === undefined ? {} : { data: logData(secrets, data, MAX_DATA_BYTES) };
     this.#log.push({ at, level, message: masked, step, ...extra });
-  }
+  };
 }
 
 /**
- * The context of a synchronous tool, which rarely reads its signal: making one costs more than such a call. A class,
- * because a literal with a getter is slow to create.
+ * What a tool receives. The signal is read only if the tool reads it: creating one costs more than a synchronous call. A
+ * class, because a literal with a getter is slow to create.
  */
-class LazySignalCall implements ToolCall {
+class ToolContext implements ToolCall {
   readonly idempotencyKey: string;
   readonly clock: ToolCall['clock'];
   readonly runId: string;
@@ -255,17 +239,22 @@ class LazySignalCall implements ToolCall {
   readonly span?: Span;
   readonly #signal: () => AbortSignal;
 
-  constructor(context: Omit<ToolCall, 'signal'>, signal: () => AbortSignal) {
-    this.idempotencyKey = context.idempotencyKey;
-    this.clock = context.clock;
-    this.runId = context.runId;
-    this.taskId = context.taskId;
-    this.step = context.step;
-    this.actAs = context.actAs;
-    this.mask = context.mask;
-    this.log = context.log;
+  constructor(
+    { progress, name, span }: CallOptions,
+    log: ToolCall['log'],
+    signal: () => AbortSignal,
+  ) {
+    const { execution, environment, secrets } = progress;
+    this.idempotencyKey = `${execution.runId}:${name}`;
+    this.clock = environment.clock;
+    this.runId = execution.runId;
+    this.taskId = execution.taskId;
+    this.step = name;
+    this.actAs = execution.actAs;
+    this.mask = (text) => secrets.maskText(text);
+    this.log = log;
     this.#signal = signal;
-    if (context.span !== undefined) this.span = context.span;
+    if (span !== undefined) this.span = span;
   }
 
   get signal(): AbortSignal {

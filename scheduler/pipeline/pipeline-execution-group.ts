@@ -2,8 +2,14 @@ import { setMaxListeners } from 'node:events';
 import type { CompiledCall, CompiledGroup } from '../../domain/pipeline/compile.ts';
 import type { Failure } from './pipeline-execution-call.ts';
 import type { Progress } from './pipeline-execution-progress.ts';
-import { runCall } from './pipeline-execution-items.ts';
-import { aborted, decide, done, noteFailure, type StepOutcome } from './pipeline-execution-step.ts';
+import {
+  aborted,
+  decide,
+  done,
+  noteFailure,
+  runCall,
+  type StepOutcome,
+} from './pipeline-execution-step.ts';
 
 type Failed = Extract<StepOutcome, { kind: 'failed' }>;
 

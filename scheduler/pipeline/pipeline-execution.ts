@@ -4,9 +4,8 @@ import type { JsonObject } from '../../domain/json.ts';
 import type { CompiledPipeline, CompiledStep } from '../../domain/pipeline/compile.ts';
 import type { Span, Telemetry } from '../../observability/telemetry.ts';
 import { runGroup } from './pipeline-execution-group.ts';
-import { runCall } from './pipeline-execution-items.ts';
 import { Progress } from './pipeline-execution-progress.ts';
-import type { StepOutcome } from './pipeline-execution-step.ts';
+import { runCall, type StepOutcome } from './pipeline-execution-step.ts';
 import type { ToolRegistry } from '../tools/registry.ts';
 
 /** One attempt of a run, executed from its first unfinished step. */

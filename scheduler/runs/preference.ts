@@ -17,13 +17,13 @@ export function prefers(runId: string, workers: readonly string[]): string | nul
   return best;
 }
 
-/** Whether this process is the preferred worker. @param affinity the run's id, or what decides in its place */
+/** Whether this process is the preferred worker. @param affinity gives the run's id, or what decides in its place */
 export function isPreferred(
-  affinity: string,
+  affinity: () => string,
   membership: Pick<Membership, 'id' | 'doing'>,
 ): boolean {
   const workers = membership.doing('worker');
-  return workers.length < 2 || prefers(affinity, workers) === membership.id;
+  return workers.length < 2 || prefers(affinity(), workers) === membership.id;
 }
 
 /** FNV-1a, 32 bits, with a final mix so that similar names score differently. */

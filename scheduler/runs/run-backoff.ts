@@ -1,7 +1,7 @@
 import type { Clock, Instant } from '../../domain/clock.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
 import type { QueuedRun } from './run-queue.ts';
-import { isTemporary } from './run-outcome.ts';
+import { isTemporary } from './run-ending.ts';
 
 /** The pause before a run that could not be executed is retried: the first, and the maximum. Milliseconds. */
 const FIRST_PAUSE = 1000;

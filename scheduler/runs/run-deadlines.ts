@@ -10,7 +10,7 @@ import type { Telemetry } from '../../observability/telemetry.ts';
 import type { PinnedTasks } from '../pinned-tasks.ts';
 import type { Membership } from '../processes/membership.ts';
 import { isPreferred } from './preference.ts';
-import { recordEnd } from './run-outcome.ts';
+import { recordEnd } from './run-ending.ts';
 import type { QueuedRun, RunQueue } from './run-queue.ts';
 
 /** How long this process waits for the preferred worker to end a run. Milliseconds. */
@@ -75,7 +75,7 @@ export class RunDeadlines {
     // If the clock was set back since the first start, at most the whole limit.
     const left = Math.min(run.startedAt + limit * 1000 - clock.now(), limit * 1000);
     this.#schedule(run, Math.max(0, left), async () => {
-      if (isPreferred(run.id, membership)) await this.#end(run, limit);
+      if (isPreferred(() => run.id, membership)) await this.#end(run, limit);
       else this.#schedule(run, HOLD_BACK, () => this.#end(run, limit));
     });
   }

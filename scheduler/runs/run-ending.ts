@@ -1,11 +1,27 @@
-import { toIso, type Clock, type Instant } from '../../domain/clock.ts';
+import { fromIso, toIso, type Clock, type Instant } from '../../domain/clock.ts';
+import { EventStoreError } from '../../domain/event-store.ts';
 import type { RunEvent } from '../../domain/events/catalogue.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { outputNamed } from '../../domain/runs/run-output.ts';
-import { canceled, deadlineOf, overTime, timeOut, type KnownRun } from '../../domain/runs/run.ts';
+import {
+  canceled,
+  deadlineOf,
+  overTime,
+  retryTime,
+  timeOut,
+  type KnownRun,
+} from '../../domain/runs/run.ts';
+import type { TaskDefinition } from '../../domain/tasks/task-definition.ts';
+import type { Telemetry } from '../../observability/telemetry.ts';
 import type { LiveTask } from '../../domain/tasks/task.ts';
-import { afterFailure } from './run-outcome.ts';
 import type { AbortCause, PipelineOutcome } from './run-work.ts';
+
+interface AttemptFailure {
+  readonly error: string;
+  readonly step: string | null;
+  /** When the next attempt begins; null if there is none. */
+  readonly retryAt: Instant | null;
+}
 
 /** An attempt that is over. */
 export interface EndedAttempt {
@@ -76,13 +92,81 @@ function failureOf(
   { definition }: LiveTask,
   outcome: Exclude<PipelineOutcome, { kind: 'succeeded' }>,
   cause: AbortCause | null,
-  { attempt, startedAt, clock, random }: EndedAttempt,
-): { readonly error: string; readonly step: string | null; readonly retryAt: Instant | null } {
+  of: EndedAttempt,
+): AttemptFailure {
   if (cause === 'timeout') {
     return { error: overTime(definition.timeout_seconds ?? 0), step: null, retryAt: null };
   }
   if (outcome.kind === 'aborted') {
     return { error: 'the run was stopped', step: null, retryAt: null };
   }
-  return afterFailure(outcome, definition, { attempt, startedAt, now: clock.now(), random });
+  return afterFailure(outcome, definition, of);
+}
+
+/** The `status` label of an event that ends an attempt. */
+const statusOf = (event: RunEvent): string =>
+  ({
+    RunSucceeded: 'succeeded',
+    RunFailed: 'failed',
+    RunCanceled: 'canceled',
+    RunAttemptFailed: 'retrying',
+    RunInterrupted: 'interrupted',
+  })[event.type as string] ?? 'other';
+
+/** Updates the metrics at the end of an attempt. @param startedAt the run's first start */
+export function recordEnd(
+  { telemetry, clock }: { readonly telemetry: Telemetry; readonly clock: Clock },
+  event: RunEvent,
+  startedAt: string,
+): void {
+  const status = statusOf(event);
+  telemetry.count('task_executions_total', { status });
+  const seconds = (clock.now() - fromIso(startedAt)) / 1000;
+  telemetry.observe('task_execution_seconds', Math.max(0, seconds), { status });
+}
+
+/** A permanent failure that no step caused. */
+export const permanentFailure = (error: string): PipelineOutcome => {
+  return { kind: 'failed', error, step: null, retryable: false, steps: [], output: {} };
+};
+
+/**
+ * When the next attempt of a failed run begins, or null where there is none. An attempt after the run's deadline is
+ * dropped, and the error says so.
+ */
+function afterFailure(
+  outcome: Extract<PipelineOutcome, { kind: 'failed' }>,
+  definition: TaskDefinition,
+  of: Pick<EndedAttempt, 'attempt' | 'startedAt' | 'clock' | 'random'>,
+): AttemptFailure {
+  const { error, step, retryable, retryAfterMs } = outcome;
+  if (!retryable) return { error, step, retryAt: null };
+  const { attempt, startedAt, clock, random } = of;
+  const limit = definition.timeout_seconds;
+  const deadline = limit === null ? null : fromIso(startedAt) + limit * 1000;
+  const retryAt = retryTime(attempt, definition, clock.now(), random, retryAfterMs, deadline);
+  if (retryAt !== null || attempt > definition.max_retries) return { error, step, retryAt };
+  const why = `the run's timeout of ${limit} s ends before its next attempt`;
+  return { error: `${error} (${why})`, step, retryAt };
+}
+
+/** Whether the log rejected the event itself. */
+export function isRefusedData(error: unknown): error is EventStoreError {
+  return (
+    error instanceof EventStoreError &&
+    (error.code === 'TOO_LARGE' || error.code === 'INVALID_EVENT')
+  );
+}
+
+/** Whether the log failed, rather than the event. */
+export function isOutage(error: unknown): error is EventStoreError {
+  return error instanceof EventStoreError && !isRefusedData(error);
+}
+
+/** Whether writing may succeed later. */
+export function isTemporary(error: unknown): boolean {
+  return (
+    error instanceof EventStoreError &&
+    (error.code === 'UNAVAILABLE' || error.code === 'OUTCOME_UNKNOWN')
+  );
 }

@@ -8,10 +8,15 @@ import type { Span, Telemetry } from '../../observability/telemetry.ts';
 import type { PinnedTasks } from '../pinned-tasks.ts';
 import type { Membership } from '../processes/membership.ts';
 import { beginRun, failBy, traceEnd } from '../tracing.ts';
-import { LazySignal } from './lazy-signal.ts';
 import { backOff } from './run-backoff.ts';
-import { endingEvents, endsUnstarted } from './run-ending.ts';
-import { isOutage, isRefusedData, permanentFailure, recordEnd } from './run-outcome.ts';
+import {
+  endingEvents,
+  endsUnstarted,
+  isOutage,
+  isRefusedData,
+  permanentFailure,
+  recordEnd,
+} from './run-ending.ts';
 import type { QueuedRun, RunQueue } from './run-queue.ts';
 import { RunStart } from './run-start.ts';
 import { RunStream, type StreamOwner } from './run-stream.ts';
@@ -340,5 +345,31 @@ class Execution implements RunHandle, StreamOwner {
     } catch (error) {
       telemetry.log.warn('could not reload a run', { run: this.#run.id, error });
     }
+  }
+}
+
+/**
+ * An abort signal that is created on first use. Creating one costs as much as the rest of a short run's bookkeeping, and
+ * most short runs never use it.
+ */
+class LazySignal {
+  #controller: AbortController | null = null;
+  #reason: Error | null = null;
+
+  /** The same signal each time. */
+  get signal(): AbortSignal {
+    this.#controller ??= new AbortController();
+    if (this.#reason !== null) this.#controller.abort(this.#reason);
+    return this.#controller.signal;
+  }
+
+  get aborted(): boolean {
+    return this.#reason !== null;
+  }
+
+  /** Only the first reason counts. */
+  abort(reason: Error): void {
+    this.#reason ??= reason;
+    this.#controller?.abort(this.#reason);
   }
 }

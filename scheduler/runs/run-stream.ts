@@ -12,7 +12,7 @@ import { newId } from '../../domain/ids.ts';
 import { runFold, type KnownRun } from '../../domain/runs/run.ts';
 import { streams } from '../../domain/streams.ts';
 import type { Membership } from '../processes/membership.ts';
-import { isTemporary } from './run-outcome.ts';
+import { isTemporary } from './run-ending.ts';
 import type { QueuedRun, RunQueue } from './run-queue.ts';
 import type { HandOver } from './run-work.ts';
 

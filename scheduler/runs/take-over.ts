@@ -12,7 +12,7 @@ import type { Telemetry } from '../../observability/telemetry.ts';
 import type { Coordination } from '../coordination.ts';
 import type { PinnedTasks } from '../pinned-tasks.ts';
 import type { Membership } from '../processes/membership.ts';
-import { isTemporary } from './run-outcome.ts';
+import { isTemporary } from './run-ending.ts';
 import type { QueuedRun, RunQueue } from './run-queue.ts';
 
 /** How many runs are freed in parallel: each waits for a commit, which takes long on a busy log. */

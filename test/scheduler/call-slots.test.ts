@@ -5,13 +5,13 @@ import { settle, VirtualClock } from '../support/virtual-clock.ts';
 const waited = new AbortController().signal;
 
 describe('slots for direct tool calls', () => {
-  it('are half of those of the process, and at least one', () => {
+  it('are half of the slots of the process, and at least one', () => {
     expect(
       [64, 3, 2, 1].map((size) => new CallSlots(size, new VirtualClock(0)).limit),
     ).to.deep.equal([32, 1, 1, 1]);
   });
 
-  it('are taken from those that runs have', async () => {
+  it('are shared with runs', async () => {
     const slots = new CallSlots(4, new VirtualClock(0));
     let busy = 3;
     slots.shareWith({ runsHold: () => busy, slotReleased: () => {} });
@@ -28,7 +28,7 @@ describe('slots for direct tool calls', () => {
     expect(slots.taken).to.equal(2);
   });
 
-  it('are given back once, to the one that has waited longest, and then to runs', async () => {
+  it('are released once, to the longest waiting call, and then to runs', async () => {
     const slots = new CallSlots(2, new VirtualClock(0));
     let freed = 0;
     slots.shareWith({ runsHold: () => 0, slotReleased: () => (freed += 1) });
@@ -41,7 +41,7 @@ describe('slots for direct tool calls', () => {
     expect([order, slots.taken, freed]).to.deep.equal([['a'], 1, 1]);
   });
 
-  it('go to a run after each call where there is a single one', async () => {
+  it('go to a run after each call when there is a single slot', async () => {
     const slots = new CallSlots(1, new VirtualClock(0));
     let busy = 0;
     const slotReleased = (): void => {
@@ -61,7 +61,7 @@ describe('slots for direct tool calls', () => {
     expect([typeof second, slots.taken]).to.deep.equal(['function', 1]);
   });
 
-  it('are waited for some seconds, and as long as the caller is there', async () => {
+  it('are awaited for some seconds, while the caller is connected', async () => {
     const clock = new VirtualClock(0);
     const slots = new CallSlots(1, clock);
     const giveBack = await slots.take(waited);
@@ -76,7 +76,7 @@ describe('slots for direct tool calls', () => {
     expect(await slots.take(waited)).to.be.a('function');
   });
 
-  it('are waited for by a hundred at most', async () => {
+  it('are awaited by at most a hundred calls', async () => {
     const slots = new CallSlots(1, new VirtualClock(0));
     await slots.take(waited);
     for (let n = 0; n < 100; n += 1) void slots.take(new AbortController().signal);

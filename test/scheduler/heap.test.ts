@@ -15,7 +15,7 @@ describe('a heap', () => {
     return items;
   };
 
-  it('gives its elements in order, whatever was pushed and popped in between', () => {
+  it('returns its elements in order, whatever the sequence of pushes and pops', () => {
     fc.assert(
       fc.property(fc.array(fc.option(fc.integer())), (acts) => {
         const heap = heapOf([]);
@@ -35,7 +35,7 @@ describe('a heap', () => {
     );
   });
 
-  it('keeps what passes, in order', () => {
+  it('retains the elements that pass, in order', () => {
     fc.assert(
       fc.property(fc.array(fc.integer()), (items) => {
         const heap = heapOf(items);
@@ -47,7 +47,7 @@ describe('a heap', () => {
     );
   });
 
-  it('is empty when it is', () => {
+  it('pops nothing when it is empty', () => {
     expect(heapOf([]).pop()).to.equal(undefined);
     expect(heapOf([]).peek()).to.equal(undefined);
   });

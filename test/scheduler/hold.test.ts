@@ -21,7 +21,7 @@ describe('the hold', () => {
     await world.idle();
   }
 
-  it('keeps everything from firing until it is released, in each process', async () => {
+  it('prevents all fires in each process until it is released', async () => {
     await world.createTask('t', { misfire_policy: 'skip', misfire_grace_seconds: 30 });
     await world.start('one', { held: true });
     await world.start('two', { held: true });
@@ -41,7 +41,7 @@ describe('the hold', () => {
     expect(skipped).to.deep.equal(['missed 59']);
   });
 
-  it('is known to a process that starts while it lasts', async () => {
+  it('applies to a process that starts during it', async () => {
     await world.createTask('t');
     await holdCommand(world.store, 'maintenance', world.context());
     await world.start('one', { held: true });
@@ -59,7 +59,7 @@ describe('the hold', () => {
     ['all', 60, []],
   ] as const;
   for (const [missed, runs, skips] of policies) {
-    it(`decides what it kept back as the release says: ${missed}`, async () => {
+    it(`decides held fires as the release orders: ${missed}`, async () => {
       const own = missed === 'skip' ? 'all' : 'skip';
       await world.createTask('t', { misfire_policy: own, misfire_grace_seconds: 600 });
       await world.start('one', { held: true });
@@ -73,7 +73,7 @@ describe('the hold', () => {
     });
   }
 
-  it('is decided as the release said by a scheduler that starts an hour after it', async () => {
+  it("applies the release's order in a scheduler that starts an hour later", async () => {
     await world.createTask('t', { misfire_policy: 'all', misfire_grace_seconds: 0 });
     await holdFor(hour, 'skip');
     await world.clock.advance(hour);
@@ -83,7 +83,7 @@ describe('the hold', () => {
     expect(fired).to.have.length(60);
   });
 
-  it('is ordered once, and ended once', async () => {
+  it('begins once and ends once', async () => {
     const { store } = world;
     const refusalOf = (command: Promise<unknown>): Promise<unknown> =>
       command.then(
@@ -100,7 +100,7 @@ describe('the hold', () => {
     expect(refused).to.have.nested.property('details.by', 'agent-1');
   });
 
-  it('is on until it is known whether it is', () => {
+  it('is on until its state is known', () => {
     expect(new Hold(world.store).held).to.equal(true);
   });
 });

@@ -5,7 +5,7 @@ import { silent, type LogFields, type Telemetry } from '../../../observability/t
 import { deferred } from '../../support/signals.ts';
 import { settle, VirtualClock } from '../../support/virtual-clock.ts';
 
-describe('ongoing work', () => {
+describe('supervised work', () => {
   const clock = new VirtualClock();
   let logged: { readonly level: string; readonly message: string }[];
   let going: Going;
@@ -32,7 +32,7 @@ describe('ongoing work', () => {
       going.signal.addEventListener('abort', () => resolve(), { once: true });
     });
 
-  it('waits longer each time where it fails as soon as it has started, and is an error once', async () => {
+  it('waits longer each time it fails soon after its start, and logs one error', async () => {
     const begun: number[] = [];
     going.keep('counting', async (started) => {
       begun.push(clock.now());
@@ -47,7 +47,7 @@ describe('ongoing work', () => {
     await going.end();
   });
 
-  it('begins with short pauses again once it has gone on for long', async () => {
+  it('restarts the pauses after a long time without a failure', async () => {
     const begun: number[] = [];
     going.keep('counting', async (started) => {
       begun.push(clock.now());
@@ -62,7 +62,7 @@ describe('ongoing work', () => {
     await going.end();
   });
 
-  it('has gone on since it said first that it has started: what follows the log says so whenever it is level', async () => {
+  it('counts from its first report that it has started', async () => {
     const begun: number[] = [];
     going.keep('following', async (started) => {
       begun.push(clock.now());
@@ -79,7 +79,7 @@ describe('ongoing work', () => {
     await going.end();
   });
 
-  it('is told of as not going until it has started', async () => {
+  it('is listed as not running until it has started', async () => {
     const ready = deferred();
     going.keep('counting', async (started) => {
       await ready.promise;
@@ -96,7 +96,7 @@ describe('ongoing work', () => {
     expect(going.notGoing()).to.deep.include({ name: 'counting', state: 'stopped', problem: null });
   });
 
-  it('is begun again after a pause that grows, and says why', async () => {
+  it('restarts after a growing pause, with the problem shown', async () => {
     let begun = 0;
     going.keep('counting', () => {
       begun += 1;
@@ -120,7 +120,7 @@ describe('ongoing work', () => {
     expect(begun).to.equal(7);
   });
 
-  it('takes an end that nobody asked for as a failure', async () => {
+  it('treats an unexpected end as a failure', async () => {
     going.keep('counting', (started) => {
       started();
       return Promise.resolve();
@@ -134,7 +134,7 @@ describe('ongoing work', () => {
     await going.end();
   });
 
-  it('says each time that the log holds events of a newer release', async () => {
+  it('logs an error each time the log holds events of a newer release', async () => {
     going.keep('counting', () =>
       Promise.reject(new EventStoreError('NEWER_SCHEMA', 'RunTeleported is not known')),
     );
@@ -143,7 +143,7 @@ describe('ongoing work', () => {
     await going.end();
   });
 
-  it('ends all of it, and waits until it has', async () => {
+  it('ends all work, and waits for it', async () => {
     const slow = deferred();
     going.keep('one', async (started) => {
       started();

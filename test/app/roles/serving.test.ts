@@ -7,8 +7,8 @@ import { silent } from '../../../observability/telemetry.ts';
 import { ShiftedClock } from '../../support/shifted-clock.ts';
 import { Signal } from '../../support/signals.ts';
 
-describe('a server that has as many connections as there is room for', () => {
-  it('refuses others, says so once a minute, and takes them again when one has ended', async () => {
+describe('a server at its connection limit', () => {
+  it('refuses further connections, logs that once a minute, and accepts them when one has ended', async () => {
     const said = new Signal<object>('warnings');
     const log = { ...silent.log, warn: (_: string, fields = {}) => said.send(fields) };
     const clock = new ShiftedClock(undefined, { passes: true });

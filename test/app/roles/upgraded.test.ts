@@ -9,7 +9,7 @@ import { createTelemetry } from '../../../observability/create-telemetry.ts';
 import { eventually } from '../../support/signals.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 
-describe('a server that takes WebSockets', () => {
+describe('a server with WebSockets', () => {
   let server: Server;
   const sockets: Socket[] = [];
   let waiting = 0;
@@ -40,7 +40,7 @@ describe('a server that takes WebSockets', () => {
     return socket;
   }
 
-  it('has no connection any more with one whom it has refused, and who never ends his side', async () => {
+  it('closes the connection of a refused client that never closes its own side', async () => {
     await once(await ask('/nowhere'), 'end');
     await eventually(
       () =>
@@ -50,7 +50,7 @@ describe('a server that takes WebSockets', () => {
     );
   });
 
-  it('stops also while one of them is still waiting for its answer', async () => {
+  it('stops while one of them waits for a response', async () => {
     waiting = 0;
     await ask('/waits');
     await eventually(() => waiting === 1);

@@ -12,11 +12,11 @@ describe('the order of starts and ends', () => {
     return seen;
   };
 
-  it('lets an end be made at once where nothing is started', () => {
+  it('lets an end pass at once without pending starts', () => {
     expect(new StartsFirst().wait()).to.equal(null);
   });
 
-  it('puts an end behind the starts that were under way, and not behind later ones', async () => {
+  it('delays an end until pending starts are written, but not for later ones', async () => {
     const startsFirst = new StartsFirst();
     const [first, second] = [startsFirst.begin(), startsFirst.begin()];
     const end = watch(startsFirst);
@@ -30,7 +30,7 @@ describe('the order of starts and ends', () => {
     later();
   });
 
-  it('puts ends behind all that is still decided to be started', async () => {
+  it('delays ends while more starts follow', async () => {
     const startsFirst = new StartsFirst();
     const first = startsFirst.begin();
     const letEnd = startsFirst.hold();
@@ -48,7 +48,7 @@ describe('the order of starts and ends', () => {
     expect(startsFirst.wait()).to.equal(null);
   });
 
-  it('lets go of the ends where what was decided has started nothing more', async () => {
+  it('releases the ends when no start follows', async () => {
     const startsFirst = new StartsFirst();
     const letEnd = startsFirst.hold();
     const end = watch(startsFirst);
@@ -57,14 +57,14 @@ describe('the order of starts and ends', () => {
     expect(end.over).to.equal(true);
   });
 
-  describe('of work on what has started', () => {
-    it('begins it at once where no more starts are about to be made', () => {
+  describe('of work on started runs', () => {
+    it('begins it at once when no starts follow', () => {
       const begun: string[] = [];
       new StartsFirst().whenStarted(() => begun.push('one'));
       expect(begun).to.deep.equal(['one']);
     });
 
-    it('begins it behind those that are, in the order in which it came', async () => {
+    it('begins it in order after the starts that follow', async () => {
       const startsFirst = new StartsFirst();
       const begun: number[] = [];
       const letBegin = startsFirst.hold();
@@ -77,7 +77,7 @@ describe('the order of starts and ends', () => {
       expect(begun).to.deep.equal([1, 2, 3]);
     });
 
-    it('goes on waiting where more is about to be started meanwhile', async () => {
+    it('keeps waiting when more starts follow meanwhile', async () => {
       const startsFirst = new StartsFirst();
       const begun: string[] = [];
       const letBegin = startsFirst.hold();
@@ -91,7 +91,7 @@ describe('the order of starts and ends', () => {
       expect(begun).to.deep.equal(['one']);
     });
 
-    it('begins all of it now for who is about to stop, each once', async () => {
+    it('begins all of it once when the worker stops', async () => {
       const startsFirst = new StartsFirst();
       const begun: number[] = [];
       const letBegin = startsFirst.hold();

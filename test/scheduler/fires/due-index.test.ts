@@ -10,7 +10,7 @@ import { START, World } from '../scheduler-world.ts';
 
 const second = 1000;
 
-describe('an entry of the due index whose decision was lost', () => {
+describe('an entry of the due index whose decision failed', () => {
   let world: World;
   let index: DueIndex;
   let entry: DueEntry;
@@ -49,20 +49,20 @@ describe('an entry of the due index whose decision was lost', () => {
     await changed.wait();
   };
 
-  it('waits before it is decided again', () => {
+  it('waits before the next decision', () => {
     index.settle(entry, rhythm, START + 5 * second);
     expect(index.earliest()).to.equal(START + 5 * second);
     expect(entry.failures).to.equal(1);
   });
 
-  it('to another who was faster does not wait: its next fire is due when it is', async () => {
+  it('does not wait after a lost race', async () => {
     await decideElsewhere();
     index.settle(entry, rhythm, START + 5 * second);
     expect(toIso(index.earliest() ?? NaN)).to.equal(toIso(START + 2 * second));
     expect(entry.failures).to.equal(0);
   });
 
-  it('and of which the index hears only then, has its next fire when that is due', async () => {
+  it('does not wait after a lost race that the index sees later', async () => {
     index.settle(entry, rhythm, START + 5 * second);
     await decideElsewhere();
     expect(toIso(index.earliest() ?? NaN)).to.equal(toIso(START + 2 * second));

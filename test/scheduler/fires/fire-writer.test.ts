@@ -13,7 +13,7 @@ import type { Worker } from '../../../scheduler/worker.ts';
 import { MemoryLog } from '../../domain/memory-log.ts';
 import { LogOfTest, definition } from '../../projections/recorded.ts';
 
-describe('the decision of a fire, on its way to the log', () => {
+describe("the append of a fire's decision", () => {
   const due = Date.parse('2026-03-02T00:00:00.000Z');
   let appended: readonly StreamAppend[];
   let log: EventStore;
@@ -71,18 +71,18 @@ describe('the decision of a fire, on its way to the log', () => {
     return appended.map(({ mayBeToldLater }) => mayBeToldLater);
   };
 
-  it('may be told later where many are decided at once, and its run begins here', async () => {
+  it('may be announced later when many tasks are due and its run starts here', async () => {
     begins();
     expect(await write(true)).to.deep.equal([true, true]);
     expect(appended[1]?.events).to.have.lengthOf(2);
   });
 
-  it('is told at once where it is one of few', async () => {
+  it('is announced at once when few tasks are due', async () => {
     begins();
     expect(await write(false)).to.deep.equal([false, false]);
   });
 
-  it('is told at once where another process is to begin its run', async () => {
+  it('is announced at once when its run starts elsewhere', async () => {
     expect(await write(true)).to.deep.equal([undefined, undefined]);
   });
 });

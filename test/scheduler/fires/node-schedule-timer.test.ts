@@ -10,21 +10,21 @@ describe("the scheduler's timer", () => {
     Date.now = realNow;
   });
 
-  it('calls back at its instant, and never before it', async () => {
+  it('calls back at its instant, never before', async () => {
     const called = new Signal<number>();
     const at = Date.now() + 15;
     nodeScheduleTimer(at, () => called.send(Date.now()));
     expect(await called.wait()).to.be.at.least(at);
   });
 
-  it('calls back at once for an instant that has passed, but not within the call', async () => {
+  it('calls back asynchronously for a past instant', async () => {
     const called = new Signal();
     nodeScheduleTimer(Date.now() - hour, called.send);
     expect(called.values).to.have.lengthOf(0);
     await called.wait();
   });
 
-  it('notices that a clock which was put back for a moment is right again', async () => {
+  it('notices that a clock that was set back is right again', async () => {
     const called = new Signal();
     const looked = new Signal();
     const at = Date.now() + 15;
@@ -39,7 +39,7 @@ describe("the scheduler's timer", () => {
     expect(Date.now()).to.be.at.least(at);
   });
 
-  it('does not call back once it is canceled, also where the clock was put back', async () => {
+  it('does not call back after its cancellation, even if the clock was set back', async () => {
     const looked = new Signal();
     const cancel = nodeScheduleTimer(Date.now() + 15, () => expect.fail('called back'));
     Date.now = () => {

@@ -19,7 +19,7 @@ const elapsed = {
   timezone: 'America/New_York',
 } as const;
 
-describe('a release that computes other fires', () => {
+describe('a release that computes different fires', () => {
   let world: World;
 
   beforeEach(async () => {
@@ -45,7 +45,7 @@ describe('a release that computes other fires', () => {
       event.type === 'NextFireCorrected' ? [event.data.next_fire_at] : [],
     );
 
-  it('corrects every next fire at its first pass, in UTC too, with the same tz database', async () => {
+  it('corrects every next fire in its first pass, also in UTC', async () => {
     await createdBefore('sundays', sundays, toIso(START + day));
     await createdBefore('elapsed', elapsed, toIso(START + 6.5 * hour));
     await createdBefore('right', { schedule_expr: '0 9 * * *' }, toIso(START + 9 * hour));
@@ -65,7 +65,7 @@ describe('a release that computes other fires', () => {
     expect(fired).to.deep.equal(times);
   });
 
-  it('does not fire at the old time where that comes before the first pass', async () => {
+  it('does not fire at the old time before the first pass', async () => {
     await createdBefore('sundays', sundays, toIso(START + day));
     await world.start('one');
     await world.clock.advance(2 * day);
@@ -77,7 +77,7 @@ describe('a release that computes other fires', () => {
     ['a day', 'UTC', 0],
     ['23 hours', 'America/New_York', 3 * hour],
   ] as const) {
-    it(`leaves out no Sunday because the task fired ${name} before by the earlier release`, async () => {
+    it(`skips no Sunday because the earlier release fired ${name}`, async () => {
       // On the last Saturday before the clocks of New York go forward.
       const saturday = Date.UTC(2026, 2, 7) + (timezone === 'UTC' ? 0 : 5 * hour) + at;
       const sunday = saturday + (timezone === 'UTC' ? 24 : 23) * hour;
@@ -106,7 +106,7 @@ describe('a release that computes other fires', () => {
     });
   }
 
-  it('looks at all once: later passes find nothing', async () => {
+  it('checks all tasks once', async () => {
     await createdBefore('sundays', sundays, toIso(START + day));
     const audited = new AuditedProcess(world, await world.start('one'));
     await audited.pass();

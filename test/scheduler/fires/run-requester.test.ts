@@ -32,7 +32,7 @@ describe('the requester of runs', () => {
   const requestsOf = async (taskId: string): Promise<readonly string[]> =>
     (await world.outcome(taskId)).requested;
 
-  describe('where the scheduler died between a fire and its run', () => {
+  describe('when the scheduler died between a fire and its run', () => {
     /** A process that dies as it is about to request a run. */
     const dieBeforeRun = async (): Promise<void> => {
       const one = await world.start('one', { lease: 3000, requester: true });
@@ -47,7 +47,7 @@ describe('the requester of runs', () => {
       });
     };
 
-    it('makes the run up, in another process', async () => {
+    it('requests the run in another process', async () => {
       await world.createTask('t');
       await dieBeforeRun();
       await world.start('two', { lease: 3000, requester: true });
@@ -58,7 +58,7 @@ describe('the requester of runs', () => {
       expect(requested).to.deep.equal(fired);
     });
 
-    it('makes it up where the remembered place lies beyond the log, which was put back', async () => {
+    it('requests it when the remembered position is beyond the end of a restored log', async () => {
       await world.createTask('t');
       await dieBeforeRun();
       const head = await world.store.head();
@@ -68,7 +68,7 @@ describe('the requester of runs', () => {
       expect(await requestsOf('t')).to.deep.equal([toIso(START + minute)]);
     });
 
-    it('makes it up where the remembered place is of a log that this one has grown beyond', async () => {
+    it('requests it when the remembered position belongs to another log', async () => {
       await world.createTask('t');
       await dieBeforeRun();
       const position = await world.store.head();
@@ -81,7 +81,7 @@ describe('the requester of runs', () => {
       expect(await requestsOf('t')).to.deep.equal([toIso(START + minute)]);
     });
 
-    it('pins the run to the task as it was decided on, and keeps its jitter', async () => {
+    it('pins the run to the task revision of the decision, and keeps its jitter', async () => {
       await world.createTask('t', { jitter_seconds: 500, priority: 2 });
       await dieBeforeRun();
       await cancelTaskCommand(world.command('t'));
@@ -97,7 +97,7 @@ describe('the requester of runs', () => {
       });
     });
 
-    it('makes it up also where its clock is an hour behind', async () => {
+    it('requests it when its clock is an hour behind', async () => {
       await world.createTask('t');
       await dieBeforeRun();
       const clock = new ShiftedClock(world.clock, { shift: -hour });
@@ -107,7 +107,7 @@ describe('the requester of runs', () => {
     });
   });
 
-  describe('while the scheduler of its process has not come to a run yet', () => {
+  describe('while the scheduler of its process is requesting a run', () => {
     let looks: number;
     let key: Deferred<void>;
 
@@ -131,14 +131,14 @@ describe('the requester of runs', () => {
 
     afterEach(() => key.resolve());
 
-    it('leaves it to that, however long it takes', async () => {
+    it('leaves it to the scheduler, however long it takes', async () => {
       expect(looks).to.equal(1);
       key.resolve();
       await world.idle();
       expect(await requestsOf('t')).to.deep.equal([toIso(START + minute)]);
     });
 
-    it('makes it up once that has failed', async () => {
+    it('requests it once that has failed', async () => {
       key.reject(new EventStoreError('UNAVAILABLE', 'away'));
       key = deferred();
       key.resolve();
@@ -147,7 +147,7 @@ describe('the requester of runs', () => {
     });
   });
 
-  it('leaves fires alone that have their runs', async () => {
+  it('does nothing for fires with runs', async () => {
     await world.createTask('t');
     const one = await world.start('one', { requester: true });
     await world.start('two', { requester: true });
@@ -190,7 +190,7 @@ describe('the requester of runs', () => {
       expect(await world.events('run-')).to.have.lengthOf(150);
     });
 
-    it('requests them after a start too, and goes on where it was', async () => {
+    it('continues at its position after a restart', async () => {
       await world.createTask('t', on);
       await publish(['t']);
       const one = await world.start('one', { requester: true });
@@ -205,7 +205,7 @@ describe('the requester of runs', () => {
       expect(read).to.be.at.most(3);
     });
 
-    it('requests them again from the beginning without effect when its place was lost', async () => {
+    it('repeats requests without effect when its position is lost', async () => {
       await world.createTask('t', on);
       const one = await world.start('one', { requester: true });
       await publish(['t']);
@@ -219,7 +219,7 @@ describe('the requester of runs', () => {
       expect(await requestsOf('t')).to.have.lengthOf(1);
     });
 
-    it('ends at once what was triggered of a task that is canceled by now', async () => {
+    it('cancels triggered runs of a task that was canceled since', async () => {
       await world.createTask('t', on);
       await publish(['t']);
       await cancelTaskCommand(world.command('t'));
@@ -231,7 +231,7 @@ describe('the requester of runs', () => {
       ]);
     });
 
-    it('goes on with all others where one can not be requested, and comes back to it', async () => {
+    it('continues with other runs when one request fails, and retries it', async () => {
       for (const task of ['a', 'b', 'c']) await world.createTask(task, on);
       const one = await world.start('one', { requester: true });
       let broken = true;
@@ -249,7 +249,7 @@ describe('the requester of runs', () => {
       expect(await requestsOf('a')).to.have.lengthOf(1);
     });
 
-    it('requests what could not be requested after a new start', async () => {
+    it('retries failed requests after a restart', async () => {
       for (const task of ['a', 'b']) await world.createTask(task, on);
       const one = await world.start('one', { requester: true });
       one.store.onRead = (stream) => {
@@ -266,7 +266,7 @@ describe('the requester of runs', () => {
     });
   });
 
-  it('leaves nothing running behind when following breaks off, and begins again', async () => {
+  it('stops its work when the subscription breaks off, and starts again', async () => {
     await world.createTask('t', on);
     const one = await world.start('one', { requester: true });
     const before = world.clock.pending;

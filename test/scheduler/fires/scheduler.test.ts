@@ -25,7 +25,7 @@ describe('the scheduler', () => {
     await world.close();
   });
 
-  it('fires a task of each minute through a day, each minute once, with one run', async function () {
+  it('fires a minutely task once each minute of a day, with one run each', async function () {
     this.timeout(180_000);
     await world.createTask('t');
     await world.start('one');
@@ -45,7 +45,7 @@ describe('the scheduler', () => {
     expect((await world.outcome('t')).fired).to.deep.equal(minutes(1, 1));
   });
 
-  it('waits for a fire that lies further ahead than timers reach', async () => {
+  it('waits for a fire beyond the range of timers', async () => {
     await world.createTask('t', { schedule_kind: 'once', schedule_expr: '2026-08-02T00:00:00Z' });
     await world.start('one');
     await world.clock.advanceTo('2026-08-01T23:59:59.999Z');
@@ -54,7 +54,7 @@ describe('the scheduler', () => {
     expect((await world.outcome('t')).fired).to.deep.equal(['2026-08-02T00:00:00.000Z']);
   });
 
-  it('follows what people do to a task', async () => {
+  it('follows the commands on a task', async () => {
     await world.start('one');
     await world.createTask('t');
     await world.clock.advance(2 * minute);
@@ -78,7 +78,7 @@ describe('the scheduler', () => {
     expect(requested).to.deep.equal(fired);
   });
 
-  it('decides many tasks of one moment, each once', async () => {
+  it('decides many tasks due at one instant once each', async () => {
     for (let n = 0; n < 150; n += 1) await world.createTask(`t${n}`);
     await world.start('one');
     await world.clock.advance(2 * minute);
@@ -89,7 +89,7 @@ describe('the scheduler', () => {
     );
   });
 
-  it('goes by what a task is when it is due, whatever it was when it was made ready', async () => {
+  it("decides by a task's state when it is due, not when it was prepared", async () => {
     await world.createTask('paused');
     await world.createTask('changed');
     await world.createTask('later');
@@ -110,7 +110,7 @@ describe('the scheduler', () => {
     expect(request?.data).to.include({ priority: 1, task_revision: 1 });
   });
 
-  it('puts an outage through the misfire policy', async () => {
+  it('applies the misfire policy after an outage', async () => {
     await world.createTask('t');
     world.clock.jumpTo(START + 3 * hour + 30_000);
     await world.start('one');
@@ -119,7 +119,7 @@ describe('the scheduler', () => {
     expect(skipped).to.deep.equal(['missed 179']);
   });
 
-  it('decides nothing again when the clock is put back', async () => {
+  it('decides nothing twice when the clock is set back', async () => {
     await world.createTask('t');
     await world.start('one');
     await world.clock.advance(10 * minute);
@@ -130,7 +130,7 @@ describe('the scheduler', () => {
     expect((await world.outcome('t')).fired).to.deep.equal(minutes(1, 12));
   });
 
-  describe('of which there are several', () => {
+  describe('with several processes', () => {
     const both = async (skew: number): Promise<void> => {
       for (const task of ['a', 'b', 'c']) await world.createTask(task);
       await world.start('one', { lease: 10 * minute });
@@ -151,13 +151,13 @@ describe('the scheduler', () => {
       await both(0);
     });
 
-    it('decides each nominal time once also where the clocks differ', async function () {
+    it('decides each nominal time once when the clocks differ', async function () {
       this.timeout(180_000);
       await both(2_400);
       expect((await world.events('fires-')).length).to.be.at.least(360);
     });
 
-    it('goes on with the other when the one that leads dies', async () => {
+    it('continues on the other process when the leader dies', async () => {
       await world.createTask('t');
       const one = await world.start('one', { lease: 3000 });
       await world.start('two', { lease: 3000 });
@@ -171,7 +171,7 @@ describe('the scheduler', () => {
       expect(skipped).to.deep.equal([]);
     });
 
-    it('races without leaders, and the append decides', async () => {
+    it('decides races by the append when there is no leader', async () => {
       await world.createTask('t');
       // Nobody leads: somebody else has the lease and does nothing.
       await world.coordination.acquire('scheduler', 'nobody', 24 * hour);
@@ -184,8 +184,8 @@ describe('the scheduler', () => {
     });
   });
 
-  describe('that begins anew', () => {
-    it('goes on from the view of what is due', async () => {
+  describe('that restarts', () => {
+    it('continues from the due view', async () => {
       await world.createTask('t');
       const one = await world.start('one');
       await world.clock.advance(5 * minute);
@@ -199,7 +199,7 @@ describe('the scheduler', () => {
       expect((await world.outcome('later')).fired).to.deep.equal(minutes(6, 7));
     });
 
-    it('goes on from nothing but the log', async () => {
+    it('continues from the log alone', async () => {
       await world.createTask('t');
       const one = await world.start('one');
       await world.clock.advance(5 * minute);
@@ -210,7 +210,7 @@ describe('the scheduler', () => {
       expect((await world.outcome('t')).fired).to.deep.equal(minutes(1, 7));
     });
 
-    it('forgets tasks that were canceled while it could not follow the log', async () => {
+    it('drops tasks that were canceled while it did not follow the log', async () => {
       await world.createTask('t');
       const one = await world.start('one');
       // The log breaks off at the very event, and by then the view has it.
@@ -232,7 +232,7 @@ describe('the scheduler', () => {
   });
 
   describe('whose log fails', () => {
-    it('decides again when the log was away', async () => {
+    it('retries after the log was unavailable', async () => {
       await world.createTask('t');
       const one = await world.start('one');
       let failures = 3;
@@ -247,7 +247,7 @@ describe('the scheduler', () => {
       expect((await world.outcome('t')).requested).to.deep.equal(minutes(1, 2));
     });
 
-    it('decides once where the answer was lost', async () => {
+    it('decides once when the response is lost', async () => {
       await world.createTask('t');
       const one = await world.start('one', { requester: true });
       let lost = false;

@@ -48,7 +48,7 @@ describe('a change of the tz database', () => {
       event.type === 'NextFireCorrected' ? [event.data] : [],
     );
 
-  it('moves the next fire to where the rule says now, and it fires there once', async () => {
+  it('moves the next fire to its new time, where it fires once', async () => {
     await world.createTask('t', daily);
     const first = await world.start('one');
     const second = await restart(first, () => rules('2099b', 3));
@@ -69,7 +69,7 @@ describe('a change of the tz database', () => {
     expect(skipped).to.deep.equal([]);
   });
 
-  it('moves it later as well, and does not fire at the old time', async () => {
+  it('moves the next fire later, without a fire at the old time', async () => {
     await world.createTask('t', daily);
     const second = await restart(await world.start('one'), () => rules('2099b', -2));
     await second.pass();
@@ -77,7 +77,7 @@ describe('a change of the tz database', () => {
     expect((await world.outcome('t')).fired).to.deep.equal([toIso(START + 11 * hour)]);
   });
 
-  it('puts through the misfire policy what is in the past by the new rules', async () => {
+  it('applies the misfire policy to fires that are past under the new rules', async () => {
     await world.createTask('t', daily);
     const first = await world.start('one');
     await world.clock.advance(7 * hour);
@@ -87,7 +87,7 @@ describe('a change of the tz database', () => {
     expect((await world.outcome('t')).fired).to.deep.equal([toIso(START + 6 * hour)]);
   });
 
-  it('loses no fire that the new rules put before the old time, where that comes first', async () => {
+  it('loses no fire that the new rules move before the old time', async () => {
     await world.createTask('t', daily);
     const first = await world.start('one');
     await world.clock.advance(8 * hour - 1000);
@@ -100,7 +100,7 @@ describe('a change of the tz database', () => {
   });
 
   for (const hours of [0, 2]) {
-    it(`does not run again what ran by the old rules, nor leave out the next (${hours} h)`, async () => {
+    it(`neither repeats a fire of the old rules nor skips the next (${hours} h)`, async () => {
       await world.createTask('t', daily);
       const first = await world.start('one');
       await world.clock.advance(8 * hour + minute);
@@ -118,7 +118,7 @@ describe('a change of the tz database', () => {
     });
   }
 
-  it('is not needed for a fire that stands where the new rules say', async () => {
+  it('does not correct a fire whose time is unchanged', async () => {
     await world.createTask('t', daily);
     const second = await restart(await world.start('one'), () => rules('2099b', 2, START + day));
     await second.pass();
@@ -130,7 +130,7 @@ describe('a change of the tz database', () => {
     ]);
   });
 
-  it('leaves a snoozed fire its time, and paused tasks and those in UTC as they are', async () => {
+  it('leaves snoozed fires, paused tasks and tasks in UTC unchanged', async () => {
     await world.createTask('snoozed', daily);
     await world.createTask('paused', daily);
     await world.createTask('utc', { schedule_expr: '0 9 * * *' });
@@ -142,7 +142,7 @@ describe('a change of the tz database', () => {
     expect(findings).to.deep.equal({});
   });
 
-  it('is looked for once: the version is remembered when all tasks were looked at', async () => {
+  it('is checked once, and the version is remembered afterwards', async () => {
     await world.createTask('t', daily);
     const second = await restart(await world.start('one'), () => rules('2099b', 3));
     await second.pass();
@@ -153,7 +153,7 @@ describe('a change of the tz database', () => {
     expect(await corrections('t')).to.have.length(1);
   });
 
-  it('is found by the slow look too, where the memory says that nothing has changed', async () => {
+  it('is also found by the slow check when the remembered version is current', async () => {
     await world.createTask('t', daily);
     const first = new AuditedProcess(world, await world.start('one'));
     await first.pass();
@@ -162,7 +162,7 @@ describe('a change of the tz database', () => {
     expect(second.telemetry.audited('next_fire_moved')).to.deep.equal({ found: 1, mended: 1 });
   });
 
-  it('is corrected once by two that do it at the same time', async () => {
+  it('is corrected once by two concurrent processes', async () => {
     await world.createTask('t', daily);
     const first = await world.start('one');
     await first.stop();

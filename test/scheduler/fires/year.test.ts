@@ -22,7 +22,7 @@ const mishaps: readonly (readonly [at: string, how: 'stopped' | 'killed', away: 
   ['2026-12-31T20:00:00Z', 'stopped', 1 * HOUR],
 ];
 
-describe('a fleet of tasks that runs for a year', function () {
+describe('a fleet of tasks over a year', function () {
   this.timeout(180_000);
   let world: World;
   let started = 0;
@@ -57,7 +57,7 @@ describe('a fleet of tasks that runs for a year', function () {
       };
     });
 
-  it('has one run for each time that its rules name, and none beside', async () => {
+  it('has exactly one run for each time of its rules', async () => {
     const fleet = fleetOfAYear();
     expect(fleet.length).to.be.at.least(40);
     for (const { id, fields } of fleet) {

@@ -20,7 +20,7 @@ describe('a step with retries', () => {
     });
   };
 
-  it('is tried again after pauses that grow', async () => {
+  it('is retried after growing pauses', async () => {
     const clock = new VirtualClock();
     const tool = flaky(2, () => new Error('flaky'));
     const running = execute({
@@ -69,7 +69,7 @@ describe('a step with retries', () => {
     expect((await running).output['steps']).to.deep.equal({ step_0: 2 });
   });
 
-  it('waits as long as the tool was told to', async () => {
+  it('waits as long as the tool requests', async () => {
     const clock = new VirtualClock();
     const tool = flaky(1, () => new ToolError('busy', { retryable: true, retryAfterMs: 7000 }));
     const running = execute({
@@ -83,7 +83,7 @@ describe('a step with retries', () => {
     expect((await running).result.kind).to.equal('succeeded');
   });
 
-  it('leaves a long pause to the retry of the run', async () => {
+  it("leaves a long pause to the run's retry", async () => {
     const tool = flaky(
       1,
       () => new ToolError('busy', { retryable: true, retryAfterMs: 3_600_000 }),
@@ -96,7 +96,7 @@ describe('a step with retries', () => {
   });
 });
 
-describe('a step that takes too long', () => {
+describe('a step that times out', () => {
   const hang: Tool['run'] = (_, { signal }) =>
     new Promise((_resolve, reject) => {
       signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
@@ -116,7 +116,7 @@ describe('a step that takes too long', () => {
     expect(clock.pending).to.equal(0);
   });
 
-  it('is told of once, though its tool says later that it has stopped', async () => {
+  it('fails once, even if its tool stops later', async () => {
     const clock = new VirtualClock();
     const told: unknown[] = [];
     const telemetry = { observe: (...given: readonly unknown[]) => void told.push(given[2]) };
@@ -127,7 +127,7 @@ describe('a step that takes too long', () => {
     expect(told).to.deep.equal([{ tool: 'hang', outcome: 'failure' }]);
   });
 
-  it('may fail later by an error that throws when it is read', async () => {
+  it('ignores a later error that throws when it is read', async () => {
     const clock = new VirtualClock();
     const late: Tool['run'] = async (_, { signal }) => {
       await new Promise((aborted) => signal.addEventListener('abort', aborted));
@@ -152,7 +152,7 @@ describe('a step that takes too long', () => {
     }
   });
 
-  it('is given up though it does not listen', async () => {
+  it('is abandoned when it ignores its signal', async () => {
     const clock = new VirtualClock();
     const deaf = deferred();
     const running = execute({
@@ -166,7 +166,7 @@ describe('a step that takes too long', () => {
     await settle();
   });
 
-  it('is listened for by many steps side by side, which is no leak', async () => {
+  it('has listeners of many parallel steps without a warning', async () => {
     const warned: string[] = [];
     const note = ({ name }: Error): void => void warned.push(name);
     process.on('warning', note);
@@ -179,7 +179,7 @@ describe('a step that takes too long', () => {
     expect(warned).to.deep.equal([]);
   });
 
-  it('may have more time', async () => {
+  it('may have a longer timeout', async () => {
     const clock = new VirtualClock();
     const pipeline = [{ uses: 'sleep', with: { seconds: 3600 }, timeout_seconds: 4000 }];
     const running = execute({ clock, pipeline });
@@ -189,7 +189,7 @@ describe('a step that takes too long', () => {
 });
 
 describe('a run that is told to stop', () => {
-  it('aborts the step that runs, and starts no other', async () => {
+  it('aborts the running step, and starts no other', async () => {
     const clock = new VirtualClock();
     const controller = new AbortController();
     const after = recorder();
@@ -209,7 +209,7 @@ describe('a run that is told to stop', () => {
     expect(clock.pending).to.equal(0);
   });
 
-  it('keeps what a step achieved nevertheless', async () => {
+  it('keeps the result of a step that succeeds nevertheless', async () => {
     const controller = new AbortController();
     const late = deferred<string>();
     const running = execute({
@@ -225,7 +225,7 @@ describe('a run that is told to stop', () => {
     expect(statuses(ends)).to.deep.equal({ step_0: 'succeeded' });
   });
 
-  it('gives up a step that does not stop within 10 s', async () => {
+  it('abandons a step that does not stop within 10 s', async () => {
     const clock = new VirtualClock();
     const controller = new AbortController();
     const running = execute({
@@ -241,7 +241,7 @@ describe('a run that is told to stop', () => {
     expect(clock.pending).to.equal(0);
   });
 
-  it('does not wait for the pause before a further try', async () => {
+  it("does not wait for a retry's pause", async () => {
     const clock = new VirtualClock();
     const controller = new AbortController();
     const running = execute({
@@ -263,7 +263,7 @@ describe('the items of a run', () => {
   const steps = Array.from({ length: 5 }, (_, n) => ({ id: `each_${n}`, ...each }));
   const sixth = { id: 'sixth', ...each, for_each: '${[`1`]}' };
 
-  it('are 50,000 at most, over all its steps and attempts', async () => {
+  it('are limited to 50,000 across its steps and attempts', async () => {
     const first = await execute({ pipeline: steps, params });
     expect(first.result).to.include({ kind: 'succeeded' });
     const { ends, result } = await execute({
@@ -276,7 +276,7 @@ describe('the items of a run', () => {
     expect(result).to.include({ kind: 'succeeded' });
   });
 
-  it('are counted for steps side by side, too', async () => {
+  it('are also counted for parallel steps', async () => {
     const group = [...steps, sixth].map((step, n) => ({ ...step, id: `beside_${n}` }));
     const { ends, result } = await execute({ pipeline: [{ parallel: group }], params });
     expect(result).to.include({ kind: 'failed', retryable: false });

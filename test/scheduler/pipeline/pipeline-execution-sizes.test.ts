@@ -3,7 +3,7 @@ import type { StepEnd } from '../../../domain/events/catalogue.ts';
 import type { Tool } from '../../../scheduler/tools/tool.ts';
 import { execute } from './pipeline-execution-harness.ts';
 
-describe('a run whose steps leave a great deal', () => {
+describe('a run with large results', () => {
   const KIB = 1024;
   const large = 'x'.repeat(200 * KIB);
   /** A tool that says as much as it gives. */
@@ -14,7 +14,7 @@ describe('a run whose steps leave a great deal', () => {
   };
   const bytesOf = (ends: readonly StepEnd[]): number => JSON.stringify(ends).length;
 
-  it('keeps 16 MiB of it, and says of the rest how large it was', async () => {
+  it('keeps 16 MiB, and records the size of the rest', async () => {
     const pipeline = [
       { uses: 'talk', for_each: new Array<string>(200).fill('${params.large}'), with: '${item}' },
       { id: 'little', uses: 'echo', with: '${length(steps.step_0)}' },
@@ -32,7 +32,7 @@ describe('a run whose steps leave a great deal', () => {
     expect([of('little')?.result, of('seen')?.result]).to.deep.equal([200, cut]);
   });
 
-  it('counts what stands in its stream already', async () => {
+  it('counts the results in its stream', async () => {
     const items = new Array<string>(100).fill('${params.large}');
     const pipeline = [
       { uses: 'echo', for_each: items, with: '${item}' },
@@ -45,7 +45,7 @@ describe('a run whose steps leave a great deal', () => {
     ]);
   });
 
-  it('keeps the beginnings of errors that it goes on behind', async () => {
+  it('keeps the beginnings of ignored errors', async () => {
     const step = { uses: 'fail', with: { message: '${params.large}' }, on_error: 'continue' };
     const pipeline = [{ ...step, for_each: new Array<number>(1500).fill(0) }];
     const { ends } = await execute({ pipeline, params: { large } });
@@ -55,7 +55,7 @@ describe('a run whose steps leave a great deal', () => {
 });
 
 describe('the arguments of a step', () => {
-  it('fail it where they become larger than all that a run leaves', async () => {
+  it('fail it when they are larger than all results of a run may be', async () => {
     const params = { large: 'x'.repeat(200 * 1024) };
     const steps = [80, 90].map((count) => ({
       uses: 'echo',
@@ -70,7 +70,7 @@ describe('the arguments of a step', () => {
   });
 });
 
-describe('a result that is nested deep', () => {
+describe('a deeply nested result', () => {
   const nested = (levels: number): unknown => JSON.parse('['.repeat(levels) + ']'.repeat(levels));
   const pipeline = [{ id: 'deep', uses: 'tool' }];
 
@@ -80,7 +80,7 @@ describe('a result that is nested deep', () => {
   });
 
   for (const levels of [501, 5_000, 100_000]) {
-    it(`fails its step with ${levels} levels, also where it is searched for secrets`, async () => {
+    it(`fails its step with ${levels} levels, also when secrets are masked`, async () => {
       for (const secrets of [{}, { TOKEN: 'hidden' }]) {
         const withSecret = { id: 'deep', uses: 'tool', with: { a: '${secrets.TOKEN}' } };
         const { result } = await execute({
@@ -95,7 +95,7 @@ describe('a result that is nested deep', () => {
   }
 });
 
-describe('what a tool gives of very many items', () => {
+describe('a result with very many items', () => {
   const sparse = (): unknown[] => {
     const list: unknown[] = [];
     list[4_000_000_000] = 1;
@@ -114,7 +114,7 @@ describe('what a tool gives of very many items', () => {
     ['missing in many lists', many, 4_000_000],
   ] as const) {
     for (const secrets of [{}, { TOKEN: 'hidden' }]) {
-      it(`is cut soon: ${what}, ${'TOKEN' in secrets ? 'with' : 'without'} secrets`, async () => {
+      it(`is cut early: ${what}, ${'TOKEN' in secrets ? 'with' : 'without'} secrets`, async () => {
         const step = { id: 'a', uses: 'tool', if: 'TOKEN' in secrets ? 'secrets.TOKEN' : 'params' };
         const tool: Tool['run'] = (_args, call) => {
           call.log('info', 'm', value());

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { execute, recorder } from './pipeline-execution-harness.ts';
 
-describe('all results so far', () => {
+describe('the results so far', () => {
   const first = { id: 'a', uses: 'echo', with: { x: 1 } };
   const last = { id: 'c', uses: 'echo', with: { y: 2 } };
   const soFar = { a: { x: 1 } };
@@ -22,7 +22,7 @@ describe('all results so far', () => {
     ['as items of a list', { uses: 'echo', for_each: ['${steps}'], with: '${item}' }, [soFar]],
   ];
   for (const [what, step, result] of cases) {
-    it(`are what they were for a step that takes them ${what}`, async () => {
+    it(`do not change for a step that reads them ${what}`, async () => {
       const went = await execute({ pipeline: [first, { id: 'b', ...step }, last] });
       expect(went.result.kind).to.equal('succeeded');
       expect(JSON.parse(JSON.stringify(went.output['steps']))).to.deep.equal({
@@ -33,7 +33,7 @@ describe('all results so far', () => {
     });
   }
 
-  it('are what they were for a tool that is at it while others end', async () => {
+  it('do not change for a running tool while other steps end', async () => {
     const tool = recorder((args) => args);
     const slow = { id: 'b', uses: 'slow', with: '${steps}' };
     const pipeline = [first, { parallel: [slow, last] }, { uses: 'echo', with: '${steps.c}' }];
@@ -41,7 +41,7 @@ describe('all results so far', () => {
     expect(output['steps']).to.deep.include({ b: soFar, step_2: { y: 2 } });
   });
 
-  it('are in a log line as they were, and cut where they are too large', async () => {
+  it('are copied into a log line, and cut if they are too large', async () => {
     const pipeline = [
       first,
       { parallel: [{ uses: 'log', with: { message: 'm', data: '${steps}' } }, last] },
@@ -56,7 +56,7 @@ describe('all results so far', () => {
 });
 
 describe('the data of a log line', () => {
-  it('are what they were when they were said', async () => {
+  it('are copied when the line is logged', async () => {
     const list = [1];
     const tool = recorder((_args, call) => {
       call.log('info', 'm', { list });
@@ -66,7 +66,7 @@ describe('the data of a log line', () => {
     expect(ends[0]?.log[0]?.data).to.deep.equal({ list: [1] });
   });
 
-  it('fail the step where they go in circles, also with a secret to be masked', async () => {
+  it('fail the step if they are circular, also with secrets to mask', async () => {
     const circle: Record<string, unknown> = {};
     circle['self'] = circle;
     const tool = recorder((_args, call) => call.log('info', 'm', circle));

@@ -50,7 +50,7 @@ describe('a step with for_each', () => {
     expect(output['steps']).to.deep.equal({ step_0: [], step_1: [] });
   });
 
-  it('asks a condition once, or for each item where it looks at the item', async () => {
+  it('evaluates a condition once, or per item if it refers to the item', async () => {
     const { output, ends } = await execute({
       params: { l: [1, 2, 3] },
       pipeline: [
@@ -62,7 +62,7 @@ describe('a step with for_each', () => {
     expect(statuses(ends)).to.include({ step_0: 'skipped', 'step_1[1]': 'skipped' });
   });
 
-  it('fails with the item that fails', async () => {
+  it('fails with its first failing item', async () => {
     const { result, output } = await execute({
       pipeline: [{ uses: 'fail', with: { message: '${item}' }, for_each: ['a'] }, { uses: 'echo' }],
     });
@@ -75,7 +75,7 @@ describe('a step with for_each', () => {
     });
   });
 
-  it('passes over the items that fail where it says so', async () => {
+  it('continues after failed items with on_error: continue', async () => {
     const { output } = await execute({
       pipeline: [
         {
@@ -113,7 +113,7 @@ describe('a step with for_each', () => {
     ]);
   });
 
-  it('refuses more items than a run can hold', async () => {
+  it('rejects more items than a run may have', async () => {
     const { result } = await execute({
       pipeline: [
         { uses: 'many', save_as: 'm' },
@@ -125,8 +125,8 @@ describe('a step with for_each', () => {
   });
 });
 
-describe('a run that goes on from where it stopped', () => {
-  it('does not run again what is finished, and sees its results', async () => {
+describe('a run that continues', () => {
+  it('does not repeat finished steps, and sees their results', async () => {
     let broken = true;
     const tool = recorder((args) => {
       if (broken && args === 'c') throw new Error('not yet');
@@ -158,7 +158,7 @@ describe('a run that goes on from where it stopped', () => {
     expect(two.ends.every(({ attempt }) => attempt === 2)).to.equal(true);
   });
 
-  it('comes to the same output wherever it was stopped', async () => {
+  it('has the same output wherever it was stopped', async () => {
     const pipeline = [
       { uses: 'tool', with: 1 },
       { uses: 'fail', with: { message: 'x' }, on_error: 'continue' },
@@ -185,7 +185,7 @@ describe('a run that goes on from where it stopped', () => {
     }
   });
 
-  it('runs a failed step again', async () => {
+  it('repeats a failed step', async () => {
     const one = await execute({ pipeline: [{ uses: 'fail', with: { message: 'x' } }] });
     const two = await execute({
       pipeline: [{ uses: 'fail', with: { message: 'x' } }],
@@ -219,7 +219,7 @@ describe('a group of parallel steps', () => {
     { uses: 'gate', id: 'r', with: 'b', save_as: 'right' },
   ];
 
-  it('lets others have the event loop between those that answer at once', async () => {
+  it('yields the event loop between synchronous steps', async () => {
     let turns = 0;
     let over = false;
     const turn = (): void => {
@@ -244,7 +244,7 @@ describe('a group of parallel steps', () => {
     expect(new Set(seen).size).to.equal(5);
   });
 
-  it('runs them side by side and waits for all', async () => {
+  it('runs them in parallel and waits for all', async () => {
     const gate = gates();
     const running = execute({
       pipeline: [
@@ -283,7 +283,7 @@ describe('a group of parallel steps', () => {
     expect(result.steps.map(({ step }) => step)).to.deep.equal(['l', 'step_0']);
   });
 
-  it('stops the others when one fails; what ended well is kept for the retry', async () => {
+  it('stops the others when one fails, and keeps successful results for the retry', async () => {
     const gate = gates();
     const running = execute({
       pipeline: [{ parallel: [...pair, { uses: 'hit', id: 'bad' }] }, { uses: 'echo' }],
@@ -301,7 +301,7 @@ describe('a group of parallel steps', () => {
     expect(statuses(ends)).to.deep.equal({ r: 'succeeded', bad: 'failed' });
   });
 
-  it('goes on behind a failure where the step says so', async () => {
+  it("continues after a failure with the step's on_error: continue", async () => {
     const { result, output } = await execute({
       pipeline: [
         {
@@ -316,7 +316,7 @@ describe('a group of parallel steps', () => {
     expect(output['steps']).to.deep.equal({ f: { error: 'm' }, e: 1 });
   });
 
-  it('goes on behind the group where the group says so, also elsewhere', async () => {
+  it('continues after the group with its on_error: continue, also on another worker', async () => {
     const pipeline = [
       {
         on_error: 'continue',
@@ -334,7 +334,7 @@ describe('a group of parallel steps', () => {
     expect(statuses(again.ends)).to.deep.equal({ step_1: 'succeeded' });
   });
 
-  it('may have a time for all together', async () => {
+  it('may have a common timeout', async () => {
     const clock = new VirtualClock();
     const running = execute({
       clock,
@@ -357,7 +357,7 @@ describe('a group of parallel steps', () => {
     expect(output['summary']).to.include({ total_steps: 2, skipped_steps: 2 });
   });
 
-  it('is told to stop with the run', async () => {
+  it('stops with the run', async () => {
     const clock = new VirtualClock();
     const controller = new AbortController();
     const running = execute({
@@ -372,7 +372,7 @@ describe('a group of parallel steps', () => {
     expect(clock.pending).to.equal(0);
   });
 
-  it('has all stopped before it passes on that nothing can be recorded', async () => {
+  it('stops all steps before it rejects with a failed append', async () => {
     const stopped: string[] = [];
     const running = execute({
       pipeline: [{ parallel: [{ uses: 'quick' }, { uses: 'slow' }] }],

@@ -15,7 +15,7 @@ describe('a pipeline', () => {
     expect(output['steps']).to.deep.equal({});
   });
 
-  it('is over at once where each of its steps answers at once, however it comes out', async () => {
+  it('ends synchronously when all its steps are synchronous, whatever the outcome', async () => {
     const fails = { uses: 'fail', with: { message: 'no' } };
     for (const [pipeline, kind] of [
       [[], 'succeeded'],
@@ -38,7 +38,7 @@ describe('a pipeline', () => {
     }
   });
 
-  it('is waited for from the first step on that takes time', async () => {
+  it('becomes asynchronous at its first asynchronous step', async () => {
     const { run, calls } = recorder();
     const pipeline = [{ uses: 'echo' }, { uses: 'slow', id: 'b' }, { uses: 'echo' }];
     const { result, atOnce, ends } = await execute({ pipeline, tools: { slow: run } });
@@ -48,7 +48,7 @@ describe('a pipeline', () => {
     expect(ends.map(({ step }) => step)).to.deep.equal(['step_0', 'b', 'step_2']);
   });
 
-  it('gives each step what those before it gave', async () => {
+  it('gives each step the results of earlier steps', async () => {
     const { output } = await execute({
       params: { who: 'Ada' },
       pipeline: [
@@ -63,7 +63,7 @@ describe('a pipeline', () => {
     });
   });
 
-  it('sees the event that triggered it, and the time', async () => {
+  it('sees its triggering event and the time', async () => {
     const { output } = await execute({
       event: { topic: 'order.new', payload: { id: 5 } },
       clock: new VirtualClock('2026-05-01T00:00:00Z'),
@@ -82,13 +82,13 @@ describe('a pipeline', () => {
     expect(ends).to.have.lengthOf(2);
   });
 
-  it('that is faulty fails without a retry', async () => {
+  it('that is invalid fails without a retry', async () => {
     const { result } = await execute({ pipeline: [{ uses: 5 }] });
     expect(result).to.include({ kind: 'failed', step: null, retryable: false });
     expect(result.kind === 'failed' && result.error).to.match(/payload\.pipeline\.0\.uses/);
   });
 
-  it('lets others have the event loop now and then', async () => {
+  it('yields the event loop regularly', async () => {
     const slow: Omit<Tool, 'name'> = {
       description: '',
       schema: {},
@@ -120,8 +120,8 @@ describe('a pipeline', () => {
   });
 });
 
-describe('the signal that ends the work', () => {
-  it('is not asked for while no tool looks at it', async () => {
+describe('the stop signal', () => {
+  it('is not created while no tool reads it', async () => {
     let asked = 0;
     const { signal } = new AbortController();
     const looks = { description: '', schema: {}, synchronous: true } as const;
@@ -167,7 +167,7 @@ describe('a condition', () => {
     });
   }
 
-  it('that is broken fails the run, naming it, without a retry', async () => {
+  it('that is invalid fails the run with its text, without a retry', async () => {
     const { result } = await execute({ pipeline: [{ uses: 'echo', if: 'a ==' }] });
     expect(result).to.include({ kind: 'failed', step: 'step_0', retryable: false });
     expect(result.kind === 'failed' && result.error).to.include('"a =="');
@@ -175,7 +175,7 @@ describe('a condition', () => {
 });
 
 describe('a step', () => {
-  it('that fails ends the run, with what it said', async () => {
+  it('that fails ends the run with its error', async () => {
     const after = recorder();
     const { result, output } = await execute({
       pipeline: [{ uses: 'echo' }, { uses: 'fail', with: { message: 'no' } }, { uses: 'after' }],
@@ -192,7 +192,7 @@ describe('a step', () => {
     expect(after.calls).to.deep.equal([]);
   });
 
-  it('that fails and is passed over lets the run go on, which sees its error', async () => {
+  it('that fails with on_error: continue lets later steps see its error', async () => {
     const { result, output } = await execute({
       pipeline: [
         { uses: 'fail', with: { message: 'no' }, on_error: 'continue' },
@@ -214,7 +214,7 @@ describe('a step', () => {
     ['a broken transformation', { uses: 'transform', with: { expression: ')', input: 1 } }, /"\)"/],
   ];
   for (const [what, step, says] of faults) {
-    it(`can't be healed by trying again: ${what}`, async () => {
+    it(`fails permanently: ${what}`, async () => {
       const cycle = (): unknown => {
         const loop: Record<string, unknown> = {};
         loop['loop'] = loop;
@@ -230,7 +230,7 @@ describe('a step', () => {
     });
   }
 
-  it('is told who it acts for, and the same key at each attempt', async () => {
+  it('receives its agent, and the same key at each attempt', async () => {
     const tool = recorder();
     const pipeline = [
       { uses: 'tool', id: 'send' },
@@ -244,7 +244,7 @@ describe('a step', () => {
     expect(tool.calls[0]?.call).to.include({ actAs: 'agent-1', taskId: 'task-1', step: 'send' });
   });
 
-  it('is recorded before the next one that could be noticed starts', async () => {
+  it('is recorded before the next step with an outside effect', async () => {
     const order: string[] = [];
     const tool = recorder((_, call) => order.push(`ran ${call.step}`));
     const { result } = await execute({
@@ -259,7 +259,7 @@ describe('a step', () => {
     expect(result.steps.map(({ step }) => step)).to.deep.equal(['step_2']);
   });
 
-  it('that can not be recorded stops the execution', async () => {
+  it('that cannot be recorded stops the execution', async () => {
     const tool = recorder();
     const record = (): Promise<void> => Promise.reject(new Error('fenced'));
     let error: unknown;
@@ -276,7 +276,7 @@ describe('a step', () => {
     expect(tool.calls).to.have.lengthOf(1);
   });
 
-  it('whose result is too large for what ends the run is recorded before', async () => {
+  it("whose result is too large for the run's last event is recorded before it", async () => {
     const { result, recorded, ends, output } = await execute({
       pipeline: Array.from({ length: 4 }, () => ({ uses: 'big' })),
       tools: {
@@ -292,7 +292,7 @@ describe('a step', () => {
     expect(Object.keys(output['steps'] as object)).to.have.lengthOf(4);
   });
 
-  it('has its largest result and log within one event', async () => {
+  it('fits into one event with its largest result and log', async () => {
     const { ends } = await execute({
       pipeline: [{ uses: 'chatty' }],
       tools: {
@@ -309,7 +309,7 @@ describe('a step', () => {
     expect(Buffer.byteLength(JSON.stringify(end))).to.be.lessThan(MAX_EVENT_BYTES * 0.9);
   });
 
-  it('leaves its log lines with its end, also when it fails', async () => {
+  it('records its log with its end, also when it fails', async () => {
     const { ends } = await execute({
       pipeline: [
         { uses: 'log', with: { message: 'n=${params.n}', level: 'warn', data: { a: 1 } } },
@@ -368,7 +368,7 @@ describe('a secret in a pipeline', () => {
     expect(result).to.include({ kind: 'failed', error: '***!' });
   });
 
-  it('is masked though the step that used it ran elsewhere', async () => {
+  it('is masked when the step that used it ran elsewhere', async () => {
     const first = await execute({
       secrets,
       pipeline: [{ uses: 'echo', with: '${secrets.TOKEN}' }],
@@ -382,7 +382,7 @@ describe('a secret in a pipeline', () => {
     expect(ends.map(({ result }) => result)).to.deep.equal(['the server says ***']);
   });
 
-  it('does not reach tools whose arguments end up in events', async () => {
+  it('is masked for tools whose arguments end up in events', async () => {
     const tool = recorder();
     await execute({
       secrets,

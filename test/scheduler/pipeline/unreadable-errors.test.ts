@@ -27,7 +27,7 @@ describe('a step', () => {
     ],
   ];
   for (const [what, thrown, says] of unreadable) {
-    it(`whose tool fails by an error ${what} is tried again, and passed over`, async () => {
+    it(`whose tool throws an error ${what} is retried, and may be ignored`, async () => {
       const clock = new VirtualClock();
       const hostile = recorder(() => {
         throw thrown;

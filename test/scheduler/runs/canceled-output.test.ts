@@ -8,7 +8,7 @@ import { WorkerWorld } from './worker-world.ts';
 
 const second = 1000;
 
-describe('the output of a run that is canceled', () => {
+describe('the output of a canceled run', () => {
   let world: WorkerWorld;
   beforeEach(async () => {
     world = await WorkerWorld.open();
@@ -44,7 +44,7 @@ describe('the output of a run that is canceled', () => {
     summary: { total_steps: 2, executed_steps: 2, skipped_steps: 0 },
   };
 
-  it('has results under their names where its worker stops', async () => {
+  it('has named results when its worker stops', async () => {
     await task('hold');
     await world.start('one');
     const runId = await world.request('t');
@@ -52,7 +52,7 @@ describe('the output of a run that is canceled', () => {
     expect(await outputOfRun(runId)).to.deep.equal(first);
   });
 
-  it('has results under their names where its step does not stop', async () => {
+  it('has named results when its step does not stop', async () => {
     await task('deaf');
     await world.start('one');
     const runId = await world.request('t');
@@ -62,7 +62,7 @@ describe('the output of a run that is canceled', () => {
     expect((await outputOfRun(runId)).steps).to.not.have.property('a');
   });
 
-  it('has results under their names while it waits for its next attempt', async () => {
+  it('has named results while it waits for its next attempt', async () => {
     await task('act');
     world.acts.set('b', () => {
       throw new Error('broke');
@@ -74,7 +74,7 @@ describe('the output of a run that is canceled', () => {
     expect(await outputOfRun(runId)).to.deep.equal(withFailure);
   });
 
-  it('has results under their names where its task is canceled before its next attempt', async () => {
+  it('has named results when its task is canceled before its next attempt', async () => {
     await task('act');
     world.acts.set('b', () => {
       throw new Error('broke');
@@ -89,7 +89,7 @@ describe('the output of a run that is canceled', () => {
     expect(await outputOfRun(runId)).to.deep.equal(withFailure);
   });
 
-  it('has results under their names where its worker is gone', async () => {
+  it('has named results when its worker is dead', async () => {
     await task('deaf');
     const one = await world.start('one', {
       runPipeline: async ({ record, run }) => {
@@ -107,7 +107,7 @@ describe('the output of a run that is canceled', () => {
     expect(await outputOfRun(runId)).to.deep.equal(first);
   });
 
-  it('is none where it never began', async () => {
+  it('is empty when it never started', async () => {
     await task('act');
     const runId = await world.request('t');
     await world.cancel(runId);

@@ -33,7 +33,7 @@ import {
   type TemporaryDirectory,
 } from '../../support/temporary-directory.ts';
 
-describe('a task that is to be paused after failures', () => {
+describe('a task with a failure limit', () => {
   const clock = new SystemClock();
   const owner = newId(0);
   let directory: TemporaryDirectory;
@@ -121,7 +121,7 @@ describe('a task that is to be paused after failures', () => {
     await failures.settled();
   };
 
-  it('is paused when its last runs, so many, have all failed, and says so', async () => {
+  it('is paused and logged when that many last runs have failed', async () => {
     const task = await create({ pause_after_failures: 2 });
     await ends(task, 'RunFailed');
     expect((await taskOf(task)).status).to.equal('active');
@@ -132,13 +132,13 @@ describe('a task that is to be paused after failures', () => {
     expect(last?.metadata).to.include({ actor: 'service', reason: 'its last 2 runs failed' });
   });
 
-  it('goes on when one of them has succeeded', async () => {
+  it('continues when one of them has succeeded', async () => {
     const task = await create({ pause_after_failures: 2 });
     for (const end of ['RunFailed', 'RunSucceeded', 'RunFailed'] as const) await ends(task, end);
     expect((await taskOf(task)).status).to.equal('active');
   });
 
-  it('goes on when somebody changes it while its failures are looked at', async () => {
+  it('continues when it is changed during the check', async () => {
     const task = await create({ pause_after_failures: 1 });
     const find: ReadModel['find'] = async (projection, query) => {
       const found = await readModel.find(projection, query);
@@ -154,7 +154,7 @@ describe('a task that is to be paused after failures', () => {
     expect(await taskOf(task)).to.include({ status: 'paused' });
   });
 
-  it('begins to count anew when it is resumed', async () => {
+  it('restarts the count when it is resumed', async () => {
     const task = await create({ pause_after_failures: 2 });
     await ends(task, 'RunFailed');
     await ends(task, 'RunFailed');

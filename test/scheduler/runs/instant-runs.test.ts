@@ -6,7 +6,7 @@ import type { QueuedRun } from '../../../scheduler/runs/run-queue.ts';
 import { basicTools } from '../../../scheduler/tools/basic-tools.ts';
 import { ToolRegistry } from '../../../scheduler/tools/registry.ts';
 
-describe('a run that waits for nothing', () => {
+describe('an instant run', () => {
   const tools = new ToolRegistry();
   const schema = { type: 'object' };
   tools.register({
@@ -28,26 +28,26 @@ describe('a run that waits for nothing', () => {
     return instantRuns({ peek }, tools)(run);
   };
 
-  it('has a few steps with tools that answer at once', () => {
+  it('has a few steps with synchronous tools', () => {
     expect(isInstant([{ uses: 'quick' }, { uses: 'quick' }])).to.equal(true);
     expect(isInstant([])).to.equal(true);
     expect(isInstant(Array.from({ length: 11 }, () => ({ uses: 'quick' })))).to.equal(false);
   });
 
-  it('has no step that may wait, has items or is not known here', () => {
+  it('has no step that may wait, has items or is unknown', () => {
     expect(isInstant([{ uses: 'quick' }, { uses: 'slow' }])).to.equal(false);
     expect(isInstant([{ uses: 'unheard-of' }])).to.equal(false);
     expect(isInstant([{ uses: 'quick', for_each: '${params.list}' }])).to.equal(false);
     expect(isInstant([{ parallel: [{ uses: 'quick' }] }])).to.equal(false);
   });
 
-  it('has no key to wait for', () => {
+  it('needs no key', () => {
     const pipeline = [{ uses: 'quick' }];
     expect(isInstant(pipeline, { concurrency_key: 'k' })).to.equal(false);
     expect(isInstant(pipeline, { overlap_policy: 'queue' })).to.equal(false);
   });
 
-  it('waits for no key that it was handed', () => {
+  it('may have a key that it was granted', () => {
     const definition = { ...taskDefaults, payload: { pipeline: [] }, concurrency_key: 'k' };
     const task = { definition } as unknown as LiveTask;
     let isGranted = false;
@@ -58,12 +58,12 @@ describe('a run that waits for nothing', () => {
     expect(keyed(run)).to.equal(true);
   });
 
-  it('is known by what is in memory: anything else counts as one that takes time', () => {
+  it('has its task in memory', () => {
     expect(instantRuns({ peek: () => undefined }, tools)(run)).to.equal(false);
   });
 });
 
-describe('a run that may be executed before its start is written', () => {
+describe('a run that is executed before its start is written', () => {
   const tools = new ToolRegistry();
   for (const tool of basicTools) tools.register(tool);
 
@@ -74,12 +74,12 @@ describe('a run that may be executed before its start is written', () => {
   };
   const constant = [{ uses: 'echo', with: { text: 'as it is' }, if: true }];
 
-  it('is one in which nothing is evaluated', () => {
+  it('evaluates no expression', () => {
     expect(startsWithEnd(constant, false)).to.equal(true);
     expect(startsWithEnd([], false)).to.equal(true);
   });
 
-  it('evaluates only what was asked for while this process was there: of others one may have died', () => {
+  it('may evaluate expressions if it was requested while this process followed the log', () => {
     const evaluating = [
       [{ uses: 'echo', with: { text: 'at ${now}' } }],
       [{ uses: 'echo', if: 'params.there' }],
@@ -91,11 +91,11 @@ describe('a run that may be executed before its start is written', () => {
     }
   });
 
-  it('is none that may wait', () => {
+  it('never waits', () => {
     expect(startsWithEnd(constant, true, false)).to.equal(false);
   });
 
-  it('is none whose task is not in memory', () => {
+  it('has its task in memory', () => {
     const run = { taskId: 't', taskRevision: 3, isNew: true } as QueuedRun;
     expect(runsStartingWithEnd({ peek: () => undefined }, tools, () => true)(run)).to.equal(false);
   });

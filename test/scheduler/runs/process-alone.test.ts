@@ -6,7 +6,7 @@ import { streams } from '../../../domain/streams.ts';
 import { silent } from '../../../observability/telemetry.ts';
 import { WorkerWorld } from './worker-world.ts';
 
-describe('a process that meets what it did itself, or what others left', () => {
+describe('a process that runs alone', () => {
   let world: WorkerWorld;
 
   beforeEach(async () => {
@@ -17,7 +17,7 @@ describe('a process that meets what it did itself, or what others left', () => {
     await world.close();
   });
 
-  it('stops a run that another of its own runs told to end', async () => {
+  it('stops a run that another of its runs has canceled', async () => {
     await world.task('t', ['hold:a']);
     await world.start('one');
     const runId = await world.request('t');
@@ -26,7 +26,7 @@ describe('a process that meets what it did itself, or what others left', () => {
     expect(await world.run(runId)).to.include({ state: 'canceled' });
   });
 
-  it('frees the runs of a worker that is gone, though one of them can not be read', async () => {
+  it('frees the runs of a dead worker, though one is unreadable', async () => {
     await world.task('t', ['hold:a']);
     const one = await world.start('one');
     const unreadable = await world.request('t');
@@ -43,7 +43,7 @@ describe('a process that meets what it did itself, or what others left', () => {
     expect(await world.run(unreadable)).to.include({ lease_owner: 'one' });
   });
 
-  it('tells of leadership that was lost and won again while it slept', async () => {
+  it('reports leadership that was lost and regained while it slept', async () => {
     const { clock, coordination } = world.world;
     const [name, owner, lease] = ['work', 'one', 3000];
     const leadership = new Leadership({

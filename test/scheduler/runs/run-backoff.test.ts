@@ -44,7 +44,7 @@ describe('a run that cannot be executed', () => {
     expect([told, counted]).to.deep.equal([7, 100]);
   });
 
-  it('begins anew when it was led on for long, and holds back no other', async () => {
+  it('restarts the pauses after a long time without an error, and delays no other run', async () => {
     const run = queued('r');
     await pauses(run, new Error('no'), 5);
     expect(await pauses(queued('other'), new Error('no'), 1)).to.deep.equal([1]);

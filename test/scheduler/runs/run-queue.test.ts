@@ -4,7 +4,7 @@ import { RunQueue } from '../../../scheduler/runs/run-queue.ts';
 import { Signal } from '../../support/signals.ts';
 import { WorkerWorld } from './worker-world.ts';
 
-describe('a queue that has no view to begin with', () => {
+describe('a queue without a view', () => {
   let world: WorkerWorld;
 
   beforeEach(async () => {
@@ -15,7 +15,7 @@ describe('a queue that has no view to begin with', () => {
     await world.close();
   });
 
-  it('puts in line what is unfinished at the end of the log, and nothing that has ended by then', async () => {
+  it('queues the runs that are unfinished at the end of the log', async () => {
     await world.task('t', ['a']);
     const one = await world.start('one');
     for (let n = 0; n < 3; n += 1) await world.request('t');
@@ -39,7 +39,7 @@ describe('a queue that has no view to begin with', () => {
     await followed;
   });
 
-  it('gives runs of one millisecond in the order in which they were asked for', async () => {
+  it('returns runs of one millisecond in the order of their requests', async () => {
     await world.task('t', ['a']);
     const { store, readModel, clock } = world.world;
     const queue = new RunQueue(store, readModel, clock, silent);

@@ -41,7 +41,7 @@ describe('a failed run that is retried', () => {
     (await endsIn(runId)).map(({ step }) => step);
   const once = { max_retries: 0 };
 
-  it('goes on with the step that failed, and has what was there before', async () => {
+  it('continues with the failed step, and keeps earlier results', async () => {
     await world.task('t', ['a', 'b', 'c'], once);
     works('a', { paper: 1 });
     world.fails('b');
@@ -58,7 +58,7 @@ describe('a failed run that is retried', () => {
     expect(rest.map(({ step }) => step)).to.deep.equal(['b', 'c']);
   });
 
-  it('begins anew where that is asked for, as the task is now', async () => {
+  it('restarts on request, with the present task', async () => {
     await world.task('t', ['a', 'b'], once);
     world.fails('b');
     await world.start('one');
@@ -72,7 +72,7 @@ describe('a failed run that is retried', () => {
     expect(world.stepsOf(await retry(failed))).to.deep.equal(['b']);
   });
 
-  it('runs no item of a for_each again', async () => {
+  it('does not repeat finished items of a for_each', async () => {
     const pipeline = [
       { id: 'each', uses: 'act', for_each: '${[`0`, `1`, `2`, `3`, `4`]}' },
       { id: 'last', uses: 'act' },
@@ -89,7 +89,7 @@ describe('a failed run that is retried', () => {
     expect((await endsIn(runId)).at(0)).to.include({ step: 'each[0]', result: 'zero' });
   });
 
-  it('fails again, and is retried in its turn', async () => {
+  it('can fail and be retried again', async () => {
     await world.task('t', ['a', 'b', 'c'], once);
     world.fails('b');
     await world.start('one');
@@ -105,7 +105,7 @@ describe('a failed run that is retried', () => {
     expect(await namesIn(last)).to.deep.equal(['a', 'b', 'c']);
   });
 
-  describe('with results that fit no event', () => {
+  describe('with results too large for one event', () => {
     const steps = ['a', 'b', 'c', 'd', 'e'] as const;
     let failed: string;
     const fail = async (): Promise<void> => {
@@ -117,7 +117,7 @@ describe('a failed run that is retried', () => {
       expect(await world.run(failed)).to.include({ state: 'failed' });
     };
 
-    it('begins with all of them, and holds them from then on', async () => {
+    it('starts with all of them, and stores them', async () => {
       await fail();
       works('last', 'done');
       const runId = await retry(failed);
@@ -147,7 +147,7 @@ describe('a failed run that is retried', () => {
       expect(await namesIn(last)).to.deep.equal([...steps, 'last']);
     });
 
-    it('begins with all of them also where its worker dies while it takes them over', async () => {
+    it('starts with all of them when its worker dies during the take-over', async () => {
       await fail();
       works('last');
       const [one] = world.workers;
@@ -167,7 +167,7 @@ describe('a failed run that is retried', () => {
       expect(world.stepsOf(runId)).to.deep.equal(['last']);
     });
 
-    it('is retried also where it failed before it had taken them over', async () => {
+    it('is retried when it failed before the take-over', async () => {
       await fail();
       works('last');
       const { store } = world.world;
@@ -210,7 +210,7 @@ describe('a failed run that is retried', () => {
     });
   });
 
-  it('lines up behind what was asked for before it, whatever time it is about', async () => {
+  it('queues after earlier requests, whatever its nominal time', async () => {
     await world.task('t', ['a'], once);
     world.fails('a');
     const one = await world.start('one', { slots: 1 });

@@ -19,18 +19,18 @@ const full = (minute: number, ...holders: SlotUse['holders']): SlotUse => ({
 const free: SlotUse = { slots: 4, taken: 3, full_since: null, holders: [] };
 
 describe('the slots of several workers', () => {
-  it('are short only once none of them has a free one', () => {
+  it('are short once no worker has a free slot', () => {
     expect(slotShortage([])).to.equal(null);
     expect(slotShortage([full(1), free])).to.equal(null);
     const shortage = slotShortage([full(1), full(3)]);
     expect(shortage).to.deep.include({ since: Date.parse(at(3)), slots: 8 });
   });
 
-  it('may be free where a worker does not say', () => {
+  it('may be free when a worker does not report them', () => {
     expect(slotShortage([full(1), slotUseIn({ roles: ['worker'] })])).to.equal(null);
   });
 
-  it('names the tasks that hold the most slots over all workers, in descending order', () => {
+  it('list the tasks that hold the most slots across all workers, in descending order', () => {
     const one = full(1, holder('a', 3, 2), holder('b', 1, 1));
     const other = full(1, holder('b', 4, 3));
     expect(slotShortage([one, other])?.holders).to.deep.equal([
@@ -39,14 +39,14 @@ describe('the slots of several workers', () => {
     ]);
   });
 
-  it('are held by tools that are called directly, too', () => {
+  it('are also held by direct tool calls', () => {
     const one = { ...full(1, holder('a', 3, 2)), calls: 1 };
     const other = { ...full(1), calls: 4 };
     expect(slotShortage([one, other])?.calls).to.equal(5);
     expect(slotShortage([full(1)])?.calls).to.equal(0);
   });
 
-  it('name five tasks at most', () => {
+  it('list at most five tasks', () => {
     const many = ['a', 'b', 'c', 'd', 'e', 'f'].map((task, index) => holder(task, index + 1, 1));
     const holders = slotShortage([full(1, ...many)])?.holders;
     expect(holders?.map(({ task_id }) => task_id)).to.deep.equal(['f', 'e', 'd', 'c', 'b']);

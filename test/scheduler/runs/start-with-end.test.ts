@@ -31,7 +31,7 @@ describe('a run whose start is written with its end', () => {
     return appends;
   };
 
-  it('comes into the log whole, in one append', async () => {
+  it('is written in one append', async () => {
     await world.task('t', ['quick:a', 'quick:b']);
     const appends = appendsOf(await start('one'));
     const runId = await world.request('t');
@@ -45,7 +45,7 @@ describe('a run whose start is written with its end', () => {
     expect(succeeded.data.steps.map(({ attempt }) => attempt)).to.deep.equal([1, 1]);
   });
 
-  it('says of each event when it occurred', async () => {
+  it('records when each event occurred', async () => {
     await world.task('t', ['quick:a']);
     world.acts.set('a', () => world.clock.jumpTo(START + second));
     await start('one');
@@ -54,7 +54,7 @@ describe('a run whose start is written with its end', () => {
     expect(times).to.deep.equal([toIso(START), toIso(START), toIso(START + second)]);
   });
 
-  it('lets others have the event loop, however many of its kind are queued', async () => {
+  it('yields the event loop, however many such runs are queued', async () => {
     await world.task('t', ['quick:a']);
     const worker = await start('one');
     // From then on its task is in memory, and no run of it has anything to wait for.
@@ -74,7 +74,7 @@ describe('a run whose start is written with its end', () => {
     expect(most).to.be.lessThan(5);
   });
 
-  it('is tried again after its back-off, from a start by itself', async () => {
+  it('is retried after its back-off, with a start of its own', async () => {
     await world.task('t', ['quick:a']);
     world.fails('a', 1);
     const appends = appendsOf(await start('one'));
@@ -88,7 +88,7 @@ describe('a run whose start is written with its end', () => {
     ]);
   });
 
-  it('has started in the log before anything of it is waited for', async () => {
+  it('writes its start before it waits for anything', async () => {
     await world.task('t', ['quick:a']);
     const gate = deferred();
     world.acts.set('a', () => gate.promise);
@@ -101,7 +101,7 @@ describe('a run whose start is written with its end', () => {
     expect(appends).to.deep.equal([['RunStarted'], ['RunSucceeded']]);
   });
 
-  it('has started in the log before a step of it is recorded', async () => {
+  it('writes its start before it records a step', async () => {
     await world.task('t', ['quick:a', 'act:b']);
     const appends = appendsOf(await start('one'));
     const runId = await world.request('t');
@@ -109,7 +109,7 @@ describe('a run whose start is written with its end', () => {
     expect(appends).to.deep.equal([['RunStarted'], ['RunStepCompleted'], ['RunSucceeded']]);
   });
 
-  it('leaves nothing where the process dies before its append, and is executed by another', async () => {
+  it('leaves no trace when the process dies before the append, and another process executes it', async () => {
     await world.task('t', ['quick:a']);
     const one = await start('one');
     one.store.dieAt(1, 'before');
@@ -122,7 +122,7 @@ describe('a run whose start is written with its end', () => {
     expect(await world.run(runId)).to.include({ attempt: 1, interruptions: 0 });
   });
 
-  it('stands in the log once where the answer is lost', async () => {
+  it('is in the log once when the response is lost', async () => {
     await world.task('t', ['quick:a']);
     const one = await start('one');
     let lost = 0;
@@ -135,7 +135,7 @@ describe('a run whose start is written with its end', () => {
     expect(world.stepsOf(runId)).to.deep.equal(['a']);
   });
 
-  it('is not written where it was canceled meanwhile', async () => {
+  it('is not written after a cancellation', async () => {
     await world.task('t', ['quick:a']);
     const one = await start('one');
     one.store.onAppend = async (stream) => {
@@ -149,7 +149,7 @@ describe('a run whose start is written with its end', () => {
     expect(one.queue.size).to.equal(0);
   });
 
-  it('fails, with its start, where the log does not take its end', async () => {
+  it('fails, with its start, when the log rejects its end', async () => {
     await world.task('t', ['quick:a']);
     await world.start('one', {
       startsWithEnd: () => true,
@@ -161,7 +161,7 @@ describe('a run whose start is written with its end', () => {
     expect(end?.data).to.include({ attempt: 1 });
   });
 
-  it('starts by itself where it has begun before', async () => {
+  it('writes its start alone when it has started before', async () => {
     await world.task('t', ['hold:a']);
     const one = await start('one');
     const runId = await world.request('t');

@@ -7,7 +7,7 @@ import { LEASE, WorkerWorld } from './worker-world.ts';
 
 const second = 1000;
 
-describe('taking over', () => {
+describe('taking over runs', () => {
   let world: WorkerWorld;
 
   beforeEach(async () => {
@@ -28,7 +28,7 @@ describe('taking over', () => {
     return runId;
   };
 
-  it('goes on with the run of a worker that is gone, from its first unfinished step', async () => {
+  it('continues the run of a dead worker from its first unfinished step', async () => {
     const runId = await died();
     await world.start('two');
     await world.clock.advance(LEASE + 20 * second);
@@ -40,14 +40,14 @@ describe('taking over', () => {
     expect(again?.key).to.equal(first?.key);
   });
 
-  it('leaves the run alone as long as the heartbeat lasts', async () => {
+  it('leaves a run alone while the heartbeat lasts', async () => {
     const runId = await died();
     await world.start('two');
     await world.clock.advance(LEASE - 1);
     expect(await world.run(runId)).to.include({ state: 'running', lease_owner: 'one' });
   });
 
-  it('never touches the runs of those who are alive', async () => {
+  it('never touches runs of live workers', async () => {
     await world.task('t', ['hold:a']);
     await world.start('one');
     const runId = await world.request('t');
@@ -58,7 +58,7 @@ describe('taking over', () => {
     expect(await world.run(runId)).to.include({ state: 'succeeded' });
   });
 
-  it('takes nobody for dead whose heartbeat the coordination store has lost', async () => {
+  it('does not treat a worker as dead when the coordination store has lost its heartbeat', async () => {
     await world.task('t', ['hold:a']);
     const one = await world.start('one');
     const runId = await world.request('t');
@@ -72,7 +72,7 @@ describe('taking over', () => {
     expect(one.membership.alive).to.equal(true);
   });
 
-  it('is done once, by one of many', async () => {
+  it('is done once by one of several processes', async () => {
     const runId = await died();
     await world.start('two');
     await world.start('three');
@@ -83,7 +83,7 @@ describe('taking over', () => {
     expect(types.filter((type) => type === 'Started')).to.have.lengthOf(2);
   });
 
-  it('frees the runs of a worker side by side: each waits for a commit of its own', async () => {
+  it('frees the runs of a worker in parallel', async () => {
     await world.task('t', ['hold:a']);
     const one = await world.start('one', { slots: 5 });
     const runs = [];
@@ -104,7 +104,7 @@ describe('taking over', () => {
     expect(most).to.equal(5);
   });
 
-  describe('of a run whose workers die again and again', () => {
+  describe('of a run whose workers keep dying', () => {
     const dieTimes = async (runId: string, times: number): Promise<void> => {
       for (let n = 0; n < times; n += 1) {
         const next = await world.start(`next-${n}`);
@@ -114,7 +114,7 @@ describe('taking over', () => {
       }
     };
 
-    it('goes on five times, and counts the sixth as a failed attempt', async function () {
+    it('continues it five times, and counts the sixth as a failed attempt', async function () {
       this.timeout(180_000);
       const runId = await died({ max_retries: 1 });
       await dieTimes(runId, 5);
@@ -129,7 +129,7 @@ describe('taking over', () => {
       expect(world.stepsOf(runId).filter((step) => step === 'a')).to.have.lengthOf(1);
     });
 
-    it('fails it where no retry is left', async function () {
+    it('fails it when no retry is left', async function () {
       this.timeout(180_000);
       const runId = await died({ max_retries: 0 });
       await dieTimes(runId, 5);
@@ -141,7 +141,7 @@ describe('taking over', () => {
       });
     });
 
-    it('pauses its task where that is to be after so many failures', async function () {
+    it('pauses its task at the failure limit', async function () {
       this.timeout(180_000);
       const runId = await died({ max_retries: 0, pause_after_failures: 1 });
       await dieTimes(runId, 5);
@@ -157,7 +157,7 @@ describe('taking over', () => {
     });
   });
 
-  describe('from a worker that lives on', () => {
+  describe('from a worker that is still running', () => {
     let hearing: Deferred<void>;
 
     beforeEach(() => {
@@ -197,7 +197,7 @@ describe('taking over', () => {
       );
     };
 
-    it('stops its work as soon as it hears of it', async () => {
+    it('stops the work as soon as the worker sees it', async () => {
       const runId = await takenFromOne('hold', false);
       expect(world.effects.some(({ worker, step }) => worker === 'one' && step === 'c')).to.equal(
         false,
@@ -205,7 +205,7 @@ describe('taking over', () => {
       await finishesByTwo(runId);
     });
 
-    it('refuses what it says of its steps, though it has heard of all that happened since', async () => {
+    it("rejects the worker's steps, even when it has seen all later events", async () => {
       const runId = await takenFromOne('deaf', false);
       await world.let('one', runId, 'b');
       expect(world.effects.some(({ worker, step }) => worker === 'one' && step === 'c')).to.equal(
@@ -214,13 +214,13 @@ describe('taking over', () => {
       await finishesByTwo(runId);
     });
 
-    it('refuses what it says of its steps, though it has heard of nothing', async () => {
+    it("rejects the worker's steps when it has seen no later event", async () => {
       const runId = await takenFromOne('deaf', true);
       await world.let('one', runId, 'b');
       await finishesByTwo(runId);
     });
 
-    it('refuses a step and an end, also of an execution that hears no signal and knows the log', async () => {
+    it('rejects a step and an end of an execution that ignores its signal', async () => {
       await world.task('t', ['a', 'hold:b']);
       const goOn = deferred();
       const said: unknown[] = [];
@@ -248,7 +248,7 @@ describe('taking over', () => {
       expect(await world.run(runId)).to.include({ state: 'succeeded' });
     });
 
-    it('gives the run back to none when it comes back', async () => {
+    it('does not return the run when the worker is back', async () => {
       const runId = await takenFromOne('deaf', false);
       const [one] = world.workers;
       if (one !== undefined) one.reachable.away = false;

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { CallSlots } from '../../../scheduler/call-slots.ts';
 import { WorkerWorld } from './worker-world.ts';
 
-describe('a worker beside tools that are called directly', () => {
+describe('a worker beside direct tool calls', () => {
   let world: WorkerWorld;
 
   beforeEach(async () => {
@@ -12,7 +12,7 @@ describe('a worker beside tools that are called directly', () => {
     await world.close();
   });
 
-  it('lets a run have its only slot after each tool that is called directly', async () => {
+  it('gives its only slot to a run after each direct tool call', async () => {
     await world.task('t', ['hold:a']);
     const calls = new CallSlots(1, world.clock);
     const { worker } = await world.start('one', { slots: 1, calls });

@@ -12,7 +12,7 @@ import { WorkerWorld } from './worker-world.ts';
 
 const second = 1000;
 
-describe('a worker that is to stop something', () => {
+describe('a worker that stops something', () => {
   let world: WorkerWorld;
 
   beforeEach(async () => {
@@ -23,8 +23,8 @@ describe('a worker that is to stop something', () => {
     await world.close();
   });
 
-  describe('that is to cancel a run', () => {
-    it('never starts one that waits', async () => {
+  describe('that cancels a run', () => {
+    it('never starts a waiting run', async () => {
       await world.task('t', ['hold:a']);
       await world.start('one', { slots: 1 });
       const first = await world.request('t');
@@ -35,7 +35,7 @@ describe('a worker that is to stop something', () => {
       expect(world.stepsOf(waiting)).to.deep.equal([]);
     });
 
-    it('stops one that runs', async () => {
+    it('stops a running run', async () => {
       await world.task('t', ['a', 'hold:b', 'c']);
       await world.start('one');
       const runId = await world.request('t');
@@ -47,7 +47,7 @@ describe('a worker that is to stop something', () => {
       ).to.have.lengthOf(1);
     });
 
-    it('stops one that was canceled while its following of runs was broken off', async () => {
+    it('stops a run that was canceled while the queue did not follow the log', async () => {
       await world.task('t', ['hold:a']);
       const one = await world.start('one');
       const runId = await world.request('t');
@@ -62,7 +62,7 @@ describe('a worker that is to stop something', () => {
       expect(await world.run(runId)).to.include({ state: 'canceled' });
     });
 
-    it('gives up what does not stop, and refuses what it says later', async () => {
+    it('abandons work that does not stop, and rejects its later events', async () => {
       await world.task('t', ['deaf:a', 'b']);
       const one = await world.start('one');
       const runId = await world.request('t');
@@ -79,7 +79,7 @@ describe('a worker that is to stop something', () => {
       expect(events.at(-1)).to.equal('Canceled');
     });
 
-    it('refuses what an execution records after it was given up', async () => {
+    it('rejects steps of an abandoned execution', async () => {
       await world.task('t', ['a']);
       const goOn = deferred();
       const said: unknown[] = [];
@@ -104,7 +104,7 @@ describe('a worker that is to stop something', () => {
       ]);
     });
 
-    it('does not try one again that waits for its retry', async () => {
+    it('does not retry a run that waits for its next attempt', async () => {
       await world.task('t', ['a']);
       world.fails('a', 99);
       await world.start('one');
@@ -115,7 +115,7 @@ describe('a worker that is to stop something', () => {
       expect(world.stepsOf(runId)).to.have.lengthOf(1);
     });
 
-    it('lets one end that ends just then, as it ended', async () => {
+    it('keeps the result of a run that ends at the same time', async () => {
       await world.task('t', ['deaf:a']);
       await world.start('one');
       const runId = await world.request('t');
@@ -125,7 +125,7 @@ describe('a worker that is to stop something', () => {
       expect(types.filter((type) => ['Succeeded', 'Canceled'].includes(type))).to.have.lengthOf(1);
     });
 
-    it('ends one whose attempt fails just then, which is not tried again', async () => {
+    it('ends a run whose attempt fails at the same time, without a retry', async () => {
       await world.task('t', ['a', 'b'], { retry_delay_seconds: 3600 });
       world.fails('b');
       const one = await world.start('one');
@@ -144,7 +144,7 @@ describe('a worker that is to stop something', () => {
       expect(one.queue.size).to.equal(0);
     });
 
-    it('cancels one whose worker died before it heard of it', async () => {
+    it('cancels a run whose worker died before it saw the request', async () => {
       await world.task('t', ['deaf:a']);
       const one = await world.start('one');
       const runId = await world.request('t');
@@ -157,8 +157,8 @@ describe('a worker that is to stop something', () => {
     });
   });
 
-  describe('whose run has a time limit', () => {
-    it('ends it as failed when the time is over, without a retry', async () => {
+  describe('whose run has a timeout', () => {
+    it('fails it at its deadline, without a retry', async () => {
       await world.task('t', ['a', 'hold:b'], { timeout_seconds: 60 });
       await world.start('one');
       const runId = await world.request('t');
@@ -173,7 +173,7 @@ describe('a worker that is to stop something', () => {
       });
     });
 
-    it('counts its back-off, and begins nothing after it', async () => {
+    it('counts back-offs, and starts no attempt after the deadline', async () => {
       await world.task('t', ['a'], { timeout_seconds: 5 });
       world.fails('a', 1);
       await world.start('one');
@@ -185,7 +185,7 @@ describe('a worker that is to stop something', () => {
 
     const late = ['Requested', 'Started', 'StepCompleted', 'AttemptFailed', 'Failed'];
 
-    it('ends it in time while it waits for its next attempt to begin', async () => {
+    it('ends it at its deadline while it waits for its next attempt', async () => {
       await world.task('t', ['a'], { timeout_seconds: 30 });
       await world.task('long', ['hold:b']);
       world.fails('a', 1);
@@ -204,7 +204,7 @@ describe('a worker that is to stop something', () => {
     });
 
     for (const from of ['the log', 'a view'] as const) {
-      it(`ends it once, by whoever knows it of ${from}, when its worker is gone`, async () => {
+      it(`ends it once when its worker is dead, in a process that knows it from ${from}`, async () => {
         await world.task('t', ['a'], { timeout_seconds: 30 });
         world.fails('a', 1);
         const one = await world.start('one');
@@ -220,7 +220,7 @@ describe('a worker that is to stop something', () => {
       });
     }
 
-    it('ends it as soon as the log can be read again', async () => {
+    it('ends it as soon as the log is available again', async () => {
       await world.task('t', ['a'], { timeout_seconds: 30 });
       world.fails('a', 1);
       const one = await world.start('one');
@@ -240,7 +240,7 @@ describe('a worker that is to stop something', () => {
       expect(await world.typesOf(runId)).to.deep.equal(late);
     });
 
-    it('starts nothing after it, where no timer has ended it', async () => {
+    it('starts no attempt after the deadline if no timer has ended it', async () => {
       await world.task('t', ['a'], { timeout_seconds: 30 });
       await world.task('long', ['hold:b']);
       world.fails('a', 1);
@@ -254,7 +254,7 @@ describe('a worker that is to stop something', () => {
       expect(world.stepsOf(runId)).to.deep.equal(['a']);
     });
 
-    it('ends it at once where the next attempt would come too late, saying so', async () => {
+    it('ends it at once, with a reason, when the next attempt would be too late', async () => {
       await world.task('t', ['a'], { timeout_seconds: 10 });
       world.fails('a', 1);
       await world.start('one');
@@ -266,7 +266,7 @@ describe('a worker that is to stop something', () => {
       });
     });
 
-    it('counts from the first start, through all attempts', async () => {
+    it('counts from the first start, across all attempts', async () => {
       await world.task('t', ['a', 'hold:b'], { timeout_seconds: 60 });
       world.fails('a', 2);
       await world.start('one');
@@ -279,7 +279,7 @@ describe('a worker that is to stop something', () => {
   });
 
   describe('that is told to stop', () => {
-    it('takes nothing more, and lets what runs go on', async () => {
+    it('takes no more runs, and lets running ones continue', async () => {
       await world.task('t', ['hold:a']);
       const one = await world.start('one', { slots: 1 });
       const runs = [await world.request('t'), await world.request('t')];
@@ -292,7 +292,7 @@ describe('a worker that is to stop something', () => {
       expect(await world.typesOf(other)).to.deep.equal(['Requested']);
     });
 
-    it('hands back what is not over by the limit; another goes on where it was', async () => {
+    it('hands back unfinished runs at the limit, and another worker continues them', async () => {
       await world.task('t', ['a', 'hold:b']);
       const one = await world.start('one');
       const runId = await world.request('t');
@@ -307,12 +307,12 @@ describe('a worker that is to stop something', () => {
       expect(world.stepsOf(runId)).to.deep.equal(['a', 'b', 'b']);
     });
 
-    it('is done at once where it has nothing to do', async () => {
+    it('stops at once when it has no runs', async () => {
       const one = await world.start('one');
       await one.worker.drain();
     });
 
-    it('begins what has started and waits for other starts, so that it ends here', async () => {
+    it('executes started runs that wait for other starts', async () => {
       await world.task('t', ['a']);
       const one = await world.start('one', { isInstant: () => true });
       // By this one the task is at hand.
@@ -347,7 +347,7 @@ describe('a worker that is to stop something', () => {
       expect(await world.typesOf('r')).to.deep.equal(['Requested', 'Started', 'Succeeded']);
     });
 
-    it('ends also while the log is away', async () => {
+    it('stops while the log is unavailable', async () => {
       await world.task('t', ['hold:a']);
       const one = await world.start('one');
       const runId = await world.request('t');

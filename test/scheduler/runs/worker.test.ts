@@ -37,7 +37,7 @@ describe('a worker', () => {
     expect(types.at(-1)).to.equal('Succeeded');
   });
 
-  it('executes what was requested before it came, by priority, then by age', async () => {
+  it('executes runs requested before its start, by priority, then by age', async () => {
     await world.task('low', ['a'], { priority: 9 });
     await world.task('high', ['a'], { priority: 1 });
     const first = await world.request('low');
@@ -48,7 +48,7 @@ describe('a worker', () => {
     expect(world.effects.map(({ run }) => run)).to.deep.equal([third, first, second_]);
   });
 
-  it('executes no more at once than it has slots', async () => {
+  it('executes no more runs at once than it has slots', async () => {
     await world.task('t', ['hold:a']);
     const one = await world.start('one', { slots: 2 });
     const runs = [await world.request('t'), await world.request('t'), await world.request('t')];
@@ -58,7 +58,7 @@ describe('a worker', () => {
     expect(new Set(world.effects.map(({ run }) => run))).to.deep.equal(new Set(runs));
   });
 
-  it('says since when its slots have not been enough, and which tasks hold them', async () => {
+  it('reports since when its slots have been full, and which tasks hold them', async () => {
     await world.task('t', ['hold:a']);
     await world.task('u', ['hold:a']);
     const { worker } = await world.start('one', { slots: 2 });
@@ -79,7 +79,7 @@ describe('a worker', () => {
     expect(worker.slotUse).to.include({ taken: 2, full_since: null });
   });
 
-  it('needs no slot for what waits for nothing, but keeps the order of what does', async () => {
+  it('needs no slot for instant runs, and keeps the order of others', async () => {
     await world.task('long', ['hold:a']);
     await world.task('quick', ['b']);
     const quick = 'quick';
@@ -96,7 +96,7 @@ describe('a worker', () => {
     expect(await world.run(next)).to.include({ state: 'running' });
   });
 
-  it('starts a run not before its time', async () => {
+  it('does not start a run before its time', async () => {
     await world.task('t', ['a'], {
       schedule_kind: 'cron',
       schedule_expr: '* * * * *',
@@ -116,7 +116,7 @@ describe('a worker', () => {
   });
 
   describe('whose run fails', () => {
-    it('tries it again after its back-off, and runs no finished step again', async () => {
+    it('retries it after its back-off, without its finished steps', async () => {
       await world.task('t', ['a', 'b', 'c']);
       world.fails('b', 2);
       await world.start('one');
@@ -138,7 +138,7 @@ describe('a worker', () => {
       expect(new Set(keys).size).to.equal(1);
     });
 
-    it('tries it again at once where there is no delay', async () => {
+    it('retries it at once without a delay', async () => {
       await world.task('t', ['a'], { retry_delay_seconds: 0 });
       world.fails('a', 3);
       await world.start('one');
@@ -147,7 +147,7 @@ describe('a worker', () => {
       expect(await world.run(runId)).to.include({ state: 'succeeded', attempt: 4 });
     });
 
-    it('gives it up when its retries are used up', async () => {
+    it('fails it when its retries are used up', async () => {
       await world.task('t', ['a'], { max_retries: 2 });
       world.fails('a', 99);
       await world.start('one');
@@ -159,7 +159,7 @@ describe('a worker', () => {
       expect(end?.data).to.include({ step: 'a', attempt: 3, started_at: toIso(START) });
     });
 
-    it('does not try again what can not heal', async () => {
+    it('does not retry a permanent failure', async () => {
       await world.task('t', ['a']);
       world.fails('a', 99, new ToolError('no such paper', { retryable: false }));
       await world.start('one');
@@ -167,7 +167,7 @@ describe('a worker', () => {
       expect(await world.run(runId)).to.include({ state: 'failed', attempt: 1 });
     });
 
-    it('waits as long as a tool asks for', async () => {
+    it('waits as long as a tool requests', async () => {
       await world.task('t', ['a']);
       world.fails('a', 1, new ToolError('busy', { retryable: true, retryAfterMs: 5 * minute }));
       await world.start('one');
@@ -177,7 +177,7 @@ describe('a worker', () => {
       expect(await world.run(runId)).to.include({ state: 'succeeded' });
     });
 
-    it('comes back to it also when the log told of the failure before its answer came', async () => {
+    it('retries it when the log brings the failure before the response', async () => {
       await world.task('t', ['a']);
       await world.task('other', ['b']);
       world.fails('a', 1);
@@ -195,7 +195,7 @@ describe('a worker', () => {
       expect(await world.run(runId)).to.include({ state: 'succeeded', attempt: 2 });
     });
 
-    it('ends it as failed when the execution itself is at fault', async () => {
+    it('fails it when the execution itself throws', async () => {
       await world.task('t', ['a']);
       await world.start('one', {
         runPipeline: () => {
@@ -208,7 +208,7 @@ describe('a worker', () => {
       expect(end?.data).to.include({ error: 'could not be executed: a fault in the code' });
     });
 
-    it('ends it as failed when the log does not take its end', async () => {
+    it('fails it when the log rejects its end', async () => {
       await world.task('t', ['a']);
       await world.start('one', {
         runPipeline: () =>
@@ -221,7 +221,7 @@ describe('a worker', () => {
     });
   });
 
-  describe('whose task does not want the run any more', () => {
+  describe('whose task was paused or canceled', () => {
     it('records a scheduled run of a paused task as skipped', async () => {
       await world.task('t', ['a'], { schedule_kind: 'cron', schedule_expr: '* * * * *' });
       await world.world.start('scheduler');
@@ -238,7 +238,7 @@ describe('a worker', () => {
       expect(world.effects).to.deep.equal([]);
     });
 
-    it('runs what was asked for by hand, though the task is paused', async () => {
+    it('executes a manual run of a paused task', async () => {
       await world.task('t', ['a']);
       await pauseTaskCommand(world.world.command('t'));
       await world.start('one');
@@ -246,7 +246,7 @@ describe('a worker', () => {
       expect(await world.run(runId)).to.include({ state: 'succeeded' });
     });
 
-    it('cancels what waits when the task is canceled', async () => {
+    it('cancels waiting runs when the task is canceled', async () => {
       await world.task('t', ['a']);
       const runId = await world.request('t');
       await cancelTaskCommand(world.world.command('t'));
@@ -255,8 +255,8 @@ describe('a worker', () => {
     });
   });
 
-  describe('whose log is away', () => {
-    it('writes the end of a run as soon as it can, once', async () => {
+  describe('whose log is unavailable', () => {
+    it('writes the end of a run once, as soon as possible', async () => {
       await world.task('t', ['hold:a']);
       const one = await world.start('one');
       const runId = await world.request('t');
@@ -272,7 +272,7 @@ describe('a worker', () => {
       expect(await world.typesOf(runId)).to.deep.equal(['Requested', 'Started', 'Succeeded']);
     });
 
-    it('writes each event once where answers are lost', async () => {
+    it('writes each event once when responses are lost', async () => {
       await world.task('t', ['a', 'b']);
       const one = await world.start('one');
       const lost = new Set<string>();
@@ -290,7 +290,7 @@ describe('a worker', () => {
       expect(world.stepsOf(runId)).to.deep.equal(['a', 'b']);
     });
 
-    it('loses no run whose start could not be written', async () => {
+    it('keeps a run whose start could not be written', async () => {
       await world.task('t', ['a']);
       const one = await world.start('one');
       let failures = 1;
@@ -304,7 +304,7 @@ describe('a worker', () => {
       expect(await world.run(runId)).to.include({ state: 'succeeded' });
     });
 
-    it('goes on after its following of runs broke off, with what came and went meanwhile', async () => {
+    it('continues after the subscription broke off, with the changes since', async () => {
       await world.task('t', ['hold:a']);
       const one = await world.start('one');
       const running = await world.request('t');
@@ -329,7 +329,7 @@ describe('a worker', () => {
     });
   });
 
-  it('takes nothing while it could not say that it is alive, and goes on when it can again', async () => {
+  it('takes no runs while its heartbeat fails, and continues afterwards', async () => {
     await world.task('t', ['a']);
     const one = await world.start('one');
     one.reachable.away = true;
@@ -342,7 +342,7 @@ describe('a worker', () => {
     expect(await world.run(runId)).to.include({ state: 'succeeded' });
   });
 
-  it('loses no run that waits when the clock is put back', async () => {
+  it('keeps waiting runs when the clock is set back', async () => {
     await world.task('t', ['hold:a']);
     await world.start('one', { slots: 1 });
     const first = await world.request('t');
@@ -354,8 +354,8 @@ describe('a worker', () => {
     expect(await world.run(waiting)).to.include({ state: 'succeeded' });
   });
 
-  describe('beside another', () => {
-    it('never executes what the other executes', async () => {
+  describe('beside another worker', () => {
+    it('never executes a run of the other', async () => {
       await world.task('t', ['a', 'b']);
       await world.start('one', { slots: 3 });
       await world.start('two', { slots: 3 });
@@ -379,7 +379,7 @@ describe('a worker', () => {
       );
     });
 
-    it('loses a race cleanly: a run that was canceled as it was about to start', async () => {
+    it('loses a race against the cancellation of a run that is about to start', async () => {
       await world.task('t', ['a']);
       const one = await world.start('one');
       let canceled = false;

@@ -14,12 +14,12 @@ async function run(uses: string, args?: unknown): Promise<unknown> {
 
 describe('the tool echo', () => {
   for (const args of [{ a: [1, null] }, [1], 'text', 5, false, null]) {
-    it(`gives back ${JSON.stringify(args)}`, async () => {
+    it(`returns ${JSON.stringify(args)}`, async () => {
       expect(await run('echo', args)).to.deep.equal(args);
     });
   }
 
-  it('gives back an empty object for nothing', async () => {
+  it('returns an empty object for nothing', async () => {
     expect(await run('echo')).to.deep.equal({});
   });
 });
@@ -31,7 +31,7 @@ describe('the tool log', () => {
     expect(ends[0]?.log[0]).to.include({ level: 'info', message: '{"a":1}' });
   });
 
-  it('refuses other levels and no message', async () => {
+  it('rejects other levels, and a missing message', async () => {
     expect(await run('log', { message: 'x', level: 'loud' })).to.have.property('retryable', false);
     expect(await run('log', {})).to.have.property('retryable', false);
   });
@@ -48,14 +48,14 @@ describe('the tool sleep', () => {
   });
 
   for (const seconds of [-1, 86_401, '5', null]) {
-    it(`refuses ${JSON.stringify(seconds)} seconds`, async () => {
+    it(`rejects ${JSON.stringify(seconds)} seconds`, async () => {
       expect(await run('sleep', { seconds })).to.have.property('retryable', false);
     });
   }
 });
 
 describe('the tool fail', () => {
-  it('fails with the message, and may be tried again unless it says otherwise', async () => {
+  it('fails with the message, and is retried unless it says otherwise', async () => {
     expect(await run('fail', { message: 'm' })).to.deep.equal({ error: 'm', retryable: true });
     expect(await run('fail', { message: 'm', retryable: false })).to.deep.equal({
       error: 'm',
@@ -65,7 +65,7 @@ describe('the tool fail', () => {
 });
 
 describe('the tool transform', () => {
-  it('gives the value of the expression over its input', async () => {
+  it('returns the value of the expression for its input', async () => {
     const input = {
       people: [
         { n: 'a', age: 20 },
@@ -76,7 +76,7 @@ describe('the tool transform', () => {
     expect(await run('transform', { expression, input })).to.deep.equal([{ name: 'A' }]);
   });
 
-  it('gives null where there is nothing', async () => {
+  it('returns null for a missing value', async () => {
     expect(await run('transform', { expression: 'a.b', input: {} })).to.equal(null);
   });
 
@@ -85,7 +85,7 @@ describe('the tool transform', () => {
     ['broken at a part of a secret', '${secrets.KEY}'],
     ['failing at a function that is a part of a secret', '${secrets.CALL}'],
   ] as const) {
-    it(`tells no part of a secret of an expression that is ${what}`, async () => {
+    it(`shows no part of a secret in an expression that is ${what}`, async () => {
       const secrets = { KEY: 'open sesame', CALL: 'sesame()' };
       const pipeline = [{ uses: 'transform', with: { expression, input: {} } }];
       const { result } = await execute({ secrets, pipeline });
@@ -108,7 +108,7 @@ describe('the registry of tools', () => {
     expect(registry.schemaOf('nobody')).to.equal(undefined);
   });
 
-  it('refuses a name that is taken, and a schema that is none', () => {
+  it('rejects a taken name, and an invalid schema', () => {
     const registry = new ToolRegistry();
     const tool = { name: 'x.y', description: '', schema: {}, run: () => 1 };
     registry.register(tool);
@@ -119,7 +119,7 @@ describe('the registry of tools', () => {
     expect(registry.get('x.y')).to.equal(undefined);
   });
 
-  it('takes schemas of any dialect, and two of the same $id', () => {
+  it('accepts schemas of any dialect, and two of the same $id', () => {
     const registry = new ToolRegistry();
     const base = { description: '', run: () => 1 };
     const dialects = [

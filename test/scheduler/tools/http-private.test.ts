@@ -6,7 +6,7 @@ import {
 } from '../../../scheduler/http/address-rules.ts';
 import { httpHarness } from './http-harness.ts';
 
-describe('the tool http.request, kept from private addresses', () => {
+describe('the tool http.request without private addresses', () => {
   const { server, request } = httpHarness();
 
   const refused = [
@@ -34,14 +34,14 @@ describe('the tool http.request, kept from private addresses', () => {
     'http://255.255.255.255',
   ];
   for (const url of refused) {
-    it(`refuses ${url}`, async () => {
+    it(`rejects ${url}`, async () => {
       const { failure } = await request({ url }, { allowPrivate: false });
       expect(failure).to.include({ retryable: false });
       expect(failure?.error).to.match(/private address/);
     });
   }
 
-  it('refuses a name that stands for one, before it connects', async () => {
+  it('rejects a name that resolves to one, before it connects', async () => {
     const { origin, seen } = await server((_, response) => response.end());
     const { port } = new URL(origin);
     const asked: string[] = [];
@@ -60,7 +60,7 @@ describe('the tool http.request, kept from private addresses', () => {
     expect(seen).to.deep.equal([]);
   });
 
-  it('refuses to be redirected to one, by address or by name', async () => {
+  it('rejects a redirect to one, by address or by name', async () => {
     const inner = await server((_, response) => response.end('private'));
     const { port } = new URL(inner.origin);
     const outer = await server(({ url }, response) => {
@@ -83,12 +83,12 @@ describe('the tool http.request, kept from private addresses', () => {
     expect(inner.seen).to.deep.equal([]);
   });
 
-  it('refuses localhost by the real look-up', async () => {
+  it('rejects localhost with the real resolver', async () => {
     const { failure } = await request({ url: 'http://localhost:1/' }, { allowPrivate: false });
     expect(failure?.error).to.match(/private address/);
   });
 
-  it('may be tried again when a name is not known just now', async () => {
+  it('may be retried when a name does not resolve', async () => {
     const lookUpAll: LookUpAll = (_hostname, _options, callback) => {
       callback(Object.assign(new Error('getaddrinfo EAI_AGAIN'), { code: 'EAI_AGAIN' }), []);
     };
@@ -99,7 +99,7 @@ describe('the tool http.request, kept from private addresses', () => {
     expect(failure).to.include({ retryable: true });
   });
 
-  it('knows public addresses', () => {
+  it('recognizes public addresses', () => {
     for (const address of ['93.184.215.14', '8.8.8.8', '2606:4700::1111', '::ffff:8.8.8.8']) {
       expect(isPrivateAddress(address), address).to.equal(false);
     }

@@ -6,7 +6,7 @@ import { httpHarness, serve } from './http-harness.ts';
 describe('the tool http.request', () => {
   const { server, request } = httpHarness();
 
-  it('gives status, headers and parsed JSON', async () => {
+  it('returns status, headers and parsed JSON', async () => {
     const { origin, seen } = await server((_, response) => {
       response.setHeader('content-type', 'application/json; charset=utf-8');
       response.setHeader('x-two', ['a', 'b']);
@@ -19,7 +19,7 @@ describe('the tool http.request', () => {
     expect(seen[0]).to.include({ method: 'GET', url: '/x?a=1&b=c+d&e=1&e=2', body: '' });
   });
 
-  it('keeps numbers that JavaScript cannot represent as strings of their digits, and says so', async () => {
+  it('keeps numbers that JavaScript cannot represent as strings, with a warning', async () => {
     const { origin } = await server((_, response) => {
       response.setHeader('content-type', 'application/json');
       response.end('{"id":7615917337495251231,"n":[1.50,1e400],"fine":9007199254740991}');
@@ -34,7 +34,7 @@ describe('the tool http.request', () => {
     });
   });
 
-  it('has no warnings where every number is kept', async () => {
+  it('has no warnings when every number is exact', async () => {
     const { origin } = await server((_, response) => {
       response.setHeader('content-type', 'application/json');
       response.end('{"id":"7615917337495251231","n":1e20}');
@@ -44,7 +44,7 @@ describe('the tool http.request', () => {
     expect(answered.body).to.deep.equal({ id: '7615917337495251231', n: 1e20 });
   });
 
-  it('sends objects as JSON, text as it is, and the idempotency key', async () => {
+  it('sends objects as JSON, strings unchanged, and the idempotency key', async () => {
     const { origin, seen } = await server((_, response) => response.end());
     await request({ url: origin, method: 'post', body: { a: 'ü' } });
     await request({ url: origin, method: 'PUT', body: 'plain', headers: { 'X-N': 5 } });
@@ -97,7 +97,7 @@ describe('the tool http.request', () => {
     ['bytes as Base64', 'image/png', Buffer.from([0xff, 0, 1]), '/wAB'],
   ];
   for (const [what, type, sent, got] of bodies) {
-    it(`gives ${what}`, async () => {
+    it(`returns ${what}`, async () => {
       const { origin } = await server((_, response) => {
         response.setHeader('content-type', type);
         response.end(sent);
@@ -117,7 +117,7 @@ describe('the tool http.request', () => {
     [503, true],
   ];
   for (const [status, retryable] of statuses) {
-    it(`fails on ${status}, which ${retryable ? 'may' : 'does not'} heal`, async () => {
+    it(`fails on ${status}, which ${retryable ? 'is' : 'is not'} retried`, async () => {
       const { origin } = await server((_, response) => {
         response.statusCode = status;
         response.end('because');
@@ -128,7 +128,7 @@ describe('the tool http.request', () => {
     });
   }
 
-  it('accepts the statuses it is told to expect', async () => {
+  it('accepts the expected statuses', async () => {
     const { origin } = await server(({ url }, response) => {
       response.statusCode = Number(url.slice(1));
       response.setHeader('location', '/200');
@@ -156,7 +156,7 @@ describe('the tool http.request', () => {
     expect(date.failure).to.include({ retryable: true, retryAfterMs: 120_000 });
   });
 
-  it('fails, and may be tried again, when nobody answers', async () => {
+  it('fails, and may be retried, without a response', async () => {
     const { origin, server: gone } = await serve((_, response) => response.end());
     await new Promise((resolve) => gone.close(resolve));
     const { failure } = await request({ url: origin });
@@ -173,7 +173,7 @@ describe('the tool http.request', () => {
     await closed.wait();
   });
 
-  it('fails, and may be tried again, when the answer breaks off', async () => {
+  it('fails, and may be retried, when the response breaks off', async () => {
     const { origin } = await server((_, response) => {
       response.writeHead(200, { 'content-length': '100' });
       response.write('part');
@@ -183,13 +183,13 @@ describe('the tool http.request', () => {
   });
 
   for (const url of ['ftp://example.com', 'file:///etc/passwd', 'nonsense', 'http://']) {
-    it(`refuses ${url}`, async () => {
+    it(`rejects ${url}`, async () => {
       const { failure } = await request({ url });
       expect(failure).to.include({ retryable: false });
     });
   }
 
-  it('refuses headers that can not be written', async () => {
+  it('rejects invalid headers', async () => {
     const { failure } = await request({ url: 'http://127.0.0.1:1', headers: { 'a b': '1' } });
     expect(failure).to.include({ retryable: false });
   });
@@ -207,7 +207,7 @@ describe('the tool http.request', () => {
     ],
   ];
   for (const [what, args, error] of unsendable) {
-    it(`does not try ${what} again`, async () => {
+    it(`does not retry ${what}`, async () => {
       const { origin } = await server((_, response) => response.end());
       const { failure } = await request({ url: origin, method: 'POST', ...args });
       expect(failure?.error).to.match(error);
@@ -215,7 +215,7 @@ describe('the tool http.request', () => {
     });
   }
 
-  it('reads no more than 1 MiB of a response, and keeps 256 KiB', async () => {
+  it('reads at most 1 MiB of a response, and keeps 256 KiB', async () => {
     let closed = false;
     const { origin } = await server((_, response) => {
       response.on('close', () => (closed = true));
@@ -231,7 +231,7 @@ describe('the tool http.request', () => {
     await eventually(() => closed);
   });
 
-  it('stops when its time is up', async () => {
+  it('stops at its timeout', async () => {
     const clock = new VirtualClock();
     let closed = false;
     const arrived = server((_, response) => {
@@ -245,14 +245,14 @@ describe('the tool http.request', () => {
     await eventually(() => closed);
   });
 
-  it('stops when the run is told to', async () => {
+  it('stops with the run', async () => {
     const controller = new AbortController();
     const { origin } = await server(() => controller.abort(new Error('canceled')));
     const { result } = await request({ url: origin }, { signal: controller.signal });
     expect(result.kind).to.equal('aborted');
   });
 
-  it('sends secrets, and shows none that come back', async () => {
+  it('sends secrets, and masks those in the response', async () => {
     const { origin, seen } = await server(({ headers }, response) => {
       response.setHeader('x-echo', String(headers['authorization']));
       response.end(JSON.stringify(headers));
@@ -264,7 +264,7 @@ describe('the tool http.request', () => {
     expect(JSON.stringify(answered)).not.to.include('s3cret');
   });
 
-  it('shows no part of a secret, however its address is written and its answer is cut', async () => {
+  it('shows no part of a secret, however the URL is written and the response is cut', async () => {
     const { origin } = await server(({ url }, response) => {
       const location = '/moved/to%20ken@1?wait=no';
       if (url.startsWith('/first')) return response.writeHead(307, { location }).end();
@@ -298,7 +298,7 @@ describe('the tool http.request', () => {
   });
 
   describe('when it is redirected', () => {
-    it('follows, with method and body as the status asks', async () => {
+    it('follows, with the method and body that the status requires', async () => {
       const { origin, seen } = await server(({ url }, response) => {
         if (url === '/end') return response.end('here');
         response.writeHead(Number(url.slice(1)), { location: 'end' });
@@ -324,7 +324,7 @@ describe('the tool http.request', () => {
       }
     });
 
-    it('goes on without waiting for the end of an answer that leads elsewhere', async () => {
+    it("does not wait for the end of a redirect's body", async () => {
       const left = new Signal<true>('the end of the first connection');
       const { origin, seen } = await server(({ url }, response) => {
         if (url === '/end') return response.end('here');
@@ -338,7 +338,7 @@ describe('the tool http.request', () => {
       await left.wait();
     });
 
-    it('takes an address as UTF-8', async () => {
+    it('reads the location as UTF-8', async () => {
       const { origin, seen } = await server(({ url }, response) => {
         if (url !== '/') return response.end('here');
         const location = Buffer.from('/caf\u00e9', 'utf8').toString('latin1');
@@ -349,7 +349,7 @@ describe('the tool http.request', () => {
       expect(seen[1]?.url).to.equal('/caf%C3%A9');
     });
 
-    it('gives up after five', async () => {
+    it('stops after five', async () => {
       const { origin, seen } = await server((_, response) => {
         response.writeHead(302, { location: '/again' });
         response.end();
@@ -359,7 +359,7 @@ describe('the tool http.request', () => {
       expect(seen).to.have.lengthOf(6);
     });
 
-    it('takes no credentials to another origin', async () => {
+    it('sends no credentials to another origin', async () => {
       const other = await server((_, response) => response.end('there'));
       const { origin } = await server((_, response) => {
         response.writeHead(307, { location: other.origin });

@@ -9,7 +9,7 @@ import { httpHarness } from './http-harness.ts';
 describe('a secret in an HTTP request', () => {
   const { server, request } = httpHarness();
 
-  it('tells the answer of a server that escapes more of JSON than it has to without a secret', async () => {
+  it('is masked when a server escapes more of JSON than necessary', async () => {
     const { origin } = await server(({ body }, response) => {
       const written = JSON.stringify({ error: `bad ${body}` }).replaceAll('/', '\\/');
       response.writeHead(422).end(written.replaceAll('+', '\\u002B'));
@@ -19,7 +19,7 @@ describe('a secret in an HTTP request', () => {
     expect(failure?.error).to.equal(`POST ${origin}/ answered 422: {"error":"bad ***"}`);
   });
 
-  describe('where a host is one or has one', () => {
+  describe('in a host name', () => {
     const fails: LookUpAll = (hostname, _options, callback) => {
       const error = new Error(`getaddrinfo ENOTFOUND ${hostname}`);
       callback(Object.assign(error, { code: 'ENOTFOUND', hostname }), []);
@@ -44,7 +44,7 @@ describe('a secret in an HTTP request', () => {
       URL: 'http://hooks.invalid/services/T00',
     };
     for (const [url, error] of told) {
-      it(`tells neither it nor a part of it of ${url}, which fails`, async () => {
+      it(`is fully masked when ${url} fails`, async () => {
         const { failure } = await request(
           { url },
           { secrets, allowPrivate: false, lookUpAll: fails },
@@ -53,7 +53,7 @@ describe('a secret in an HTTP request', () => {
       });
     }
 
-    it('tells nothing of it where a redirect leads there', async () => {
+    it('is masked when a redirect leads to it', async () => {
       const location = `http://${secrets.NAME.toLowerCase()}.invalid/`;
       const { origin } = await server((_, response) => response.writeHead(302, { location }).end());
       const headers = { 'x-key': '${secrets.NAME}' };
@@ -62,7 +62,7 @@ describe('a secret in an HTTP request', () => {
       expect(failure?.error).to.equal('GET http://***.invalid/ failed: ENOTFOUND');
     });
 
-    it('tells nothing of it where it redirects to itself', async () => {
+    it('is masked when the host redirects to itself', async () => {
       const { origin } = await server(({ url, headers: { host } }, response) => {
         const location = `http://${host ?? ''}/end`;
         return url === '/end'
@@ -78,7 +78,7 @@ describe('a secret in an HTTP request', () => {
       expect(failure?.error).to.equal(`GET ${shown}/end answered 400`);
     });
 
-    it('tells neither it nor its address where that is private', async () => {
+    it('is masked, with its address, when that is private', async () => {
       const options = { secrets, allowPrivate: false, lookUpAll: isInside };
       const { failure } = await request({ url: 'http://${secrets.SHORT}.invalid/' }, options);
       expect(failure?.error).to.equal(`***.invalid ${refused}`);
@@ -89,7 +89,7 @@ describe('a secret in an HTTP request', () => {
       expect(itself?.error).to.equal(`*** ${refused}`);
     });
 
-    it('names it in no span', async () => {
+    it('is in no span', async () => {
       const { origin, seen } = await server(({ url }, response) =>
         url === '/first' ? response.writeHead(302, { location: secret }).end() : response.end(),
       );

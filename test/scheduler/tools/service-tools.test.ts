@@ -65,7 +65,7 @@ describe('the tool events.publish', () => {
     expect(asked[0]?.payload).to.deep.equal({ k: '***' });
   });
 
-  it('is not tried again when it is refused', async () => {
+  it('is not retried after a refusal', async () => {
     const { went } = await run(step, () => {
       throw new Refusal('FORBIDDEN', 'events:publish is missing');
     });
@@ -76,14 +76,14 @@ describe('the tool events.publish', () => {
     });
   });
 
-  it('may be tried again when the store is away', async () => {
+  it('may be retried when the store is unavailable', async () => {
     const { went } = await run(step, () => {
       throw new Error('unavailable');
     });
     expect(went.result).to.include({ kind: 'failed', retryable: true });
   });
 
-  it('refuses topics and payloads that are none', async () => {
+  it('rejects invalid topics and payloads', async () => {
     for (const args of [
       { topic: 'a b', payload: {} },
       { topic: 'a', payload: [] },

@@ -7,7 +7,7 @@ import {
 import { Signal } from '../../../support/signals.ts';
 import { VirtualClock } from '../../../support/virtual-clock.ts';
 
-describe('young objects, before many tasks are due at once', () => {
+describe('young objects before many tasks are due', () => {
   const clock = new VirtualClock();
   /** Tells of tasks that are due so many milliseconds from now. @returns when it collects, from now */
   const collectedFor = async (due: readonly (number | null)[]): Promise<readonly number[]> => {
@@ -21,26 +21,26 @@ describe('young objects, before many tasks are due at once', () => {
   const times = (count: number, after: (index: number) => number): number[] =>
     Array.from({ length: count }, (_, index) => after(index));
 
-  it('are collected shortly before, once', async () => {
+  it('are collected once, shortly before', async () => {
     expect(await collectedFor(times(1000, () => 2000))).to.deep.equal([1750]);
   });
 
-  it('are collected before the many, and not before some that are due earlier', async () => {
+  it('are collected before the burst, not before a few earlier tasks', async () => {
     const some = [null, ...times(20, (index) => index * 10)];
     const many = times(100, (index) => 3000 - index);
     expect(await collectedFor([...many, ...some])).to.deep.equal([2901 - 250]);
   });
 
-  it('are collected at once where it is time by then', async () => {
+  it('are collected at once if that time has come', async () => {
     expect(await collectedFor(times(100, () => 100))).to.deep.equal([0]);
   });
 
-  it('are let be where few are due, or many one after the other', async () => {
+  it('are not collected when few tasks are due, or many one after another', async () => {
     expect(await collectedFor(times(99, () => 2000))).to.deep.equal([]);
     expect(await collectedFor(times(300, (index) => index * 12))).to.deep.equal([]);
   });
 
-  it('are collected by a way that this V8 has, and that nobody else sees', async () => {
+  it('are collected by a function of V8 that no other context sees', async () => {
     const seen = new Signal<unknown>('a collection');
     const observer = new PerformanceObserver((list) => {
       for (const entry of list.getEntries()) if ('detail' in entry) seen.send(entry.detail);

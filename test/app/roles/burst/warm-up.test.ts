@@ -102,7 +102,7 @@ describe('a warm-up for many tasks that are due at once', () => {
     expect(begun.values).to.have.lengthOf(10);
   });
 
-  it('ends when the process does', async () => {
+  it('ends with the process', async () => {
     const warming = warmUp(options, ending.signal, { tasks: 5, rounds: 3 });
     ending.abort();
     await world.clock.advance(1000);
