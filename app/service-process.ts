@@ -16,15 +16,15 @@ import { ConfigurationError } from './configuration/setting-readers.ts';
 import { openTraces, withTraces } from './watching/traces.ts';
 
 /**
- * The service as a process. Its settings come from the environment. SIGTERM or SIGINT stops it with exit code 0; SIGHUP
- * rereads certificates and keys. A start that fails says why in one line; the exit code is 2 for a bad setting.
+ * Runs the service as a process, with its settings from the environment. SIGTERM and SIGINT stop it with exit code 0;
+ * SIGHUP reloads certificates and keys. A failed start prints one line; the exit code is 2 for an invalid setting.
  */
 export async function serve(): Promise<void> {
   try {
     await run();
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
-    // One line that names what is wrong; the stack helps nobody who set a wrong setting.
+    // One line: a stack trace does not help with an invalid setting.
     process.stderr.write(`${message.split('\n', 1)[0]}\n`);
     process.exit(error instanceof ConfigurationError ? 2 : 1);
   }
@@ -32,7 +32,7 @@ export async function serve(): Promise<void> {
 
 async function run(): Promise<void> {
   createFilesPrivately();
-  outliveOutput();
+  ignoreOutputErrors();
   collectOnceWhenIdle();
   setEngineOptions();
   const configuration = readConfiguration(withSecretFiles(process.env));
@@ -48,7 +48,7 @@ async function run(): Promise<void> {
     telemetry,
     secrets: (name) => secretOf(name, telemetry.log),
   });
-  // From here on: it fires tasks and answers requests before all of it has started.
+  // From here on, as it fires tasks and answers requests before its start is complete.
   let withdraw = (): void => {};
   stopOnSignals(async () => {
     const service = await starting;
@@ -68,11 +68,7 @@ async function run(): Promise<void> {
   await greet(service, configuration);
 }
 
-/**
- * Says in the data directory where the service listens, for `svc`. Where that can't be written, `svc` needs SVC_URL, and
- * the service goes on.
- * @returns removes it
- */
+/** Records the service's address in the data directory, for `svc`. A failure is only logged. @returns removes it */
 function announced(service: RunningService, configuration: Configuration, log: Log): () => void {
   if (!configuration.roles.includes('api')) return () => {};
   try {
@@ -81,7 +77,7 @@ function announced(service: RunningService, configuration: Configuration, log: L
       try {
         remove();
       } catch (error) {
-        // The service stops in order all the same; svc asks who answers there before it believes the file.
+        // Harmless: svc checks the address before it uses it.
         log.warn('could not remove the address for svc', { error });
       }
     };
@@ -91,21 +87,21 @@ function announced(service: RunningService, configuration: Configuration, log: L
   }
 }
 
-/** Beside all else: nothing waits for it, and what stops meanwhile needs it no more. */
+/** Runs in the background; nothing waits for it. */
 async function makeRoom({ stores }: RunningService, log: Log): Promise<void> {
   try {
     await stores.store.makeRoom?.();
   } catch (error) {
-    log.debug('the event log was not made ready for load', { error });
+    log.debug('could not prepare the event log for load', { error });
   }
 }
 
-/** What it prints beside its log (as extensions do, too) may find nobody who reads it, or no room. */
-function outliveOutput(): void {
+/** Keeps the process alive when its standard output or error is closed or full. */
+function ignoreOutputErrors(): void {
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {});
 }
 
-/** The first signal stops the service, once it has started; a second one shortens nothing. */
+/** The first signal stops the service once it has started; further ones have no effect. */
 function stopOnSignals(stop: () => Promise<void>, log: Log): void {
   let stopping = false;
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
@@ -119,7 +115,7 @@ function stopOnSignals(stop: () => Promise<void>, log: Log): void {
           process.exit(0);
         },
         (error: unknown) => {
-          log.error('could not stop in order', { error });
+          log.error('could not stop cleanly', { error });
           process.exit(1);
         },
       );
@@ -127,22 +123,22 @@ function stopOnSignals(stop: () => Promise<void>, log: Log): void {
   }
 }
 
-/** SIGHUP rereads certificates and keys, and stops nothing. */
+/** SIGHUP reloads certificates and keys. */
 function reloadOnHangup(starting: Promise<RunningService>, log: Log): void {
   const reload = (service: RunningService): void => {
     try {
       service.reload(readConfiguration(withSecretFiles(process.env)));
       log.info('reread certificates and keys');
     } catch (error) {
-      // Whatever it is: a running service has keys that work.
+      // The service continues with its present keys.
       log.error('could not reread certificates and keys, kept the previous ones', { error });
     }
   };
-  // A start that fails says so itself.
+  // A failed start reports itself.
   process.on('SIGHUP', () => void starting.then(reload, () => {}));
 }
 
-/** A secret whose file cannot be read is like one that is not set: the step fails, and the log says why. */
+/** A secret with an unreadable file counts as unset: the step fails, and the log says why. */
 function secretOf(name: string, log: Log): string | undefined {
   try {
     return pipelineSecret(process.env, name);
@@ -153,7 +149,7 @@ function secretOf(name: string, log: Log): string | undefined {
   }
 }
 
-/** Tells a person at a terminal where it listens and what to do first. */
+/** Prints the address and the first steps. */
 async function greet(service: RunningService, configuration: Configuration): Promise<void> {
   const { address } = service;
   if (!configuration.roles.includes('api')) return;
@@ -161,18 +157,18 @@ async function greet(service: RunningService, configuration: Configuration): Pro
   const lines =
     admin === null
       ? [
-          `Listening on ${address}. A token, with an agent's id and secret:`,
+          `Listening on ${address}. Get a token with an agent's id and secret:`,
           '',
           ...tokenCall(address, '<id>', '<secret>'),
         ]
       : [
-          `Listening on ${address}. The first agent is made; this is shown once, and kept in`,
+          `Listening on ${address}. Created the first agent. Shown once, and stored in`,
           `${credentialsFile(configuration.dataDirectory)}:`,
           '',
           `  id      ${admin.agent_id}`,
           `  secret  ${admin.agent_secret}`,
           '',
-          'The first call, for a token:',
+          'Get a token first:',
           '',
           ...tokenCall(address, admin.agent_id, admin.agent_secret),
         ];

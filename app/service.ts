@@ -202,19 +202,16 @@ class Service implements RunningService {
     if (keys !== null) this.#keyring?.replace(keys);
   }
 
-  /** Read, or made, when a role first needs them. */
+  /** Read or created when a role first needs them. */
   get #keys(): TokenKeyring {
     const { configuration, telemetry } = this.#options;
     return (this.#keyring ??= new TokenKeyring(jwtKeys(configuration, telemetry.log)));
   }
 
-  /**
-   * Ends what this process does, in the order in which it depends on each other.
-   * @throws the first fault, once all was tried: a part that does not end in order leaves no other open
-   */
+  /** Stops all parts, dependents first. @throws the first error, after all parts were stopped */
   async stop(): Promise<void> {
     this.#started = false;
-    const faults: unknown[] = [];
+    const errors: unknown[] = [];
     const steps: readonly (() => Promise<void> | undefined)[] = [
       () => this.#scheduler?.stop(),
       () => this.#worker?.drain(),
@@ -234,10 +231,10 @@ class Service implements RunningService {
       try {
         await step();
       } catch (error) {
-        faults.push(error);
+        errors.push(error);
       }
     }
-    if (faults.length > 0) throw faults[0];
+    if (errors.length > 0) throw errors[0];
   }
 
   #join({ coordination }: Stores): Membership {
@@ -252,10 +249,7 @@ class Service implements RunningService {
       clock,
       telemetry,
     });
-    this.#going.keep('saying that this process is alive', async (started) => {
-      started();
-      await membership.run(this.#going.signal);
-    });
+    this.#going.keepRunning('sending heartbeats', () => membership.run(this.#going.signal));
     return membership;
   }
 
@@ -279,17 +273,17 @@ class Service implements RunningService {
     });
   }
 
-  /** Word of a projector in another process of this machine. */
+  /** A notice of a projector in another process of this machine. */
   #onNotice(notice: string): void {
-    const told = checkpointOf(notice);
-    if (told !== null) this.#positions?.notify(told.name, told.position);
+    const checkpoint = checkpointOf(notice);
+    if (checkpoint !== null) this.#positions?.notify(checkpoint.name, checkpoint.position);
   }
 
-  /** Kept up until the log answers: on a store that is away at start, the admin is made once it is there. */
+  /** Retries until the log is available. */
   #makeFirstAdmin({ store }: Stores): void {
     const { configuration, clock } = this.#options;
     this.firstAdmin = new Promise((resolve) => {
-      this.#going.keep('making the first admin', async (started) => {
+      this.#going.keep('creating the first admin', async (started) => {
         resolve(await makeFirstAdmin(store, configuration, clock));
         started();
         await new Promise<void>((ended) => {
@@ -326,7 +320,8 @@ class Service implements RunningService {
 
   #apiDependencies(stores: Stores, indexes: LiveIndexes): ApiDependencies {
     const { configuration, clock, telemetry } = this.#options;
-    if (this.#positions === null || this.#tools === null) throw new Error('the API is built last');
+    if (this.#positions === null || this.#tools === null)
+      throw new Error('the API is created last');
     const { store, readModel, coordination } = stores;
     const { agents, sessions, tasks, topics } = indexes;
     const live = (this.#live = new LiveRuns({ store, clock, telemetry }));
@@ -383,5 +378,5 @@ class Service implements RunningService {
   }
 }
 
-/** Milliseconds after which a projector that is gone is followed by another. */
+/** Milliseconds after which another projector replaces a dead one. */
 const PROJECTOR_LEASE = 3000;

@@ -4,8 +4,6 @@ import type { FiresDecision } from '../domain/tasks/fires.ts';
 import type { Rhythm } from '../domain/tasks/rhythm.ts';
 import { streams } from '../domain/streams.ts';
 import type { Span, Traces } from '../observability/telemetry.ts';
-import type { Progress } from './pipeline/pipeline-execution-progress.ts';
-import type { StepOutcome } from './pipeline/pipeline-execution-step.ts';
 import type { QueuedRun } from './runs/run-queue.ts';
 
 /** How many events at a stream's end are searched for the causing event. */
@@ -106,17 +104,22 @@ export async function traceDelivery<T>(
   return inSpan(span, deliver);
 }
 
-/** Runs a step within a span. @param uses the step's tool @param name the step, or the item of a `for_each` */
-export function traceStep(
+/**
+ * Runs a step within a span.
+ * @param uses the step's tool
+ * @param name the step, or the item of a `for_each`
+ * @param errorOf its error, or an empty string
+ */
+export function traceStep<T extends { readonly kind: string }>(
   parent: Span,
-  progress: Pick<Progress, 'errorOf'>,
+  errorOf: (name: string) => string,
   uses: string,
   name: string,
-  work: (span: Span) => StepOutcome | Promise<StepOutcome>,
-): StepOutcome | Promise<StepOutcome> {
+  work: (span: Span) => T | Promise<T>,
+): T | Promise<T> {
   const span = parent.child(`step ${uses}`, { attributes: { 'svc.step': name, 'svc.tool': uses } });
-  const end = (outcome: StepOutcome): StepOutcome => {
-    const error = progress.errorOf(name);
+  const end = (outcome: T): T => {
+    const error = errorOf(name);
     // Also with `on_error: continue`, where the run continues.
     if (error !== '') span.fail('step_failed', error);
     if (outcome.kind === 'aborted') span.set({ 'svc.step.aborted': true });

@@ -1,11 +1,10 @@
-import type { Cancel, Clock, Instant } from '../domain/clock.ts';
-import type { Telemetry } from '../observability/telemetry.ts';
+import type { Cancel, Instant } from '../domain/clock.ts';
 import type { CallSlots } from './call-slots.ts';
 import { neverHeld, type HoldView } from './hold.ts';
-import type { Membership } from './processes/membership.ts';
 import { isPreferred } from './runs/preference.ts';
 import type { RunExecutor, RunHandle } from './runs/run-executor.ts';
-import type { QueuedRun, RunQueue } from './runs/run-queue.ts';
+import type { QueuedRun } from './runs/run-queue.ts';
+import type { RunParts } from './runs/run-work.ts';
 import { Slots, type SlotUse } from './runs/slots.ts';
 
 /** How long a run is left to its preferred worker. Milliseconds. */
@@ -24,12 +23,11 @@ const TURN = 8;
 /** How long runs may continue while the worker stops. Milliseconds. */
 const DRAIN_LIMIT = 25_000;
 
-export interface WorkerOptions {
-  readonly queue: RunQueue;
+export interface WorkerOptions extends Pick<
+  RunParts,
+  'queue' | 'membership' | 'clock' | 'telemetry'
+> {
   readonly executor: RunExecutor;
-  readonly membership: Membership;
-  readonly clock: Clock;
-  readonly telemetry: Telemetry;
   /** How many runs execute at once. */
   readonly slots: number;
   /** Whether a run waits for nothing, once its key is granted. Default: none. */

@@ -112,7 +112,10 @@ export function startSchedulerRole(options: SchedulerRoleOptions): SchedulerRole
   }
   going.keepRunning('auditing the scheduler', () => audit.run(signal));
   return {
-    ...{ scheduler, leadership, index, audit },
+    scheduler,
+    leadership,
+    index,
+    audit,
     get webhooksWaiting() {
       return webhooks?.deliveries.size ?? 0;
     },

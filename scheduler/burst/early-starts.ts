@@ -1,12 +1,13 @@
 import { fromIso, type Instant } from '../../domain/clock.ts';
-import type { AppendResult, EventStore, StreamAppend } from '../../domain/event-store.ts';
+import type { AppendResult, StreamAppend } from '../../domain/event-store.ts';
 import type { RunEvent } from '../../domain/events/catalogue.ts';
 import type { ScheduledRun } from '../../domain/tasks/fires.ts';
 import type { LiveTask } from '../../domain/tasks/task.ts';
 import type { FireAppends, RequestAppender, WriteContext } from '../fires/fire-writer.ts';
 import type { RunExecutor } from '../runs/run-executor.ts';
-import type { QueuedRun, RunQueue } from '../runs/run-queue.ts';
+import type { QueuedRun } from '../runs/run-queue.ts';
 import { RunStart, type RunStartOptions } from '../runs/run-start.ts';
+import type { RunParts } from '../runs/run-work.ts';
 import type { Worker } from '../worker.ts';
 import { StartsFirst } from './starts-first.ts';
 
@@ -19,9 +20,7 @@ const MAX_DRAFT_AGE = 1_000;
 /** Ends wait at most this long for the starts of other due tasks. Milliseconds. */
 const MAX_HOLD = 250;
 
-interface EarlyStartsOptions extends RunStartOptions {
-  readonly store: EventStore;
-  readonly queue: RunQueue;
+interface EarlyStartsOptions extends Pick<RunParts, 'store' | 'queue'>, RunStartOptions {
   readonly executor: RunExecutor;
   readonly worker: Worker;
   /** Whether the run waits for nothing, not even a key. */
@@ -92,23 +91,25 @@ export class EarlyStarts implements RequestAppender {
   ): Promise<readonly AppendResult[]> {
     const { store } = this.#options;
     const [run] = runs;
+    const [request] = requests;
     // Of several runs, some could be written and others not: they start from the queue.
     const isSingle = runs.length === 1 && context.traceparent === undefined;
-    const begun = run !== undefined && isSingle ? this.#begin(run, context.now) : null;
-    const [request] = requests;
+    const begun = isSingle && run && request ? this.#begin(run, context.now) : null;
     if (begun === null || request === undefined) return store.appendInOrder([fires, ...requests]);
-    const { start } = begun;
-    const events = [...request.events, start.newEvent];
+    const events = [...request.events, begun.start.newEvent];
     // The run starts here, so followers may learn of it later.
     const mayBeToldLater = context.isCrowded === true;
     const appends = [
       appendOf(fires, fires.events, mayBeToldLater),
       appendOf(request, events, mayBeToldLater),
     ];
-    const results = await store.appendInOrder(appends).catch((error: unknown) => {
+    let results: readonly AppendResult[];
+    try {
+      results = await store.appendInOrder(appends);
+    } catch (error) {
       begun.failed();
       throw error;
-    });
+    }
     const revision = results[1]?.revision;
     if (revision !== undefined) begun.succeeded(revision);
     return results;

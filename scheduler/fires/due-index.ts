@@ -107,9 +107,7 @@ export class DueIndex {
       this.#heap.pop();
       const { entry } = top;
       // The heap has an element for each change of an entry; only the latest counts.
-      if (this.#entries.get(entry.taskId) !== entry || entry.deciding) continue;
-      const dueAt = wakeTimeOf(entry);
-      if (dueAt !== top.at) continue;
+      if (!this.#isCurrent(top)) continue;
       entry.deciding = true;
       due.push(entry);
     }
@@ -125,9 +123,7 @@ export class DueIndex {
       top = this.#heap.peek()
     ) {
       this.#heap.pop();
-      const { entry } = top;
-      if (this.#entries.get(entry.taskId) === entry && wakeTimeOf(entry) === top.at)
-        passed.push(top);
+      if (this.#isCurrent(top)) passed.push(top);
     }
     for (const place of passed) this.#heap.push(place);
     return passed.map(({ entry }) => entry);
@@ -139,23 +135,21 @@ export class DueIndex {
     for (;;) {
       const top = this.#heap.peek();
       if (top === undefined) return null;
-      const { entry } = top;
-      const current = this.#entries.get(entry.taskId) === entry && !entry.deciding;
-      if (current && wakeTimeOf(entry) === top.at) return top.at;
+      if (this.#isCurrent(top)) return top.at;
       this.#heap.pop();
     }
   }
 
   /**
-   * Ends a decision. `rhythm` is the state after its events, or the previous one if they could not be written. If the
+   * Ends a decision. `state` is the state after its events, or the previous one if they could not be written. If the
    * entry has changed meanwhile, a race was lost, and there is nothing to wait for.
    */
-  settle(entry: DueEntry, rhythm: Rhythm, retryAt: Instant): void {
-    const isOvertaken = retryAt !== 0 && entry.rhythm !== rhythm;
+  settle(entry: DueEntry, state: Rhythm, retryAt: Instant): void {
+    const isOvertaken = retryAt !== 0 && entry.rhythm !== state;
     entry.deciding = false;
     entry.retryAt = isOvertaken ? 0 : retryAt;
     entry.failures = entry.retryAt === 0 ? 0 : entry.failures + 1;
-    if (this.#isNewer(entry.rhythm, rhythm)) entry.rhythm = rhythm;
+    if (this.#isNewer(entry.rhythm, state)) entry.rhythm = state;
     this.#place(entry);
   }
 
@@ -169,22 +163,16 @@ export class DueIndex {
     return schedule;
   }
 
-  /** Corrects a task from the log, unless this index is newer. @param rhythm null if the task is canceled */
-  correct(taskId: string, rhythm: Rhythm | null): void {
-    const known = this.#entries.get(taskId);
-    if (rhythm === null || rhythm.status === 'canceled') {
-      this.#entries.delete(taskId);
-    } else if (known === undefined) {
-      this.#put(taskId, rhythm);
-    } else {
-      const older =
-        rhythm.task_revision < known.rhythm.task_revision ||
-        (rhythm.fires?.revision ?? -1) < (known.rhythm.fires?.revision ?? -1);
-      if (!older) known.rhythm = rhythm;
-      known.retryAt = 0;
-      known.failures = 0;
-      this.#place(known);
-    }
+  /** Corrects a task from the log, unless this index is newer. @param state null if the task is canceled */
+  correct(taskId: string, state: Rhythm | null): void {
+    const known = this.#entries.get(taskId)?.rhythm;
+    const isOlder =
+      known !== undefined &&
+      state !== null &&
+      state.status !== 'canceled' &&
+      (state.task_revision < known.task_revision ||
+        (state.fires?.revision ?? -1) < (known.fires?.revision ?? -1));
+    this.#update(taskId, isOlder ? known : state);
     this.#notify();
   }
 
@@ -197,25 +185,27 @@ export class DueIndex {
     const taskId = idOf(event.stream);
     const known = this.#entries.get(taskId);
     if (known && isKnown(known.rhythm, event)) return;
-    const rhythm = evolveRhythmOf(known?.rhythm ?? null, event);
-    if (rhythm === null) return;
-    if (rhythm.status === 'canceled') {
+    const state = evolveRhythmOf(known?.rhythm ?? null, event);
+    if (state !== null) this.#update(taskId, state);
+  }
+
+  #update(taskId: string, state: Rhythm | null): void {
+    const known = this.#entries.get(taskId);
+    if (state === null || state.status === 'canceled') {
       this.#entries.delete(taskId);
-      return;
-    }
-    if (known) {
-      known.rhythm = rhythm;
+    } else if (known === undefined) {
+      this.#put(taskId, state);
+    } else {
+      known.rhythm = state;
       known.retryAt = 0;
       known.failures = 0;
       this.#place(known);
-    } else {
-      this.#put(taskId, rhythm);
     }
   }
 
-  #put(taskId: string, rhythm: Rhythm): void {
-    const state = { dueAt: null, deciding: false, retryAt: 0, failures: 0, compiled: null };
-    const entry: DueEntry = { taskId, rhythm, ...state };
+  #put(taskId: string, state: Rhythm): void {
+    const idle = { dueAt: null, deciding: false, retryAt: 0, failures: 0, compiled: null };
+    const entry: DueEntry = { taskId, rhythm: state, ...idle };
     this.#entries.set(taskId, entry);
     this.#place(entry);
   }
@@ -226,8 +216,19 @@ export class DueIndex {
     if (at === null || entry.deciding) return;
     this.#heap.push({ at, entry });
     // Otherwise a task that changes often would leave stale elements for years.
-    if (this.#heap.size > 2 * this.#entries.size + MAX_STALE)
-      this.#heap.retain(isCurrent(this.#entries));
+    if (this.#heap.size <= 2 * this.#entries.size + MAX_STALE) return;
+    const seen = new Set<DueEntry>();
+    this.#heap.retain((element) => {
+      if (!this.#isCurrent(element) || seen.has(element.entry)) return false;
+      seen.add(element.entry);
+      return true;
+    });
+  }
+
+  /** Whether an element of the heap says when its entry is due. */
+  #isCurrent({ at, entry }: { readonly at: Instant; readonly entry: DueEntry }): boolean {
+    const isKnown = this.#entries.get(entry.taskId) === entry && !entry.deciding;
+    return isKnown && wakeTimeOf(entry) === at;
   }
 
   #isNewer(known: Rhythm, other: Rhythm): boolean {
@@ -257,34 +258,18 @@ export function compileRule({
   });
 }
 
-/** Selects the current element of each entry. */
-function isCurrent(
-  entries: ReadonlyMap<string, DueEntry>,
-): (element: { at: Instant; entry: DueEntry }) => boolean {
-  const seen = new Set<DueEntry>();
-  return ({ at, entry }) => {
-    const counts =
-      entries.get(entry.taskId) === entry &&
-      !entry.deciding &&
-      !seen.has(entry) &&
-      wakeTimeOf(entry) === at;
-    if (counts) seen.add(entry);
-    return counts;
-  };
-}
-
-function isKnown(rhythm: Rhythm, event: RecordedEvent): boolean {
+function isKnown(state: Rhythm, event: RecordedEvent): boolean {
   return event.stream.startsWith('task-')
-    ? event.revision <= rhythm.task_revision
-    : event.revision <= (rhythm.fires?.revision ?? -1);
+    ? event.revision <= state.task_revision
+    : event.revision <= (state.fires?.revision ?? -1);
 }
 
 /** When a decision is due: at once if a pause left fires to record. */
-function dueTimeOf(rhythm: Rhythm): Instant | null {
-  if (rhythm.status !== 'active') return null;
-  const [owed] = rhythm.owed;
+function dueTimeOf(state: Rhythm): Instant | null {
+  if (state.status !== 'active') return null;
+  const [owed] = state.owed;
   if (owed !== undefined) return fromIso(owed.to);
-  const next = nextRunOf(rhythm);
+  const next = nextRunOf(state);
   return next === null ? null : fromIso(next);
 }
 

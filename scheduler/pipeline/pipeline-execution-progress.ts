@@ -19,7 +19,7 @@ import {
   withinReach,
   type Measured,
 } from '../../domain/pipeline/size.ts';
-import type { Environment, Execution } from './pipeline-execution.ts';
+import type { Environment, Execution } from './execution.ts';
 
 /** Limit of a step's error, in characters; and once a run has used up MAX_RUN_BYTES. */
 const MAX_ERROR_LENGTH = 4000;

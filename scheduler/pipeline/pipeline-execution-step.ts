@@ -55,7 +55,9 @@ function runOnce(
       ? calling.then((outcome) => note(progress, step, name, startedAt, outcome))
       : note(progress, step, name, startedAt, calling);
   };
-  return span === undefined ? call() : traceStep(span, progress, step.uses, name, call);
+  return span === undefined
+    ? call()
+    : traceStep(span, (ended) => progress.errorOf(ended), step.uses, name, call);
 }
 
 function note(

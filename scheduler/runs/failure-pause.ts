@@ -1,25 +1,19 @@
-import type { Clock } from '../../domain/clock.ts';
-import type { EventStore, Position } from '../../domain/event-store.ts';
+import type { Position } from '../../domain/event-store.ts';
 import { newId } from '../../domain/ids.ts';
 import { streams } from '../../domain/streams.ts';
 import type { LiveTask } from '../../domain/tasks/task.ts';
 import { pauseAfterFailuresCommand } from '../../domain/tasks/task-commands.ts';
-import type { Telemetry } from '../../observability/telemetry.ts';
 import type { ReadModel } from '../../projections/read-model.ts';
 import { runsProjection } from '../../projections/views/runs.ts';
-import type { PinnedTasks } from '../pinned-tasks.ts';
 import type { QueuedRun } from './run-queue.ts';
+import type { RunParts } from './run-work.ts';
 
 /** How long to wait for the failed run to appear in the view of runs, and how often to look. Milliseconds. */
 const VIEW_TIMEOUT = 2000;
 const POLL_INTERVAL = 20;
 
-interface FailurePauseOptions {
-  readonly store: EventStore;
+interface FailurePauseOptions extends Pick<RunParts, 'store' | 'tasks' | 'clock' | 'telemetry'> {
   readonly readModel: ReadModel;
-  readonly tasks: PinnedTasks;
-  readonly clock: Clock;
-  readonly telemetry: Telemetry;
   /** Name of this process, for the metadata. */
   readonly name: string;
 }

@@ -1,24 +1,17 @@
 import { fromIso } from '../../domain/clock.ts';
-import type { RunEvent } from '../../domain/events/catalogue.ts';
+import type { DataOf } from '../../domain/events/catalogue.ts';
 import type { RunDocument } from '../../projections/views/runs.ts';
-import type { QueuedRun } from './run-queue.ts';
-
-/** A retry queues by the time of its request, not by its nominal time. */
-function sinceOf(
-  run: Pick<RunDocument, 'scheduled_for' | 'retry_of'>,
-  requestedAt: string,
-): string {
-  return run.retry_of === null ? (run.scheduled_for ?? requestedAt) : requestedAt;
-}
 
 /** A run from its request. @param turn a number that increases with each run of this process */
 export function fromRequest(
   id: string,
-  data: Extract<RunEvent, { type: 'RunRequested' }>['data'],
+  data: DataOf<'RunRequested'>,
   requestedAt: string,
   isNew: boolean,
   turn: number,
-): QueuedRun {
+) {
+  // A retry queues by the time of its request, not by its nominal time.
+  const since = (data.retry_of === null ? data.scheduled_for : null) ?? requestedAt;
   return {
     id,
     taskId: data.task_id,
@@ -27,11 +20,11 @@ export function fromRequest(
     trigger: data.trigger,
     priority: data.priority,
     scheduledFor: data.scheduled_for,
-    since: fromIso(sinceOf(data, requestedAt)),
+    since: fromIso(since),
     turn,
     isNew,
     plain: data.event === null && data.retry_of === null,
-    state: 'queued',
+    state: 'queued' as const,
     runAt: fromIso(data.run_at),
     attempt: 0,
     startedAt: null,
@@ -45,7 +38,8 @@ export function fromRequest(
 }
 
 /** An unfinished run from the view. @param turn a number that increases with each run of this process */
-export function fromDocument(run: RunDocument, turn: number): QueuedRun {
+export function fromDocument(run: RunDocument, turn: number) {
+  const since = (run.retry_of === null ? run.scheduled_for : null) ?? run.queued_at;
   return {
     id: run.id,
     taskId: run.task_id,
@@ -54,11 +48,11 @@ export function fromDocument(run: RunDocument, turn: number): QueuedRun {
     trigger: run.trigger,
     priority: run.priority,
     scheduledFor: run.scheduled_for,
-    since: fromIso(sinceOf(run, run.queued_at)),
+    since: fromIso(since),
     turn,
     isNew: false,
     plain: run.revision === 0 && run.trigger !== 'event' && run.retry_of === null,
-    state: run.state as QueuedRun['state'],
+    state: run.state as 'queued' | 'running' | 'retrying',
     runAt: fromIso(run.run_at),
     attempt: run.attempt,
     startedAt: run.started_at === null ? null : fromIso(run.started_at),

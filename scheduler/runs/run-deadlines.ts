@@ -1,17 +1,15 @@
-import { toIso, type Cancel, type Clock } from '../../domain/clock.ts';
-import { isConflict, type EventStore } from '../../domain/event-store.ts';
+import { toIso, type Cancel } from '../../domain/clock.ts';
+import { isConflict } from '../../domain/event-store.ts';
 import { load, toNewEvents } from '../../domain/handle.ts';
 import { newId } from '../../domain/ids.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { runFold, timeOut } from '../../domain/runs/run.ts';
 import { streams } from '../../domain/streams.ts';
 import type { LiveTask } from '../../domain/tasks/task.ts';
-import type { Telemetry } from '../../observability/telemetry.ts';
-import type { PinnedTasks } from '../pinned-tasks.ts';
-import type { Membership } from '../processes/membership.ts';
 import { isPreferred } from './preference.ts';
 import { recordEnd } from './run-ending.ts';
-import type { QueuedRun, RunQueue } from './run-queue.ts';
+import type { QueuedRun } from './run-queue.ts';
+import type { RunParts } from './run-work.ts';
 
 /** How long this process waits for the preferred worker to end a run. Milliseconds. */
 const HOLD_BACK = 75;
@@ -19,13 +17,7 @@ const HOLD_BACK = 75;
 /** Milliseconds before a failed attempt is repeated. */
 const RETRY_AFTER = 1000;
 
-interface RunDeadlinesOptions {
-  readonly store: EventStore;
-  readonly queue: RunQueue;
-  readonly tasks: PinnedTasks;
-  readonly membership: Membership;
-  readonly clock: Clock;
-  readonly telemetry: Telemetry;
+interface RunDeadlinesOptions extends RunParts {
   /** Called when a run has failed here because it timed out. */
   readonly failed?: (run: QueuedRun, task: LiveTask) => void;
 }

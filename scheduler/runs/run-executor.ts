@@ -1,12 +1,10 @@
-import type { Cancel, Clock, Instant } from '../../domain/clock.ts';
-import { isConflict, type EventStore, type RecordedEvent } from '../../domain/event-store.ts';
+import type { Cancel, Instant } from '../../domain/clock.ts';
+import { isConflict, type RecordedEvent } from '../../domain/event-store.ts';
 import type { RunEvent } from '../../domain/events/catalogue.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { canceled, deadlineOf, type KnownRun } from '../../domain/runs/run.ts';
 import type { LiveTask } from '../../domain/tasks/task.ts';
-import type { Span, Telemetry } from '../../observability/telemetry.ts';
-import type { PinnedTasks } from '../pinned-tasks.ts';
-import type { Membership } from '../processes/membership.ts';
+import type { Span } from '../../observability/telemetry.ts';
 import { beginRun, failBy, traceEnd } from '../tracing.ts';
 import { backOff } from './run-backoff.ts';
 import {
@@ -17,7 +15,7 @@ import {
   permanentFailure,
   recordEnd,
 } from './run-ending.ts';
-import type { QueuedRun, RunQueue } from './run-queue.ts';
+import type { QueuedRun } from './run-queue.ts';
 import { RunStart } from './run-start.ts';
 import { RunStream, type StreamOwner } from './run-stream.ts';
 import type {
@@ -26,6 +24,7 @@ import type {
   HandOver,
   PipelineOutcome,
   PipelineRunner,
+  RunParts,
   StartedRun,
   Work,
 } from './run-work.ts';
@@ -45,13 +44,7 @@ export interface RunHandle {
   onEvent(event: RecordedEvent): void;
 }
 
-export interface ExecutorOptions {
-  readonly store: EventStore;
-  readonly queue: RunQueue;
-  readonly tasks: PinnedTasks;
-  readonly membership: Membership;
-  readonly clock: Clock;
-  readonly telemetry: Telemetry;
+export interface ExecutorOptions extends RunParts {
   readonly runPipeline: PipelineRunner;
   /** Checks the task's status, concurrency key and overlap. */
   readonly admit: (run: QueuedRun, task: LiveTask) => Admission | Promise<Admission>;

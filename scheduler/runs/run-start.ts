@@ -8,7 +8,11 @@ import { streams } from '../../domain/streams.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
 import type { Membership } from '../processes/membership.ts';
 import type { QueuedRun } from './run-queue.ts';
-import type { RunStream } from './run-stream.ts';
+
+/** The run's stream. */
+interface StartStream {
+  append(start: { readonly events: readonly RunEvent[]; readonly now: Instant }): Promise<unknown>;
+}
 
 export interface RunStartOptions {
   /** This process, the worker of the run. */
@@ -58,12 +62,12 @@ export class RunStart {
   }
 
   /** Appends the start alone, unless it is written. Rejects as the append does. */
-  write(stream: RunStream): Promise<void> {
+  write(stream: StartStream): Promise<void> {
     this.#writing ??= this.#append(stream);
     return this.#writing;
   }
 
-  async #append(stream: RunStream): Promise<void> {
+  async #append(stream: StartStream): Promise<void> {
     if (this.#isWritten) return;
     await stream.append({ events: [this.event], now: this.#at });
     this.written();

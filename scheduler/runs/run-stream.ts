@@ -1,8 +1,7 @@
-import type { Clock, Instant } from '../../domain/clock.ts';
+import type { Instant } from '../../domain/clock.ts';
 import {
   EventStoreError,
   isConflict,
-  type EventStore,
   type NewEvent,
   type StreamAppend,
 } from '../../domain/event-store.ts';
@@ -11,10 +10,9 @@ import { load, occurAt, toNewEvents } from '../../domain/handle.ts';
 import { newId } from '../../domain/ids.ts';
 import { runFold, type KnownRun } from '../../domain/runs/run.ts';
 import { streams } from '../../domain/streams.ts';
-import type { Membership } from '../processes/membership.ts';
 import { isTemporary } from './run-ending.ts';
-import type { QueuedRun, RunQueue } from './run-queue.ts';
-import type { HandOver } from './run-work.ts';
+import type { QueuedRun } from './run-queue.ts';
+import type { HandOver, RunParts } from './run-work.ts';
 
 /** Pauses between retries while the event log is unavailable. Milliseconds; the last one repeats. */
 const RETRY_PAUSES = [50, 100, 200, 500, 1000] as const;
@@ -32,12 +30,7 @@ export interface RunWriting {
   readonly ifCanceled?: (() => readonly RunEvent[]) | undefined;
 }
 
-export interface RunStreamOptions {
-  readonly store: EventStore;
-  readonly queue: RunQueue;
-  readonly membership: Membership;
-  readonly clock: Clock;
-}
+type RunStreamOptions = Pick<RunParts, 'store' | 'queue' | 'membership' | 'clock'>;
 
 /** The execution that writes the stream. */
 export interface StreamOwner {

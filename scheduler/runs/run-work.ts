@@ -1,12 +1,24 @@
-import type { AppendResult, StreamAppend } from '../../domain/event-store.ts';
+import type { Clock, Instant } from '../../domain/clock.ts';
+import type { AppendResult, EventStore, StreamAppend } from '../../domain/event-store.ts';
 import type { RunEvent, StepEnd } from '../../domain/events/catalogue.ts';
-import type { Instant } from '../../domain/clock.ts';
 import type { KnownRun } from '../../domain/runs/run.ts';
 import type { LiveTask } from '../../domain/tasks/task.ts';
-import type { Span } from '../../observability/telemetry.ts';
-import type { ExecutionResult, StopSignal } from '../pipeline/pipeline-execution.ts';
-import type { QueuedRun } from './run-queue.ts';
+import type { Span, Telemetry } from '../../observability/telemetry.ts';
+import type { ExecutionResult, StopSignal } from '../pipeline/execution.ts';
+import type { PinnedTasks } from '../pinned-tasks.ts';
+import type { Membership } from '../processes/membership.ts';
+import type { QueuedRun, RunQueue } from './run-queue.ts';
 import type { RunStart } from './run-start.ts';
+
+/** The parts of a process that execute runs. */
+export interface RunParts {
+  readonly store: EventStore;
+  readonly queue: RunQueue;
+  readonly tasks: PinnedTasks;
+  readonly membership: Membership;
+  readonly clock: Clock;
+  readonly telemetry: Telemetry;
+}
 
 /** Why a run's work is stopped. `fenced`: another process has taken the run. */
 export type AbortCause = 'canceled' | 'timeout' | 'drained' | 'fenced';

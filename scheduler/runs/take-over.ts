@@ -1,5 +1,4 @@
-import type { Clock } from '../../domain/clock.ts';
-import { isConflict, type EventStore } from '../../domain/event-store.ts';
+import { isConflict } from '../../domain/event-store.ts';
 import type { RunEvent } from '../../domain/events/catalogue.ts';
 import { load, toNewEvents } from '../../domain/handle.ts';
 import { newId } from '../../domain/ids.ts';
@@ -8,24 +7,16 @@ import { deadlineOf, retryTime, runFold, takeOver } from '../../domain/runs/run.
 import { sideBySide } from '../../domain/side-by-side.ts';
 import { streams } from '../../domain/streams.ts';
 import type { LiveTask } from '../../domain/tasks/task.ts';
-import type { Telemetry } from '../../observability/telemetry.ts';
 import type { Coordination } from '../coordination.ts';
-import type { PinnedTasks } from '../pinned-tasks.ts';
-import type { Membership } from '../processes/membership.ts';
 import { isTemporary } from './run-ending.ts';
-import type { QueuedRun, RunQueue } from './run-queue.ts';
+import type { QueuedRun } from './run-queue.ts';
+import type { RunParts } from './run-work.ts';
 
 /** How many runs are freed in parallel: each waits for a commit, which takes long on a busy log. */
 const CONCURRENCY = 32;
 
-interface TakeOverOptions {
-  readonly store: EventStore;
-  readonly queue: RunQueue;
-  readonly tasks: PinnedTasks;
-  readonly membership: Membership;
+interface TakeOverOptions extends RunParts {
   readonly coordination: Coordination;
-  readonly clock: Clock;
-  readonly telemetry: Telemetry;
   /** Called when a run has failed here because it lost its workers too often. */
   readonly failed?: (run: QueuedRun, task: LiveTask) => void;
 }
@@ -127,10 +118,7 @@ export interface FreedRun {
  * @throws EventStoreError except lost races; Refusal `NOT_FOUND` for its task
  */
 export async function freeRun(
-  parts: {
-    readonly store: EventStore;
-    readonly tasks: PinnedTasks;
-    readonly clock: Clock;
+  parts: Pick<RunParts, 'store' | 'tasks' | 'clock'> & {
     /** This process, in the metadata. */
     readonly source: string;
   },

@@ -2,11 +2,8 @@ import type { StepEnd } from '../../../domain/events/catalogue.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 import { compilePipeline } from '../../../domain/pipeline/compile.ts';
 import { outputOf } from '../../../domain/pipeline/output.ts';
-import {
-  executePipeline,
-  type Environment,
-  type ExecutionResult,
-} from '../../../scheduler/pipeline/pipeline-execution.ts';
+import type { Environment, ExecutionResult } from '../../../scheduler/pipeline/execution.ts';
+import { executePipeline } from '../../../scheduler/pipeline/pipeline-execution.ts';
 import { basicTools } from '../../../scheduler/tools/basic-tools.ts';
 import { ToolRegistry } from '../../../scheduler/tools/registry.ts';
 import type { Tool, ToolCall } from '../../../scheduler/tools/tool.ts';

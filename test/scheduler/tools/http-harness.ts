@@ -5,7 +5,7 @@ import {
   type Server,
 } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { ExecutionResult } from '../../../scheduler/pipeline/pipeline-execution.ts';
+import type { ExecutionResult } from '../../../scheduler/pipeline/execution.ts';
 import { createHttpTool } from '../../../scheduler/tools/http-request.ts';
 import type { AddressCheck, LookUpAll } from '../../../scheduler/http/address-rules.ts';
 import { leavesNothingOpen } from '../../support/leaks.ts';
