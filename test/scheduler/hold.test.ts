@@ -35,7 +35,7 @@ describe('the hold', () => {
     await world.idle();
     await world.clock.advance(minute);
     const { fired, skipped, requested } = await world.outcome('t');
-    // The fire of the moment of the release is within its grace.
+    // The fire at the time of the release is within its grace period.
     expect(fired).to.have.length(4);
     expect(requested).to.deep.equal(fired);
     expect(skipped).to.deep.equal(['missed 59']);

@@ -41,7 +41,7 @@ export const START: Instant = Date.parse('2026-03-02T00:00:00.000Z');
 export const minutes = (from: number, to: number): readonly string[] =>
   Array.from({ length: to - from + 1 }, (_, n) => toIso(START + (from + n) * minute));
 
-/** A log, views and a coordination store on the disk, in a time of their own, and processes over them. */
+/** A log, views and a coordination store on disk with a virtual clock, and processes over them. */
 export class World {
   readonly clock: VirtualClock;
   readonly store: EventStore;
@@ -51,7 +51,7 @@ export class World {
   readonly watched: WatchedStore[] = [];
   readonly #remove: () => Promise<void>;
   #commands = 0;
-  /** Reads of the views that are under way: they come from threads, in their own time. */
+  /** Pending reads of the views, which threads answer in real time. */
   #reading = 0;
 
   private constructor(parts: {
@@ -91,7 +91,7 @@ export class World {
     return opened.world;
   }
 
-  /** A process's way to the log. */
+  /** A process's connection to the log. */
   connect(): WatchedStore {
     const store = new WatchedStore(this.store);
     this.watched.push(store);
@@ -106,7 +106,7 @@ export class World {
       readonly lease?: number;
       readonly requester?: boolean;
       readonly store?: WatchedStore;
-      /** It asks whether the operators hold the service. */
+      /** It follows the hold of the service. */
       readonly held?: boolean;
     } = {},
   ): Promise<SchedulerProcess> {
@@ -118,7 +118,7 @@ export class World {
     return process;
   }
 
-  /** Waits until no process has anything to do before time goes on. */
+  /** Waits until all processes are idle. */
   async idle(): Promise<void> {
     for (let quiet = 0; quiet < 6;) {
       await new Promise<void>((resolve) => setImmediate(resolve));
@@ -178,7 +178,7 @@ export class World {
     return requireTask((await load(this.store, `task-${taskId}`, taskFold)).state);
   }
 
-  /** The whole log, or what of it stands in streams of a prefix. */
+  /** The whole log, or its streams of a prefix. */
   async events(prefix = ''): Promise<readonly RecordedEvent[]> {
     const events: RecordedEvent[] = [];
     for (let after: Position = BEGINNING; ; after = events.at(-1)?.position ?? after) {
@@ -212,7 +212,7 @@ export class World {
     return { fired, skipped, requested };
   }
 
-  /** Brings views level with the log, as a projector does that then ends. */
+  /** Catches views up with the log, like a projector that then ends. */
   async project(projections: readonly Projection[]): Promise<void> {
     const head = await this.store.head();
     const passed = new Signal<{ name: string; position: Position }>('checkpoints');
@@ -246,7 +246,7 @@ export class World {
   }
 }
 
-/** What a process does in the scheduler's role. */
+/** A process with the scheduler role. */
 export class SchedulerProcess {
   readonly ready = new Signal('the index to be level');
   readonly store: WatchedStore;
@@ -257,7 +257,7 @@ export class SchedulerProcess {
     Parameters<typeof taskFold.evolve>[0],
     Parameters<typeof taskFold.evolve>[1]
   >;
-  /** What following the log stumbled over. */
+  /** Errors while following the log. */
   readonly failures: unknown[] = [];
   readonly #stop = new AbortController();
   readonly #works: Promise<unknown>[] = [];
@@ -311,14 +311,14 @@ export class SchedulerProcess {
     );
   }
 
-  /** Begins again what fails, as the process does. */
+  /** Restarts failed work, as the process does. */
   private async keep(work: () => Promise<void>): Promise<void> {
     while (!this.#stop.signal.aborted) {
       await work().catch((error: unknown) => this.failures.push(error));
     }
   }
 
-  /** Gone from one moment to the next. */
+  /** Dies at once. */
   kill(): void {
     this.store.dead = true;
     this.#stopped = true;

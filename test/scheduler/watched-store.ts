@@ -9,16 +9,16 @@ import type {
   SubscriptionMessage,
 } from '../../domain/event-store.ts';
 
-/** A process's way to the log: knows what is under way, and may die. Then nothing it calls ever returns. */
+/** A process's connection to the log. It knows pending calls, and may die; then no call returns. */
 export class WatchedStore implements EventStore {
   dead = false;
   /** Called before each append; may throw, or let the process die by setting `dead`. */
   onAppend: (stream: string, events: readonly NewEvent[]) => Promise<void> | void = () => {};
-  /** Called after each append, before its answer; may throw, so that it is lost. */
+  /** Called after each append, before its response; may throw, which loses the response. */
   afterAppend: (stream: string, events: readonly NewEvent[]) => Promise<void> | void = () => {};
   /** Called before each read of a stream; may throw. */
   onRead: (stream: string) => void = () => {};
-  /** Called before each message of a subscription is given; may throw, which ends it. */
+  /** Called before each message of a subscription; may throw, which ends it. */
   onMessage: (message: SubscriptionMessage, prefixes: readonly string[]) => Promise<void> | void =
     () => {};
   underWay = 0;
@@ -98,7 +98,7 @@ export class WatchedStore implements EventStore {
       for await (const message of this.#store.subscribe(options)) {
         await this.onMessage(message, options.prefixes ?? []);
         yield message;
-        // Only now has whoever follows worked it off.
+        // Only now has the follower processed it.
         place.passed =
           message.kind === 'caught-up'
             ? message.position

@@ -3,7 +3,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { StartsFirst } from '../../../scheduler/burst/starts-first.ts';
 
 describe('the order of starts and ends', () => {
-  /** What of `wait` has come to pass. */
+  /** Whether `wait` has resolved. */
   const watch = (startsFirst: StartsFirst): { readonly over: boolean } => {
     const seen = { over: false };
     const waiting = startsFirst.wait();

@@ -40,7 +40,7 @@ describe('an entry of the due index whose decision failed', () => {
     await world.close();
   });
 
-  /** Another process decides what is due. */
+  /** Another process decides the due fire. */
   const decideElsewhere = async (): Promise<void> => {
     const stream = streams.fires('t');
     const { events } = decideFires('t', rhythm, index.scheduleOf(entry), START + second);

@@ -13,7 +13,7 @@ export const YEAR = {
   to: Date.parse('2027-01-01T00:00:00.000Z'),
 } as const;
 
-/** A task, and when it should have fired by the end. */
+/** A task and its expected fires. */
 export interface Sailing {
   readonly id: string;
   readonly fields: Partial<TaskDefinition>;
@@ -87,7 +87,7 @@ const cronTasks: readonly (readonly [expr: string, zone: string, rule: Omit<Fixe
     ['0 6 * * *', 'UTC', { on: daily, times: ['06:00'] }],
   ];
 
-/** Rules that are counted or end, or whose clock stands still while the wall's moves. */
+/** Rules with a count or an end, or with an interval across a change of clocks. */
 function ruleTasks(): Sailing[] {
   const rule = (
     id: string,

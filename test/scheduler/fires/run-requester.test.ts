@@ -33,7 +33,7 @@ describe('the requester of runs', () => {
     (await world.outcome(taskId)).requested;
 
   describe('when the scheduler died between a fire and its run', () => {
-    /** A process that dies as it is about to request a run. */
+    /** A process that dies before it requests a run. */
     const dieBeforeRun = async (): Promise<void> => {
       const one = await world.start('one', { lease: 3000, requester: true });
       one.store.onAppend = (stream) => {

@@ -94,7 +94,7 @@ describe('the scheduler', () => {
     await world.createTask('changed');
     await world.createTask('later');
     await world.start('one');
-    // Half a second before, everything is decided as far as it can be.
+    // Half a second before, all decisions are prepared.
     await world.clock.advance(minute - 100);
     await pauseTaskCommand(world.command('paused'));
     await updateTaskCommand({ ...world.command('changed'), changes: { priority: 1 } });
@@ -173,7 +173,7 @@ describe('the scheduler', () => {
 
     it('decides races by the append when there is no leader', async () => {
       await world.createTask('t');
-      // Nobody leads: somebody else has the lease and does nothing.
+      // No process leads: an idle owner has the lease.
       await world.coordination.acquire('scheduler', 'nobody', 24 * hour);
       await world.start('one', { lease: 10 * minute });
       await world.start('two', { lease: 10 * minute });
@@ -213,7 +213,7 @@ describe('the scheduler', () => {
     it('drops tasks that were canceled while it did not follow the log', async () => {
       await world.createTask('t');
       const one = await world.start('one');
-      // The log breaks off at the very event, and by then the view has it.
+      // The subscription breaks off at this event, which the view has by then.
       let broken = 0;
       one.store.onMessage = async (message, prefixes) => {
         if (!prefixes.includes('fires-') || message.kind !== 'events' || broken > 0) return;

@@ -33,7 +33,7 @@ describe('a change of the tz database', () => {
     useTzDatabase(null);
   });
 
-  /** Ends a process and starts another, by other rules. */
+  /** Ends a process and starts another with different rules. */
   const restart = async (
     process: SchedulerProcess,
     change: () => void,

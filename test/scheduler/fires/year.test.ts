@@ -6,7 +6,7 @@ import { World, type SchedulerProcess } from '../scheduler-world.ts';
 
 const HOUR = 3_600_000;
 
-/** Another process leads so long after one has died at the latest. Longer than in earnest: a year has few renewals. */
+/** How soon another process leads after one has died. Longer than in production, so that a year has few renewals. */
 const lease = 2 * HOUR;
 
 /** What happens to the scheduler's process in the course of the year, and for how long there is none after it. */
@@ -118,7 +118,7 @@ async function outcomesOf(world: World): Promise<ReadonlyMap<string, Outcome>> {
   return outcomes;
 }
 
-/** In words what is wrong with the fires of a task; nothing where all is well. */
+/** Describes what is wrong with a task's fires; empty if nothing is. */
 function faultsOf({ id, expected }: Sailing, outcome: Outcome | undefined): string[] {
   const wanted = expected(YEAR.to).map(toIso);
   const { fired, requested, others } = outcome ?? { fired: [], requested: [], others: [] };

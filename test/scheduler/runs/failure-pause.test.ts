@@ -64,7 +64,7 @@ describe('a task with a failure limit', () => {
   });
 
   const failurePause = (readModel: ReadModel): FailurePause => {
-    // Nobody follows for these: each look reads the log anew.
+    // Nothing follows the log here, so each check reads it.
     const tasks = new PinnedTasks(store, new LiveStreams(store, 'task-', taskFold, 0));
     return new FailurePause({ store, readModel, tasks, clock, telemetry: silent, name: 'worker' });
   };
@@ -101,7 +101,7 @@ describe('a task with a failure limit', () => {
   const taskOf = async (id: string): Promise<LiveTask> =>
     requireTask((await load(store, streams.task(id), taskFold)).state);
 
-  /** A run of the task that ends so, and what the worker does behind it. */
+  /** A run that ends this way, and the worker's check after it. */
   const ends = async (taskId: string, end: 'RunSucceeded' | 'RunFailed'): Promise<void> => {
     const task = await taskOf(taskId);
     const { runId } = await requestManualRun(store, taskId, task, contextNow());

@@ -20,7 +20,7 @@ describe('a run that cannot be executed', () => {
     told = counted = 0;
   });
 
-  /** Takes a run up each time that it may be, so often; the pauses in seconds. */
+  /** Retries a run this many times. Returns the pauses in seconds. */
   const pauses = async (run: QueuedRun, error: Error, times: number): Promise<number[]> => {
     const found: number[] = [];
     for (let n = 0; n < times; n += 1) {

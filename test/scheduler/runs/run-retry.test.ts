@@ -172,7 +172,7 @@ describe('a failed run that is retried', () => {
       works('last');
       const { store } = world.world;
       await world.workers[0]?.stop();
-      // As a worker would have recorded it that was stopped by the run's time limit right after the first.
+      // As a worker records it when the run times out right after the first.
       const half = await retryFailedRun({
         store,
         runId: failed,

@@ -57,7 +57,7 @@ describe('a run whose start is written with its end', () => {
   it('yields the event loop, however many such runs are queued', async () => {
     await world.task('t', ['quick:a']);
     const worker = await start('one');
-    // From then on its task is in memory, and no run of it has anything to wait for.
+    // From here on its task is in memory, and its runs are instant.
     await world.request('t');
     let inTurn = 0;
     let most = 0;

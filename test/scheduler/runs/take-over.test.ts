@@ -64,7 +64,7 @@ describe('taking over runs', () => {
     const runId = await world.request('t');
     const two = await world.start('two');
     await world.clock.advance(2 * second);
-    // As if its file had been thrown away: nobody is known any more, until they say so again.
+    // As if its file had been deleted: no worker is known until its next heartbeat.
     await world.world.coordination.forget('one');
     expect(await two.takeOver.pass()).to.equal(0);
     await world.clock.advance(LEASE);
@@ -168,7 +168,7 @@ describe('taking over runs', () => {
       hearing.resolve();
     });
 
-    /** Taken from one, who could not say that it is alive, while its step goes on. */
+    /** Taken from a worker whose heartbeat failed while its step continues. */
     const takenFromOne = async (step: 'hold' | 'deaf', deafToTheLog: boolean): Promise<string> => {
       await world.task('t', ['a', `${step}:b`, 'c']);
       const one = await world.start('one');
@@ -234,7 +234,7 @@ describe('taking over runs', () => {
       const runId = await world.request('t');
       one.reachable.away = true;
       await world.start('two');
-      // No longer than until it is taken over: what hears no signal is given up after ten seconds.
+      // Only until it is taken over: work that ignores its signal is abandoned after ten seconds.
       for (let n = 0; n < 60 && (await world.run(runId)).lease_owner !== 'two'; n += 1) {
         await world.clock.advance(second);
       }

@@ -54,7 +54,7 @@ describe('a worker that stops something', () => {
       one.store.onMessage = async (message, prefixes) => {
         if (!prefixes.includes('run-') || message.kind !== 'events') return;
         one.store.onMessage = () => {};
-        // When it follows again, it does so from behind what the view has seen.
+        // It follows again from after the view's position.
         await world.world.project([runsProjection]);
         throw new EventStoreError('UNAVAILABLE', 'the log broke off');
       };
@@ -168,7 +168,7 @@ describe('a worker that stops something', () => {
       expect(await world.run(runId)).to.include({ state: 'failed', attempt: 1 });
       expect((await world.eventsOf(runId)).at(-1)?.data).to.deep.include({
         error: 'the run was not over after 60 s',
-        // What had ended by then is counted as of the whole pipeline, and named as it wants it.
+        // Steps that had ended are part of the output, under their names.
         output: { summary: { total_steps: 2, executed_steps: 1, skipped_steps: 0 } },
       });
     });
@@ -315,7 +315,7 @@ describe('a worker that stops something', () => {
     it('executes started runs that wait for other starts', async () => {
       await world.task('t', ['a']);
       const one = await world.start('one', { isInstant: () => true });
-      // By this one the task is at hand.
+      // This run loads the task.
       await world.request('t');
       const now = world.clock.now();
       const request: DataOf<'RunRequested'> = {

@@ -29,10 +29,10 @@ import { deferred, Signal, type Deferred } from '../../support/signals.ts';
 import { World } from '../scheduler-world.ts';
 import type { WatchedStore } from '../watched-store.ts';
 
-/** Milliseconds that a heartbeat lasts here. */
+/** How long a heartbeat lasts here. Milliseconds. */
 export const LEASE = 30_000;
 
-/** A call of a tool with an effect outside, as the outside saw it. */
+/** A tool call with an outside effect. */
 export interface Effect {
   readonly worker: string;
   readonly run: string;
@@ -40,7 +40,7 @@ export interface Effect {
   readonly key: string;
 }
 
-/** A coordination store that one process can lose its way to. */
+/** A coordination store that can become unavailable to one process. */
 class Reachable {
   away = false;
   readonly coordination: Coordination;
@@ -59,25 +59,25 @@ class Reachable {
   }
 }
 
-/** What a test may want otherwise of a worker. */
+/** Options of a worker in a test. */
 interface WorkerOptions {
   readonly slots?: number;
   readonly calls?: CallSlots;
   readonly runPipeline?: PipelineRunner;
   readonly isInstant?: (run: QueuedRun) => boolean;
-  /** Of which runs the start may be written with the end. Default: of none. */
+  /** Whose start may be written with the end. Default: none. */
   readonly startsWithEnd?: (run: QueuedRun) => boolean;
 }
 
-/** Workers over one log. Their tools act on this world, which remembers. */
+/** Workers over one log. Their tools act on this world, which records the effects. */
 export class WorkerWorld {
   readonly world: World;
   readonly workers: WorkerProcess[] = [];
   readonly effects: Effect[] = [];
   readonly arrived = new Signal<Effect>('effects');
-  /** Steps that wait until they are let, by worker, run and step. */
+  /** Waiting steps, by worker, run and step. */
   readonly gates = new Map<string, Deferred<void>>();
-  /** What a call of `act` does, by step; default: nothing. */
+  /** What `act` does, by step. Default: nothing. */
   readonly acts = new Map<string, (call: ToolCall) => unknown>();
 
   private constructor(world: World) {
@@ -118,7 +118,7 @@ export class WorkerWorld {
     await this.world.createTask(id, { ...rule, ...retries, payload: { pipeline }, ...fields });
   }
 
-  /** Makes a step fail so many times; then it gives its own name. */
+  /** Makes a step fail this many times; then it returns its name. */
   fails(step: string, times = Infinity, error = new Error('out of paper')): void {
     let left = times;
     this.acts.set(step, () => {
@@ -159,7 +159,7 @@ export class WorkerWorld {
     return this.effects.filter(({ run }) => run === runId).map(({ step }) => step);
   }
 
-  /** Lets a step go on that waits. */
+  /** Lets a waiting step continue. */
   async let(worker: string, runId: string, step: string): Promise<void> {
     const gate = this.gates.get(`${worker} ${runId} ${step}`);
     if (gate === undefined) throw new Error(`${step} of ${runId} does not wait in ${worker}`);
@@ -174,7 +174,7 @@ export class WorkerWorld {
     if (kind === 'act') return this.acts.get(call.step)?.(call) ?? null;
     const gate = deferred();
     this.gates.set(`${worker} ${call.runId} ${call.step}`, gate);
-    // One that is `deaf` does not hear that it is to stop.
+    // A `deaf` step ignores its signal.
     if (kind === 'hold') {
       const stop = (): void => gate.reject(new Error('told to stop'));
       call.signal.addEventListener('abort', stop, { once: true });
@@ -277,7 +277,7 @@ export class WorkerProcess {
     }
   }
 
-  /** Gone from one moment to the next: nothing more comes from it, its heartbeat included. */
+  /** Dies at once: no more appends or heartbeats. */
   kill(): void {
     this.store.dead = true;
     this.reachable.away = true;

@@ -65,7 +65,7 @@ describe('a worker', () => {
     const first = await world.request('t');
     await world.clock.advance(minute);
     await world.request('t');
-    // All slots are taken, but nothing waits for one.
+    // All slots are taken, but no run waits.
     expect(worker.slotUse).to.deep.equal({ slots: 2, taken: 2, full_since: null, holders: [] });
     await world.clock.advance(minute);
     await world.request('u');
@@ -74,7 +74,7 @@ describe('a worker', () => {
     const holder = { task_id: 't', runs: 2, since: toIso(START), run_id: first };
     expect(worker.slotUse.holders).to.have.lengthOf(1);
     expect(worker.slotUse.holders[0]).to.deep.include(holder);
-    // The next one takes its place at once, and nothing waits any more.
+    // The next run takes its slot at once, and no run waits.
     await world.let('one', first, 'a');
     expect(worker.slotUse).to.include({ taken: 2, full_since: null });
   });
@@ -184,7 +184,7 @@ describe('a worker', () => {
       const one = await world.start('one');
       one.store.afterAppend = async (_stream, events) => {
         if (events.at(-1)?.type !== 'RunAttemptFailed') return;
-        // Meanwhile the event arrives, and another run makes the worker look for work.
+        // Meanwhile the event arrives, and another run wakes the worker.
         await settle(30);
         const task = await world.world.task('other');
         await requestManualRun(world.world.store, 'other', task, world.world.context());
