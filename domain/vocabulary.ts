@@ -1,4 +1,4 @@
-/** The closed vocabularies of the service. Types, schemas and checks all come from these lists. */
+/** The closed vocabularies of the service. Types, schemas and checks come from these lists. */
 
 export const taskStatuses = ['active', 'paused', 'canceled'] as const;
 export type TaskStatus = (typeof taskStatuses)[number];
@@ -28,7 +28,7 @@ export type RunState = (typeof runStates)[number];
 export const runTriggers = ['schedule', 'manual', 'event', 'backfill'] as const;
 export type RunTrigger = (typeof runTriggers)[number];
 
-/** Where a retry of a failed run begins: at the step that failed, with the earlier results, or anew. */
+/** Where a retry of a failed run begins: at the failed step, with the earlier results, or at the start. */
 export const retryStarts = ['failed_step', 'start'] as const;
 export type RetryStart = (typeof retryStarts)[number];
 
@@ -36,41 +36,41 @@ export type RetryStart = (typeof retryStarts)[number];
 export const backfillScopes = ['missing', 'all'] as const;
 export type BackfillScope = (typeof backfillScopes)[number];
 
-/** Why a backfill was canceled: somebody asked for it, or its task was canceled. */
+/** Why a backfill was canceled: on request, or with its task. */
 export const backfillStops = ['request', 'task_canceled'] as const;
 export type BackfillStop = (typeof backfillStops)[number];
 
 export const backfillStates = ['running', 'completed', 'canceled'] as const;
 export type BackfillStateName = (typeof backfillStates)[number];
 
-/** Why a span of fires did not run. */
+/** Why a span of fires was skipped. */
 export const spanSkipReasons = ['missed', 'paused', 'snoozed', 'bounds'] as const;
 export type SpanSkipReason = (typeof spanSkipReasons)[number];
 
-/** Why a single run did not run. */
+/** Why a run was skipped. */
 export const runSkipReasons = ['overlap', 'duplicate', 'paused', 'snoozed'] as const;
 export type RunSkipReason = (typeof runSkipReasons)[number];
 
-/** The states in which a run has ended, for ever. */
+/** The states of a run that has ended. */
 export const endedRunStates: readonly RunState[] = ['succeeded', 'failed', 'canceled', 'skipped'];
 
-/** Whether reads go to a rebuilt view by themselves, or when an operator says so. */
+/** Whether reads switch to a rebuilt view automatically, or when an operator orders it. */
 export const rebuildSwitches = ['auto', 'manual'] as const;
 export type RebuildSwitch = (typeof rebuildSwitches)[number];
 
-/** What becomes of a key that is held back: its event is folded after all, or left out. */
+/** What becomes of a parked key: its event is folded again, or skipped. */
 export const parkedOrders = ['retry', 'skip'] as const;
 export type ParkedOrder = (typeof parkedOrders)[number];
 
-/** What leaves the log after its time, where the settings say so. */
+/** What retention removes from the log. */
 export const retainedKinds = ['runs', 'deliveries', 'sessions', 'refusals', 'requests'] as const;
 export type RetainedKind = (typeof retainedKinds)[number];
 
-/** Why views as of a moment were thrown away: somebody asked for it, or their time was over. */
+/** Why a replay was dropped: on request, or because it expired. */
 export const replayEnds = ['asked', 'expired'] as const;
 export type ReplayEnd = (typeof replayEnds)[number];
 
-/** What an agent's webhook is told of. */
+/** What an agent's webhook is notified of. */
 export const webhookTypes = ['run.succeeded', 'run.failed', 'task.paused', 'webhook.test'] as const;
 export type WebhookType = (typeof webhookTypes)[number];
 
@@ -78,12 +78,12 @@ export const webhookStates = ['pending', 'delivered', 'failed'] as const;
 export type WebhookStateName = (typeof webhookStates)[number];
 
 /**
- * Why a delivery is not tried again: a day is over, the receiver said that it is gone for good, requests to its address
- * are not made, or the agent has no webhook any more.
+ * Why a delivery is not retried: a day has passed, the receiver answered 410 Gone, requests to its address are
+ * forbidden, or the agent no longer has a webhook.
  */
 export const webhookEnds = ['expired', 'gone', 'refused', 'no_url'] as const;
 export type WebhookEnd = (typeof webhookEnds)[number];
 
-/** What came of a command, as the audit shows it. */
+/** The result of a command, as the audit shows it. */
 export const auditOutcomes = ['done', 'failed', 'refused'] as const;
 export type AuditOutcome = (typeof auditOutcomes)[number];

@@ -3,7 +3,8 @@ import type { EventStore, StreamAppend } from '../../domain/event-store.ts';
 import { catalogue, type DomainEvent } from '../../domain/events/catalogue.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { nameBasedId, newId, scheduledRunId } from '../../domain/ids.ts';
-import { createTaskCommand, scheduleOf } from '../../domain/tasks/task-commands.ts';
+import { createTaskCommand } from '../../domain/tasks/task-commands.ts';
+import { scheduleOf } from '../../domain/tasks/task-schedule.ts';
 import { taskDefaults, type TaskDefinition } from '../../domain/tasks/task-definition.ts';
 import { plainTitles, shownTasks, type ShownTask } from './webui-tasks.ts';
 

@@ -15,7 +15,7 @@ import { backfillRunId, scheduledRunId } from '../ids.ts';
 import { sideBySide } from '../side-by-side.ts';
 import { streams } from '../streams.ts';
 import type { LiveTask } from '../tasks/task.ts';
-import { scheduleOf } from '../tasks/task-commands.ts';
+import { scheduleOf } from '../tasks/task-schedule.ts';
 import type { BackfillScope } from '../vocabulary.ts';
 
 const CONCURRENCY = 32;

@@ -2,7 +2,7 @@ import { fromIso, toIso, type Instant } from '../clock.ts';
 import { Refusal } from '../errors.ts';
 import type { BackfillEvent, DataOf } from '../events/catalogue.ts';
 import type { Fold } from '../handle.ts';
-import type { Timetable } from '../tasks/fires.ts';
+import type { Timetable } from '../tasks/task-schedule.ts';
 import type { BackfillStateName, BackfillStop, OverlapPolicy } from '../vocabulary.ts';
 
 /**

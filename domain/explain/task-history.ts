@@ -5,7 +5,7 @@ import type { TaskEvent } from '../events/catalogue.ts';
 import type { Schedule } from '../schedule/schedule.ts';
 import { streams } from '../streams.ts';
 import { requireTask, taskFold, type LiveTask, type TaskState } from '../tasks/task.ts';
-import { scheduleOf } from '../tasks/task-commands.ts';
+import { scheduleOf } from '../tasks/task-schedule.ts';
 import type { TaskDefinition } from '../tasks/task-definition.ts';
 import type { RecordOf } from './explanation.ts';
 

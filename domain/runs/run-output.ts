@@ -4,18 +4,17 @@ import { storedOutput } from '../pipeline/progress.ts';
 import { endsOf, type StepEnds } from './run-steps.ts';
 
 /**
- * What the last event of a run says of its output where nobody executes it any more: its steps so far, of all that its
- * pipeline has, and under which names their results stand. See `outputOf`.
- *
+ * The output that a run's last event records where no worker executes it: its finished steps, and under which names
+ * their results are stored. See `outputOf`.
  * @param payload of the task at the revision that the run is pinned to
  */
 export function outputSoFar(run: { readonly steps: StepEnds }, payload: JsonObject): JsonObject {
-  // One that failed, and would have been tried again, was executed.
+  // A failed step that would have been retried counts as executed.
   const ends = new Map(endsOf(run.steps).map((end) => [end.step, end]));
   return storedOutput(compilePipeline(payload), ends, null);
 }
 
-/** The same of an output that an execution gave up without saying: under which names results stand. */
+/** Adds the result names to the output of an execution that was abandoned before it recorded them. */
 export function outputNamed(output: JsonObject, payload: JsonObject): JsonObject {
   if ('summary' in output) return output;
   const { layout } = compilePipeline(payload);

@@ -7,10 +7,9 @@ import { taskAt } from '../tasks/task-at.ts';
 import { hasEnded, runFold } from './run.ts';
 
 /**
- * What is executed by a run that has begun: the payload of its task, at the revision that the run is pinned to. Null for
- * one that never began, has ended, or is none, of which nobody has to know it; and where the task can't be read, which
- * must keep nobody from ending its runs.
- * @throws EventStoreError all that the log throws of the run, and `UNAVAILABLE` of the task
+ * The payload of a started run's task, at the revision that the run is pinned to. Null for a run that never started,
+ * has ended or does not exist; and where the task can't be read, because its runs must still be able to end.
+ * @throws EventStoreError all that the log throws for the run, and `UNAVAILABLE` for the task
  */
 export async function payloadOfBegun(store: EventStore, runId: string): Promise<JsonObject | null> {
   const { state } = await load(store, streams.run(runId), runFold);

@@ -10,7 +10,7 @@ import { streams } from '../streams.ts';
 import type { LiveTask } from '../tasks/task.ts';
 import type { RetryStart } from '../vocabulary.ts';
 
-/** A failed run that is put forward for a retry, of many. */
+/** One of many failed runs that a redrive command may retry. */
 export interface Redrive {
   readonly store: EventStore;
   readonly runId: string;
@@ -18,9 +18,9 @@ export interface Redrive {
   readonly taskOf: (taskId: string) => Promise<LiveTask>;
   /** Whether the caller may retry runs of this task. */
   readonly owns: (task: LiveTask) => boolean;
-  /** Of the command that redrives many. */
+  /** Of the redrive command. */
   readonly context: CommandContext;
-  /** Look only. */
+  /** Report only; change nothing. */
   readonly dryRun: boolean;
 }
 
@@ -28,24 +28,24 @@ export interface Redrive {
 export type PassedOver =
   /** A retry of it has succeeded. */
   | 'succeeded'
-  /** A retry of it is not over. */
+  /** A retry of it has not ended. */
   | 'under_way'
   | 'task_canceled'
   /** Its task belongs to another agent. */
   | 'not_owned'
-  /** It is no failed run (the view that put it forward is older). */
+  /** It is not a failed run: the view that listed it is stale. */
   | 'not_failed';
 
 export type Redriven =
-  /** `run` is the one that is retried: the one put forward, or the last of its retries. null: a dry run. */
+  /** `run` is the one that is retried: the listed run, or the last of its retries. `retry` is null in a dry run. */
   | { readonly kind: 'retried'; readonly run: string; readonly retry: RetriedRun | null }
   | { readonly kind: 'passed-over'; readonly because: PassedOver };
 
-/** The id of the command by which a command that redrives many retries this one. */
+/** The id of the command by which a redrive retries one run. */
 const commandFor = (context: Pick<CommandContext, 'commandId'>, runId: string): string =>
   nameBasedId('redrive', context.commandId, runId);
 
-/** Whether a run was made by this very command: it is not put forward again by its own repetition. */
+/** Whether this command created the run: repeating the command must not redrive it. */
 export function isMadeBy(
   context: Pick<CommandContext, 'commandId'>,
   run: { readonly id: string; readonly retry_of: string | null },
@@ -55,11 +55,11 @@ export function isMadeBy(
 }
 
 /**
- * Retries a failed run, unless a retry of it has succeeded or is under way. Where its last retry has failed too, that
- * one is retried; where it was canceled, skipped, or never requested, the run itself is again. Two who redrive at
- * once make one retry; a repetition of the same command finds its own and completes it.
+ * Retries a failed run, unless a retry of it has succeeded or is running. If its last retry failed, retries that one;
+ * if that was canceled, skipped or never requested, retries the run itself again. Concurrent redrives make one retry.
+ * Repeating the command completes its own retry.
  *
- * @throws EventStoreError all that the log throws; a repetition goes on where this stopped
+ * @throws EventStoreError all that the log throws; repeating the command continues where this stopped
  */
 export async function redriveRun(redrive: Redrive): Promise<Redriven> {
   const { store, runId, from, taskOf, owns, context, dryRun } = redrive;
@@ -69,10 +69,11 @@ export async function redriveRun(redrive: Redrive): Promise<Redriven> {
   if (taskId === null) return { kind: 'passed-over', because: 'not_failed' };
   const task = await taskOf(taskId);
   if (!owns(task)) return { kind: 'passed-over', because: 'not_owned' };
-  if (task.status === 'canceled' && !tip.ours)
+  if (task.status === 'canceled' && !tip.isOurs) {
     return { kind: 'passed-over', because: 'task_canceled' };
+  }
   if (dryRun) return { kind: 'retried', run: tip.runId, retry: null };
-  if (tip.unborn !== null && !(await giveUp(store, tip.unborn, tip.runId, context))) {
+  if (tip.lost !== null && !(await abandon(store, tip.lost, tip.runId, context))) {
     return { kind: 'passed-over', because: 'under_way' };
   }
   try {
@@ -86,9 +87,9 @@ export async function redriveRun(redrive: Redrive): Promise<Redriven> {
     });
     return { kind: 'retried', run: tip.runId, retry };
   } catch (error) {
-    // Somebody else was faster with a retry of it, or has given this one up: it keeps no other from being retried.
-    const lost = ['REVISION_MISMATCH', 'STATE_CONFLICT'];
-    if (!(error instanceof Refusal) || !lost.includes(error.code)) throw error;
+    // Another command retried it first, or voided this retry. Other runs are still redriven.
+    const lostRace = ['REVISION_MISMATCH', 'STATE_CONFLICT'];
+    if (!(error instanceof Refusal) || !lostRace.includes(error.code)) throw error;
     return { kind: 'passed-over', because: 'under_way' };
   }
 }
@@ -98,12 +99,12 @@ interface Tip {
   readonly runId: string;
   readonly revision: number;
   /** This command has retried it before. */
-  readonly ours: boolean;
-  /** Its retry by another, which was named and never requested. */
-  readonly unborn: string | null;
+  readonly isOurs: boolean;
+  /** A retry of it that another command named and never requested. */
+  readonly lost: string | null;
 }
 
-/** Follows the retries of a run to the last one. Reads one event of each. */
+/** Follows the retries of a run to the last one, reading one event of each. */
 async function tipOf(
   store: EventStore,
   runId: string,
@@ -113,17 +114,19 @@ async function tipOf(
   for (;;) {
     const { last } = tip;
     if (last === null) return 'not_failed';
-    const found = { runId: tip.runId, revision: last.revision, ours: false, unborn: null };
+    const found = { runId: tip.runId, revision: last.revision, isOurs: false, lost: null };
     if (last.type === 'RunFailed') return found;
     if (last.type !== 'RunRetried') return 'not_failed';
-    if (last.metadata.commandId === commandFor(context, tip.runId)) return { ...found, ours: true };
+    if (last.metadata.commandId === commandFor(context, tip.runId)) {
+      return { ...found, isOurs: true };
+    }
     const { run_id } = last.data;
     const next = await lastOf(store, run_id);
     switch (next?.type) {
       case undefined:
-        // Named, and not there: who named it is about to request it, or is gone.
+        // Named but not requested: its request is about to come, or was lost in a crash.
         if (context.now - fromIso(last.metadata.occurredAt) <= RESERVATION_LIFE) return 'under_way';
-        return { ...found, unborn: run_id };
+        return { ...found, lost: run_id };
       case 'RunFailed':
       case 'RunRetried':
         tip = { runId: run_id, last: next };
@@ -145,16 +148,16 @@ async function lastOf(store: EventStore, runId: string): Promise<RecordedEvent |
   return last ?? null;
 }
 
-/** Closes the stream of a retry that was never requested, so that a late request of it fails. @returns false: it came */
-async function giveUp(
+/** Closes the stream of a retry that was never requested, so that a late request fails. @returns false: it was requested */
+async function abandon(
   store: EventStore,
-  unborn: string,
+  lost: string,
   retryOf: string,
   context: CommandContext,
 ): Promise<boolean> {
-  const stream = streams.run(unborn);
+  const stream = streams.run(lost);
   const event: RunEvent = { type: 'Abandoned', data: { reservation: streams.run(retryOf) } };
-  const commandId = nameBasedId('give up', commandFor(context, retryOf), unborn);
+  const commandId = nameBasedId('give up', commandFor(context, retryOf), lost);
   try {
     await store.append(stream, toNewEvents(stream, [event], { ...context, commandId }), 'none');
     return true;

@@ -79,58 +79,73 @@ export type Requested =
       readonly because_of: string;
       readonly result: AppendResult;
     }
-  /** It has a stream already: this is its first event. Nothing was appended. */
+  /** Its stream has begun already, with this event. Nothing was appended. */
   | { readonly kind: 'known'; readonly event: RunEvent };
 
-/** Whether requesting a run of the task asks nothing of other runs: one append, and no more. */
+/** Whether a run of the task can be requested without looking at other runs: with one append. */
 export function isUnconditional(rules: RequestRules): boolean {
   return rules.dedupe_key === null && rules.overlap_policy === 'allow';
 }
 
 /**
- * Requests a run, unless its task's dedupe key or overlap policy says that it does not run: then that is recorded as
- * `RunSkipped`, in the same stream.
+ * Requests a run. Where the task's dedupe key or overlap policy forbids it, records `RunSkipped` in the same stream.
  *
- * Where this process may die, and what is left then:
+ * What a crash leaves behind:
  * - before the dedupe key is used: nothing;
  * - between `KeyUsed` and `KeyHeld` or `KeyWaited`, or between these and the run's first event: reservations for a run
- *   with an empty stream. Scheduled and triggered runs are requested again by whoever follows the log (the
- *   same run: it finds its own use and its own place and goes on); a caller's may be voided by
- *   the next who wants the key, after a minute, which makes this request fail here;
- * - before what it cancels is told so: the run waits in line, and its worker tells it again.
+ *   with an empty stream. The process that follows the log requests scheduled and triggered runs again: the same run,
+ *   which finds its own use and place. After a minute the next run that needs the key may void a caller's
+ *   reservation, which makes this request fail here;
+ * - before the runs ahead are canceled (`cancel_running`): the run waits in line, and its worker cancels them.
  *
- * @throws EventStoreError all that the log throws; a repetition goes on where this stopped
+ * @throws EventStoreError all that the log throws; repeating the request completes it
  */
 export async function requestRun(store: EventStore, run: RunToRequest): Promise<Requested> {
   const { runId, request, rules, context } = run;
   const stream = streams.run(runId);
-  if (isUnconditional(rules)) {
-    const result = await appendFirst(
-      store,
-      stream,
-      { type: 'RunRequested', data: request },
-      context,
-    );
-    return result ? { kind: 'requested', result } : known(store, stream);
-  }
-  // What has begun must not take the key again: it may be over, and another may have it.
-  const [first] = await store.readStream(stream, { limit: 1 });
-  if (first !== undefined) return { kind: 'known', event: first as unknown as RunEvent };
-  const obstacle = (await dedupe(store, run)) ?? (await takePlace(store, run));
-  if (obstacle !== null) {
-    const { reason, because_of } = obstacle;
-    const skipped = await appendFirst(store, stream, skippedOf(request, obstacle), context);
-    return skipped
-      ? { kind: 'skipped', reason, because_of, result: skipped }
-      : known(store, stream);
+  if (!isUnconditional(rules)) {
+    // A run that has begun must not take the key again: it may have ended, and another may hold the key.
+    const [first] = await store.readStream(stream, { limit: 1 });
+    if (first !== undefined) return { kind: 'known', event: first as unknown as RunEvent };
+    const obstacle = (await dedupe(store, run)) ?? (await takePlace(store, run));
+    if (obstacle !== null) {
+      const result = await appendFirst(store, stream, skippedOf(request, obstacle), context);
+      return result ? { kind: 'skipped', ...obstacle, result } : known(store, stream);
+    }
   }
   const result = await appendFirst(store, stream, { type: 'RunRequested', data: request }, context);
   if (result === null) {
-    await leaveIfOver(store, run);
+    await releaseIfEnded(store, run);
     return known(store, stream);
   }
   if (rules.overlap_policy === 'cancel_running') await cancelAhead(store, run);
   return { kind: 'requested', result };
+}
+
+/** What became of a run that a caller's command requested. */
+export interface CommandedRun {
+  /** Null where the same command had appended it before. */
+  readonly result: AppendResult | null;
+  /** Why it does not run, and because of which other run; null for one that does. */
+  readonly skip: { readonly reason: RunSkipReason; readonly because_of: string | null } | null;
+}
+
+/**
+ * Requests the run that a caller's command names. A run that is known comes from the same command.
+ * @throws Refusal `STATE_CONFLICT` where the request took so long that another command voided it
+ */
+export async function requestCommandedRun(
+  store: EventStore,
+  run: RunToRequest,
+): Promise<CommandedRun> {
+  const requested = await requestRun(store, run);
+  if (requested.kind === 'requested') return { result: requested.result, skip: null };
+  if (requested.kind === 'skipped') return { result: requested.result, skip: requested };
+  const { event } = requested;
+  if (event.type === 'Abandoned') {
+    throw new Refusal('STATE_CONFLICT', 'the run was not requested in time; try again');
+  }
+  return { result: null, skip: event.type === 'RunSkipped' ? event.data : null };
 }
 
 interface Obstacle {
@@ -138,7 +153,7 @@ interface Obstacle {
   readonly because_of: string;
 }
 
-/** Uses the dedupe key. Retries and backfills repeat on purpose. */
+/** Uses the dedupe key, except for retries and backfills: they repeat on purpose. */
 async function dedupe(store: EventStore, run: RunToRequest): Promise<Obstacle | null> {
   const { runId, request, rules, context } = run;
   const { dedupe_key: key, dedupe_window_seconds: window, created_by: owner } = rules;
@@ -147,9 +162,10 @@ async function dedupe(store: EventStore, run: RunToRequest): Promise<Obstacle | 
   const use = { run_id: runId, task_id, trigger, at: wantedAt(request, context.now) };
   const name: KeyName = { kind: 'dedupe', owner, key };
   const judgement = new Judgement(store, context);
-  const duplicateOf = ({ run_id: because_of }: KeyUse): KeyChange<Obstacle> => {
-    return { events: [], answer: { reason: 'duplicate', because_of } };
-  };
+  const duplicateOf = ({ run_id: because_of }: KeyUse): KeyChange<Obstacle> => ({
+    events: [],
+    answer: { reason: 'duplicate', because_of },
+  });
   const { answer } = await changeKey<Obstacle | null>(
     store,
     name,
@@ -165,14 +181,14 @@ async function dedupe(store: EventStore, run: RunToRequest): Promise<Obstacle | 
         other.run_id === before?.run_id
           ? Promise.resolve(earlier)
           : earlierRun(store, name, other, judgement);
-      // The latest use alone stands in the state; those before it may count though that one does not.
-      const looks = before !== null || (window !== null && comesLate(state, use));
-      const uses = !looks
+      // The state holds only the latest use. Earlier uses may count even where that one does not.
+      const checksEarlier = before !== null || (window !== null && comesLate(state, use));
+      const uses = !checksEarlier
         ? []
         : window === null
           ? await openUses(store, name, pending, became)
           : await usesTold(store, name, pending);
-      // It has used the key before, and died or lost the answer then.
+      // It used the key before a crash, or before it lost the answer.
       if (uses.some(({ run_id }) => run_id === runId)) return { events: [], answer: null };
       const other =
         window === null ? uses[0] : await firstRun(usesWithin(uses, use, window), became);
@@ -183,7 +199,7 @@ async function dedupe(store: EventStore, run: RunToRequest): Promise<Obstacle | 
   return answer;
 }
 
-/** The first of some uses whose run counts. */
+/** The first use whose run counts. */
 async function firstRun(
   uses: readonly KeyUse[],
   became: (use: KeyUse) => Promise<EarlierRun>,
@@ -214,25 +230,24 @@ async function takePlace(store: EventStore, run: RunToRequest): Promise<Obstacle
   const claim = overlapClaim(run);
   const judgement = new Judgement(store, context);
   const { answer } = await changeKey<Obstacle | null>(store, name, context, async (state) => {
-    const decide = (from: KeyState): KeyChange<Obstacle | null> => {
-      const decision = claimOverlap(from, claim, policy, context.now);
-      if (decision.outcome !== 'skip') return { events: decision.events, answer: null };
-      return { events: [], answer: { reason: 'overlap', because_of: decision.because_of } };
-    };
     const joined = await joinOthers(store, state, others, claim.run_id, judgement);
     const ahead = placesOf(joined.state).filter(({ run_id }) => run_id !== claim.run_id);
-    // Before it gives way to another: is that one still there?
+    // Before this run gives way, runs that have ended or lost their worker are removed.
     const dead = await judgement.dead(name, ahead);
     const after = releaseAll(joined.state, dead);
-    const { events, answer: obstacle } = decide(after.state);
-    // Who gives way leaves the key as it is.
-    if (obstacle !== null && dead.length === 0) return { events: [], answer: obstacle };
-    return { events: [...joined.events, ...after.events, ...events], answer: obstacle };
+    const decision = claimOverlap(after.state, claim, policy, context.now);
+    const events = [...joined.events, ...after.events];
+    if (decision.outcome !== 'skip') {
+      return { events: [...events, ...decision.events], answer: null };
+    }
+    // A run that gives way leaves the key unchanged.
+    const answer: Obstacle = { reason: 'overlap', because_of: decision.because_of };
+    return { events: dead.length === 0 ? [] : events, answer };
   });
   return answer;
 }
 
-/** The keys of the same task under those whom it has belonged to besides. */
+/** The overlap keys of the same task under its other owners, past and present. */
 async function otherKeysOf(
   store: EventStore,
   { owner, key }: KeyName,
@@ -241,7 +256,7 @@ async function otherKeysOf(
   return [...owners].filter((other) => other !== owner).map((other) => overlapKey(key, other));
 }
 
-/** The key with those who stand in the others and whose runs go on. @param except the run that comes to it */
+/** The key, joined by live holders and waiters of the other keys. @param except the run that claims it */
 async function joinOthers(
   store: EventStore,
   state: KeyState,
@@ -264,7 +279,7 @@ async function joinOthers(
   return { state: after, events };
 }
 
-/** All who stand in a task's own key, whomever the task belonged to as they came. @param owner whom it belongs to */
+/** All holders and waiters of a task's overlap keys, under every owner. @param owner the task's present owner */
 export async function placesOfTask(
   store: EventStore,
   taskId: string,
@@ -282,7 +297,7 @@ function overlapClaim({ runId, request, context }: RunToRequest): KeyClaim {
   return { run_id: runId, task_id, trigger, priority, since, limit: 1, attempt: 0 };
 }
 
-/** All who hold a key or stand in line for it, by the time since which they do. */
+/** All holders of a key and waiters for it, with the time since which they are there. */
 export function placesOf(state: KeyState): readonly KeyPlace[] {
   const waiters = state.waiters.map(({ run_id, trigger, waiting_since }) => ({
     run_id,
@@ -292,8 +307,8 @@ export function placesOf(state: KeyState): readonly KeyPlace[] {
   return [...state.holders, ...waiters];
 }
 
-/** Somebody else has requested it, and it may have ended before this process took its place. */
-async function leaveIfOver(store: EventStore, run: RunToRequest): Promise<void> {
+/** Releases the key of a run that another process requested and that ended before this one took its place. */
+async function releaseIfEnded(store: EventStore, run: RunToRequest): Promise<void> {
   const { runId, request, rules, context } = run;
   if (rules.overlap_policy === 'allow') return;
   const { state } = await load(store, streams.run(runId), runFold);
@@ -311,10 +326,7 @@ async function cancelAhead(store: EventStore, run: RunToRequest): Promise<void> 
   await cancelRunsAhead(store, state, runId, context);
 }
 
-/**
- * Tells the runs that stand before one of an overlap key to end. Each is told once by the same run, however often
- * this is repeated; one that is over by itself is as it should be.
- */
+/** Cancels the runs ahead of one in the line of an overlap key. Repeating this cancels none of them twice. */
 export async function cancelRunsAhead(
   store: EventStore,
   state: KeyState,
@@ -333,24 +345,21 @@ export async function cancelRunsAhead(
         context: { ...context, commandId, causationId: runId, reason: 'overlap: cancel_running' },
       });
     } catch (error) {
-      // It has ended otherwise, or is not requested yet: then it will be told by the worker of this run.
+      // It has ended, or is not requested yet; this run's worker cancels it later.
       if (!(error instanceof Refusal)) throw error;
     }
   }
 }
 
-/**
- * Nominal time; for an event the time of its publication, which a late request does not change; else now. A retry is
- * wanted now, whatever time it is about.
- */
-function wantedAt(request: DataOf<'RunRequested'>, now: Instant): Instant {
+/** The nominal time, or the event's time of publication, which a late request does not change; else, and for retries, now. */
+function wantedAt(request: RunRequest, now: Instant): Instant {
   const { scheduled_for, event, retry_of } = request;
   if (retry_of !== null) return now;
-  const at = scheduled_for ?? event?.published_at ?? null;
-  return at === null ? now : fromIso(at);
+  const at = scheduled_for ?? event?.published_at;
+  return at === undefined ? now : fromIso(at);
 }
 
-function skippedOf(request: DataOf<'RunRequested'>, obstacle: Obstacle): RunEvent {
+function skippedOf(request: RunRequest, obstacle: Obstacle): RunEvent {
   const { task_id, task_revision, created_by, trigger, scheduled_for, priority, retry_of } =
     request;
   const pinned = { task_id, task_revision, created_by, trigger, scheduled_for, priority };
@@ -375,6 +384,6 @@ async function appendFirst(
 
 async function known(store: EventStore, stream: string): Promise<Requested> {
   const [first] = await store.readStream(stream, { limit: 1 });
-  if (first === undefined) throw new Error(`${stream} was begun by somebody and is empty`);
+  if (first === undefined) throw new Error(`${stream} refused its first event and is empty`);
   return { kind: 'known', event: first as unknown as RunEvent };
 }

@@ -8,15 +8,14 @@ import { requireRun, runFold, type KnownRun } from './run.ts';
 import { endsOf } from './run-steps.ts';
 import { streams } from '../streams.ts';
 
-/** Step ends that are recorded with one append: so many, and so many bytes of JSON text at most. */
-const MOST_AT_ONCE = 100;
-const MOST_BYTES_AT_ONCE = 300 * 1024;
+/** Step ends that one append records at most, and their bytes of JSON. */
+const MAX_ENDS_PER_APPEND = 100;
+const MAX_BYTES_PER_APPEND = 300 * 1024;
 
 /**
- * The ends of a run's finished steps (and items of a `for_each`), those of the runs before it included as far as its
- * own stream does not hold them yet. Without their logs, which stay with the run that wrote them.
- *
- * @param pipeline of the revision that the run is pinned to; those it goes on from are pinned to the same
+ * The ends of a run's finished steps (and items of a `for_each`), including those of the runs that it retries where
+ * its own stream lacks them. Their logs are left out: they stay with the run that wrote them.
+ * @param pipeline of the revision that the run, and those that it retries, are pinned to
  * @throws EventStoreError all that the log throws
  */
 export async function finishedResults(
@@ -26,7 +25,7 @@ export async function finishedResults(
 ): Promise<readonly StepEnd[]> {
   const ends = [endsOf(run.steps)];
   let { steps, request } = run;
-  // What a run takes over comes before all that it does itself: so many ends, and it holds all of them.
+  // A run takes over results before it executes a step: with that many ends its stream holds all of them.
   while (request.prior_results !== null && steps.count < request.prior_results.steps) {
     const { state } = await load(store, streams.run(request.prior_results.run_id), runFold);
     ({ steps, request } = requireRun(state));
@@ -36,12 +35,11 @@ export async function finishedResults(
 }
 
 /**
- * The step ends that a run begins with. Where some of them are too large for its request, and stand in the stream of
- * the run that it retries, they are recorded in its own first: from there on that stream is all there is to read. A
- * death in between leaves a part of them, and whoever takes the run up records the rest.
+ * The step ends that a run begins with. Results too large for its request are first copied from the stream of the run
+ * that it retries; afterwards its own stream is complete. After a crash in between, the next worker copies the rest.
  *
  * @param record makes step ends durable in the run's stream, in this order
- * @param signal aborted: nothing more is recorded; the run is over, or goes on elsewhere
+ * @param signal aborted: nothing more is recorded; the run has ended, or continues elsewhere
  */
 export async function takeOverResults(
   store: EventStore,
@@ -62,13 +60,16 @@ export async function takeOverResults(
   return finished;
 }
 
-/** In parts that the log takes as one append each. */
+/** Splits step ends into parts of one append each. */
 function* inAppends(ends: readonly StepEnd[]): Generator<readonly StepEnd[]> {
   let part: StepEnd[] = [];
   let bytes = 0;
   for (const end of ends) {
     const size = jsonBytes(end);
-    if (part.length === MOST_AT_ONCE || (part.length > 0 && bytes + size > MOST_BYTES_AT_ONCE)) {
+    if (
+      part.length === MAX_ENDS_PER_APPEND ||
+      (part.length > 0 && bytes + size > MAX_BYTES_PER_APPEND)
+    ) {
       yield part;
       part = [];
       bytes = 0;

@@ -1,11 +1,12 @@
 import { fromIso, toIso, type Instant } from '../clock.ts';
 import { Refusal } from '../errors.ts';
-import type { DataOf, RunEvent, StepEnd } from '../events/catalogue.ts';
+import type { DataOf, RunEvent } from '../events/catalogue.ts';
 import type { EventPlace, Fold } from '../handle.ts';
 import type { JsonObject } from '../json.ts';
 import { outputSoFar } from './run-output.ts';
 import { noSteps, withEnds, type StepEnds } from './run-steps.ts';
-import type { RetryStart, RunState as StateName } from '../vocabulary.ts';
+import type { TaskDefinition } from '../tasks/task-definition.ts';
+import { endedRunStates, type RetryStart, type RunState as StateName } from '../vocabulary.ts';
 
 /**
  * A run: one execution of a task, with one id through all its attempts.
@@ -15,11 +16,11 @@ import type { RetryStart, RunState as StateName } from '../vocabulary.ts';
  *   none ──Abandoned──► abandoned    │  └─RunInterrupted┘ │ └──RunFailed──► failed
  *                                    │                  └─RunAttemptFailed─► retrying
  *                                    └──(RunStarted, once retry_at has come)──┘
- *   queued, running, retrying ──RunCanceled──► canceled    (running: asked by RunCancelRequested first)
- *   queued, retrying ──RunFailed──► failed                 (its time was over while it waited to go on)
- *   queued, retrying ──RunSkipped──► skipped               (its task was paused before it began)
- *   failed ──RunRetried──► failed                          (another run goes on from it)
- *   any end ──RunRemoved──► removed                        (its time in the log is over)
+ *   queued, running, retrying ──RunCanceled──► canceled    (running: RunCancelRequested comes first)
+ *   queued, retrying ──RunFailed──► failed                 (it timed out while it waited to continue)
+ *   queued, retrying ──RunSkipped──► skipped               (its task was paused before it started)
+ *   failed ──RunRetried──► failed                          (another run retries it)
+ *   any end ──RunRemoved──► removed                        (retention removed its events)
  */
 export type RunState =
   | { readonly state: 'none' }
@@ -37,30 +38,28 @@ export interface KnownRun {
   readonly first_started_at: string | null;
   /** When it may start (again). */
   readonly run_at: string;
-  /** Steps that have ended, in the order of their ends; those before a retry included. See `endsOf`. */
+  /** Ends of steps, in their order, including those taken over from a retried run. See `endsOf`. */
   readonly steps: StepEnds;
-  /** How often a worker went away in the midst of the present attempt. */
+  /** How often the present attempt has lost its worker. */
   readonly interruptions: number;
   readonly cancel_requested: boolean;
   readonly queued_at: string;
-  /** The run that retries this one, the latest; null: none was asked for. */
+  /** The latest run that retries this one; null for none. */
   readonly retried_by: string | null;
   readonly revision: number;
 }
 
-type Request = Pick<
-  DataOf<'RunRequested'>,
-  'task_id' | 'task_revision' | 'created_by' | 'trigger' | 'scheduled_for' | 'priority'
-> & {
-  readonly event: DataOf<'RunRequested'>['event'];
-  readonly retry_of: string | null;
-  /** Whose results it begins with that its request does not hold; see `takeOverResults`. */
-  readonly prior_results: PriorResults | null;
+type Requested = DataOf<'RunRequested'>;
+
+type PinnedField =
+  'task_id' | 'task_revision' | 'created_by' | 'trigger' | 'scheduled_for' | 'priority';
+
+type Request = Pick<Requested, PinnedField | 'event' | 'retry_of'> & {
+  /** The run whose results this one begins with, where its request does not hold them; see `takeOverResults`. */
+  readonly prior_results: NonNullable<Requested['prior_results']> | null;
 };
 
-type PriorResults = NonNullable<DataOf<'RunRequested'>['prior_results']>;
-
-/** A worker that goes away this often within one attempt makes it a failed one. */
+/** An attempt that loses its worker more often than this has failed. */
 export const MOST_INTERRUPTIONS = 5;
 
 export const runFold: Fold<RunState, RunEvent> = { initial: { state: 'none' }, evolve: evolveRun };
@@ -70,12 +69,11 @@ function evolveRun(state: RunState, event: RunEvent, at: EventPlace): RunState {
     case 'RunRequested':
       return requested(event.data, at);
     case 'RunSkipped':
-      return 'request' in state
-        ? { ...state, state: 'skipped', revision: at.revision }
-        : {
-            ...requested({ ...event.data, run_at: at.metadata.occurredAt }, at),
-            state: 'skipped',
-          };
+      if ('request' in state) return { ...state, state: 'skipped', revision: at.revision };
+      return {
+        ...requested({ ...event.data, run_at: at.metadata.occurredAt }, at),
+        state: 'skipped',
+      };
     case 'Abandoned':
       return { state: 'abandoned' };
     case 'RunRemoved':
@@ -86,13 +84,7 @@ function evolveRun(state: RunState, event: RunEvent, at: EventPlace): RunState {
 }
 
 function requested(
-  data: Omit<Request, 'event' | 'retry_of' | 'prior_results'> & {
-    readonly run_at: string;
-    readonly event?: Request['event'];
-    readonly retry_of?: string | null;
-    readonly prior_steps?: readonly StepEnd[];
-    readonly prior_results?: PriorResults;
-  },
+  data: Pick<Requested, PinnedField | 'run_at'> & Partial<Requested>,
   at: EventPlace,
 ): KnownRun {
   const { task_id, task_revision, created_by, trigger, scheduled_for, priority } = data;
@@ -146,7 +138,7 @@ function evolveKnown(state: KnownRun, event: LaterEvent, at: EventPlace): KnownR
     case 'RunInterrupted':
       return {
         ...free,
-        // What loses its slot in a back-off is still followed by the next attempt.
+        // A run that loses its slot during a backoff still continues with the next attempt.
         state: state.state === 'retrying' ? 'retrying' : 'queued',
         interruptions: state.interruptions + (event.data.cause === 'lease_expired' ? 1 : 0),
       };
@@ -165,16 +157,15 @@ function evolveKnown(state: KnownRun, event: LaterEvent, at: EventPlace): KnownR
   }
 }
 
-/** Whether a run has ended, for ever. */
+const ended: ReadonlySet<string> = new Set([...endedRunStates, 'abandoned', 'removed']);
+
+/** Whether a run has ended; an ended run never starts again. */
 export function hasEnded(state: RunState): boolean {
-  return ['succeeded', 'failed', 'canceled', 'skipped', 'abandoned', 'removed'].includes(
-    state.state,
-  );
+  return ended.has(state.state);
 }
 
 /**
- * Asks for the end of a run: one that no worker has ends at once, a running one is told to stop. Nothing to do
- * when it was asked before, or was canceled.
+ * Cancels a run that no worker has, or requests the cancellation of a running one. No event where that was done before.
  * @param payload of the task at the revision that the run is pinned to; null where no step of it has ended
  * @throws Refusal `STATE_CONFLICT` when it has ended otherwise
  */
@@ -182,13 +173,14 @@ export function cancelRun(state: RunState, payload: JsonObject | null): readonly
   const run = requireRun(state);
   if (run.state === 'canceled') return [];
   if (hasEnded(run)) {
-    throw new Refusal('STATE_CONFLICT', `the run has ${run.state}`, { state: run.state });
+    const message = run.state === 'skipped' ? 'the run was skipped' : `the run has ${run.state}`;
+    throw new Refusal('STATE_CONFLICT', message, { state: run.state });
   }
   if (run.state !== 'running') return [canceled(run, payload)];
   return run.cancel_requested ? [] : [{ type: 'RunCancelRequested', data: {} }];
 }
 
-/** The end of a run that nobody executes. @param payload as of {@link cancelRun} */
+/** The end of a canceled run that no worker executes. @param payload as in {@link cancelRun} */
 export function canceled(
   run: Pick<KnownRun, 'attempt' | 'steps'>,
   payload: JsonObject | null,
@@ -199,42 +191,36 @@ export function canceled(
 }
 
 /**
- * Notes that a run is to be retried by another. It may be retried again: each command asks for a run of its own.
+ * Records that another run retries this one. Each command that retries it requests a run of its own.
  * @throws Refusal `STATE_CONFLICT` when it has not failed
  */
-export function retryRun(state: RunState, by: string, from: RetryStart): readonly RunEvent[] {
-  const run = requireRun(state);
+export function retryRun(known: RunState, by: string, from: RetryStart): readonly RunEvent[] {
+  const run = requireRun(known);
   if (run.state !== 'failed') {
-    const is = hasEnded(run) ? `has ${ended[run.state] ?? run.state}` : `is ${run.state}`;
-    throw new Refusal('STATE_CONFLICT', `only a failed run can be retried; this one ${is}`, {
-      state: run.state,
-    });
+    const { state } = run;
+    const stands = state === 'succeeded' ? 'has succeeded' : `is ${state}`;
+    const message = `only a failed run can be retried; this one ${stands}`;
+    throw new Refusal('STATE_CONFLICT', message, { state });
   }
   return [{ type: 'RunRetried', data: { run_id: by, from } }];
 }
 
-/** How it is said of some states that a run has reached them. */
-const ended: Readonly<Partial<Record<StateName, string>>> = {
-  canceled: 'been canceled',
-  skipped: 'been skipped',
-};
-
-/** A worker takes the run. An interrupted attempt goes on as itself, a failed one is followed by the next. */
+/** A worker takes the run. An interrupted attempt continues; a failed one is followed by the next. */
 export function startRun(
   run: Pick<KnownRun, 'attempt' | 'state' | 'interruptions'>,
   worker: string,
   leasedUntil: Instant,
 ): Extract<RunEvent, { readonly type: 'RunStarted' }> {
-  const goesOn = run.state === 'queued' && run.attempt > 0;
-  const attempt = goesOn ? run.attempt : run.attempt + 1;
+  const continues = run.state === 'queued' && run.attempt > 0;
+  const attempt = continues ? run.attempt : run.attempt + 1;
   return { type: 'RunStarted', data: { worker, attempt, leased_until: toIso(leasedUntil) } };
 }
 
 /**
- * The worker of a running run is gone. It goes on elsewhere and uses up no retry, up to
- * {@link MOST_INTERRUPTIONS} times; once more is a failed attempt. One that was to be canceled is canceled.
+ * A running run has lost its worker. It continues elsewhere without using up a retry, up to
+ * {@link MOST_INTERRUPTIONS} times; the next time the attempt has failed. A run that was to be canceled is canceled.
  *
- * @param retryAt when the next attempt may start, should this one count as failed; null: none is left
+ * @param retryAt when the next attempt may start, should this one have failed; null: no attempt is left
  * @param payload of the task at the revision that the run is pinned to
  */
 export function takeOver(
@@ -250,22 +236,20 @@ export function takeOver(
     const data = { worker: run.lease_owner, cause: 'lease_expired' as const };
     return [{ type: 'RunInterrupted', data }];
   }
-  const error = `its worker went away ${run.interruptions + 1} times`;
+  const error = `the run lost its worker ${run.interruptions + 1} times`;
   const { attempt } = run;
   if (retryAt !== null) {
     const retry_at = toIso(retryAt);
     return [{ type: 'RunAttemptFailed', data: { attempt, error, step: null, retry_at } }];
   }
-  const started_at = run.first_started_at ?? toIso(now);
-  const data = { task_id: run.request.task_id, started_at, attempt, error, step: null, steps: [] };
-  return [{ type: 'RunFailed', data: { ...data, output: outputSoFar(run, payload) } }];
+  return [failed(run, run.first_started_at ?? toIso(now), error, payload)];
 }
 
 /**
- * The time of a run is over that nobody executes: it has failed, however many attempts are left. Nothing where it is
- * executed, which ends by itself then, has never been, or has ended.
+ * A run that no worker executes has timed out: it fails, however many attempts are left. No event for a run that is
+ * executed (its worker ends it), has never started, or has ended.
  *
- * @param timeoutSeconds of the task, all of which have passed since the first start
+ * @param timeoutSeconds of the task; it has passed since the first start
  * @param payload of the task at the revision that the run is pinned to
  */
 export function timeOut(
@@ -274,34 +258,37 @@ export function timeOut(
   payload: JsonObject,
 ): readonly RunEvent[] {
   if (state.state !== 'queued' && state.state !== 'retrying') return [];
-  const { attempt, first_started_at: started_at, request } = state;
-  if (started_at === null) return [];
+  if (state.first_started_at === null) return [];
   if (state.cancel_requested) return [canceled(state, payload)];
-  const error = overTime(timeoutSeconds);
-  const data = { task_id: request.task_id, started_at, attempt, error, step: null, steps: [] };
-  return [{ type: 'RunFailed', data: { ...data, output: outputSoFar(state, payload) } }];
+  return [failed(state, state.first_started_at, overTime(timeoutSeconds), payload)];
 }
 
-/** Why a run has failed whose time is over. */
-export function overTime(timeoutSeconds: number): string {
-  return `the run was not over after ${timeoutSeconds} s`;
+/** The end of a failed run that no worker executes. */
+function failed(run: KnownRun, started_at: string, error: string, payload: JsonObject): RunEvent {
+  const { attempt, request } = run;
+  const data = { task_id: request.task_id, started_at, attempt, error, step: null, steps: [] };
+  return { type: 'RunFailed', data: { ...data, output: outputSoFar(run, payload) } };
 }
+
+/** The error of a run that timed out. */
+export function overTime(timeoutSeconds: number): string {
+  return `the run timed out after ${timeoutSeconds} s`;
+}
+
+type Backoff = Pick<
+  TaskDefinition,
+  'max_retries' | 'backoff_strategy' | 'retry_delay_seconds' | 'retry_max_delay_seconds'
+>;
 
 /**
- * When a run with this back-off may be tried again after its n-th attempt failed; null when no retry is left, or the
- * run must be over by then.
+ * When a run may be tried again after its n-th attempt failed; null where no retry is left before its deadline.
  *
- * @param atLeastMs how long whoever was called asks to be left alone
- * @param deadline of the run as a whole; null: none
+ * @param atLeastMs the delay that the called service asked for
+ * @param deadline of the whole run; null: none
  */
 export function retryTime(
   attempt: number,
-  backoff: {
-    readonly max_retries: number;
-    readonly backoff_strategy: 'exponential_jitter' | 'linear' | 'fixed';
-    readonly retry_delay_seconds: number;
-    readonly retry_max_delay_seconds: number;
-  },
+  backoff: Backoff,
   now: Instant,
   random: () => number,
   atLeastMs = 0,
@@ -312,28 +299,20 @@ export function retryTime(
   return deadline !== null && at >= deadline ? null : at;
 }
 
-/** Seconds. `retry_max_delay_seconds` is the longest of them for every strategy. */
-function delayAfter(
-  attempt: number,
-  backoff: {
-    readonly backoff_strategy: 'exponential_jitter' | 'linear' | 'fixed';
-    readonly retry_delay_seconds: number;
-    readonly retry_max_delay_seconds: number;
-  },
-  random: () => number,
-): number {
-  const { retry_delay_seconds: d, retry_max_delay_seconds: most } = backoff;
+/** Seconds; at most `retry_max_delay_seconds`. */
+function delayAfter(attempt: number, backoff: Backoff, random: () => number): number {
+  const { retry_delay_seconds: delay, retry_max_delay_seconds: longest } = backoff;
   switch (backoff.backoff_strategy) {
     case 'fixed':
-      return Math.min(d, most);
+      return Math.min(delay, longest);
     case 'linear':
-      return Math.min(d * attempt, most);
+      return Math.min(delay * attempt, longest);
     case 'exponential_jitter':
-      return (0.5 + 0.5 * random()) * Math.min(d * 2 ** (attempt - 1), most);
+      return (0.5 + 0.5 * random()) * Math.min(delay * 2 ** (attempt - 1), longest);
   }
 }
 
-/** When the run as a whole must be over; null without a limit or before its first start. */
+/** The deadline of the whole run; null without a timeout or before its first start. */
 export function deadlineOf(run: KnownRun, timeoutSeconds: number | null): Instant | null {
   if (timeoutSeconds === null || run.first_started_at === null) return null;
   return fromIso(run.first_started_at) + timeoutSeconds * 1000;

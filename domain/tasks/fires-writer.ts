@@ -1,88 +1,140 @@
 import { fromIso, toIso, type Instant } from '../clock.ts';
-import type { DataOf, FiresEvent } from '../events/catalogue.ts';
+import type { FiresEvent } from '../events/catalogue.ts';
 import { scheduledRunId } from '../ids.ts';
+import { runRequestOf, type RunToRequest } from '../runs/run-request.ts';
+import type { FireCount } from '../schedule/schedule.ts';
 import { tzVersion } from '../schedule/zone.ts';
 import type { SpanSkipReason } from '../vocabulary.ts';
-import type { FiresDecision, ScheduledRun, Timetable } from './fires.ts';
+import type { Completion } from './backlog.ts';
 import { startOf } from './jitter.ts';
 import type { Rhythm } from './rhythm.ts';
+import type { Timetable } from './task-schedule.ts';
 
-/** Fires of a timetable that follow each other: how many, and which are their ends. */
-export interface Span {
-  readonly count: number;
-  readonly first: Instant | null;
-  readonly last: Instant | null;
+/** Runs that one decision requests at most; the next decision takes the rest. */
+export const MAX_RUNS_PER_DECISION = 100;
+
+/** What becomes of a span of fires. */
+export type SpanVerdict =
+  /** Every fire from `first` to `upTo` runs, the oldest first, as far as one decision may request runs. */
+  | { readonly outcome: 'run'; readonly first: Instant; readonly upTo: Instant }
+  /** A snoozed fire runs under its nominal time. */
+  | { readonly outcome: 'run_late'; readonly nominal: Instant; readonly runAt: Instant }
+  /** The fires are recorded as skipped, except the newest ones, which run. */
+  | {
+      readonly outcome: 'skip';
+      readonly reason: SpanSkipReason;
+      readonly span: FireCount;
+      readonly exceptNewest: number;
+    };
+
+/** What is appended to `fires-<task>` with one append, and the runs to request after it. */
+export interface FiresDecision {
+  readonly events: readonly FiresEvent[];
+  readonly runs: readonly ScheduledRun[];
 }
 
-/** What the last event of a decision rests on, and the fire that follows it. */
-export interface Completion {
-  readonly task_revision: number;
-  readonly next_fire_at: string | null;
+export type ScheduledRun = Pick<RunToRequest, 'runId' | 'request'>;
+
+/** An event before its next fire is known. */
+interface Draft {
+  readonly type: 'Fired' | 'FiresSkipped';
+  readonly data: object;
+  readonly first: Instant;
+  readonly last: Instant;
+  /** The fire after it, where that was looked up already. */
+  next?: Instant | null;
+  readonly fire_count: number;
+  /** `max_runs` is spent with it. */
+  readonly exhausted: boolean;
 }
 
-/** Collects the events of one decision. */
+/** Turns the verdicts of one decision into events and runs. */
 export class FiresWriter {
-  readonly rhythm: Rhythm;
   readonly timetable: Timetable;
   /** Everything up to here is decided, by earlier decisions or by this one. */
   decidedUpTo: Instant;
-  private readonly taskId: string;
-  /** What the events rest on. */
-  private readonly taskRevision: number;
-  private readonly events: FiresEvent[] = [];
-  private readonly runs: ScheduledRun[] = [];
-  private fireCount: number;
+  readonly #taskId: string;
+  readonly #rhythm: Rhythm;
+  readonly #taskRevision: number;
+  readonly #drafts: Draft[] = [];
+  readonly #runs: ScheduledRun[] = [];
+  #fireCount: number;
 
+  /** @param taskRevision what the events rest on */
   constructor(taskId: string, rhythm: Rhythm, timetable: Timetable, taskRevision: number) {
-    this.taskId = taskId;
-    this.rhythm = rhythm;
+    this.#taskId = taskId;
+    this.#rhythm = rhythm;
     this.timetable = timetable;
-    this.taskRevision = taskRevision;
-    this.fireCount = rhythm.fires?.fire_count ?? 0;
+    this.#taskRevision = taskRevision;
+    this.#fireCount = rhythm.fires?.fire_count ?? 0;
     const decided = rhythm.fires?.decided ?? null;
     this.decidedUpTo = decided === null ? Number.NEGATIVE_INFINITY : fromIso(decided);
   }
 
-  get requested(): number {
-    return this.runs.length;
-  }
-
-  /** No more fires may be requested: `max_runs` is spent. */
+  /** Whether `max_runs` is spent: no more fires may be requested. */
   get exhausted(): boolean {
-    const { max_runs } = this.rhythm.definition;
-    return max_runs !== null && this.fireCount >= max_runs;
+    const { max_runs } = this.#rhythm.definition;
+    return max_runs !== null && this.#fireCount >= max_runs;
   }
 
-  /**
-   * A fire that runs.
-   * @param then the fire after it, where that is known
-   */
-  fire(nominal: Instant, runAt: Instant, then?: Instant | null): void {
-    this.fireCount += 1;
-    this.decidedUpTo = nominal;
-    const iso = toIso(nominal);
-    const runId = scheduledRunId(this.taskId, iso);
-    const data = { nominal: iso, run_id: runId, ...this.state(this.following(nominal, then)) };
-    this.events.push({ type: 'Fired', data });
-    this.runs.push({ runId, request: this.requestOf(nominal, runAt) });
-  }
-
-  /**
-   * Fires that do not run; none is nothing.
-   * @param then the fire after them, where that is known
-   */
-  skip(reason: SpanSkipReason, { count, first, last }: Span, then?: Instant): this {
-    if (first === null || last === null) return this;
-    this.decidedUpTo = last;
-    const state = this.state(this.following(last, then));
-    const data = { reason, from: toIso(first), to: toIso(last), count, ...state };
-    this.events.push({ type: 'FiresSkipped', data });
+  /** Writes verdicts in the order of their fires. What follows the last permitted run is left for the next decision. */
+  write(verdicts: readonly SpanVerdict[]): this {
+    for (const verdict of verdicts) {
+      if (verdict.outcome === 'skip' && verdict.reason === 'bounds') {
+        this.#skip(verdict.reason, verdict.span);
+      } else if (this.exhausted) break;
+      else if (verdict.outcome === 'run') this.#runEach(verdict.first, verdict.upTo);
+      else if (verdict.outcome === 'run_late') this.#fire(verdict.nominal, verdict.runAt);
+      else this.#runNewest(verdict.exceptNewest, verdict.reason, verdict.span);
+    }
     return this;
   }
 
-  /** Runs the newest fires of a span, as far as any may run, and records the older ones. */
-  runNewest(wanted: number, reason: SpanSkipReason, { count, first, last }: Span): void {
+  /** Records only what the next fire is. */
+  correct(next_fire_at: string | null, task_revision = this.#taskRevision): FiresDecision {
+    const next = this.exhausted ? null : next_fire_at;
+    const fire_count = this.#fireCount;
+    const data = { tz_version: tzVersion(), next_fire_at: next, task_revision, fire_count };
+    return { events: [{ type: 'NextFireCorrected', data }], runs: [] };
+  }
+
+  /** @param completion what the last event says where it completes a span of the backlog */
+  result(completion?: Completion): FiresDecision {
+    const events = this.#drafts.map((draft, index) => {
+      const { type, data, fire_count } = draft;
+      const after = this.#drafts[index + 1];
+      const completes = after === undefined ? completion : undefined;
+      const next_fire_at = draft.exhausted
+        ? null
+        : completes === undefined
+          ? this.#nextFire(draft, after)
+          : completes.next_fire_at;
+      const task_revision = completes?.task_revision ?? this.#taskRevision;
+      return { type, data: { ...data, next_fire_at, task_revision, fire_count } } as FiresEvent;
+    });
+    return { events, runs: this.#runs };
+  }
+
+  #nextFire(draft: Draft, after: Draft | undefined): string | null {
+    let { next } = draft;
+    if (after !== undefined) next = after.first;
+    else if (next === undefined) next = this.timetable.next(draft.last)?.at ?? null;
+    return next === null ? null : toIso(next);
+  }
+
+  #runEach(first: Instant, upTo: Instant): void {
+    let fire: Instant | null = first;
+    while (fire !== null && fire <= upTo && !this.exhausted) {
+      if (this.#runs.length >= MAX_RUNS_PER_DECISION) return;
+      const draft = this.#fire(fire, fire);
+      fire = draft.next = this.timetable.next(fire)?.at ?? null;
+    }
+  }
+
+  #runNewest(wanted: number, reason: SpanSkipReason, span: FireCount): void {
+    const { count, first, last } = span;
     if (first === null || last === null) return;
+    if (wanted === 0) return this.#skip(reason, span);
     const newest = [last];
     let oldest = last;
     while (newest.length < Math.min(wanted, count)) {
@@ -93,62 +145,36 @@ export class FiresWriter {
     }
     if (newest.length < count) {
       const before = this.timetable.previous(oldest)?.at ?? first;
-      this.skip(reason, { count: count - newest.length, first, last: before }, oldest);
+      this.#skip(reason, { count: count - newest.length, first, last: before });
     }
-    newest.forEach((nominal, index) => {
-      if (!this.exhausted) this.fire(nominal, nominal, newest[index + 1]);
-    });
+    for (const nominal of newest) if (!this.exhausted) this.#fire(nominal, nominal);
   }
 
-  /** Says what the next fire is, where none was to be decided after all. */
-  correct(next_fire_at: string | null): FiresDecision {
-    this.events.push({
-      type: 'NextFireCorrected',
-      data: { tz_version: tzVersion(), ...this.state(this.exhausted ? null : next_fire_at) },
-    });
-    return this.result();
+  #fire(nominal: Instant, runAt: Instant): Draft {
+    this.#fireCount += 1;
+    const scheduled_for = toIso(nominal);
+    const runId = scheduledRunId(this.#taskId, scheduled_for);
+    const data = { nominal: scheduled_for, run_id: runId };
+    const draft = this.#draft('Fired', data, nominal, nominal);
+    const { definition, task_revision: revision } = this.#rhythm;
+    const run_at = toIso(startOf(this.#taskId, definition, runAt, this.timetable));
+    const task = { id: this.#taskId, revision, definition };
+    const request = runRequestOf(task, { trigger: 'schedule', scheduled_for, run_at });
+    this.#runs.push({ runId, request });
+    return draft;
   }
 
-  /** What was collected. @param completion of what is owed, where its last is decided by this */
-  result(completion?: Completion): FiresDecision {
-    const { events, runs } = this;
-    const last = events.at(-1);
-    if (completion === undefined || last === undefined) return { events, runs };
-    const { task_revision } = completion;
-    const next_fire_at = this.exhausted ? null : completion.next_fire_at;
-    const data = { ...last.data, task_revision, next_fire_at };
-    return { events: [...events.slice(0, -1), { ...last, data } as FiresEvent], runs };
+  #skip(reason: SpanSkipReason, { count, first, last }: FireCount): void {
+    if (first === null || last === null) return;
+    const data = { reason, from: toIso(first), to: toIso(last), count };
+    this.#draft('FiresSkipped', data, first, last);
   }
 
-  private state(next_fire_at: string | null): {
-    readonly next_fire_at: string | null;
-    readonly task_revision: number;
-    readonly fire_count: number;
-  } {
-    return { next_fire_at, task_revision: this.taskRevision, fire_count: this.fireCount };
-  }
-
-  /** The fire after an instant, unless there may be none any more. */
-  private following(after: Instant, known?: Instant | null): string | null {
-    if (this.exhausted) return null;
-    const next = known === undefined ? (this.timetable.next(after)?.at ?? null) : known;
-    return next === null ? null : toIso(next);
-  }
-
-  private requestOf(nominal: Instant, runAt: Instant): DataOf<'RunRequested'> {
-    const { definition, task_revision } = this.rhythm;
-    return {
-      task_id: this.taskId,
-      task_revision,
-      created_by: definition.created_by,
-      trigger: 'schedule',
-      scheduled_for: toIso(nominal),
-      priority: definition.priority,
-      run_at: toIso(startOf(this.taskId, definition, runAt, this.timetable)),
-      event: null,
-      retry_of: null,
-      prior_steps: [],
-      overlap_policy: definition.overlap_policy,
-    };
+  #draft(type: Draft['type'], data: object, first: Instant, last: Instant): Draft {
+    this.decidedUpTo = last;
+    const { exhausted } = this;
+    const draft: Draft = { type, data, first, last, fire_count: this.#fireCount, exhausted };
+    this.#drafts.push(draft);
+    return draft;
   }
 }

@@ -1,18 +1,17 @@
 import type { Instant } from '../clock.ts';
-import type { FiringDefinition } from './rhythm.ts';
+import type { TaskDefinition } from './task-definition.ts';
 
-/** No fire is decided at its very time: one that is less late than this is in time, whatever the grace. Milliseconds. */
+/** A fire that is less late than this is in time, whatever the grace: none is decided exactly on time. Milliseconds. */
 const ALWAYS_IN_TIME = 1000;
 
-/** What says how late a fire may be. */
-type Patience = Pick<FiringDefinition, 'misfire_grace_seconds'>;
+type GraceSetting = Pick<TaskDefinition, 'misfire_grace_seconds'>;
 
-/** By how much a fire may be late at the most and runs as if in time. Milliseconds. */
-export function graceOf({ misfire_grace_seconds }: Patience): number {
+/** How late a fire may be and still run as if in time. Milliseconds. */
+export function graceOf({ misfire_grace_seconds }: GraceSetting): number {
   return Math.max(misfire_grace_seconds * 1000, ALWAYS_IN_TIME - 1);
 }
 
-/** Up to which time fires are later than their grace. */
-export function tooLateUpTo(task: Patience, now: Instant): Instant {
+/** The latest nominal time that is beyond its grace. */
+export function tooLateUpTo(task: GraceSetting, now: Instant): Instant {
   return now - graceOf(task) - 1;
 }

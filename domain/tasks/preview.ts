@@ -11,9 +11,9 @@ import type { TaskDefinition } from './task-definition.ts';
 export interface PreviewedFire {
   /** UTC. */
   readonly at: string;
-  /** The wall time of the rule's zone with its offset. */
+  /** Wall-clock time in the rule's zone, with its offset. */
   readonly local: string;
-  /** Why a clock change moved it; null when none did. */
+  /** What a clock change did to it; null when none did. */
   readonly note: string | null;
 }
 
@@ -21,14 +21,11 @@ export interface PreviewedFire {
 export interface Budget {
   /** null: any number. */
   readonly fires: number | null;
-  /** Only fires after this use it up; those before are decided already. */
+  /** Only later fires count; earlier ones are decided. */
   readonly after: Instant;
 }
 
-/**
- * The fires of a schedule strictly after an instant, one at each step: whoever takes them may let others have the
- * event loop in between, as one fire of an unkind rule can take milliseconds.
- */
+/** Yields the fires strictly after an instant. The caller can yield to the event loop in between: one fire can take ms. */
 export function* previewFires(
   schedule: Schedule,
   from: Instant,
@@ -47,18 +44,18 @@ export function* previewFires(
   }
 }
 
-/** The budget of a schedule that no task has yet: as of one that is created at `from`. */
+/** The budget of a schedule that no task has yet. */
 export function wholeBudget(max_runs: number | null): Budget {
   return { fires: max_runs, after: Number.NEGATIVE_INFINITY };
 }
 
-/** What is left of a task's `max_runs`. @param last the last event of its rhythm, null before the first fire */
+/** What is left of a task's `max_runs`. @param last the last event of `fires-<id>`; null before the first */
 export function budgetOf(
   { definition }: LiveTask,
   last: (FiresEvent & Pick<EventPlace, 'metadata'>) | null,
 ): Budget {
   const { max_runs } = definition;
-  // A correction comes when nothing is due: all before it is decided.
+  // A correction is written when nothing is due: everything before it is decided.
   const decided = last === null ? null : (decidedBy(last) ?? last.metadata.occurredAt);
   return {
     fires: max_runs === null ? null : Math.max(0, max_runs - (last?.data.fire_count ?? 0)),
@@ -66,18 +63,17 @@ export function budgetOf(
   };
 }
 
-/** What keeps a task from firing as its schedule says. @param last the last event of its rhythm, null before the first fire */
+/** What keeps a task from firing as its schedule says. @param last as in {@link budgetOf} */
 export function taskWarnings(task: LiveTask, last: FiresEvent | null): string[] {
   const { status, definition, next_run_at, next_fire_at } = task;
-  if (status === 'canceled') return ['the task is canceled: it fires no more'];
+  if (status === 'canceled') return ['the task is canceled and will not fire again'];
   if (definition.schedule_kind === 'event') return [];
   if (status === 'paused') {
-    return ['the task is paused: what is due is held back until it is resumed'];
+    return ['the task is paused: due fires are held back until it is resumed'];
   }
   if (next_run_at === null || nextFire(task, last) !== next_fire_at) return [];
   return [
-    `the fire of ${next_fire_at} is put off to ${next_run_at}: ` +
-      `fires that are due up to then do not run`,
+    `the fire at ${next_fire_at} is snoozed until ${next_run_at}: fires due before then do not run`,
   ];
 }
 
@@ -85,8 +81,8 @@ export function taskWarnings(task: LiveTask, last: FiresEvent | null): string[] 
 export function emptyWarning(definition: TaskDefinition, from: Instant, budget: Budget): string {
   if (definition.schedule_kind === 'event') {
     const pattern = definition.schedule_expr ?? '#';
-    return `an event task has no times of its own: it is triggered by events on topics like "${pattern}"`;
+    return `an event task does not fire by time: events on topics matching "${pattern}" trigger it`;
   }
-  if (budget.fires === 0) return `max_runs (${String(definition.max_runs)}) is spent`;
+  if (budget.fires === 0) return `max_runs (${String(definition.max_runs)}) is used up`;
   return `the schedule has no fire after ${toIso(from)}`;
 }

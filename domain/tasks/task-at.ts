@@ -3,26 +3,20 @@ import type { TaskEvent } from '../events/catalogue.ts';
 import { streams } from '../streams.ts';
 import { requireTask, taskFold, type LiveTask } from './task.ts';
 
-/**
- * The task as it stood at a revision.
- * @throws Refusal `NOT_FOUND`; EventStoreError all that the log throws
- */
+/** The task as it was at a revision. @throws Refusal `NOT_FOUND`; EventStoreError all that the log throws */
 export async function taskAt(
   store: EventStore,
   taskId: string,
   revision: number,
 ): Promise<LiveTask> {
-  const stream = streams.task(taskId);
   let state = taskFold.initial;
-  for (let next = 0; next <= revision;) {
-    const page = await store.readStream(stream, {
-      from: next,
-      limit: Math.min(1000, revision + 1 - next),
-    });
+  for (let from = 0; from <= revision;) {
+    const limit = Math.min(1000, revision + 1 - from);
+    const page = await store.readStream(streams.task(taskId), { from, limit });
     const last = page.at(-1);
     if (last === undefined) break;
     for (const event of page) state = taskFold.evolve(state, event as unknown as TaskEvent, event);
-    next = last.revision + 1;
+    from = last.revision + 1;
   }
   return requireTask(state);
 }

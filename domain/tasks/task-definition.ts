@@ -7,13 +7,13 @@ import {
   scheduleKinds,
 } from '../vocabulary.ts';
 
-/** Largest payload of a task, as JSON text. */
+/** Largest payload of a task, in bytes of JSON. */
 export const MAX_PAYLOAD_BYTES = 256 * 1024;
 
 const key = Nullable(Type.String({ minLength: 1, maxLength: 200 }));
 const instant = Nullable(Type.String({ maxLength: 64 }));
 
-/** What a client says of a task: all fields, with the bounds that both the API and the log hold to. */
+/** The fields of a task, with the bounds that the API and the log enforce. */
 export const taskFields = {
   title: Type.String({ minLength: 1, maxLength: 200 }),
   description: Type.String({ minLength: 1, maxLength: 2000 }),
@@ -23,7 +23,7 @@ export const taskFields = {
   timezone: Type.String({ minLength: 1, maxLength: 100 }),
   payload: AnyObject,
   created_by: Type.String(),
-  /** 1 goes first. */
+  /** 1 is the most urgent. */
   priority: Type.Integer({ minimum: 1, maximum: 9 }),
   max_retries: Type.Integer({ minimum: 0, maximum: 50 }),
   backoff_strategy: OneOf(backoffStrategies),
@@ -33,16 +33,16 @@ export const taskFields = {
   concurrency_limit: Type.Integer({ minimum: 1, maximum: 10_000 }),
   overlap_policy: OneOf(overlapPolicies),
   misfire_policy: OneOf(misfirePolicies),
-  /** A fire up to this late still runs as if in time; one less than a second late does in any case. */
+  /** A fire up to this late still runs; one less than a second late always does. */
   misfire_grace_seconds: Type.Integer({ minimum: 0, maximum: 31_536_000 }),
-  /** d of the back-off formulas. */
+  /** The delay d of the backoff formulas. */
   retry_delay_seconds: Type.Number({ minimum: 0, maximum: 86_400 }),
   retry_max_delay_seconds: Type.Number({ minimum: 0, maximum: 604_800 }),
-  /** From the first start, back-off included. */
+  /** From the first start, backoff included. */
   timeout_seconds: Nullable(Type.Number({ exclusiveMinimum: 0, maximum: 31_536_000 })),
   starts_at: instant,
   ends_at: instant,
-  /** Of schedule fires that are decided to run, also of those whose run is then skipped (a duplicate, an overlap). */
+  /** Counts scheduled fires that were decided to run, even where the run is then skipped (duplicate, overlap). */
   max_runs: Nullable(Type.Integer({ minimum: 1 })),
   jitter_seconds: Type.Integer({ minimum: 0, maximum: 86_400 }),
   pause_after_failures: Nullable(Type.Integer({ minimum: 1, maximum: 1000 })),
@@ -54,7 +54,7 @@ export const TaskDefinitionSchema = Type.Object(taskFields, { additionalProperti
 /** A task's definition with every default filled in. */
 export type TaskDefinition = Readonly<Static<typeof TaskDefinitionSchema>>;
 
-/** What stands where a client leaves a field out. */
+/** The value of each optional field that a client leaves out: the one source of task defaults. */
 export const taskDefaults = {
   schedule_expr: null,
   timezone: 'UTC',
@@ -79,41 +79,11 @@ export const taskDefaults = {
   tags: [] as string[],
 } as const;
 
-/** What a client has to say of a task, with what it may leave out. */
+/** A task as a client defines it: everything that has a default may be left out. */
 export type GivenDefinition = Partial<TaskDefinition> &
   Pick<TaskDefinition, 'title' | 'description' | 'schedule_kind' | 'payload' | 'created_by'>;
 
-/**
- * A definition with its defaults. Written out, as each created task goes through here: fields added to a copy of the
- * defaults take a slow way of V8's, 8.5 us in place of 0.5.
- */
+/** Fills in the defaults. */
 export function withDefaults(given: GivenDefinition): TaskDefinition {
-  return {
-    title: given.title,
-    description: given.description,
-    schedule_kind: given.schedule_kind,
-    schedule_expr: given.schedule_expr ?? taskDefaults.schedule_expr,
-    timezone: given.timezone ?? taskDefaults.timezone,
-    payload: given.payload,
-    created_by: given.created_by,
-    priority: given.priority ?? taskDefaults.priority,
-    max_retries: given.max_retries ?? taskDefaults.max_retries,
-    backoff_strategy: given.backoff_strategy ?? taskDefaults.backoff_strategy,
-    dedupe_key: given.dedupe_key ?? taskDefaults.dedupe_key,
-    dedupe_window_seconds: given.dedupe_window_seconds ?? taskDefaults.dedupe_window_seconds,
-    concurrency_key: given.concurrency_key ?? taskDefaults.concurrency_key,
-    concurrency_limit: given.concurrency_limit ?? taskDefaults.concurrency_limit,
-    overlap_policy: given.overlap_policy ?? taskDefaults.overlap_policy,
-    misfire_policy: given.misfire_policy ?? taskDefaults.misfire_policy,
-    misfire_grace_seconds: given.misfire_grace_seconds ?? taskDefaults.misfire_grace_seconds,
-    retry_delay_seconds: given.retry_delay_seconds ?? taskDefaults.retry_delay_seconds,
-    retry_max_delay_seconds: given.retry_max_delay_seconds ?? taskDefaults.retry_max_delay_seconds,
-    timeout_seconds: given.timeout_seconds ?? taskDefaults.timeout_seconds,
-    starts_at: given.starts_at ?? taskDefaults.starts_at,
-    ends_at: given.ends_at ?? taskDefaults.ends_at,
-    max_runs: given.max_runs ?? taskDefaults.max_runs,
-    jitter_seconds: given.jitter_seconds ?? taskDefaults.jitter_seconds,
-    pause_after_failures: given.pause_after_failures ?? taskDefaults.pause_after_failures,
-    tags: given.tags ?? taskDefaults.tags,
-  };
+  return { ...taskDefaults, ...given };
 }

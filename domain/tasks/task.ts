@@ -10,18 +10,18 @@ import type { MisfirePolicy, TaskStatus } from '../vocabulary.ts';
  * A task: a pipeline and when it is due.
  *
  *   none ──TaskCreated──► active ◄──TaskPaused / TaskResumed──► paused
- *                           └──────────── TaskCanceled ────────────┴──► canceled (for ever)
+ *                           └──────────── TaskCanceled ────────────┴──► canceled (final)
  */
 export type TaskState = { readonly status: 'none' } | LiveTask;
 
 export interface LiveTask {
   readonly status: TaskStatus;
   readonly definition: TaskDefinition;
-  /** What a rule without DTSTART counts from. */
+  /** When the rule was set: what it counts from without DTSTART. */
   readonly anchor: string;
-  /** The next fire as the last event of this stream says; the fires- stream knows the later ones. */
+  /** By the last event of this stream; `fires-<id>` knows later fires. */
   readonly next_fire_at: string | null;
-  /** When a snoozed fire runs; null when the next one is not snoozed. */
+  /** When the next fire runs, if it is snoozed; else null. */
   readonly next_run_at: string | null;
   /** Of the last event that set `next_fire_at`. */
   readonly rhythm_revision: number;
@@ -50,41 +50,41 @@ function evolveTask(state: TaskState, event: TaskEvent, at: EventPlace): TaskSta
   }
   if (state.status === 'none') return state;
   const changed = { ...state, updated_at: occurredAt, revision: at.revision };
-  const setAnew = { ...changed, rhythm_revision: at.revision };
+  const rescheduled = { ...changed, rhythm_revision: at.revision };
   switch (event.type) {
     case 'TaskUpdated': {
-      const { changes, rescheduled, anchor, next_fire_at } = event.data;
+      const { changes, anchor, next_fire_at } = event.data;
       const definition = { ...state.definition, ...changes };
-      if (!rescheduled) return { ...changed, definition };
-      return { ...setAnew, definition, anchor, next_fire_at, next_run_at: null };
+      if (!event.data.rescheduled) return { ...changed, definition };
+      return { ...rescheduled, definition, anchor, next_fire_at, next_run_at: null };
     }
     case 'TaskPaused':
       return { ...changed, status: 'paused' };
     case 'TaskResumed':
       return {
-        ...setAnew,
+        ...rescheduled,
         status: 'active',
         next_fire_at: event.data.next_fire_at,
         next_run_at: event.data.next_fire_at === state.next_fire_at ? state.next_run_at : null,
       };
     case 'TaskSnoozed': {
       const { next_fire_at, next_run_at } = event.data;
-      return { ...setAnew, next_fire_at, next_run_at };
+      return { ...rescheduled, next_fire_at, next_run_at };
     }
     case 'TaskCanceled':
-      return { ...setAnew, status: 'canceled', next_fire_at: null, next_run_at: null };
+      return { ...rescheduled, status: 'canceled', next_fire_at: null, next_run_at: null };
     case 'Abandoned':
       return state;
   }
 }
 
-/** The rhythm of a rule that was just set: its anchor, cut to the second, and its next fire. */
+/** What a rule that was just set comes to: its anchor, cut to the second, and its next fire. */
 export interface NewRhythm {
   readonly anchor: string;
   readonly next_fire_at: string | null;
 }
 
-/** The moment that a rule counts from when it is set now. */
+/** The instant that a rule counts from when it is set now. */
 export function anchorAt(now: Instant): string {
   return toIso(Math.floor(now / 1000) * 1000);
 }
@@ -92,77 +92,58 @@ export function anchorAt(now: Instant): string {
 export function createTask(
   state: TaskState,
   definition: TaskDefinition,
-  rhythm: NewRhythm,
+  schedule: NewRhythm,
 ): readonly TaskEvent[] {
-  if (state.status !== 'none') throw new Refusal('STATE_CONFLICT', 'this task exists');
-  return [{ type: 'TaskCreated', data: { definition, ...rhythm } }];
+  if (state.status !== 'none') throw new Refusal('STATE_CONFLICT', 'the task already exists');
+  return [{ type: 'TaskCreated', data: { definition, ...schedule } }];
 }
 
-/**
- * Changes the fields that are given and differ. Nothing to do when none does.
- * @param rhythm set anew; null leaves it as it is
- */
+/** Changes the given fields that differ; no event when none does. @param schedule null: the schedule stays */
 export function updateTask(
   state: TaskState,
   changes: Partial<TaskDefinition>,
-  rhythm: NewRhythm | null,
+  schedule: NewRhythm | null,
 ): readonly TaskEvent[] {
   const task = requireTask(state);
-  if (task.status === 'canceled') throw refusedAsCanceled('changed');
+  if (task.status === 'canceled') throw canceledTask('changed');
   const differing = Object.entries(changes).filter(
     ([field, value]) =>
       JSON.stringify(task.definition[field as keyof TaskDefinition]) !== JSON.stringify(value),
   );
   if (differing.length === 0) return [];
-  const { anchor, next_fire_at } = rhythm ?? task;
-  return [
-    {
-      type: 'TaskUpdated',
-      data: {
-        changes: Object.fromEntries(differing),
-        rescheduled: rhythm !== null,
-        anchor,
-        next_fire_at,
-      },
-    },
-  ];
+  const { anchor, next_fire_at } = schedule ?? task;
+  const changed = Object.fromEntries(differing);
+  const data = { changes: changed, rescheduled: schedule !== null, anchor, next_fire_at };
+  return [{ type: 'TaskUpdated', data }];
 }
 
-/** Pauses a task; nothing to do when it is paused. */
+/** Pauses a task; no event when it is paused already. */
 export function pauseTask(state: TaskState, byFailures = false): readonly TaskEvent[] {
   const task = requireTask(state);
-  if (task.status === 'canceled') throw refusedAsCanceled('paused');
-  return task.status === 'paused'
-    ? []
-    : [{ type: 'TaskPaused', data: { by_failures: byFailures } }];
+  if (task.status === 'canceled') throw canceledTask('paused');
+  if (task.status === 'paused') return [];
+  return [{ type: 'TaskPaused', data: { by_failures: byFailures } }];
 }
 
-/**
- * Resumes a task; nothing to do when it is active.
- * @param nextFireAt the next fire after now, or the one that is put off beyond it and stays so
- */
+/** Resumes a task; no event when it is active. @param nextFireAt the next fire after now, or one snoozed beyond it */
 export function resumeTask(
   state: TaskState,
   missed: MisfirePolicy,
   nextFireAt: string | null,
 ): readonly TaskEvent[] {
   const task = requireTask(state);
-  if (task.status === 'canceled') throw refusedAsCanceled('resumed');
-  return task.status === 'active'
-    ? []
-    : [{ type: 'TaskResumed', data: { missed, next_fire_at: nextFireAt } }];
+  if (task.status === 'canceled') throw canceledTask('resumed');
+  if (task.status === 'active') return [];
+  return [{ type: 'TaskResumed', data: { missed, next_fire_at: nextFireAt } }];
 }
 
-/** Cancels a task, for ever; nothing to do when it is canceled. */
+/** Cancels a task permanently; no event when it is canceled already. */
 export function cancelTask(state: TaskState): readonly TaskEvent[] {
   const task = requireTask(state);
   return task.status === 'canceled' ? [] : [{ type: 'TaskCanceled', data: {} }];
 }
 
-/**
- * Puts the next fire off: it keeps its nominal time and runs later. Repeated snoozes add up.
- * @param nextFireAt the next fire of the rhythm
- */
+/** Snoozes the next fire: it keeps its nominal time and runs later. Repeated snoozes add up. */
 export function snoozeTask(
   state: TaskState,
   delaySeconds: number,
@@ -176,25 +157,24 @@ export function snoozeTask(
   }
   if (nextFireAt === null) {
     const { schedule_kind } = task.definition;
-    const why =
+    const message =
       schedule_kind === 'event'
-        ? "a task by event can't be snoozed: it has no times of its own"
-        : 'there is no fire ahead that could be snoozed';
-    throw new Refusal('STATE_CONFLICT', why, { schedule_kind });
+        ? "an event task can't be snoozed: it does not fire by time"
+        : 'the task has no future fire to snooze';
+    throw new Refusal('STATE_CONFLICT', message, { schedule_kind });
   }
   const snoozed = task.next_fire_at === nextFireAt ? task.next_run_at : null;
   const nextRun = fromIso(snoozed ?? nextFireAt) + delaySeconds * 1000;
   if (nextRun > LAST_INSTANT) {
-    const why = 'put off by so much, the next fire would run after the year 9999';
-    throw new Refusal('STATE_CONFLICT', why, { next_run_at: snoozed ?? nextFireAt });
+    const message = 'delay_seconds is too long: the next fire would run after the year 9999';
+    throw new Refusal('STATE_CONFLICT', message, { next_run_at: snoozed ?? nextFireAt });
   }
-  const next_run_at = toIso(nextRun);
-  return [
-    {
-      type: 'TaskSnoozed',
-      data: { delay_seconds: delaySeconds, next_fire_at: nextFireAt, next_run_at },
-    },
-  ];
+  const data = {
+    delay_seconds: delaySeconds,
+    next_fire_at: nextFireAt,
+    next_run_at: toIso(nextRun),
+  };
+  return [{ type: 'TaskSnoozed', data }];
 }
 
 /** @throws Refusal `NOT_FOUND` */
@@ -203,5 +183,5 @@ export function requireTask(state: TaskState): LiveTask {
   return state;
 }
 
-const refusedAsCanceled = (what: string): Refusal =>
-  new Refusal('STATE_CONFLICT', `a canceled task can't be ${what}`, { status: 'canceled' });
+const canceledTask = (action: string): Refusal =>
+  new Refusal('STATE_CONFLICT', `a canceled task can't be ${action}`, { status: 'canceled' });

@@ -12,7 +12,7 @@ import {
 import type { EventPlace } from '../../../domain/handle.ts';
 import { streams } from '../../../domain/streams.ts';
 import { anchorAt, type LiveTask } from '../../../domain/tasks/task.ts';
-import { scheduleOf } from '../../../domain/tasks/task-commands.ts';
+import { scheduleOf } from '../../../domain/tasks/task-schedule.ts';
 import { taskDefaults, type TaskDefinition } from '../../../domain/tasks/task-definition.ts';
 import { SchedulePreview } from '../../schemas/answer-schemas-schedules.ts';
 import type { ApiDependencies } from '../../dependencies.ts';

@@ -6,7 +6,7 @@ import { MOST_STEPS, scheduleWarnings } from '../../../domain/schedule/schedule.
 import { unknownZone } from '../../../domain/schedule/zone-names.ts';
 import { zoneOf } from '../../../domain/schedule/zone.ts';
 import { anchorAt } from '../../../domain/tasks/task.ts';
-import { scheduleOf } from '../../../domain/tasks/task-commands.ts';
+import { scheduleOf } from '../../../domain/tasks/task-schedule.ts';
 import {
   MAX_PAYLOAD_BYTES,
   taskDefaults,

@@ -140,15 +140,15 @@ describe('what clients give, over HTTP', () => {
       return faultOf(answer).issue;
     };
     expect(await issueOf({ ends_at: '2020-01-01T00:00:00Z' })).to.match(
-      /^has no fire ahead: its next, .+Z, lies after ends_at$/,
+      /^has no future fire: its next, .+Z, is after ends_at$/,
     );
     const early = { schedule_kind: 'once', schedule_expr: '2090-01-01T00:00:00Z' };
     expect(await issueOf({ ...early, starts_at: '2091-01-01T00:00:00Z' })).to.equal(
-      'has no fire ahead: its last, 2090-01-01T00:00:00.000Z, lies before starts_at',
+      'has no future fire: its last, 2090-01-01T00:00:00.000Z, is before starts_at',
     );
     const past = { schedule_kind: 'once', schedule_expr: '2020-01-01T00:00:00Z' };
-    expect(await issueOf(past)).to.equal('has no fire ahead: that moment has passed');
-    expect(await issueOf({ schedule_expr: '0 0 30 2 *' })).to.equal('has no fire ahead');
+    expect(await issueOf(past)).to.equal('has no future fire: that time has passed');
+    expect(await issueOf({ schedule_expr: '0 0 30 2 *' })).to.equal('has no future fire');
   });
 
   describe('with a number that JavaScript cannot represent', () => {

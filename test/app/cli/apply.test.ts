@@ -154,7 +154,7 @@ describe('svc apply', () => {
       'change soon title description',
       'change other schedule_expr',
     ]);
-    expect(tried.errors).to.deep.equal(['schedule_expr: has no fire ahead']);
+    expect(tried.errors).to.deep.equal(['schedule_expr: has no future fire']);
     expect(tried.code).to.equal(2);
   });
 

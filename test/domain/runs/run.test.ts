@@ -238,7 +238,7 @@ describe('a run', () => {
         type: 'RunAttemptFailed',
         data: {
           attempt: 1,
-          error: 'its worker went away 6 times',
+          error: 'the run lost its worker 6 times',
           step: null,
           retry_at: '2026-03-02T08:00:01.000Z',
         },

@@ -118,7 +118,7 @@ describe('commands on tasks', () => {
   it('say which fire was the last where none is ahead', async () => {
     const rule = { schedule_kind: 'rrule', schedule_expr: 'FREQ=DAILY;COUNT=1' } as const;
     const error = (await rejection(create(rule))) as Refusal;
-    expect(error.message).to.contain('has no fire ahead: its last was 2026-03-02T08:00:00.000Z');
+    expect(error.message).to.contain('has no future fire: its last was 2026-03-02T08:00:00.000Z');
   });
 
   it('create event tasks without a next fire', async () => {

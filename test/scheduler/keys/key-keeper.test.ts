@@ -131,7 +131,7 @@ describe('runs that share a concurrency key', () => {
     const events = await world.store.readStream('run-r1');
     const types = ['RunRequested', 'RunStarted', 'RunAttemptFailed', 'RunFailed'];
     expect(events.map(({ type }) => type)).to.deep.equal(types);
-    expect(events.at(-1)?.data).to.include({ error: 'the run was not over after 20 s' });
+    expect(events.at(-1)?.data).to.include({ error: 'the run timed out after 20 s' });
     process.finish('r2');
     await isFree();
   });

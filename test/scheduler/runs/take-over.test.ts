@@ -137,7 +137,7 @@ describe('taking over runs', () => {
       await world.clock.advance(LEASE + 20 * second);
       expect(await world.run(runId)).to.include({ state: 'failed', attempt: 1 });
       expect((await world.eventsOf(runId)).at(-1)?.data).to.include({
-        error: 'its worker went away 6 times',
+        error: 'the run lost its worker 6 times',
       });
     });
 

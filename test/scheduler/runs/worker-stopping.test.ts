@@ -167,7 +167,7 @@ describe('a worker that stops something', () => {
       await world.clock.advance(1);
       expect(await world.run(runId)).to.include({ state: 'failed', attempt: 1 });
       expect((await world.eventsOf(runId)).at(-1)?.data).to.deep.include({
-        error: 'the run was not over after 60 s',
+        error: 'the run timed out after 60 s',
         // Steps that had ended are part of the output, under their names.
         output: { summary: { total_steps: 2, executed_steps: 1, skipped_steps: 0 } },
       });
@@ -198,7 +198,7 @@ describe('a worker that stops something', () => {
       expect(await world.typesOf(runId)).to.deep.equal(late);
       expect((await world.eventsOf(runId)).at(-1)?.data).to.deep.include({
         attempt: 1,
-        error: 'the run was not over after 30 s',
+        error: 'the run timed out after 30 s',
         output: { summary: { total_steps: 1, executed_steps: 1, skipped_steps: 0 } },
       });
     });

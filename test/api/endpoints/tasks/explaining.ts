@@ -10,7 +10,7 @@ import { evolveRhythm, type Rhythm } from '../../../../domain/tasks/rhythm.ts';
 import { requestRun } from '../../../../domain/runs/run-request.ts';
 import { streams } from '../../../../domain/streams.ts';
 import { requireTask, taskFold } from '../../../../domain/tasks/task.ts';
-import { scheduleOf } from '../../../../domain/tasks/task-commands.ts';
+import { scheduleOf } from '../../../../domain/tasks/task-schedule.ts';
 import { load } from '../../../../domain/handle.ts';
 import type { ApiAnswer } from '../../../support/api-client.ts';
 import type { RunningApi, SignedIn } from '../../../support/running-api.ts';

@@ -176,11 +176,11 @@ describe('a preview', () => {
       expect(await fires({ task_id, from })).to.have.length(4);
     });
 
-    it('no longer says that a fire is put off once that has run', async () => {
+    it('no longer says that a fire is snoozed once that has run', async () => {
       const task_id = await created({});
       const [nominal = '', next_fire_at = ''] = await fires({ task_id });
       await admin.client.post(`/tasks/${task_id}/snooze`, { delay_seconds: 60 });
-      expect((await preview({ task_id })).textAt('warnings.0')).to.contain('put off');
+      expect((await preview({ task_id })).textAt('warnings.0')).to.contain('snoozed');
       const data = { nominal, run_id: task_id, next_fire_at, task_revision: 1, fire_count: 1 };
       await api().append(`fires-${task_id}`, [{ type: 'Fired', data }]);
       expect((await preview({ task_id })).at('warnings')).to.deep.equal([]);
@@ -198,7 +198,7 @@ describe('a preview', () => {
       expect(canceled.json).to.deep.equal({
         schedule_text: 'every hour, UTC',
         fires: [],
-        warnings: ['the task is canceled: it fires no more'],
+        warnings: ['the task is canceled and will not fire again'],
       });
     });
   });

@@ -125,7 +125,7 @@ describe('what is done to a task over HTTP', () => {
     const refused = await client.post(`/tasks/${other.id}/snooze`, { delay_seconds: 1 });
     expect(refused.status).to.equal(409);
     expect(refused.at('error')).to.equal('conflict');
-    expect(refused.at('message')).to.match(/^a task by event can't be snoozed/);
+    expect(refused.at('message')).to.match(/^an event task can't be snoozed/);
     expect(refused.at('details')).to.deep.equal({ schedule_kind: 'event' });
   });
 
