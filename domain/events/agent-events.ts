@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox';
-import { Id, Nullable, Timestamp, closed } from './schema-parts.ts';
+import { closed, event, Id, Nullable, Timestamp } from './schema-parts.ts';
 
 const AgentFields = {
   name: Type.String(),
@@ -8,50 +8,38 @@ const AgentFields = {
 };
 
 /**
- * Events of `agent-<id>`; of `agentname-<hash>`, which owns the uniqueness of a name; of `admins`, which owns that one
+ * Events of `agent-<id>`; of `agentname-<hash>`, which makes a name unique; and of `admins`, which ensures that one
  * agent keeps the scope `admin`.
  */
 export const agentEvents = {
-  AgentRegistered: { version: 1, schema: closed(AgentFields) },
-  AgentUpdated: { version: 1, schema: closed({ changes: Type.Partial(closed(AgentFields)) }) },
-  /** The secret itself is nowhere: only its scrypt hash. Every session begun before it is over. */
-  AgentCredentialsSet: { version: 1, schema: closed({ secret_hash: Type.String() }) },
-  WebhookSecretRotated: { version: 1, schema: closed({ version: Type.Integer({ minimum: 1 }) }) },
-  AgentRemoved: { version: 1, schema: closed({}) },
-  NameReserved: { version: 1, schema: closed({ name: Type.String(), agent_id: Id }) },
-  NameReleased: { version: 1, schema: closed({ name: Type.String(), agent_id: Id }) },
-  /** In a stream that a reservation was made for and that was never begun: nobody may begin it now. */
-  Abandoned: { version: 1, schema: closed({ reservation: Type.String() }) },
-  /** Who is about to lose the scope `admin`: all of whom that may still be so, each at one revision. */
-  AdminWithdrawn: {
-    version: 1,
-    schema: closed({
-      withdrawals: Type.Array(
-        closed({ agent_id: Id, revision: Type.Integer({ minimum: 0 }), since: Timestamp }),
-      ),
-    }),
-  },
+  AgentRegistered: event(AgentFields),
+  AgentUpdated: event({ changes: Type.Partial(closed(AgentFields)) }),
+  /** Holds only the secret's scrypt hash. Ends every earlier session. */
+  AgentCredentialsSet: event({ secret_hash: Type.String() }),
+  WebhookSecretRotated: event({ version: Type.Integer({ minimum: 1 }) }),
+  AgentRemoved: event({}),
+  NameReserved: event({ name: Type.String(), agent_id: Id }),
+  NameReleased: event({ name: Type.String(), agent_id: Id }),
+  /** Closes a stream that was reserved and never begun. */
+  Abandoned: event({ reservation: Type.String() }),
+  /** The agents that are about to lose the scope `admin`, each at one revision. */
+  AdminWithdrawn: event({
+    withdrawals: Type.Array(
+      closed({ agent_id: Id, revision: Type.Integer({ minimum: 0 }), since: Timestamp }),
+    ),
+  }),
 } as const;
 
-/** Events of `session-<id>`: which refresh token counts. */
+/** Events of `session-<id>`: which refresh token is valid. */
 export const sessionEvents = {
-  SessionStarted: {
-    version: 1,
-    schema: closed({
-      agent_id: Id,
-      /** `jti` of the one refresh token that counts. */
-      refresh_id: Id,
-      expires_at: Type.String(),
-      /** Revision of the agent's AgentCredentialsSet; null for an agent without credentials. */
-      credentials_revision: Nullable(Type.Integer({ minimum: 0 })),
-    }),
-  },
-  SessionRefreshed: {
-    version: 1,
-    schema: closed({ refresh_id: Id, expires_at: Type.String() }),
-  },
-  SessionEnded: {
-    version: 1,
-    schema: closed({ reason: Type.Union([Type.Literal('revoked'), Type.Literal('reuse')]) }),
-  },
+  SessionStarted: event({
+    agent_id: Id,
+    /** `jti` of the valid refresh token. */
+    refresh_id: Id,
+    expires_at: Type.String(),
+    /** Revision of the agent's AgentCredentialsSet; null for an agent without credentials. */
+    credentials_revision: Nullable(Type.Integer({ minimum: 0 })),
+  }),
+  SessionRefreshed: event({ refresh_id: Id, expires_at: Type.String() }),
+  SessionEnded: event({ reason: Type.Union([Type.Literal('revoked'), Type.Literal('reuse')]) }),
 } as const;

@@ -13,7 +13,7 @@ import { firesEvents, taskEvents } from './task-events.ts';
 import { extensionEvents, idempotencyEvents, topicEvents } from './topic-events.ts';
 import { webhookEvents } from './webhook-events.ts';
 
-/** Every type of event there is, with the version and schema of its data. */
+/** Every event type, with the version and schema of its data. */
 export const catalogue = {
   ...agentEvents,
   ...sessionEvents,

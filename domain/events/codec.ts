@@ -15,30 +15,25 @@ import { MetadataSchema } from './metadata.ts';
 import { countCharactersRarely } from './text-length.ts';
 import { bringUp } from './upcasters.ts';
 
-/** A text of up to this many UTF-16 units can't exceed the limit in UTF-8. */
+/** A string of up to this many UTF-16 units can't exceed the limit in UTF-8. */
 const SURELY_SMALL = MAX_EVENT_BYTES / 3;
 
-/** The codec of the service, with what makes its first use of a type as quick as every later one. */
 export interface ServiceEventCodec extends EventCodec {
-  /** Compiles the schema of a type now, some milliseconds of work, and not when its first event is waited for. */
+  /** Compiles the schema of a type, which takes milliseconds, before its first event is waited for. */
   prepare(type: EventType): void;
 }
 
-// The schemas are our own: checking them against the metaschema would only hold up the start.
+// The schemas are our own: validating them, and optimising the generated code, only delays the start.
 const ajv = new Ajv({
   strict: false,
   validateFormats: false,
   meta: false,
   validateSchema: false,
-  // It takes as long as all the rest of compiling, and V8 leaves out by itself what it leaves out.
   code: { optimize: false },
 });
 countCharactersRarely(ajv);
 
-/**
- * Compiled when it is first needed: a process meets few of the types, and compiling all holds up its start. Once for all
- * codecs of a process: the schemas are the same, and a test opens many stores.
- */
+/** Compiled on first use, as a process meets few of the types; shared by all codecs of the process. */
 const checks = new Map<string, ValidateFunction>();
 
 function checkOf(type: string): ValidateFunction | undefined {
@@ -49,9 +44,9 @@ function checkOf(type: string): ValidateFunction | undefined {
   return check;
 }
 
-/** The codec of the service's own events: schemas are checked when an event is written and when it is read. */
+/** The codec of the service's own events: validates them against their schemas when writing and reading. */
 export function createEventCodec(): ServiceEventCodec {
-  // Kept by Ajv under its schema.
+  // Ajv caches it by its schema.
   const checkMetadata = ajv.compile(MetadataSchema);
   const dataFault = (type: string, data: unknown): string | null => {
     const check = checkOf(type);
@@ -63,15 +58,16 @@ export function createEventCodec(): ServiceEventCodec {
     if (checkMetadata(metadata)) return null;
     return `metadata of ${type}: ${ajv.errorsText(checkMetadata.errors, { dataVar: 'metadata' })}`;
   };
-  const checkedData = ({ type, data }: Pick<NewEvent, 'type' | 'data'>): string => {
-    const fault = dataFault(type, data);
+  const serialiseChecked = ({
+    type,
+    data,
+    metadata,
+  }: NewEvent): Pick<EncodedEvent, 'data' | 'metadata'> => {
+    const fault = dataFault(type, data) ?? metadataFault(type, metadata);
     if (fault !== null) throw new EventStoreError('INVALID_EVENT', fault);
-    return serialise(data, type);
-  };
-  const checkedMetadata = ({ type, metadata }: Pick<NewEvent, 'type' | 'metadata'>): string => {
-    const fault = metadataFault(type, metadata);
-    if (fault !== null) throw new EventStoreError('INVALID_EVENT', fault);
-    return serialise(metadata, type);
+    const encoded = { data: serialise(data, type), metadata: serialise(metadata, type) };
+    refuseTooLarge(type, encoded.data, encoded.metadata);
+    return encoded;
   };
   const prepared = new WeakMap<NewEvent, PreparedEvent>();
 
@@ -80,10 +76,8 @@ export function createEventCodec(): ServiceEventCodec {
     const { data, metadata, fault: versionFault } = atPresentVersion(parsed);
     const fault = versionFault ?? dataFault(type, data) ?? metadataFault(type, metadata);
     if (fault !== null) return faulty(parsed, fault);
-    // Written out, as this is on the way of every event that is read and copying objects costs as much as
-    // checking them.
+    // Lists the fields: every event that is read comes through here, and a spread costs as much as validating.
     const event = { id, stream, revision, position, createdAt, type, data, metadata };
-    // The schema has just been checked.
     return event as unknown as RecordedEvent;
   };
 
@@ -93,67 +87,58 @@ export function createEventCodec(): ServiceEventCodec {
     },
 
     prepareEvent(event: NewEvent): void {
-      const data = checkedData(event);
-      const metadata = splitAt(checkedMetadata(event), event.metadata.occurredAt);
-      refuseTooLarge(event.type, data, metadata.join(event.metadata.occurredAt));
-      prepared.set(event, { data, metadata });
+      const { data, metadata } = serialiseChecked(event);
+      prepared.set(event, { data, metadata: splitAt(metadata, event.metadata.occurredAt) });
     },
 
     encode(event: NewEvent): EncodedEvent {
+      const { id, type } = event;
       const known = prepared.get(event);
-      if (known !== undefined) {
-        const { data, metadata } = known;
-        const [before, after] = metadata;
-        const { occurredAt } = event.metadata;
-        return { id: event.id, type: event.type, data, metadata: before + occurredAt + after };
-      }
-      const data = checkedData(event);
-      const metadata = checkedMetadata(event);
-      refuseTooLarge(event.type, data, metadata);
-      return { id: event.id, type: event.type, data, metadata };
+      if (known === undefined) return { id, type, ...serialiseChecked(event) };
+      return {
+        id,
+        type,
+        data: known.data,
+        metadata: known.metadata.join(event.metadata.occurredAt),
+      };
     },
 
     decode(raw: RawEvent): RecordedEvent {
-      const { id, type, stream, revision, position, createdAt } = raw;
-      let data: unknown;
-      let metadata: unknown;
       try {
-        data = JSON.parse(raw.data);
-        metadata = JSON.parse(raw.metadata);
+        const [data, metadata] = [JSON.parse(raw.data), JSON.parse(raw.metadata)] as unknown[];
+        return decodeParsed({ ...raw, data, metadata });
       } catch (error) {
-        const broken = { id, stream, revision, position, createdAt, type, data: raw.data };
-        const fault = `not JSON: ${messageOf(error)}`;
-        return faulty({ ...broken, metadata: parsedIfJson(raw.metadata) }, fault);
+        if (!(error instanceof SyntaxError)) throw error;
+        return faulty(
+          { ...raw, metadata: parsedIfJson(raw.metadata) },
+          `not JSON: ${error.message}`,
+        );
       }
-      return decodeParsed({ id, stream, revision, position, createdAt, type, data, metadata });
     },
 
     decodeParsed,
   };
 }
 
-/** What an event comes to, but for when it occurs. */
+/** A serialised event whose time may still change. */
 interface PreparedEvent {
   readonly data: string;
-  /** What stands before and behind `occurredAt`. */
+  /** Before and after `occurredAt`. */
   readonly metadata: readonly [before: string, after: string];
 }
 
-/** Cuts a text of metadata where it says when the event occurs: within a value, the quotes would be escaped. */
+/** Splits serialised metadata at `occurredAt`. Within another value, the quotes would be escaped. */
 function splitAt(metadata: string, occurredAt: string): readonly [string, string] {
   const at = metadata.indexOf(`"occurredAt":"${occurredAt}"`) + '"occurredAt":"'.length;
   return [metadata.slice(0, at), metadata.slice(at + occurredAt.length)];
 }
 
-/** An event that does not fit its schema, with what there is; where it does not say when it occurred, the store does. */
+/** An event that does not fit its schema. Without a time of its own it gets the store's. */
 function faulty(found: ParsedEvent, fault: string): RecordedEvent {
   const { id, stream, revision, position, createdAt, type, data } = found;
   const known = isJsonObject(found.metadata) ? found.metadata : {};
-  const { occurredAt } = known;
-  const metadata = {
-    ...known,
-    occurredAt: typeof occurredAt === 'string' ? occurredAt : createdAt,
-  };
+  const occurredAt = typeof known['occurredAt'] === 'string' ? known['occurredAt'] : createdAt;
+  const metadata = { ...known, occurredAt };
   const event = { id, stream, revision, position, createdAt, type, data, metadata, fault };
   return event as unknown as RecordedEvent;
 }
@@ -162,46 +147,32 @@ function parsedIfJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // Said already: the event has the fault.
     return undefined;
   }
 }
 
-/** Brings an event of an older release up to the present version of its type. */
-function atPresentVersion(raw: ParsedEvent): {
+/** Upcasts an event of an older release to the present version of its type. @throws EventStoreError `NEWER_SCHEMA` */
+function atPresentVersion({ type, stream, data, metadata }: ParsedEvent): {
   readonly data: unknown;
   readonly metadata: unknown;
   readonly fault: string | null;
 } {
-  const { data, metadata } = raw;
-  const known = Object.hasOwn(catalogue, raw.type) ? catalogue[raw.type as EventType] : undefined;
-  if (!known) {
-    throw new EventStoreError(
-      'NEWER_SCHEMA',
-      `event type ${raw.type} is not known to this release`,
-      {
-        stream: raw.stream,
-      },
-    );
+  if (!Object.hasOwn(catalogue, type)) {
+    const message = `this release does not know the event type ${type}`;
+    throw new EventStoreError('NEWER_SCHEMA', message, { stream });
   }
+  const known = catalogue[type as EventType].version;
   const version = Number((metadata as { schemaVersion?: unknown } | null)?.schemaVersion);
   if (!Number.isInteger(version) || version < 1) {
-    return { data, metadata, fault: `metadata of ${raw.type}: no schemaVersion` };
+    return { data, metadata, fault: `metadata of ${type}: no schemaVersion` };
   }
-  if (version > known.version) {
-    throw new EventStoreError(
-      'NEWER_SCHEMA',
-      `${raw.type} of version ${version}; this release knows version ${known.version}`,
-      { stream: raw.stream },
-    );
+  if (version > known) {
+    const message = `${type} has version ${version}; this release knows version ${known}`;
+    throw new EventStoreError('NEWER_SCHEMA', message, { stream });
   }
-  if (version === known.version) return { data, metadata, fault: null };
+  if (version === known) return { data, metadata, fault: null };
   try {
-    return {
-      data: bringUp(raw.type, data as never, version, known.version),
-      metadata,
-      fault: null,
-    };
+    return { data: bringUp(type, data as never, version, known), metadata, fault: null };
   } catch (error) {
     return { data, metadata, fault: messageOf(error) };
   }
@@ -210,30 +181,18 @@ function atPresentVersion(raw: ParsedEvent): {
 function serialise(value: unknown, type: string): string {
   try {
     return JSON.stringify(value);
-  } catch (error) {
-    throw new EventStoreError(
-      'INVALID_EVENT',
-      `${type} can't be written as JSON: ${messageOf(error)}`,
-      {
-        cause: error,
-      },
-    );
+  } catch (cause) {
+    const message = `${type} can't be written as JSON: ${messageOf(cause)}`;
+    throw new EventStoreError('INVALID_EVENT', message, { cause });
   }
 }
 
 function refuseTooLarge(type: string, data: string, metadata: string): void {
   if (data.length + metadata.length <= SURELY_SMALL) return;
-  const bytes = utf8Length(data) + utf8Length(metadata);
+  const bytes = new TextEncoder().encode(data + metadata).length;
   if (bytes <= MAX_EVENT_BYTES) return;
-  throw new EventStoreError(
-    'TOO_LARGE',
-    `${type} has ${bytes} bytes; an event may have ${MAX_EVENT_BYTES}`,
-  );
-}
-
-/** Bytes of a text in UTF-8. Only called for what may be over the limit. */
-function utf8Length(text: string): number {
-  return new TextEncoder().encode(text).length;
+  const message = `${type} has ${bytes} bytes; the limit for an event is ${MAX_EVENT_BYTES}`;
+  throw new EventStoreError('TOO_LARGE', message);
 }
 
 const messageOf = (error: unknown): string =>

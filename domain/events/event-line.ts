@@ -1,15 +1,12 @@
 import type { EncodedEvent, RawEvent } from '../event-store.ts';
 
-/** An event as it moves from one log to another: without what belongs to the log it stands in. */
+/** An event that moves to another log, without what belongs to its present one. */
 export interface MovedEvent extends EncodedEvent {
   readonly stream: string;
   readonly revision: number;
 }
 
-/**
- * What moves of an event, as the beginning of its line: data and metadata as the JSON that they are. What is no JSON
- * (a damaged event) goes as text, so that nothing is lost and the line stays one.
- */
+/** The first part of an event's line: what moves. Damaged data or metadata, which is not JSON, is written as a string. */
 export function contentOf({ stream, revision, id, type, data, metadata }: MovedEvent): string {
   const name = `{"stream":${JSON.stringify(stream)},"revision":${revision},"id":${JSON.stringify(id)}`;
   const kind = `${name},"type":${JSON.stringify(type)}`;
@@ -18,13 +15,13 @@ export function contentOf({ stream, revision, id, type, data, metadata }: MovedE
     : `${kind},"damaged":${JSON.stringify({ data, metadata })}`;
 }
 
-/** The rest of the line: what another log would say of the same event in its own way. */
+/** The rest of the line: what differs between logs. */
 export function placeOf({ position, createdAt }: Pick<RawEvent, 'position' | 'createdAt'>): string {
   return `,"position":"${position}","created_at":"${createdAt}"}\n`;
 }
 
 function isJson(text: string): boolean {
-  // JSON may hold line feeds between its parts; ours never does, and a line must not.
+  // JSON may contain line feeds; a line must not.
   if (text.includes('\n')) return false;
   try {
     JSON.parse(text);

@@ -1,21 +1,18 @@
 import { Type, type Static } from '@sinclair/typebox';
 
-/**
- * What stands beside every event's data; all text. `occurredAt` is the time that all semantics use, as
- * the store's own time changes on import.
- */
+/** The metadata of an event: strings. All semantics use `occurredAt`, as the store's own time changes on import. */
 export const MetadataSchema = Type.Object({
   /** The command that caused the event. */
   commandId: Type.String(),
-  /** Everything that follows from one outside cause has the same. */
+  /** Shared by everything that follows from one external cause. */
   $correlationId: Type.String(),
-  /** The event or command directly before. */
+  /** The event or command that directly caused it. */
   $causationId: Type.Optional(Type.String()),
   /** The agent's id, or `service`. */
   actor: Type.String(),
   /** Where the command came from: an address, or the part of the service. */
   source: Type.String(),
-  /** In the actor's words. */
+  /** Given by the actor. */
   reason: Type.Optional(Type.String()),
   /** Version of the event type's schema. */
   schemaVersion: Type.String(),

@@ -1,10 +1,10 @@
 import { Type } from '@sinclair/typebox';
 import { retainedKinds } from '../vocabulary.ts';
-import { Id, Nullable, OneOf, Timestamp, closed } from './schema-parts.ts';
+import { closed, event, Id, Nullable, OneOf, Timestamp } from './schema-parts.ts';
 
 const count = Type.Integer({ minimum: 0 });
 
-/** The figures of one day of one task, or of all, as the view of statistics has them. */
+/** The figures of one day of one task, or of all tasks, as in the statistics view. */
 const KeptDaySchema = closed({
   scope: Type.String(),
   total: count,
@@ -17,34 +17,28 @@ const KeptDaySchema = closed({
   last_failure: Nullable(Timestamp),
 });
 
-/** Events of `retention` and of `kept-<day>`: what was taken out of the log, and what stays of it. */
+/** Events of `retention` and of `kept-<day>`: what was removed from the log, and what is kept of it. */
 export const retentionEvents = {
-  /** These are gone from the views, and from here on from the log. */
-  RecordsRemoved: {
-    version: 1,
-    schema: closed({
-      kind: OneOf(retainedKinds),
-      records: count,
-      events: count,
-      first_position: Id,
-      last_position: Id,
-      /** They ended before. */
-      older_than: Timestamp,
-      /** Which streams, and the revision before which each is cut: so that a death between loses nothing. */
-      streams: Type.Array(closed({ stream: Type.String(), before: count })),
-      /** Positions of those of their events that the audit has. */
-      audited: Type.Array(Id),
-    }),
-  },
-  /** The figures of a day whose runs are about to be removed: final, whatever of them the log still shows. */
-  StatisticsKept: {
-    version: 1,
-    schema: closed({
-      /** `YYYY-MM-DD`, UTC. */
-      day: Type.String({ minLength: 10, maxLength: 10 }),
-      figures: Type.Array(KeptDaySchema),
-      /** The last of the day's events of this type. */
-      complete: Type.Boolean(),
-    }),
-  },
+  /** These records were removed from the views, and from here on from the log. */
+  RecordsRemoved: event({
+    kind: OneOf(retainedKinds),
+    records: count,
+    events: count,
+    first_position: Id,
+    last_position: Id,
+    /** They ended before this. */
+    older_than: Timestamp,
+    /** The streams, and the revision before which each is truncated: a crash in between loses nothing. */
+    streams: Type.Array(closed({ stream: Type.String(), before: count })),
+    /** Positions of their events that the audit has. */
+    audited: Type.Array(Id),
+  }),
+  /** The final figures of a day whose runs are about to be removed. */
+  StatisticsKept: event({
+    /** `YYYY-MM-DD`, UTC. */
+    day: Type.String({ minLength: 10, maxLength: 10 }),
+    figures: Type.Array(KeptDaySchema),
+    /** The day's last event of this type. */
+    complete: Type.Boolean(),
+  }),
 } as const;

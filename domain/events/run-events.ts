@@ -1,10 +1,10 @@
 import { Type } from '@sinclair/typebox';
 import { overlapPolicies, retryStarts, runSkipReasons, runTriggers } from '../vocabulary.ts';
-import { AnyObject, Id, Nullable, OneOf, Timestamp, closed } from './schema-parts.ts';
+import { AnyObject, closed, event, Id, Nullable, OneOf, Timestamp } from './schema-parts.ts';
 
 const attempt = Type.Integer({ minimum: 1 });
 
-/** The event that triggered a run; carried by it, so that trimming the topic takes nothing from the run. */
+/** The event that triggered a run: a copy, as the topic may be trimmed. */
 const TriggeringEventSchema = closed({
   id: Id,
   topic: Type.String(),
@@ -13,15 +13,15 @@ const TriggeringEventSchema = closed({
   published_at: Timestamp,
 });
 
-/** What is fixed when a run is asked for. */
+/** What is fixed when a run is requested. */
 const request = {
   task_id: Id,
-  /** The run executes the task as it stood at this revision of `task-<id>`. */
+  /** The run executes the task at this revision of `task-<id>`. */
   task_revision: Type.Integer({ minimum: 0 }),
   /** The task's owner. */
   created_by: Id,
   trigger: OneOf(runTriggers),
-  /** Nominal time; null for a manual or event run. A retry keeps that of the run it retries. */
+  /** Nominal time; null for a manual or event run. A retry keeps that of the failed run. */
   scheduled_for: Nullable(Timestamp),
   priority: Type.Integer({ minimum: 1, maximum: 10 }),
 };
@@ -35,13 +35,12 @@ const logLine = closed({
 });
 
 /**
- * What a run's end says again, so that statistics fold it without looking the run up: whose it was, and
- * when its first attempt began (its execution time counts from there, back-off included).
+ * What a run's end repeats, so that statistics need not look up the run. Its execution time counts from `started_at`,
+ * the start of its first attempt.
  */
 const ended = { task_id: Id, started_at: Timestamp };
 
-/** What is known of a step when it has ended. */
-const stepEnd = {
+const StepEndSchema = closed({
   /** `<step id>`, or `<step id>[<index>]` for an item of a `for_each`. */
   step: Type.String(),
   status: OneOf(['succeeded', 'skipped', 'failed'] as const),
@@ -51,111 +50,87 @@ const stepEnd = {
   finished_at: Timestamp,
   attempt,
   log: Type.Array(logLine),
-};
-
-const StepEndSchema = closed(stepEnd);
+});
 
 /** Events of `run-<id>`: one run, through all its attempts. */
 export const runEvents = {
-  RunRequested: {
-    version: 3,
-    schema: closed({
+  RunRequested: event(
+    {
       ...request,
-      /** When it may start: nominal time with jitter and snooze, or the time of the request. */
+      /** The earliest start: nominal time with jitter and snooze, or the time of the request. */
       run_at: Timestamp,
       event: Nullable(TriggeringEventSchema),
       retry_of: Nullable(Id),
-      /** Results taken over from the run that this one retries, by step. */
+      /** Results of the failed run that this one retries. */
       prior_steps: Type.Array(StepEndSchema),
-      /**
-       * Where results to begin with are too large to stand here: the run whose they are, and how many. Whoever starts
-       * this run first records them in its stream, by RunStepCompleted.
-       */
+      /** Where those are too large: the run that has them, and how many. The worker copies them by RunStepCompleted. */
       prior_results: Type.Optional(closed({ run_id: Id, steps: Type.Integer({ minimum: 1 }) })),
       overlap_policy: OneOf(overlapPolicies),
-    }),
-  },
-  RunSkipped: {
-    version: 2,
-    schema: closed({
+    },
+    3,
+  ),
+  RunSkipped: event(
+    {
       ...request,
       reason: OneOf(runSkipReasons),
-      /** The run that stood in the way. */
+      /** The run because of which it was skipped. */
       because_of: Nullable(Id),
-      /** The failed run that this one was to retry; left out where it was to retry none. */
+      /** The failed run that this one was to retry, if any. */
       retry_of: Type.Optional(Id),
-    }),
-  },
-  RunStarted: {
-    version: 1,
-    schema: closed({ worker: Type.String(), attempt, leased_until: Timestamp }),
-  },
+    },
+    2,
+  ),
+  RunStarted: event({ worker: Type.String(), attempt, leased_until: Timestamp }),
   RunStepCompleted: { version: 1, schema: StepEndSchema },
   /**
-   * The worker is gone or gave the run back; it goes on elsewhere and no retry is used up. `slot_expired`: the
-   * run held a key and did not start; whoever was about to start it now loses the race, so that its slot can
-   * be given away.
+   * The run lost its worker, or the worker returned it; it continues elsewhere and uses up no retry. `slot_expired`: the
+   * run held a key and did not start. A worker about to start it loses the race, so that its slot can be released.
    */
-  RunInterrupted: {
-    version: 1,
-    schema: closed({
-      worker: Type.String(),
-      cause: OneOf(['lease_expired', 'drained', 'slot_expired'] as const),
-    }),
-  },
-  RunAttemptFailed: {
-    version: 1,
-    schema: closed({
-      attempt,
-      error: Type.String(),
-      step: Nullable(Type.String()),
-      retry_at: Timestamp,
-    }),
-  },
-  RunSucceeded: {
-    version: 1,
-    schema: closed({
-      ...ended,
-      attempt,
-      /** The steps that ended since the last RunStepCompleted: usually the last one. */
-      steps: Type.Array(StepEndSchema),
-      output: AnyObject,
-    }),
-  },
-  RunFailed: {
-    version: 1,
-    schema: closed({
-      ...ended,
-      attempt,
-      error: Type.String(),
-      step: Nullable(Type.String()),
-      steps: Type.Array(StepEndSchema),
-      output: AnyObject,
-    }),
-  },
+  RunInterrupted: event({
+    worker: Type.String(),
+    cause: OneOf(['lease_expired', 'drained', 'slot_expired'] as const),
+  }),
+  RunAttemptFailed: event({
+    attempt,
+    error: Type.String(),
+    step: Nullable(Type.String()),
+    retry_at: Timestamp,
+  }),
+  RunSucceeded: event({
+    ...ended,
+    attempt,
+    /** Steps that ended since the last RunStepCompleted, usually one. */
+    steps: Type.Array(StepEndSchema),
+    output: AnyObject,
+  }),
+  RunFailed: event({
+    ...ended,
+    attempt,
+    error: Type.String(),
+    step: Nullable(Type.String()),
+    steps: Type.Array(StepEndSchema),
+    output: AnyObject,
+  }),
   /**
-   * A run that has failed is retried by another; it stays failed. Appended before that one is requested, so that who
-   * comes next knows of it: an empty stream of that one after a minute says that it never will be.
+   * Another run retries this failed one. Appended before that run is requested: where its stream is still empty after a
+   * minute, the retry was lost in a crash.
    */
-  RunRetried: {
-    version: 1,
-    schema: closed({ run_id: Id, from: OneOf(retryStarts) }),
-  },
-  RunCancelRequested: { version: 1, schema: closed({}) },
-  RunCanceled: {
-    version: 2,
-    schema: closed({
+  RunRetried: event({ run_id: Id, from: OneOf(retryStarts) }),
+  RunCancelRequested: event({}),
+  RunCanceled: event(
+    {
       attempt: Type.Integer({ minimum: 0 }),
-      /** As of a run that failed; left out where it never began. */
+      /** As in RunFailed; left out where the run never started. */
       output: Type.Optional(AnyObject),
-    }),
-  },
-  /** It ended long ago, and what came before this is taken out of the log. */
-  RunRemoved: {
-    version: 2,
-    schema: closed({
-      /** Left out where it never began. */
+    },
+    2,
+  ),
+  /** Retention removed everything before this from the log. */
+  RunRemoved: event(
+    {
+      /** Left out where the run never started. */
       started: Type.Optional(closed({ task_id: Id, at: Timestamp })),
-    }),
-  },
+    },
+    2,
+  ),
 } as const;

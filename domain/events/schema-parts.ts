@@ -6,17 +6,23 @@ export const Id = Type.String({ minLength: 1, maxLength: 64 });
 /** A timestamp as the service writes it. */
 export const Timestamp = Type.String({ minLength: 20, maxLength: 32 });
 
-/** Null where something is not set. */
+/** Null where it is not set. */
 export const Nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
 
-/** An object that has these fields and no others. */
+/** An object with these fields and no others. */
 export const closed = <T extends TProperties>(properties: T) =>
   Type.Object(properties, { additionalProperties: false });
 
-/** A JSON object of any content. */
+/** An event type: the fields of its data, and the version of that schema. */
+export const event = <T extends TProperties>(fields: T, version = 1) => ({
+  version,
+  schema: closed(fields),
+});
+
+/** Any JSON object. */
 export const AnyObject = Type.Record(Type.String(), Type.Unknown());
 
-/** A schema that says what stands where its value is left out. */
+/** A schema with the value that applies where it is left out. */
 export const withDefault = <T extends TSchema>(schema: T, value: Static<T>): T => ({
   ...schema,
   default: value,

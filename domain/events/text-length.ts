@@ -1,8 +1,8 @@
 import { _, type Ajv, type Code, type CodeKeywordDefinition } from 'ajv';
 
 /**
- * Lets `minLength` and `maxLength` mean what they mean, characters, without counting them where the number of UTF-16
- * units already tells: Ajv counts every text for each of the two, which was half the cost of checking an event. Errors are those of Ajv, to the word and with its parameters.
+ * Makes `minLength` and `maxLength` count characters only where the number of UTF-16 units does not decide. Ajv counts
+ * for every string, which was half the cost of validating an event. Errors are the same as Ajv's.
  */
 export function countCharactersRarely(ajv: Ajv): void {
   for (const definition of [maxLength, minLength]) {
@@ -11,7 +11,7 @@ export function countCharactersRarely(ajv: Ajv): void {
   }
 }
 
-/** What an error says of the bound, as Ajv's own does. */
+/** The parameters of an error, as Ajv's own. */
 const params = ({ schema }: { readonly schema?: unknown }): Code => _`{limit: ${Number(schema)}}`;
 
 const maxLength: CodeKeywordDefinition = {
@@ -36,12 +36,12 @@ const minLength: CodeKeywordDefinition = {
   code(cxt) {
     const least = Number(cxt.schema);
     const count = cxt.gen.scopeValue('func', { ref: charactersOf });
-    // A character has two units at most.
+    // A character has at most two units.
     cxt.fail(_`${cxt.data}.length < ${2 * least - 1} && ${count}(${cxt.data}) < ${least}`);
   },
 };
 
-/** Characters (code points) of a text; half of a pair that stands alone counts as one. */
+/** The number of code points; a lone surrogate counts as one. */
 function charactersOf(text: string): number {
   let characters = text.length;
   for (let at = 1; at < text.length; at += 1) {

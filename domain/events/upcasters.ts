@@ -1,34 +1,31 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../json.ts';
 
-/** Turns an older version's data into the next one's. Never asks anything but the data. */
+/** Turns data of an older version into the next one, using nothing but the data. */
 export type Upcaster = (data: JsonObject) => JsonObject;
 
-/**
- * By event type and the version that it starts from. Each is proven by a stored sample in
- * `test/domain/events/samples/`.
- */
+/** By event type and the version to start from. A stored sample in `test/domain/events/samples/` proves each. */
 export const upcasters: Readonly<Record<string, Readonly<Record<number, Upcaster>>>> = {
   RunRequested: {
-    /** Version 1 knew no overlap policies, and a retried run began from the start. */
+    /** Version 1 had no overlap policies, and a retry began at the start. */
     1: (data) => ({ ...data, prior_steps: [], overlap_policy: 'allow' }),
-    /** All results to begin with stood in version 2 itself. */
+    /** Version 2 held all prior results itself. */
     2: (data) => data,
   },
   RunSkipped: {
-    /** Version 1 did not say what was to be retried. */
+    /** Version 1 lacked `retry_of`. */
     1: (data) => data,
   },
   RunCanceled: {
-    /** Version 1 did not say under which names results stand. */
+    /** Version 1 lacked `output`. */
     1: (data) => data,
   },
   RunRemoved: {
-    /** Version 1 did not say when it had started. */
+    /** Version 1 lacked `started`. */
     1: (data) => data,
   },
 };
 
-/** Brings data up to a version, a step at a time. Data that is not an object is left for the schema to refuse. */
+/** Upcasts data step by step. Data that is not an object is left for the schema to reject. */
 export function bringUp(type: string, data: JsonValue, from: number, to: number): JsonValue {
   let current = data;
   for (let version = from; version < to && isJsonObject(current); version += 1) {
