@@ -1,5 +1,6 @@
-import { agentFold, keepsChanging, type RegisteredAgent } from './agent.ts';
-import { fromIso, toIso, type Instant } from '../clock.ts';
+import { whileOvertaken } from './agent-changes.ts';
+import { agentFold, requireAgent } from './agent.ts';
+import { fromIso, toIso } from '../clock.ts';
 import { Refusal } from '../errors.ts';
 import type { AdminsEvent, DataOf } from '../events/catalogue.ts';
 import { isConflict, type EventStore } from '../event-store.ts';
@@ -17,89 +18,98 @@ import {
 import { nameBasedId } from '../ids.ts';
 import { streams } from '../streams.ts';
 
-/** So often a withdrawal starts afresh that was overtaken between its appends. */
-const ATTEMPTS = 6;
-
-/** What has not taken the scope by then was left behind by a crash: anyone may void it. Milliseconds. */
+/** A withdrawal that is not complete by then was left behind by a crash: any command may void it. Milliseconds. */
 const WITHDRAWAL_LIFE = 60_000;
 
-/** The scope without which nobody could register agents. */
+/** The scope that registering agents requires. */
 const ADMIN = 'admin';
 
 /** An agent that is about to lose the scope `admin`, by a change of exactly this revision. */
 type Withdrawal = DataOf<'AdminWithdrawn'>['withdrawals'][number];
 
-/** Each event carries all that may still be under way, so only the last is read. */
+type Admins = Loaded<readonly Withdrawal[]>;
+
+/** Each event carries every withdrawal that may still be open, so only the last is read. */
 const adminsFold: Fold<readonly Withdrawal[], AdminsEvent> = {
   initial: [],
   evolve: (_state, event) => event.data.withdrawals,
 };
 
-/** What takes the scope from an agent. */
-interface Taking<T> {
+/** A change that takes the scope from an agent. */
+interface WithdrawalCommand<T> {
   readonly store: EventStore;
   readonly agentId: string;
   /** Ids of agents that may have the scope, each once. The log says whether they do. */
   readonly others: () => AsyncIterable<string>;
   readonly context: CommandContext;
-  /** What the caller saw of the agent (`If-Match`). */
+  /** The agent's revision that the caller saw (`If-Match`). */
   readonly expectedRevision?: SeenRevision | undefined;
-  /** Changes or removes the agent, if it is at this revision. @throws Refusal `REVISION_MISMATCH` */
+  /** Changes or removes the agent at this revision. @throws Refusal `REVISION_MISMATCH` */
   readonly act: (revision: number) => Promise<T>;
 }
 
 /**
- * Takes the scope `admin` from an agent, where it has it, if another one keeps it.
+ * Takes the scope `admin` from an agent, if it has it and another agent keeps it.
  *
- * Two admins that take it from each other at once would both find the other, so whoever does it says so first in the
- * one stream `admins`, expecting it as it was when the others were looked at: of two, one has to look again, and the
- * agent that is about to lose the scope counts no more. What was said holds for one revision of the agent: once that
- * has changed, by this or by anything else, it can't be done any more. A crash between leaves an agent that has the
- * scope and does not count; after a minute anyone may void that, by a change that changes nothing.
+ * Two admins that take it from each other at once would each find the other. So a withdrawal is first announced in the
+ * one stream `admins`, at the revision read before the other admins were looked at. The loser of that race looks again,
+ * and an announced agent no longer counts as an admin. An announcement holds for one revision of the agent: any change
+ * of the agent voids it. After a crash in between, any command may void it after a minute by an empty change.
  *
- * @throws Refusal `STATE_CONFLICT` for the last admin, and where others change the agent each time;
- *   `REVISION_MISMATCH` for what the caller saw; what `act` throws
+ * @throws Refusal `STATE_CONFLICT` for the last admin, and when other changes of the agent keep overtaking this one;
+ *   `REVISION_MISMATCH` for `expectedRevision`; what `act` throws
  */
-export async function withdrawAdmin<T>(taking: Taking<T>): Promise<T> {
-  const { store, agentId, context, expectedRevision, act } = taking;
+export function withdrawAdmin<T>(command: WithdrawalCommand<T>): Promise<T> {
+  const { agentId, expectedRevision } = command;
+  return whileOvertaken(agentId, expectedRevision, () => withdrawOnce(command));
+}
+
+async function withdrawOnce<T>(command: WithdrawalCommand<T>): Promise<T> {
+  const { store, agentId, context, expectedRevision, act } = command;
   const stream = streams.agent(agentId);
-  for (let attempt = 1; ; attempt += 1) {
-    // Before any agent: what is said after this makes the append below fail.
+  for (;;) {
+    // Read before any agent: a later announcement makes the append below fail.
     const admins = await loadLast(store, streams.admins(), adminsFold);
     const { state, revision } = await load(store, stream, agentFold);
-    if (revision === 'none' || state.status !== 'registered') {
-      throw new Refusal('NOT_FOUND', 'there is no such agent');
+    const { scopes } = requireAgent(state);
+    if (
+      revision === 'none' ||
+      (expectedRevision !== undefined && !isSeen(expectedRevision, revision))
+    ) {
+      throw revisionMismatch(stream, expectedRevision ?? [], revision);
     }
-    if (expectedRevision !== undefined && !isSeen(expectedRevision, revision)) {
-      throw revisionMismatch(stream, expectedRevision, revision);
+    if (!scopes.includes(ADMIN)) return act(revision);
+    if (!(await hasOtherAdmin(command, admins.state))) {
+      const details = { agent_id: agentId };
+      throw new Refusal('STATE_CONFLICT', 'the last admin keeps the scope admin', details);
     }
+    const open = await openWithdrawals(store, admins.state, agentId);
+    const withdrawals = [...open, { agent_id: agentId, revision, since: toIso(context.now) }];
+    const announced = await announce(store, admins, withdrawals, context);
+    if (announced === null) continue;
     try {
-      if (!state.scopes.includes(ADMIN)) return await act(revision);
-      await refuseLast(taking, admins.state);
-      const said = await announce(store, admins, { agent_id: agentId, revision }, context);
-      if (said === null) continue; // somebody else was faster
-      return await givenBackWhereRefused(store, said, agentId, context, () => act(revision));
+      return await act(revision);
     } catch (error) {
-      const elsewhere = error instanceof Refusal && error.code === 'REVISION_MISMATCH';
-      if (!elsewhere || expectedRevision !== undefined) throw error;
-      if (attempt >= ATTEMPTS) throw keepsChanging(agentId);
+      // The agent counts again at once. If this append loses a race, the announcement is void in a minute.
+      if (error instanceof Refusal) await announce(store, announced, open, context);
+      throw error;
     }
   }
 }
 
-/** @throws Refusal `STATE_CONFLICT` where no other agent has the scope and is to keep it */
-async function refuseLast<T>(taking: Taking<T>, withdrawals: readonly Withdrawal[]): Promise<void> {
-  for await (const id of taking.others()) {
-    if (id === taking.agentId) continue;
-    if (await keepsAdmin(taking, id, withdrawals)) return;
+async function hasOtherAdmin(
+  command: WithdrawalCommand<unknown>,
+  withdrawals: readonly Withdrawal[],
+): Promise<boolean> {
+  for await (const id of command.others()) {
+    if (id !== command.agentId && (await keepsAdmin(command, id, withdrawals))) return true;
   }
-  const details = { agent_id: taking.agentId };
-  throw new Refusal('STATE_CONFLICT', 'the last admin keeps the scope admin', details);
+  return false;
 }
 
-/** Whether an agent has the scope and nobody is about to take it. */
+/** Whether an agent has the scope and is not about to lose it. Voids a withdrawal that a crash left behind. */
 async function keepsAdmin(
-  { store, context }: Pick<Taking<unknown>, 'store' | 'context'>,
+  { store, context }: Pick<WithdrawalCommand<unknown>, 'store' | 'context'>,
   id: string,
   withdrawals: readonly Withdrawal[],
 ): Promise<boolean> {
@@ -108,81 +118,52 @@ async function keepsAdmin(
   if (state.status !== 'registered' || !state.scopes.includes(ADMIN)) return false;
   const found = withdrawals.find((each) => each.agent_id === id && each.revision === revision);
   if (found === undefined) return true;
-  if (!isLeftBehind(found, context.now)) return false;
-  // Whoever is about to take it after all, slowly, loses the race for the agent and looks again.
-  const fence = { type: 'AgentUpdated', data: { changes: { name: nameOf(state) } } } as const;
+  // In both directions: the clock may have been set back.
+  if (Math.abs(context.now - fromIso(found.since)) < WITHDRAWAL_LIFE) return false;
+  // A slow withdrawal that continues after all loses the race for the agent, and looks again.
+  const fence = { type: 'AgentUpdated', data: { changes: { name: state.name } } } as const;
   const commandId = nameBasedId('void', context.commandId, stream, String(revision));
   try {
     await store.append(stream, toNewEvents(stream, [fence], { ...context, commandId }), revision);
     return true;
   } catch (error) {
-    if (isConflict(error)) return false; // the slow one was faster, or somebody has changed the agent
+    if (isConflict(error)) return false; // the slow withdrawal, or another change, was faster
     throw error;
   }
 }
 
-const nameOf = ({ name }: RegisteredAgent): string => name;
-
-/** Also where it lies ahead: the clock was put back. */
-const isLeftBehind = ({ since }: Withdrawal, now: Instant): boolean =>
-  Math.abs(now - fromIso(since)) >= WITHDRAWAL_LIFE;
-
-/**
- * Says that an agent is about to lose the scope, beside those of which that may still be so.
- * @returns the stream as it then is; null where somebody else said something since it was read
- */
-async function announce(
+/** Withdrawals of other agents that may still happen. */
+async function openWithdrawals(
   store: EventStore,
-  admins: Loaded<readonly Withdrawal[]>,
-  { agent_id, revision }: Omit<Withdrawal, 'since'>,
-  context: CommandContext,
-): Promise<Loaded<readonly Withdrawal[]> | null> {
+  withdrawals: readonly Withdrawal[],
+  agentId: string,
+): Promise<readonly Withdrawal[]> {
   const open: Withdrawal[] = [];
-  for (const each of admins.state) {
-    if (each.agent_id === agent_id) continue;
-    const found = await load(store, streams.agent(each.agent_id), agentFold);
-    if (found.revision === each.revision) open.push(each);
+  for (const each of withdrawals) {
+    if (each.agent_id === agentId) continue;
+    const { revision } = await load(store, streams.agent(each.agent_id), agentFold);
+    if (revision === each.revision) open.push(each);
   }
-  const withdrawals = [...open, { agent_id, revision, since: toIso(context.now) }];
-  return say(store, admins, withdrawals, context);
+  return open;
 }
 
-async function say(
+/** Announces withdrawals. @returns the stream afterwards; null where it has changed since it was read */
+async function announce(
   store: EventStore,
-  { revision }: Loaded<readonly Withdrawal[]>,
+  { revision }: Admins,
   withdrawals: readonly Withdrawal[],
   context: CommandContext,
-): Promise<Loaded<readonly Withdrawal[]> | null> {
+): Promise<Admins | null> {
   const stream = streams.admins();
-  // A repetition looks anew at who else has the scope, so it is not the same command.
+  // A repetition looks again at who else has the scope, so it is another command.
   const commandId = nameBasedId('admins', context.commandId, String(revision));
   const event: AdminsEvent = { type: 'AdminWithdrawn', data: { withdrawals: [...withdrawals] } };
   try {
     const events = toNewEvents(stream, [event], { ...context, commandId });
-    const said = await store.append(stream, events, revision);
-    return { state: withdrawals, revision: said.revision, position: said.position };
+    const { revision: at, position } = await store.append(stream, events, revision);
+    return { state: withdrawals, revision: at, position };
   } catch (error) {
     if (isConflict(error)) return null;
-    throw error;
-  }
-}
-
-/** What was refused is not about to happen any more: the agent counts again at once. */
-async function givenBackWhereRefused<T>(
-  store: EventStore,
-  said: Loaded<readonly Withdrawal[]>,
-  agentId: string,
-  context: CommandContext,
-  act: () => Promise<T>,
-): Promise<T> {
-  try {
-    return await act();
-  } catch (error) {
-    if (error instanceof Refusal) {
-      const others = said.state.filter(({ agent_id }) => agent_id !== agentId);
-      // In vain where somebody else has said something since: then it is void in a minute.
-      await say(store, said, others, context);
-    }
     throw error;
   }
 }

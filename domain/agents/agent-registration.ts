@@ -1,15 +1,14 @@
 import { fromIso } from '../clock.ts';
+import { whileOvertaken } from './agent-changes.ts';
 import {
   agentFold,
   agentNameFold,
-  keepsChanging,
   registerAgent,
   releaseName,
   requireAgent,
   reserveName,
   updateAgent,
   type AgentFields,
-  type AgentNameState,
   type AgentState,
 } from './agent.ts';
 import { Refusal } from '../errors.ts';
@@ -28,17 +27,12 @@ import type { AgentEvent } from '../events/catalogue.ts';
 import { nameBasedId } from '../ids.ts';
 import { streams } from '../streams.ts';
 
-/** So often a change starts afresh that was overtaken between its appends. */
-const ATTEMPTS = 6;
-
-/** A name whose agent has not begun by then was left behind by a crash: anyone may void it. Milliseconds. */
+/** A reserved name that its agent does not use by then was left behind by a crash: any command may void it. Milliseconds. */
 const RESERVATION_LIFE = 60_000;
 
 /**
- * Registers an agent in two appends: the name is reserved for the agent's stream, then the agent begins.
- * A crash between leaves a name without an agent: the same command, repeated, completes it; another one
- * voids it after a minute.
- *
+ * Registers an agent in two appends: reserves the name for the agent's stream, then begins that stream. After a crash in
+ * between, repeating the command completes it; another command voids the name after a minute.
  * @throws Refusal `STATE_CONFLICT` when the name is taken
  */
 export async function registerWithName(
@@ -59,30 +53,23 @@ export async function registerWithName(
 }
 
 /**
- * Changes an agent; a new name is reserved before, and the old one given back after. The change expects the agent as it
- * was before the name was reserved, and the old name goes only as it was then: so of several changes that cross, none
- * gives back a name that another has come back to.
+ * Changes an agent. Reserves a new name before, and releases the old one after. The change expects the agent as it was
+ * before the reservation, and the old name's stream as it was then: of concurrent renames, none releases a name that
+ * another has come back to.
  *
- * @throws Refusal `STATE_CONFLICT` when the name is taken, and where others change the agent each time;
- *   `REVISION_MISMATCH` for what the caller saw
+ * @throws Refusal `STATE_CONFLICT` when the name is taken, and when other changes keep overtaking this one;
+ *   `REVISION_MISMATCH` for `expectedRevision`
  */
-export async function updateWithName(
+export function updateWithName(
   store: EventStore,
   agentId: string,
   changes: Partial<AgentFields>,
   context: CommandContext,
   expectedRevision?: SeenRevision,
 ): Promise<Handled<AgentState>> {
-  for (let attempt = 1; ; attempt += 1) {
-    try {
-      return await updateOnce(store, agentId, changes, context, expectedRevision);
-    } catch (error) {
-      // Somebody has changed the agent since the name was reserved.
-      const elsewhere = error instanceof Refusal && error.code === 'REVISION_MISMATCH';
-      if (!elsewhere || expectedRevision !== undefined) throw error;
-      if (attempt >= ATTEMPTS) throw keepsChanging(agentId);
-    }
-  }
+  return whileOvertaken(agentId, expectedRevision, () =>
+    updateOnce(store, agentId, changes, context, expectedRevision),
+  );
 }
 
 async function updateOnce(
@@ -95,7 +82,7 @@ async function updateOnce(
   const stream = streams.agent(agentId);
   const loaded = await load(store, stream, agentFold);
   const before = requireAgent(loaded.state);
-  // Before a name is reserved that would then not be used.
+  // Checked before a name is reserved in vain.
   if (expectedRevision !== undefined && !isSeen(expectedRevision, loaded.revision)) {
     throw revisionMismatch(stream, expectedRevision, loaded.revision);
   }
@@ -109,7 +96,7 @@ async function updateOnce(
   };
   const { name } = changes;
   if (name === undefined) return handle({ ...change, expectedRevision });
-  // Renamed in between, it would come back to a name that is not reserved any more.
+  // At this revision: after another rename, the name would no longer be reserved.
   const asSeen = { ...change, expectedRevision: Number(loaded.revision) };
   if (name === before.name) return handle(asSeen);
   const old = await load(store, streams.agentName(before.name), agentNameFold);
@@ -120,8 +107,8 @@ async function updateOnce(
 }
 
 /**
- * Gives a name back that its agent does not use any more.
- * @param seen the revision of the name's stream at which that was so; at another one nothing is done
+ * Releases a name that its agent no longer uses.
+ * @param seen only at this revision of the name's stream; default: at any
  */
 export async function release(
   store: EventStore,
@@ -141,12 +128,12 @@ export async function release(
       expectedRevision: seen,
     });
   } catch (error) {
-    const isElsewhere = error instanceof Refusal && error.code === 'REVISION_MISMATCH';
-    if (!(seen !== undefined && (isElsewhere || isConflict(error)))) throw error;
+    const isOvertaken = error instanceof Refusal && error.code === 'REVISION_MISMATCH';
+    if (seen === undefined || !(isOvertaken || isConflict(error))) throw error;
   }
 }
 
-/** @param anew also where the agent has the name already, as it may be given back by another change */
+/** @param anew also where the agent has the name already: a concurrent change may be releasing it */
 async function reserve(
   store: EventStore,
   name: string,
@@ -157,10 +144,12 @@ async function reserve(
   const stream = streams.agentName(name);
   let found = await load(store, stream, agentNameFold);
   if (found.state !== null && found.state.agent_id !== agentId) {
-    await voidIfLeftBehind(store, name, found.state, found.revision, context);
+    const { agent_id: holder, since } = found.state;
+    const seen = found.revision;
+    await voidIfLeftBehind({ store, name, holder, since: fromIso(since), seen, context });
     found = await load(store, stream, agentNameFold);
   }
-  // A repetition looks anew at what became of the name, so it is not the same command.
+  // A repetition looks again at the name, so it is another command.
   const commandId = nameBasedId('reserve', context.commandId, String(found.revision));
   await handle({
     store,
@@ -172,24 +161,25 @@ async function reserve(
 }
 
 /**
- * Frees a name whose holder never began, does not use it (any more), or is gone. An append to the holder's stream goes
- * first, so that whoever is about to use the name, slowly, loses the race for that and looks again: `Abandoned` in one
- * that is empty, else the name that the agent has, once more.
+ * Releases a name whose holder was never registered, does not use it, or is removed. First appends a fence to the
+ * holder's stream: a slow command that is about to use the name loses the race for that stream, and looks again.
  */
-async function voidIfLeftBehind(
-  store: EventStore,
-  name: string,
-  held: NonNullable<AgentNameState>,
-  seen: number | 'none',
-  context: CommandContext,
-): Promise<void> {
-  const stream = streams.agent(held.agent_id);
+async function voidIfLeftBehind(reservation: {
+  readonly store: EventStore;
+  readonly name: string;
+  readonly holder: string;
+  readonly since: number;
+  readonly seen: number | 'none';
+  readonly context: CommandContext;
+}): Promise<void> {
+  const { store, name, holder, since, seen, context } = reservation;
+  const stream = streams.agent(holder);
   const { state, revision } = await load(store, stream, agentFold);
-  // One that is gone never comes to use it: a change of its name and its removal have crossed.
-  const mayCome = state.status === 'none' || state.status === 'registered';
-  if (mayCome && context.now - fromIso(held.since) < RESERVATION_LIFE) return;
+  // A removed agent never uses it: its rename and its removal have crossed.
+  const mayUse = state.status === 'none' || state.status === 'registered';
+  if (mayUse && context.now - since < RESERVATION_LIFE) return;
   if (state.status === 'registered' && state.name === name) return;
-  // A command of its own, each time: by the events of one that is known nothing would be appended.
+  // Another command each time: appending the events of a known one again would have no effect.
   const commandId = nameBasedId('void', context.commandId, stream, `${seen} ${revision}`);
   const voiding = { ...context, commandId };
   const fence = fenceOf(state, name);
@@ -197,14 +187,14 @@ async function voidIfLeftBehind(
     try {
       await store.append(stream, toNewEvents(stream, [fence], voiding), revision);
     } catch (error) {
-      if (isConflict(error)) return; // the slow one was faster: the name is its own
+      if (isConflict(error)) return; // the holder was faster: it uses the name
       throw error;
     }
   }
-  await release(store, name, held.agent_id, voiding, seen);
+  await release(store, name, holder, voiding, seen);
 }
 
-/** What keeps the holder of a name from using it; null where it can't anyway. */
+/** The event that keeps the holder of a name from using it; null where none is needed. */
 function fenceOf(holder: AgentState, name: string): AgentEvent | null {
   if (holder.status === 'none') {
     return { type: 'Abandoned', data: { reservation: streams.agentName(name) } };

@@ -6,7 +6,7 @@ import type { EventPlace, Fold } from '../handle.ts';
  * An agent: an identity that owns tasks, publishes events and authenticates.
  *
  *   none ──AgentRegistered──► registered ──AgentRemoved──► removed
- *   none ──Abandoned──► abandoned      (its name was reserved, but it never began)
+ *   none ──Abandoned──► abandoned      (its name was reserved, but it was never registered)
  */
 export type AgentState =
   | { readonly status: 'none' }
@@ -19,7 +19,7 @@ export interface RegisteredAgent {
   readonly name: string;
   readonly scopes: readonly string[];
   readonly webhook_url: string | null;
-  /** null: the agent has no secret (yet). `revision`: of the event that set it. */
+  /** Null without a secret. `revision`: of the event that set it. */
   readonly credentials: { readonly secret_hash: string; readonly revision: number } | null;
   readonly webhook_secret_version: number;
   readonly created_at: string;
@@ -27,7 +27,7 @@ export interface RegisteredAgent {
   readonly revision: number;
 }
 
-/** What a client says of an agent. */
+/** The fields that a client sets. */
 export interface AgentFields {
   readonly name: string;
   readonly scopes: readonly string[];
@@ -75,16 +75,15 @@ function evolveAgent(state: AgentState, event: AgentEvent, at: EventPlace): Agen
   }
 }
 
-/** Registers an agent, with its secret where it gets one: both in one append. */
+/** Registers an agent and sets its secret, if any, in one append. */
 export function registerAgent(
   state: AgentState,
   fields: AgentFields,
   secretHash: string | null,
 ): readonly AgentEvent[] {
   if (state.status !== 'none') {
-    throw new Refusal('STATE_CONFLICT', 'this agent exists, or its registration was given up', {
-      status: state.status,
-    });
+    const message = 'the agent already exists, or its registration was abandoned';
+    throw new Refusal('STATE_CONFLICT', message, { status: state.status });
   }
   const registered: AgentEvent = {
     type: 'AgentRegistered',
@@ -93,32 +92,28 @@ export function registerAgent(
   return secretHash === null ? [registered] : [registered, credentialsSet(secretHash)];
 }
 
-/** Changes an agent's fields; only what differs goes into the event. */
+/** Changes the fields that differ; no event when none does. */
 export function updateAgent(
   state: AgentState,
   changes: Partial<AgentFields>,
 ): readonly AgentEvent[] {
   const agent = requireAgent(state);
-  const changed: { name?: string; scopes?: string[]; webhook_url?: string | null } = {};
-  if (changes.name !== undefined && changes.name !== agent.name) changed.name = changes.name;
-  if (changes.scopes !== undefined && changes.scopes.join(' ') !== agent.scopes.join(' ')) {
-    changed.scopes = [...changes.scopes];
-  }
-  if (changes.webhook_url !== undefined && changes.webhook_url !== agent.webhook_url) {
-    changed.webhook_url = changes.webhook_url;
-  }
-  return Object.keys(changed).length === 0
-    ? []
-    : [{ type: 'AgentUpdated', data: { changes: changed } }];
+  const differing = Object.entries(changes).filter(
+    ([field, value]) =>
+      value !== undefined &&
+      JSON.stringify(value) !== JSON.stringify(agent[field as keyof AgentFields]),
+  );
+  if (differing.length === 0) return [];
+  return [{ type: 'AgentUpdated', data: { changes: Object.fromEntries(differing) } }];
 }
 
-/** Gives an agent a new secret; what was begun with the old one is over. */
+/** Sets a new secret, which ends every session of the old one. */
 export function setCredentials(state: AgentState, secretHash: string): readonly AgentEvent[] {
   requireAgent(state);
   return [credentialsSet(secretHash)];
 }
 
-/** Gives an agent the next version of the secret that its webhook's messages are signed with. */
+/** Moves to the next version of the secret that signs webhook messages. */
 export function rotateWebhookSecret(state: AgentState): readonly AgentEvent[] {
   const { webhook_secret_version } = requireAgent(state);
   return [{ type: 'WebhookSecretRotated', data: { version: webhook_secret_version + 1 } }];
@@ -129,16 +124,10 @@ export function removeAgent(state: AgentState): readonly AgentEvent[] {
   return [{ type: 'AgentRemoved', data: {} }];
 }
 
-/** @throws Refusal `NOT_FOUND` for an agent that does not exist (any more) */
+/** @throws Refusal `NOT_FOUND` for an agent that does not exist, or no longer */
 export function requireAgent(state: AgentState): RegisteredAgent {
   if (state.status !== 'registered') throw new Refusal('NOT_FOUND', 'there is no such agent');
   return state;
-}
-
-/** What ends the attempts to change an agent, each of which another change has overtaken. */
-export function keepsChanging(agentId: string): Refusal {
-  const message = 'other requests keep changing the agent; try again';
-  return new Refusal('STATE_CONFLICT', message, { agent_id: agentId });
 }
 
 const credentialsSet = (secretHash: string): AgentEvent => ({
@@ -146,7 +135,7 @@ const credentialsSet = (secretHash: string): AgentEvent => ({
   data: { secret_hash: secretHash },
 });
 
-/** Who has a name, and since when. */
+/** Which agent holds a name, and since when. */
 export type AgentNameState = {
   readonly agent_id: string;
   readonly since: string;
@@ -161,8 +150,8 @@ export const agentNameFold: Fold<AgentNameState, AgentNameEvent> = {
 };
 
 /**
- * Reserves a name. Where the same agent has it already there is nothing to do, or it is reserved anew: then whoever is
- * about to give it back loses the race.
+ * Reserves a name. No event where the agent has it already, except with `anew`: then a concurrent release of the name
+ * loses the race.
  */
 export function reserveName(
   state: AgentNameState,
@@ -177,7 +166,7 @@ export function reserveName(
   return [{ type: 'NameReserved', data: { name, agent_id: agentId } }];
 }
 
-/** Gives a name back; nothing when it is not (or no longer) the agent's. */
+/** Releases a name; no event when it is not the agent's. */
 export function releaseName(
   state: AgentNameState,
   name: string,

@@ -3,7 +3,7 @@ import type { SessionEvent } from '../events/catalogue.ts';
 import type { Fold } from '../handle.ts';
 
 /**
- * A session: a chain of refresh tokens of which only the last counts.
+ * A session: a chain of refresh tokens of which only the last is valid.
  *
  *   none ──SessionStarted──► open ──SessionRefreshed──► open ──SessionEnded──► ended
  */
@@ -14,7 +14,7 @@ export type SessionState =
       readonly agent_id: string;
       readonly refresh_id: string;
       readonly expires_at: string;
-      /** The agent's credentials that it began with; other ones end it. */
+      /** The agent's credentials at its start; new ones end it. */
       readonly credentials_revision: number | null;
     };
 
@@ -29,23 +29,20 @@ export const sessionFold: Fold<SessionState, SessionEvent> = {
   },
 };
 
-/**
- * Spends a refresh token for a new one. A token that was spent before is a stolen one, or its thief's
- * victim: the session ends, and `reused` tells the caller to refuse.
- */
+/** Exchanges a refresh token. One that was used before may be stolen: the session ends, and `reused` is true. */
 export function refreshSession(
   state: SessionState,
-  spent: string,
+  refreshId: string,
   next: { readonly refresh_id: string; readonly expires_at: string },
 ): { readonly events: readonly SessionEvent[]; readonly reused: boolean } {
   if (state.status !== 'open') throw new Refusal('STATE_CONFLICT', 'the session has ended');
-  if (state.refresh_id === spent) {
+  if (state.refresh_id === refreshId) {
     return { events: [{ type: 'SessionRefreshed', data: next }], reused: false };
   }
   return { events: [{ type: 'SessionEnded', data: { reason: 'reuse' } }], reused: true };
 }
 
-/** Ends a session; nothing when it has ended or never was. */
+/** Ends a session; no event when it has ended or never began. */
 export function endSession(state: SessionState): readonly SessionEvent[] {
   return state.status === 'open' ? [{ type: 'SessionEnded', data: { reason: 'revoked' } }] : [];
 }
