@@ -1,11 +1,8 @@
 /**
- * A port (the event log, the read model, the coordination store) in which some methods do something else and all others
- * go to the one behind it. They are found in the object itself, so that a method that is added to a port, or one that is
- * optional, is handed on without anybody thinking of it. A method that `instead` has as undefined is handed on too.
- *
- * The methods are bound once: what is handed on costs no more than a call.
- * @param port an object of any class; it stays as it is
- * @param instead the methods that differ
+ * Decorates a port (the event log, the read model, the coordination store): replaces some methods and forwards all
+ * others. The methods are found in the object itself, so new and optional ones are forwarded too.
+ * @param port an object of any class; it stays unchanged
+ * @param instead the replaced methods; an undefined one is forwarded
  */
 export function decorated<T extends object>(port: T, instead: Partial<T>): T {
   const whole: Record<string, unknown> = {};

@@ -3,29 +3,24 @@ import { isJsonObject, type JsonObject, type JsonValue } from './json.ts';
 /** One difference between two states of a record, at a dotted path such as `payload.pipeline.0.with.text`. */
 export interface Change {
   readonly path: string;
-  /** null also where there was nothing. */
+  /** Null where there was nothing. */
   readonly before: JsonValue;
-  /** null also where there is nothing any more. */
+  /** Null where nothing is left. */
   readonly after: JsonValue;
 }
 
 /**
- * What differs between two states of a record, in the order of their fields. Objects are compared field by field
- * and lists of objects element by element, so that a change deep in a pipeline names its place; all else is given
- * whole. A record that came to be, or is gone, differs in each of its fields that is set.
+ * What differs between two states of a record, in the order of their fields. Objects are compared field by field and
+ * lists of objects element by element, so that a change deep in a pipeline names its place. A record that was created
+ * or deleted (null) differs in each field that is set.
  */
 export function changesBetween(
   before: JsonObject | null,
   after: JsonObject | null,
 ): readonly Change[] {
   const changes: Change[] = [];
-  if (before === null || after === null) {
-    for (const field of fieldsOf(before ?? {}, after ?? {})) {
-      compareWhole(field, fieldOf(before ?? {}, field), fieldOf(after ?? {}, field), changes);
-    }
-  } else {
-    compareFields('', before, after, changes);
-  }
+  const compareField = before === null || after === null ? compareWhole : compare;
+  compareFields('', before ?? {}, after ?? {}, changes, compareField);
   return changes;
 }
 
@@ -47,9 +42,10 @@ function compareFields(
   before: JsonObject,
   after: JsonObject,
   into: Change[],
+  compareField = compare,
 ): void {
-  for (const field of fieldsOf(before, after)) {
-    compare(`${prefix}${field}`, fieldOf(before, field), fieldOf(after, field), into);
+  for (const field of new Set([...Object.keys(before), ...Object.keys(after)])) {
+    compareField(`${prefix}${field}`, fieldOf(before, field), fieldOf(after, field), into);
   }
 }
 
@@ -58,11 +54,7 @@ function compareWhole(path: string, before: JsonValue, after: JsonValue, into: C
   into.push({ path, before, after });
 }
 
-const fieldsOf = (before: JsonObject, after: JsonObject): readonly string[] => [
-  ...new Set([...Object.keys(before), ...Object.keys(after)]),
-];
-
-/** Its own alone: every object has a `constructor`, which no record ever said. */
+/** Own fields only: every object inherits a `constructor`. */
 const fieldOf = (record: JsonObject, field: string): JsonValue =>
   Object.hasOwn(record, field) ? (record[field] ?? null) : null;
 

@@ -3,21 +3,19 @@ import type { Metadata } from './events/metadata.ts';
 import type { StreamShare } from './stream-share.ts';
 
 /**
- * The event log's port. Two adapters implement it (`stores/sqlite`, `stores/eventstoredb`), and one
- * contract suite (`test/contracts/event-store.ts`) says what both must do.
+ * The event log's port. Two adapters implement it (`stores/sqlite`, `stores/eventstoredb`); one contract suite
+ * (`test/contracts/event-store.ts`) tests both.
  */
 export interface EventStore {
   /**
-   * Appends events to the end of one stream, all or none, durably: when this resolves they survive
-   * a power cut.
+   * Appends events to the end of one stream, all or none, durably: once this resolves they survive a power cut. A
+   * repeated append of the same event ids with the same expectation succeeds as a `duplicate`, with the revision and
+   * position of the first.
    *
-   * A repeated append of the same event ids with the same expectation is recognised and succeeds as a
-   * `duplicate`, with the revision and position of the first.
-   *
-   * @throws EventStoreError `CONFLICT` when the stream is not where `expected` says, once what is in the way can be
-   *   read; `TOO_LARGE` for an event over {@link MAX_EVENT_BYTES}; `OUTCOME_UNKNOWN` when the answer was lost (append
-   *   again with the same ids and the same expectation; where `repeated` is set that has been done for some seconds);
-   *   `UNAVAILABLE` when nothing was written.
+   * @throws EventStoreError `CONFLICT` when the stream is not at `expected`, once the conflicting event can be read;
+   *   `TOO_LARGE` for an event over {@link MAX_EVENT_BYTES}; `OUTCOME_UNKNOWN` when the answer was lost (append again
+   *   with the same ids and expectation; `repeated` means that this was tried for some seconds); `UNAVAILABLE` when
+   *   nothing was written
    */
   append(
     stream: string,
@@ -26,71 +24,58 @@ export interface EventStore {
   ): Promise<AppendResult>;
 
   /**
-   * Several appends, each to its own stream, in order: a later one is tried only after the one before it
-   * succeeded, and the first that fails ends the sequence with its error. Each is atomic by itself. An
-   * engine may make one commit of all (then it is all or nothing), but no caller may rely on that.
+   * Several appends in order, each to its own stream and each atomic: the first that fails ends the sequence with its
+   * error. An engine may commit all of them at once; no caller may rely on that.
    */
   appendInOrder(appends: readonly StreamAppend[]): Promise<readonly AppendResult[]>;
 
   /**
-   * Checks and serialises events ahead, so that appending them later waits for less. Optional, and of no other effect.
-   * They must not change any more, but for when they occur (`occurredAt`).
-   * @throws EventStoreError `INVALID_EVENT`, as appending them would
+   * Validates and serialises events ahead of their append. Optional. Afterwards only their `occurredAt` may change.
+   * @throws EventStoreError `INVALID_EVENT`, as the append would
    */
   prepare?(events: readonly NewEvent[]): void;
 
   /**
-   * Does with appends all that `appendInOrder` would that leaves no trace: nothing is written, nobody sees them. For a
-   * process that is about to append much for the first time, so that its code has been run by then. Optional; resolves
-   * also where it could not be done.
+   * Runs the code of `appendInOrder` without writing anything, so that it is compiled before the first large load.
+   * Optional; resolves even where that was not possible.
    */
   rehearse?(appends: readonly StreamAppend[]): Promise<void>;
 
   /**
-   * Makes ready on the disk what the first load would have to wait for. For a process that stays: it takes tens of
-   * megabytes, a little at a time. Optional; resolves also where it could not be done.
-   * @throws EventStoreError `UNAVAILABLE` when it is closed meanwhile
+   * Allocates disk space that the first load would wait for: tens of megabytes, in small steps. Optional; resolves even
+   * where that was not possible.
+   * @throws EventStoreError `UNAVAILABLE` when the store is closed meanwhile
    */
   makeRoom?(): Promise<void>;
 
   /**
-   * A page of one stream, ascending or descending by revision. A stream that does not exist, or that is
-   * truncated away, is empty.
-   *
-   * @throws EventStoreError `CORRUPT_EVENT` when one does not fit its schema, `UNAVAILABLE`
+   * A page of one stream, by revision. A stream that does not exist, or is truncated, is empty.
+   * @throws EventStoreError `CORRUPT_EVENT` for an event that does not fit its schema; `UNAVAILABLE`
    */
   readStream(stream: string, part?: StreamPart): Promise<readonly RecordedEvent[]>;
 
   /**
-   * A page of the whole log, ascending, strictly after a position. Fewer than `limit` does not mean the
-   * end; none does. Events that do not fit their schema come with `fault` set.
+   * A page of the whole log, ascending, strictly after a position. Only an empty page means the end. Events that do not
+   * fit their schema have `fault` set.
    */
   readAll(after: Position, limit: number): Promise<readonly RecordedEvent[]>;
 
-  /**
-   * A page of the whole log, descending, strictly before a position; null: from its end. Fewer than `limit` does not
-   * mean the beginning; none does. Events that do not fit their schema come with `fault` set.
-   */
+  /** As {@link readAll}, descending, strictly before a position; null: from the end. */
   readAllBackwards(before: Position | null, limit: number): Promise<readonly RecordedEvent[]>;
 
   /**
-   * Everything after a position, and everything that will come, in order, without gaps: never ends by
-   * itself, comes back after a lost connection, and holds back the source while the consumer works.
-   * Ends when the signal is aborted.
+   * Every event after a position, present and future, in order and without gaps. Never ends by itself, reconnects, and
+   * applies back-pressure. Ends when the signal is aborted.
    *
-   * @param options.after events strictly after this position
-   * @param options.prefixes only streams whose names begin with one of these; default: all. What is left
-   *   out still moves the position of `caught-up` forward.
-   * @param options.share only one share of the streams; which streams are in which is the engine's, and stays so. Together
-   *   with `once`; an engine that can't do so refuses it. Default: all
-   * @param options.ahead whether more of the machine may be taken to come to the log's end sooner: an engine may read in
-   *   a thread of its own, ahead of the consumer. Default: false
-   * @param options.once whether the log is followed only up to where it ends: it then ends by itself, with a `caught-up`,
-   *   and where it can't be read it does not wait for ever, but throws. Default: false
-   * @param options.onPassed told now and then how far it has looked, where nothing stood that is wanted: of a part that is
-   *   left out no message comes, however long it takes. Default: nobody is told
-   * @throws EventStoreError `NEWER_SCHEMA` when it meets an event that this release does not know; `UNAVAILABLE` with
-   *   `once`
+   * @param options.prefixes only streams whose names begin with one of these; default: all. Events of other streams
+   *   still move the position of `caught-up` forward
+   * @param options.share only one share of the streams, by a fixed division of the engine's. Only together with `once`;
+   *   an engine without shares rejects it. Default: all
+   * @param options.ahead the engine may read ahead in its own thread to catch up sooner. Default: false
+   * @param options.once ends at the present end of the log, with a `caught-up`, and throws where the log can't be read.
+   *   Default: false
+   * @param options.onPassed called now and then with the position reached while no requested event was found
+   * @throws EventStoreError `NEWER_SCHEMA` for an event that this release does not know; `UNAVAILABLE` with `once`
    */
   subscribe(options: {
     readonly after: Position;
@@ -103,14 +88,12 @@ export interface EventStore {
   }): AsyncIterable<SubscriptionMessage>;
 
   /**
-   * A page of the streams whose names begin with a prefix and that have events, each once, in an order of the
-   * engine's own. It looks at a bounded part of the log: a page may be short, or empty, and not be the last.
+   * A page of the streams that have events and whose names begin with a prefix, each once, in an order of the engine's.
+   * A page looks at a bounded part of the log: it may be short or empty and not be the last. An engine without an index
+   * of names misses a stream whose beginning was truncated and cleaned up.
    *
-   * An engine without an index of names finds a stream by its first event; one whose beginning was truncated and
-   * cleaned away is not found there.
-   *
-   * @param options.after {@link StreamPage.next} of the page before; default: from the start
-   * @throws EventStoreError `INVALID_EVENT` for an `after` that is none of this engine, `UNAVAILABLE`
+   * @param options.after {@link StreamPage.next} of the previous page; default: from the start
+   * @throws EventStoreError `INVALID_EVENT` for an `after` of another engine; `UNAVAILABLE`
    */
   listStreams(options: {
     readonly prefix: string;
@@ -119,55 +102,53 @@ export interface EventStore {
   }): Promise<StreamPage>;
 
   /**
-   * Forgets a stream's events before a revision, the oldest first: a death in the midst of it leaves the others. They may
-   * stay in `readAll` until the engine cleans up.
+   * Removes a stream's events before a revision, the oldest first. They may stay in `readAll` until the engine cleans up.
    */
   truncate(stream: string, before: number): Promise<void>;
 
-  /** Whether a text is a position as this log writes them, {@link BEGINNING} left out; it may lie beyond the end. */
+  /** Whether a string has the form of this log's positions ({@link BEGINNING} has not). It may lie beyond the end. */
   isPosition(text: string): boolean;
 
-  /** The position of the last event of the log; {@link BEGINNING} when it is empty. */
+  /** The position of the last event; {@link BEGINNING} for an empty log. */
   head(): Promise<Position>;
 
   /**
-   * Whether the log has come as far as a position. What `subscribe` has told is always reached, also where it lies behind
-   * the {@link head}, as the engine's own events do; what is not is of another log, or of what this one has lost.
+   * Whether the log has reached a position. Positions that `subscribe` reported are always reached, even beyond
+   * {@link head}. A position that is not belongs to another log, or to a part that this one has lost.
    */
   reaches(position: Position): Promise<boolean>;
 
   /**
-   * Whether the log has an event, or has had it: by that what was made of this log is told from what was made of another,
-   * or of another state of it. True where the event was removed since, as its stream tells; false where another stands in
-   * its place, and where its stream never came so far.
+   * Whether the log has an event, or had it before it was removed. Tells this log from another one, or from another
+   * state of it: false where another event is in its place, or its stream never came so far.
    */
   hasHad(landmark: Landmark): Promise<boolean>;
 
-  /** Whether the log answers; resolves or throws `UNAVAILABLE`, within two seconds. */
+  /** Resolves when the log answers within two seconds. @throws EventStoreError `UNAVAILABLE` */
   ping(): Promise<void>;
 
   close(): Promise<void>;
 }
 
-/** A place in the log. Opaque; of fixed width within an engine, so that it is ordered as text. */
+/** A place in the log. Opaque; of fixed width within an engine, so that positions are ordered as strings. */
 export type Position = string;
 
 /** Before every event. */
 export const BEGINNING: Position = '';
 
-/** No event may be larger, data and metadata together, so that all engines behave alike. */
+/** The largest event, data and metadata together: the same for all engines. */
 export const MAX_EVENT_BYTES = 512 * 1024;
 
-/** Where a stream must be: without events, at a revision (its last event's, from 0), or anywhere. */
+/** Where a stream must be: without events, at a revision (of its last event, from 0), or anywhere. */
 export type ExpectedRevision = 'none' | 'any' | number;
 
-/** An event about to be appended. Its id comes from the command, so that a retry is the same append. */
+/** An event to append. Its id comes from the command, so that a retry is the same append. */
 export type NewEvent = DomainEvent & {
   readonly id: string;
   readonly metadata: Metadata;
 };
 
-/** An event as it stands in the log. */
+/** An event of the log. */
 export type RecordedEvent = DomainEvent & {
   readonly id: string;
   readonly stream: string;
@@ -175,45 +156,38 @@ export type RecordedEvent = DomainEvent & {
   readonly revision: number;
   readonly position: Position;
   readonly metadata: Metadata;
-  /** The store's own time; changes on import. What the service means by time is `metadata.occurredAt`. */
+  /** The store's own time; changes on import. All semantics use `metadata.occurredAt`. */
   readonly createdAt: string;
-  /** Set where the data does not fit its schema; then `data` is what was found. */
+  /** Why the data does not fit its schema; then `data` is what was found. */
   readonly fault?: string;
 };
 
-/**
- * What an event is recognised by. Its id comes from a command, which may be given again to a log that was put back: so
- * when it was written counts too.
- */
+/** Identifies an event. The time is part of it: a command may be repeated on a log restored from a backup. */
 export type Landmark = Pick<RecordedEvent, 'stream' | 'revision' | 'id' | 'createdAt'>;
 
-/** Which part of a stream is wanted. */
+/** Which part of a stream to read. */
 export interface StreamPart {
-  /** Revision to begin with; default: the stream's first (last, when backwards). */
+  /** First revision; default: the stream's first (backwards: its last). */
   readonly from?: number;
   readonly direction?: 'forwards' | 'backwards';
   /** Default 1,000. */
   readonly limit?: number;
-  /**
-   * Whether events that do not fit their schema come with `fault` set, for those who tell or take away what is there;
-   * default: the page is refused, as no decision can rest on a part of it.
-   */
+  /** Returns events that do not fit their schema with `fault` set; default: throws, as decisions need every event. */
   readonly faulty?: boolean;
 }
 
-/** A part of the streams of a log. */
+/** A page of the streams of a log. */
 export interface StreamPage {
   readonly streams: readonly StreamEnd[];
-  /** Where to go on; null at the end. Opaque. */
+  /** Where the next page begins; null at the end. Opaque. */
   readonly next: string | null;
 }
 
-/** A stream, and where it ends. */
+/** A stream, and its last event. */
 export interface StreamEnd {
   readonly stream: string;
-  /** Of its last event. */
   readonly revision: number;
-  /** When its last event occurred. */
+  /** When it occurred. */
   readonly lastAt: string;
 }
 
@@ -222,61 +196,52 @@ export interface StreamAppend {
   readonly events: readonly NewEvent[];
   readonly expected: ExpectedRevision;
   /**
-   * Those who follow the log may hear of it up to 100 ms later: where many appends are on their way whose answers must
-   * not be late, and those who follow would take the processor from them. An engine need not heed it. Default: false
+   * Followers of the log may be notified up to 100 ms later, so that they don't take the processor from many urgent
+   * appends. An engine may ignore it. Default: false
    */
   readonly mayBeToldLater?: boolean;
 }
 
+/** Revision and position are those of the last event appended. */
 export interface AppendResult {
-  /** Of the last event appended. */
   readonly revision: number;
-  /** Of the last event appended. */
   readonly position: Position;
-  /** These events were there already. */
+  /** The events had been appended before. */
   readonly duplicate: boolean;
 }
 
 export type SubscriptionMessage =
   | { readonly kind: 'events'; readonly events: readonly RecordedEvent[] }
-  /** All that was in the log up to this position has been delivered (or filtered out). */
+  /** Everything in the log up to this position was delivered, or filtered out. */
   | { readonly kind: 'caught-up'; readonly position: Position };
 
-/** What an engine's rows become, and what becomes a row: schemas are checked on both ways. */
+/** Turns events into an engine's rows and back; validates both ways. */
 export interface EventCodec {
   /**
-   * Checks and serialises an event ahead, for {@link encode}. Optional. It must not change any more, but for when it
-   * occurs (`occurredAt`).
+   * Validates and serialises an event ahead of {@link encode}. Optional. Afterwards only `occurredAt` may change.
    * @throws EventStoreError `INVALID_EVENT`
    */
   prepareEvent?(event: NewEvent): void;
 
-  /**
-   * Checks an event against its schema and serialises it.
-   * @throws EventStoreError `TOO_LARGE`, or `INVALID_EVENT` for what JSON can't hold or the schema refuses
-   */
+  /** @throws EventStoreError `TOO_LARGE`; `INVALID_EVENT` for what JSON can't hold or the schema rejects */
   encode(event: NewEvent): EncodedEvent;
 
   /**
-   * Parses, brings an older version up to the present one, and checks. Never throws for broken data: that
-   * comes back with `fault` set.
+   * Parses an event, upcasts an older version, and validates it. Invalid data comes back with `fault` set.
    * @throws EventStoreError `NEWER_SCHEMA` for a type or version that this release does not know
    */
   decode(raw: RawEvent): RecordedEvent;
 
-  /**
-   * {@link decode} for an event whose texts have been parsed, with those of others at once. Optional.
-   * @throws EventStoreError `NEWER_SCHEMA`
-   */
+  /** {@link decode} for an event whose JSON was parsed already, together with others. Optional. */
   readonly decodeParsed?: (parsed: ParsedEvent) => RecordedEvent;
 }
 
 export interface EncodedEvent {
   readonly id: string;
   readonly type: string;
-  /** JSON text. */
+  /** JSON. */
   readonly data: string;
-  /** JSON text. */
+  /** JSON. */
   readonly metadata: string;
 }
 
@@ -292,7 +257,7 @@ export type ParsedEvent = Omit<RawEvent, 'data' | 'metadata'> & {
   readonly metadata: unknown;
 };
 
-/** The stable codes of what can go wrong with the log. */
+/** The stable codes of the log's errors. */
 export const eventStoreErrorCodes = [
   'CONFLICT',
   'OUTCOME_UNKNOWN',
@@ -305,16 +270,16 @@ export const eventStoreErrorCodes = [
 ] as const;
 export type EventStoreErrorCode = (typeof eventStoreErrorCodes)[number];
 
-/** A fault of the log, or of what was given to it. `CONFLICT` carries both revisions. */
+/** An error of the log. `CONFLICT` carries both revisions. */
 export class EventStoreError extends Error {
   readonly code: EventStoreErrorCode;
   readonly stream: string | undefined;
   readonly expected: ExpectedRevision | undefined;
-  /** Where the stream really was; `none` when it had no events. */
+  /** Where the stream was; `none` when it had no events. */
   readonly actual: number | 'none' | undefined;
-  /** Of the event that can't be read; undefined where it is not about one. */
+  /** Of the event that can't be read, if any. */
   readonly revision: number | undefined;
-  /** Of an append: the log has repeated it by itself, for as long as it lets anybody wait. */
+  /** The log itself has repeated the append for its longest waiting time. */
   readonly repeated: boolean;
 
   constructor(
@@ -340,15 +305,12 @@ export class EventStoreError extends Error {
   }
 }
 
-/**
- * An event that can be read.
- * @throws EventStoreError `CORRUPT_EVENT` for one that does not fit its schema
- */
+/** The event itself. @throws EventStoreError `CORRUPT_EVENT` where it does not fit its schema */
 export function sound(event: RecordedEvent): RecordedEvent {
   const { fault, stream, revision } = event;
   if (fault === undefined) return event;
-  const text = `revision ${revision} of ${stream} does not fit its schema: ${fault}`;
-  throw new EventStoreError('CORRUPT_EVENT', text, { stream, revision });
+  const message = `revision ${revision} of ${stream} does not fit its schema: ${fault}`;
+  throw new EventStoreError('CORRUPT_EVENT', message, { stream, revision });
 }
 
 /** Whether an error is a lost race for a stream. */

@@ -1,5 +1,4 @@
-import type { Instant } from './clock.ts';
-import { toIso } from './clock.ts';
+import { toIso, type Instant } from './clock.ts';
 import { Refusal } from './errors.ts';
 import {
   EventStoreError,
@@ -14,9 +13,9 @@ import { catalogue, type DomainEvent } from './events/catalogue.ts';
 import type { Metadata } from './events/metadata.ts';
 import { eventId } from './ids.ts';
 
-/** Who asks for something, when, and because of what. Stands in the metadata of every event that results. */
+/** Who commands something, when and why: the metadata of every resulting event. */
 export interface CommandContext {
-  /** The same for a repetition of the same command; the ids of its events come from it. */
+  /** The same when the command is repeated; the ids of its events derive from it. */
   readonly commandId: string;
   /** The agent's id, or `service`. */
   readonly actor: string;
@@ -32,17 +31,17 @@ export interface CommandContext {
 /** How a stream's events fold into a state. */
 export interface Fold<S, E extends DomainEvent> {
   readonly initial: S;
-  /** Pure. Never throws for events that stand in the log. */
+  /** Pure. Never throws for events of the log. */
   evolve(state: S, event: E, at: EventPlace): S;
 }
 
-/** Where and when an event stands. */
+/** Where an event is in its stream, and its metadata. */
 export interface EventPlace {
   readonly revision: number;
   readonly metadata: Metadata;
 }
 
-/** A stream's state as it was read. */
+/** The state of a stream. */
 export interface Loaded<S> {
   readonly state: S;
   /** Revision of the last event; `none` for a stream without events. */
@@ -52,20 +51,17 @@ export interface Loaded<S> {
 }
 
 export interface Handled<S> extends Loaded<S> {
-  /** What was appended now (or before, by the same command); empty where there was nothing to do. */
+  /** What was appended, now or before by the same command; empty where there was nothing to do. */
   readonly events: readonly DomainEvent[];
 }
 
 const PAGE = 1000;
-/**
- * Attempts of a command. Each race is lost to somebody who got what he wanted; of commands on one stream by four
- * processes, one in ten loses six.
- */
-const MOST_RACES = 20;
-/** The same where answers are lost, and the log has not waited for long. */
-const MOST_LOST_ANSWERS = 6;
+/** Attempts of a command that loses races. With four processes on one stream, one command in ten loses six. */
+const MAX_RACES = 20;
+/** Attempts of a command whose answers are lost soon after each append. */
+const MAX_LOST_ANSWERS = 6;
 
-/** Events as they go to the log: ids from the command, metadata from its context. */
+/** Events for the log: ids from the command, metadata from its context. A loop, as every written event comes through here. */
 export function toNewEvents(
   stream: string,
   events: readonly DomainEvent[],
@@ -73,8 +69,6 @@ export function toNewEvents(
 ): readonly NewEvent[] {
   const { commandId, actor, source, correlationId, causationId, reason, traceparent } = context;
   const occurredAt = toIso(context.now);
-  // Built up and not spread or mapped: every event that is written comes through here, and an array that `map` has made
-  // is of another form before it is compiled than after.
   const made: NewEvent[] = [];
   for (const [index, event] of events.entries()) {
     const metadata: Writable<Metadata> = {
@@ -94,7 +88,7 @@ export function toNewEvents(
   return made;
 }
 
-/** Sets when events occur that were made ahead and have not been handed on yet. */
+/** Sets the time of events that were created ahead of their append. */
 export function occurAt(events: readonly NewEvent[], now: Instant): void {
   const occurredAt = toIso(now);
   for (const { metadata } of events) (metadata as Writable<Metadata>).occurredAt = occurredAt;
@@ -108,11 +102,10 @@ export async function load<S, E extends DomainEvent>(
   stream: string,
   fold: Fold<S, E>,
 ): Promise<Loaded<S>> {
-  const { loaded } = await loadWatching(store, stream, fold, null);
-  return loaded;
+  return (await loadWatching(store, stream, fold, null)).loaded;
 }
 
-/** Folds a stream's last event alone, for streams whose every event carries the resulting state. */
+/** Folds only the last event of a stream, for streams whose events carry the resulting state. */
 export async function loadLast<S, E extends DomainEvent>(
   store: EventStore,
   stream: string,
@@ -125,19 +118,16 @@ export async function loadLast<S, E extends DomainEvent>(
 }
 
 /**
- * Load, decide, append. The decision is taken again on what is there after a lost race, a few times,
- * unless the caller gave the revision that it saw.
+ * Loads, decides, appends. After a lost race it decides again on the new state, up to a limit, unless the caller gave
+ * the revision that it saw. A command that was carried out before (the stream has events with its id) is not decided
+ * again: those events are the answer, also after a lost answer or a crash.
  *
- * A command that was carried out before (the stream has events of its id) is not decided again: its
- * events are the answer. So a repetition after a lost answer, or after a crash, is the same command.
- *
- * @param options.admit refuses those who may not, or what does not exist: before the revision is looked at
- * @param options.decide from the state to the events; none means that there is nothing to do
+ * @param options.admit throws where the caller may not do this, or the object does not exist; before the revision check
+ * @param options.decide from the state to the events; none: there is nothing to do
  * @param options.expectedRevision what the caller saw (`If-Match`)
- * @param options.isNew the stream's name was made just now: it is not read first. One that has events all the same is
- *   a race that was lost, after which it is read
- * @throws Refusal what `decide` throws, and `REVISION_MISMATCH`
- * @throws EventStoreError `CONFLICT` when the race was lost each time, and all that the log throws
+ * @param options.isNew the stream's name is fresh: it is not read first. Events found there are a lost race
+ * @throws Refusal what `admit` and `decide` throw, and `REVISION_MISMATCH`
+ * @throws EventStoreError `CONFLICT` when every race was lost, and all that the log throws
  */
 export async function handle<S, E extends DomainEvent>(options: {
   readonly store: EventStore;
@@ -152,47 +142,41 @@ export async function handle<S, E extends DomainEvent>(options: {
   const { store, stream } = options;
   const first = await attempt(options);
   if (!(first instanceof EventStoreError)) return first;
-  if (first.repeated) return found(options, first);
-  return inLine(store, stream, async () => {
+  if (first.repeated) return findOwn(options, first);
+  return afterOtherRetries(store, stream, async () => {
     for (let n = 2; ; n += 1) {
       const handled = await attempt({ ...options, isNew: false });
       if (!(handled instanceof EventStoreError)) return handled;
-      if (handled.repeated) return found(options, handled);
-      if (n >= (isConflict(handled) ? MOST_RACES : MOST_LOST_ANSWERS)) throw handled;
+      if (handled.repeated) return findOwn(options, handled);
+      if (n >= (isConflict(handled) ? MAX_RACES : MAX_LOST_ANSWERS)) throw handled;
     }
   });
 }
 
 /**
- * What a command has come to whose append the log has repeated for as long as it lets anybody wait: its events may
- * stand there all the same. It is not appended again, which would take as long once more.
- * @throws EventStoreError the fault, where they don't
+ * Looks for the command's events after the log itself repeated the append for its longest waiting time. Appending once
+ * more would take as long again.
+ * @throws EventStoreError the given error, where the stream lacks them
  */
-async function found<S, E extends DomainEvent>(
+async function findOwn<S, E extends DomainEvent>(
   { store, stream, fold, context }: Parameters<typeof handle<S, E>>[0],
-  fault: EventStoreError,
+  error: EventStoreError,
 ): Promise<Handled<S>> {
   const { loaded, own } = await loadWatching(store, stream, fold, context.commandId);
-  if (own.length === 0) throw fault;
+  if (own.length === 0) throw error;
   return { ...loaded, events: own };
 }
 
-/** Loads, decides and appends once. @returns the error when it may be done again */
-async function attempt<S, E extends DomainEvent>({
-  store,
-  stream,
-  fold,
-  admit,
-  decide,
-  context,
-  expectedRevision,
-  isNew,
-}: Parameters<typeof handle<S, E>>[0]): Promise<Handled<S> | EventStoreError> {
+/** Loads, decides and appends once. @returns an error after which it may be tried again */
+async function attempt<S, E extends DomainEvent>(
+  options: Parameters<typeof handle<S, E>>[0],
+): Promise<Handled<S> | EventStoreError> {
+  const { store, stream, fold, decide, context, expectedRevision, isNew } = options;
   const { loaded, own } = isNew
     ? { loaded: { state: fold.initial, revision: 'none', position: null } as const, own: [] }
     : await loadWatching(store, stream, fold, context.commandId);
   if (own.length > 0) return { ...loaded, events: own };
-  admit?.(loaded.state);
+  options.admit?.(loaded.state);
   if (expectedRevision !== undefined && !isSeen(expectedRevision, loaded.revision)) {
     throw revisionMismatch(stream, expectedRevision, loaded.revision);
   }
@@ -203,41 +187,41 @@ async function attempt<S, E extends DomainEvent>({
     const result = await store.append(stream, written, loaded.revision);
     return { ...advance(loaded, written, fold, result), events };
   } catch (error) {
-    if (isConflict(error)) return error;
-    // The answer was lost: what the stream says now tells whether the append happened.
-    if (error instanceof EventStoreError && error.code === 'OUTCOME_UNKNOWN') return error;
+    // After a lost answer, the stream shows whether the append happened.
+    const isLost = error instanceof EventStoreError && error.code === 'OUTCOME_UNKNOWN';
+    if (isLost || isConflict(error)) return error;
     throw error;
   }
 }
 
-/** By store and stream: the last of those who try again. */
-const lines = new WeakMap<EventStore, Map<string, Promise<EventStoreError | null>>>();
+/** By store and stream: the last retry in line. Resolves to the error after which the others give up too. */
+const retries = new WeakMap<EventStore, Map<string, Promise<EventStoreError | null>>>();
 
 /**
- * Those who have lost a race for a stream try again one after the other: they don't lose it to each other again. Where
- * one has waited for the log in vain for as long as it lets anybody wait, so have those behind: each would do so in turn.
+ * Commands that lost a race for a stream retry one after the other, so that they don't race each other again. Where one
+ * has waited for the log in vain for its longest waiting time, those behind it fail as well, rather than wait in turn.
  */
-function inLine<T>(store: EventStore, stream: string, work: () => Promise<T>): Promise<T> {
-  const line = lines.get(store) ?? new Map<string, Promise<EventStoreError | null>>();
-  lines.set(store, line);
-  const before = line.get(stream) ?? Promise.resolve(null);
-  const result = before.then((vain) => {
-    if (vain !== null) throw vain;
+function afterOtherRetries<T>(
+  store: EventStore,
+  stream: string,
+  work: () => Promise<T>,
+): Promise<T> {
+  const ofStore = retries.get(store) ?? new Map<string, Promise<EventStoreError | null>>();
+  retries.set(store, ofStore);
+  const before = ofStore.get(stream) ?? Promise.resolve(null);
+  const result = before.then((error) => {
+    if (error !== null) throw error;
     return work();
   });
-  const settled: Promise<EventStoreError | null> = result.then(
+  const settled = result.then(
     () => null,
-    (error: unknown) => (hasWaited(error) ? error : null),
+    (error: unknown) => (error instanceof EventStoreError && error.repeated ? error : null),
   );
-  line.set(stream, settled);
+  ofStore.set(stream, settled);
   void settled.then(() => {
-    if (line.get(stream) === settled) line.delete(stream);
+    if (ofStore.get(stream) === settled) ofStore.delete(stream);
   });
   return result;
-}
-
-function hasWaited(error: unknown): error is EventStoreError {
-  return error instanceof EventStoreError && error.repeated;
 }
 
 async function loadWatching<S, E extends DomainEvent>(
@@ -250,24 +234,18 @@ async function loadWatching<S, E extends DomainEvent>(
   let last: RecordedEvent | undefined;
   const own: RecordedEvent[] = [];
   for (;;) {
-    const page = await store.readStream(stream, {
-      from: last ? last.revision + 1 : 0,
-      limit: PAGE,
-    });
+    const from = last ? last.revision + 1 : 0;
+    const page = await store.readStream(stream, { from, limit: PAGE });
     for (const event of page) {
-      // A stream holds the events of its kind alone; nothing else is ever appended to it.
+      // A stream holds only events of its kind.
       state = fold.evolve(state, event as unknown as E, event);
       if (commandId !== null && event.metadata.commandId === commandId) own.push(event);
     }
     last = page.at(-1) ?? last;
     if (page.length < PAGE) break;
   }
-  const loaded = {
-    state,
-    revision: last?.revision ?? ('none' as const),
-    position: last?.position ?? null,
-  };
-  return { loaded, own };
+  const { revision = 'none' as const, position = null } = last ?? {};
+  return { loaded: { state, revision, position }, own };
 }
 
 function advance<S, E extends DomainEvent>(
@@ -285,7 +263,7 @@ function advance<S, E extends DomainEvent>(
   return { state, revision: result.revision, position: result.position };
 }
 
-/** The revision of a stream that a caller saw, or several any of which will do (`If-Match`). None: it never matches. */
+/** The revision that a caller saw, or several of which any will do (`If-Match`). An empty list never matches. */
 export type SeenRevision = number | readonly number[];
 
 export function isSeen(seen: SeenRevision, revision: number | 'none'): boolean {
@@ -294,7 +272,7 @@ export function isSeen(seen: SeenRevision, revision: number | 'none'): boolean {
     : revision !== 'none' && seen.includes(revision);
 }
 
-/** Refuses a command whose caller saw another revision of the stream (`If-Match`). */
+/** The refusal of a command whose caller saw another revision (`If-Match`). */
 export function revisionMismatch(
   stream: string,
   expected: SeenRevision,

@@ -3,7 +3,7 @@ import { Refusal } from './errors.ts';
 import type { DataOf, IdempotencyEvent } from './events/catalogue.ts';
 import type { Fold } from './handle.ts';
 
-/** How long a key is remembered. Milliseconds. */
+/** How long a key is remembered, in milliseconds. */
 export const IDEMPOTENCY_LIFE = 24 * 3_600_000;
 
 /**
@@ -11,8 +11,8 @@ export const IDEMPOTENCY_LIFE = 24 * 3_600_000;
  *
  *   none ──CommandReceived──► under way ──CommandAnswered──► answered ──(24 h)──► as none
  *
- * A key that is under way and whose process died may be taken up again soon after: what the command
- * creates has its id from the key, so it is completed, not doubled.
+ * After a crash another process may carry out a command that is under way. What it creates has ids derived from the
+ * key, so it is completed, not duplicated.
  */
 export type IdempotencyState =
   | { readonly status: 'none' }
@@ -21,18 +21,17 @@ export type IdempotencyState =
       readonly request: DataOf<'CommandReceived'>;
       readonly received_at: string;
       readonly answer: DataOf<'CommandAnswered'> | null;
-      /** Revision of the event that began the key's present life: the command's id comes from it. */
+      /** Revision of the event that began the key's present use: the command's id comes from it. */
       readonly began: number;
     };
 
 /**
- * A command of which nothing was said for longer has lost its process: whoever carries it out says at each
- * {@link UNDER_WAY_RENEWAL} again that it was received. Taking it up while it is alive after all doubles nothing in
- * the log (the ids are the same), but what a tool does outside. Milliseconds.
+ * A command that was not renewed for this long has lost its process. Carrying it out while that process lives after all
+ * duplicates nothing in the log (the ids are the same), but external effects of a tool. Milliseconds.
  */
 const UNDER_WAY_LIFE = 10_000;
 
-/** After this time it is said again that a command is carried out. Milliseconds. */
+/** How often the process that carries out a command records it as received again. Milliseconds. */
 export const UNDER_WAY_RENEWAL = UNDER_WAY_LIFE / 2;
 
 export const idempotencyFold: Fold<IdempotencyState, IdempotencyEvent> = {
@@ -40,13 +39,13 @@ export const idempotencyFold: Fold<IdempotencyState, IdempotencyEvent> = {
   evolve(state, event, at) {
     if (event.type === 'CommandReceived') {
       const received_at = at.metadata.occurredAt;
-      const goesOn = state.status !== 'none' && state.request.expires_at > received_at;
+      const isRenewal = state.status !== 'none' && state.request.expires_at > received_at;
       return {
         status: 'under-way',
         request: event.data,
         received_at,
         answer: null,
-        began: goesOn ? state.began : at.revision,
+        began: isRenewal ? state.began : at.revision,
       };
     }
     return state.status === 'none' ? state : { ...state, status: 'answered', answer: event.data };
@@ -54,20 +53,19 @@ export const idempotencyFold: Fold<IdempotencyState, IdempotencyEvent> = {
 };
 
 export type IdempotencyDecision =
-  /** Carry the command out; first append this, expecting the revision that was read. */
+  /** Carry the command out; append these events first, at the revision that was read. */
   | {
       readonly kind: 'proceed';
       readonly events: readonly IdempotencyEvent[];
-      /** Where the key's life began that this goes on with; null: a new one begins with these events. */
+      /** `began` of the use that continues; null: these events begin a new one. */
       readonly began: number | null;
     }
   | { readonly kind: 'replay'; readonly answer: DataOf<'CommandAnswered'> };
 
 /**
  * What to do with a command that carries a key.
- *
- * @param first what this process knows of the first: that it still carries it out, or that it failed without an answer
- * @throws Refusal `STATE_CONFLICT` when the key was used for something else, or is still under way
+ * @param first what this process knows of the first command: still carried out, or failed without an answer
+ * @throws Refusal `STATE_CONFLICT` when the key was used for another command, or the first is still under way
  */
 export function receiveCommand(
   state: IdempotencyState,
@@ -84,21 +82,16 @@ export function receiveCommand(
     state.request.method === request.method &&
     state.request.path === request.path;
   if (!same) {
-    throw new Refusal('STATE_CONFLICT', 'this Idempotency-Key was used for another command', {
-      field: 'Idempotency-Key',
-    });
+    throw conflict('this Idempotency-Key was used for another command');
   }
   if (state.answer !== null) return { kind: 'replay', answer: state.answer };
-  // In both directions: of a time that lies ahead, as after the clock was set back, nobody could tell when it is over.
+  // In both directions: after the clock was set back, a future time would keep the key under way for too long.
   const lives = Math.abs(now - fromIso(state.received_at)) < UNDER_WAY_LIFE;
   if (first === 'carried-out' || (first === 'unknown' && lives)) {
-    throw new Refusal(
-      'STATE_CONFLICT',
-      'the first command with this Idempotency-Key is under way',
-      {
-        field: 'Idempotency-Key',
-      },
-    );
+    throw conflict('the first command with this Idempotency-Key is still under way');
   }
   return { kind: 'proceed', events, began: state.began };
 }
+
+const conflict = (message: string): Refusal =>
+  new Refusal('STATE_CONFLICT', message, { field: 'Idempotency-Key' });

@@ -1,8 +1,7 @@
 /**
- * Does the same with each of many, so many at a time. Rejects with the first fault, once nothing is under way: what is
- * tried again meets nothing of it.
- *
- * @returns what came of each, in their order
+ * Does the same with each item, in batches of `atATime`. Rejects with the first error, after its batch has ended: a
+ * retry meets no work in progress.
+ * @returns the results, in the order of the items
  */
 export async function sideBySide<T, R>(
   all: readonly T[],

@@ -1,6 +1,6 @@
 import { nameBasedId } from './ids.ts';
 
-/** The names of the streams. Each stream owns one fact; docs/explanation/architecture.md has the table. */
+/** The names of the streams. docs/explanation/architecture.md lists which facts each owns. */
 export const streams = {
   agent: (id: string): string => `agent-${id}`,
   agentName: (name: string): string => `agentname-${nameBasedId('agent name', name)}`,
@@ -31,16 +31,16 @@ export const streams = {
   auditReads: (agentId: string, day: string): string => `reads-${agentId}-${day}`,
 } as const;
 
-/** What stands before the first `-` of a stream: `task-<id>` → `task`. */
+/** The part of a stream's name before the first `-`: `task-<id>` → `task`. */
 export function kindOf(stream: string): string {
   return stream.split('-', 1)[0] ?? '';
 }
 
-/** The kinds of the streams that the service itself writes; extensions have `demo`, and `ext_…` for themselves. */
+/** The kinds of streams that the service itself writes; extensions write `demo` and `ext_…`. */
 export const streamKinds = (): readonly string[] =>
   Object.values(streams).map((name) => kindOf(name('', '', '')));
 
-/** What stands behind the first `-`: `task-<id>` → `<id>`. */
+/** The part after the first `-`: `task-<id>` → `<id>`. */
 export function idOf(stream: string): string {
   return stream.slice(stream.indexOf('-') + 1);
 }

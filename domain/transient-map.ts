@@ -1,14 +1,12 @@
-/** Entries that were deleted before the others move, at least. */
-const FEW = 256;
+const MIN_DELETED_BEFORE_MOVE = 256;
 
 /**
- * A Map for entries that come and go, as what is under way does: what was deleted is let go of at once.
+ * A Map for short-lived entries, such as runs in progress, that frees deleted ones at once.
  *
- * V8's Map moves its entries to another table whenever too many were deleted, and leaves the one before, with all that
- * stood in it, linked to the next (`SetNextTable` in `src/objects/ordered-hash-table.cc`). Once one such table is old, a
- * collection of the young takes all those behind it for reachable, and copies everything that was ever in the Map when it
- * moved (nepotism, in the words of the literature), until the next full collection. Here the entries move to a new Map,
- * which nothing old leads to: `docs/decisions/0021`.
+ * V8's Map moves its entries to another table after many deletions, and keeps the old table linked to the new one
+ * (`SetNextTable` in `src/objects/ordered-hash-table.cc`). Once such a table is old, minor collections keep and copy
+ * everything behind it (nepotism) until the next full collection. Here the entries move to a new Map that no old one
+ * refers to: `docs/decisions/0021`.
  */
 export class TransientMap<K, V> {
   #entries = new Map<K, V>();
@@ -30,12 +28,13 @@ export class TransientMap<K, V> {
     this.#entries.set(key, value);
   }
 
-  /** @returns whether it was there */
+  /** @returns whether the key was there */
   delete(key: K): boolean {
     if (!this.#entries.delete(key)) return false;
     this.#deleted += 1;
-    // Each deletion pays for the move of one entry at most.
-    if (this.#deleted >= FEW && this.#deleted >= this.#entries.size) this.#moveTo(this.#entries);
+    // Each deletion pays for the move of at most one entry.
+    if (this.#deleted >= MIN_DELETED_BEFORE_MOVE && this.#deleted >= this.#entries.size)
+      this.#moveTo(this.#entries);
     return true;
   }
 
@@ -43,7 +42,7 @@ export class TransientMap<K, V> {
     this.#moveTo([]);
   }
 
-  /** In the order in which the keys came. What is deleted meanwhile may come all the same. */
+  /** In insertion order. May include entries that are deleted meanwhile. */
   values(): IterableIterator<V> {
     return this.#entries.values();
   }

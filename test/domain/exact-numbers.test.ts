@@ -133,7 +133,7 @@ describe('JSON parsed with all digits', () => {
     const { value, warnings } = parseKeepingDigits(`[${'9007199254740993,'.repeat(499)}1]`);
     expect((value as unknown[])[498]).to.equal('9007199254740993');
     expect(warnings).to.have.length(11);
-    expect(warnings[10]).to.equal('489 more numbers are kept as strings');
+    expect(warnings[10]).to.equal('kept 489 more numbers as strings');
   });
 
   it('is refused where it is not JSON', () => {

@@ -164,7 +164,7 @@ describe('an Idempotency-Key', () => {
           () => 'carried out',
           (error: unknown) => String(error),
         );
-        expect(refused).to.include('is under way');
+        expect(refused).to.include('is still under way');
       }
     }
     // What is said last of it may have come into the log, though its process never heard so.
