@@ -37,19 +37,22 @@ export interface Clock {
 /** What follows the seconds of a timestamp, by the milliseconds: `042Z`. */
 const MILLISECONDS = Array.from({ length: 1000 }, (_, ms) => `${String(ms).padStart(3, '0')}Z`);
 
-let lastSecond = Number.NaN;
-let lastPrefix = '';
+/** Seconds kept with their strings: the present one, lease ends and request times alternate. */
+const KEPT_SECONDS = 64;
+const seconds = new Float64Array(KEPT_SECONDS).fill(Number.NaN);
+const prefixes: string[] = Array.from({ length: KEPT_SECONDS }, () => '');
 
-/** An instant as the service writes it: ISO 8601, UTC, milliseconds, `Z`. Most calls are about the present second. */
+/** An instant as the service writes it: ISO 8601, UTC, milliseconds, `Z`. Formatting a Date takes 30 times as long. */
 export function toIso(instant: Instant): string {
   const second = Math.floor(instant / 1000);
   const end = MILLISECONDS[instant - second * 1000];
   if (end === undefined) return new Date(instant).toISOString();
-  if (second !== lastSecond) {
-    lastPrefix = new Date(second * 1000).toISOString().slice(0, -end.length);
-    lastSecond = second;
+  const place = second & (KEPT_SECONDS - 1);
+  if (seconds[place] !== second) {
+    prefixes[place] = new Date(second * 1000).toISOString().slice(0, -end.length);
+    seconds[place] = second;
   }
-  return lastPrefix + end;
+  return `${prefixes[place] ?? ''}${end}`;
 }
 
 /** The instant of a timestamp; NaN for an invalid one. */
