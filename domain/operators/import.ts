@@ -4,37 +4,27 @@ import type { EventStore } from '../event-store.ts';
 import { handle, load, type CommandContext, type Fold, type Handled } from '../handle.ts';
 import { streams } from '../streams.ts';
 
-/** Whether a log is being filled with another's events. */
 export interface ImportState {
-  /** The export whose events are under way to this log; null where none are. */
+  /** The export that is being imported into this log; null for none. */
   readonly underWay: { readonly exportId: string; readonly since: string } | null;
 }
 
 const importFold: Fold<ImportState, ImportEvent> = {
   initial: { underWay: null },
   evolve(_state, event, { metadata }) {
-    switch (event.type) {
-      case 'ImportBegun':
-        return {
-          underWay: { exportId: event.data.export_id, since: metadata.occurredAt },
-        };
-      case 'ImportCompleted':
-        return { underWay: null };
-    }
+    if (event.type === 'ImportCompleted') return { underWay: null };
+    return { underWay: { exportId: event.data.export_id, since: metadata.occurredAt } };
   },
 };
 
-/**
- * The import that was begun on a log and not completed; null where there is none. A service that started on such a
- * log would fire what the missing events say has fired.
- */
+/** The unfinished import of a log; null for none. A service that started on it would repeat fires not yet imported. */
 export async function importUnderWay(store: EventStore): Promise<ImportState['underWay']> {
   return (await load(store, streams.imports(), importFold)).state.underWay;
 }
 
 /**
- * Says that a log is being filled from now on, or that it goes on.
- * @throws Refusal `STATE_CONFLICT` while another export's events are under way to it
+ * Records that an import has begun; no event where it continues.
+ * @throws Refusal `STATE_CONFLICT` while another export is being imported
  */
 export function beginImport(
   store: EventStore,
@@ -42,34 +32,31 @@ export function beginImport(
   events: number,
   context: CommandContext,
 ): Promise<Handled<ImportState>> {
-  return handle<ImportState, ImportEvent>({
-    store,
-    stream: streams.imports(),
-    fold: importFold,
-    context,
-    decide({ underWay }) {
-      if (underWay === null)
-        return [{ type: 'ImportBegun', data: { export_id: exportId, events } }];
-      if (underWay.exportId === exportId) return [];
-      const since = `the import of ${underWay.exportId} was begun at ${underWay.since}`;
-      throw new Refusal('STATE_CONFLICT', `${since} and is not completed`);
-    },
+  return onImport(store, context, ({ underWay }) => {
+    if (underWay === null) return [{ type: 'ImportBegun', data: { export_id: exportId, events } }];
+    if (underWay.exportId === exportId) return [];
+    const { exportId: other, since } = underWay;
+    const message = `the import of ${other}, begun at ${since}, is not complete`;
+    throw new Refusal('STATE_CONFLICT', message);
   });
 }
 
-/** Says that a log holds all that it was to be filled with. */
+/** Records that the import is complete. */
 export function completeImport(
   store: EventStore,
   exportId: string,
   events: number,
   context: CommandContext,
 ): Promise<Handled<ImportState>> {
-  return handle<ImportState, ImportEvent>({
-    store,
-    stream: streams.imports(),
-    fold: importFold,
-    context,
-    decide: ({ underWay }) =>
-      underWay === null ? [] : [{ type: 'ImportCompleted', data: { export_id: exportId, events } }],
-  });
+  return onImport(store, context, ({ underWay }) =>
+    underWay === null ? [] : [{ type: 'ImportCompleted', data: { export_id: exportId, events } }],
+  );
+}
+
+function onImport(
+  store: EventStore,
+  context: CommandContext,
+  decide: (state: ImportState) => readonly ImportEvent[],
+): Promise<Handled<ImportState>> {
+  return handle({ store, stream: streams.imports(), fold: importFold, context, decide });
 }

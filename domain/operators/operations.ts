@@ -6,9 +6,9 @@ import { handle, type CommandContext, type Fold, type Handled } from '../handle.
 import { streams } from '../streams.ts';
 import type { MisfirePolicy } from '../vocabulary.ts';
 
-/** What operators have ordered of the whole service. */
+/** Orders for the whole service. */
 export interface OperationsState {
-  /** null while everything goes its way. */
+  /** Null while the service is not on hold. */
   readonly hold: HoldOrder | null;
   /** The last release; null before the first. */
   readonly released: Release | null;
@@ -28,14 +28,14 @@ export interface Release {
   readonly by: string;
   /** ISO 8601. */
   readonly at: string;
-  /** What becomes of every fire that was due up to then; null: what its task says. */
+  /** The policy for every fire that was due before; null: each task's own. */
   readonly missed: MisfirePolicy | null;
 }
 
-/** How the fires that a hold kept back are decided, in place of their tasks' own policies. */
+/** Replaces the misfire policies of tasks for the fires that a hold kept back. */
 export interface MissedOrder {
   readonly policy: MisfirePolicy;
-  /** Nominal times up to here. */
+  /** The last nominal time that it applies to. */
   readonly upTo: Instant;
 }
 
@@ -52,14 +52,14 @@ export const operationsFold: Fold<OperationsState, OperationsEvent> = {
   },
 };
 
-/** What the last release says of the fires that were due before it; null: what their tasks say. */
+/** The policy that the last release set for fires due before it; null: each task's own. */
 export function missedOrder({ released }: OperationsState): MissedOrder | null {
   if (released === null || released.missed === null) return null;
   return { policy: released.missed, upTo: fromIso(released.at) };
 }
 
 /**
- * Holds the service: nothing fires, and no run starts, until it is released. Runs that are running go on.
+ * Holds the service: nothing fires and no run starts until it is released. Running runs continue.
  * @throws Refusal `STATE_CONFLICT` where it is on hold already
  */
 export function holdCommand(
@@ -67,21 +67,15 @@ export function holdCommand(
   reason: string,
   context: CommandContext,
 ): Promise<Handled<OperationsState>> {
-  return handle<OperationsState, OperationsEvent>({
-    store,
-    stream: streams.operations(),
-    fold: operationsFold,
-    context: { ...context, reason: context.reason ?? reason },
-    decide({ hold }) {
-      if (hold !== null) throw new Refusal('STATE_CONFLICT', 'it is on hold already', { ...hold });
-      return [{ type: 'OperationsHeld', data: { reason } }];
-    },
+  return onOperations(store, { ...context, reason: context.reason ?? reason }, ({ hold }) => {
+    if (hold === null) return [{ type: 'OperationsHeld', data: { reason } }];
+    throw new Refusal('STATE_CONFLICT', 'the service is already on hold', { ...hold });
   });
 }
 
 /**
  * Ends a hold.
- * @param missed what becomes of the fires that were due up to now; null: what their tasks say
+ * @param missed the policy for every fire due up to now; null: each task's own
  * @throws Refusal `STATE_CONFLICT` where it is not on hold
  */
 export function releaseCommand(
@@ -89,14 +83,16 @@ export function releaseCommand(
   missed: MisfirePolicy | null,
   context: CommandContext,
 ): Promise<Handled<OperationsState>> {
-  return handle<OperationsState, OperationsEvent>({
-    store,
-    stream: streams.operations(),
-    fold: operationsFold,
-    context,
-    decide({ hold }) {
-      if (hold === null) throw new Refusal('STATE_CONFLICT', 'it is not on hold');
-      return [{ type: 'OperationsReleased', data: { missed } }];
-    },
+  return onOperations(store, context, ({ hold }) => {
+    if (hold !== null) return [{ type: 'OperationsReleased', data: { missed } }];
+    throw new Refusal('STATE_CONFLICT', 'the service is not on hold');
   });
+}
+
+function onOperations(
+  store: EventStore,
+  context: CommandContext,
+  decide: (state: OperationsState) => readonly OperationsEvent[],
+): Promise<Handled<OperationsState>> {
+  return handle({ store, stream: streams.operations(), fold: operationsFold, context, decide });
 }

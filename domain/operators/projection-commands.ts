@@ -11,45 +11,38 @@ import {
 import { streams } from '../streams.ts';
 import type { ParkedOrder, RebuildSwitch } from '../vocabulary.ts';
 
-/** Which view, in which shape, is ordered something, and by whom. */
+/** An order for a view, under one schema version. */
 export interface ProjectionCommand {
   readonly store: EventStore;
   readonly name: string;
-  /** The shape in the code. */
+  /** Of this release. */
   readonly schema: number;
   readonly context: CommandContext;
 }
 
-/** Which version of a view somebody has seen to be live, and how that stands to the orders. */
+/** Which version of a view the caller takes to be live, and what is known of that. */
 export interface SeenVersion {
-  /** What the caller takes to be live; 0 for none. */
+  /** What the caller expects; 0 for none. */
   readonly expected: number;
   /** What was live when the command began, by the read model. */
   readonly found: number;
-  /** `live` of the orders by which that was found: after another switch they alone say what is live. */
+  /** `live` of the orders read then: after a later switch, only the orders say what is live. */
   readonly switched: number | null;
 }
 
-/** Appends what is decided on the orders as they stand. */
+/** Appends what is decided on the present orders. */
 export function orderOf(
   { store, name, schema, context }: ProjectionCommand,
   decide: (orders: ProjectionOrders) => readonly ProjectionEvent[],
 ): Promise<Handled<ProjectionOrders>> {
   const fold = projectionOrdersFold(schema);
-  return handle<ProjectionOrders, ProjectionEvent>({
-    store,
-    stream: streams.projection(name),
-    fold,
-    decide,
-    context,
-  });
+  return handle({ store, stream: streams.projection(name), fold, decide, context });
 }
 
 /**
  * Orders the next generation of a view.
- *
- * @param ask.known the largest generation that there is
- * @throws Refusal `STATE_CONFLICT` while one is under way
+ * @param ask.known the highest generation that exists
+ * @throws Refusal `STATE_CONFLICT` while a rebuild is running
  */
 export function rebuildCommand(
   command: ProjectionCommand,
@@ -60,82 +53,72 @@ export function rebuildCommand(
   },
 ): Promise<Handled<ProjectionOrders>> {
   return orderOf(command, (orders) => {
-    const underWay = rebuildUnderWay(orders);
-    if (underWay !== null) {
-      const { version } = underWay;
-      throw new Refusal('STATE_CONFLICT', `a rebuild is under way (version ${version})`, {
-        version,
-      });
+    const running = rebuildUnderWay(orders);
+    if (running !== null) {
+      const { version } = running;
+      throw conflict(`a rebuild is running (version ${version})`, { version });
     }
     const version = Math.max(orders.lastVersion, ask.known) + 1;
-    const { rate, switch: how } = ask;
-    const data = { schema: command.schema, version, rate, switch: how };
+    const data = { schema: command.schema, version, rate: ask.rate, switch: ask.switch };
     return [{ type: 'ProjectionRebuildRequested', data }];
   });
 }
 
-/** Lets a rebuild rest where it is. @throws Refusal `STATE_CONFLICT` where none goes on */
+/** Pauses a rebuild. @throws Refusal `STATE_CONFLICT` where none is running, or it is paused */
 export function pauseRebuildCommand(
   command: ProjectionCommand,
 ): Promise<Handled<ProjectionOrders>> {
-  return orderOf(command, (orders) => {
-    const { version, paused } = requireRebuild(orders);
-    if (paused) throw new Refusal('STATE_CONFLICT', 'the rebuild rests already', { version });
-    const { schema } = command;
-    return [{ type: 'ProjectionRebuildPaused', data: { schema, version } }];
+  return onRebuild(command, ({ version, paused }, data) => {
+    if (paused) throw conflict('the rebuild is already paused', { version });
+    return { type: 'ProjectionRebuildPaused', data };
   });
 }
 
-/** Lets a rebuild go on. @throws Refusal `STATE_CONFLICT` where none rests */
+/** Resumes a rebuild. @throws Refusal `STATE_CONFLICT` where none is paused */
 export function resumeRebuildCommand(
   command: ProjectionCommand,
 ): Promise<Handled<ProjectionOrders>> {
-  return orderOf(command, (orders) => {
-    const { version, paused } = requireRebuild(orders);
-    if (!paused) throw new Refusal('STATE_CONFLICT', 'the rebuild goes on', { version });
-    const { schema } = command;
-    return [{ type: 'ProjectionRebuildResumed', data: { schema, version } }];
+  return onRebuild(command, ({ version, paused }, data) => {
+    if (!paused) throw conflict('the rebuild is not paused', { version });
+    return { type: 'ProjectionRebuildResumed', data };
   });
 }
 
-/** Throws the generation in the making away. @throws Refusal `STATE_CONFLICT` where there is none */
+/** Cancels a rebuild, even a failed one, and deletes its generation. @throws Refusal `STATE_CONFLICT` without one */
 export function cancelRebuildCommand(
   command: ProjectionCommand,
 ): Promise<Handled<ProjectionOrders>> {
   return orderOf(command, ({ rebuild }) => {
-    if (rebuild === null) throw new Refusal('STATE_CONFLICT', 'no rebuild is under way');
-    const { schema } = command;
-    return [{ type: 'ProjectionRebuildCanceled', data: { schema, version: rebuild.version } }];
+    if (rebuild === null) throw conflict('no rebuild is running');
+    const data = { schema: command.schema, version: rebuild.version };
+    return [{ type: 'ProjectionRebuildCanceled', data }];
   });
 }
 
 /**
- * Lets reads go to a generation that waits for it.
- *
- * @param seen what the caller expects to be live; default: whatever is
- * @throws Refusal `REVISION_MISMATCH` where another version is live; `STATE_CONFLICT` where no generation waits
+ * Switches reads to a generation that is ready.
+ * @param seen what the caller expects to be live; default: anything
+ * @throws Refusal `REVISION_MISMATCH` where another version is live; `STATE_CONFLICT` where no generation is ready
  */
 export function switchCommand(
   command: ProjectionCommand,
   seen?: SeenVersion,
 ): Promise<Handled<ProjectionOrders>> {
-  return orderOf(command, (orders) => {
-    requireLive(command.name, orders, seen);
-    const { version, ready, paused } = requireRebuild(orders);
-    if (!ready || paused) {
-      const message = paused ? 'the rebuild rests' : 'the rebuild is not level yet';
-      throw new Refusal('STATE_CONFLICT', message, { version });
-    }
-    const { schema } = command;
-    return [{ type: 'ProjectionSwitchRequested', data: { schema, version } }];
-  });
+  return onRebuild(
+    command,
+    ({ version, ready, paused }, data) => {
+      if (paused) throw conflict('the rebuild is paused', { version });
+      if (!ready) throw conflict('the rebuild has not caught up yet', { version });
+      return { type: 'ProjectionSwitchRequested', data };
+    },
+    seen,
+  );
 }
 
 /**
- * Lets reads go back to the generation before.
- *
- * @param seen what the caller expects to be live; default: whatever is. Without it a second order rolls back the first
- * @throws Refusal `REVISION_MISMATCH` where another version is live; `STATE_CONFLICT` where none before is kept
+ * Switches reads back to the previous generation.
+ * @param seen what the caller expects to be live; default: anything. Without it a second order reverts the first
+ * @throws Refusal `REVISION_MISMATCH` where another version is live; `STATE_CONFLICT` where no previous one is kept
  */
 export function rollbackCommand(
   command: ProjectionCommand,
@@ -144,34 +127,42 @@ export function rollbackCommand(
   return orderOf(command, (orders) => {
     requireLive(command.name, orders, seen);
     const { previous } = orders;
-    const underWay = rebuildUnderWay(orders);
-    if (underWay !== null) {
-      const message = 'a rebuild is under way; cancel it first';
-      throw new Refusal('STATE_CONFLICT', message, { version: underWay.version });
+    const running = rebuildUnderWay(orders);
+    if (running !== null) {
+      throw conflict('a rebuild is running; cancel it first', { version: running.version });
     }
     if (previous === null || previous.until <= command.context.now) {
-      throw new Refusal('STATE_CONFLICT', 'no generation before is kept');
+      throw conflict('no previous generation is kept');
     }
-    const { schema } = command;
-    return [{ type: 'ProjectionSwitchRequested', data: { schema, version: previous.version } }];
+    const data = { schema: command.schema, version: previous.version };
+    return [{ type: 'ProjectionSwitchRequested', data }];
   });
 }
 
-/** Orders what is to become of a key that is held back; the caller has seen that it is. */
+/** Orders what shall become of a parked key; the caller has seen that it is parked. */
 export function parkedKeyCommand(
   command: ProjectionCommand,
   ask: { readonly version: number; readonly key: string; readonly order: ParkedOrder },
 ): Promise<Handled<ProjectionOrders>> {
-  return orderOf(command, () => {
-    return [{ type: 'ParkedKeyOrdered', data: { schema: command.schema, ...ask } }];
+  const { schema } = command;
+  return orderOf(command, () => [{ type: 'ParkedKeyOrdered', data: { schema, ...ask } }]);
+}
+
+/** Decides on the running rebuild. */
+function onRebuild(
+  command: ProjectionCommand,
+  decide: (rebuild: RebuildOrder, data: { schema: number; version: number }) => ProjectionEvent,
+  seen?: SeenVersion,
+): Promise<Handled<ProjectionOrders>> {
+  return orderOf(command, (orders) => {
+    requireLive(command.name, orders, seen);
+    const running = rebuildUnderWay(orders);
+    if (running === null) throw conflict('no rebuild is running');
+    return [decide(running, { schema: command.schema, version: running.version })];
   });
 }
 
-function requireLive(
-  name: string,
-  { live }: ProjectionOrders,
-  seen: SeenVersion | undefined,
-): void {
+function requireLive(name: string, { live }: ProjectionOrders, seen?: SeenVersion): void {
   if (seen === undefined) return;
   const { expected, found, switched } = seen;
   const actual = live === switched ? found : (live ?? 0);
@@ -180,8 +171,5 @@ function requireLive(
   throw new Refusal('REVISION_MISMATCH', message, { expected, actual });
 }
 
-function requireRebuild(orders: ProjectionOrders): RebuildOrder {
-  const underWay = rebuildUnderWay(orders);
-  if (underWay === null) throw new Refusal('STATE_CONFLICT', 'no rebuild is under way');
-  return underWay;
-}
+const conflict = (message: string, details: Record<string, unknown> = {}): Refusal =>
+  new Refusal('STATE_CONFLICT', message, details);

@@ -6,42 +6,42 @@ import type { Fold } from '../handle.ts';
 import { placeOfSkipped, type SkippedEvents } from './skipped-events.ts';
 import type { ParkedOrder, RebuildSwitch } from '../vocabulary.ts';
 
-/** How long the generation before is fed after a switch, so that going back loses nothing. Milliseconds. */
-const KEPT_FOR = 24 * 60 * 60_000;
+/** How long the previous generation is fed after a switch, for a rollback. Milliseconds. */
+const PREVIOUS_KEPT_FOR = 24 * 60 * 60_000;
 
-/** How a generation in the making differs from the one that is read. */
+/** How a new generation differs from the live one. */
 export type Comparison = Static<typeof ComparisonSchema>;
 
-/** What stands of the orders for one shape of a view. */
+/** The present orders for a view, under one schema version. */
 export interface ProjectionOrders {
-  /** The largest version that was ever named. */
+  /** The highest version ever named. */
   readonly lastVersion: number;
-  /** Under way, or failed last. */
+  /** Running, or failed last. */
   readonly rebuild: RebuildOrder | null;
-  /** The version that was switched to last; null where none was. */
+  /** The version that was last switched to; null for none. */
   readonly live: number | null;
   /** The one before it. */
   readonly previous: PreviousGeneration | null;
-  /** A version of those that are kept, to which reads are to go back. */
+  /** A kept version to which reads shall switch back. */
   readonly wanted: number | null;
-  /** By key: what is to become of keys that are held back. */
+  /** Orders for parked keys, by key. */
   readonly parked: ReadonlyMap<string, ParkedKeyOrder>;
-  /** Events that were left out of documents: of the view in whichever shape, as the log is the same for all. */
+  /** Events left out of documents, under any schema version: they share the log. */
   readonly skipped: SkippedEvents;
 }
 
 export interface RebuildOrder {
   readonly version: number;
-  /** Events a second at most; null: as fast as it goes. */
+  /** Maximum events a second; null: unlimited. */
   readonly rate: number | null;
   readonly switch: RebuildSwitch;
   readonly paused: boolean;
-  /** Level with the generation that is read, and compared with it. */
+  /** Caught up with the live generation, and compared with it. */
   readonly ready: boolean;
   readonly comparison: Comparison | null;
-  /** Somebody has said that reads are to go to it. */
+  /** Reads shall switch to it. */
   readonly switchRequested: boolean;
-  /** Why it goes no further; null while it does. */
+  /** Why it failed; null while it has not. */
   readonly error: string | null;
 }
 
@@ -54,7 +54,7 @@ export interface PreviousGeneration {
 export interface ParkedKeyOrder {
   readonly version: number;
   readonly order: ParkedOrder;
-  /** The event that was left out by it, by {@link placeOfSkipped}; null for none (yet). */
+  /** The event that it skipped, by {@link placeOfSkipped}; null for none yet. */
   readonly left: string | null;
 }
 
@@ -68,24 +68,20 @@ const none: ProjectionOrders = {
   skipped: new Set(),
 };
 
-/** The orders for one shape of a view; those for other shapes are another release's. */
+/** Folds the orders for one schema version; other versions belong to other releases. */
 export function projectionOrdersFold(schema: number): Fold<ProjectionOrders, ProjectionEvent> {
   return {
     initial: none,
     evolve(before, event, { metadata }) {
-      const state = event.type === 'ParkedEventSkipped' ? skipped(before, event.data) : before;
+      let state = before;
+      if (event.type === 'ParkedEventSkipped') {
+        state = { ...before, skipped: new Set(before.skipped).add(placeOfSkipped(event.data)) };
+      }
       if (event.data.schema !== schema) return state;
       const lastVersion = Math.max(state.lastVersion, event.data.version);
       return evolveOrders({ ...state, lastVersion }, event, fromIso(metadata.occurredAt));
     },
   };
-}
-
-function skipped(
-  state: ProjectionOrders,
-  event: Extract<ProjectionEvent, { type: 'ParkedEventSkipped' }>['data'],
-): ProjectionOrders {
-  return { ...state, skipped: new Set(state.skipped).add(placeOfSkipped(event)) };
 }
 
 function evolveOrders(
@@ -94,82 +90,68 @@ function evolveOrders(
   at: Instant,
 ): ProjectionOrders {
   const { version } = event.data;
-  if (event.type === 'ProjectionRebuildRequested') {
-    const { rate, switch: how } = event.data;
-    const fresh = { paused: false, ready: false, comparison: null, switchRequested: false };
-    return { ...state, rebuild: { version, rate, switch: how, ...fresh, error: null } };
+  const withParked = (key: string, order: ParkedKeyOrder): ProjectionOrders => ({
+    ...state,
+    parked: new Map(state.parked).set(key, order),
+  });
+  switch (event.type) {
+    case 'ProjectionRebuildRequested': {
+      const { rate, switch: how } = event.data;
+      const fresh = { paused: false, ready: false, comparison: null, switchRequested: false };
+      return { ...state, rebuild: { version, rate, switch: how, ...fresh, error: null } };
+    }
+    case 'ProjectionSwitched': {
+      const { before } = event.data;
+      const previous = before === null ? null : { version: before, until: at + PREVIOUS_KEPT_FOR };
+      const rebuild = state.rebuild?.version === version ? null : state.rebuild;
+      return { ...state, rebuild, live: version, previous, wanted: null };
+    }
+    case 'ParkedKeyOrdered': {
+      const { key, order } = event.data;
+      // Repeating an unsettled order is about the same event.
+      const before = state.parked.get(key);
+      const left = before?.order === order ? before.left : null;
+      return withParked(key, { version, order, left });
+    }
+    case 'ParkedEventSkipped': {
+      const ordered = state.parked.get(event.data.key);
+      if (ordered?.order !== 'skip') return state;
+      return withParked(event.data.key, { ...ordered, left: placeOfSkipped(event.data) });
+    }
+    case 'ParkedKeySettled': {
+      const parked = new Map(state.parked);
+      parked.delete(event.data.key);
+      return { ...state, parked };
+    }
+    case 'ProjectionShapeDiscarded':
+      // Versions continue from there, should a release of that schema return.
+      return { ...none, lastVersion: state.lastVersion, skipped: state.skipped };
   }
-  if (event.type === 'ProjectionSwitched') {
-    const { before } = event.data;
-    return {
-      ...state,
-      rebuild: state.rebuild?.version === version ? null : state.rebuild,
-      live: version,
-      previous: before === null ? null : { version: before, until: at + KEPT_FOR },
-      wanted: null,
-    };
-  }
-  if (event.type === 'ParkedKeyOrdered') {
-    const { key, order } = event.data;
-    // Who repeats an order that is not settled means the same event.
-    const before = state.parked.get(key);
-    const left = before?.order === order ? before.left : null;
-    return { ...state, parked: new Map(state.parked).set(key, { version, order, left }) };
-  }
-  // Versions go on from there, should a release of that shape come back.
-  if (event.type === 'ProjectionShapeDiscarded') {
-    return { ...none, lastVersion: state.lastVersion, skipped: state.skipped };
-  }
-  if (event.type === 'ParkedEventSkipped') {
-    const { key } = event.data;
-    const ordered = state.parked.get(key);
-    if (ordered?.order !== 'skip') return state;
-    const left = placeOfSkipped(event.data);
-    return { ...state, parked: new Map(state.parked).set(key, { ...ordered, left }) };
-  }
-  if (event.type === 'ParkedKeySettled') {
-    const parked = new Map(state.parked);
-    parked.delete(event.data.key);
-    return { ...state, parked };
-  }
-  if (state.rebuild?.version !== version) {
+  const { rebuild } = state;
+  if (rebuild?.version !== version) {
     return event.type === 'ProjectionSwitchRequested' ? { ...state, wanted: version } : state;
   }
-  return { ...state, rebuild: evolveRebuild(state.rebuild, event) };
-}
-
-function evolveRebuild(
-  rebuild: RebuildOrder,
-  event: Exclude<
-    ProjectionEvent,
-    {
-      type:
-        | 'ProjectionRebuildRequested'
-        | 'ProjectionSwitched'
-        | 'ParkedKeyOrdered'
-        | 'ParkedKeySettled'
-        | 'ParkedEventSkipped'
-        | 'ProjectionShapeDiscarded';
-    }
-  >,
-): RebuildOrder | null {
+  const change = (changes: Partial<RebuildOrder>): ProjectionOrders => ({
+    ...state,
+    rebuild: { ...rebuild, ...changes },
+  });
   switch (event.type) {
     case 'ProjectionRebuildPaused':
-      return { ...rebuild, paused: true };
+      return change({ paused: true });
     case 'ProjectionRebuildResumed':
-      return { ...rebuild, paused: false };
+      return change({ paused: false });
     case 'ProjectionRebuildCanceled':
-      return null;
+      return { ...state, rebuild: null };
     case 'ProjectionRebuildFailed':
-      return { ...rebuild, error: event.data.error };
+      return change({ error: event.data.error });
     case 'ProjectionRebuildReady':
-      return { ...rebuild, ready: true, comparison: event.data.comparison };
+      return change({ ready: true, comparison: event.data.comparison });
     case 'ProjectionSwitchRequested':
-      return { ...rebuild, switchRequested: true };
+      return change({ switchRequested: true });
   }
 }
 
-/** The rebuild that is under way; null for none, and for one that failed. */
+/** The rebuild that is running; null for none, and for one that failed. */
 export function rebuildUnderWay({ rebuild }: ProjectionOrders): RebuildOrder | null {
   return rebuild === null || rebuild.error !== null ? null : rebuild;
 }

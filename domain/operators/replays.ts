@@ -1,43 +1,43 @@
 import { fromIso, toIso, type Instant } from '../clock.ts';
-import { Refusal } from '../errors.ts';
+import { notFound, Refusal } from '../errors.ts';
 import type { ReplayEvent } from '../events/catalogue.ts';
 import type { EventStore, Position } from '../event-store.ts';
 import { handle, type CommandContext, type Fold, type Handled } from '../handle.ts';
 import { streams } from '../streams.ts';
 import type { ReplayEnd } from '../vocabulary.ts';
 
-/** How many replays there may be at a time, whatever their state. */
+/** How many replays may exist at a time, in any state. */
 export const MOST_REPLAYS = 8;
 
-/** Views as of a moment, under a name. */
+/** Views as of an instant, under a name. */
 export interface Replay {
   readonly name: string;
-  /** Of the order; a name that was dropped and ordered again has another. */
+  /** Of the order: a name that is dropped and ordered again gets another. */
   readonly version: number;
-  /** The last position that is folded. */
+  /** The last position to fold. */
   readonly until: Position;
-  /** The moment that it stands for, ISO 8601. */
+  /** The instant that it shows, ISO 8601. */
   readonly at: string;
   /** Names of the views. */
   readonly views: readonly string[];
-  /** Events a second at most; null: as fast as it goes. */
+  /** Maximum events a second; null: unlimited. */
   readonly rate: number | null;
-  /** When it is thrown away by itself. */
+  /** When it expires. */
   readonly keptUntil: Instant;
-  /** Who has ordered it: the agent's id. */
+  /** The agent that ordered it. */
   readonly by: string;
   /** ISO 8601. */
   readonly orderedAt: string;
-  /** Documents of each view once it was ready; null before. */
+  /** Documents of each view when it became ready; null before. */
   readonly documents: Readonly<Record<string, number>> | null;
-  /** Why it goes no further; null while it does. */
+  /** Why it failed; null while it has not. */
   readonly error: string | null;
-  /** Somebody has said that it is to be thrown away. */
+  /** It shall be deleted. */
   readonly dropping: boolean;
 }
 
 export interface Replays {
-  /** The largest that was ever given. */
+  /** The highest ever given. */
   readonly lastVersion: number;
   /** By name. */
   readonly known: ReadonlyMap<string, Replay>;
@@ -52,12 +52,9 @@ export const replaysFold: Fold<Replays, ReplayEvent> = {
     if (event.type === 'ReplayRequested') {
       const { until, at, views, rate, kept_until } = event.data;
       const { actor: by, occurredAt: orderedAt } = metadata;
+      const order = { name, version, until, at, views, rate, keptUntil: fromIso(kept_until) };
       const fresh = { documents: null, error: null, dropping: false };
-      const keptUntil = fromIso(kept_until);
-      known.set(name, {
-        ...{ name, version, until, at, views, rate, keptUntil, by, orderedAt },
-        ...fresh,
-      });
+      known.set(name, { ...order, by, orderedAt, ...fresh });
       return { lastVersion, known };
     }
     const replay = known.get(name);
@@ -80,7 +77,7 @@ export const replaysFold: Fold<Replays, ReplayEvent> = {
   },
 };
 
-/** What is wanted of a replay. */
+/** What a caller asks for. */
 export interface ReplayWish {
   readonly name: string;
   readonly until: Position;
@@ -93,8 +90,8 @@ export interface ReplayWish {
 }
 
 /**
- * Orders views as of a moment under a name.
- * @throws Refusal `STATE_CONFLICT` where the name is taken, or there are {@link MOST_REPLAYS}
+ * Orders views as of an instant, under a name.
+ * @throws Refusal `STATE_CONFLICT` where the name is taken, or {@link MOST_REPLAYS} exist
  */
 export function requestReplay(
   store: EventStore,
@@ -103,10 +100,11 @@ export function requestReplay(
 ): Promise<Handled<Replays>> {
   return onReplays(store, context, ({ known, lastVersion }) => {
     if (known.has(name)) {
-      throw new Refusal('STATE_CONFLICT', `there is a replay ${name}; drop it first`, { name });
+      const message = `the replay ${name} already exists; drop it first`;
+      throw new Refusal('STATE_CONFLICT', message, { name });
     }
     if (known.size >= MOST_REPLAYS) {
-      const message = `there are ${known.size} replays; drop one first`;
+      const message = `${known.size} replays already exist; drop one first`;
       throw new Refusal('STATE_CONFLICT', message, { limit: MOST_REPLAYS });
     }
     const kept_until = toIso(context.now + keepFor);
@@ -116,7 +114,7 @@ export function requestReplay(
   });
 }
 
-/** Says that a replay is to be thrown away. @throws Refusal `NOT_FOUND` */
+/** Orders that a replay be deleted. @throws Refusal `NOT_FOUND` */
 export function dropReplay(
   store: EventStore,
   name: string,
@@ -124,20 +122,17 @@ export function dropReplay(
 ): Promise<Handled<Replays>> {
   return onReplays(store, context, ({ known }) => {
     const replay = known.get(name);
-    if (replay === undefined) {
-      const details = { resource: 'replay', id: name };
-      throw new Refusal('NOT_FOUND', `there is no replay ${name}`, details);
-    }
+    if (replay === undefined) throw notFound('replay', name);
     const { version, dropping } = replay;
     return dropping ? [] : [{ type: 'ReplayDropRequested', data: { name, version } }];
   });
 }
 
-/** Says what became of a replay, where it still is as it was seen. */
+/** Records what became of a replay, unless it was dropped or ordered again meanwhile. */
 export function reportReplay(
   store: EventStore,
   { name, version }: Replay,
-  what:
+  result:
     | { readonly documents: Readonly<Record<string, number>> }
     | { readonly error: string }
     | { readonly dropped: ReplayEnd },
@@ -145,13 +140,13 @@ export function reportReplay(
 ): Promise<Handled<Replays>> {
   return onReplays(store, context, ({ known }) => {
     if (known.get(name)?.version !== version) return [];
-    if ('dropped' in what) {
-      return [{ type: 'ReplayDropped', data: { name, version, cause: what.dropped } }];
+    if ('dropped' in result) {
+      return [{ type: 'ReplayDropped', data: { name, version, cause: result.dropped } }];
     }
-    if ('error' in what) {
-      return [{ type: 'ReplayFailed', data: { name, version, error: what.error } }];
+    if ('error' in result) {
+      return [{ type: 'ReplayFailed', data: { name, version, error: result.error } }];
     }
-    const documents = { ...what.documents };
+    const documents = { ...result.documents };
     return [{ type: 'ReplayReady', data: { name, version, documents } }];
   });
 }
@@ -161,11 +156,5 @@ function onReplays(
   context: CommandContext,
   decide: (state: Replays) => readonly ReplayEvent[],
 ): Promise<Handled<Replays>> {
-  return handle<Replays, ReplayEvent>({
-    store,
-    stream: streams.replays(),
-    fold: replaysFold,
-    context,
-    decide,
-  });
+  return handle({ store, stream: streams.replays(), fold: replaysFold, context, decide });
 }

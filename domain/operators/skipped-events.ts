@@ -1,33 +1,29 @@
 import type { Position } from '../event-store.ts';
 
-/** An event that an operator had left out of one document, as it could not be folded. */
+/** An event that an operator had left out of one document because it could not be folded. */
 export interface SkippedEvent {
   /** Of the document. */
   readonly key: string;
   readonly stream: string;
-  /** In its stream, which stays the same in every store; null where that was not known. */
+  /** In its stream, the same in every store; null where unknown. */
   readonly revision: number | null;
   /** In the log of the store in which it was skipped. */
   readonly position: Position;
 }
 
-/** Events that were left out, by {@link placeOfSkipped}. */
+/** Skipped events, by {@link placeOfSkipped}. */
 export type SkippedEvents = ReadonlySet<string>;
 
-/** What tells one such event from any other. */
+/** Identifies a skipped event. */
 export function placeOfSkipped({ key, stream, revision, position }: SkippedEvent): string {
   return JSON.stringify([key, stream, revision ?? position]);
 }
 
-/** Whether an event is to be left out of a document where it can't be folded. */
+/** Whether to leave an event out of a document that can't fold it. */
 export function isSkipped(
   skipped: SkippedEvents,
   key: string,
-  event: {
-    readonly stream: string;
-    readonly revision: number;
-    readonly position: Position;
-  },
+  event: Pick<SkippedEvent, 'stream' | 'position'> & { readonly revision: number },
 ): boolean {
   if (skipped.size === 0) return false;
   const { stream, revision, position } = event;

@@ -7,7 +7,7 @@ import { nameBasedId } from '../ids.ts';
 import { streams } from '../streams.ts';
 import { MAX_TRIGGERED, streamIdOf } from './topic.ts';
 
-/** A published event as its publisher is told of it. */
+/** What the publisher of an event gets back. */
 export interface Published {
   readonly event_id: string;
   readonly stream_id: string;
@@ -18,9 +18,8 @@ export interface Published {
 }
 
 /**
- * Publishes an event: one append to its topic's stream, with the tasks that it triggers. Their runs are
- * requested from there. The same command publishes the same event.
- *
+ * Publishes an event with one append to its topic's stream, which names the tasks that it triggers. Their runs are
+ * requested from there. Repeating the command publishes nothing new.
  * @throws Refusal `STATE_CONFLICT` when it would trigger more than {@link MAX_TRIGGERED} tasks
  */
 export async function publishEvent(
@@ -29,12 +28,10 @@ export async function publishEvent(
   triggeredTasks: readonly string[],
   context: CommandContext,
 ): Promise<Published> {
-  if (triggeredTasks.length > MAX_TRIGGERED) {
-    throw new Refusal(
-      'STATE_CONFLICT',
-      `the event would trigger ${triggeredTasks.length} tasks; ${MAX_TRIGGERED} is the most`,
-      { triggered: triggeredTasks.length, limit: MAX_TRIGGERED },
-    );
+  const triggered = triggeredTasks.length;
+  if (triggered > MAX_TRIGGERED) {
+    const message = `the event would trigger ${triggered} tasks; the limit is ${MAX_TRIGGERED}`;
+    throw new Refusal('STATE_CONFLICT', message, { triggered, limit: MAX_TRIGGERED });
   }
   const event_id = nameBasedId('published', context.commandId);
   const published_at = toIso(context.now);
@@ -43,7 +40,7 @@ export async function publishEvent(
   const stream = streams.topic(topic);
   const events = toNewEvents(stream, [{ type: 'EventPublished', data }], context);
   const { revision, position, duplicate } = await store.append(stream, events, 'any');
-  // What was published before by the same command counts as it was then: its time, and whom it triggered.
+  // For a repeated command, the event that it published first counts, with its time and tasks.
   const [known] = duplicate ? await store.readStream(stream, { from: revision, limit: 1 }) : [];
   const published = known?.type === 'EventPublished' ? known.data : data;
   return {

@@ -4,37 +4,37 @@ import { toNewEvents, type CommandContext } from '../handle.ts';
 import { nameBasedId } from '../ids.ts';
 import { streams } from '../streams.ts';
 
-/** What is known of a topic: up to where it is trimmed, and what stands there that is no publication. */
+/** What a view knows of a topic: up to where it is trimmed, and which events are no publications. */
 export interface TopicExtent {
   readonly topic: string;
-  /** Everything before this revision is trimmed away. */
+  /** Everything before this revision is trimmed. */
   readonly before: number;
-  /** Revisions of the records of trimming from there on. */
+  /** Revisions of `TopicTrimmed` events from there on. */
   readonly trims: readonly number[];
 }
 
-/** What trimming a topic has come to. */
+/** The result of trimming a topic. */
 export interface Trimmed {
-  /** Publications that are gone. */
+  /** Publications removed. */
   readonly deleted: number;
-  /** Of the last record of it that the view may lack; null where nothing was to be trimmed. */
+  /** Of the last `TopicTrimmed` that the view may lack; null where there was nothing to trim. */
   readonly position: Position | null;
 }
 
 const PAGE = 100;
 
-/** Times that it is tried to record that a topic is trimmed, while others publish to it. */
-const TRIES = 20;
+/** Attempts to append `TopicTrimmed` at a known revision while others publish to the topic. */
+const MAX_ATTEMPTS = 20;
 
 /**
- * Takes all publications before a time away from a topic: says so in its stream, which is how views come to know,
- * and lets the log forget them. Publications of processes whose clocks differ may stand a little out of order: what
- * comes after one that stays, stays too. Of several who trim a topic at once, each counts what it has taken away itself.
+ * Removes all publications before a time from a topic: appends `TopicTrimmed`, by which views learn of it, and truncates
+ * the stream. Clocks of publishers may differ, so that publications are slightly out of order: everything after one that
+ * is kept is kept too. Of several concurrent trims, each counts only what it removed itself.
  *
  * @param extent as a view knows it
- * @param knownUpTo how far that view was at least
- * @param requestedUpTo up to where runs were requested for all that was published: what lies beyond stays in the
- *   log, until trimming is asked for again
+ * @param knownUpTo a position that this view has reached
+ * @param requestedUpTo the position up to which triggered runs were requested: later publications stay in the log until
+ *   the topic is trimmed again
  */
 export async function trimTopic(
   store: EventStore,
@@ -69,18 +69,18 @@ export async function trimTopic(
     };
     const commandId = nameBasedId('trim', context.commandId, topic);
     const events = toNewEvents(stream, [{ type: 'TopicTrimmed', data }], { ...context, commandId });
-    position = await record(store, stream, events, newest.revision);
+    position = await appendTrimmed(store, stream, events, newest.revision);
     if (position === null) {
       return trimTopic(store, extent, cutoff, { knownUpTo, requestedUpTo }, context);
     }
   }
-  // The last record of trimming stays: a view that is built anew knows the topic by it.
+  // The last `TopicTrimmed` stays: a rebuilt view knows the topic by it.
   const to = deleted > 0 ? before : Math.min(before, known.trims.at(-1) ?? first);
-  await forget(store, stream, { ...inLog, to }, requestedUpTo);
+  await truncateUpTo(store, stream, { ...inLog, to }, requestedUpTo);
   return { deleted, position };
 }
 
-/** What a view knows of a topic, with what trimming has come to since; `at`: of the last record of that. */
+/** What a view knows of a topic, updated from the log. `at`: position of the last `TopicTrimmed` read. */
 async function extentNow(
   store: EventStore,
   stream: string,
@@ -96,7 +96,7 @@ async function extentNow(
     const part = { from, direction: 'backwards', limit: PAGE, faulty: true } as const;
     const page = await store.readStream(stream, part);
     for (const event of page) {
-      if (!isRecord(event)) continue;
+      if (!isTrimmed(event)) continue;
       before = Math.max(before, event.data.before);
       trims.add(event.revision);
       at ??= event.position;
@@ -109,24 +109,24 @@ async function extentNow(
   return { before, trims: [...trims].sort((one, other) => one - other), at };
 }
 
-function isRecord(event: RecordedEvent): event is Extract<RecordedEvent, { type: 'TopicTrimmed' }> {
+function isTrimmed(
+  event: RecordedEvent,
+): event is Extract<RecordedEvent, { type: 'TopicTrimmed' }> {
   return event.fault === undefined && event.type === 'TopicTrimmed';
 }
 
 /**
- * Appends the record of trimming where nobody else has trimmed the topic meanwhile. What is only published meanwhile
- * changes nothing of it.
- *
+ * Appends `TopicTrimmed`, unless another process has trimmed the topic meanwhile. Publications meanwhile don't matter.
  * @param seen the last revision that it rests on
- * @returns null where somebody has, and it is to be decided anew
+ * @returns null where the topic was trimmed: then decide again
  */
-async function record(
+async function appendTrimmed(
   store: EventStore,
   stream: string,
   events: ReturnType<typeof toNewEvents>,
   seen: number,
 ): Promise<Position | null> {
-  for (let [tries, last] = [0, seen]; tries < TRIES; tries += 1) {
+  for (let [attempt, last] = [0, seen]; attempt < MAX_ATTEMPTS; attempt += 1) {
     try {
       return (await store.append(stream, events, last)).position;
     } catch (error) {
@@ -134,14 +134,14 @@ async function record(
     }
     const part = { from: last + 1, limit: PAGE, faulty: true };
     const since = await store.readStream(stream, part);
-    if (since.some(isRecord)) return null;
+    if (since.some(isTrimmed)) return null;
     last = since.at(-1)?.revision ?? last;
   }
-  // It is published to without a pause.
+  // Others publish without a pause.
   return (await store.append(stream, events, 'any')).position;
 }
 
-async function forget(
+async function truncateUpTo(
   store: EventStore,
   stream: string,
   range: { readonly from: number; readonly to: number },
@@ -153,7 +153,7 @@ async function forget(
   if (before > range.from) await store.truncate(stream, before);
 }
 
-/** The first revision of a range whose event fits, where all after it fit too; the range's end where none does. */
+/** The first revision of a range whose event fits, as do all after it (binary search); the range's end for none. */
 async function firstRevision(
   store: EventStore,
   stream: string,
@@ -164,7 +164,7 @@ async function firstRevision(
   while (from < to) {
     const middle = Math.floor((from + to) / 2);
     const [event] = await store.readStream(stream, { from: middle, limit: 1 });
-    // Somebody else has trimmed it in the meantime.
+    // Another process has trimmed it meanwhile.
     if (event === undefined || event.revision !== middle) from = middle + 1;
     else if (fits(event)) to = middle;
     else from = middle + 1;
@@ -172,7 +172,7 @@ async function firstRevision(
   return from;
 }
 
-/** When the first publication from a revision on was published; null where there is none. */
+/** When the first publication from a revision on was published; null for none. */
 async function oldestFrom(
   store: EventStore,
   stream: string,

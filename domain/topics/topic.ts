@@ -1,12 +1,12 @@
 import { fromIso } from '../clock.ts';
 
-/** Most tasks that one event may trigger. */
+/** The most tasks that one event may trigger. */
 export const MAX_TRIGGERED = 5000;
 
-/** Longest payload of a published event, as JSON text. */
+/** The largest payload of a published event, in bytes of JSON. */
 export const MAX_PUBLISHED_BYTES = 256 * 1024;
 
-/** `<millis>-<seq>`: when it was published, and its place within its topic's stream. */
+/** The id of a publication: `<milliseconds>-<revision in its topic's stream>`. */
 export function streamIdOf(publishedAt: string, revision: number): string {
   return `${fromIso(publishedAt)}-${revision}`;
 }
