@@ -5,27 +5,26 @@ import type { RecordOf } from './explanation.ts';
 /** An event of `fires-<task>` that decides nominal times. */
 export type Decision = RecordOf<'Fired' | 'FiresSkipped'>;
 
-/** What `fires-<task>` says about a span of nominal times. */
+/** What `fires-<task>` has decided about a span of nominal times. */
 export interface Decisions {
   /** The last decision whose nominal times all lie before the span. */
   readonly before: Decision | null;
-  /** Decisions with nominal times in the span, or around all of it; in order. */
+  /** Decisions with nominal times in the span, or around it; in order. */
   readonly within: readonly Decision[];
   /** The first decision whose nominal times all lie after the span. */
   readonly after: Decision | null;
-  /** The last event of the stream, which may decide nothing; null for an empty one. */
+  /** The last event of the stream, whether or not it decides; null for an empty one. */
   readonly last: RecordedEvent | null;
 }
 
-/** So many events are read at a time. Few, as nearly every one decides something. */
+/** Events per read. Few, as nearly every one is a decision. */
 const PROBE = 4;
-/** More decisions than these are not looked for within one span, which is a second. */
-const MOST_WITHIN = 32;
+/** How many decisions are looked for within one span, which is a second. */
+const MAX_WITHIN = 32;
 
 /**
- * Finds what was decided about the nominal times from `start` to `end` (both inclusive). The stream is in the
- * order of its nominal times, so that it is found by halving: some twenty short reads in a stream of a million
- * events, and none of them longer for that.
+ * Finds the decisions about the nominal times from `start` to `end` (inclusive). A stream is ordered by nominal times:
+ * a binary search takes some twenty short reads in a million events.
  */
 export async function findDecisions(
   store: EventStore,
@@ -41,7 +40,7 @@ export async function findDecisions(
   if (first === undefined || last === undefined) {
     return { before: null, within: [], after: null, last: null };
   }
-  // Mostly it is the newest that is asked about.
+  // Most questions are about the newest.
   const latest = newest.find(isDecision);
   if (latest !== undefined && endOf(latest) < start) {
     return { before: latest, within: [], after: null, last };
@@ -52,22 +51,22 @@ export async function findDecisions(
   return { before, within, after, last };
 }
 
-/** Whether an event decides nominal times; another of the stream only says what comes next. */
+/** Whether an event decides nominal times. Others of the stream only name the next fire. */
 export function isDecision(event: RecordedEvent): event is Decision {
   return event.type === 'Fired' || event.type === 'FiresSkipped';
 }
 
-/** The first nominal time that is decided. */
+/** The first nominal time it decides. */
 export function startOf(decision: Decision): Instant {
   return fromIso(decision.type === 'Fired' ? decision.data.nominal : decision.data.from);
 }
 
-/** The last nominal time that is decided. */
+/** The last nominal time it decides. */
 export function endOf(decision: Decision): Instant {
   return fromIso(decision.type === 'Fired' ? decision.data.nominal : decision.data.to);
 }
 
-/** The lowest revision from which on all decisions reach the instant or lie behind it; `high` where none does. */
+/** The lowest revision from which all decisions reach or pass the instant; `high` for none. */
 async function firstReaching(
   store: EventStore,
   stream: string,
@@ -86,7 +85,7 @@ async function firstReaching(
   return from;
 }
 
-/** The first decision from a revision on, before another. */
+/** The first decision from one revision to before another. */
 async function nextDecision(
   store: EventStore,
   stream: string,
@@ -129,7 +128,7 @@ async function decisionsFrom(
   end: Instant,
 ): Promise<Pick<Decisions, 'within' | 'after'>> {
   const within: Decision[] = [];
-  for (let at = from; at <= last && within.length < MOST_WITHIN;) {
+  for (let at = from; at <= last && within.length < MAX_WITHIN;) {
     const page = await store.readStream(stream, { from: at, limit: PROBE });
     for (const event of page) {
       if (!isDecision(event)) continue;

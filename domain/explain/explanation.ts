@@ -1,10 +1,7 @@
 import type { RecordedEvent } from '../event-store.ts';
 import type { EventType } from '../events/catalogue.ts';
 
-/**
- * What an explanation's `reason` can be, beside null: that it fired; why it did not (section 4 of the
- * decisions: spans of fires, and single runs); or that nothing was due. null: not decided yet.
- */
+/** The values of an explanation's `reason`, beside null (undecided): it fired, why it did not, or nothing was due. */
 export const explainReasons = [
   'fired',
   'missed',
@@ -20,55 +17,77 @@ export type ExplainReason = (typeof explainReasons)[number];
 /** Why a task did or did not fire at or about an instant: `GET /tasks/{id}/explain`. */
 export interface Explanation {
   readonly task_id: string;
-  /** The instant that was asked for. */
+  /** The instant that was asked about. */
   readonly at: string;
-  /** Whether a fire of about that instant was requested to run, whatever became of its run. */
+  /** Whether the fire was decided to run, whatever became of its run. */
   readonly fired: boolean;
-  /** null where a fire was due, or will be, and nothing has decided it yet. */
+  /** Null where a fire is undecided: due, or in the future. */
   readonly reason: ExplainReason | null;
-  /** The same in words, for a person. */
+  /** The same in words. */
   readonly message: string;
-  /** The run that the fire became; of a fire that was skipped as a single run, the record of that. */
+  /** The fire's run, even a skipped one. */
   readonly run_id: string | null;
-  /** Nominal time of the schedule's fire before that instant, whether or not it ran. */
+  /** Nominal time of the fire before that instant, whether or not it ran. */
   readonly previous_fire: string | null;
-  /** Nominal time of the schedule's fire after that instant. */
+  /** Nominal time of the fire after that instant. */
   readonly next_fire: string | null;
-  /** The events that the answer rests on, in the order of the log. */
+  /** The events behind the answer, in the order of the log. */
   readonly evidence: readonly Evidence[];
 }
 
-/** An event of the log, by its place; what it says is to be read there. */
+/** Identifies an event of the log. */
 export interface Evidence {
   readonly stream: string;
   readonly revision: number;
   readonly position: string;
   readonly event_id: string;
   readonly type: EventType;
-  /** When it happened. */
+  /** When it occurred. */
   readonly at: string;
   /** The agent's id, or `service`. */
   readonly actor: string;
-  /** In the actor's words; null where none were given. */
+  /** Given by the actor; null for none. */
   readonly reason: string | null;
 }
 
-/** What was found out, before it is put together with the fires around it. */
-export interface Verdict {
-  readonly fired: boolean;
-  readonly reason: ExplainReason | null;
+/** A part of an answer: sentences, and the events behind them. */
+export interface Note {
   readonly sentences: readonly string[];
-  readonly runId: string | null;
   readonly evidence: readonly (RecordedEvent | null | undefined)[];
 }
+
+/** An answer, before the neighbouring fires are added. */
+export interface Verdict extends Note {
+  readonly fired: boolean;
+  readonly reason: ExplainReason | null;
+  readonly runId: string | null;
+}
+
+/** The verdict on a fire that did not run and has no run. */
+export function notRun(reason: ExplainReason | null, ...notes: readonly Note[]): Verdict {
+  return { fired: false, runId: null, reason, ...joined(...notes) };
+}
+
+/** Notes one after the other. */
+export function joined(...notes: readonly Note[]): Note {
+  return {
+    sentences: notes.flatMap(({ sentences }) => sentences),
+    evidence: notes.flatMap(({ evidence }) => evidence),
+  };
+}
+
+/** One sentence, and the events behind it. */
+export function note(sentence: string, ...evidence: Note['evidence']): Note {
+  return { sentences: [sentence], evidence };
+}
+
+export const NO_NOTE: Note = { sentences: [], evidence: [] };
 
 /** A recorded event of some of the types. */
 export type RecordOf<T extends EventType> = Extract<RecordedEvent, { readonly type: T }>;
 
-/** The events that something rests on, each once and in the order of the log. */
-export function evidenceOf(
-  events: readonly (RecordedEvent | null | undefined)[],
-): readonly Evidence[] {
+/** The events, each once and in the order of the log. */
+export function evidenceOf(events: Note['evidence']): readonly Evidence[] {
   const byPosition = new Map<string, Evidence>();
   for (const event of events) {
     if (event === null || event === undefined) continue;

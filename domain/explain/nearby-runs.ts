@@ -1,105 +1,117 @@
-import { fromIso } from '../clock.ts';
-import type { Asked } from './asked.ts';
+import { fromIso, toIso, type Instant } from '../clock.ts';
+import { backfillRunId } from '../ids.ts';
+import { streams } from '../streams.ts';
 import { explainSkip } from './decided.ts';
-import type { Verdict } from './explanation.ts';
-import { described, eventsOf, readRun, skipOf, standing, type RunAccount } from './run-account.ts';
+import type { ExplainContext } from './explain-context.ts';
+import { joined, note, notRun, NO_NOTE, type Note, type Verdict } from './explanation.ts';
+import { readRun, runNote, skipOf, standing, type RunAccount } from './run-account.ts';
 import { duration } from './words.ts';
 
-/** How far from an instant a run by hand or by event counts as about it. Milliseconds. */
+/** How far from an instant a manual or event run counts as near it. Milliseconds. */
 export const ABOUT = 60_000;
 
 /**
- * Finds the nearest runs of the task by hand, or by event, that were requested within {@link ABOUT} of the instant.
- * They have no stream of their own that could be gone through, so that something must look them up; what they are is
- * then read from their streams.
- * @returns their ids, the nearest first; null where they can't be looked up at present
+ * Finds the task's manual or event runs that were requested within {@link ABOUT} of the instant, in a view: no stream
+ * lists them. What became of them is then read from their streams.
+ * @returns their ids, the nearest first; null where the view is unavailable
  */
 export type RunFinder = (
   triggers: readonly ('manual' | 'event')[],
 ) => Promise<readonly string[] | null>;
 
-type Beside = Pick<Verdict, 'sentences' | 'evidence'>;
+/**
+ * Finds the task's backfills whose span holds a nominal time. Their runs are then read from the log.
+ * @returns their ids, the latest first; null where the view is unavailable
+ */
+export type BackfillFinder = (nominal: Instant) => Promise<readonly string[] | null>;
 
-/** What ran about the instant though the schedule had nothing to do with it. */
-export async function besideSchedule(asked: Asked, find: RunFinder): Promise<Beside> {
-  const ids = await find(['manual', 'event']);
-  if (ids === null) return { sentences: [notLookedUp], evidence: [] };
-  const runs = await Promise.all(ids.map((id) => readRun(asked.store, id)));
-  const sentences = runs.map(
-    (run) => `Outside of the schedule there is ${described(run, asked.words)}.`,
-  );
-  return { sentences, evidence: runs.flatMap(eventsOf) };
+/** Runs of backfills for a nominal time, whatever became of its fire. */
+export async function backfillNote(
+  { store, taskId, now, words }: ExplainContext,
+  nominal: Instant,
+  find: BackfillFinder,
+): Promise<Note> {
+  // Backfills run only past times.
+  if (nominal > now) return NO_NOTE;
+  const ids = await find(nominal);
+  if (ids === null) return note('Backfills could not be looked up.');
+  const notes = ids.map(async (id) => {
+    const run = await readRun(store, backfillRunId(taskId, toIso(nominal), id));
+    if (run.first === null) return NO_NOTE;
+    const [request] = await store.readStream(streams.backfill(id), { limit: 1 });
+    return joined({ sentences: [], evidence: [request] }, runNote(run, words));
+  });
+  return joined(...(await Promise.all(notes)));
 }
 
-const notLookedUp = 'Runs by hand or by event could not be looked up at present.';
+/** Manual and event runs near the instant, which the schedule did not request. */
+export async function nearbyRunsNote(context: ExplainContext, find: RunFinder): Promise<Note> {
+  const runs = await findRuns(context, find, ['manual', 'event']);
+  return runs === null ? NOT_LOOKED_UP : joined(...runs.map((run) => runNote(run, context.words)));
+}
 
-/** A task that is triggered by events: which event triggered it about the instant, or why none did. */
-export async function explainEventTask(asked: Asked, find: RunFinder): Promise<Verdict> {
-  const { at, era, history, store, words } = asked;
-  const runsBy = async (trigger: 'manual' | 'event'): Promise<readonly RunAccount[] | null> => {
-    const ids = await find([trigger]);
-    return ids === null ? null : Promise.all(ids.map((id) => readRun(store, id)));
-  };
-  // Those alone: however many by hand may be nearer.
-  const triggered = (await runsBy('event')) ?? [];
+const NOT_LOOKED_UP = note('Manual and event runs could not be looked up.');
+
+async function findRuns(
+  { store }: ExplainContext,
+  find: RunFinder,
+  triggers: Parameters<RunFinder>[0],
+): Promise<readonly RunAccount[] | null> {
+  const ids = await find(triggers);
+  return ids === null ? null : Promise.all(ids.map((id) => readRun(store, id)));
+}
+
+/** An event task: which event triggered it near the instant, or why none did. */
+export async function explainEventTask(context: ExplainContext, find: RunFinder): Promise<Verdict> {
+  const { at, now, era, history, words } = context;
+  // Asked for alone: many manual runs may be nearer.
+  const triggered = (await findRuns(context, find, ['event'])) ?? [];
   const [nearest] = triggered;
-  if (nearest !== undefined) return ofTriggered(asked, nearest, triggered.length);
+  if (nearest !== undefined) return explainTriggered(context, nearest, triggered.length);
   const pattern = era.definition.schedule_expr ?? '#';
-  const nothing = { fired: false, runId: null } as const;
-  const listens = `An event task has no times of its own: it listens to topics like "${pattern}".`;
-  if (at - ABOUT > asked.now) {
-    const sentences = [`${words.when(at)} is still to come.`, listens];
-    return { ...nothing, reason: 'not_in_schedule', sentences, evidence: [era.set] };
+  const listens = note(
+    `An event task does not fire by time. It listens to topics matching "${pattern}".`,
+    era.set,
+  );
+  if (at - ABOUT > now) {
+    return notRun('not_in_schedule', note(`${words.when(at)} is still to come.`), listens);
   }
   const pause = history.pauseAt(at);
   if (pause !== null) {
-    const { paused } = pause;
-    const sentences = [
-      `The task was paused since ${words.at(paused.metadata.occurredAt)} ${words.by(paused)}: events did not trigger it.`,
-      listens,
-    ];
-    return { ...nothing, reason: 'paused', sentences, evidence: [paused, pause.ended] };
+    const paused = note('The task was paused, and events did not trigger it.', pause.ended);
+    const by = note(words.act(pause.paused, 'paused it'), pause.paused);
+    return notRun('paused', paused, by, { ...listens, evidence: [] });
   }
-  const runs = await runsBy('manual');
-  const sentences =
-    runs === null
-      ? [listens, notLookedUp]
-      : [`No event triggered the task within ${duration(ABOUT)} of ${words.when(at)}.`, listens];
-  const byHand = (runs ?? []).map((run) => `There is ${described(run, words)}.`);
-  const evidence = [era.set, ...(runs ?? []).flatMap(eventsOf)];
-  return {
-    ...nothing,
-    reason: 'not_in_schedule',
-    sentences: [...sentences, ...byHand],
-    evidence,
-  };
+  const runs = await findRuns(context, find, ['manual']);
+  if (runs === null) return notRun('not_in_schedule', listens, NOT_LOOKED_UP);
+  const none = note(`No event triggered the task within ${duration(ABOUT)} of ${words.when(at)}.`);
+  return notRun('not_in_schedule', none, listens, ...runs.map((run) => runNote(run, words)));
 }
 
-async function ofTriggered(asked: Asked, run: RunAccount, count: number): Promise<Verdict> {
-  const { words } = asked;
-  const { first } = run;
+async function explainTriggered(
+  context: ExplainContext,
+  run: RunAccount,
+  count: number,
+): Promise<Verdict> {
+  const { words } = context;
+  const { id, first, last } = run;
   const event = first?.type === 'RunRequested' ? first.data.event : null;
   const what =
     event === null
-      ? `The event that asked for run ${run.id}`
-      : `The event ${event.id} on the topic ${event.topic}, published at ${words.when(fromIso(event.published_at))},`;
+      ? 'An event'
+      : `The event ${event.id} on topic ${event.topic}, published at ${words.when(fromIso(event.published_at))},`;
   const others =
     count > 1
-      ? [`Within a minute of that instant more runs were triggered; this one is the nearest.`]
-      : [];
+      ? note('Within a minute of that instant more runs were triggered; this one is the nearest.')
+      : NO_NOTE;
   const skip = skipOf(run);
   if (skip === null) {
-    const sentences = [
-      `${what} triggered the task: run ${run.id} ${standing(run, words)}.`,
-      ...others,
-    ];
-    return { fired: true, reason: 'fired', sentences, runId: run.id, evidence: eventsOf(run) };
+    const sentences = [`${what} triggered the task.`, `Run ${id} ${standing(run, words)}.`];
+    const outcome = joined({ sentences, evidence: [first, last] }, others);
+    return { fired: true, reason: 'fired', runId: id, ...outcome };
   }
-  const because = await explainSkip(asked, skip.event);
-  const sentences = [
-    `${what} triggered the task, but it did not run: ${because.sentence}`,
-    ...others,
-  ];
-  const evidence = [...eventsOf(run), ...because.evidence];
-  return { fired: false, reason: skip.reason, sentences, runId: run.id, evidence };
+  const { because, about } = await explainSkip(context, skip);
+  const sentence = `${what} triggered the task, but its run was skipped because ${because}.`;
+  const outcome = joined(note(sentence, first, last), about, others);
+  return { fired: false, reason: skip.data.reason, runId: id, ...outcome };
 }

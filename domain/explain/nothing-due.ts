@@ -1,119 +1,95 @@
 import { fromIso, type Instant } from '../clock.ts';
 import type { ScheduleKind } from '../vocabulary.ts';
-import type { Asked } from './asked.ts';
 import { endOf } from './decisions.ts';
-import { noteOf } from './words.ts';
-import type { Verdict } from './explanation.ts';
-import { compileEra, compileUnbounded, type Era } from './task-history.ts';
+import type { ExplainContext } from './explain-context.ts';
+import { note, notRun, type Verdict } from './explanation.ts';
+import { compileEra, compileUnbounded } from './task-history.ts';
 import { afterCancel } from './undecided.ts';
+import { noteOf } from './words.ts';
 
 const SECOND = 1000;
-const nothing = { fired: false, runId: null } as const;
 
-/** No fire of the schedule is meant by the instant: there was no task, it lies out of bounds, or between two fires. */
-export function explainNothingDue(asked: Asked): Verdict {
+/** No fire is meant by the instant: there was no task, or it is out of bounds, or between two fires. */
+export function explainNothingDue(context: ExplainContext): Verdict {
   return (
-    beforeCreation(asked) ?? afterCancel(asked, asked.at) ?? outOfBounds(asked) ?? between(asked)
+    beforeCreation(context) ??
+    afterCancel(context, context.at) ??
+    outOfBounds(context) ??
+    between(context)
   );
 }
 
-function beforeCreation({ at, history, words }: Asked): Verdict | null {
+function beforeCreation({ at, history, words }: ExplainContext): Verdict | null {
   const { created, eras } = history;
   if (at > created) return null;
   const { set } = eras[0];
-  const sentences = [
-    `The task did not exist at ${words.when(at)}: it was created at ${words.at(set.metadata.occurredAt)} ${words.by(set)}.`,
-  ];
-  return { ...nothing, reason: 'not_in_schedule', sentences, evidence: [set] };
+  const absent = note(`The task did not exist at ${words.when(at)}.`);
+  return notRun('not_in_schedule', absent, note(words.act(set, 'created it'), set));
 }
 
-/** The rule has a fire there, but for `starts_at` or `ends_at`. */
-function outOfBounds({ at, era, words }: Asked): Verdict | null {
+/** Without `starts_at` or `ends_at` the rule would have a fire there. */
+function outOfBounds({ at, era, words }: ExplainContext): Verdict | null {
   const { starts_at, ends_at } = era.definition;
   if (starts_at === null && ends_at === null) return null;
   const start = Math.floor(at / SECOND) * SECOND;
   const fire = compileUnbounded(era).schedule?.next(start - 1) ?? null;
   if (fire === null || fire.at >= start + SECOND) return null;
-  const early = starts_at !== null && fire.at < fromIso(starts_at);
-  // Else it is out for something else: the rule was not in force yet, say.
-  if (!early && (ends_at === null || fire.at <= fromIso(ends_at))) return null;
-  const bound = early ? `starts_at, ${words.at(starts_at)}` : `ends_at, ${words.at(ends_at ?? '')}`;
-  const sentences = [
-    `The fire of ${words.when(fire.at)} is out of bounds: it lies ${early ? 'before' : 'after'} ${bound}.`,
-    setWords(
-      era.set.type === 'TaskUpdated' ? 'last set' : 'set',
-      words.at(era.set.metadata.occurredAt),
-      words.by(era.set),
-    ),
-  ];
-  return { ...nothing, reason: 'bounds', sentences, evidence: [era.set] };
+  const isEarly = starts_at !== null && fire.at < fromIso(starts_at);
+  // There may be another cause: the rule was not in force yet, for example.
+  if (!isEarly && (ends_at === null || fire.at <= fromIso(ends_at))) return null;
+  const bound = isEarly
+    ? `before starts_at, ${words.at(starts_at)}`
+    : `after ends_at, ${words.at(ends_at ?? '')}`;
+  const out = note(`The fire at ${words.when(fire.at)} is out of bounds because it is ${bound}.`);
+  return notRun('bounds', out, note(words.act(era.set, 'set this schedule'), era.set));
 }
 
-const setWords = (how: string, at: string, by: string): string =>
-  `The schedule was ${how} at ${at} ${by}.`;
-
-/** Nothing was due; what the nearest fires are, and what became of the one before. */
-function between(asked: Asked): Verdict {
-  const { at, era, decisions, words, history } = asked;
+/** Nothing was due: names the nearest fires, and what became of the one before. */
+function between(context: ExplainContext): Verdict {
+  const { at, era, decisions, words, history } = context;
   const { schedule, fault } = compileEra(era);
   if (schedule === null) {
-    const sentences = [
-      `The log has no fire at ${words.when(at)}, and the rule of that time can't be evaluated by this release: ${fault}.`,
-    ];
-    return { ...nothing, reason: 'not_in_schedule', sentences, evidence: [era.set] };
+    const sentence = `The log has no fire at ${words.when(at)}, and this release can't evaluate the schedule in force then: ${fault}.`;
+    return notRun('not_in_schedule', note(sentence, era.set));
   }
   const previous = schedule.previous(at)?.at ?? null;
   const following = schedule.next(at);
   const next = following?.at ?? null;
-  const held = (instant: Instant | null): instant is Instant =>
+  const isInForce = (instant: Instant | null): instant is Instant =>
     instant !== null && instant > era.after && instant <= era.upTo;
-  const before = held(previous) ? words.when(previous) : null;
-  const after = held(next) ? words.when(next) : null;
-  const nearest =
-    before !== null && after !== null
-      ? `Its nearest fires are ${before} and ${after}.`
-      : before !== null
-        ? `Its last fire before that is ${before}, and it has none after.`
-        : after !== null
-          ? `Its first fire is ${after}; before that it has none.`
-          : 'It has no fire before or after that.';
+  const before = isInForce(previous) ? words.when(previous) : null;
+  const after = isInForce(next) ? words.when(next) : null;
   const sentences = [
-    `Nothing was due at ${words.when(at)} by the schedule in force then, ${ruleOf(asked)}.`,
-    nearest,
-    // A time that the clock left out is asked for as if it were one.
-    ...(held(next) ? noteOf(following) : []),
-    ...(held(previous) ? becameOf(asked, previous) : []),
-    ...changes(asked, held(previous), held(next)),
+    `Nothing was due at ${words.when(at)}.`,
+    `The schedule in force then was ${ruleOf(context)}.`,
+    nearestFires(before, after),
+    // The instant may be a local time that a clock change left out.
+    ...(after === null ? [] : noteOf(following)),
   ];
+  if (isInForce(previous)) sentences.push(...fireBefore(context, previous));
+  if (before === null && era.set.type === 'TaskUpdated') {
+    sentences.push(words.act(era.set, 'set that schedule'));
+  }
+  const changed = history.eras.find((other) => other.after >= era.upTo);
+  if (after === null && changed !== undefined) {
+    sentences.push(words.act(changed.set, 'changed the schedule'));
+  }
   const snooze = history.snoozes.findLast(
     ({ data }) => Math.floor(fromIso(data.next_run_at) / SECOND) === Math.floor(at / SECOND),
   );
   if (snooze !== undefined) {
-    sentences.push(
-      `The fire of ${words.at(snooze.data.next_fire_at)} had been put off to this moment at ` +
-        `${words.at(snooze.metadata.occurredAt)} ${words.by(snooze)}: ask for its own time.`,
-    );
+    const fire = words.at(snooze.data.next_fire_at);
+    sentences.push(words.act(snooze, `snoozed the fire at ${fire} until this instant`));
+    sentences.push('Ask about the nominal time of that fire.');
   }
-  const evidence = [era.set, decisions.before, snooze];
-  return { ...nothing, reason: 'not_in_schedule', sentences, evidence };
+  return notRun('not_in_schedule', { sentences, evidence: [era.set, decisions.before, snooze] });
 }
 
-/** Where a change of the schedule cut off the fires on either side, it is named. */
-function changes(
-  { era, history, words }: Asked,
-  hasBefore: boolean,
-  hasAfter: boolean,
-): readonly string[] {
-  const by = (set: Era['set']): string => `${words.at(set.metadata.occurredAt)} ${words.by(set)}`;
-  const sentences: string[] = [];
-  if (!hasBefore && era.set.type === 'TaskUpdated') {
-    sentences.push(`That schedule was set at ${by(era.set)}.`);
-  }
-  const following = history.eras.find(({ after }) => after >= era.upTo);
-  if (!hasAfter && following !== undefined) {
-    sentences.push(`The schedule was changed at ${by(following.set)}.`);
-  }
-  return sentences;
+function nearestFires(before: string | null, after: string | null): string {
+  if (before !== null && after !== null) return `Its nearest fires are ${before} and ${after}.`;
+  if (before !== null) return `Its last fire is ${before}; there is none after it.`;
+  if (after !== null) return `Its first fire is ${after}; there is none before it.`;
+  return 'It has no fires.';
 }
 
 const kinds: Readonly<Record<ScheduleKind, string>> = {
@@ -123,16 +99,16 @@ const kinds: Readonly<Record<ScheduleKind, string>> = {
   event: 'events on',
 };
 
-function ruleOf({ era }: Asked): string {
+function ruleOf({ era }: ExplainContext): string {
   const { schedule_kind, schedule_expr, timezone } = era.definition;
   return `${kinds[schedule_kind]} "${(schedule_expr ?? '').replaceAll('\n', ' ')}" (${timezone})`;
 }
 
-/** What the log says of the fire before, where the decision next to the instant is about it. */
-function becameOf({ decisions }: Asked, previous: Instant): readonly string[] {
+/** What became of the fire before, if the decision before the instant is about it. */
+function fireBefore({ decisions }: ExplainContext, previous: Instant): readonly string[] {
   const { before } = decisions;
   if (before === null || endOf(before) !== previous) return [];
   return before.type === 'Fired'
-    ? [`The one before fired, as run ${before.data.run_id}.`]
-    : [`The one before did not run (${before.data.reason}).`];
+    ? [`The fire before ran as run ${before.data.run_id}.`]
+    : [`The fire before did not run (${before.data.reason}).`];
 }

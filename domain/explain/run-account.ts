@@ -1,39 +1,24 @@
 import type { EventStore, RecordedEvent } from '../event-store.ts';
 import { streams } from '../streams.ts';
-import type { RunSkipReason } from '../vocabulary.ts';
-import type { RecordOf } from './explanation.ts';
+import { note, type Note, type RecordOf } from './explanation.ts';
 import { excerpt, triggerWords, type Words } from './words.ts';
 
-/** Of a run's beginning and end, so many events are read: a run may have thousands of steps. */
+/** How many events are read at the beginning and end of a run: it may have thousands of steps. */
 const HEAD = 8;
 const TAIL = 4;
-
-/** What a run's stream can say of its standing; what is noted beside (that it was retried by another) is not that. */
-const standings: ReadonlySet<string> = new Set([
-  'RunRequested',
-  'RunSkipped',
-  'RunStarted',
-  'RunStepCompleted',
-  'RunInterrupted',
-  'RunAttemptFailed',
-  'RunSucceeded',
-  'RunFailed',
-  'RunCancelRequested',
-  'RunCanceled',
-]);
 
 /** What the log says of a run: how it began and how it stands. Its steps are not read. */
 export interface RunAccount {
   readonly id: string;
-  /** null for a stream that is empty, or was given up. */
+  /** Null for a stream that is empty, or abandoned. */
   readonly first: RecordOf<'RunRequested' | 'RunSkipped'> | null;
   /** Its first start, where that is among its first events. */
   readonly started: RecordOf<'RunStarted'> | null;
-  /** What it says last of its standing. */
+  /** The last event about its state. */
   readonly last: RecordedEvent | null;
 }
 
-/** Reads the two ends of a run's stream. */
+/** Reads both ends of a run's stream. */
 export async function readRun(store: EventStore, id: string): Promise<RunAccount> {
   const stream = streams.run(id);
   const [head, tail] = await Promise.all([
@@ -43,38 +28,39 @@ export async function readRun(store: EventStore, id: string): Promise<RunAccount
   const [first] = head;
   const begun = first?.type === 'RunRequested' || first?.type === 'RunSkipped' ? first : null;
   const started = head.find((event) => event.type === 'RunStarted') ?? null;
-  const last = tail.find(({ type }) => standings.has(type)) ?? null;
+  // These three say nothing about how the run stands.
+  const others: readonly string[] = ['RunRetried', 'RunRemoved', 'Abandoned'];
+  const last = tail.find(({ type }) => !others.includes(type)) ?? null;
   return { id, first: begun, started, last };
 }
 
-/** Why a run was recorded as not running, and by which event; null for one that runs, or ran. */
-export function skipOf({
-  last,
-}: RunAccount): { readonly event: RecordOf<'RunSkipped'>; readonly reason: RunSkipReason } | null {
-  return last?.type === 'RunSkipped' ? { event: last, reason: last.data.reason } : null;
+/** The event that skipped a run; null for one that runs, or ran. */
+export function skipOf({ last }: RunAccount): RecordOf<'RunSkipped'> | null {
+  return last?.type === 'RunSkipped' ? last : null;
 }
 
-/** How a run stands, as the end of a sentence about it: `succeeded at …`. */
+/** How a run stands, as the end of a sentence: `succeeded at …`. */
 export function standing({ first, started, last }: RunAccount, words: Words): string {
   if (first === null || last === null) return 'is about to be requested';
-  const at = words.at(last.metadata.occurredAt);
+  const at = words.time(last);
   const attempts = (attempt: number): string => (attempt > 1 ? `, in attempt ${attempt}` : '');
   switch (last.type) {
     case 'RunRequested':
-      return `waits for a worker since ${at} and may start from ${words.at(last.data.run_at)} on`;
+      return `has been waiting for a worker since ${at} and may start from ${words.at(last.data.run_at)}`;
     case 'RunStarted':
     case 'RunStepCompleted': {
-      const since = started === null ? '' : ` since ${words.at(started.metadata.occurredAt)}`;
-      return `is running${since}${attempts(last.data.attempt)}`;
+      const since =
+        started === null ? 'is running' : `has been running since ${words.time(started)}`;
+      return `${since}${attempts(last.data.attempt)}`;
     }
     case 'RunCancelRequested':
-      return `was told to stop ${words.by(last)} at ${at}`;
+      return `was asked to stop at ${at} ${words.by(last)}`;
     case 'RunInterrupted':
-      return `lost its worker at ${at} and waits to go on elsewhere`;
+      return `lost its worker at ${at} and waits to continue elsewhere`;
     case 'RunAttemptFailed':
       return (
         `failed in attempt ${last.data.attempt} at ${at} (${excerpt(last.data.error)}) ` +
-        `and is tried again at ${words.at(last.data.retry_at)}`
+        `and will be retried at ${words.at(last.data.retry_at)}`
       );
     case 'RunSucceeded':
       return `succeeded at ${at}${attempts(last.data.attempt)}`;
@@ -82,28 +68,22 @@ export function standing({ first, started, last }: RunAccount, words: Words): st
       return `failed at ${at}${attempts(last.data.attempt)}: ${excerpt(last.data.error)}`;
     case 'RunCanceled':
       return last.data.attempt === 0
-        ? `was canceled ${words.by(last)} at ${at}, before it began`
+        ? `was canceled at ${at}, before it started, ${words.by(last)}`
         : `was canceled at ${at}`;
     case 'RunSkipped':
-      return `was recorded at ${at} as not running (${last.data.reason})`;
+      return `was skipped at ${at} (${last.data.reason})`;
     default:
-      return `stands at ${last.type} since ${at}`;
+      return `recorded ${last.type} last, at ${at}`;
   }
 }
 
-/** A run as one names it beside others: its id, what it comes from, and how it stands. */
-export function described(run: RunAccount, words: Words): string {
-  const { first, id } = run;
-  if (first === null) return `run ${id}, which was reserved and never requested`;
+/** A sentence about a run beside others: its id, what requested it, and how it stands. */
+export function runNote(run: RunAccount, words: Words): Note {
+  const { first, id, last } = run;
+  if (first === null) return note(`Run ${id} was reserved but never requested.`, last);
   const { trigger, scheduled_for } = first.data;
-  const from =
-    scheduled_for === null
-      ? `${triggerWords[trigger]} at ${words.at(first.metadata.occurredAt)}`
-      : `${triggerWords[trigger]} for ${words.at(scheduled_for)}`;
-  return `run ${id} (requested ${from}), which ${standing(run, words)}`;
-}
-
-/** The events of a run that an explanation rests on. */
-export function eventsOf({ first, last }: RunAccount): readonly (RecordedEvent | null)[] {
-  return [first, last];
+  const when =
+    scheduled_for === null ? `at ${words.time(first)}` : `for ${words.at(scheduled_for)}`;
+  const sentence = `Run ${id} (requested ${triggerWords[trigger]} ${when}) ${standing(run, words)}.`;
+  return note(sentence, first, last);
 }

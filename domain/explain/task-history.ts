@@ -11,31 +11,30 @@ import type { RecordOf } from './explanation.ts';
 
 const PAGE = 1000;
 
-/** A rule of a task, and when it was in force. */
+/** A rule of a task and the time it was in force. */
 export interface Era {
-  /** Its fires are strictly after this … */
+  /** Exclusive. */
   readonly after: Instant;
-  /** … and up to this; Infinity for the rule that is in force. */
+  /** Inclusive; Infinity for the rule in force. */
   readonly upTo: Instant;
   readonly definition: TaskDefinition;
   readonly anchor: string;
-  /** What set it. */
+  /** The event that set it. */
   readonly set: RecordedEvent;
 }
 
-/** From a pause to what ended it. */
+/** A pause, and the event that ended it. */
 export interface Pause {
   readonly from: Instant;
-  /** Infinity for one that goes on. */
+  /** Infinity while it lasts. */
   readonly upTo: Instant;
   readonly paused: RecordOf<'TaskPaused'>;
   readonly ended: RecordOf<'TaskResumed' | 'TaskCanceled'> | null;
 }
 
-/** What people did to a task, as `task-<id>` tells it. */
+/** The history of a task, from `task-<id>`. */
 export class TaskHistory {
   readonly created: Instant;
-  /** As it is now. */
   readonly task: LiveTask;
   readonly canceled: RecordOf<'TaskCanceled'> | null;
   readonly snoozes: readonly RecordOf<'TaskSnoozed'>[];
@@ -56,7 +55,7 @@ export class TaskHistory {
     this.pauses = pausesOf(events, times);
   }
 
-  /** Reads a task's stream, which is short: only people write to it. @returns null when there is no such task */
+  /** Reads a task's stream, which is short. @returns null when there is no such task */
   static async read(store: EventStore, taskId: string): Promise<TaskHistory | null> {
     const events: RecordedEvent[] = [];
     const states: LiveTask[] = [];
@@ -64,7 +63,6 @@ export class TaskHistory {
     for (let from = 0; ;) {
       const page = await store.readStream(streams.task(taskId), { from, limit: PAGE });
       for (const event of page) {
-        // A stream holds the events of its kind alone.
         state = taskFold.evolve(state, event as unknown as TaskEvent, event);
         if (state.status === 'none') continue;
         events.push(event);
@@ -77,49 +75,50 @@ export class TaskHistory {
     return events.length === 0 ? null : new TaskHistory(events, states);
   }
 
-  /** The task as it stood at a revision of its stream. */
+  /** The task at a revision of its stream. */
   atRevision(revision: number): LiveTask {
     return this.#states.findLast((state) => state.revision <= revision) ?? this.task;
   }
 
-  /** The rule in force at an instant: before the task's time its first, after it its last. */
+  /** The rule in force at an instant; before the task's creation its first, after its end its last. */
   eraAt(instant: Instant): Era {
     return this.eras.findLast(({ after }) => after < instant) ?? this.eras[0];
   }
 
-  /** The rules that were in force at any time of a span (both ends inclusive). */
+  /** The rules in force at any time of a span (inclusive). */
   erasWithin(start: Instant, end: Instant): readonly Era[] {
     return this.eras.filter(({ after, upTo }) => after < end && upTo >= start);
   }
 
-  /** The pause that held back what was due at an instant. */
+  /** The pause that held back fires due at an instant. */
   pauseAt(instant: Instant): Pause | null {
     return this.pauses.findLast(({ from, upTo }) => from <= instant && instant <= upTo) ?? null;
   }
 
-  /** The first pause that began within a span (both ends inclusive). */
+  /** The first pause that began within a span (inclusive). */
   pauseWithin(start: Instant, end: Instant): Pause | null {
     return this.pauses.find(({ from }) => start <= from && from <= end) ?? null;
   }
 
-  /** The last snooze known at a revision of the task that put a fire off over an instant. */
+  /** The last snooze, known at a revision of the task, during which an instant lies. */
   snoozeOver(instant: Instant, revision = Infinity): RecordOf<'TaskSnoozed'> | null {
-    const over = this.snoozes.findLast(
-      (event) =>
-        event.revision <= revision &&
-        fromIso(event.data.next_fire_at) <= instant &&
-        instant <= this.endOf(event),
+    return (
+      this.snoozes.findLast(
+        (event) =>
+          event.revision <= revision &&
+          fromIso(event.data.next_fire_at) <= instant &&
+          instant <= this.endOf(event),
+      ) ?? null
     );
-    return over ?? null;
   }
 
-  /** When a snooze was over: when the fire was to run that it put off, or by a change of the schedule before that. */
+  /** When a snooze ended: when its fire was to run, or at an earlier change of the schedule. */
   endOf(snooze: RecordOf<'TaskSnoozed'>): Instant {
     const runAt = fromIso(snooze.data.next_run_at);
     return Math.min(runAt, this.changeIn(snooze)?.after ?? runAt);
   }
 
-  /** The schedule that ended a snooze before the fire was to run that it put off; null where none did. */
+  /** The rule that ended a snooze before its fire was to run; null for none. */
   changeIn(snooze: RecordOf<'TaskSnoozed'>): Era | null {
     const runAt = fromIso(snooze.data.next_run_at);
     return (
@@ -127,7 +126,7 @@ export class TaskHistory {
     );
   }
 
-  /** Ids of all who did something to the task. */
+  /** Ids of the agents that changed the task. */
   get actors(): ReadonlySet<string> {
     const events = [
       ...this.eras.map(({ set }) => set),
@@ -139,12 +138,12 @@ export class TaskHistory {
   }
 }
 
-/** A rule made ready to be asked, or why this release can't evaluate it. */
+/** A compiled rule, or why this release can't evaluate it. */
 export type CompiledRule =
   | { readonly schedule: Schedule; readonly fault: null }
   | { readonly schedule: null; readonly fault: string };
 
-/** What was compiled before, as long as its era is looked at. */
+/** Rules that were compiled before. */
 const compiled = new WeakMap<Era, CompiledRule>();
 
 /** The rule of an era. */
@@ -156,7 +155,7 @@ export function compileEra(era: Era): CompiledRule {
   return rule;
 }
 
-/** The rule of an era as if it had neither `starts_at` nor `ends_at`. */
+/** The rule of an era without `starts_at` and `ends_at`. */
 export function compileUnbounded({ definition, anchor }: Era): CompiledRule {
   return compileRule({ ...definition, starts_at: null, ends_at: null }, anchor);
 }
@@ -165,13 +164,13 @@ function compileRule(rule: TaskDefinition, anchor: string): CompiledRule {
   try {
     return { schedule: scheduleOf(rule, anchor), fault: null };
   } catch (error) {
-    // It was accepted once: by another release, or with another tz database.
+    // Another release, or another tz database, accepted it.
     if (error instanceof Refusal) return { schedule: null, fault: error.message };
     throw error;
   }
 }
 
-/** When the events happened, never going back: a clock that was set back changes no order. */
+/** When the events occurred, never decreasing: a clock that was set back does not reorder them. */
 function timesOf(events: readonly RecordedEvent[]): readonly Instant[] {
   let latest = Number.NEGATIVE_INFINITY;
   return events.map(({ metadata }) => (latest = Math.max(latest, fromIso(metadata.occurredAt))));

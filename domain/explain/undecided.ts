@@ -2,85 +2,74 @@ import { fromIso, type Instant } from '../clock.ts';
 import type { Fire } from '../schedule/schedule.ts';
 import { graceOf } from '../tasks/grace.ts';
 import { longestJitter } from '../tasks/jitter.ts';
-import type { Asked } from './asked.ts';
-import type { Verdict } from './explanation.ts';
-import { eventsOfHold, holdWithin, holdWords } from './holds.ts';
+import type { ExplainContext } from './explain-context.ts';
+import { joined, note, notRun, NO_NOTE, type Note, type Verdict } from './explanation.ts';
+import { holdNote, holdWithin } from './holds.ts';
+import { snoozeNote } from './decided.ts';
 import { compileEra, type Pause } from './task-history.ts';
 import { counted, duration } from './words.ts';
 
-const notRun = { fired: false, runId: null } as const;
-
-/** A fire of the schedule that nothing in the log has decided: held back, not possible, ahead, or overdue. */
-export function explainUndecided(asked: Asked, fire: Fire): Verdict {
+/** An undecided fire of the schedule: held back, impossible, in the future, or overdue. */
+export function explainUndecided(context: ExplainContext, fire: Fire): Verdict {
   return (
-    afterCancel(asked, fire.at) ??
-    passedOver(asked, fire) ??
-    spent(asked, fire.at) ??
-    putOff(asked, fire.at) ??
-    heldByPause(asked, fire.at, asked.history.pauseAt(fire.at)) ??
-    waiting(asked, fire.at)
+    afterCancel(context, fire.at) ??
+    passedOver(context, fire) ??
+    beyondMaxRuns(context, fire.at) ??
+    snoozed(context, fire.at) ??
+    heldByPause(context, fire.at, context.history.pauseAt(fire.at)) ??
+    waiting(context, fire.at)
   );
 }
 
-/** The task was canceled: nothing of its schedule counts from then on. Also for instants at which nothing was due. */
-export function afterCancel({ history, words }: Asked, at: Instant): Verdict | null {
+/** The task was canceled before, whether or not a fire was due. */
+export function afterCancel({ history, words }: ExplainContext, at: Instant): Verdict | null {
   const { canceled } = history;
   if (canceled === null || fromIso(canceled.metadata.occurredAt) >= at) return null;
-  const since = words.at(canceled.metadata.occurredAt);
-  const sentences = [`The task was canceled at ${since} ${words.by(canceled)}: it fires no more.`];
-  return { ...notRun, reason: 'not_in_schedule', sentences, evidence: [canceled] };
+  const sentences = [words.act(canceled, 'canceled the task'), 'It will not fire again.'];
+  return notRun('not_in_schedule', { sentences, evidence: [canceled] });
 }
 
-/** `max_runs` was spent before, also by fires whose runs were skipped. */
-function spent({ history, decisions, era, words }: Asked, at: Instant): Verdict | null {
+/** Earlier fires had used up `max_runs`, even if their runs were skipped. */
+function beyondMaxRuns(context: ExplainContext, at: Instant): Verdict | null {
+  const { history, decisions, era, words } = context;
   const { max_runs } = era.definition;
   const { before } = decisions;
   if (max_runs === null || before === null || before.data.fire_count < max_runs) return null;
-  const sentences = [
-    `The fire of ${words.when(at)} is out of bounds: max_runs is ${max_runs}, and ` +
-      `${counted(before.data.fire_count, 'fire')} had used that up ` +
-      `by ${words.at(before.metadata.occurredAt)}.`,
-  ];
-  const evidence = [history.eraAt(at).set, before];
-  return { ...notRun, reason: 'bounds', sentences, evidence };
+  const fires = counted(before.data.fire_count, 'fire');
+  const sentence = `The fire at ${words.when(at)} is out of bounds: max_runs is ${max_runs}, and ${fires} had used that up by ${words.time(before)}.`;
+  return notRun('bounds', note(sentence, history.eraAt(at).set, before));
 }
 
-function heldByPause({ words, now }: Asked, at: Instant, pause: Pause | null): Verdict | null {
+function heldByPause(context: ExplainContext, at: Instant, pause: Pause | null): Verdict | null {
   if (pause === null) return null;
+  const { words, now } = context;
   const { paused, ended } = pause;
-  const since = `paused since ${words.at(paused.metadata.occurredAt)} ${words.by(paused)}`;
-  const sentences: string[] = [];
+  const fire = `the fire at ${words.when(at)}`;
+  const by = words.act(paused, 'paused the task');
+  let sentences: readonly string[];
   if (ended?.type === 'TaskResumed') {
-    sentences.push(
-      `The task was ${since}, and held back the fire of ${words.when(at)}. It was resumed with ` +
-        `missed=${ended.data.missed} at ${words.at(ended.metadata.occurredAt)} ${words.by(ended)}; ` +
-        `the scheduler has not carried that out yet.`,
-    );
+    const resumed = words.act(ended, `resumed it with missed=${ended.data.missed}`);
+    sentences = [by, `That held back ${fire}.`, resumed, 'The scheduler has not applied that yet.'];
   } else if (ended !== null) {
-    sentences.push(
-      `The task was ${since}, and held back the fire of ${words.when(at)}. It was canceled at ` +
-        `${words.at(ended.metadata.occurredAt)} ${words.by(ended)} without being resumed.`,
-    );
+    const canceled = words.act(ended, 'canceled it without resuming it');
+    sentences = [by, `That held back ${fire}.`, canceled];
   } else if (at > now) {
-    sentences.push(
-      `The fire of ${words.when(at)} is still to come, and the task is ${since}: ` +
-        `it will be held back unless the task is resumed before.`,
-    );
+    const ahead = `The fire at ${words.when(at)} is still to come, and the task is paused.`;
+    sentences = [ahead, by, 'The fire will be held back unless the task is resumed before.'];
   } else {
-    sentences.push(
-      `The task is ${since}, and holds back the fire of ${words.when(at)}. What becomes of it is ` +
-        `said by the resume: missed=skip (the default), latest or all.`,
-    );
+    const choice = 'missed=skip (the default), latest or all';
+    sentences = [
+      `The task is paused, which holds back ${fire}.`,
+      by,
+      `The resume decides what becomes of it: ${choice}.`,
+    ];
   }
-  return { ...notRun, reason: 'paused', sentences, evidence: [paused, ended] };
+  return notRun('paused', { sentences, evidence: [paused, ended] });
 }
 
-/**
- * The next fire is put off, and what is due until it runs does not run; of a canceled task, as that was when it was
- * canceled.
- */
-function putOff(asked: Asked, at: Instant): Verdict | null {
-  const { history, words, now } = asked;
+/** The next fire is snoozed, and fires due before then do not run. Of a canceled task: as it was when canceled. */
+function snoozed(context: ExplainContext, at: Instant): Verdict | null {
+  const { history, words, now } = context;
   const { canceled } = history;
   const task = canceled === null ? history.task : history.atRevision(canceled.revision - 1);
   const end = canceled === null ? now : fromIso(canceled.metadata.occurredAt);
@@ -89,96 +78,86 @@ function putOff(asked: Asked, at: Instant): Verdict | null {
   const runAt = fromIso(next_run_at);
   const snooze = history.snoozeOver(at);
   if (snooze?.data.next_fire_at !== next_fire_at) return null;
-  const isOwn = at === fromIso(next_fire_at);
+  const put = snoozeNote(context, snooze);
+  if (at !== fromIso(next_fire_at)) {
+    const sentence = `The fire at ${words.when(at)} is due before then and does not run.`;
+    return notRun('snoozed', put, note(sentence));
+  }
   const pause = history.pauseAt(Math.min(runAt, end));
-  if (isOwn && runAt <= end) {
-    if (pause !== null) return heldByPause(asked, at, pause);
+  if (runAt <= end) {
+    if (pause !== null) return heldByPause(context, at, pause);
     if (canceled !== null) return null;
   }
-  const by = duration(runAt - fromIso(next_fire_at));
-  const who = `at ${words.at(snooze.metadata.occurredAt)} ${words.by(snooze)}`;
-  const first = `The fire of ${words.at(next_fire_at)} was put off by ${by}, to ${words.at(next_run_at)}, ${who}.`;
-  const sentences = [first];
-  if (!isOwn)
-    sentences.push(`The fire of ${words.when(at)} falls into that time and does not run.`);
-  else if (canceled !== null) {
-    const since = `${words.at(canceled.metadata.occurredAt)} ${words.by(canceled)}`;
-    sentences.push(`The task was canceled before that, at ${since}.`);
+  let after: Note = NO_NOTE;
+  if (canceled !== null) {
+    after = note(words.act(canceled, 'canceled the task before that'), canceled);
   } else if (pause !== null && pause.ended === null) {
-    const since = `${words.at(pause.paused.metadata.occurredAt)} ${words.by(pause.paused)}`;
-    sentences.push(
-      `The task is paused since ${since}: unless it is resumed before, that holds it back.`,
-    );
-  } else if (runAt <= now) sentences.push('It is due now and not decided yet.');
-  const evidence = [snooze, isOwn ? canceled : null, isOwn ? (pause?.paused ?? null) : null];
-  return { ...notRun, reason: 'snoozed', sentences, evidence };
+    const sentences = [
+      words.act(pause.paused, 'paused the task'),
+      'Unless it is resumed before then, the fire will be held back.',
+    ];
+    after = { sentences, evidence: [] };
+  } else if (runAt <= now) after = note('It is due now and still undecided.');
+  return notRun('snoozed', put, after, { sentences: [], evidence: [canceled, pause?.paused] });
 }
 
-/** It fires when its time comes, or is due and waits to be decided. */
-function waiting(asked: Asked, at: Instant): Verdict {
-  const { history, now, orders, words } = asked;
-  const verdict = at > now ? ahead(asked, at) : overdue(asked, at);
+/** It fires when its time comes, or is due and waits for a decision. */
+function waiting(context: ExplainContext, at: Instant): Verdict {
+  const { history, now, orders, words } = context;
+  const verdict = at > now ? ahead(context, at) : overdue(context, at);
   const hold = history.canceled === null ? holdWithin(orders, now, now) : null;
   if (hold === null) return verdict;
-  const sentence = `The service is ${holdWords(hold, words)}: nothing fires until it is released.`;
-  const sentences = [...verdict.sentences, sentence];
-  return { ...verdict, sentences, evidence: [...verdict.evidence, ...eventsOfHold(hold)] };
+  const held = note('Nothing fires until the service is released.');
+  return { ...verdict, ...joined(verdict, holdNote(hold, words), held) };
 }
 
-function ahead({ history, era, words, now }: Asked, at: Instant): Verdict {
+function ahead({ history, era, words, now }: ExplainContext, at: Instant): Verdict {
   const sentences = [
-    `The fire of ${words.when(at)} is still to come, in ${duration(at - now)}: ` +
-      `as the task is now, it will run.`,
+    `The fire at ${words.when(at)} is still to come, in ${duration(at - now)}.`,
+    'As the task is now, it will run.',
   ];
   const next = compileEra(era).schedule?.next(at)?.at ?? null;
   const longest = longestJitter(history.task.definition.jitter_seconds, at, next);
   if (longest > 0) sentences.push(`Its run may start up to ${duration(longest)} later (jitter).`);
-  return { ...notRun, reason: null, sentences, evidence: [era.set] };
+  return notRun(null, { sentences, evidence: [era.set] });
 }
 
-/** Due, and not decided: mostly a matter of milliseconds, else there is no scheduler at work. */
-function overdue({ history, era, decisions, words, now }: Asked, at: Instant): Verdict {
+/** Due and undecided: usually for milliseconds; else no scheduler is running. */
+function overdue({ history, era, decisions, words, now }: ExplainContext, at: Instant): Verdict {
   const { canceled } = history;
-  const { before } = decisions;
-  const evidence = [era.set, before, canceled];
+  const evidence = [era.set, decisions.before, canceled];
+  const fire = `The fire at ${words.when(at)}`;
   if (canceled !== null) {
     const sentences = [
-      `The fire of ${words.when(at)} was due, and nothing had decided it when the task was canceled ` +
-        `at ${words.at(canceled.metadata.occurredAt)} ${words.by(canceled)}.`,
+      `${fire} was due but still undecided when the task was canceled.`,
+      words.act(canceled, 'canceled it'),
     ];
-    return { ...notRun, reason: 'missed', sentences, evidence };
+    return notRun('missed', { sentences, evidence });
   }
   const { misfire_grace_seconds, misfire_policy } = history.task.definition;
   const grace = duration(misfire_grace_seconds * 1000);
   const sentences = [
-    `The fire of ${words.when(at)} is due since ${duration(now - at)} and not decided yet: ` +
-      `no scheduler has come to it.`,
+    `${fire} has been due for ${duration(now - at)} and is still undecided.`,
+    'No scheduler has handled it yet.',
     now - at > graceOf(history.task.definition)
-      ? `It is later than its grace of ${grace}, so that misfire_policy ${misfire_policy} says what becomes of it.`
-      : `It runs if it is decided within its grace of ${grace}.`,
+      ? `It is beyond its grace of ${grace}: misfire_policy ${misfire_policy} applies.`
+      : `It will run if it is decided within its grace of ${grace}.`,
   ];
-  const pause = history.pauseWithin(at, now);
-  if (pause === null || pause.ended !== null) {
-    return { ...notRun, reason: null, sentences, evidence };
-  }
-  const { paused } = pause;
-  const since = `${words.at(paused.metadata.occurredAt)} ${words.by(paused)}`;
-  sentences.push(`The task is paused since ${since}: that is decided once it is resumed.`);
-  return { ...notRun, reason: null, sentences, evidence: [...evidence, paused] };
+  const paused = history.pauseWithin(at, now);
+  if (paused === null || paused.ended !== null) return notRun(null, { sentences, evidence });
+  sentences.push(words.act(paused.paused, 'paused the task'));
+  sentences.push('The fire will be decided once the task is resumed.');
+  return notRun(null, { sentences, evidence: [...evidence, paused.paused] });
 }
 
-/** All up to later than this fire is decided, but it is not among that. */
-function passedOver({ decisions, words, era }: Asked, { at }: Fire): Verdict | null {
+/** The decisions went past this fire without deciding it. */
+function passedOver({ decisions, words, era }: ExplainContext, { at }: Fire): Verdict | null {
   const { after, before } = decisions;
-  if (
-    after === null ||
-    (before !== null && before.data.fire_count >= (era.definition.max_runs ?? Infinity))
-  ) {
-    return null;
-  }
+  const spent = before !== null && before.data.fire_count >= (era.definition.max_runs ?? Infinity);
+  if (after === null || spent) return null;
   const sentences = [
-    `The rule has a fire at ${words.when(at)} as it is computed now, but the decisions in the log go past it` +
-      ` without one: it was not due when they were taken, by the tz database of that time or by the rule then set.`,
+    `The rule now has a fire at ${words.when(at)}, but the decisions in the log went past it.`,
+    'It was not due by the rule or the tz database of that time.',
   ];
-  return { ...notRun, reason: 'not_in_schedule', sentences, evidence: [before, after, era.set] };
+  return notRun('not_in_schedule', { sentences, evidence: [before, after, era.set] });
 }

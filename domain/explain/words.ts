@@ -12,7 +12,7 @@ const units: readonly (readonly [name: string, seconds: number])[] = [
   ['s', 1],
 ];
 
-/** A length of time for a person, in its two largest units: `3 d 2 h`, `1 min 5 s`, `0.4 s`. @param ms its milliseconds */
+/** A duration in its two largest units: `3 d 2 h`, `1 min 5 s`, `0.4 s`. @param ms milliseconds */
 export function duration(ms: number): string {
   const seconds = Math.abs(ms) / 1000;
   if (seconds < 10) return `${Number(seconds.toFixed(1))} s`;
@@ -33,19 +33,19 @@ export function counted(count: number, thing: string): string {
   return `${count.toLocaleString('en-US')} ${thing}${count === 1 ? '' : 's'}`;
 }
 
-/** What a clock change did to a fire, or to a time before it, as a sentence; none where it did nothing. */
+/** What a clock change did to a fire, or to a time before it; empty where it did nothing. */
 export function noteOf(fire: Pick<Fire, 'note'> | null): readonly string[] {
   const note = fire?.note ?? null;
   return note === null ? [] : [`A clock change is near: ${note}.`];
 }
 
-/** Texts of the log's making: not more of them than a person reads. */
+/** The first line of a string from the log, shortened. */
 export function excerpt(text: string, most = 200): string {
   const line = text.split('\n', 1)[0] ?? '';
   return line.length > most ? `${start(line, most)}…` : line;
 }
 
-/** Instants and agents, as one task's explanation writes them. */
+/** How one task's explanation writes instants and agents. */
 export class Words {
   readonly #zone: Zone | null;
   readonly #names: ReadonlyMap<string, string>;
@@ -60,35 +60,61 @@ export class Words {
     this.#names = names;
   }
 
-  /** An instant: `2026-03-02T09:00:00Z`, elsewhere `2026-03-02T10:00:00+01:00`. */
+  /** An instant: `2026-03-02T09:00:00Z`, or `2026-03-02T10:00:00+01:00` in the task's zone. */
   when(instant: Instant): string {
     if (this.#zone !== null) return this.#zone.localText(instant);
     return toIso(instant).replace('.000Z', 'Z');
   }
 
-  /** An instant of the log. */
+  /** A timestamp of the log. */
   at(text: string): string {
     return this.when(Date.parse(text));
   }
 
-  /** Who did something, and why in their words: `by admin (01a1…), who said "maintenance"`. */
+  /** When an event occurred. */
+  time(event: RecordedEvent): string {
+    return this.at(event.metadata.occurredAt);
+  }
+
+  /** Who caused an event, and why: `by ada (01a1…), reason: "maintenance"`. */
   by(event: RecordedEvent): string {
-    const { actor, reason } = event.metadata;
-    if (event.type === 'TaskPaused' && event.data.by_failures) {
-      return `by the service, after too many failures${reason === undefined ? '' : ` (${reason})`}`;
-    }
+    const reason = reasonOf(event);
+    return `by ${this.#who(event)}${reason === null ? '' : `, reason: "${reason}"`}`;
+  }
+
+  /** Who did something, when and why: `ada (01a1…) paused the task at 2026-… (reason: "maintenance").` */
+  act(event: RecordedEvent, did: string): string {
+    const who = this.#who(event).replace(/^(the|agent) /, (word) =>
+      word === 'the ' ? 'The ' : 'Agent ',
+    );
+    const cause = isByFailures(event) ? ' after too many failures' : '';
+    const reason = reasonOf(event);
+    const why = reason === null ? '' : ` (reason: "${reason}")`;
+    return `${who} ${did} at ${this.time(event)}${cause}${why}.`;
+  }
+
+  #who(event: RecordedEvent): string {
+    const { actor } = event.metadata;
+    if (actor === 'service' || isByFailures(event)) return 'the service';
     const name = this.#names.get(actor);
-    if (actor === 'service')
-      return reason === undefined ? 'by the service' : `by the service: ${reason}`;
-    const who = name === undefined ? `agent ${actor}` : `${name} (${actor})`;
-    return reason === undefined ? `by ${who}` : `by ${who}, who said "${excerpt(reason)}"`;
+    return name === undefined ? `agent ${actor}` : `${name} (${actor})`;
   }
 }
 
-/** What a run comes from. */
+const isByFailures = (event: RecordedEvent): boolean =>
+  event.type === 'TaskPaused' && event.data.by_failures;
+
+/** Holds of early releases have their reason only in the data. */
+function reasonOf(event: RecordedEvent): string | null {
+  const { reason } = event.metadata;
+  if (reason !== undefined) return excerpt(reason);
+  return event.type === 'OperationsHeld' ? excerpt(event.data.reason) : null;
+}
+
+/** How a run was requested. */
 export const triggerWords: Readonly<Record<RunTrigger, string>> = {
   schedule: 'by the schedule',
-  manual: 'by hand',
+  manual: 'manually',
   event: 'by an event',
   backfill: 'by a backfill',
 };

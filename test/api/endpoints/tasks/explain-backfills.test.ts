@@ -47,7 +47,7 @@ describe('an explanation of a time that was backfilled', () => {
     expect(answer.json).to.include({ fired: false, reason: 'missed', run_id: null });
     expect(answer.textAt('message')).to.match(
       new RegExp(
-        `Beside the schedule there is run ${run} \\(requested by a backfill for .*succeeded`,
+        `Run ${run} \\(requested by a backfill for .*succeeded`,
       ),
     );
     const evidence = evidenceIn(answer);

@@ -20,7 +20,7 @@ describe('an explanation of a fire whose task was changed before it was decided'
       await world.command(task, 'pause', undefined, 'look at it');
       const waits = await world.explain(task, at);
       expectReason(waits, null);
-      expectWords(waits, 'no scheduler has come to it', 'look at it', 'once it is resumed');
+      expectWords(waits, 'No scheduler has handled it', 'look at it', 'once the task is resumed');
     }
     world.until(at + minute);
     for (const task of tasks) {
@@ -30,10 +30,10 @@ describe('an explanation of a fire whose task was changed before it was decided'
     const [ran = '', missed = ''] = tasks;
     const late = await world.explain(ran, at);
     expectReason(late, 'fired', true);
-    expectWords(late, 'as no scheduler had come to it before the task was paused', 'look at it');
+    expectWords(late, 'no scheduler had handled it before the task was paused', 'look at it');
     const skipped = await world.explain(missed, at);
     expectReason(skipped, 'missed');
-    expectWords(skipped, 'no scheduler had come to it before the task was paused', 'look at it');
+    expectWords(skipped, 'no scheduler had handled it before the task was paused', 'look at it');
     expectWords(skipped, 'misfire_policy skip');
   });
 
@@ -54,7 +54,7 @@ describe('an explanation of a fire whose task was changed before it was decided'
       await world.command(task, 'cancel', undefined, 'no longer wanted');
       const own = await world.explain(task, at);
       expectReason(own, 'snoozed');
-      expectWords(own, 'lunch', 'was canceled before that', 'no longer wanted');
+      expectWords(own, 'lunch', 'canceled the task before that', 'no longer wanted');
       const behind = await world.explain(task, at + minute);
       expectReason(behind, 'snoozed');
       expectWords(behind, 'lunch', 'does not run');
@@ -67,7 +67,7 @@ describe('an explanation of a fire whose task was changed before it was decided'
       await world.decide(task);
       const own = await world.explain(task, at);
       expectReason(own, 'missed');
-      expectWords(own, 'late when the snooze ended', 'lunch', 'a change of the schedule at');
+      expectWords(own, 'late when the snooze ended', 'lunch', 'changed the schedule at');
       expectWords(own, 'grace of 20 s', 'misfire_policy skip');
       expectReason(await world.explain(task, at + minute), 'snoozed');
     });
@@ -78,7 +78,7 @@ describe('an explanation of a fire whose task was changed before it was decided'
       expect(await world.decide(task)).to.have.lengthOf(1);
       const own = await world.explain(task, at);
       expectReason(own, 'fired', true);
-      expectWords(own, 'lunch', 'a change of the schedule at', 'ended that');
+      expectWords(own, 'lunch', 'changed the schedule at', 'ended the snooze');
     });
 
     it('says of one that a pause held back at the later time that it did', async () => {
@@ -86,7 +86,7 @@ describe('an explanation of a fire whose task was changed before it was decided'
       await world.command(task, 'pause', undefined, 'the database moves');
       const ahead = await world.explain(task, at);
       expectReason(ahead, 'snoozed');
-      expectWords(ahead, 'lunch', 'the database moves', 'unless it is resumed before');
+      expectWords(ahead, 'lunch', 'the database moves', 'Unless it is resumed before');
       world.until(at + 190_000);
       const held = await world.explain(task, at);
       expectReason(held, 'paused');
@@ -118,7 +118,7 @@ describe('an explanation of a fire whose task was changed before it was decided'
       await world.until(at + 270_000).decide(task);
       const own = await world.explain(task, at);
       expectReason(own, 'missed');
-      expectWords(own, 'for 2 min.', 'lunch', 'Decided 2 min late');
+      expectWords(own, '(2 min)', 'lunch', 'decided 2 min late');
     });
   });
 });

@@ -97,12 +97,12 @@ describe('an explanation', () => {
     world.until(at + 10 * minute);
     const due = await world.explain(task, at);
     expectReason(due, null);
-    expectWords(due, 'on hold since', 'moving the mail server', 'ada');
+    expectWords(due, 'put the service on hold at', 'moving the mail server', 'ada');
     await client.post('/operations/release', { missed: 'skip' });
     await world.decide(task);
     const missed = await world.explain(task, at);
     expectReason(missed, 'missed');
-    expectWords(missed, 'on hold from', 'moving the mail server', 'missed=skip');
+    expectWords(missed, 'the service was on hold', 'moving the mail server', 'missed=skip');
     expect(typesIn(missed)).to.deep.equal(['OperationsHeld', 'OperationsReleased', 'FiresSkipped']);
   });
 
@@ -171,10 +171,10 @@ describe('an explanation', () => {
     expectWords(between, at, at + 2 * minute, 'lunch');
     const runs = await world.explain(task, at + 150_000);
     expectReason(runs, 'not_in_schedule');
-    expectWords(runs, 'put off to this moment');
+    expectWords(runs, 'until this instant');
   });
 
-  it('of a fire that was put off beyond a pause names the snooze, and not the pause', async () => {
+  it('of a fire that was snoozed beyond a pause names the snooze, and not the pause', async () => {
     const task = await world.create();
     const at = world.nextHour;
     await world.command(task, 'snooze', { delay_seconds: 9000, reason: 'lunch' });
@@ -232,7 +232,7 @@ describe('an explanation', () => {
     const answer = await world.explain(task, at + hour);
     expectReason(answer, 'overlap');
     expect(answer.at('run_id')).to.equal(second);
-    expectWords(answer, first, 'overlap_policy skip', 'is running since');
+    expectWords(answer, first, 'overlap_policy: skip', 'has been running since');
     expect(typesIn(answer)).to.include.members(['Fired', 'RunSkipped', 'RunStarted']);
   });
 
@@ -255,7 +255,7 @@ describe('an explanation', () => {
     await world.command(task, 'pause', undefined, 'wait');
     const held = await world.explain(task, at);
     expectReason(held, 'fired', true);
-    expectWords(held, 'The task is paused since', 'wait', 'unless the task is resumed before');
+    expectWords(held, 'paused the task at', 'wait', 'unless the task is resumed before');
     const request = { task_id: task, task_revision: 0, created_by: world.person.id, priority: 5 };
     const data = { ...request, trigger: 'schedule' as const, scheduled_for: toIso(at) };
     await world.append(run, {
@@ -264,7 +264,7 @@ describe('an explanation', () => {
     });
     const answer = await world.explain(task, at);
     expectReason(answer, 'paused');
-    expectWords(answer, 'before the run had begun', 'wait');
+    expectWords(answer, 'before the run started', 'wait');
   });
 
   it('of an instant before the creation, or after the cancel, says so', async () => {
@@ -291,7 +291,7 @@ describe('an explanation', () => {
     world.until(at + 5_000);
     const due = await world.explain(task, at);
     expectReason(due, null);
-    expectWords(due, 'due since', 'no scheduler');
+    expectWords(due, 'has been due for', 'still undecided', 'No scheduler');
   });
 
   it('of a fire ahead tells of the jitter, which ends before the next fire', async () => {
@@ -310,13 +310,13 @@ describe('an explanation', () => {
     const old = await world.explain(task, at + 30 * minute);
     expectReason(old, 'not_in_schedule');
     expectWords(old, '0 * * * *');
-    expectWords(await world.explain(task, at + hour - 2 * minute), 'The schedule was changed at');
+    expectWords(await world.explain(task, at + hour - 2 * minute), 'changed the schedule at');
     expect(old.at('next_fire')).to.equal(toIso(at + 90 * minute));
     const kept = await world.explain(task, at);
     expectReason(kept, 'fired', true);
     const dropped = await world.explain(task, at + hour);
     expectReason(dropped, 'not_in_schedule');
-    expectWords(dropped, '30 * * * *', 'That schedule was set at', 'ada');
+    expectWords(dropped, '30 * * * *', 'set that schedule at', 'ada');
     expect(dropped.at('previous_fire')).to.equal(toIso(at));
   });
 
@@ -358,7 +358,7 @@ describe('an explanation', () => {
     const manual = await world.until(at).command(task, 'run_now');
     const answer = await world.explain(task, at + 20_000);
     expectReason(answer, 'not_in_schedule');
-    expectWords(answer, manual.textAt('details.run_id'), 'by hand');
+    expectWords(answer, manual.textAt('details.run_id'), 'manually');
     expect(typesIn(answer)).to.include('RunRequested');
   });
 

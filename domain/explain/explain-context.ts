@@ -4,8 +4,8 @@ import type { Decisions } from './decisions.ts';
 import type { Era, TaskHistory } from './task-history.ts';
 import type { Words } from './words.ts';
 
-/** What was asked, and what all answers to it need. */
-export interface Asked {
+/** The question, and what every answer to it needs. */
+export interface ExplainContext {
   readonly store: EventStore;
   readonly taskId: string;
   readonly at: Instant;
@@ -15,7 +15,7 @@ export interface Asked {
   readonly era: Era;
   /** What is decided about the instant's second. */
   readonly decisions: Decisions;
-  /** What operators ordered of the whole service, the newest first. */
+  /** Orders for the whole service, the newest first. */
   readonly orders: readonly RecordedEvent[];
   readonly words: Words;
 }
