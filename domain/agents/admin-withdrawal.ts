@@ -3,7 +3,7 @@ import { agentFold, requireAgent } from './agent.ts';
 import { fromIso, toIso } from '../clock.ts';
 import { Refusal } from '../errors.ts';
 import type { AdminsEvent, DataOf } from '../events/catalogue.ts';
-import { isConflict, type EventStore } from '../event-store.ts';
+import { tryAppend, type EventStore } from '../event-store.ts';
 import {
   load,
   loadLast,
@@ -123,13 +123,8 @@ async function keepsAdmin(
   // A slow withdrawal that continues after all loses the race for the agent, and looks again.
   const fence = { type: 'AgentUpdated', data: { changes: { name: state.name } } } as const;
   const commandId = nameBasedId('void', context.commandId, stream, String(revision));
-  try {
-    await store.append(stream, toNewEvents(stream, [fence], { ...context, commandId }), revision);
-    return true;
-  } catch (error) {
-    if (isConflict(error)) return false; // the slow withdrawal, or another change, was faster
-    throw error;
-  }
+  const events = toNewEvents(stream, [fence], { ...context, commandId });
+  return (await tryAppend(store, stream, events, revision)) !== null;
 }
 
 /** Withdrawals of other agents that may still happen. */
@@ -158,12 +153,7 @@ async function announce(
   // A repetition looks again at who else has the scope, so it is another command.
   const commandId = nameBasedId('admins', context.commandId, String(revision));
   const event: AdminsEvent = { type: 'AdminWithdrawn', data: { withdrawals: [...withdrawals] } };
-  try {
-    const events = toNewEvents(stream, [event], { ...context, commandId });
-    const { revision: at, position } = await store.append(stream, events, revision);
-    return { state: withdrawals, revision: at, position };
-  } catch (error) {
-    if (isConflict(error)) return null;
-    throw error;
-  }
+  const events = toNewEvents(stream, [event], { ...context, commandId });
+  const result = await tryAppend(store, stream, events, revision);
+  return result === null ? null : { state: withdrawals, ...result };
 }

@@ -12,7 +12,7 @@ import {
   type AgentState,
 } from './agent.ts';
 import { Refusal } from '../errors.ts';
-import { isConflict, type EventStore } from '../event-store.ts';
+import { isConflict, tryAppend, type EventStore } from '../event-store.ts';
 import {
   handle,
   load,
@@ -184,12 +184,9 @@ async function voidIfLeftBehind(reservation: {
   const voiding = { ...context, commandId };
   const fence = fenceOf(state, name);
   if (fence !== null) {
-    try {
-      await store.append(stream, toNewEvents(stream, [fence], voiding), revision);
-    } catch (error) {
-      if (isConflict(error)) return; // the holder was faster: it uses the name
-      throw error;
-    }
+    const events = toNewEvents(stream, [fence], voiding);
+    // After a lost race the holder was faster: it uses the name.
+    if ((await tryAppend(store, stream, events, revision)) === null) return;
   }
   await release(store, name, holder, voiding, seen);
 }

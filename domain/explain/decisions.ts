@@ -46,9 +46,13 @@ export async function findDecisions(
     return { before: latest, within: [], after: null, last };
   }
   const from = await firstReaching(store, stream, start, first.revision, last.revision + 1);
-  const before = await decisionBefore(store, stream, from, first.revision);
-  const { within, after } = await decisionsFrom(store, stream, from, last.revision, end);
-  return { before, within, after, last };
+  const { value: before = null } = await decisions(store, stream, from - 1, 'backwards').next();
+  const within: Decision[] = [];
+  for await (const decision of decisions(store, stream, from, 'forwards')) {
+    if (startOf(decision) > end) return { before, within, after: decision, last };
+    if (within.push(decision) === MAX_WITHIN) break;
+  }
+  return { before, within, after: null, last };
 }
 
 /** Whether an event decides nominal times. Others of the stream only name the next fire. */
@@ -78,66 +82,25 @@ async function firstReaching(
   let to = high;
   while (from < to) {
     const middle = Math.floor((from + to) / 2);
-    const probe = await nextDecision(store, stream, middle, to);
-    if (probe === null || endOf(probe) >= instant) to = middle;
+    const { value: probe } = await decisions(store, stream, middle, 'forwards').next();
+    if (!probe || probe.revision >= to || endOf(probe) >= instant) to = middle;
     else from = probe.revision + 1;
   }
   return from;
 }
 
-/** The first decision from one revision to before another. */
-async function nextDecision(
+/** The decisions from a revision on, in either direction. */
+async function* decisions(
   store: EventStore,
   stream: string,
   from: number,
-  before: number,
-): Promise<Decision | null> {
-  for (let at = from; at < before;) {
-    const page = await store.readStream(stream, { from: at, limit: PROBE });
-    const found = page.find(isDecision);
-    if (found !== undefined) return found.revision < before ? found : null;
-    const end = page.at(-1);
-    if (end === undefined) return null;
-    at = end.revision + 1;
+  direction: 'forwards' | 'backwards',
+): AsyncGenerator<Decision, undefined> {
+  for (let at = from; at >= 0;) {
+    const page = await store.readStream(stream, { from: at, direction, limit: PROBE });
+    yield* page.filter(isDecision);
+    const last = page.at(-1);
+    if (last === undefined || page.length < PROBE) return;
+    at = last.revision + (direction === 'forwards' ? 1 : -1);
   }
-  return null;
-}
-
-async function decisionBefore(
-  store: EventStore,
-  stream: string,
-  before: number,
-  first: number,
-): Promise<Decision | null> {
-  for (let at = before - 1; at >= first;) {
-    const page = await store.readStream(stream, { from: at, direction: 'backwards', limit: PROBE });
-    const found = page.find(isDecision);
-    if (found !== undefined) return found;
-    const end = page.at(-1);
-    if (end === undefined) return null;
-    at = end.revision - 1;
-  }
-  return null;
-}
-
-async function decisionsFrom(
-  store: EventStore,
-  stream: string,
-  from: number,
-  last: number,
-  end: Instant,
-): Promise<Pick<Decisions, 'within' | 'after'>> {
-  const within: Decision[] = [];
-  for (let at = from; at <= last && within.length < MAX_WITHIN;) {
-    const page = await store.readStream(stream, { from: at, limit: PROBE });
-    for (const event of page) {
-      if (!isDecision(event)) continue;
-      if (startOf(event) > end) return { within, after: event };
-      within.push(event);
-    }
-    const read = page.at(-1);
-    if (read === undefined) break;
-    at = read.revision + 1;
-  }
-  return { within, after: null };
 }

@@ -1,5 +1,5 @@
 import { fromIso } from '../clock.ts';
-import { isConflict, type EventStore, type RecordedEvent } from '../event-store.ts';
+import { tryAppend, type EventStore, type RecordedEvent } from '../event-store.ts';
 import { Refusal } from '../errors.ts';
 import type { RunEvent } from '../events/catalogue.ts';
 import { toNewEvents, type CommandContext } from '../handle.ts';
@@ -158,11 +158,6 @@ async function abandon(
   const stream = streams.run(lost);
   const event: RunEvent = { type: 'Abandoned', data: { reservation: streams.run(retryOf) } };
   const commandId = nameBasedId('give up', commandFor(context, retryOf), lost);
-  try {
-    await store.append(stream, toNewEvents(stream, [event], { ...context, commandId }), 'none');
-    return true;
-  } catch (error) {
-    if (isConflict(error)) return false;
-    throw error;
-  }
+  const events = toNewEvents(stream, [event], { ...context, commandId });
+  return (await tryAppend(store, stream, events, 'none')) !== null;
 }

@@ -1,7 +1,7 @@
 import { fromIso, type Instant } from '../clock.ts';
 import { earlierUse, useDedupeKey, type EarlierRun, type KeyUse } from '../keys/dedupe.ts';
 import { Refusal } from '../errors.ts';
-import { isConflict, type AppendResult, type EventStore } from '../event-store.ts';
+import { tryAppend, type AppendResult, type EventStore } from '../event-store.ts';
 import type { DataOf, KeyEvent, RunEvent } from '../events/catalogue.ts';
 import { handle, load, toNewEvents, type CommandContext } from '../handle.ts';
 import { nameBasedId } from '../ids.ts';
@@ -103,17 +103,19 @@ export function isUnconditional(rules: RequestRules): boolean {
 export async function requestRun(store: EventStore, run: RunToRequest): Promise<Requested> {
   const { runId, request, rules, context } = run;
   const stream = streams.run(runId);
+  const begin = (event: RunEvent): Promise<AppendResult | null> =>
+    tryAppend(store, stream, toNewEvents(stream, [event], context), 'none');
   if (!isUnconditional(rules)) {
     // A run that has begun must not take the key again: it may have ended, and another may hold the key.
     const [first] = await store.readStream(stream, { limit: 1 });
     if (first !== undefined) return { kind: 'known', event: first as unknown as RunEvent };
     const obstacle = (await dedupe(store, run)) ?? (await takePlace(store, run));
     if (obstacle !== null) {
-      const result = await appendFirst(store, stream, skippedOf(request, obstacle), context);
+      const result = await begin(skippedOf(request, obstacle));
       return result ? { kind: 'skipped', ...obstacle, result } : known(store, stream);
     }
   }
-  const result = await appendFirst(store, stream, { type: 'RunRequested', data: request }, context);
+  const result = await begin({ type: 'RunRequested', data: request });
   if (result === null) {
     await releaseIfEnded(store, run);
     return known(store, stream);
@@ -365,21 +367,6 @@ function skippedOf(request: RunRequest, obstacle: Obstacle): RunEvent {
   const pinned = { task_id, task_revision, created_by, trigger, scheduled_for, priority };
   const retry = retry_of === null ? {} : { retry_of };
   return { type: 'RunSkipped', data: { ...pinned, ...obstacle, ...retry } };
-}
-
-/** @returns null when the stream has begun already */
-async function appendFirst(
-  store: EventStore,
-  stream: string,
-  event: RunEvent,
-  context: CommandContext,
-): Promise<AppendResult | null> {
-  try {
-    return await store.append(stream, toNewEvents(stream, [event], context), 'none');
-  } catch (error) {
-    if (isConflict(error)) return null;
-    throw error;
-  }
 }
 
 async function known(store: EventStore, stream: string): Promise<Requested> {

@@ -1,5 +1,5 @@
 import { fromIso, toIso, type Instant } from '../clock.ts';
-import { isConflict, type EventStore, type Position, type RecordedEvent } from '../event-store.ts';
+import { tryAppend, type EventStore, type Position, type RecordedEvent } from '../event-store.ts';
 import { toNewEvents, type CommandContext } from '../handle.ts';
 import { nameBasedId } from '../ids.ts';
 import { streams } from '../streams.ts';
@@ -127,11 +127,8 @@ async function appendTrimmed(
   seen: number,
 ): Promise<Position | null> {
   for (let [attempt, last] = [0, seen]; attempt < MAX_ATTEMPTS; attempt += 1) {
-    try {
-      return (await store.append(stream, events, last)).position;
-    } catch (error) {
-      if (!isConflict(error)) throw error;
-    }
+    const result = await tryAppend(store, stream, events, last);
+    if (result !== null) return result.position;
     const part = { from: last + 1, limit: PAGE, faulty: true };
     const since = await store.readStream(stream, part);
     if (since.some(isTrimmed)) return null;

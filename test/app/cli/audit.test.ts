@@ -60,7 +60,7 @@ describe('the command line of an auditor', () => {
     expect(out).to.include('"evil \ufffd2J\ufffd"');
     const next = (await agent.client.get(`/tasks/${id}`)).textAt('next_run_at');
     const explained = await call(['tasks', 'explain', id, '--at', next]);
-    expect(explained.out).to.include('who said "evil \ufffd[2J"');
+    expect(explained.out).to.include('reason: "evil \ufffd[2J"');
     for (const shown of [out, explained.out])
       expect(shown).to.not.match(/(?!\n)[\p{Cc}\p{Bidi_Control}]/u);
   });
