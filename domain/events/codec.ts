@@ -13,7 +13,7 @@ import { isJsonObject } from '../json.ts';
 import { catalogue, type EventType } from './catalogue.ts';
 import { MetadataSchema } from './metadata.ts';
 import { countCharactersRarely } from './text-length.ts';
-import { bringUp } from './upcasters.ts';
+import { upcast } from './upcasters.ts';
 
 /** A string of up to this many UTF-16 units can't exceed the limit in UTF-8. */
 const SURELY_SMALL = MAX_EVENT_BYTES / 3;
@@ -172,7 +172,7 @@ function atPresentVersion({ type, stream, data, metadata }: ParsedEvent): {
   }
   if (version === known) return { data, metadata, fault: null };
   try {
-    return { data: bringUp(type, data as never, version, known), metadata, fault: null };
+    return { data: upcast(type, data as never, version, known), metadata, fault: null };
   } catch (error) {
     return { data, metadata, fault: messageOf(error) };
   }

@@ -26,7 +26,7 @@ export const upcasters: Readonly<Record<string, Readonly<Record<number, Upcaster
 };
 
 /** Upcasts data step by step. Data that is not an object is left for the schema to reject. */
-export function bringUp(type: string, data: JsonValue, from: number, to: number): JsonValue {
+export function upcast(type: string, data: JsonValue, from: number, to: number): JsonValue {
   let current = data;
   for (let version = from; version < to && isJsonObject(current); version += 1) {
     const upcast = upcasters[type]?.[version];

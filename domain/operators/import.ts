@@ -6,20 +6,20 @@ import { streams } from '../streams.ts';
 
 export interface ImportState {
   /** The export that is being imported into this log; null for none. */
-  readonly underWay: { readonly exportId: string; readonly since: string } | null;
+  readonly unfinished: { readonly exportId: string; readonly since: string } | null;
 }
 
 const importFold: Fold<ImportState, ImportEvent> = {
-  initial: { underWay: null },
+  initial: { unfinished: null },
   evolve(_state, event, { metadata }) {
-    if (event.type === 'ImportCompleted') return { underWay: null };
-    return { underWay: { exportId: event.data.export_id, since: metadata.occurredAt } };
+    if (event.type === 'ImportCompleted') return { unfinished: null };
+    return { unfinished: { exportId: event.data.export_id, since: metadata.occurredAt } };
   },
 };
 
 /** The unfinished import of a log; null for none. A service that started on it would repeat fires not yet imported. */
-export async function importUnderWay(store: EventStore): Promise<ImportState['underWay']> {
-  return (await load(store, streams.imports(), importFold)).state.underWay;
+export async function importUnderWay(store: EventStore): Promise<ImportState['unfinished']> {
+  return (await load(store, streams.imports(), importFold)).state.unfinished;
 }
 
 /**
@@ -32,10 +32,11 @@ export function beginImport(
   events: number,
   context: CommandContext,
 ): Promise<Handled<ImportState>> {
-  return onImport(store, context, ({ underWay }) => {
-    if (underWay === null) return [{ type: 'ImportBegun', data: { export_id: exportId, events } }];
-    if (underWay.exportId === exportId) return [];
-    const { exportId: other, since } = underWay;
+  return onImport(store, context, ({ unfinished }) => {
+    if (unfinished === null)
+      return [{ type: 'ImportBegun', data: { export_id: exportId, events } }];
+    if (unfinished.exportId === exportId) return [];
+    const { exportId: other, since } = unfinished;
     const message = `the import of ${other}, begun at ${since}, is not complete`;
     throw new Refusal('STATE_CONFLICT', message);
   });
@@ -48,8 +49,8 @@ export function completeImport(
   events: number,
   context: CommandContext,
 ): Promise<Handled<ImportState>> {
-  return onImport(store, context, ({ underWay }) =>
-    underWay === null ? [] : [{ type: 'ImportCompleted', data: { export_id: exportId, events } }],
+  return onImport(store, context, ({ unfinished }) =>
+    unfinished === null ? [] : [{ type: 'ImportCompleted', data: { export_id: exportId, events } }],
   );
 }
 

@@ -7,7 +7,7 @@ import { streams } from '../streams.ts';
 import type { ReplayEnd } from '../vocabulary.ts';
 
 /** How many replays may exist at a time, in any state. */
-export const MOST_REPLAYS = 8;
+export const MAX_REPLAYS = 8;
 
 /** Views as of an instant, under a name. */
 export interface Replay {
@@ -78,7 +78,7 @@ export const replaysFold: Fold<Replays, ReplayEvent> = {
 };
 
 /** What a caller asks for. */
-export interface ReplayWish {
+export interface ReplayRequest {
   readonly name: string;
   readonly until: Position;
   /** ISO 8601. */
@@ -91,11 +91,11 @@ export interface ReplayWish {
 
 /**
  * Orders views as of an instant, under a name.
- * @throws Refusal `STATE_CONFLICT` where the name is taken, or {@link MOST_REPLAYS} exist
+ * @throws Refusal `STATE_CONFLICT` where the name is taken, or {@link MAX_REPLAYS} exist
  */
 export function requestReplay(
   store: EventStore,
-  { name, keepFor, ...wish }: ReplayWish,
+  { name, keepFor, ...wish }: ReplayRequest,
   context: CommandContext,
 ): Promise<Handled<Replays>> {
   return onReplays(store, context, ({ known, lastVersion }) => {
@@ -103,9 +103,9 @@ export function requestReplay(
       const message = `the replay ${name} already exists; drop it first`;
       throw new Refusal('STATE_CONFLICT', message, { name });
     }
-    if (known.size >= MOST_REPLAYS) {
+    if (known.size >= MAX_REPLAYS) {
       const message = `${known.size} replays already exist; drop one first`;
-      throw new Refusal('STATE_CONFLICT', message, { limit: MOST_REPLAYS });
+      throw new Refusal('STATE_CONFLICT', message, { limit: MAX_REPLAYS });
     }
     const kept_until = toIso(context.now + keepFor);
     const { until, at, rate } = wish;

@@ -8,7 +8,7 @@ import { endsOf, type StepEnds } from './run-steps.ts';
  * their results are stored. See `outputOf`.
  * @param payload of the task at the revision that the run is pinned to
  */
-export function outputSoFar(run: { readonly steps: StepEnds }, payload: JsonObject): JsonObject {
+export function partialOutput(run: { readonly steps: StepEnds }, payload: JsonObject): JsonObject {
   // A failed step that would have been retried counts as executed.
   const ends = new Map(endsOf(run.steps).map((end) => [end.step, end]));
   return storedOutput(compilePipeline(payload), ends, null);

@@ -11,7 +11,10 @@ import { hasEnded, runFold } from './run.ts';
  * has ended or does not exist; and where the task can't be read, because its runs must still be able to end.
  * @throws EventStoreError all that the log throws for the run, and `UNAVAILABLE` for the task
  */
-export async function payloadOfBegun(store: EventStore, runId: string): Promise<JsonObject | null> {
+export async function payloadOfStarted(
+  store: EventStore,
+  runId: string,
+): Promise<JsonObject | null> {
   const { state } = await load(store, streams.run(runId), runFold);
   if (!('request' in state) || state.attempt === 0 || hasEnded(state)) return null;
   const { task_id, task_revision } = state.request;

@@ -13,7 +13,7 @@ import { openUses } from '../keys/open-uses.ts';
 import { aheadOf, claimOverlap, joinOverlap, overlapKey } from '../keys/overlap.ts';
 import { ownersOf } from '../keys/task-owners.ts';
 import { cancelRun, hasEnded, runFold } from './run.ts';
-import { payloadOfBegun } from './run-payload.ts';
+import { payloadOfStarted } from './run-payload.ts';
 import { streams } from '../streams.ts';
 import type { TaskDefinition } from '../tasks/task-definition.ts';
 import type { RunSkipReason } from '../vocabulary.ts';
@@ -338,7 +338,7 @@ export async function cancelRunsAhead(
   for (const other of aheadOf(state, runId)) {
     const commandId = nameBasedId('overlap cancels', runId, other);
     try {
-      const payload = await payloadOfBegun(store, other);
+      const payload = await payloadOfStarted(store, other);
       await handle({
         store,
         stream: streams.run(other),

@@ -3,7 +3,7 @@ import { Refusal } from '../errors.ts';
 import type { DataOf, RunEvent } from '../events/catalogue.ts';
 import type { EventPlace, Fold } from '../handle.ts';
 import type { JsonObject } from '../json.ts';
-import { outputSoFar } from './run-output.ts';
+import { partialOutput } from './run-output.ts';
 import { noSteps, withEnds, type StepEnds } from './run-steps.ts';
 import type { TaskDefinition } from '../tasks/task-definition.ts';
 import { endedRunStates, type RetryStart, type RunState as StateName } from '../vocabulary.ts';
@@ -60,7 +60,7 @@ type Request = Pick<Requested, PinnedField | 'event' | 'retry_of'> & {
 };
 
 /** An attempt that loses its worker more often than this has failed. */
-export const MOST_INTERRUPTIONS = 5;
+export const MAX_INTERRUPTIONS = 5;
 
 export const runFold: Fold<RunState, RunEvent> = { initial: { state: 'none' }, evolve: evolveRun };
 
@@ -187,7 +187,7 @@ export function canceled(
 ): RunEvent {
   const { attempt } = run;
   if (attempt === 0 || payload === null) return { type: 'RunCanceled', data: { attempt } };
-  return { type: 'RunCanceled', data: { attempt, output: outputSoFar(run, payload) } };
+  return { type: 'RunCanceled', data: { attempt, output: partialOutput(run, payload) } };
 }
 
 /**
@@ -218,7 +218,7 @@ export function startRun(
 
 /**
  * A running run has lost its worker. It continues elsewhere without using up a retry, up to
- * {@link MOST_INTERRUPTIONS} times; the next time the attempt has failed. A run that was to be canceled is canceled.
+ * {@link MAX_INTERRUPTIONS} times; the next time the attempt has failed. A run that was to be canceled is canceled.
  *
  * @param retryAt when the next attempt may start, should this one have failed; null: no attempt is left
  * @param payload of the task at the revision that the run is pinned to
@@ -232,7 +232,7 @@ export function takeOver(
   const run = requireRun(state);
   if (run.state !== 'running' || run.lease_owner === null) return [];
   if (run.cancel_requested) return [canceled(run, payload)];
-  if (run.interruptions < MOST_INTERRUPTIONS) {
+  if (run.interruptions < MAX_INTERRUPTIONS) {
     const data = { worker: run.lease_owner, cause: 'lease_expired' as const };
     return [{ type: 'RunInterrupted', data }];
   }
@@ -267,7 +267,7 @@ export function timeOut(
 function failed(run: KnownRun, started_at: string, error: string, payload: JsonObject): RunEvent {
   const { attempt, request } = run;
   const data = { task_id: request.task_id, started_at, attempt, error, step: null, steps: [] };
-  return { type: 'RunFailed', data: { ...data, output: outputSoFar(run, payload) } };
+  return { type: 'RunFailed', data: { ...data, output: partialOutput(run, payload) } };
 }
 
 /** The error of a run that timed out. */

@@ -3,15 +3,15 @@ import {
   nextFireOf,
   nextRunOf,
   type FiringDefinition,
-  type OwedSpan,
+  type BacklogSpan,
   type Rhythm,
 } from './rhythm.ts';
 import type { Timetable } from './task-schedule.ts';
 
 /** A span of the backlog, and the spans after it. */
 export interface BacklogHead {
-  readonly span: OwedSpan;
-  readonly later: readonly OwedSpan[];
+  readonly span: BacklogSpan;
+  readonly later: readonly BacklogSpan[];
   /** Of the first span's rule. */
   readonly timetable: Timetable;
 }
@@ -89,14 +89,14 @@ export function laterMissed(
 }
 
 /** The first fire of a later span; null where it has none. A span of another rule counts from its beginning. */
-function firstFireIn(span: OwedSpan, head: BacklogHead): Instant | null {
+function firstFireIn(span: BacklogSpan, head: BacklogHead): Instant | null {
   const from = fromIso(span.from);
   if (!isSameRule(span, head.span)) return from;
   const first = head.timetable.next(from - 1)?.at ?? null;
   return first === null || first > fromIso(span.to) ? null : first;
 }
 
-function isSameRule(one: OwedSpan, other: OwedSpan): boolean {
+function isSameRule(one: BacklogSpan, other: BacklogSpan): boolean {
   const fields = ['schedule_kind', 'schedule_expr', 'timezone', 'starts_at', 'ends_at'] as const;
   return (
     one.anchor === other.anchor &&

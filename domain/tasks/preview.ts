@@ -1,7 +1,7 @@
 import { fromIso, toIso, type Instant } from '../clock.ts';
 import type { FiresEvent } from '../events/catalogue.ts';
 import type { EventPlace } from '../handle.ts';
-import { decidedBy } from './rhythm.ts';
+import { decidedUpTo } from './rhythm.ts';
 import type { Fire, Schedule } from '../schedule/schedule.ts';
 import type { LiveTask } from './task.ts';
 import { nextFire } from './task-commands.ts';
@@ -56,7 +56,7 @@ export function budgetOf(
 ): Budget {
   const { max_runs } = definition;
   // A correction is written when nothing is due: everything before it is decided.
-  const decided = last === null ? null : (decidedBy(last) ?? last.metadata.occurredAt);
+  const decided = last === null ? null : (decidedUpTo(last) ?? last.metadata.occurredAt);
   return {
     fires: max_runs === null ? null : Math.max(0, max_runs - (last?.data.fire_count ?? 0)),
     after: decided === null ? Number.NEGATIVE_INFINITY : fromIso(decided),

@@ -23,7 +23,7 @@ export interface Rhythm {
     readonly next_run_at: string | null;
   };
   /** The backlog: spans with undecided fires up to a pause, a resume or a rule change, in the order of their times. */
-  readonly owed: readonly OwedSpan[];
+  readonly owed: readonly BacklogSpan[];
   /** The last event of `fires-`; null before the first. */
   readonly fires: {
     readonly revision: number;
@@ -39,7 +39,7 @@ export interface Rhythm {
  * Fires from `from` to `to` (inclusive) that are to be decided by an earlier rule. A pause held them back, or they were
  * due and undecided when the task was paused or its rule changed, or they came due while an earlier fire was snoozed.
  */
-export interface OwedSpan {
+export interface BacklogSpan {
   readonly reason: 'paused' | 'missed' | 'snoozed';
   /** Its first fire; after another span of the same rule, the instant at which it begins. */
   readonly from: string;
@@ -82,8 +82,8 @@ export function evolveRhythm(
     case 'FiresSkipped':
     case 'NextFireCorrected': {
       const { next_fire_at, task_revision, fire_count } = event.data;
-      const decided = latest(state.fires?.decided ?? null, decidedBy(event));
-      const isOpen = ({ until, to }: OwedSpan): boolean =>
+      const decided = latest(state.fires?.decided ?? null, decidedUpTo(event));
+      const isOpen = ({ until, to }: BacklogSpan): boolean =>
         until > task_revision && (decided === null || to > decided);
       const fires = { revision, next_fire_at, task_revision, fire_count, decided };
       return { ...state, fires, owed: state.owed.filter(isOpen) };
@@ -134,7 +134,7 @@ function evolveTaskPart(state: Rhythm, event: TaskEvent, at: EventPlace): Rhythm
 }
 
 /** The backlog when a pause begins. Fires due before it are not held back by it, but decided after the resume. */
-function backlogBeforePause(state: Rhythm, at: EventPlace): readonly OwedSpan[] {
+function backlogBeforePause(state: Rhythm, at: EventPlace): readonly BacklogSpan[] {
   const before = toIso(fromIso(at.metadata.occurredAt) - 1);
   const runAt = nextRunOf(state);
   const isDue = state.status === 'active' && runAt !== null && runAt <= before;
@@ -148,9 +148,9 @@ function backlogBeforePause(state: Rhythm, at: EventPlace): readonly OwedSpan[] 
 function backlogAt(
   state: Rhythm,
   until: number,
-  reason: OwedSpan['reason'],
+  reason: BacklogSpan['reason'],
   to: string,
-): readonly OwedSpan[] {
+): readonly BacklogSpan[] {
   const { owed, definition, anchor } = state;
   const next = nextFireOf(state);
   const runAt = nextRunOf(state);
@@ -159,7 +159,7 @@ function backlogAt(
   const from = owedUpTo === null || next > owedUpTo ? next : after(owedUpTo);
   const span = { reason, from, to, policy: null, until, definition, anchor };
   const isPutOff = from === next && runAt !== next;
-  const spans: readonly OwedSpan[] = isPutOff
+  const spans: readonly BacklogSpan[] = isPutOff
     ? [
         { ...span, to: next, ...(runAt <= to ? { run_at: runAt } : {}) },
         { ...span, reason: 'snoozed', from: after(next), to: runAt < to ? runAt : to },
@@ -173,7 +173,7 @@ function backlogAt(
 const after = (time: string): string => toIso(fromIso(time) + 1);
 
 /** Up to which nominal time an event of `fires-` decides; null for one that decides none. */
-export function decidedBy(event: FiresEvent): string | null {
+export function decidedUpTo(event: FiresEvent): string | null {
   if (event.type === 'Fired') return event.data.nominal;
   return event.type === 'FiresSkipped' ? event.data.to : null;
 }
@@ -209,30 +209,13 @@ export function nextRunOf(rhythm: Rhythm): string | null {
   return next !== null && next === next_fire_at && next_run_at !== null ? next_run_at : next;
 }
 
-/** Lists each field: every task keeps one in memory, and an object made by rest or spread takes several times the space. */
 function firingDefinition(definition: TaskDefinition): FiringDefinition {
-  return {
-    schedule_kind: definition.schedule_kind,
-    schedule_expr: definition.schedule_expr,
-    timezone: definition.timezone,
-    created_by: definition.created_by,
-    priority: definition.priority,
-    max_retries: definition.max_retries,
-    backoff_strategy: definition.backoff_strategy,
-    dedupe_key: definition.dedupe_key,
-    dedupe_window_seconds: definition.dedupe_window_seconds,
-    concurrency_key: definition.concurrency_key,
-    concurrency_limit: definition.concurrency_limit,
-    overlap_policy: definition.overlap_policy,
-    misfire_policy: definition.misfire_policy,
-    misfire_grace_seconds: definition.misfire_grace_seconds,
-    retry_delay_seconds: definition.retry_delay_seconds,
-    retry_max_delay_seconds: definition.retry_max_delay_seconds,
-    timeout_seconds: definition.timeout_seconds,
-    starts_at: definition.starts_at,
-    ends_at: definition.ends_at,
-    max_runs: definition.max_runs,
-    jitter_seconds: definition.jitter_seconds,
-    pause_after_failures: definition.pause_after_failures,
-  };
+  const {
+    payload: _payload,
+    title: _title,
+    description: _text,
+    tags: _tags,
+    ...firing
+  } = definition;
+  return firing;
 }

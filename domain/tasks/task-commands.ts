@@ -11,10 +11,10 @@ import {
   type SeenRevision,
 } from '../handle.ts';
 import { manualRunId } from '../ids.ts';
-import { decidedBy, evolveRhythm, nextFireOf, type Rhythm } from './rhythm.ts';
+import { decidedUpTo, evolveRhythm, nextFireOf, type Rhythm } from './rhythm.ts';
 import { streams } from '../streams.ts';
 import { cancelRun, runFold } from '../runs/run.ts';
-import { payloadOfBegun } from '../runs/run-payload.ts';
+import { payloadOfStarted } from '../runs/run-payload.ts';
 import { requestCommandedRun, runRequestOf } from '../runs/run-request.ts';
 import {
   anchorAt,
@@ -210,10 +210,10 @@ function isExhausted({ max_runs }: TaskDefinition, last: FiresEvent | null): boo
 
 /** Nominal time of the next fire. @param last the last event of `fires-<id>` */
 export function nextFire(task: LiveTask, last: FiresEvent | null): string | null {
-  const { rhythm_revision: revision, next_fire_at, next_run_at } = task;
+  const { schedule_revision: revision, next_fire_at, next_run_at } = task;
   return nextFireOf({
     set: { revision, next_fire_at, next_run_at },
-    fires: last === null ? null : { ...last.data, decided: decidedBy(last) },
+    fires: last === null ? null : { ...last.data, decided: decidedUpTo(last) },
   });
 }
 
@@ -266,7 +266,7 @@ export async function cancelRunCommand(
   runId: string,
   context: CommandContext,
 ): Promise<Position | null> {
-  const payload = await payloadOfBegun(store, runId);
+  const payload = await payloadOfStarted(store, runId);
   const { events, position } = await handle({
     store,
     stream: streams.run(runId),

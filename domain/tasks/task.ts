@@ -24,7 +24,7 @@ export interface LiveTask {
   /** When the next fire runs, if it is snoozed; else null. */
   readonly next_run_at: string | null;
   /** Of the last event that set `next_fire_at`. */
-  readonly rhythm_revision: number;
+  readonly schedule_revision: number;
   readonly created_at: string;
   readonly updated_at: string;
   readonly revision: number;
@@ -42,7 +42,7 @@ function evolveTask(state: TaskState, event: TaskEvent, at: EventPlace): TaskSta
       status: 'active',
       ...event.data,
       next_run_at: null,
-      rhythm_revision: at.revision,
+      schedule_revision: at.revision,
       created_at: occurredAt,
       updated_at: occurredAt,
       revision: at.revision,
@@ -50,7 +50,7 @@ function evolveTask(state: TaskState, event: TaskEvent, at: EventPlace): TaskSta
   }
   if (state.status === 'none') return state;
   const changed = { ...state, updated_at: occurredAt, revision: at.revision };
-  const rescheduled = { ...changed, rhythm_revision: at.revision };
+  const rescheduled = { ...changed, schedule_revision: at.revision };
   switch (event.type) {
     case 'TaskUpdated': {
       const { changes, anchor, next_fire_at } = event.data;
@@ -79,7 +79,7 @@ function evolveTask(state: TaskState, event: TaskEvent, at: EventPlace): TaskSta
 }
 
 /** What a rule that was just set comes to: its anchor, cut to the second, and its next fire. */
-export interface NewRhythm {
+export interface NewSchedule {
   readonly anchor: string;
   readonly next_fire_at: string | null;
 }
@@ -92,7 +92,7 @@ export function anchorAt(now: Instant): string {
 export function createTask(
   state: TaskState,
   definition: TaskDefinition,
-  schedule: NewRhythm,
+  schedule: NewSchedule,
 ): readonly TaskEvent[] {
   if (state.status !== 'none') throw new Refusal('STATE_CONFLICT', 'the task already exists');
   return [{ type: 'TaskCreated', data: { definition, ...schedule } }];
@@ -102,7 +102,7 @@ export function createTask(
 export function updateTask(
   state: TaskState,
   changes: Partial<TaskDefinition>,
-  schedule: NewRhythm | null,
+  schedule: NewSchedule | null,
 ): readonly TaskEvent[] {
   const task = requireTask(state);
   if (task.status === 'canceled') throw canceledTask('changed');

@@ -165,7 +165,7 @@ describe('planning a backfill', () => {
     anchor: at(0),
     next_fire_at: null,
     next_run_at: null,
-    rhythm_revision: 0,
+    schedule_revision: 0,
     created_at: at(0),
     updated_at: at(0),
     revision: 3,

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import type { RawEvent } from '../../../domain/event-store.ts';
 import { catalogue, type EventType } from '../../../domain/events/catalogue.ts';
 import { createEventCodec } from '../../../domain/events/codec.ts';
-import { bringUp, upcasters } from '../../../domain/events/upcasters.ts';
+import { upcast, upcasters } from '../../../domain/events/upcasters.ts';
 import { requireRun, runFold } from '../../../domain/runs/run.ts';
 import { endsOf } from '../../../domain/runs/run-steps.ts';
 
@@ -73,6 +73,6 @@ describe('an event of an older version', () => {
   });
 
   it('is not guessed at where a step is missing', () => {
-    expect(() => bringUp('Fired', {}, 1, 2)).to.throw('Fired has no upcaster from version 1');
+    expect(() => upcast('Fired', {}, 1, 2)).to.throw('Fired has no upcaster from version 1');
   });
 });

@@ -6,7 +6,7 @@ import {
   cancelRun,
   deadlineOf,
   hasEnded,
-  MOST_INTERRUPTIONS,
+  MAX_INTERRUPTIONS,
   requireRun,
   retryRun,
   retryTime,
@@ -227,13 +227,13 @@ describe('a run', () => {
     };
 
     it('goes on elsewhere, up to five times in an attempt', () => {
-      for (let times = 0; times < MOST_INTERRUPTIONS; times += 1) {
+      for (let times = 0; times < MAX_INTERRUPTIONS; times += 1) {
         expect(takeOver(gone(times), START, START, payload)).to.deep.equal([interrupted()]);
       }
     });
 
     it('has failed its attempt at the sixth, and is tried again where a retry is left', () => {
-      const [event] = takeOver(gone(MOST_INTERRUPTIONS), START, START + 1000, payload);
+      const [event] = takeOver(gone(MAX_INTERRUPTIONS), START, START + 1000, payload);
       expect(event).to.deep.equal({
         type: 'RunAttemptFailed',
         data: {
@@ -246,14 +246,14 @@ describe('a run', () => {
     });
 
     it('has failed at the sixth where no retry is left', () => {
-      const [event] = takeOver(gone(MOST_INTERRUPTIONS), START, null, payload);
+      const [event] = takeOver(gone(MAX_INTERRUPTIONS), START, null, payload);
       expect(event?.type).to.equal('RunFailed');
       expect(event?.data).to.include({ attempt: 1, started_at: '2026-03-02T08:00:01.000Z' });
       expect(event?.data).to.deep.include({ output: soFar(0) });
     });
 
     it('counts anew in the next attempt, and not what was handed back', () => {
-      expect(gone(MOST_INTERRUPTIONS, attemptFailed(), started(2)).interruptions).to.equal(0);
+      expect(gone(MAX_INTERRUPTIONS, attemptFailed(), started(2)).interruptions).to.equal(0);
       expect(run(requested, started(), interrupted('drained'), started()).interruptions).to.equal(
         0,
       );

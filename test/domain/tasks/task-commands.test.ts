@@ -152,7 +152,7 @@ describe('commands on tasks', () => {
       ...command(START + 10 * minute),
       changes: { title: 'Mop', schedule_expr: '* * * * *' },
     });
-    expect(taskOf(title)).to.include({ rhythm_revision: 0, revision: 1 });
+    expect(taskOf(title)).to.include({ schedule_revision: 0, revision: 1 });
     const nothing = await updateTaskCommand({ ...command(), changes: { title: 'Mop' } });
     expect(nothing.events).to.deep.equal([]);
   });

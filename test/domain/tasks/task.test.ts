@@ -79,7 +79,7 @@ describe('a task', () => {
           },
         ]),
       );
-      expect(after).to.include({ next_fire_at: nine, rhythm_revision: 1, revision: 2 });
+      expect(after).to.include({ next_fire_at: nine, schedule_revision: 1, revision: 2 });
       expect(after.next_run_at).to.equal('2026-03-02T09:01:00.000Z');
     });
 
@@ -94,7 +94,7 @@ describe('a task', () => {
         anchor: ten,
         next_fire_at: ten,
         next_run_at: null,
-        rhythm_revision: 2,
+        schedule_revision: 2,
       });
     });
 
@@ -142,7 +142,7 @@ describe('a task', () => {
     it('is resumed, with what becomes of the missed fires', () => {
       expect(resumeTask(state, 'skip', ten)).to.deep.equal([resumed]);
       const after = requireTask(given(taskFold, [created, paused, resumed]));
-      expect(after).to.include({ status: 'active', next_fire_at: ten, rhythm_revision: 2 });
+      expect(after).to.include({ status: 'active', next_fire_at: ten, schedule_revision: 2 });
     });
 
     it('is changed and canceled, and paused once more without effect', () => {

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { toIso } from '../../../../domain/clock.ts';
-import { MOST_REPLAYS } from '../../../../domain/operators/replays.ts';
+import { MAX_REPLAYS } from '../../../../domain/operators/replays.ts';
 import { newId } from '../../../../domain/ids.ts';
 import { streams } from '../../../../domain/streams.ts';
 import { request, success } from '../../../projections/recorded.ts';
@@ -110,7 +110,7 @@ describe('views as of a moment', () => {
     expect((await reader.client.send('GET', '/runs?view=nothing')).status).to.equal(404);
     expect((await reader.client.send('GET', '/runs?view=No')).status).to.equal(400);
     const names: string[] = [];
-    for (let n = (await all()).length; n < MOST_REPLAYS; n += 1) {
+    for (let n = (await all()).length; n < MAX_REPLAYS; n += 1) {
       names.push(`more_${String(n)}`);
       await order(`more_${String(n)}`, position);
     }
