@@ -102,7 +102,7 @@ export async function load<S, E extends DomainEvent>(
   stream: string,
   fold: Fold<S, E>,
 ): Promise<Loaded<S>> {
-  return (await loadWatching(store, stream, fold, null)).loaded;
+  return (await loadWithOwn(store, stream, fold, null)).loaded;
 }
 
 /** Folds only the last event of a stream, for streams whose events carry the resulting state. */
@@ -142,12 +142,10 @@ export async function handle<S, E extends DomainEvent>(options: {
   const { store, stream } = options;
   const first = await attempt(options);
   if (!(first instanceof EventStoreError)) return first;
-  if (first.repeated) return findOwn(options, first);
   return afterOtherRetries(store, stream, async () => {
     for (let n = 2; ; n += 1) {
       const handled = await attempt({ ...options, isNew: false });
       if (!(handled instanceof EventStoreError)) return handled;
-      if (handled.repeated) return findOwn(options, handled);
       if (n >= (isConflict(handled) ? MAX_RACES : MAX_LOST_ANSWERS)) throw handled;
     }
   });
@@ -162,7 +160,7 @@ async function findOwn<S, E extends DomainEvent>(
   { store, stream, fold, context }: Parameters<typeof handle<S, E>>[0],
   error: EventStoreError,
 ): Promise<Handled<S>> {
-  const { loaded, own } = await loadWatching(store, stream, fold, context.commandId);
+  const { loaded, own } = await loadWithOwn(store, stream, fold, context.commandId);
   if (own.length === 0) throw error;
   return { ...loaded, events: own };
 }
@@ -174,7 +172,7 @@ async function attempt<S, E extends DomainEvent>(
   const { store, stream, fold, decide, context, expectedRevision, isNew } = options;
   const { loaded, own } = isNew
     ? { loaded: { state: fold.initial, revision: 'none', position: null } as const, own: [] }
-    : await loadWatching(store, stream, fold, context.commandId);
+    : await loadWithOwn(store, stream, fold, context.commandId);
   if (own.length > 0) return { ...loaded, events: own };
   options.admit?.(loaded.state);
   if (expectedRevision !== undefined && !isSeen(expectedRevision, loaded.revision)) {
@@ -189,8 +187,8 @@ async function attempt<S, E extends DomainEvent>(
   } catch (error) {
     // After a lost answer, the stream shows whether the append happened.
     const isLost = error instanceof EventStoreError && error.code === 'OUTCOME_UNKNOWN';
-    if (isLost || isConflict(error)) return error;
-    throw error;
+    if (!isLost && !isConflict(error)) throw error;
+    return error.repeated ? findOwn(options, error) : error;
   }
 }
 
@@ -224,7 +222,7 @@ function afterOtherRetries<T>(
   return result;
 }
 
-async function loadWatching<S, E extends DomainEvent>(
+async function loadWithOwn<S, E extends DomainEvent>(
   store: EventStore,
   stream: string,
   fold: Fold<S, E>,
