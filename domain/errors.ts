@@ -25,7 +25,7 @@ export class Refusal extends Error {
 
   constructor(code: RefusalCode, message: string, details: Readonly<Record<string, unknown>> = {}) {
     super(message);
-    this.name = 'Refusal';
+    this.name = 'RefusalError';
     this.code = code;
     this.details = details;
   }

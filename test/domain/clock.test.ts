@@ -2,10 +2,10 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { fromIso, toIso } from '../../domain/clock.ts';
 
-describe('the text of an instant', () => {
+describe('the timestamp of an instant', () => {
   const seconds = fc.integer({ min: -70_000_000_000, max: 260_000_000_000 });
 
-  it('is what JavaScript says of it, whatever was asked before', () => {
+  it('is what JavaScript writes, whatever was written before', () => {
     fc.assert(
       fc.property(
         fc.array(fc.tuple(seconds, fc.integer({ min: 0, max: 999 })), { maxLength: 50 }),
@@ -25,7 +25,7 @@ describe('the text of an instant', () => {
     fc.assert(fc.property(seconds, (at) => fromIso(toIso(at)) === at));
   });
 
-  it('is read as JavaScript reads it, whatever was read before', () => {
+  it('is read as JavaScript reads it', () => {
     const minutes = [
       '2026-11-22T09:30:',
       '2026-11-22T24:00:',
@@ -56,7 +56,7 @@ describe('the text of an instant', () => {
     expect(toIso(1_800_000_000_000.75)).to.equal('2027-01-15T08:00:00.000Z');
   });
 
-  it('is none of what is no instant', () => {
+  it('does not exist for an invalid instant', () => {
     for (const none of [Number.NaN, Infinity, 9e15]) {
       expect(() => toIso(none)).to.throw(RangeError);
     }

@@ -30,7 +30,7 @@ class Adapter extends Base implements Counter {
 }
 
 describe('a decorated port', () => {
-  it('hands on what is not told otherwise, inherited and optional methods too', () => {
+  it('forwards methods that are not replaced, including inherited and optional ones', () => {
     const adapter = new Adapter();
     const counter = decorated<Counter>(adapter, { add: (by) => adapter.add(by * 10) });
     expect(counter.add(2)).to.equal(20);
@@ -39,20 +39,20 @@ describe('a decorated port', () => {
     expect(adapter.asked).to.equal(2);
   });
 
-  it('may be of an object without a class, and be decorated again', () => {
+  it('works on an object without a class, and can be decorated again', () => {
     const plain: Counter = { add: (by) => by, sum: () => 7 };
     const once = decorated(plain, { sum: () => plain.sum() + 1 });
     const twice = decorated(once, { add: (by) => -by });
     expect([twice.add(3), twice.sum(), twice.hint]).to.deep.equal([-3, 8, undefined]);
   });
 
-  it('leaves the one behind it as it was', () => {
+  it('leaves the decorated object unchanged', () => {
     const adapter = new Adapter();
     decorated<Counter>(adapter, { sum: () => -1 });
     expect(adapter.sum()).to.equal(0);
   });
 
-  it('hands a method on that is given as undefined', () => {
+  it('forwards a method whose replacement is undefined', () => {
     const plain: Counter = { add: (by) => by, sum: () => 7, hint: () => 'there' };
     const none: Partial<Counter> = {};
     const counter = decorated(plain, { ...none, ...({ hint: undefined } as object) });

@@ -20,7 +20,7 @@ describe('the differences between two states of a record', () => {
     expect(changesBetween(null, null)).to.deep.equal([]);
   });
 
-  it('are of what a record says itself, and not of what every object has', () => {
+  it('cover own fields, not what every object inherits', () => {
     const params = (text: string): JsonObject => JSON.parse(text) as JsonObject;
     const one = { params: params('{"a":1}') };
     const other = { params: params('{"a":1,"constructor":"x","__proto__":{"b":2}}') };
@@ -52,7 +52,7 @@ describe('the differences between two states of a record', () => {
     ]);
   });
 
-  it('of a record that came to be are its fields that are set, and the same when it goes', () => {
+  it('of a created or deleted record are its fields that are set', () => {
     const record = { title: 'a', ends_at: null, payload: { params: { a: 1 } } };
     expect(changesBetween(null, record)).to.deep.equal([
       { path: 'title', before: null, after: 'a' },
@@ -61,7 +61,7 @@ describe('the differences between two states of a record', () => {
     expect(changesBetween(record, null).map(({ after }) => after)).to.deep.equal([null, null]);
   });
 
-  it('applied to the one state give the other', () => {
+  it('applied to one state give the other', () => {
     assert(
       property(record, record, (before, after) => {
         const made = changesBetween(before, after).reduce(applied, before);

@@ -14,7 +14,7 @@ const lostIn = (text: string): readonly string[] =>
   lostNumbers(text).map(({ path, digits }) => `${path.join('.')}: ${digits}`);
 
 describe('numbers that JavaScript cannot represent', () => {
-  it('are integers beyond 2^53 - 1, and whatever overflows', () => {
+  it('are integers beyond 2^53 - 1, and numbers that overflow', () => {
     const fine = ['0', '-0', '9007199254740991', '-9007199254740991', '9007199254740993.0'];
     const floats = ['1e20', '1e308', '-1.7976931348623157e308', '0.12345678901234567890', '1e-400'];
     const lost = ['9007199254740992', '-9007199254740992', '7615917337495251231'];
@@ -32,7 +32,7 @@ describe('numbers that JavaScript cannot represent', () => {
     }
   });
 
-  it('are not written: a float that JSON writes with digits alone keeps its exponent', () => {
+  it('are not written: a float that JSON would write with digits only keeps its exponent', () => {
     expect(writeJson([1e20, -(2 ** 53), 2 ** 53 - 1, '100000000000000000000', null])).to.equal(
       '[1e+20,-9.007199254740992e+15,9007199254740991,"100000000000000000000",null]',
     );
@@ -63,7 +63,7 @@ describe('numbers that JavaScript cannot represent', () => {
     ]);
   });
 
-  it('are found wherever they stand in any JSON', () => {
+  it('are found anywhere in any JSON', () => {
     const big = '7615917337495251231';
     fc.assert(
       fc.property(
@@ -104,7 +104,7 @@ describe('numbers that JavaScript cannot represent', () => {
 });
 
 describe('JSON parsed with all digits', () => {
-  it('has strings in the place of numbers that would be changed', () => {
+  it('has strings in place of numbers that would change', () => {
     const text =
       '{"id": 7615917337495251231, "list": [1, -9007199254740993, 2.50, 1e400], "s": "x"}';
     const { value, warnings } = parseKeepingDigits(text);
@@ -120,7 +120,7 @@ describe('JSON parsed with all digits', () => {
     ]);
   });
 
-  it('is what JSON.parse gives where nothing is lost', () => {
+  it('equals JSON.parse where nothing is lost', () => {
     fc.assert(
       fc.property(fc.json(), (json) => {
         fc.pre(lostNumbers(json).length === 0);

@@ -69,7 +69,7 @@ describe('handling a command', () => {
     };
   };
 
-  it('appends what is decided, and tells the state that results', async () => {
+  it('appends what is decided, and returns the resulting state', async () => {
     const handled = await rename(store, 'c1', 'second');
     expect(nameOf(handled)).to.equal('second');
     expect(handled.revision).to.equal(1);
@@ -96,7 +96,7 @@ describe('handling a command', () => {
     expect(store.typesOf(stream)).to.have.lengthOf(3);
   });
 
-  it('decides again on what is there after a lost race', async () => {
+  it('decides again on the new state after a lost race', async () => {
     interfereAt(1);
     const seen: string[] = [];
     await rename(store, 'c1', (state) => {
@@ -107,7 +107,7 @@ describe('handling a command', () => {
     expect(nameOf(await load(store, stream, agentFold))).to.equal('mine');
   });
 
-  it('gives up with the conflict when it loses each time', async () => {
+  it('gives up with the conflict when it loses every time', async () => {
     let n = 0;
     store.onAppend = async ({ events }) => {
       if (events[0]?.metadata.commandId !== 'c1') return;
@@ -119,7 +119,7 @@ describe('handling a command', () => {
     expect(n).to.equal(20);
   });
 
-  it('gets all through of many who change a stream at once', async () => {
+  it('completes every one of many concurrent commands on a stream', async () => {
     const names = Array.from({ length: 40 }, (_, index) => `name-${index}`);
     await Promise.all(names.map((name) => rename(store, name, name)));
     expect(store.typesOf(stream)).to.have.lengthOf(41);
@@ -133,7 +133,7 @@ describe('handling a command', () => {
       expect((error as Refusal).details).to.deep.equal({ expected: 7, actual: 0 });
     });
 
-    it('is refused as not there where nothing is, before the revision is looked at', async () => {
+    it('is refused as not found before the revision is checked', async () => {
       const nowhere = handle({
         store,
         stream: 'agent-b',
@@ -187,7 +187,7 @@ describe('handling a command', () => {
       expect(store.typesOf(stream)).to.have.lengthOf(2);
     });
 
-    it('is not appended again where the log has repeated it for seconds, and looked for once', async () => {
+    it('is looked for once, and not appended again, where the log itself repeated it for seconds', async () => {
       const before = store.asked;
       store.onAppend = () => {
         throw answerLost(true);
@@ -230,7 +230,7 @@ describe('handling a command', () => {
     });
   }
 
-  it('lets those who try again one after the other go on where the log was away for one for a moment', async () => {
+  it('lets the others in line continue after the log was briefly unavailable for one', async () => {
     const names = Array.from({ length: 10 }, (_, index) => `name-${index}`);
     const from = store.asked;
     store.onAppend = (_append, n) => {
@@ -240,7 +240,7 @@ describe('handling a command', () => {
     expect(results.filter(({ status }) => status === 'rejected')).to.have.lengthOf(1);
   });
 
-  it('passes on at once that the log is away', async () => {
+  it('reports at once that the log is unavailable', async () => {
     const before = store.asked;
     store.onAppend = () => {
       throw unavailable();
@@ -249,7 +249,7 @@ describe('handling a command', () => {
     expect(store.asked).to.equal(before + 1);
   });
 
-  it('writes the context into the metadata, without what is not there', () => {
+  it('writes the context into the metadata, without fields that are not set', () => {
     const [event] = toNewEvents(
       stream,
       [{ type: 'AgentRemoved', data: {} }],
@@ -266,7 +266,7 @@ describe('handling a command', () => {
     });
   });
 
-  it('reads streams of more than a page, and the last event alone where that says all', async () => {
+  it('reads streams of more than a page, and only the last event where that is enough', async () => {
     const context = commandContext('many');
     const many = Array.from({ length: 2_500 }, (_, n): AgentEvent => {
       return { type: 'WebhookSecretRotated', data: { version: n + 1 } };
@@ -284,7 +284,7 @@ describe('handling a command', () => {
     expect(await loadLast(store, 'agent-none', agentFold)).to.deep.include({ revision: 'none' });
   });
 
-  it('tells the same state as replaying the stream does', async () => {
+  it('returns the same state as replaying the stream', async () => {
     const change = fc.record({
       name: fc.option(fc.constantFrom('a', 'b'), { nil: undefined }),
       scopes: fc.option(fc.subarray(['x', 'y']), { nil: undefined }),

@@ -45,7 +45,7 @@ describe('an idempotency key', () => {
     refused('STATE_CONFLICT', () => receiveCommand(state, request, START + 9_999));
   });
 
-  it('refuses a repetition for as long as the first is said to go on', () => {
+  it('refuses a repetition for as long as the first is renewed', () => {
     const state = [received, received].reduce(
       (before, event, index) =>
         idempotencyFold.evolve(before, event, place(index, START + index * UNDER_WAY_RENEWAL)),
@@ -56,7 +56,7 @@ describe('an idempotency key', () => {
     refused('STATE_CONFLICT', () => receiveCommand(state, request, START + 60_000, 'carried-out'));
   });
 
-  it('is taken up where the first was received at a time that lies ahead: the clock was set back', () => {
+  it('is taken up where the first was received at a future time, as the clock was set back', () => {
     const state = given(idempotencyFold, [received]);
     expect(receiveCommand(state, request, START - 3_600_000)).to.deep.include({ began: 0 });
     refused('STATE_CONFLICT', () => receiveCommand(state, request, START - 1000));

@@ -13,7 +13,7 @@ import { idOf, streams } from '../../domain/streams.ts';
 import { streamIdOf } from '../../domain/topics/topic.ts';
 
 describe('ids', () => {
-  it('made of names are UUIDs of version 5, the same for the same names', () => {
+  it('derived from names are UUIDs of version 5, the same for the same names', () => {
     const id = nameBasedId('run', 'task');
     expect(isUuid(id)).to.equal(true);
     expect(id[14]).to.equal('5');
@@ -33,7 +33,7 @@ describe('ids', () => {
     expect(new Set(ids).size).to.equal(ids.length);
   });
 
-  it('of events differ by command, stream and place', () => {
+  it('of events differ by command, stream and index', () => {
     const ids = [
       eventId('c', 's', 0),
       eventId('c', 's', 1),
@@ -44,7 +44,7 @@ describe('ids', () => {
     expect(eventId('c', 's', 0)).to.equal(ids[0]);
   });
 
-  it('that are new ascend and are UUIDs of version 7, also when the clock goes back', () => {
+  it('that are new ascend and are UUIDs of version 7, even when the clock goes back', () => {
     fc.assert(
       fc.property(
         fc.array(fc.integer({ min: -5_000, max: 5_000 }), { maxLength: 200 }),
@@ -66,7 +66,7 @@ describe('ids', () => {
     );
   });
 
-  it('that are new ascend also when thousands are made in a millisecond', () => {
+  it('that are new ascend even when thousands are created in a millisecond', () => {
     const ids = Array.from({ length: 20_000 }, () => newId(1_900_000_000_000));
     expect(new Set(ids).size).to.equal(ids.length);
     expect([...ids].sort()).to.deep.equal(ids);
@@ -86,7 +86,7 @@ describe('ids', () => {
 });
 
 describe('the names of streams', () => {
-  it('give back the id that they were made of, also one with dashes', () => {
+  it('contain the id that they were made of, even one with dashes', () => {
     const id = newId(1_800_000_000_000);
     for (const name of [streams.agent, streams.task, streams.fires, streams.run, streams.topic]) {
       expect(idOf(name(id))).to.equal(id);
@@ -107,7 +107,7 @@ describe('the names of streams', () => {
     expect(new Set(names).size).to.equal(names.length);
   });
 
-  it('number what is published by time and place', () => {
+  it('number publications by time and revision', () => {
     expect(streamIdOf('2026-01-01T00:00:00.000Z', 7)).to.equal('1767225600000-7');
   });
 });

@@ -4,7 +4,7 @@ import { runInNewContext } from 'node:vm';
 import { TransientMap } from '../../domain/transient-map.ts';
 import { randomBy } from '../support/random.ts';
 
-describe('a map for what comes and goes', () => {
+describe('a map for short-lived entries', () => {
   it('holds what a Map holds, in its order, whatever is set and deleted', () => {
     const random = randomBy(1);
     const map = new TransientMap<number, number>();
@@ -26,7 +26,7 @@ describe('a map for what comes and goes', () => {
     expect([map.size, map.get(1), [...map.values()]]).to.deep.equal([0, undefined, []]);
   });
 
-  it('lets go of what was in it, without a full collection', () => {
+  it('frees what was in it without a full collection', () => {
     const collectYoung = youngCollection();
     const map = new TransientMap<number, readonly number[]>();
     // Some hundred are there at a time, each of about 1,000 bytes.

@@ -68,14 +68,14 @@ describe('taking the scope admin', () => {
     expect(await admins()).to.deep.equal(['a']);
   });
 
-  it('says nothing of an agent that does not have it', async () => {
+  it('announces nothing for an agent without it', async () => {
     await make('a', 'b');
     await demote('b');
     await demote('b', START, 'again');
     expect(store.typesOf(streams.admins())).to.deep.equal(['AdminWithdrawn']);
   });
 
-  it('leaves one of two that take it from each other at the same moment', async () => {
+  it('leaves one of two that take it from each other at once', async () => {
     for (const ways of [
       [demote, demote],
       [demote, remove],
@@ -106,7 +106,7 @@ describe('taking the scope admin', () => {
     expect(await admins()).to.have.lengthOf.at.least(1);
   });
 
-  describe('by one that died between saying so and doing it', () => {
+  describe('by a process that died between announcing and doing it', () => {
     beforeEach(async () => {
       await make('a', 'b');
       dieAt(2);
@@ -115,18 +115,18 @@ describe('taking the scope admin', () => {
       expect(await admins()).to.deep.equal(['a', 'b']);
     });
 
-    it('is completed by its repetition', async () => {
+    it('is completed by repeating the command', async () => {
       await demote('a', START + 1, 'again');
       expect(await admins()).to.deep.equal(['b']);
     });
 
-    it('counts the agent no more for a minute, and then again', async () => {
+    it('does not count the agent for a minute, then counts it again', async () => {
       expect(await rejection(demote('b', START + minute - 1))).to.include(conflict);
       await demote('b', START + minute, 'later');
       expect(await admins()).to.deep.equal(['a']);
     });
 
-    it('comes too late when it goes on after that', async () => {
+    it('fails when it continues after that', async () => {
       await make('a', 'b');
       let goOn: () => void = () => {};
       const stopped = new Promise<void>((resolve) => (goOn = resolve));
@@ -146,7 +146,7 @@ describe('taking the scope admin', () => {
     });
   });
 
-  it('counts an agent again at once whose change was refused', async () => {
+  it('counts an agent again at once when its change was refused', async () => {
     await make('a', 'b');
     const context = commandContext('refused');
     const taken = withdrawAdmin({
@@ -158,7 +158,7 @@ describe('taking the scope admin', () => {
     expect(await admins()).to.deep.equal(['a']);
   });
 
-  it('gives up where others change the agent each time, and names no revision that nobody sent', async () => {
+  it('gives up when others keep changing the agent, and names no revision that nobody sent', async () => {
     await make('a', 'b');
     const context = commandContext('overtaken');
     let acted = 0;
@@ -175,7 +175,7 @@ describe('taking the scope admin', () => {
     expect(acted).to.be.greaterThan(1);
   });
 
-  it('minds what the caller has seen', async () => {
+  it('checks the revision that the caller saw', async () => {
     await make('a', 'b');
     const context = commandContext('if-match');
     const expectedRevision = 7;

@@ -56,7 +56,7 @@ describe('registering an agent', () => {
     expect(await statusOf('a')).to.equal('registered');
   });
 
-  it('refuses a name that another has', async () => {
+  it('refuses a name that another agent has', async () => {
     await register('a', 'sweeper');
     expect(await rejection(register('b', 'sweeper'))).to.include({ code: 'STATE_CONFLICT' });
     expect(await rejection(register('b', 'sweeper', 'x', START + 10 * minute))).to.include({
@@ -65,14 +65,14 @@ describe('registering an agent', () => {
     expect(await statusOf('b')).to.equal('none');
   });
 
-  it('lets one win of many who want a name at once', async () => {
+  it('lets one of many concurrent registrations win a name', async () => {
     const outcomes = await Promise.allSettled(
       ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j'].map((id) => register(id, 'sweeper')),
     );
     expect(outcomes.filter(({ status }) => status === 'fulfilled')).to.have.lengthOf(1);
   });
 
-  it('leaves a name that was given back to the next', async () => {
+  it('lets the next agent have a released name', async () => {
     await register('a', 'sweeper');
     await handle({
       store,
@@ -95,7 +95,7 @@ describe('registering an agent', () => {
       expect(await statusOf('a')).to.equal('none');
     });
 
-    it('is completed by its repetition', async () => {
+    it('is completed by repeating the command', async () => {
       await register('a', 'sweeper', 'register-a', START + minute);
       expect(await statusOf('a')).to.equal('registered');
       expect(store.typesOf(streams.agentName('sweeper'))).to.deep.equal(['NameReserved']);
@@ -106,7 +106,7 @@ describe('registering an agent', () => {
       expect(await rejection(early)).to.include({ code: 'STATE_CONFLICT' });
     });
 
-    it('loses the name to the next after a minute, for whom it is really reserved', async () => {
+    it('loses the name after a minute to the next agent, for which it is then reserved', async () => {
       await register('b', 'sweeper', 'b', START + minute);
       expect(await holderOf('sweeper')).to.equal('b');
       expect(await statusOf('a')).to.equal('abandoned');
@@ -118,7 +118,7 @@ describe('registering an agent', () => {
       ]);
     });
 
-    it('fails cleanly when it goes on after it was given up', async () => {
+    it('fails cleanly when it continues after it was voided', async () => {
       await register('b', 'sweeper', 'b', START + minute);
       expect(await rejection(register('a', 'sweeper'))).to.include({ code: 'STATE_CONFLICT' });
       expect(await holderOf('sweeper')).to.equal('b');
@@ -136,7 +136,7 @@ describe('registering an agent', () => {
       });
     }
 
-    it('keeps the name when it begins just before it is given up', async () => {
+    it('keeps the name when it begins just before it would be voided', async () => {
       store.onAppend = async ({ events }) => {
         if (events[0]?.type !== 'Abandoned') return;
         restart();
@@ -157,19 +157,19 @@ describe('registering an agent', () => {
       await register('a', 'sweeper');
     });
 
-    it('takes the new name and gives the old one back', async () => {
+    it('takes the new name and releases the old one', async () => {
       await renameTo('mopper');
       expect(await holderOf('mopper')).to.equal('a');
       expect(await holderOf('sweeper')).to.equal(undefined);
     });
 
-    it('reserves nothing where the agent is not at the revision that was seen', async () => {
+    it('reserves nothing where the agent is at another revision', async () => {
       const outcome = updateWithName(store, 'a', { name: 'mopper' }, commandContext('c'), 5);
       expect(await rejection(outcome)).to.include({ code: 'REVISION_MISMATCH' });
       expect(await holderOf('mopper')).to.equal(undefined);
     });
 
-    it('leaves nothing that is taken for ever when it dies between two appends', async () => {
+    it('leaves no name taken permanently when it dies between two appends', async () => {
       for (const n of [2, 3]) {
         dieAt(n);
         await rejection(renameTo(`new-${n}`, `rename-${n}`));

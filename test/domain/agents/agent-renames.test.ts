@@ -84,7 +84,7 @@ async function grant(store: EventStore, wished: Wish, context: CommandContext): 
 }
 
 describe('names of agents', () => {
-  it('are each held by the agent that has it, however changes of them cross', async () => {
+  it('are each held by the agent that uses it, however renames cross', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.scheduler(),

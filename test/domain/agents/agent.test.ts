@@ -28,7 +28,7 @@ describe('an agent', () => {
       expect(registerAgent(given(agentFold, []), fields, null)).to.deep.equal([registered]);
     });
 
-    it('is registered with its secret in one go', () => {
+    it('is registered with its secret in one append', () => {
       expect(registerAgent(given(agentFold, []), fields, 'hash')).to.deep.equal([
         registered,
         secret('hash'),
@@ -62,7 +62,7 @@ describe('an agent', () => {
       refused('STATE_CONFLICT', () => registerAgent(state, fields, null));
     });
 
-    it('takes over only what differs', () => {
+    it('changes only what differs', () => {
       const changes = { name: 'sweeper', scopes: ['admin'], webhook_url: 'https://a.example/' };
       expect(updateAgent(state, changes)).to.deep.equal([
         {
@@ -104,7 +104,7 @@ describe('an agent', () => {
   describe('that was removed', () => {
     const state = given(agentFold, [registered, removed]);
 
-    it('is gone for ever, but for its name', () => {
+    it('is gone permanently, except for its name', () => {
       expect(state).to.deep.equal({ status: 'removed', name: 'sweeper' });
       refused('STATE_CONFLICT', () => registerAgent(state, fields, null));
       refused('NOT_FOUND', () => updateAgent(state, { name: 'other' }));
@@ -113,10 +113,10 @@ describe('an agent', () => {
     });
   });
 
-  describe('whose registration was given up', () => {
+  describe('whose registration was abandoned', () => {
     const state = given(agentFold, [abandoned]);
 
-    it('can not begin any more', () => {
+    it("can't be registered any more", () => {
       refused('STATE_CONFLICT', () => registerAgent(state, fields, 'hash'));
       refused('NOT_FOUND', () => removeAgent(state));
     });
@@ -137,14 +137,14 @@ describe("an agent's name", () => {
     expect(reserveName(given(agentNameFold, []), 'sweeper', 'a')).to.deep.equal([reserved]);
   });
 
-  it('stays with who has it', () => {
+  it('stays with its holder', () => {
     const state = given(agentNameFold, [reserved]);
     expect(state).to.deep.equal({ agent_id: 'a', since: '2026-03-02T08:00:00.000Z' });
     expect(reserveName(state, 'sweeper', 'a')).to.deep.equal([]);
     refused('STATE_CONFLICT', () => reserveName(state, 'sweeper', 'b'));
   });
 
-  it('is given back by who has it alone', () => {
+  it('is released only by its holder', () => {
     const state = given(agentNameFold, [reserved]);
     expect(releaseName(state, 'sweeper', 'b')).to.deep.equal([]);
     expect(releaseName(state, 'sweeper', 'a')).to.deep.equal([released]);
@@ -153,7 +153,7 @@ describe("an agent's name", () => {
     );
   });
 
-  it('is free again once it was given back', () => {
+  it('is free again once it is released', () => {
     expect(
       reserveName(given(agentNameFold, [reserved, released]), 'sweeper', 'b'),
     ).to.have.lengthOf(1);

@@ -24,14 +24,14 @@ describe('a session', () => {
     });
   });
 
-  it('exchanges the refresh token that counts', () => {
+  it('exchanges the valid refresh token', () => {
     expect(refreshSession(given(sessionFold, [started]), 'first', next)).to.deep.equal({
       events: [{ type: 'SessionRefreshed', data: next }],
       reused: false,
     });
   });
 
-  it('ends when a spent refresh token comes back', () => {
+  it('ends when a used refresh token comes back', () => {
     const outcome = refreshSession(given(sessionFold, [started, refreshed]), 'first', next);
     expect(outcome).to.deep.equal({
       events: [{ type: 'SessionEnded', data: { reason: 'reuse' } }],

@@ -97,7 +97,7 @@ describe('the codec of events', () => {
   describe('writing', () => {
     const step = samples.RunStepCompleted[0];
 
-    it('writes what was prepared as it would otherwise, and when it occurs as it says by then', () => {
+    it('writes a prepared event like any other, with the time it has by then', () => {
       const reason = 'said "occurredAt":"2026-03-02T09:00:00.000Z"';
       for (const more of [{}, { reason, source: reason }, { traceparent: '00-1-2-01' }]) {
         const event = newEvent('RunStepCompleted', step, metadata('RunStepCompleted', more));
@@ -122,7 +122,7 @@ describe('the codec of events', () => {
       expect(codeOf(() => codec.prepareEvent?.(large))).to.equal('TOO_LARGE');
     });
 
-    it('refuses what is no event, and metadata that is none', () => {
+    it('refuses invalid events and invalid metadata', () => {
       for (const data of [null, undefined, 'text', [], 3]) {
         expect(codeOf(() => codec.encode(newEvent('AgentRemoved', data)))).to.equal(
           'INVALID_EVENT',
@@ -148,7 +148,7 @@ describe('the codec of events', () => {
       }
     });
 
-    it('takes an event of just the size that is allowed, and none that is larger by a byte', () => {
+    it('accepts an event of exactly the size limit, and none that is one byte larger', () => {
       const event = (length: number): NewEvent =>
         newEvent('RunStepCompleted', { ...step, log: [], result: 'x'.repeat(length) });
       const { data, metadata: about } = codec.encode(event(0));
@@ -170,14 +170,14 @@ describe('the codec of events', () => {
   });
 
   describe('reading', () => {
-    it('gives a fault for broken data, and what was found', () => {
+    it('returns a fault for broken data, and what was found', () => {
       const read = codec.decode(raw('Fired', '{"nominal":', metadata('Fired')));
       expect(read.fault).to.match(/not JSON/);
       expect(read.data).to.equal('{"nominal":');
       expect(codec.decode(raw('Fired', '{}', '{')).fault).to.match(/not JSON/);
     });
 
-    it('gives what can be read of the metadata of a broken event, and the time of the store else', () => {
+    it('returns the readable metadata of a broken event, and otherwise the time of the store', () => {
       const about = metadata('Fired');
       const { metadata: read } = codec.decode(raw('Fired', '{"nominal":', about));
       expect(read).to.deep.equal(about);
@@ -187,7 +187,7 @@ describe('the codec of events', () => {
       }
     });
 
-    it('gives a fault for metadata without a version', () => {
+    it('returns a fault for metadata without a version', () => {
       for (const about of [
         {},
         null,
@@ -201,7 +201,7 @@ describe('the codec of events', () => {
       }
     });
 
-    it('refuses a type that is not known, as a newer release may have written it', () => {
+    it('refuses an unknown type, as a newer release may have written it', () => {
       for (const type of ['RunTeleported', 'constructor', 'toString', '__proto__']) {
         expect(
           codeOf(() => codec.decode(raw(type, {}, metadata('Fired')))),

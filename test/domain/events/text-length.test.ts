@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { countCharactersRarely } from '../../../domain/events/text-length.ts';
 
-describe('the lengths of texts in the schemas of events', () => {
+describe('the lengths of strings in the schemas of events', () => {
   /** One unit, two units, and each half of two units alone. */
   const text = fc
     .array(fc.constantFrom('a', '\u00e9', '\u20ac', '\u{1f600}', '\ud83d', '\ude00'), {
@@ -11,7 +11,7 @@ describe('the lengths of texts in the schemas of events', () => {
     })
     .map((parts) => parts.join(''));
 
-  it('are those that Ajv counts, and refused in its words', () => {
+  it('are counted and refused as Ajv does', () => {
     const options = { strict: false, meta: false, validateSchema: false } as const;
     const [theirs, ours] = [new Ajv(options), new Ajv(options)];
     countCharactersRarely(ours);

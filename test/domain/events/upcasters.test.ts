@@ -46,7 +46,7 @@ describe('an event of an older version', () => {
     expect(runFold.evolve(runFold.initial, read as never, read)).to.include({ state: 'queued' });
   });
 
-  it('RunRequested 2 had all results that it begins with in itself', () => {
+  it('RunRequested 2 held all prior results itself', () => {
     const read = codec.decode(stored('run-requested-2.json'));
     const run = requireRun(runFold.evolve(runFold.initial, read as never, read));
     expect(endsOf(run.steps).map(({ step }) => step)).to.deep.equal(['fetch']);
@@ -65,14 +65,14 @@ describe('an event of an older version', () => {
     }
   });
 
-  it('that is broken gives a fault', () => {
+  it('that is broken yields a fault', () => {
     const sample = stored('run-requested-1.json');
     for (const data of ['[]', '3', '"x"', '{}', 'null']) {
       expect(codec.decode({ ...sample, data }).fault, data).to.be.a('string');
     }
   });
 
-  it('is not guessed at where a step is missing', () => {
+  it('is not guessed where an upcaster is missing', () => {
     expect(() => upcast('Fired', {}, 1, 2)).to.throw('Fired has no upcaster from version 1');
   });
 });

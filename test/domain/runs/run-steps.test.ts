@@ -9,7 +9,7 @@ const names = (state: RunState): readonly string[] =>
   endsOf(requireRun(state).steps).map(({ step }) => step);
 
 describe('the steps of a run', () => {
-  it('stand in the order in which they ended, and are counted', () => {
+  it('are counted, in the order in which they ended', () => {
     const steps = withEnds(withEnds(noSteps, [stepEnd('a'), stepEnd('b')]), [stepEnd('c')]);
     expect(endsOf(steps).map(({ step }) => step)).to.deep.equal(['a', 'b', 'c']);
     expect(steps.count).to.equal(3);
@@ -17,7 +17,7 @@ describe('the steps of a run', () => {
     expect(endsOf(noSteps)).to.deep.equal([]);
   });
 
-  it('of an earlier state stay as they are', () => {
+  it('of an earlier state do not change', () => {
     const before = given(runFold, [{ type: 'RunRequested', data: request() }]);
     const step = (name: string): RunEvent => ({ type: 'RunStepCompleted', data: stepEnd(name) });
     const place = { revision: 1, metadata: {} as never };
@@ -26,7 +26,7 @@ describe('the steps of a run', () => {
     expect([names(before), names(one), names(other)]).to.deep.equal([[], ['one'], ['other']]);
   });
 
-  it('cost as much with each item, whatever their number', () => {
+  it('take constant time per item', () => {
     const events = (count: number): readonly RunEvent[] => [
       { type: 'RunRequested', data: request() },
       ...Array.from({ length: count }, (_, index): RunEvent => ({

@@ -67,7 +67,7 @@ const run = (...events: RunEvent[]): ReturnType<typeof requireRun> =>
   requireRun(given(runFold, events));
 
 describe('a run', () => {
-  it('goes through its states as its events say', () => {
+  it('changes its state with its events', () => {
     const states: readonly (readonly [string, readonly RunEvent[]])[] = [
       ['queued', [requested]],
       ['running', [requested, started()]],
@@ -89,7 +89,7 @@ describe('a run', () => {
     expect(given(runFold, [abandoned])).to.deep.equal({ state: 'abandoned' });
   });
 
-  it('has ended in four states, and when it was given up', () => {
+  it('has ended in four states, and when it was abandoned', () => {
     for (const events of [[succeeded], [failed], [canceled]]) {
       expect(hasEnded(given(runFold, [requested, started(), ...events]))).to.equal(true);
     }
@@ -130,7 +130,7 @@ describe('a run', () => {
     }
   });
 
-  it('counts its execution from the first start of all', () => {
+  it('counts its execution from its first start', () => {
     const state = run(requested, started(), attemptFailed(), started(2));
     expect(state.first_started_at).to.equal('2026-03-02T08:00:01.000Z');
     expect(deadlineOf(state, 60)).to.equal(START + 61_000);
@@ -138,7 +138,7 @@ describe('a run', () => {
     expect(deadlineOf(run(requested), 60)).to.equal(null);
   });
 
-  it('is retried by another once it has failed, as often as that is asked for, and stays failed', () => {
+  it('stays failed when others retry it, however often', () => {
     const events = retryRun(run(requested, started(), failed), 'run-2', 'failed_step');
     expect(events).to.deep.equal([
       { type: 'RunRetried', data: { run_id: 'run-2', from: 'failed_step' } },
@@ -173,7 +173,7 @@ describe('a run', () => {
       });
     });
 
-    it('goes on with an interrupted attempt', () => {
+    it('continues an interrupted attempt', () => {
       expect(startRun(run(requested, started(), interrupted()), 'w2', START).data).to.include({
         attempt: 1,
         worker: 'w2',
@@ -195,7 +195,7 @@ describe('a run', () => {
       expect(cancelRun(run(requested, started(), interrupted()), null)).to.deep.equal([canceled]);
     });
 
-    it('says where the results of its steps stand where it had begun', () => {
+    it('records the names of its results if it had started', () => {
       expect(cancelRun(run(requested), payload)[0]?.data).to.deep.equal({ attempt: 0 });
       const retrying = run(requested, started(), step('a'), attemptFailed());
       const [event] = cancelRun(retrying, payload);
@@ -204,7 +204,7 @@ describe('a run', () => {
       expect(Object.keys(output.steps)).to.deep.equal(['first']);
     });
 
-    it('is told to stop while it runs, once', () => {
+    it('is asked to stop once while it runs', () => {
       expect(cancelRun(run(requested, started()), null)).to.deep.equal([cancelRequested]);
       expect(cancelRun(run(requested, started(), cancelRequested), null)).to.deep.equal([]);
     });
@@ -220,19 +220,19 @@ describe('a run', () => {
     });
   });
 
-  describe('whose worker is gone', () => {
+  describe('whose worker is lost', () => {
     const gone = (times: number, ...more: RunEvent[]): ReturnType<typeof requireRun> => {
       const interruptions = Array.from({ length: times }, () => [interrupted(), started()]).flat();
       return run(requested, started(), ...interruptions, ...more);
     };
 
-    it('goes on elsewhere, up to five times in an attempt', () => {
+    it('continues elsewhere, up to five times in an attempt', () => {
       for (let times = 0; times < MAX_INTERRUPTIONS; times += 1) {
         expect(takeOver(gone(times), START, START, payload)).to.deep.equal([interrupted()]);
       }
     });
 
-    it('has failed its attempt at the sixth, and is tried again where a retry is left', () => {
+    it('fails its attempt at the sixth loss, and retries if a retry is left', () => {
       const [event] = takeOver(gone(MAX_INTERRUPTIONS), START, START + 1000, payload);
       expect(event).to.deep.equal({
         type: 'RunAttemptFailed',
@@ -245,27 +245,27 @@ describe('a run', () => {
       });
     });
 
-    it('has failed at the sixth where no retry is left', () => {
+    it('fails at the sixth loss without a retry left', () => {
       const [event] = takeOver(gone(MAX_INTERRUPTIONS), START, null, payload);
       expect(event?.type).to.equal('RunFailed');
       expect(event?.data).to.include({ attempt: 1, started_at: '2026-03-02T08:00:01.000Z' });
       expect(event?.data).to.deep.include({ output: soFar(0) });
     });
 
-    it('counts anew in the next attempt, and not what was handed back', () => {
+    it('counts losses per attempt, without returned runs', () => {
       expect(gone(MAX_INTERRUPTIONS, attemptFailed(), started(2)).interruptions).to.equal(0);
       expect(run(requested, started(), interrupted('drained'), started()).interruptions).to.equal(
         0,
       );
     });
 
-    it('is canceled where that was asked for', () => {
+    it('is canceled if that was requested', () => {
       expect(takeOver(gone(0, cancelRequested), START, START, payload)).to.deep.equal([
         { type: 'RunCanceled', data: { attempt: 1, output: soFar(0) } },
       ]);
     });
 
-    it('is left alone when it does not run (any more)', () => {
+    it('is left alone when it is not running', () => {
       for (const state of [run(requested), run(requested, started(), succeeded), run(skipped)]) {
         expect(takeOver(state, START, START, payload)).to.deep.equal([]);
       }
@@ -282,7 +282,7 @@ describe('a run', () => {
     });
     const chance = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
 
-    it('is tried again within the bounds of its back-off, as long as a retry is left', () => {
+    it('is retried within the bounds of its backoff while a retry is left', () => {
       fc.assert(
         fc.property(backoff, fc.integer({ min: 1, max: 60 }), chance, (rules, attempt, random) => {
           const at = retryTime(attempt, rules, START, () => random);
@@ -302,7 +302,7 @@ describe('a run', () => {
       );
     });
 
-    it('waits no longer than its longest delay, whatever its strategy', () => {
+    it('never waits longer than its maximum delay', () => {
       const rules = { max_retries: 9, retry_delay_seconds: 40, retry_max_delay_seconds: 60 };
       const delaysOf = (backoff_strategy: 'fixed' | 'linear' | 'exponential_jitter'): number[] =>
         [1, 2, 3].map((attempt) => {
@@ -316,7 +316,7 @@ describe('a run', () => {
       expect(retryTime(1, longer, START, () => 1)).to.equal(START + 30_000);
     });
 
-    it('waits at least as long as it was asked to', () => {
+    it('waits at least as long as the called service asked for', () => {
       const rules = {
         max_retries: 3,
         backoff_strategy: 'fixed',
@@ -328,7 +328,7 @@ describe('a run', () => {
       expect(retryTime(4, rules, START, Math.random, 90_000)).to.equal(null);
     });
 
-    it('is not tried again once it must be over', () => {
+    it('is not retried after its deadline', () => {
       const rules = {
         max_retries: 3,
         backoff_strategy: 'fixed',

@@ -6,7 +6,7 @@ const hour = 60 * minute;
 
 describe("deciding a task's fires after a change", () => {
   describe('of a task that was snoozed', () => {
-    it('runs the fire later, as itself, and records those that came due meanwhile', () => {
+    it('runs the fire later under its nominal time, and skips those due meanwhile', () => {
       const story = new Story().snooze(150);
       expect(nextRunOf(story.rhythm)).to.equal('2026-03-02T08:03:30.000Z');
       expect(story.pass(3 * minute).look().events).to.deep.equal([]);
@@ -20,7 +20,7 @@ describe("deciding a task's fires after a change", () => {
       expect(story.next).to.equal('08:04:00');
     });
 
-    it('records also the fire that lies on the moment itself', () => {
+    it('also skips the fire at the very instant of the later run', () => {
       const story = new Story()
         .snooze(120)
         .pass(3 * minute)
@@ -37,12 +37,12 @@ describe("deciding a task's fires after a change", () => {
       expect(story.skipped).to.deep.equal(['snoozed 08:02:00-08:02:00 (1)']);
     });
 
-    it('runs by the rule again after it', () => {
+    it('follows the rule again afterwards', () => {
       const story = new Story().snooze(30).pass(90_000).lookAll().pass(30_000).lookAll();
       expect(story.fired).to.deep.equal(['08:01:00', '08:02:00']);
     });
 
-    it('loses the snooze to a new rule, and what it had put off is late', () => {
+    it('loses the snooze to a new rule, and the snoozed fire is late', () => {
       const story = new Story({ misfire_policy: 'skip', misfire_grace_seconds: 0 }).snooze(600);
       story
         .pass(2 * minute + 1)
@@ -55,7 +55,7 @@ describe("deciding a task's fires after a change", () => {
       expect(story.next).to.equal('09:00:00');
     });
 
-    it('runs what it had put off alone where a new rule ends the snooze and that is within grace', () => {
+    it('runs only the snoozed fire where a new rule ends the snooze within its grace', () => {
       const story = new Story({ schedule_expr: '*/10 * * * * *' }).snooze(45);
       story.pass(40_500).update({ schedule_expr: '0 * * * *' }).lookAll();
       expect(story.fired).to.deep.equal(['08:00:10']);
@@ -63,7 +63,7 @@ describe("deciding a task's fires after a change", () => {
       expect(story.next).to.equal('09:00:00');
     });
 
-    it('counts what it had put off as late from the later time where that came before the new rule', () => {
+    it('counts the snoozed fire as late from its later time if that came before the new rule', () => {
       const fields = { misfire_policy: 'skip', misfire_grace_seconds: 20 } as const;
       const story = new Story({ ...fields, schedule_expr: '*/10 * * * * *' }).snooze(45);
       story.pass(62_000).update({ schedule_expr: '0 * * * *' }).pass(10_000);
@@ -82,7 +82,7 @@ describe("deciding a task's fires after a change", () => {
       ]);
     });
 
-    it('has what it put off held back by a pause at the later time, and records what came due behind it', () => {
+    it('has its snoozed fire held back by a pause at the later time, and skips those due meanwhile', () => {
       const story = new Story({ schedule_expr: '*/10 * * * * *' }).snooze(25).pass(15_000).pause();
       story.pass(32_000).resume('all').lookAll();
       expect(story.fired).to.deep.equal(['08:00:10', '08:00:40']);
@@ -90,7 +90,7 @@ describe("deciding a task's fires after a change", () => {
       expect(story.next).to.equal('08:00:50');
     });
 
-    it('decides what it put off to a time before a pause as if there had been none', () => {
+    it('decides a fire snoozed to before a pause as if there were no pause', () => {
       const story = new Story({ schedule_expr: '*/10 * * * * *' }).snooze(25).pass(42_000).pause();
       story.pass(10_000).resume('skip').lookAll();
       expect(story.fired).to.deep.equal(['08:00:10', '08:00:40']);
@@ -101,7 +101,7 @@ describe("deciding a task's fires after a change", () => {
       expect(story.firesEvents).to.have.lengthOf(4);
     });
 
-    it('goes by the misfire policy when even the later time is long past', () => {
+    it('follows the misfire policy when even the later time is long past', () => {
       const skip = new Story({ misfire_policy: 'skip', schedule_expr: '0 * * * *' }).snooze(60);
       skip.pass(90 * minute).lookAll();
       expect(skip.fired).to.deep.equal([]);
@@ -125,7 +125,7 @@ describe("deciding a task's fires after a change", () => {
   });
 
   describe('of a task whose rule was changed', () => {
-    it('runs what was due and undecided by the rule before, if it is within grace', () => {
+    it('runs what was due and undecided by the previous rule, if within its grace', () => {
       const story = new Story().pass(minute + 20).update({ schedule_expr: '30 * * * * *' });
       story.lookAll();
       expect(story.fired).to.deep.equal(['08:01:00']);
@@ -133,7 +133,7 @@ describe("deciding a task's fires after a change", () => {
       expect(story.fired).to.deep.equal(['08:01:00', '08:01:30']);
     });
 
-    it('puts what was missed by the rule before through its own misfire policy', () => {
+    it("decides what the previous rule missed by that rule's misfire policy", () => {
       for (const [misfire_policy, fired, skipped] of [
         ['skip', [], ['missed 09:00:00-12:00:00 (4)']],
         ['latest', ['12:00:00'], ['missed 09:00:00-11:00:00 (3)']],
@@ -150,7 +150,7 @@ describe("deciding a task's fires after a change", () => {
       }
     });
 
-    it('goes by the release of a hold that the change fell into, for all that was due up to it', () => {
+    it('follows the release of a hold during which it changed, for all fires due before', () => {
       for (const [policy, fired, skipped] of [
         ['skip', [], ['missed 09:00:00-12:00:00 (4)']],
         ['latest', ['12:00:00'], ['missed 09:00:00-11:00:00 (3)']],
@@ -165,7 +165,7 @@ describe("deciding a task's fires after a change", () => {
       }
     });
 
-    it('decides as the task says what came due between the release of a hold and the change', () => {
+    it("follows the task's policy between the release of a hold and the change", () => {
       const story = new Story({ schedule_expr: '0 * * * *', misfire_policy: 'all' });
       story.pass(2.5 * hour).release('skip');
       story
@@ -177,7 +177,7 @@ describe("deciding a task's fires after a change", () => {
       expect(story.next).to.equal('12:45:00');
     });
 
-    it('decides by each of several rules what came due by it', () => {
+    it('decides by each of several rules what came due under it', () => {
       const story = new Story({ schedule_expr: '0 * * * *', misfire_policy: 'all' });
       story.pass(90 * minute).update({ schedule_expr: '40 * * * *' });
       story.pass(30 * minute).update({ schedule_expr: '50 * * * *' });
@@ -186,7 +186,7 @@ describe("deciding a task's fires after a change", () => {
       expect(story.next).to.equal('10:50:00');
     });
 
-    it('runs the newest alone of all rules that it had while nothing was decided', () => {
+    it('runs only the newest fire of all its rules since the last decision', () => {
       const story = new Story({ misfire_grace_seconds: 1, schedule_expr: '0 * * * *' });
       story.pass(90 * minute).update({ schedule_expr: '40 * * * *' });
       story.pass(30 * minute).update({ schedule_expr: '50 * * * *' });
@@ -198,7 +198,7 @@ describe("deciding a task's fires after a change", () => {
       ]);
     });
 
-    it('runs the newest of the rule before where nothing is due by those behind it, or is not to run', () => {
+    it('runs the newest fire of the previous rule where later rules have none to run', () => {
       const fields = { misfire_grace_seconds: 1, schedule_expr: '0 * * * *' } as const;
       const story = new Story(fields).pass(90 * minute);
       story
@@ -215,7 +215,7 @@ describe("deciding a task's fires after a change", () => {
       expect(dropped.skipped).to.deep.equal(['missed 09:40:00-09:40:00 (1)']);
     });
 
-    it('runs the newest alone of all rules that it had while the service was on hold', () => {
+    it('runs only the newest fire of all its rules during a hold', () => {
       const story = new Story({ misfire_policy: 'all', schedule_expr: '0 * * * *' });
       story.pass(90 * minute).update({ schedule_expr: '40 * * * *' });
       story
@@ -227,7 +227,7 @@ describe("deciding a task's fires after a change", () => {
       expect(story.skipped).to.deep.equal(['missed 09:00:00-09:00:00 (1)']);
     });
 
-    it('runs the newest before the release of a hold also where another is due since', () => {
+    it('runs the newest fire before the release of a hold even if another has come due since', () => {
       const story = new Story({ misfire_policy: 'skip', schedule_expr: '0 * * * *' });
       story.pass(90 * minute).update({ schedule_expr: '40 * * * *' });
       story
@@ -237,7 +237,7 @@ describe("deciding a task's fires after a change", () => {
       expect(story.fired).to.deep.equal(['09:00:00', '09:40:00']);
     });
 
-    it('decides all of what is owed, also over several decisions', () => {
+    it('decides all of its backlog, even over several decisions', () => {
       const story = new Story({ misfire_grace_seconds: 86_400 });
       story.pass(4 * hour + 1).update({ schedule_expr: '30 * * * * *' });
       expect(story.look().runs).to.have.lengthOf(100);
@@ -246,7 +246,7 @@ describe("deciding a task's fires after a change", () => {
       expect(story.next).to.equal('12:00:30');
     });
 
-    it('fires nothing twice when a scheduler that knew nothing of the change was faster', () => {
+    it('fires nothing twice when a scheduler that did not know of the change was faster', () => {
       const story = new Story().pass(minute + 20);
       const decision = story.decision();
       story.update({ schedule_expr: '30 * * * * *' });
@@ -264,7 +264,7 @@ describe("deciding a task's fires after a change", () => {
     });
   });
 
-  it('does not bring a fire back that was decided while it was being snoozed', () => {
+  it('does not bring back a fire that was decided while it was being snoozed', () => {
     const story = new Story().pass(minute);
     const before = story.rhythm;
     story.look();

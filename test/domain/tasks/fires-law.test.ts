@@ -30,8 +30,8 @@ function decided(events: readonly { readonly event: FiresEvent }[]): {
   return { fired, spans };
 }
 
-describe('the laws of the rhythm', () => {
-  it('no nominal time is decided twice, and the next fire never goes back behind what is decided', () => {
+describe('the laws of the schedule state', () => {
+  it('no nominal time is decided twice, and the next fire is never before a decided one', () => {
     fc.assert(
       fc.property(settings, fc.array(act, { maxLength: 40 }), (fields, acts) => {
         const story = new Story(fields);
@@ -59,7 +59,7 @@ describe('the laws of the rhythm', () => {
     );
   });
 
-  it('all that is due is decided in the end, and then nothing is left to do', () => {
+  it('everything due is decided in the end, and then nothing is left to do', () => {
     fc.assert(
       fc.property(settings, fc.array(act, { maxLength: 30 }), (fields, acts) => {
         const story = new Story(fields);
@@ -75,7 +75,7 @@ describe('the laws of the rhythm', () => {
     );
   });
 
-  it('of what was missed under several rules, `latest` runs the newest at the most, and one of all', () => {
+  it('of fires missed under several rules, `latest` runs at most the newest', () => {
     const change = fc.record({
       ms: fc.integer({ min: 1, max: 90 * minute }),
       expr: fc.constantFrom(...expressions),
@@ -101,7 +101,7 @@ describe('the laws of the rhythm', () => {
     );
   });
 
-  it('each nominal time of a rule is fired once or lies in one recorded span, with any outages', () => {
+  it('each nominal time of a rule fires once or is in one skipped span, whatever the outages', () => {
     const outages = fc.array(
       fc.record({
         ms: fc.integer({ min: 1, max: 5 * 60 * minute }),
@@ -148,7 +148,7 @@ describe('the laws of the rhythm', () => {
     );
   });
 
-  it('no next fire is to be corrected while the rules of its zone stay as they are', () => {
+  it('no next fire needs correction while the rules of its zone stay the same', () => {
     fc.assert(
       fc.property(settings, fc.array(act, { maxLength: 40 }), (fields, acts) => {
         const story = new Story(fields);
@@ -168,7 +168,7 @@ describe('the laws of the rhythm', () => {
     );
   });
 
-  it('the count and the revision in each event go on from the one before', () => {
+  it('the count and the revision in each event continue from the one before', () => {
     fc.assert(
       fc.property(settings, fc.array(act, { maxLength: 40 }), (fields, acts) => {
         const story = new Story(fields);
@@ -188,7 +188,7 @@ describe('the laws of the rhythm', () => {
     );
   });
 
-  it('the two streams make the same rhythm in whatever order their events arrive', () => {
+  it('the two streams make the same state in whatever order their events arrive', () => {
     fc.assert(
       fc.property(
         settings,

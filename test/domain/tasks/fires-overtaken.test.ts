@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { nextFireOf } from '../../../domain/tasks/rhythm.ts';
 import { minute, Story } from './rhythm-story.ts';
 
-describe('a rule that is set while a fire that it names is being decided by the rule before', () => {
+describe('a rule set while a fire that it names is being decided by the previous rule', () => {
   /** The new rule is set just before the fire at 08:01 or 09:00, which is decided without knowing of it. */
   const raced = (story: Story, before: number, expr: string): Story => {
     const known = story.rhythm;
@@ -12,7 +12,7 @@ describe('a rule that is set while a fire that it names is being decided by the 
     return story;
   };
 
-  it('goes on by the new rule, though the one before has its next fire tomorrow', () => {
+  it('continues by the new rule, though the previous one has its next fire tomorrow', () => {
     const story = raced(new Story({ schedule_expr: '1 8 * * *' }), minute, '* * * * *');
     expect(story.fired).to.deep.equal(['08:01:00']);
     story.lookAll();
@@ -22,7 +22,7 @@ describe('a rule that is set while a fire that it names is being decided by the 
     expect(story.fired).to.deep.equal(['08:01:00', '08:02:00']);
   });
 
-  it('goes on though the rule before has no fire left', () => {
+  it('continues though the previous rule has no fire left', () => {
     const once = { schedule_kind: 'once', schedule_expr: '2026-03-02T08:01:00Z' } as const;
     const story = new Story(once);
     const known = story.rhythm;

@@ -14,14 +14,14 @@ describe("deciding a task's fires around a pause", () => {
     expect(paused().fired).to.deep.equal(['08:01:00']);
   });
 
-  it('records what was held back', () => {
+  it('skips what was held back', () => {
     const story = paused().resume('skip').lookAll();
     expect(story.fired).to.deep.equal(['08:01:00']);
     expect(story.skipped).to.deep.equal(['paused 08:02:00-08:04:00 (3)']);
     expect(story.pass(minute).lookAll().fired).to.deep.equal(['08:01:00', '08:05:00']);
   });
 
-  it('runs what was due before the pause and within grace, whatever the resume says', () => {
+  it('runs what was due before the pause and within its grace, whatever the resume says', () => {
     const story = new Story({ misfire_grace_seconds: 3600 }).pass(3 * minute + 10_000).pause();
     story.pass(2 * minute);
     expect(story.look().events).to.deep.equal([]);
@@ -31,7 +31,7 @@ describe("deciding a task's fires around a pause", () => {
     expect(story.pass(minute).lookAll().fired.at(-1)).to.equal('08:06:00');
   });
 
-  it('puts what was missed before the pause through the misfire policy, whatever the resume says', () => {
+  it('follows the misfire policy for what was missed before the pause, whatever the resume says', () => {
     const fields = { misfire_policy: 'skip', misfire_grace_seconds: 2 } as const;
     const story = new Story(fields).pass(3 * minute + 10_000).pause();
     story
@@ -42,7 +42,7 @@ describe("deciding a task's fires around a pause", () => {
     expect(story.fired).to.deep.equal(['08:04:00', '08:05:00']);
   });
 
-  it('goes by the release of a hold for what was due before the pause', () => {
+  it('follows the release of a hold for what was due before the pause', () => {
     const story = new Story({ misfire_policy: 'skip' }).pass(3 * minute + 10_000).pause();
     story
       .pass(2 * minute)
@@ -53,7 +53,7 @@ describe("deciding a task's fires around a pause", () => {
     expect(story.skipped).to.deep.equal(['paused 08:04:00-08:05:00 (2)']);
   });
 
-  it('decides what was due before the pause alone where the pause held nothing back', () => {
+  it('decides only what was due before the pause where the pause held nothing back', () => {
     const story = new Story({ schedule_expr: '0 * * * *' }).pass(hour + 10_000).pause();
     story.pass(10_000).resume('skip').lookAll();
     expect(story.firesEvents.map(({ event }) => event.type)).to.deep.equal(['Fired']);
@@ -61,7 +61,7 @@ describe("deciding a task's fires around a pause", () => {
     expect(story.next).to.equal('10:00:00');
   });
 
-  it('decides what was due before the pause also where the rule was changed in it', () => {
+  it('decides what was due before the pause even if the rule changed during it', () => {
     const story = new Story()
       .pass(minute + 10_000)
       .pause()
@@ -83,7 +83,7 @@ describe("deciding a task's fires around a pause", () => {
     expect(story.skipped).to.deep.equal([]);
   });
 
-  it('has nothing to record where nothing was held back', () => {
+  it('records nothing where nothing was held back', () => {
     const story = new Story().pass(10_000).pause().pass(10_000).resume('all');
     expect(story.lookAll().firesEvents).to.deep.equal([]);
     expect(story.pass(40_000).lookAll().fired).to.deep.equal(['08:01:00']);
@@ -101,7 +101,7 @@ describe("deciding a task's fires around a pause", () => {
     expect(story.fired).to.deep.equal(['08:01:00', '08:05:00', '08:06:00']);
   });
 
-  it('decides by the resume also what it held back under the rule before', () => {
+  it('decides by the resume also what it held back under the previous rule', () => {
     const story = paused()
       .update({ schedule_expr: '30 * * * * *' })
       .pass(2 * minute);
@@ -116,7 +116,7 @@ describe("deciding a task's fires around a pause", () => {
     ]);
   });
 
-  it('runs the newest alone of what it held back under several rules', () => {
+  it('runs only the newest of what it held back under several rules', () => {
     const story = paused()
       .update({ schedule_expr: '*/2 * * * *' })
       .pass(4 * minute)
@@ -132,7 +132,7 @@ describe("deciding a task's fires around a pause", () => {
     expect(story.next).to.equal('08:15:00');
   });
 
-  it('lets a fire run that was put off beyond the pause, as if there had been none', () => {
+  it('lets a fire run that was snoozed beyond the pause', () => {
     const story = new Story({ schedule_expr: '0 * * * *' }).snooze(2 * 3600).pause();
     story
       .pass(90 * minute)
@@ -146,7 +146,7 @@ describe("deciding a task's fires around a pause", () => {
     expect(story.next).to.equal('12:00:00');
   });
 
-  it('holds back a fire that was put off to a time within the pause', () => {
+  it('holds back a fire that was snoozed to a time within the pause', () => {
     const story = new Story({ schedule_expr: '0 * * * *' }).snooze(1800).pause();
     story
       .pass(2.5 * hour)

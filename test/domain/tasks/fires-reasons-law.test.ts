@@ -6,7 +6,7 @@ import { act, perform, settings } from './rhythm-acts.ts';
 import { Story } from './rhythm-story.ts';
 
 describe('the laws of why a fire does not run', () => {
-  it('a pause holds back what is due in it, and nothing that was due before', () => {
+  it('a pause holds back only what is due during it', () => {
     forEachStory((story) => {
       const pauses = pausesOf(story);
       const snoozes = snoozesOf(story);
@@ -23,7 +23,7 @@ describe('the laws of why a fire does not run', () => {
     });
   });
 
-  it('what came due behind a fire that was put off does not run, and for no other reason', () => {
+  it('what came due while an earlier fire was snoozed does not run, for that reason', () => {
     forEachStory((story) => {
       const snoozes = snoozesOf(story);
       const isBehind = (time: string): boolean =>

@@ -13,7 +13,7 @@ describe("deciding a task's fires", () => {
       expect(story.look().events).to.deep.equal([]);
     });
 
-    it('fires at the nominal time, and says what follows', () => {
+    it('fires at the nominal time, and names the next fire', () => {
       const story = new Story().pass(minute);
       const { events, runs } = story.look();
       expect(events).to.deep.equal([
@@ -39,13 +39,13 @@ describe("deciding a task's fires", () => {
       expect(story.look().events).to.deep.equal([]);
     });
 
-    it('fires each of those within grace', () => {
+    it('fires each of those within their grace', () => {
       const story = new Story({ misfire_grace_seconds: 180 }).pass(3 * minute + 500).lookAll();
       expect(story.fired).to.deep.equal(['08:01:00', '08:02:00', '08:03:00']);
       expect(story.next).to.equal('08:04:00');
     });
 
-    it('counts a fire as in time that is late by just the grace', () => {
+    it('counts a fire as in time if it is late by exactly the grace', () => {
       const story = new Story({ misfire_policy: 'skip', misfire_grace_seconds: 60 });
       expect(story.pass(2 * minute).lookAll().fired).to.deep.equal(['08:01:00', '08:02:00']);
       const later = new Story({ misfire_policy: 'skip', misfire_grace_seconds: 60 });
@@ -54,7 +54,7 @@ describe("deciding a task's fires", () => {
       expect(later.skipped).to.deep.equal(['missed 08:01:00-08:01:00 (1)']);
     });
 
-    it('counts a fire as in time that is less than a second late, also where the grace is nothing', () => {
+    it('counts a fire as in time if it is less than a second late, even with no grace', () => {
       const fields = { misfire_policy: 'skip', misfire_grace_seconds: 0 } as const;
       const story = new Story(fields).pass(minute + 999).lookAll();
       expect(story.fired).to.deep.equal(['08:01:00']);
@@ -88,7 +88,7 @@ describe("deciding a task's fires", () => {
       expect(jitterOf(TASK, 10 * minute)).to.be.within(1, 10 * minute - 1);
     });
 
-    it('counts the jitter of a snoozed fire up to the one that comes after it ran', () => {
+    it('bounds the jitter of a snoozed fire by the fire after its later time', () => {
       const story = new Story({ jitter_seconds: 3600, schedule_expr: '*/10 * * * *' });
       story.snooze(900).pass(25 * minute);
       const [run] = story.look().runs;
@@ -97,7 +97,7 @@ describe("deciding a task's fires", () => {
       expect(fromIso(run_at ?? '') - story.now).to.equal(jitterOf(TASK, 5 * minute));
     });
 
-    it('has the whole jitter where no fire follows', () => {
+    it('uses the whole jitter where no fire follows', () => {
       const at = '2026-03-02T08:01:00.000Z';
       const once = { schedule_kind: 'once', schedule_expr: at } as const;
       const [run] = new Story({ ...once, jitter_seconds: 3600 }).pass(minute).look().runs;
@@ -108,7 +108,7 @@ describe("deciding a task's fires", () => {
   });
 
   describe('after an outage', () => {
-    it('runs the newest alone under `latest`, and records the older as one span', () => {
+    it('runs only the newest under `latest`, and skips the older ones as one span', () => {
       const story = new Story({ schedule_expr: '0 * * * *' })
         .pass(5 * hour + 30 * minute)
         .lookAll();
@@ -117,13 +117,13 @@ describe("deciding a task's fires", () => {
       expect(story.next).to.equal('14:00:00');
     });
 
-    it('runs none of the late ones under `latest` where one within grace runs', () => {
+    it('runs no late fire under `latest` where one within its grace runs', () => {
       const story = new Story().pass(10 * minute + 1000).lookAll();
       expect(story.fired).to.deep.equal(['08:10:00']);
       expect(story.skipped).to.deep.equal(['missed 08:01:00-08:09:00 (9)']);
     });
 
-    it('records all of the late ones under `skip`', () => {
+    it('skips all late fires under `skip`', () => {
       const story = new Story({ misfire_policy: 'skip', schedule_expr: '0 * * * *' });
       story.pass(5 * hour + 30 * minute).lookAll();
       expect(story.fired).to.deep.equal([]);
@@ -144,7 +144,7 @@ describe("deciding a task's fires", () => {
       expect(story.skipped).to.deep.equal([]);
     });
 
-    it('runs the newest hundred under `all`, and records the older; those in time run too', () => {
+    it('runs the newest hundred under `all`, skips the older ones, and runs those in time', () => {
       const story = new Story({ misfire_policy: 'all' }).pass(8 * hour + 500);
       expect(story.look().runs).to.have.lengthOf(100);
       story.lookAll();
@@ -153,7 +153,7 @@ describe("deciding a task's fires", () => {
       expect(story.skipped).to.deep.equal(['missed 08:01:00-14:19:00 (379)']);
     });
 
-    it('decides a hundred at a time where all are within grace', () => {
+    it('decides a hundred at a time where all are within their grace', () => {
       const story = new Story({ misfire_grace_seconds: 86_400 }).pass(4 * hour);
       expect(story.look().runs).to.have.lengthOf(100);
       expect(story.next).to.equal('09:41:00');
@@ -162,7 +162,7 @@ describe("deciding a task's fires", () => {
       expect(story.skipped).to.deep.equal([]);
     });
 
-    it('never asks for a rule that fires no more', () => {
+    it('never queries a rule that will not fire again', () => {
       const once = new Story({ schedule_kind: 'once', schedule_expr: '2026-03-02T08:30:00Z' });
       once.pass(2 * hour).lookAll();
       expect(once.fired).to.deep.equal(['08:30:00']);
@@ -193,20 +193,20 @@ describe("deciding a task's fires", () => {
       expect(story.fired).to.deep.equal(['08:03:00', '08:04:00']);
     });
 
-    it('requests as many fires as `max_runs`, and then none is ahead', () => {
+    it('requests `max_runs` fires, and then has no next one', () => {
       const story = new Story({ max_runs: 3 });
       for (let n = 0; n < 5; n += 1) story.pass(minute).lookAll();
       expect(story.fired).to.deep.equal(['08:01:00', '08:02:00', '08:03:00']);
       expect(story.next).to.equal(null);
     });
 
-    it('counts what is made up towards `max_runs`, the oldest first', () => {
+    it('counts fires that run late towards `max_runs`, the oldest first', () => {
       const story = new Story({ max_runs: 3, misfire_policy: 'all' }).pass(10 * minute).lookAll();
       expect(story.fired).to.deep.equal(['08:01:00', '08:02:00', '08:03:00']);
       expect(story.next).to.equal(null);
     });
 
-    it('records what may not run any more where `max_runs` was made smaller than what had run', () => {
+    it('skips what may no longer run after `max_runs` was lowered', () => {
       const story = new Story();
       for (let n = 0; n < 5; n += 1) story.pass(minute).lookAll();
       story.update({ max_runs: 3 }).pass(minute).lookAll();
@@ -216,7 +216,7 @@ describe("deciding a task's fires", () => {
       expect(story.look().events).to.deep.equal([]);
     });
 
-    it('goes on where `max_runs` was made larger', () => {
+    it('continues after `max_runs` was raised', () => {
       const story = new Story({ max_runs: 1 }).pass(minute).lookAll();
       expect(story.next).to.equal(null);
       story.update({ max_runs: 2 }).pass(minute).lookAll();
@@ -225,13 +225,13 @@ describe("deciding a task's fires", () => {
     });
   });
 
-  it('decides nothing of a canceled task, also what was owed', () => {
+  it('decides nothing of a canceled task, not even its backlog', () => {
     const story = new Story().pause().pass(hour).resume('all').cancel();
     expect(story.look().events).to.deep.equal([]);
     expect(story.next).to.equal(null);
   });
 
-  it('goes by what the rule says now where the written fire is none (any more)', () => {
+  it('follows the present rule where the recorded fire is none of it', () => {
     const story = new Story({ schedule_expr: '0 9 * * *' });
     // As if another tz database had moved it: written for 08:30, the rule says 09:00.
     const moved = { ...story.rhythm.set, next_fire_at: '2026-03-02T08:30:00.000Z' };

@@ -73,7 +73,7 @@ describe('commands on tasks', () => {
     });
   });
 
-  it('do not read the stream of a new one, unless something is there all the same', async () => {
+  it('do not read the stream of a new task unless something is there after all', async () => {
     const made = definition({ schedule_expr: '* * * * *' });
     const createNew = (id: string): Promise<Handled<TaskState>> => {
       const context = commandContext(id, START);
@@ -92,7 +92,7 @@ describe('commands on tasks', () => {
     expect(error).to.have.property('code', 'STATE_CONFLICT');
   });
 
-  it('create it once, also when the one fire has passed by the repetition', async () => {
+  it('create it once, even if its one fire has passed when the command is repeated', async () => {
     const once = { schedule_kind: 'once', schedule_expr: '2026-03-02T08:01:00Z' } as const;
     await create(once);
     expect(taskOf(await create(once, START + 2 * minute)).next_fire_at).to.equal(
@@ -101,7 +101,7 @@ describe('commands on tasks', () => {
     expect(store.typesOf('task-t')).to.deep.equal(['TaskCreated']);
   });
 
-  it('refuse a rule at fault, and one without a fire ahead', async () => {
+  it('refuse an invalid rule, and one without a future fire', async () => {
     for (const fields of [
       { schedule_expr: 'every day' },
       { schedule_expr: '0 0 30 2 *' },
@@ -115,7 +115,7 @@ describe('commands on tasks', () => {
     expect(store.typesOf('task-t')).to.deep.equal([]);
   });
 
-  it('say which fire was the last where none is ahead', async () => {
+  it('name the last fire where none is in the future', async () => {
     const rule = { schedule_kind: 'rrule', schedule_expr: 'FREQ=DAILY;COUNT=1' } as const;
     const error = (await rejection(create(rule))) as Refusal;
     expect(error.message).to.contain('has no future fire: its last was 2026-03-02T08:00:00.000Z');
@@ -129,7 +129,7 @@ describe('commands on tasks', () => {
     });
   });
 
-  it('keep the anchor unless the expression is set anew', async () => {
+  it('keep the anchor unless the expression changes', async () => {
     await create();
     const zone = await updateTaskCommand({
       ...command(START + minute),
@@ -146,7 +146,7 @@ describe('commands on tasks', () => {
     });
   });
 
-  it('leave the rhythm alone with a change of something else, or of nothing', async () => {
+  it('keep the schedule when something else changes, or nothing', async () => {
     await create();
     const title = await updateTaskCommand({
       ...command(START + 10 * minute),
@@ -172,7 +172,7 @@ describe('commands on tasks', () => {
     expect(await rejection(pauseTaskCommand(command()))).to.include({ code: 'STATE_CONFLICT' });
   });
 
-  it('refuse in this order: not there, not allowed, another revision, the state', async () => {
+  it('refuse in this order: not found, forbidden, another revision, the state', async () => {
     const mayChange = (): void => {
       throw new Refusal('FORBIDDEN', 'not yours');
     };
@@ -209,7 +209,7 @@ describe('commands on tasks', () => {
       expect(taskOf(again).next_run_at).to.equal('2026-03-02T08:04:00.000Z');
     });
 
-    it('tell it after a fire, a pause and a change', async () => {
+    it('name it after a fire, a pause and a change', async () => {
       const created = taskOf(await create());
       expect(await nextRunAt(store, 't', created)).to.equal('2026-03-02T08:01:00.000Z');
       await fires(fired('2026-03-02T08:01:00.000Z', '2026-03-02T08:02:00.000Z', 0));
@@ -222,7 +222,7 @@ describe('commands on tasks', () => {
       expect(await nextRunAt(store, 't', resumed)).to.equal('2026-03-02T08:10:00.000Z');
     });
 
-    it('have none where `max_runs` is spent, until it is made larger', async () => {
+    it('have none once `max_runs` is used up, until it is raised', async () => {
       await create();
       await fires(fired('2026-03-02T08:01:00.000Z', '2026-03-02T08:02:00.000Z', 0));
       const update = (changes: Partial<TaskDefinition>): Promise<Handled<TaskState>> =>
@@ -238,7 +238,7 @@ describe('commands on tasks', () => {
       expect(taskOf(larger).next_fire_at).to.equal('2026-03-02T09:00:00.000Z');
     });
 
-    it('keep it put off through a pause that ends before', async () => {
+    it('keep it snoozed through a pause that ends before', async () => {
       await create({ schedule_expr: '0 * * * *' });
       await snoozeTaskCommand({ ...command(), delaySeconds: 3600 });
       const pausedUntil = async (now: number): Promise<LiveTask> => {
@@ -266,7 +266,7 @@ describe('commands on tasks', () => {
   });
 
   describe('of runs', () => {
-    it('request one by hand, the same for the same command', async () => {
+    it('request one manually, the same for the same command', async () => {
       const task = taskOf(await create());
       const first = await requestManualRun(store, 't', task, commandContext('run'));
       const again = await requestManualRun(store, 't', task, commandContext('run'));
@@ -276,7 +276,7 @@ describe('commands on tasks', () => {
       expect(store.typesOf(streams.run(first.runId))).to.deep.equal(['RunRequested']);
     });
 
-    it('run a paused task, and no canceled one', async () => {
+    it('run a paused task, but not a canceled one', async () => {
       await create();
       const paused = taskOf(await pauseTaskCommand(command()));
       expect(
@@ -297,7 +297,7 @@ describe('commands on tasks', () => {
       });
     });
 
-    it('end one that waits for its next attempt also where its task can not be read', async () => {
+    it("end one that waits for its next attempt even if its task can't be read", async () => {
       const task = taskOf(await create({ payload: { pipeline: [{ id: 'a', uses: 'echo' }] } }));
       const ends: object[] = [];
       for (const [name, fault] of [
@@ -340,7 +340,7 @@ describe('commands on tasks', () => {
       ]);
     });
 
-    it('tell a running one to stop', async () => {
+    it('ask a running one to stop', async () => {
       const task = taskOf(await create());
       const { runId } = await requestManualRun(store, 't', task, commandContext('run'));
       const stream = streams.run(runId);

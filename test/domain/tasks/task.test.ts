@@ -57,7 +57,7 @@ describe('a task', () => {
       );
     });
 
-    it('takes over only what differs, by value', () => {
+    it('changes only what differs, by value', () => {
       const changes = { title: 'Mop', tags: [], payload: { pipeline: [] }, priority: 5 };
       expect(updateTask(state, changes, null)).to.deep.equal([
         {
@@ -68,7 +68,7 @@ describe('a task', () => {
       expect(updateTask(state, definition(), null)).to.deep.equal([]);
     });
 
-    it('keeps its rhythm through a change of something else', () => {
+    it('keeps its schedule when something else changes', () => {
       const after = requireTask(
         given(taskFold, [
           created,
@@ -83,7 +83,7 @@ describe('a task', () => {
       expect(after.next_run_at).to.equal('2026-03-02T09:01:00.000Z');
     });
 
-    it('takes a new rhythm, which drops a snooze', () => {
+    it('takes a new schedule, which drops a snooze', () => {
       const [event] = updateTask(
         state,
         { schedule_expr: '0 10 * * *' },
@@ -122,12 +122,12 @@ describe('a task', () => {
       });
     });
 
-    it('begins anew with a snooze of another fire', () => {
+    it('starts over when another fire is snoozed', () => {
       const [event] = snoozeTask(given(taskFold, [created, snoozed]), 30, ten);
       expect(event?.data).to.include({ next_run_at: '2026-03-02T10:00:30.000Z' });
     });
 
-    it('is not snoozed without a fire ahead', () => {
+    it('is not snoozed without a future fire', () => {
       refused('STATE_CONFLICT', () => snoozeTask(state, 60, null));
     });
 
@@ -139,7 +139,7 @@ describe('a task', () => {
   describe('that is paused', () => {
     const state = given(taskFold, [created, paused]);
 
-    it('is resumed, with what becomes of the missed fires', () => {
+    it('is resumed, with a policy for the missed fires', () => {
       expect(resumeTask(state, 'skip', ten)).to.deep.equal([resumed]);
       const after = requireTask(given(taskFold, [created, paused, resumed]));
       expect(after).to.include({ status: 'active', next_fire_at: ten, schedule_revision: 2 });

@@ -45,7 +45,7 @@ describe('trimming a topic', () => {
     };
   }
 
-  it('counts an event once, where two take it away at the same moment', async () => {
+  it('counts an event once when two processes remove it at once', async () => {
     const others: Trimmed[] = [];
     beforeTheNext(async () => others.push(await trim(log, 6)));
     const own = await trim(log, 8);
@@ -53,7 +53,7 @@ describe('trimming a topic', () => {
     expect((await trim(log, 8)).deleted).to.equal(0);
   });
 
-  it('does not go back behind what another has taken away meanwhile', async () => {
+  it('does not go back before what another process has removed', async () => {
     beforeTheNext(() => trim(log, 8));
     const own = await trim(log, 6);
     const records = await log.readStream('topic-orders', { from: 10 });
@@ -62,12 +62,12 @@ describe('trimming a topic', () => {
     expect(records[0]?.data).to.deep.include({ first: 0, before: 8, deleted_count: 8 });
   });
 
-  it('goes on where something is published meanwhile', async () => {
+  it('continues when something is published meanwhile', async () => {
     beforeTheNext(() => publish(log, 10, 12));
     expect((await trim(log, 8)).deleted).to.equal(8);
   });
 
-  it('counts no record of another that its view has not seen', async () => {
+  it('does not count a `TopicTrimmed` of another process that its view has not seen', async () => {
     await trim(log, 4);
     await publish(log, 10, 14);
     expect((await trim(log, 14)).deleted).to.equal(10);
