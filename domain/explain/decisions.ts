@@ -56,7 +56,7 @@ export async function findDecisions(
 }
 
 /** Whether an event decides nominal times. Others of the stream only name the next fire. */
-export function isDecision(event: RecordedEvent): event is Decision {
+function isDecision(event: RecordedEvent): event is Decision {
   return event.type === 'Fired' || event.type === 'FiresSkipped';
 }
 

@@ -182,17 +182,15 @@ function erasOf(
   states: readonly LiveTask[],
 ): readonly Era[] {
   const eras: Era[] = [];
-  const end = (at: Instant): void => {
-    const era = eras.pop();
-    if (era !== undefined) eras.push({ ...era, upTo: Math.min(era.upTo, at) });
-  };
   events.forEach((event, index) => {
     const at = times[index] ?? 0;
     const state = states[index];
-    const sets =
+    const isSet =
       event.type === 'TaskCreated' || (event.type === 'TaskUpdated' && event.data.rescheduled);
-    if (sets || event.type === 'TaskCanceled') end(at);
-    if (!sets || state === undefined) return;
+    if (!isSet && event.type !== 'TaskCanceled') return;
+    const previous = eras.pop();
+    if (previous !== undefined) eras.push({ ...previous, upTo: Math.min(previous.upTo, at) });
+    if (!isSet || state === undefined) return;
     const { definition, anchor } = state;
     eras.push({ after: at, upTo: Infinity, definition, anchor, set: event });
   });

@@ -84,8 +84,9 @@ export class Words {
 
   /** Who did something, when and why: `ada (01a1…) paused the task at 2026-… (reason: "maintenance").` */
   act(event: RecordedEvent, did: string): string {
-    const who = this.#who(event).replace(/^(the|agent) /, (word) =>
-      word === 'the ' ? 'The ' : 'Agent ',
+    const who = this.#who(event).replace(
+      /^(the |agent )/,
+      (word) => `${word[0]?.toUpperCase()}${word.slice(1)}`,
     );
     const cause = isByFailures(event) ? ' after too many failures' : '';
     const reason = reasonOf(event);

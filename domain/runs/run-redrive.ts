@@ -63,18 +63,17 @@ export function isMadeBy(
  */
 export async function redriveRun(redrive: Redrive): Promise<Redriven> {
   const { store, runId, from, taskOf, owns, context, dryRun } = redrive;
+  const passOver = (because: PassedOver): Redriven => ({ kind: 'passed-over', because });
   const tip = await tipOf(store, runId, context);
-  if (typeof tip === 'string') return { kind: 'passed-over', because: tip };
+  if (typeof tip === 'string') return passOver(tip);
   const taskId = await taskIdOfRun(store, tip.runId);
-  if (taskId === null) return { kind: 'passed-over', because: 'not_failed' };
+  if (taskId === null) return passOver('not_failed');
   const task = await taskOf(taskId);
-  if (!owns(task)) return { kind: 'passed-over', because: 'not_owned' };
-  if (task.status === 'canceled' && !tip.isOurs) {
-    return { kind: 'passed-over', because: 'task_canceled' };
-  }
+  if (!owns(task)) return passOver('not_owned');
+  if (task.status === 'canceled' && !tip.isOurs) return passOver('task_canceled');
   if (dryRun) return { kind: 'retried', run: tip.runId, retry: null };
   if (tip.lost !== null && !(await abandon(store, tip.lost, tip.runId, context))) {
-    return { kind: 'passed-over', because: 'under_way' };
+    return passOver('under_way');
   }
   try {
     const retry = await retryFailedRun({
@@ -90,7 +89,7 @@ export async function redriveRun(redrive: Redrive): Promise<Redriven> {
     // Another command retried it first, or voided this retry. Other runs are still redriven.
     const lostRace = ['REVISION_MISMATCH', 'STATE_CONFLICT'];
     if (!(error instanceof Refusal) || !lostRace.includes(error.code)) throw error;
-    return { kind: 'passed-over', because: 'under_way' };
+    return passOver('under_way');
   }
 }
 

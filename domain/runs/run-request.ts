@@ -3,7 +3,7 @@ import { earlierUse, useDedupeKey, type EarlierRun, type KeyUse } from '../keys/
 import { Refusal } from '../errors.ts';
 import { tryAppend, type AppendResult, type EventStore } from '../event-store.ts';
 import type { DataOf, KeyEvent, RunEvent } from '../events/catalogue.ts';
-import { handle, load, toNewEvents, type CommandContext } from '../handle.ts';
+import { load, toNewEvents, type CommandContext } from '../handle.ts';
 import { nameBasedId } from '../ids.ts';
 import { Judgement, type KeyPlace } from '../keys/key-judgement.ts';
 import { changeKey, readKey, type KeyChange } from '../keys/key-stream.ts';
@@ -12,8 +12,8 @@ import { releaseAll, releaseKey, type KeyClaim, type KeyName, type KeyState } fr
 import { openUses } from '../keys/open-uses.ts';
 import { aheadOf, claimOverlap, joinOverlap, overlapKey } from '../keys/overlap.ts';
 import { ownersOf } from '../keys/task-owners.ts';
-import { cancelRun, hasEnded, runFold } from './run.ts';
-import { payloadOfStarted } from './run-payload.ts';
+import { cancelRunIn } from './run-cancellation.ts';
+import { hasEnded, runFold } from './run.ts';
 import { streams } from '../streams.ts';
 import type { TaskDefinition } from '../tasks/task-definition.ts';
 import type { RunSkipReason } from '../vocabulary.ts';
@@ -338,14 +338,8 @@ export async function cancelRunsAhead(
   for (const other of aheadOf(state, runId)) {
     const commandId = nameBasedId('overlap cancels', runId, other);
     try {
-      const payload = await payloadOfStarted(store, other);
-      await handle({
-        store,
-        stream: streams.run(other),
-        fold: runFold,
-        decide: (run) => cancelRun(run, payload),
-        context: { ...context, commandId, causationId: runId, reason: 'overlap: cancel_running' },
-      });
+      const reason = 'overlap: cancel_running';
+      await cancelRunIn(store, other, { ...context, commandId, causationId: runId, reason });
     } catch (error) {
       // It has ended, or is not requested yet; this run's worker cancels it later.
       if (!(error instanceof Refusal)) throw error;

@@ -173,7 +173,7 @@ function decideBacklog(
   writer.write(
     owed.run_at === undefined
       ? verdictsOnDue(stretch, circumstances)
-      : [verdictOnPutOff(stretch, fromIso(owed.run_at), circumstances)],
+      : [verdictOnSnoozedFire(stretch, fromIso(owed.run_at), circumstances)],
   );
   // The rest of very many fires, or what came due after a hold, is decided next.
   const isPartial = !writer.exhausted && writer.decidedUpTo < (span.last ?? to);
@@ -217,13 +217,13 @@ function verdictsOnSnoozed(
   const next = timetable.next(runAt)?.at ?? null;
   const later = next !== null && next <= now ? [{ definition, due: next }] : [];
   return [
-    verdictOnPutOff({ definition, due: nominal, end: now, later }, runAt, circumstances),
+    verdictOnSnoozedFire({ definition, due: nominal, end: now, later }, runAt, circumstances),
     verdictOn(timetable.countBetween(nominal, runAt), 'snoozed', 'skip'),
   ];
 }
 
 /** What becomes of the one snoozed fire of a stretch: its lateness counts from when it was to run. */
-function verdictOnPutOff(
+function verdictOnSnoozedFire(
   { definition, due, later }: Stretch,
   runAt: Instant,
   circumstances: Circumstances,

@@ -116,13 +116,13 @@ function evolveTaskPart(state: Rhythm, event: TaskEvent, at: EventPlace): Rhythm
     case 'TaskResumed': {
       const { missed, next_fire_at } = event.data;
       const { next_run_at } = state.set;
-      const isPutOff = next_run_at !== null && next_fire_at === state.set.next_fire_at;
+      const isSnoozed = next_run_at !== null && next_fire_at === state.set.next_fire_at;
       // A fire snoozed beyond the pause was not held back by it.
-      const held = isPutOff ? state.owed : backlogAt(state, revision, 'paused', occurredAt);
+      const held = isSnoozed ? state.owed : backlogAt(state, revision, 'paused', occurredAt);
       const owed = held.map((span) =>
         span.reason === 'paused' && span.policy === null ? { ...span, policy: missed } : span,
       );
-      return { ...reset(next_fire_at, isPutOff ? next_run_at : null), status: 'active', owed };
+      return { ...reset(next_fire_at, isSnoozed ? next_run_at : null), status: 'active', owed };
     }
     case 'TaskSnoozed':
       return reset(event.data.next_fire_at, event.data.next_run_at);
@@ -158,8 +158,8 @@ function backlogAt(
   const owedUpTo = owed.at(-1)?.to ?? null;
   const from = owedUpTo === null || next > owedUpTo ? next : after(owedUpTo);
   const span = { reason, from, to, policy: null, until, definition, anchor };
-  const isPutOff = from === next && runAt !== next;
-  const spans: readonly BacklogSpan[] = isPutOff
+  const isSnoozed = from === next && runAt !== next;
+  const spans: readonly BacklogSpan[] = isSnoozed
     ? [
         { ...span, to: next, ...(runAt <= to ? { run_at: runAt } : {}) },
         { ...span, reason: 'snoozed', from: after(next), to: runAt < to ? runAt : to },

@@ -13,8 +13,7 @@ import {
 import { manualRunId } from '../ids.ts';
 import { decidedUpTo, evolveRhythm, nextFireOf, type Rhythm } from './rhythm.ts';
 import { streams } from '../streams.ts';
-import { cancelRun, runFold } from '../runs/run.ts';
-import { payloadOfStarted } from '../runs/run-payload.ts';
+import { cancelRunIn } from '../runs/run-cancellation.ts';
 import { requestCommandedRun, runRequestOf } from '../runs/run-request.ts';
 import {
   anchorAt,
@@ -266,14 +265,7 @@ export async function cancelRunCommand(
   runId: string,
   context: CommandContext,
 ): Promise<Position | null> {
-  const payload = await payloadOfStarted(store, runId);
-  const { events, position } = await handle({
-    store,
-    stream: streams.run(runId),
-    fold: runFold,
-    decide: (run) => cancelRun(run, payload),
-    context,
-  });
+  const { events, position } = await cancelRunIn(store, runId, context);
   return events.length > 0 ? position : null;
 }
 

@@ -1,20 +1,17 @@
 import { Refusal } from '../errors.ts';
 import { EventStoreError, type EventStore } from '../event-store.ts';
-import { load } from '../handle.ts';
+import { handle, load, type CommandContext, type Handled } from '../handle.ts';
 import type { JsonObject } from '../json.ts';
 import { streams } from '../streams.ts';
 import { taskAt } from '../tasks/task-at.ts';
-import { hasEnded, runFold } from './run.ts';
+import { cancelRun, hasEnded, runFold, type RunState } from './run.ts';
 
 /**
  * The payload of a started run's task, at the revision that the run is pinned to. Null for a run that never started,
  * has ended or does not exist; and where the task can't be read, because its runs must still be able to end.
  * @throws EventStoreError all that the log throws for the run, and `UNAVAILABLE` for the task
  */
-export async function payloadOfStarted(
-  store: EventStore,
-  runId: string,
-): Promise<JsonObject | null> {
+async function payloadOfStarted(store: EventStore, runId: string): Promise<JsonObject | null> {
   const { state } = await load(store, streams.run(runId), runFold);
   if (!('request' in state) || state.attempt === 0 || hasEnded(state)) return null;
   const { task_id, task_revision } = state.request;
@@ -26,4 +23,18 @@ export async function payloadOfStarted(
     if (isUnreadable || error instanceof Refusal) return null;
     throw error;
   }
+}
+
+/**
+ * Cancels a run that no worker has, or requests the cancellation of a running one.
+ * @throws Refusal `STATE_CONFLICT` when it has ended otherwise, `NOT_FOUND`
+ */
+export async function cancelRunIn(
+  store: EventStore,
+  runId: string,
+  context: CommandContext,
+): Promise<Handled<RunState>> {
+  const payload = await payloadOfStarted(store, runId);
+  const decide = (run: RunState) => cancelRun(run, payload);
+  return handle({ store, stream: streams.run(runId), fold: runFold, decide, context });
 }
