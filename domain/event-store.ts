@@ -317,18 +317,3 @@ export function sound(event: RecordedEvent): RecordedEvent {
 export function isConflict(error: unknown): error is EventStoreError {
   return error instanceof EventStoreError && error.code === 'CONFLICT';
 }
-
-/** Appends events. @returns null after a lost race */
-export async function tryAppend(
-  store: Pick<EventStore, 'append'>,
-  stream: string,
-  events: readonly NewEvent[],
-  expected: ExpectedRevision,
-): Promise<AppendResult | null> {
-  try {
-    return await store.append(stream, events, expected);
-  } catch (error) {
-    if (isConflict(error)) return null;
-    throw error;
-  }
-}

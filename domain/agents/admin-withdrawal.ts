@@ -3,7 +3,7 @@ import { agentFold, requireAgent } from './agent.ts';
 import { fromIso, toIso } from '../clock.ts';
 import { Refusal } from '../errors.ts';
 import type { AdminsEvent, DataOf } from '../events/catalogue.ts';
-import { tryAppend, type EventStore } from '../event-store.ts';
+import type { EventStore } from '../event-store.ts';
 import {
   load,
   loadLast,
@@ -17,6 +17,7 @@ import {
 } from '../handle.ts';
 import { nameBasedId } from '../ids.ts';
 import { streams } from '../streams.ts';
+import { tryAppend } from '../try-append.ts';
 
 /** A withdrawal that is not complete by then was left behind by a crash: any command may void it. Milliseconds. */
 const WITHDRAWAL_LIFE = 60_000;

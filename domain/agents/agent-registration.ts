@@ -12,7 +12,7 @@ import {
   type AgentState,
 } from './agent.ts';
 import { Refusal } from '../errors.ts';
-import { isConflict, tryAppend, type EventStore } from '../event-store.ts';
+import { isConflict, type EventStore } from '../event-store.ts';
 import {
   handle,
   load,
@@ -26,6 +26,7 @@ import {
 import type { AgentEvent } from '../events/catalogue.ts';
 import { nameBasedId } from '../ids.ts';
 import { streams } from '../streams.ts';
+import { tryAppend } from '../try-append.ts';
 
 /** A reserved name that its agent does not use by then was left behind by a crash: any command may void it. Milliseconds. */
 const RESERVATION_LIFE = 60_000;

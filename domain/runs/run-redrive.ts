@@ -1,5 +1,5 @@
 import { fromIso } from '../clock.ts';
-import { tryAppend, type EventStore, type RecordedEvent } from '../event-store.ts';
+import type { EventStore, RecordedEvent } from '../event-store.ts';
 import { Refusal } from '../errors.ts';
 import type { RunEvent } from '../events/catalogue.ts';
 import { toNewEvents, type CommandContext } from '../handle.ts';
@@ -7,6 +7,7 @@ import { nameBasedId, retryRunId } from '../ids.ts';
 import { RESERVATION_LIFE } from '../keys/key-judgement.ts';
 import { retryFailedRun, taskIdOfRun, type RetriedRun } from './run-retry.ts';
 import { streams } from '../streams.ts';
+import { tryAppend } from '../try-append.ts';
 import type { LiveTask } from '../tasks/task.ts';
 import type { RetryStart } from '../vocabulary.ts';
 

@@ -1,7 +1,7 @@
 import { fromIso, type Instant } from '../clock.ts';
 import { earlierUse, useDedupeKey, type EarlierRun, type KeyUse } from '../keys/dedupe.ts';
 import { Refusal } from '../errors.ts';
-import { tryAppend, type AppendResult, type EventStore } from '../event-store.ts';
+import type { AppendResult, EventStore } from '../event-store.ts';
 import type { DataOf, KeyEvent, RunEvent } from '../events/catalogue.ts';
 import { load, toNewEvents, type CommandContext } from '../handle.ts';
 import { nameBasedId } from '../ids.ts';
@@ -15,6 +15,7 @@ import { ownersOf } from '../keys/task-owners.ts';
 import { cancelRunIn } from './run-cancellation.ts';
 import { hasEnded, runFold } from './run.ts';
 import { streams } from '../streams.ts';
+import { tryAppend } from '../try-append.ts';
 import type { TaskDefinition } from '../tasks/task-definition.ts';
 import type { RunSkipReason } from '../vocabulary.ts';
 

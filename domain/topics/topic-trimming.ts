@@ -1,8 +1,9 @@
 import { fromIso, toIso, type Instant } from '../clock.ts';
-import { tryAppend, type EventStore, type Position, type RecordedEvent } from '../event-store.ts';
+import type { EventStore, Position, RecordedEvent } from '../event-store.ts';
 import { toNewEvents, type CommandContext } from '../handle.ts';
 import { nameBasedId } from '../ids.ts';
 import { streams } from '../streams.ts';
+import { tryAppend } from '../try-append.ts';
 
 /** What a view knows of a topic: up to where it is trimmed, and which events are no publications. */
 export interface TopicExtent {
