@@ -56,16 +56,11 @@ export function parseKeepingDigits(text: string): {
   const value: unknown = JSON.parse(text);
   const lost = lostNumbers(text);
   if (lost.length === 0) return { value, warnings: [] };
-  let kept = '';
-  let from = 0;
-  for (const { at, digits } of lost) {
-    kept += `${text.slice(from, at)}"${digits}"`;
-    from = at + digits.length;
-  }
+  const kept = rewritten(text, lost, (digits) => `"${digits}"`);
   const warnings = lost.slice(0, MAX_WARNINGS).map(warningOf);
   const more = lost.length - warnings.length;
   if (more > 0) warnings.push(`kept ${more} more numbers as strings`);
-  return { value: JSON.parse(kept + text.slice(from)), warnings };
+  return { value: JSON.parse(kept), warnings };
 }
 
 function warningOf({ path, digits }: LostNumber): string {
@@ -105,13 +100,22 @@ export function writeJson(value: unknown, indent?: number): string {
 
 /** Adds an exponent to integers beyond ±(2^53 − 1) in JSON written by `JSON.stringify`, where they are floats. */
 export function withExponents(text: string): string {
-  let written = '';
+  return rewritten(text, lostNumbers(text), (digits) => Number(digits).toExponential());
+}
+
+/** A text with its lost numbers written in another way. */
+function rewritten(
+  text: string,
+  lost: readonly LostNumber[],
+  write: (digits: string) => string,
+): string {
+  let result = '';
   let from = 0;
-  for (const { at, digits } of lostNumbers(text)) {
-    written += text.slice(from, at) + Number(digits).toExponential();
+  for (const { at, digits } of lost) {
+    result += text.slice(from, at) + write(digits);
     from = at + digits.length;
   }
-  return from === 0 ? text : written + text.slice(from);
+  return result + text.slice(from);
 }
 
 /** NaN and infinities, as `JSON.stringify` meets them: after each `toJSON`. */

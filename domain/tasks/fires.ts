@@ -154,26 +154,26 @@ function decideBacklog(
   missed: MissedOrder | null,
 ): FiresDecision {
   const head = headOf(rhythm, timetable);
-  const owed = head.span;
-  const writer = new FiresWriter(taskId, rhythm, timetable, owed.until - 1);
+  const pending = head.span;
+  const writer = new FiresWriter(taskId, rhythm, timetable, pending.until - 1);
   const completion = completionOf(rhythm, head);
-  const to = fromIso(owed.to);
-  const from = Math.max(fromIso(owed.from), writer.decidedUpTo + 1);
+  const to = fromIso(pending.to);
+  const from = Math.max(fromIso(pending.from), writer.decidedUpTo + 1);
   const span = timetable.countBetween(from - 1, to);
   if (span.first === null) return writer.correct(completion.next_fire_at, completion.task_revision);
   if (writer.exhausted) {
     return writer.write(beyondMaxRuns(timetable, span.first, to)).result(completion);
   }
-  if (owed.reason !== 'missed') {
+  if (pending.reason !== 'missed') {
     return writer.write([verdictOnHeld(head, span)]).result(completion);
   }
   const later = laterMissed(rhythm, head, now);
-  const stretch = { definition: owed.definition, due: span.first, end: to, later };
+  const stretch = { definition: pending.definition, due: span.first, end: to, later };
   const circumstances = { timetable, now, missed };
   writer.write(
-    owed.run_at === undefined
+    pending.run_at === undefined
       ? verdictsOnDue(stretch, circumstances)
-      : [verdictOnSnoozedFire(stretch, fromIso(owed.run_at), circumstances)],
+      : [verdictOnSnoozedFire(stretch, fromIso(pending.run_at), circumstances)],
   );
   // The rest of very many fires, or what came due after a hold, is decided next.
   const isPartial = !writer.exhausted && writer.decidedUpTo < (span.last ?? to);
