@@ -17,22 +17,20 @@ export interface BacklogHead {
 }
 
 /** The span to decide next: the first one of the first span's rule that still holds a fire; where none does, the first. */
-export function headOf(
-  { owed, fires }: Pick<Rhythm, 'owed' | 'fires'>,
-  timetable: Timetable,
-): BacklogHead {
-  const [first] = owed;
+export function headOf(rhythm: Rhythm, timetable: Timetable): BacklogHead {
+  const spans = rhythm.owed;
+  const [first] = spans;
   if (first === undefined) throw new Error('the backlog is empty');
-  const decided = fires?.decided ?? null;
+  const decided = rhythm.fires?.decided ?? null;
   const decidedUpTo = decided === null ? Number.NEGATIVE_INFINITY : fromIso(decided);
-  for (const [index, span] of owed.entries()) {
+  for (const [index, span] of spans.entries()) {
     if (!isSameRule(span, first)) break;
     const fire = timetable.next(Math.max(fromIso(span.from) - 1, decidedUpTo))?.at ?? null;
     if (fire !== null && fire <= fromIso(span.to)) {
-      return { span, later: owed.slice(index + 1), timetable };
+      return { span, later: spans.slice(index + 1), timetable };
     }
   }
-  return { span: first, later: owed.slice(1), timetable };
+  return { span: first, later: spans.slice(1), timetable };
 }
 
 /** What the event that completes a span rests on, and the fire that follows it. */

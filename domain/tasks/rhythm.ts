@@ -108,8 +108,8 @@ function evolveTaskPart(state: Rhythm, event: TaskEvent, at: EventPlace): Rhythm
       if (!rescheduled) return { ...changed, definition };
       // The resume decides what a pause holds back, including fires of the previous rule.
       const reason = state.status === 'active' ? 'missed' : 'paused';
-      const owed = backlogAt(state, revision, reason, occurredAt);
-      return { ...reset(next_fire_at, null), definition, anchor, owed };
+      const backlog = backlogAt(state, revision, reason, occurredAt);
+      return { ...reset(next_fire_at, null), definition, anchor, owed: backlog };
     }
     case 'TaskPaused':
       return { ...changed, status: 'paused', owed: backlogBeforePause(state, at) };
@@ -119,10 +119,11 @@ function evolveTaskPart(state: Rhythm, event: TaskEvent, at: EventPlace): Rhythm
       const isSnoozed = next_run_at !== null && next_fire_at === state.set.next_fire_at;
       // A fire snoozed beyond the pause was not held back by it.
       const held = isSnoozed ? state.owed : backlogAt(state, revision, 'paused', occurredAt);
-      const owed = held.map((span) =>
+      const backlog = held.map((span) =>
         span.reason === 'paused' && span.policy === null ? { ...span, policy: missed } : span,
       );
-      return { ...reset(next_fire_at, isSnoozed ? next_run_at : null), status: 'active', owed };
+      const set = reset(next_fire_at, isSnoozed ? next_run_at : null);
+      return { ...set, status: 'active', owed: backlog };
     }
     case 'TaskSnoozed':
       return reset(event.data.next_fire_at, event.data.next_run_at);
