@@ -46,9 +46,7 @@ describe('an explanation of a time that was backfilled', () => {
     const answer = await world.explain(task, at + hour);
     expect(answer.json).to.include({ fired: false, reason: 'missed', run_id: null });
     expect(answer.textAt('message')).to.match(
-      new RegExp(
-        `Run ${run} \\(requested by a backfill for .*succeeded`,
-      ),
+      new RegExp(`Run ${run} \\(requested by a backfill for .*succeeded`),
     );
     const evidence = evidenceIn(answer);
     expect(evidence.map(({ type }) => type)).to.deep.equal([
