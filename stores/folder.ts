@@ -2,13 +2,10 @@ import { mkdirSync, statSync, type Stats } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 
 /**
- * Makes a folder, and those above it, where they do not exist yet. Not by Node's own `recursive`, which never ends where
- * the system says that there is no such file although the folder above exists, as under `/proc`.
+ * Creates a folder and its missing parents, accessible to its owner only. Node's `recursive` is not used: it never ends
+ * where mkdir reports ENOENT below an existing folder, as under `/proc`.
  *
- * Only their owner has access, because the service's files contain what callers told only the service.
- *
- * @throws the file system's error, which names the folder that cannot be made: ENOTDIR where a part of the path is a
- *   file, EEXIST where the path itself is one
+ * @throws the file system's error: ENOTDIR where a part of the path is a file, EEXIST where the path itself is one
  */
 export function makeFolder(path: string): void {
   if (isFolder(path)) return;
@@ -22,10 +19,7 @@ export function makeFolder(path: string): void {
   }
 }
 
-/**
- * What is at a path; undefined where nothing is. A path below a file counts as nothing: Node 20 throws there (ENOTDIR)
- * even with `throwIfNoEntry: false`, and later versions return undefined.
- */
+/** What is at a path; undefined for nothing. Node 20 throws ENOTDIR below a file, even with `throwIfNoEntry: false`. */
 export function statIfPresent(path: string): Stats | undefined {
   try {
     return statSync(path, { throwIfNoEntry: false });
@@ -35,7 +29,7 @@ export function statIfPresent(path: string): Stats | undefined {
   }
 }
 
-/** What is no folder although a path leads through it, or to it; null for a path that is free or is a folder. */
+/** The file that stands where a folder is needed, on a path or above it; null where there is none. */
 export function fileInPlaceOf(path: string): string | null {
   const stat = statIfPresent(path);
   if (stat !== undefined) return stat.isDirectory() ? null : path;

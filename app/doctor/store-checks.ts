@@ -11,7 +11,7 @@ import { recallReport } from '../../projections/projector/projection-report.ts';
 import { eventStoreDbVersion } from '../../stores/eventstoredb/connecting/server-version.ts';
 import { coordinationFile } from '../../stores/sqlite/coordination/coordination-file.ts';
 import { registerFile } from '../../stores/sqlite/read-model/view-files.ts';
-import { sqliteVersion } from '../../stores/sqlite/version.ts';
+import { sqliteVersion } from '../../stores/sqlite/database.ts';
 import { workersCheck } from '../../observability/health-rules.ts';
 import { shortageOf } from '../watching/slot-shortage.ts';
 import { projections } from '../projecting/projections.ts';

@@ -6,31 +6,26 @@ import {
   type ExpectedRevision,
   type Position,
 } from '../../domain/event-store.ts';
-import type { Telemetry } from '../../observability/telemetry.ts';
-import type { Connection } from './connecting/connection.ts';
-import type { Continuity } from './continuity.ts';
+import { pause, pauseAfter, within } from '../waiting.ts';
 import { actualRevisionOf, conflict, failureOf, faultOf, wordsOf } from './connecting/faults.ts';
-import type { Horizon } from './horizon.ts';
-import { pause, pauseAfter, within } from './connecting/pause.ts';
+import type { LogParts } from './log-parts.ts';
 import { isKnown, toPosition } from './position.ts';
-import type { Reading } from './reading.ts';
 import type { ClientEvent } from './recorded.ts';
 import { untilShown } from './shown.ts';
-import type { Timings } from './connecting/timings.ts';
 
-/** Events of a stream that are read at a time, from its end, in the search for ids that may have arrived. */
+/** Events per read from the end of a stream, when looking for ids that may have arrived. */
 const TAIL = 200;
 
-/** Most of such pages; a topic has fewer publications in the time that an append takes at the most. */
+/** Such reads at most; a topic has fewer publications during the longest append. */
 const MOST_PAGES = 250;
 
-/** How much longer than its deadline a call is waited for, in case the client never settles it. */
+/** How much longer than its deadline a call is awaited, in case the client never settles it. */
 const GRACE_MS = 500;
 
-/** The last attempt may take so long, however little of the time for all of them is left. */
+/** The last attempt may take this long, however little time is left. */
 const LEAST_MS = 500;
 
-/** One append under way. */
+/** A running append. */
 interface Attempted {
   readonly stream: string;
   readonly events: readonly EncodedEvent[];
@@ -39,47 +34,31 @@ interface Attempted {
   readonly before: Position;
 }
 
-/** The same append, under way once or more in this process: only the first answer was not a repetition. */
+/** The same append, running once or more in this process: all but the first answer are duplicates. */
 interface Twin {
   underWay: number;
   answered: boolean;
 }
 
-/** Appends with a known outcome: repeats while it is unknown, and looks for itself after a conflict. */
+/** Appends until the outcome is known: repeats unclear attempts, and inspects the stream after a conflict. */
 export class Appending {
-  readonly #connection: Connection;
-  readonly #reading: Reading;
-  readonly #horizon: Horizon;
-  readonly #continuity: Continuity;
-  readonly #timings: Timings;
-  readonly #telemetry: Telemetry;
+  readonly #log: LogParts;
   readonly #twins = new Map<string, Twin>();
   readonly #underWay = new Set<Promise<unknown>>();
   #closed = false;
 
-  constructor(parts: {
-    readonly connection: Connection;
-    readonly reading: Reading;
-    readonly horizon: Horizon;
-    readonly continuity: Continuity;
-    readonly timings: Timings;
-    readonly telemetry: Telemetry;
-  }) {
-    this.#connection = parts.connection;
-    this.#reading = parts.reading;
-    this.#horizon = parts.horizon;
-    this.#continuity = parts.continuity;
-    this.#timings = parts.timings;
-    this.#telemetry = parts.telemetry;
+  constructor(log: LogParts) {
+    this.#log = log;
   }
 
-  /** See the port's `append`; events are serialised already. */
+  /** See the port's `append`; the events are serialised already. */
   async append(
     stream: string,
     events: readonly EncodedEvent[],
     expected: ExpectedRevision,
   ): Promise<AppendResult> {
-    if (this.#closed) throw new EventStoreError('UNAVAILABLE', 'The event log is closed');
+    if (this.#closed) throw new EventStoreError('UNAVAILABLE', 'the event log is closed');
+    const { telemetry } = this.#log;
     const id = `${events.at(-1)?.id} ${stream}`;
     const twin = this.#twins.get(id) ?? { underWay: 0, answered: false };
     this.#twins.set(id, twin);
@@ -89,13 +68,13 @@ export class Appending {
     const asked = performance.now();
     try {
       const result = await appended;
-      this.#telemetry.observe('event_store_append_seconds', (performance.now() - asked) / 1000);
+      telemetry.observe('event_store_append_seconds', (performance.now() - asked) / 1000);
       const duplicate = result.duplicate || twin.answered;
       twin.answered = true;
       return { ...result, duplicate };
     } catch (error) {
       const code = error instanceof EventStoreError ? error.code : 'other';
-      if (code !== 'CONFLICT') this.#telemetry.count('event_store_failures_total', { code });
+      if (code !== 'CONFLICT') telemetry.count('event_store_failures_total', { code });
       throw error;
     } finally {
       this.#underWay.delete(appended);
@@ -104,7 +83,7 @@ export class Appending {
     }
   }
 
-  /** Takes no more appends, and resolves when those under way have ended. */
+  /** Accepts no more appends, and resolves when the running ones have ended. */
   async close(): Promise<void> {
     this.#closed = true;
     await Promise.allSettled(this.#underWay);
@@ -115,13 +94,14 @@ export class Appending {
     events: readonly EncodedEvent[],
     expected: ExpectedRevision,
   ): Promise<AppendResult> {
-    const end = performance.now() + this.#timings.appendOverallMs;
-    await this.#horizon.start(() => this.#reading.end());
-    const append: Attempted = { stream, events, expected, before: this.#horizon.seen };
+    const { connection, reading, horizon, continuity, timings, telemetry } = this.#log;
+    const end = performance.now() + timings.appendOverallMs;
+    await horizon.start(() => reading.end());
+    const append: Attempted = { stream, events, expected, before: horizon.seen };
     let unclear: unknown;
     for (let failures = 1; ; failures += 1) {
-      const isConnected = await this.#connection.isConnected();
-      if (!isConnected) this.#continuity.doubt();
+      const isConnected = await connection.isConnected();
+      if (!isConnected) continuity.doubt();
       if (isConnected && (await this.#isSameLog(stream, unclear))) {
         try {
           return await this.#resultOf(append, await this.#attempt(append, end));
@@ -131,20 +111,16 @@ export class Appending {
           if (failure === 'conflict') return this.#settleConflict(append, error, unclear);
           if (failure === 'unclear') {
             unclear = error;
-            this.#continuity.doubt();
+            continuity.doubt();
           } else if (failure !== 'elsewhere') throw faultOf(error, `append to ${stream}`, stream);
         }
       } else if (!isConnected && unclear === undefined) {
         throw new EventStoreError('UNAVAILABLE', 'EventStoreDB cannot be reached', { stream });
       }
-      const wait = pauseAfter(failures, this.#timings.firstPauseMs, this.#timings.longestPauseMs);
-      if (this.#connection.closed || performance.now() + wait >= end)
-        throw givenUp(stream, unclear);
-      this.#telemetry.count('eventstore_append_retries_total');
-      this.#telemetry.log.debug('Appending again, with the same ids', {
-        stream,
-        failure: wordsOf(unclear),
-      });
+      const wait = pauseAfter(failures, timings.firstPauseMs, timings.longestPauseMs);
+      if (connection.closed || performance.now() + wait >= end) throw givenUp(stream, unclear);
+      telemetry.count('eventstore_append_retries_total');
+      telemetry.log.debug('retrying an append', { stream, failure: wordsOf(unclear) });
       await pause(wait);
       const arrived = expected === 'any' ? await this.#findInTail(append) : undefined;
       if (arrived !== undefined) return arrived;
@@ -152,31 +128,32 @@ export class Appending {
   }
 
   /**
-   * Whether the log is still the one that it was; false where that can't be told now.
-   * @throws EventStoreError where it is another: `OUTCOME_UNKNOWN` if an attempt before may have arrived
+   * Whether the log is still the same one; false where that is unknown.
+   * @throws EventStoreError where it is another one: `OUTCOME_UNKNOWN` if an earlier attempt may have arrived
    */
   async #isSameLog(stream: string, unclear: unknown): Promise<boolean> {
     try {
-      await this.#continuity.check();
+      await this.#log.continuity.check();
       return true;
     } catch (error) {
-      if (this.#continuity.fault === undefined) return false;
+      if (this.#log.continuity.fault === undefined) return false;
       throw unclear === undefined ? error : outcomeUnknown(stream, error, true);
     }
   }
 
   /** One call of the client. Rejects with the client's error. */
   async #attempt({ stream, events, expected }: Attempted, end: number): Promise<Answer> {
+    const { connection, timings } = this.#log;
     const left = Math.max(LEAST_MS, end - performance.now());
-    const deadline = Math.min(this.#timings.appendAttemptMs, left);
-    const call = this.#connection.appendToStream(stream, events.map(toClientEvent), {
+    const deadline = Math.min(timings.appendAttemptMs, left);
+    const call = connection.appendToStream(stream, events.map(toClientEvent), {
       expectedRevision: expectedOf(expected),
-      credentials: this.#connection.credentials,
-      requiresLeader: this.#connection.requiresLeader,
+      credentials: connection.credentials,
+      requiresLeader: connection.requiresLeader,
       deadline,
     });
     const answer = await within(call, deadline + GRACE_MS);
-    if (answer === undefined) throw new Error('the client gave no answer');
+    if (answer === undefined) throw new Error('the client did not answer');
     return answer;
   }
 
@@ -187,29 +164,28 @@ export class Appending {
     const answered = isKnown(answer.position) ? toPosition(answer.position) : undefined;
     const isNew = answered !== undefined && answered > append.before;
     const position = isNew ? answered : await this.#positionOf(append, revision);
-    this.#horizon.note(position);
+    this.#log.horizon.note(position);
     return { revision, position, duplicate: position <= append.before };
   }
 
   /**
-   * The position of an event that is there; where the stream does not say, the end, which is not before
-   * it. Servers leave the position out of an answer, or give that of another event of the append, when
-   * they recognise a repetition.
+   * The position of an event that is there, or the end of the log where the stream does not say. For a repetition,
+   * servers send no position, or that of another event of the append.
    */
   async #positionOf(append: Attempted, revision: number): Promise<Position> {
+    const { reading } = this.#log;
     try {
-      const from = BigInt(revision);
-      const [event] = await this.#reading.stream(append.stream, from, 'forwards', 1);
-      return isKnown(event?.position) ? toPosition(event.position) : await this.#reading.end();
+      const [event] = await reading.stream(append.stream, BigInt(revision), 'forwards', 1);
+      return isKnown(event?.position) ? toPosition(event.position) : await reading.end();
     } catch (error) {
-      // Written, but unknown where: appending again finds the place.
+      // Written at an unknown place; a repeated append finds it.
       throw outcomeUnknown(append.stream, error);
     }
   }
 
   /**
-   * An answer that does not follow from what was expected is not believed: the stream says. (A stream
-   * that was deleted softly is empty and goes on counting where it was, so it can be right.)
+   * Checks the stream when an answer contradicts what was expected. The answer can be right: a softly deleted stream is
+   * empty and continues counting.
    */
   async #verify(append: Attempted, answered: number): Promise<AppendResult> {
     const disbelief = new Error(`the server answered revision ${answered}`);
@@ -222,8 +198,8 @@ export class Appending {
   }
 
   /**
-   * A conflict may be with this very append: an earlier attempt that arrived, or the same command
-   * before. The server recognises most of these itself; what it does not, the stream shows.
+   * A conflict may be with this very append: an earlier attempt that arrived, or the same command before. The server
+   * recognises most of these; the stream shows the rest.
    */
   async #settleConflict(
     append: Attempted,
@@ -231,31 +207,31 @@ export class Appending {
     unclear: unknown,
   ): Promise<AppendResult> {
     const { stream, expected } = append;
+    const { reading, timings } = this.#log;
     const actual = actualRevisionOf(error);
     let found: AppendResult | undefined;
     try {
-      if (typeof actual === 'number')
-        await untilShown(this.#reading, this.#timings, stream, actual);
+      if (typeof actual === 'number') await untilShown(reading, timings, stream, actual);
       found = await this.#findAtPlace(append);
     } catch (failure) {
       if (unclear !== undefined) throw outcomeUnknown(stream, failure);
       throw faultOf(failure, `append to ${stream}`, stream);
     }
     if (found === undefined) {
-      // Nothing was expected that could not be so: the server has met these ids, of an attempt before.
+      // `any` cannot conflict by itself: the server has seen these ids in an earlier attempt.
       if (expected === 'any' && unclear !== undefined) throw outcomeUnknown(stream, error);
       throw conflict(stream, expected, actual, error);
     }
     return unclear === undefined ? { ...found, duplicate: true } : found;
   }
 
-  /** The append's result if its events stand where it expected to put them. */
+  /** The append's result if its events stand at the expected place. */
   async #findAtPlace(append: Attempted): Promise<AppendResult | undefined> {
     const last = lastRevisionOf(append);
     if (last === undefined) return this.#findInTail(append);
     const count = append.events.length;
     const from = BigInt(last - count + 1);
-    const found = await this.#reading.stream(append.stream, from, 'forwards', count);
+    const found = await this.#log.reading.stream(append.stream, from, 'forwards', count);
     const same = found.every(
       ({ id, revision }, index) =>
         id === append.events[index]?.id && revision === from + BigInt(index),
@@ -265,8 +241,8 @@ export class Appending {
   }
 
   /**
-   * The append's result if its last event is among the stream's latest, and in any case among those that came since the
-   * first attempt; for `any`, which names no place. Others may have appended much since then.
+   * For `any`, which names no place: the append's result if its last event is among the stream's latest. Searches at
+   * least all events since the first attempt.
    */
   async #findInTail(append: Attempted): Promise<AppendResult | undefined> {
     const wanted = append.events.at(-1)?.id;
@@ -286,11 +262,11 @@ export class Appending {
 
   async #tailFrom(stream: string, from: bigint | 'end'): Promise<readonly ClientEvent[]> {
     try {
-      return await this.#reading.stream(stream, from, 'backwards', TAIL);
+      return await this.#log.reading.stream(stream, from, 'backwards', TAIL);
     } catch (error) {
-      // Only a look: the append is repeated, and the server compares ids as well.
+      // Harmless: the append is repeated, and the server compares ids as well.
       const failure = wordsOf(error);
-      this.#telemetry.log.debug('The end of a stream could not be read', { stream, failure });
+      this.#log.telemetry.log.debug('could not read the end of a stream', { stream, failure });
       return [];
     }
   }
@@ -300,13 +276,13 @@ export class Appending {
     revision: number,
     place: Answer['position'],
   ): Promise<AppendResult> {
-    const position = isKnown(place) ? toPosition(place) : await this.#reading.end();
-    this.#horizon.note(position);
+    const position = isKnown(place) ? toPosition(place) : await this.#log.reading.end();
+    this.#log.horizon.note(position);
     return { revision, position, duplicate: position <= append.before };
   }
 }
 
-/** The revision of the last event if the append goes where it is expected to. */
+/** The revision of the last event if the append succeeds where expected. */
 function lastRevisionOf({ expected, events }: Attempted): number | undefined {
   if (expected === 'any') return undefined;
   return (expected === 'none' ? -1 : expected) + events.length;
@@ -317,10 +293,7 @@ function expectedOf(expected: ExpectedRevision): 'no_stream' | 'any' | bigint {
   return expected === 'any' ? 'any' : BigInt(expected);
 }
 
-/**
- * What the client wants: it serialises data itself, so the text is parsed again, which leaves nothing
- * in it that serialising could fail on. Metadata may be handed over as bytes, which stay as they are.
- */
+/** The client serialises data itself, so it is parsed here first. Metadata can be passed as bytes, unchanged. */
 function toClientEvent(event: EncodedEvent): ReturnType<typeof jsonEvent> {
   return jsonEvent({
     id: event.id,
@@ -332,7 +305,7 @@ function toClientEvent(event: EncodedEvent): ReturnType<typeof jsonEvent> {
 
 function givenUp(stream: string, unclear: unknown): EventStoreError {
   if (unclear !== undefined) return outcomeUnknown(stream, unclear, true);
-  return new EventStoreError('UNAVAILABLE', 'No EventStoreDB node accepts appends', {
+  return new EventStoreError('UNAVAILABLE', 'no EventStoreDB node accepts appends', {
     ...{ stream, repeated: true },
   });
 }
@@ -340,7 +313,7 @@ function givenUp(stream: string, unclear: unknown): EventStoreError {
 function outcomeUnknown(stream: string, cause: unknown, repeated = false): EventStoreError {
   return new EventStoreError(
     'OUTCOME_UNKNOWN',
-    `It is not known whether events were appended to ${stream}: ${wordsOf(cause)}`,
+    `it is unknown whether events were appended to ${stream}: ${wordsOf(cause)}`,
     { stream, cause, repeated },
   );
 }

@@ -1,58 +1,52 @@
 import { EventStoreError } from '../../domain/event-store.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
-import type { Horizon } from './horizon.ts';
-import { pause } from './connecting/pause.ts';
-import type { Reading } from './reading.ts';
+import { pause } from '../waiting.ts';
 import type { Timings } from './connecting/timings.ts';
+import type { Horizon } from './horizon.ts';
+import type { LogParts } from './log-parts.ts';
+import type { Reading } from './reading.ts';
 
-/** Milliseconds between two looks at a log that lacks what was seen of it. */
+/** Milliseconds between checks of a log that lacks events seen before. */
 const BETWEEN = 250;
 
 /**
- * Whether the log is still the one that this process has worked on. A server may come back with an older state of it, out
- * of a backup, and then go on from there: what this process has in its memory, it has of events that never were. Nothing
- * may be written on the strength of that.
+ * Detects that the server came back with another log, such as an older state from a backup. This process then holds
+ * state from events that no longer exist, so nothing may be written.
  *
- * A log does not change under a connection, so it is looked at only when one was lost: whether the furthest event that
- * was seen stands where it stood.
+ * A log does not change under a connection, so the check runs only after a lost one. It compares the furthest event seen.
  */
 export class Continuity {
   readonly #reading: Reading;
   readonly #horizon: Horizon;
   readonly #timings: Timings;
   readonly #telemetry: Telemetry;
-  /** How often a connection was lost, and up to which of these the log has been compared. */
+  /** How many connections were lost, and up to which of these the log has been compared. */
   #lost = 0;
   #compared = 0;
   #comparing: Promise<void> | undefined;
   #fault: EventStoreError | undefined;
 
-  constructor(parts: {
-    readonly reading: Reading;
-    readonly horizon: Horizon;
-    readonly timings: Timings;
-    readonly telemetry: Telemetry;
-  }) {
+  constructor(parts: Pick<LogParts, 'reading' | 'horizon' | 'timings' | 'telemetry'>) {
     this.#reading = parts.reading;
     this.#horizon = parts.horizon;
     this.#timings = parts.timings;
     this.#telemetry = parts.telemetry;
   }
 
-  /** A connection was lost: behind the next one there may be another log. */
+  /** A connection was lost; the next one may reach another log. */
   doubt(): void {
     this.#lost += 1;
     this.#horizon.isCertain = false;
   }
 
-  /** Why nothing is written, where that was found; undefined where it was not. */
+  /** The error for a replaced log; undefined while none was detected. */
   get fault(): EventStoreError | undefined {
     return this.#fault;
   }
 
   /**
-   * Compares the log, where a connection was lost since that was done. A node of a cluster may know less of the log for a
-   * moment than another has said before: so it is looked at for a while before it counts as another.
+   * Compares the log if a connection has been lost since the last comparison. A cluster node may briefly lack what
+   * another has shown, so the check is repeated for a while.
    * @throws EventStoreError `UNAVAILABLE`
    */
   async check(): Promise<void> {
@@ -64,7 +58,7 @@ export class Continuity {
 
   async #compare(): Promise<void> {
     const upTo = this.#lost;
-    // Of one that was found to be another, each look is the only one.
+    // A log already found to be replaced is checked only once.
     const end = performance.now() + (this.#fault === undefined ? this.#timings.behindMs : 0);
     while (!(await this.#isSame())) {
       if (performance.now() >= end) throw this.#refuse();
@@ -83,7 +77,7 @@ export class Continuity {
       return (await this.#reading.idAt(anchor.position)) === anchor.id;
     } catch (error) {
       if (!(error instanceof EventStoreError && error.code === 'UNAVAILABLE')) throw error;
-      // Of a place where no event begins servers say no more than that something went wrong. Away they say nothing.
+      // Servers report a position without an event as a general error. An unreachable server throws here.
       await this.#reading.end();
       return false;
     }
@@ -92,14 +86,12 @@ export class Continuity {
   #refuse(): EventStoreError {
     const { seen } = this.#horizon;
     if (this.#fault === undefined) {
-      const what = 'the event log was replaced by another, or by an older state of itself';
-      this.#telemetry.log.error(`${what}: nothing is done until this process is started again`, {
-        lacks: seen,
-      });
+      const what = 'the event log was replaced by another one, or by an older state of itself';
+      this.#telemetry.log.error(`${what}; restart this process`, { lacks: seen });
     }
     this.#fault ??= new EventStoreError(
       'UNAVAILABLE',
-      `the log lacks what this process has seen of it (${seen}), so it was replaced by another or by an older state: start this process again`,
+      `the event log lacks events that this process has seen (up to ${seen}), so it was replaced by another one or by an older state: restart this process`,
     );
     return this.#fault;
   }

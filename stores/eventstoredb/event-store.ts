@@ -9,91 +9,68 @@ import {
   type Landmark,
   type NewEvent,
   type Position,
+  type RawEvent,
   type RecordedEvent,
   type StreamAppend,
   type StreamPage,
   type StreamPart,
   type SubscriptionMessage,
 } from '../../domain/event-store.ts';
-import type { StreamShare } from '../../domain/stream-share.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
 import { Appending } from './appending.ts';
 import { readConnectionUrl } from './connecting/connection-url.ts';
-import { Connection } from './connecting/connection.ts';
-import { Continuity } from './continuity.ts';
 import { FeedConnections } from './connecting/feed-connections.ts';
-import { Horizon } from './horizon.ts';
+import { defaultTimings, type Timings } from './connecting/timings.ts';
 import { hasHad } from './landmark.ts';
+import { connectLog, type LogParts } from './log-parts.ts';
 import { isPosition } from './position.ts';
-import { Reading } from './reading.ts';
-import { isSystemEvent, toRaw } from './recorded.ts';
+import { isSystemEvent, toRaw, type ClientEvent } from './recorded.ts';
 import { listStreams } from './stream-list.ts';
 import { Subscription } from './subscription.ts';
-import { defaultTimings, type Timings } from './connecting/timings.ts';
 import { truncateStream } from './truncation.ts';
 
-/** How many events of a stream are read where the caller says nothing. */
+/** Events of a stream that are read by default. */
 const DEFAULT_LIMIT = 1_000;
 
 /**
- * Opens the event log in an EventStoreDB server or cluster. Sends nothing yet: a server that is away
- * shows in the first call, or in `ping`.
+ * Opens the event log in an EventStoreDB server or cluster. Sends nothing yet: an unreachable server shows in the first
+ * call, or in `ping`.
  *
  * @param options.url a connection string, `esdb://user:password@host:2113?tls=true`
- * @param options.timings see {@link Timings}; what is left out is as in production
- * @throws ConnectionUrlError when the connection string can't be meant so
+ * @param options.timings overrides the production timings
+ * @throws ConnectionUrlError for an invalid connection string
  */
-export function openEventStoreDb(options: {
+export async function openEventStoreDb(options: {
   readonly url: string;
   readonly codec: EventCodec;
   readonly telemetry: Telemetry;
   readonly timings?: Partial<Timings>;
 }): Promise<EventStore> {
-  return Promise.resolve().then(() => {
-    const settings = readConnectionUrl(options.url);
-    const { telemetry, codec } = options;
-    if (!settings.secure && settings.credentials !== undefined) {
-      telemetry.log.warn(
-        'EventStoreDB: user and password are not sent, as the connection string has tls=false',
-      );
-    }
-    const timings = { ...defaultTimings, ...options.timings };
-    const connection = new Connection(settings, timings, telemetry);
-    const parts = { settings, telemetry, timings };
-    const connections = new FeedConnections({ ...parts, first: connection });
-    return new EventStoreDb({ connection, connections, codec, telemetry, timings });
-  });
+  const settings = readConnectionUrl(options.url);
+  const { telemetry, codec } = options;
+  if (!settings.secure && settings.credentials !== undefined) {
+    telemetry.log.warn(
+      'EventStoreDB: the user and password are not sent, because the connection string has tls=false',
+    );
+  }
+  const timings = { ...defaultTimings, ...options.timings };
+  const log = connectLog(settings, timings, telemetry);
+  return new EventStoreDb(log, new FeedConnections(settings, log), codec);
 }
 
 /** The port over EventStoreDB. */
 class EventStoreDb implements EventStore {
-  readonly #connection: Connection;
+  readonly #log: LogParts;
   readonly #connections: FeedConnections;
   readonly #codec: EventCodec;
-  readonly #telemetry: Telemetry;
-  readonly #timings: Timings;
-  readonly #horizon = new Horizon();
-  readonly #reading: Reading;
-  readonly #continuity: Continuity;
   readonly #appending: Appending;
   readonly #closing = new AbortController();
 
-  constructor(parts: {
-    readonly connection: Connection;
-    readonly connections: FeedConnections;
-    readonly codec: EventCodec;
-    readonly telemetry: Telemetry;
-    readonly timings: Timings;
-  }) {
-    this.#connection = parts.connection;
-    this.#connections = parts.connections;
-    this.#codec = parts.codec;
-    this.#telemetry = parts.telemetry;
-    this.#timings = parts.timings;
-    this.#reading = new Reading(parts.connection, parts.timings, this.#horizon);
-    const shared = { ...parts, reading: this.#reading, horizon: this.#horizon };
-    this.#continuity = new Continuity(shared);
-    this.#appending = new Appending({ ...shared, continuity: this.#continuity });
+  constructor(log: LogParts, connections: FeedConnections, codec: EventCodec) {
+    this.#log = log;
+    this.#connections = connections;
+    this.#codec = codec;
+    this.#appending = new Appending(log);
   }
 
   async append(
@@ -102,7 +79,7 @@ class EventStoreDb implements EventStore {
     expected: ExpectedRevision,
   ): Promise<AppendResult> {
     if (events.length === 0) {
-      throw new EventStoreError('INVALID_EVENT', 'An append needs at least one event', { stream });
+      throw new EventStoreError('INVALID_EVENT', 'an append needs an event', { stream });
     }
     const encoded = events.map((event) => this.#codec.encode(event));
     return this.#appending.append(stream, encoded, expected);
@@ -117,70 +94,51 @@ class EventStoreDb implements EventStore {
   }
 
   async readStream(stream: string, part: StreamPart = {}): Promise<readonly RecordedEvent[]> {
-    // The engine's own, with its users' passwords among them; no stream of this log is called so.
+    // Streams of the engine itself, which hold users' passwords among other things.
     if (stream.startsWith('$')) return [];
     const { from, direction = 'forwards', limit = DEFAULT_LIMIT, faulty } = part;
     const begin = from === undefined ? (direction === 'forwards' ? 'start' : 'end') : BigInt(from);
-    const found = await this.#reading.stream(stream, begin, direction, limit);
+    const found = await this.#log.reading.stream(stream, begin, direction, limit);
     return found.map((event) => {
       const raw = toRaw(event);
-      this.#horizon.note(raw.position);
+      this.#log.horizon.note(raw.position);
       const decoded = this.#codec.decode(raw);
       return faulty === true ? decoded : sound(decoded);
     });
   }
 
   async readAll(after: Position, limit: number): Promise<readonly RecordedEvent[]> {
-    const events: RecordedEvent[] = [];
-    if (limit <= 0) return events;
-    const raw: Parameters<EventCodec['decode']>[0][] = [];
-    await this.#reading.forwards(after, limit, (event) => {
-      if (!isSystemEvent(event)) raw.push(toRaw(event));
-      return raw.length < limit ? 'more' : 'enough';
+    const raws: RawEvent[] = [];
+    if (limit <= 0) return [];
+    await this.#log.reading.forwards(after, limit, (event) => {
+      if (!isSystemEvent(event)) raws.push(toRaw(event));
+      return raws.length < limit ? 'more' : 'enough';
     });
-    return raw.map((event) => this.#codec.decode(event));
+    return raws.map((raw) => this.#codec.decode(raw));
   }
 
   async readAllBackwards(
     before: Position | null,
     limit: number,
   ): Promise<readonly RecordedEvent[]> {
-    const events = await this.#reading.backwards(before, limit, (event) => !isSystemEvent(event));
+    const wants = (event: ClientEvent): boolean => !isSystemEvent(event);
+    const events = await this.#log.reading.backwards(before, limit, wants);
     return events.map((event) => this.#codec.decode(toRaw(event)));
   }
 
-  subscribe(options: {
-    readonly after: Position;
-    readonly prefixes?: readonly string[];
-    readonly share?: StreamShare | undefined;
-    readonly once?: boolean;
-    readonly onPassed?: (position: Position) => void;
-    readonly signal: AbortSignal;
-  }): AsyncIterable<SubscriptionMessage> {
-    const parts = {
-      connections: this.#connections,
-      reading: this.#reading,
-      horizon: this.#horizon,
-      continuity: this.#continuity,
-      codec: this.#codec,
-      timings: this.#timings,
-      telemetry: this.#telemetry,
-    };
+  subscribe(options: Parameters<EventStore['subscribe']>[0]): AsyncIterable<SubscriptionMessage> {
+    if (options.share !== undefined) throw new TypeError('EventStoreDB cannot share out streams');
+    const parts = { ...this.#log, connections: this.#connections, codec: this.#codec };
     const signal = AbortSignal.any([options.signal, this.#closing.signal]);
-    if (options.share !== undefined) throw new TypeError('a server does not share out its streams');
     return new Subscription(parts, { ...options, signal }).messages();
   }
 
-  async listStreams(options: {
-    readonly prefix: string;
-    readonly after?: string;
-    readonly limit: number;
-  }): Promise<StreamPage> {
-    return listStreams(this.#reading, options);
+  async listStreams(options: Parameters<EventStore['listStreams']>[0]): Promise<StreamPage> {
+    return listStreams(this.#log.reading, options);
   }
 
   async truncate(stream: string, before: number): Promise<void> {
-    await truncateStream(this.#reading, this.#appending, stream, before);
+    await truncateStream(this.#log.reading, this.#appending, stream, before);
   }
 
   isPosition(text: string): boolean {
@@ -188,27 +146,28 @@ class EventStoreDb implements EventStore {
   }
 
   head(): Promise<Position> {
-    return this.#reading.head();
+    return this.#log.reading.head();
   }
 
   async reaches(position: Position): Promise<boolean> {
-    return position === BEGINNING || position <= (await this.#reading.end());
+    return position === BEGINNING || position <= (await this.#log.reading.end());
   }
 
   hasHad(landmark: Landmark): Promise<boolean> {
-    return hasHad(this.#reading, landmark);
+    return hasHad(this.#log.reading, landmark);
   }
 
   async ping(): Promise<void> {
-    await this.#reading.end(this.#timings.pingMs);
-    if (this.#continuity.fault !== undefined) throw this.#continuity.fault;
+    const { reading, timings, continuity } = this.#log;
+    await reading.end(timings.pingMs);
+    if (continuity.fault !== undefined) throw continuity.fault;
   }
 
-  /** Waits for appends under way, ends subscriptions, reads and the connection. May be called again. */
+  /** Waits for running appends, then ends subscriptions, reads and connections. Idempotent. */
   async close(): Promise<void> {
     this.#closing.abort();
     await this.#appending.close();
     await this.#connections.close();
-    await this.#connection.close();
+    await this.#log.connection.close();
   }
 }

@@ -10,15 +10,15 @@ import { wordsOf } from './connecting/faults.ts';
 import { fromPosition, isKnown, toPosition } from './position.ts';
 import { eventOf, type ClientEvent } from './recorded.ts';
 
-/** How many events are held here before the server is asked to wait. */
+/** Events buffered here before the server has to wait. */
 const BUFFER = 128;
 
-/** A checkpoint for each so many pages (of 32 events) that the server has filtered out. */
+/** The server sends a checkpoint after this many filtered pages (of 32 events). */
 const CHECKPOINT_INTERVAL = 4;
 
 /**
- * One subscription of the client: events are taken out of it by hand, so that what is not taken holds
- * back the server. It does not come back by itself; whoever has it makes another one.
+ * One subscription of the client. Events are pulled, so an idle consumer holds back the server. It does not reconnect;
+ * its owner makes another one.
  */
 export class Feed {
   readonly #subscription: AllStreamSubscription;
@@ -32,9 +32,9 @@ export class Feed {
   #wake: () => void = () => undefined;
 
   /**
-   * @param end where the log ended before this was made
+   * @param end where the log ended before this subscription began
    * @param prefixes see the port's `subscribe`
-   * @param onLost called when it ends and was not closed, before anything else can go over another connection
+   * @param onLost called when it ends without being closed, before another connection is used
    */
   constructor(
     connection: Connection,
@@ -53,14 +53,14 @@ export class Feed {
           checkpointInterval: CHECKPOINT_INTERVAL,
           ...filterOf(prefixes),
           checkpointReached: (_subscription, place) => {
-            // Only noted, for an exception here would hang the subscription without a word.
+            // Only noted: an exception here would silently hang the subscription.
             this.#note(place);
           },
         },
       },
       { highWaterMark: BUFFER },
     );
-    // The listeners stay until the object is gone: an error without one would end the process.
+    // The listeners stay: an error without one would end the process.
     this.#subscription.on('error', (error) => this.#endBecause(wordsOf(error)));
     this.#subscription.on('end', () => this.#endBecause('the server ended it'));
     this.#subscription.on('close', () => this.#endBecause('it was closed'));
@@ -72,7 +72,7 @@ export class Feed {
     this.#subscription.on('readable', () => this.wake());
   }
 
-  /** Why it ended, once it has; a clean end by the server is an end like others. */
+  /** Why it ended, once it has. The server may also end it without an error. */
   get ended(): string | undefined {
     return this.#ended;
   }
@@ -89,17 +89,14 @@ export class Feed {
     return events;
   }
 
-  /**
-   * A position up to which the server has passed everything on, where it has said one. True only once
-   * all that is buffered has been taken.
-   */
+  /** A position up to which the server has sent everything. Valid only once the buffer is empty. */
   takeHint(): Position | undefined {
     const hint = this.#hint;
     this.#hint = undefined;
     return hint;
   }
 
-  /** Resolves when there may be something new, or after a time. */
+  /** Resolves when there may be something new, or after a timeout. */
   async wait(milliseconds: number): Promise<void> {
     if (!this.#awake) {
       await new Promise<void>((resolve) => {
@@ -114,31 +111,29 @@ export class Feed {
     this.#wake = () => undefined;
   }
 
-  /** Ends a `wait`, now or as soon as it begins. */
+  /** Ends the current or the next `wait`. */
   wake(): void {
     this.#awake = true;
     this.#wake();
   }
 
-  /** Ends the subscription on the server too, which destroying the stream alone would not. */
+  /** Also ends the subscription on the server, which destroying the stream would not. */
   close(): void {
     this.#closed = true;
     this.#subscription.destroy();
-    // Rejects only where the call was never made.
+    // Rejects only if the call was never made.
     this.#subscription.unsubscribe().catch(() => undefined);
   }
 
   /**
-   * Servers before 23.10 (but for 22.10.4 and later) say of an event that comes while a subscription goes live that they
-   * have passed it on, and only then pass it on: `PumpLiveMessages` of their Enumerators.AllSubscriptionFiltered sends
-   * a checkpoint at the place where it begins. What stood in the log before the subscription was made is passed on in
-   * order by all of them, and those that say when it has caught up, which 23.10 was the first to do, keep it after that.
+   * Notes a checkpoint, unless it may be wrong. Servers before 23.10 (except 22.10.4 and later) may send a checkpoint
+   * before the event at its place, when a subscription goes live (`PumpLiveMessages` in
+   * Enumerators.AllSubscriptionFiltered). Events from before the subscription come in order on all servers. Servers that
+   * announce `caughtUp`, from 23.10 on, keep the order after it.
    *
-   * From 24.2 on they may fall behind a slow client and catch up anew. Where they then come to the end, those from 25.0 on
-   * name where their last page began, which is behind the whole log where the page before ended with it; those before may
-   * name none (-1), where they had passed on nothing yet. Who believed the first would be in a place that the log has not
-   * come to, and be taken for a view of another one; who believed the second would pass over all that comes. Behind the
-   * log no event stands, so of what came since only the place of one is believed.
+   * From 24.2 on, servers may fall behind a slow client and catch up again. They may then name the start of their last
+   * page, which can lie behind the whole log (25.0), or no place at all (-1). So a checkpoint beyond the initial end
+   * counts only if it can be the place of an event.
    */
   #note(place: LogPosition): void {
     const hint = toPosition(place);
@@ -154,25 +149,26 @@ export class Feed {
   }
 }
 
-/** Where an event stands that was committed by itself, as all are since 24.2; where a page begins is no such place. */
+/** Whether an event can stand at this place. Since 24.2 each is committed by itself, so both numbers are equal. */
 function mayBeOfAnEvent(place: LogPosition): boolean {
   return isKnown(place) && place.commit === place.prepare;
 }
 
 /**
- * By name of stream, on the server: either those that begin so, or all but the engine's own. An empty list matches
- * nothing, as it says. Not by the server's own prefixes: those it compares as people do (`StartsWith` without an ordinal
- * comparison, in `StreamIdPrefixStrategy` of its EventFilter). A name that goes on with a combining mark would never
- * come, and one that has a soft hyphen in its beginning would.
+ * The server-side filter by stream name: the given prefixes, or all but the engine's own streams. An empty list matches
+ * nothing. The server's own prefix filter is not used: it compares by culture (`StartsWith` in `StreamIdPrefixStrategy`),
+ * so it misses names that go on with a combining mark, and accepts soft hyphens.
  */
 function filterOf(prefixes: readonly string[] | undefined): { regex: string } {
   if (prefixes === undefined || prefixes.includes('')) return { regex: '^[^$]' };
-  return { regex: prefixes.length === 0 ? '^$' : `^(?:${prefixes.map(toTheLetter).join('|')})` };
+  return {
+    regex: prefixes.length === 0 ? '^$' : `^(?:${prefixes.map(escapedForDotNet).join('|')})`,
+  };
 }
 
-/** What means just this text in expressions of .NET: what might mean more stands there by its number in UTF-16. */
-function toTheLetter(text: string): string {
-  return text.replace(
+/** Escapes a string for a regular expression of .NET. */
+function escapedForDotNet(name: string): string {
+  return name.replace(
     /[^\w-]/g,
     (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );

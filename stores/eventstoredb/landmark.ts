@@ -3,8 +3,8 @@ import { truncatedBefore } from './truncation.ts';
 import type { Reading } from './reading.ts';
 
 /**
- * Whether the log has an event, or has had it; see the port. It is asked for in its stream: a place in the whole log at
- * which no event begins, as it may be in another log, servers answer as they do where they are in trouble.
+ * Whether the log has, or had, an event; see the port. It looks in the event's stream, because servers report a position
+ * in `$all` without an event as a general error.
  *
  * @throws EventStoreError `UNAVAILABLE`
  */
@@ -15,12 +15,12 @@ export async function hasHad(reading: Reading, landmark: Landmark): Promise<bool
     if (there !== undefined && Number(there.revision) === revision) {
       return there.id === id && there.created.toISOString() === createdAt;
     }
-    // What begins behind it was cut off before, whether it is still in the whole log or not.
+    // Events before the stream's first one were truncated.
     if (there !== undefined) return true;
     const before = await truncatedBefore(reading, stream);
     return before !== undefined && before > revision;
   } catch (error) {
-    // By an operator, for ever: of what was in it nothing is known.
+    // An operator deleted the stream for good, so nothing is known of its events.
     if (error instanceof EventStoreError && error.code === 'STREAM_DELETED') return true;
     throw error;
   }

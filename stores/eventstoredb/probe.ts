@@ -4,14 +4,12 @@ import type { Reading } from './reading.ts';
 import { isSystemEvent, type ClientEvent } from './recorded.ts';
 import type { Timings } from './connecting/timings.ts';
 
-/** How many events one look goes through at most. */
+/** Events that one check reads at most. */
 const PAGE = 500;
 
 /**
- * Compares a quiet subscription with the log itself, by a read. This finds out three things that the
- * client's subscription does not say (older servers send no sign of it, and an idle filtered one may
- * hear nothing for days): that it has caught up, that what came since was all filtered out, and that
- * it is dead though still connected.
+ * Compares a quiet subscription with the log by reading it. This shows what the client's subscription does not: that it
+ * has caught up, that everything since was filtered out, or that it is dead although connected.
  */
 export class Probe {
   readonly #reading: Reading;
@@ -29,7 +27,7 @@ export class Probe {
   #announced: Position | undefined;
   #position: Position = BEGINNING;
 
-  /** @param of.end where the log ended when the subscription was made */
+  /** @param of.end where the log ended when the subscription began */
   constructor(
     reading: Reading,
     timings: Timings,
@@ -44,39 +42,38 @@ export class Probe {
     this.#next = performance.now() + timings.settleMs;
   }
 
-  /** Why the log could not be read. The subscription is then not to be trusted either. */
+  /** Why the log could not be read; the subscription is then not trusted either. */
   get failure(): unknown {
     return this.#failure;
   }
 
-  /** Nothing for this subscription stands between what it had and this position. */
+  /** Up to here there is no event for this subscription that it has not received. */
   get nothingUpTo(): Position {
     return this.#nothingUpTo;
   }
 
-  /** Whether an event that a read has shown has not come for longer than `silenceMs`. */
+  /** Whether an event found by a read has been missing for longer than `silenceMs`. */
   get silent(): boolean {
     return (
       this.#owed !== undefined && performance.now() - this.#owed.since >= this.#timings.silenceMs
     );
   }
 
-  /** Tells it what the consumer has handled. */
+  /** Notes how far the consumer is. */
   passed(position: Position): void {
     this.#position = position;
     if (this.#owed !== undefined) {
-      // What is still owed has a new term: the consumer may have been busy, not the server silent.
+      // Restart the clock for an event that is still missing: the consumer may have been busy.
       const kept = position < this.#owed.position;
       this.#owed = kept ? { position: this.#owed.position, since: performance.now() } : undefined;
     }
-    // A busy subscription is never quiet enough to be looked at: it has caught up with the end as that
-    // was when it began.
+    // A busy subscription is never checked; it has caught up once it passes the end as of its start.
     if (!this.#everCaughtUp && position >= this.#end) this.#caughtUp = true;
     const soonest = performance.now() + this.#timings.settleMs;
     this.#next = this.#everCaughtUp ? Math.max(this.#next, soonest) : soonest;
   }
 
-  /** Whether it has caught up at a position not told before; asking takes the answer away. */
+  /** Whether it has newly caught up. Resets the answer. */
   takeCaughtUp(): boolean {
     if (!this.#caughtUp) return false;
     this.#caughtUp = false;
@@ -88,8 +85,8 @@ export class Probe {
   }
 
   /**
-   * Looks, if it is time and no look is under way, and says how many milliseconds to wait before the
-   * next call. To be called when nothing is buffered.
+   * Starts a check if one is due and none is running. Call when nothing is buffered.
+   * @returns milliseconds until the next call
    */
   look(position: Position): number {
     this.#position = later(this.#position, position);
@@ -122,7 +119,7 @@ export class Probe {
       } else if (owed > this.#position) {
         this.#owed ??= { position: owed, since: performance.now() };
       }
-      // After a whole page of what is filtered out it goes on soon, from where the server may be by then.
+      // After a whole page of filtered events it continues soon.
       const goesOn = owed === undefined && !atEnd;
       this.#next = performance.now() + (goesOn ? this.#timings.settleMs : this.#timings.probeMs);
     } catch (error) {

@@ -1,25 +1,25 @@
 import type { StreamingRead, ReadRevision, ResolvedEvent } from '@eventstore/db-client';
 import { BEGINNING, type Position } from '../../domain/event-store.ts';
+import { pause, pauseAfter } from '../waiting.ts';
 import type { Connection } from './connecting/connection.ts';
 import { failureOf, faultOf } from './connecting/faults.ts';
+import type { Timings } from './connecting/timings.ts';
 import type { Horizon } from './horizon.ts';
-import { pause, pauseAfter } from './connecting/pause.ts';
 import { fromPosition, isKnown, toPosition } from './position.ts';
 import { eventOf, isSystemEvent, type ClientEvent } from './recorded.ts';
-import type { Timings } from './connecting/timings.ts';
 
-/** What a visitor says: go on reading, or stop here. */
+/** Whether a visitor wants to read on. */
 export type Visit = 'more' | 'enough';
 
-/** How many events a read asks for at a time where it has to look for those it wants. */
+/** Events per read where most may be skipped. */
 const PAGE = 256;
 
-/** Reads of the log, each with a limit on how long it may stand still (the client has none). */
+/** Reads of the log, each with a limit on how long it may stall; the client has none. */
 export class Reading {
   readonly #connection: Connection;
   readonly #timings: Timings;
   readonly #horizon: Horizon;
-  /** Where the log ended when its head was last looked for, and what the head was. */
+  /** The end of the log when its head was last looked up, and that head. */
   #lastHead: { readonly end: Position; readonly head: Position } | undefined;
 
   constructor(connection: Connection, timings: Timings, horizon: Horizon) {
@@ -28,10 +28,7 @@ export class Reading {
     this.#horizon = horizon;
   }
 
-  /**
-   * Up to `limit` events of one stream; none where it does not exist.
-   * @throws EventStoreError `UNAVAILABLE`, `STREAM_DELETED`
-   */
+  /** Up to `limit` events of one stream; none where it does not exist. @throws EventStoreError `UNAVAILABLE`, `STREAM_DELETED` */
   async stream(
     stream: string,
     from: ReadRevision,
@@ -45,10 +42,10 @@ export class Reading {
   }
 
   /**
-   * Visits the log forwards from after a position, the engine's own events included, until the visitor
-   * has enough. Says whether it came to the end of the log.
+   * Visits the log forwards after a position, the engine's own events included, until the visitor has enough.
    *
-   * @param page how many events to ask for at a time
+   * @param page how many events to request at a time
+   * @returns whether it reached the end of the log
    * @throws EventStoreError `UNAVAILABLE`
    */
   async forwards(
@@ -58,7 +55,7 @@ export class Reading {
   ): Promise<boolean> {
     if (await this.#isBeyond(after)) return true;
     for (let last = after, size = page; ; size = Math.max(page, PAGE)) {
-      // One more, as reading includes the position it begins with.
+      // One more, as the read includes its starting position.
       const events = await this.#all('forwards', fromPosition(last), size + 1);
       for (const event of events) {
         const position = this.#positionOf(event);
@@ -71,9 +68,8 @@ export class Reading {
   }
 
   /**
-   * Up to `limit` events before a position (null: from the end), the last first, that are wanted; the others are
-   * passed by.
-   * @throws EventStoreError `INVALID_EVENT` for what is no position, `UNAVAILABLE`
+   * Up to `limit` wanted events before a position (null: from the end), the last first.
+   * @throws EventStoreError `INVALID_EVENT` for an invalid position, `UNAVAILABLE`
    */
   async backwards(
     before: Position | null,
@@ -96,15 +92,14 @@ export class Reading {
     return found;
   }
 
-  /**
-   * The position of the last event that is not the engine's own; `BEGINNING` where there is none.
-   * @throws EventStoreError `UNAVAILABLE`
-   */
+  /** The position of the last event that is not the engine's own, or `BEGINNING`. @throws EventStoreError `UNAVAILABLE` */
   async head(): Promise<Position> {
     const before = this.#lastHead;
     let end: Position | undefined;
     let head: Position | undefined;
-    await this.#visit('find the head of the log', this.#backwards(), (event) => {
+    const open = (): StreamingRead<ResolvedEvent> =>
+      this.#connection.readAll({ direction: 'backwards', fromPosition: 'end' });
+    await this.#visit('find the head of the log', open, (event) => {
       const position = this.#positionOf(event);
       if (position === undefined) return 'more';
       end ??= position;
@@ -119,7 +114,7 @@ export class Reading {
 
   /**
    * The position of the very last event, the engine's own included.
-   * @param limitMs how long it may take, where not as long as other reads
+   * @param limitMs timeout; default: that of other reads
    * @throws EventStoreError `UNAVAILABLE`
    */
   async end(limitMs = this.#timings.readMs): Promise<Position> {
@@ -127,10 +122,7 @@ export class Reading {
     return (last && this.#positionOf(last)) ?? BEGINNING;
   }
 
-  /**
-   * The id of the event at a position; undefined where none stands there.
-   * @throws EventStoreError `UNAVAILABLE`
-   */
+  /** The id of the event at a position; undefined where there is none. @throws EventStoreError `UNAVAILABLE` */
   async idAt(position: Position): Promise<string | undefined> {
     const [event] = await this.#all('forwards', fromPosition(position), 1);
     if (event === undefined || !isKnown(event.position)) return undefined;
@@ -138,10 +130,10 @@ export class Reading {
   }
 
   /**
-   * A position to subscribe from in place of another: the same where an event stands there, else that of the event
-   * before it. Servers before 24.2 begin a subscription by leaving out one event, the first at its position or after
-   * it: where the one at the position has been scavenged since, they would leave out one that nobody has had.
-   * @throws EventStoreError `INVALID_EVENT` for what is no position, `UNAVAILABLE`
+   * The position to subscribe from: the given one if an event stands there, else that of the event before it. Servers
+   * before 24.2 skip the first event at or after the position. If the one at the position has been scavenged, they would
+   * skip an event that nobody has received.
+   * @throws EventStoreError `INVALID_EVENT` for an invalid position, `UNAVAILABLE`
    */
   async footing(after: Position): Promise<Position> {
     const place = fromPosition(after);
@@ -153,9 +145,9 @@ export class Reading {
   }
 
   /**
-   * Whether a place lies beyond the end of the log. Of one that does, servers say no more than that something went wrong
-   * (`TFChunkReader.TryReadPrev`, and of the largest numbers `Position`), as they do where they are in trouble.
-   * @throws EventStoreError `INVALID_EVENT` for what is no position
+   * Whether a position lies beyond the end of the log. Servers report reads from there as a general error
+   * (`TFChunkReader.TryReadPrev`).
+   * @throws EventStoreError `INVALID_EVENT` for an invalid position
    */
   async #isBeyond(position: Position): Promise<boolean> {
     if (fromPosition(position) === 'start' || position <= this.#horizon.seen) return false;
@@ -171,10 +163,6 @@ export class Reading {
     const open = (): StreamingRead<ResolvedEvent> =>
       this.#connection.readAll({ direction, fromPosition: from, maxCount });
     return this.#collect('read the log', open, undefined, limitMs);
-  }
-
-  #backwards(): () => StreamingRead<ResolvedEvent> {
-    return () => this.#connection.readAll({ direction: 'backwards', fromPosition: 'end' });
   }
 
   #positionOf(event: ClientEvent): Position | undefined {
@@ -203,7 +191,7 @@ export class Reading {
     return events;
   }
 
-  /** Reads, and reads again after a lost connection while there is time. */
+  /** Reads, and retries after a lost connection while there is time. */
   async #visit(
     doing: string,
     open: () => StreamingRead<ResolvedEvent>,
@@ -215,7 +203,7 @@ export class Reading {
     for (let failures = 1; ; failures += 1) {
       try {
         await consume(open(), visit, Math.max(1, end - performance.now()), limitMs);
-        // Closing cancels reads, and the client shows a cancelled one as complete.
+        // Closing cancels reads, and the client reports a cancelled read as complete.
         if (this.#connection.closed) throw new Error('the connection was closed');
         return;
       } catch (error) {
@@ -233,12 +221,11 @@ export class Reading {
 }
 
 /**
- * Runs one read to its end or until the visitor has enough. Breaking off a `for await` would leave the
- * call open on the server, so the call is cancelled here whatever happens; and an error that comes
- * after that has a listener, else it would end the process.
+ * Runs one read to its end, or until the visitor has enough. The call is always cancelled here: leaving a `for await`
+ * would keep it open on the server. A late error still has a listener, as it would otherwise end the process.
  *
  * @param firstMs how long the first event may take
- * @param nextMs how long each one after it may take
+ * @param nextMs how long each later one may take
  */
 function consume(
   read: StreamingRead<ResolvedEvent>,

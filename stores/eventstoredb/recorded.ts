@@ -2,34 +2,31 @@ import type { AllStreamResolvedEvent, RecordedEvent, ResolvedEvent } from '@even
 import { EventStoreError, type RawEvent } from '../../domain/event-store.ts';
 import { isKnown, toPosition } from './position.ts';
 
-/** An event as the client hands it over, from a stream or from `$all`. */
+/** An event as the client delivers it. */
 export type ClientEvent = Pick<
   RecordedEvent,
   'streamId' | 'id' | 'isJson' | 'revision' | 'type' | 'created' | 'position'
 > & { readonly data: unknown; readonly metadata?: unknown };
 
-/** The event within what the client delivers; none where a link points to one that is gone. */
+/** The event that the client delivered; undefined for a link to a deleted event. */
 export function eventOf(resolved: ResolvedEvent | AllStreamResolvedEvent): ClientEvent | undefined {
   return resolved.event;
 }
 
-/**
- * Whether the engine wrote it for itself: stream metadata, statistics, projections, links. These are
- * not part of the log as the service sees it.
- */
+/** Whether the engine wrote it for itself (metadata, statistics, projections, links). The service never sees these. */
 export function isSystemEvent(event: ClientEvent): boolean {
   return event.streamId.startsWith('$') || event.type.startsWith('$');
 }
 
 /**
- * Back to what was stored, for the codec to judge.
- * @throws EventStoreError `UNAVAILABLE` when the server does not say where the event stands
+ * The stored form of an event, for the codec.
+ * @throws EventStoreError `UNAVAILABLE` when the server sends no position
  */
 export function toRaw(event: ClientEvent): RawEvent {
   if (!isKnown(event.position)) {
     throw new EventStoreError(
       'UNAVAILABLE',
-      'The server gives no positions with the events of a stream; version 22.6 or newer is needed',
+      'the server sends no positions with the events of a stream: EventStoreDB 22.6 or newer is needed',
       { stream: event.streamId },
     );
   }
@@ -46,8 +43,8 @@ export function toRaw(event: ClientEvent): RawEvent {
 }
 
 /**
- * The JSON text that was stored. The client parses it, and hands over as a string (data) or as bytes
- * (metadata) what it could not parse. A string that can be parsed was therefore a JSON string.
+ * The stored JSON. The client parses it, and delivers what it cannot parse as a string (data) or as bytes (metadata). A
+ * string that parses was therefore a JSON string.
  */
 function textOf(value: unknown, isJson: boolean): string {
   if (value instanceof Uint8Array) return Buffer.from(value).toString('utf8');
@@ -55,7 +52,8 @@ function textOf(value: unknown, isJson: boolean): string {
   return JSON.stringify(value) ?? '';
 }
 
-function isJsonText(text: string): boolean {
+/** Whether a string is JSON. */
+export function isJsonText(text: string): boolean {
   try {
     JSON.parse(text);
     return true;

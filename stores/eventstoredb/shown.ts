@@ -1,16 +1,14 @@
-import { pause, pauseAfter } from './connecting/pause.ts';
-import type { Reading } from './reading.ts';
+import { pause, pauseAfter } from '../waiting.ts';
 import type { Timings } from './connecting/timings.ts';
+import type { Reading } from './reading.ts';
 import { truncatedBefore } from './truncation.ts';
 
 /**
- * Waits until a stream can be read up to a revision that a conflict has told of, for as long as a read may take. A server
- * checks an append against what it has written, and shows what is replicated and indexed besides: of a cluster that is
- * some milliseconds later, and where a disk stalls, more. Who read again before that would find what was there before,
- * and decide on it once more; or take a stream that has begun for one that was truncated.
+ * Waits until a stream can be read up to the revision that a conflict reported, for as long as a read may take. A server
+ * checks appends against what it has written, but shows only what is also replicated and indexed. Reading too early
+ * would show the old state, and the caller would decide on it again.
  *
- * What is not shown by then may never be: a leader that has fallen may have been alone with it. Then it is a conflict
- * all the same.
+ * A revision that stays invisible may be lost for good with a failed leader. That is still a conflict.
  *
  * @throws EventStoreError `UNAVAILABLE`, `STREAM_DELETED`
  */
@@ -31,7 +29,7 @@ export async function untilShown(
 async function isShown(reading: Reading, stream: string, revision: number): Promise<boolean> {
   const [last] = await reading.stream(stream, 'end', 'backwards', 1);
   if (last !== undefined) return Number(last.revision) >= revision;
-  // Nothing to be read of it: not yet, or not any more.
+  // Not visible yet, or truncated.
   const before = await truncatedBefore(reading, stream);
   return before !== undefined && before > revision;
 }

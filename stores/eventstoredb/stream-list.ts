@@ -9,17 +9,17 @@ import { isJsonObject } from '../../domain/json.ts';
 import type { Reading } from './reading.ts';
 import { isSystemEvent, toRaw, type ClientEvent } from './recorded.ts';
 
-/** Events that a page looks at, at most, and at a time. */
+/** Events that a page reads at most, and per read. */
 const MOST_EVENTS = 20_000;
 const PAGE = 1_000;
-/** Ends of streams that are read at a time. */
+/** Streams whose ends are read at once. */
 const AT_A_TIME = 8;
 
 /**
- * Streams by their first events, in the order in which they began. EventStoreDB has no index of names by prefix: its
- * own stream of streams is kept only where a projection of the server runs, which many turn off.
+ * Streams by their first events, in the order in which they began. EventStoreDB has no index of names by prefix; its
+ * `$streams` exists only where a server projection runs, which many turn off.
  *
- * @throws EventStoreError `INVALID_EVENT` for an `after` that is no position, `UNAVAILABLE`
+ * @throws EventStoreError `INVALID_EVENT` for an invalid `after`, `UNAVAILABLE`
  */
 export async function listStreams(
   reading: Reading,
@@ -47,10 +47,7 @@ export async function listStreams(
 const isFirstOf = (event: ClientEvent, prefix: string): boolean =>
   Number(event.revision) === 0 && !isSystemEvent(event) && event.streamId.startsWith(prefix);
 
-/**
- * Where a stream ends; null when all of it is truncated, or it was deleted: the events of one that was stay in the log
- * until a scavenge. Who wrote it may have put anything beside its events, or nothing.
- */
+/** Where a stream ends; null when it is wholly truncated or deleted. The events' metadata may hold anything. */
 async function endOf(reading: Reading, stream: string): Promise<StreamEnd | null> {
   const last = await lastOf(reading, stream);
   if (last === undefined) return null;

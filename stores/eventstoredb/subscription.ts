@@ -5,37 +5,27 @@ import {
   type RecordedEvent,
   type SubscriptionMessage,
 } from '../../domain/event-store.ts';
-import type { Telemetry } from '../../observability/telemetry.ts';
-import type { Continuity } from './continuity.ts';
+import { pause, pauseAfter, unlessAborted } from '../waiting.ts';
 import { wordsOf } from './connecting/faults.ts';
 import type { FeedConnections } from './connecting/feed-connections.ts';
 import { Feed } from './feed.ts';
-import type { Horizon } from './horizon.ts';
-import { pause, pauseAfter, unlessAborted } from './connecting/pause.ts';
+import type { LogParts } from './log-parts.ts';
 import { later } from './position.ts';
 import { Probe } from './probe.ts';
-import type { Reading } from './reading.ts';
 import { isSystemEvent, toRaw, type ClientEvent } from './recorded.ts';
-import type { Timings } from './connecting/timings.ts';
 
-/** Attempts one after the other by which nothing has come, when it is not to wait for ever. */
+/** Consecutive fruitless attempts after which a `once` subscription fails. */
 const MOST_FAILURES = 3;
 
 /** What a subscription needs of the adapter. */
-export interface SubscriptionParts {
+export interface SubscriptionParts extends LogParts {
   readonly connections: FeedConnections;
-  readonly reading: Reading;
-  readonly horizon: Horizon;
-  readonly continuity: Continuity;
   readonly codec: EventCodec;
-  readonly timings: Timings;
-  readonly telemetry: Telemetry;
 }
 
 /**
- * Everything after a position, for ever: see the port's `subscribe`. Each of the client's
- * subscriptions that ends is followed by another, from the last event that the consumer has handled,
- * which is the last one it came back for.
+ * Follows the log from a position, without end: see the port's `subscribe`. Each client subscription that ends is replaced
+ * by another, from the last event that the consumer has handled.
  */
 export class Subscription {
   readonly #parts: SubscriptionParts;
@@ -44,7 +34,7 @@ export class Subscription {
   readonly #onPassed: ((position: Position) => void) | undefined;
   readonly #signal: AbortSignal;
   #position: Position;
-  /** Failed attempts since the last time something came through. */
+  /** Failed attempts since the last delivery. */
   #failures = 0;
 
   constructor(
@@ -72,10 +62,10 @@ export class Subscription {
       if (reason === undefined) return;
       this.#failures += 1;
       if (this.#once && this.#failures > MOST_FAILURES) {
-        throw new EventStoreError('UNAVAILABLE', `the log can not be followed: ${reason}`);
+        throw new EventStoreError('UNAVAILABLE', `the event log cannot be followed: ${reason}`);
       }
       telemetry.count('eventstore_resubscriptions_total');
-      telemetry.log.warn('The subscription was lost and is made again', {
+      telemetry.log.warn('subscription lost; subscribing again', {
         reason,
         after: this.#position,
         failures: this.#failures,
@@ -87,7 +77,7 @@ export class Subscription {
     }
   }
 
-  /** One subscription of the client. Returns why it was lost, or nothing when it is to end. */
+  /** One client subscription. Returns why it was lost, or undefined when it is to end. */
   async *#attempt(): AsyncGenerator<SubscriptionMessage, string | undefined, void> {
     const { connections, reading, continuity } = this.#parts;
     let places: readonly [Position, Position] | undefined;
@@ -117,7 +107,7 @@ export class Subscription {
     }
   }
 
-  /** Passes on what one feed gives. Returns why it was lost, or nothing when it is to end. */
+  /** Delivers what one feed receives. Returns why it was lost, or undefined when it is to end. */
   async *#follow(
     feed: Feed,
     end: Position,
@@ -140,7 +130,7 @@ export class Subscription {
 
       const wait = probe.look(this.#position);
       if (probe.failure !== undefined) return wordsOf(probe.failure);
-      if (probe.silent) return 'an event that is in the log did not come';
+      if (probe.silent) return 'an event of the log did not arrive';
       this.#passTo(probe.nothingUpTo);
       if (probe.takeCaughtUp()) {
         this.#failures = 0;
@@ -153,14 +143,14 @@ export class Subscription {
     return undefined;
   }
 
-  /** Nothing that is wanted stands up to there. */
+  /** Moves on past events that are not wanted. */
   #passTo(position: Position): void {
     const before = this.#position;
     this.#position = later(before, position);
     if (this.#position !== before) this.#onPassed?.(this.#position);
   }
 
-  /** @throws EventStoreError `NEWER_SCHEMA`, after what came before that event */
+  /** @throws EventStoreError `NEWER_SCHEMA`, after the events before that one */
   async *#deliver(taken: readonly ClientEvent[]): AsyncGenerator<SubscriptionMessage, void, void> {
     const events: RecordedEvent[] = [];
     let last = this.#position;
@@ -169,7 +159,7 @@ export class Subscription {
     for (const event of taken) {
       try {
         const raw = toRaw(event);
-        // Never twice, whatever a server makes of "after".
+        // Never twice, whatever the server takes "after" to mean.
         if (raw.position <= last) continue;
         if (!isSystemEvent(event)) events.push(this.#parts.codec.decode(raw));
         last = raw.position;

@@ -4,17 +4,16 @@ import { isJsonObject, type JsonObject } from '../../domain/json.ts';
 import type { Appending } from './appending.ts';
 import type { Reading } from './reading.ts';
 
-/** The engine's name for "events before this revision are gone", in a stream's metadata. */
+/** The metadata field that truncates a stream before a revision. */
 export const TRUNCATE_BEFORE = '$tb';
 
-/** How often a truncation is tried while others change the same stream's metadata. */
+/** Attempts while others change the same stream's metadata. */
 const ATTEMPTS = 5;
 
 /**
- * Truncates a stream by its metadata, keeping what else stands there (access lists, limits). Never
- * moves backwards, and never beyond the stream's last event: `$tb` past the end would hide the events
- * that come next. The client's own way is not used: it drops metadata it does not know, and gives the
- * commit position for the metadata's revision, so that two writers could not see each other.
+ * Truncates a stream through its metadata, and keeps the other fields. Never moves backwards or beyond the last event:
+ * a `$tb` past the end would hide the next events. The client's own method is not used. It drops unknown metadata, and
+ * reports the commit position as the revision, so concurrent writers could not see each other.
  *
  * @throws EventStoreError `UNAVAILABLE`, `STREAM_DELETED`, `CONFLICT` after several lost races
  */
@@ -43,7 +42,7 @@ export async function truncateStream(
 }
 
 /**
- * The revision before which a stream is truncated, as its metadata say, which outlive all of its events.
+ * The revision before which a stream is truncated, from its metadata, which outlives its events.
  * @throws EventStoreError `UNAVAILABLE`, `STREAM_DELETED`
  */
 export async function truncatedBefore(
@@ -55,7 +54,7 @@ export async function truncatedBefore(
   return typeof before === 'number' ? before : undefined;
 }
 
-/** What the metadata must become, or nothing where the stream is short enough already. */
+/** The new metadata, or undefined where the stream is already short enough. */
 async function planChange(
   reading: Reading,
   stream: string,
@@ -79,12 +78,11 @@ async function planChange(
 
 function objectOf(data: unknown, stream: string): JsonObject {
   if (isJsonObject(data)) return data;
-  throw new EventStoreError('CORRUPT_EVENT', `The metadata of stream ${stream} is no JSON object`, {
-    stream,
-  });
+  const text = `the metadata of stream ${stream} is not a JSON object`;
+  throw new EventStoreError('CORRUPT_EVENT', text, { stream });
 }
 
-/** Where a stream's metadata are. */
+/** The stream that holds a stream's metadata. */
 export function metadataStreamOf(stream: string): string {
   return `$$${stream}`;
 }

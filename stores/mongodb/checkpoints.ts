@@ -12,17 +12,17 @@ import { CHECKPOINTS, type StoredCheckpoint } from './layout.ts';
 
 type Batch = Parameters<ViewWriter['write']>[0];
 
-/** How long the transaction of a writer before is waited for, in milliseconds, before it is ended. */
+/** Milliseconds to wait for a previous writer's transaction before ending it. */
 const PATIENCE = 2000;
 
-/** One generation's place in the log, moved only by whoever knows where it is and has the right to. */
+/** A generation's place in the log, moved only by a writer that knows it and holds the fence. */
 export class Checkpoint {
   readonly #db: Db;
   readonly #stored: Collection<StoredCheckpoint>;
   readonly #collection: string;
   readonly #fence: number;
 
-  /** @param collection the generation's */
+  /** @param collection name of the generation's collection */
   constructor(db: Db, collection: string, fence: number) {
     this.#db = db;
     this.#stored = db.collection<StoredCheckpoint>(CHECKPOINTS);
@@ -31,13 +31,11 @@ export class Checkpoint {
   }
 
   /**
-   * Makes the generation known, and this writer's fence the smallest that is let through from now on.
+   * Registers the generation, and makes this writer's fence the smallest accepted from now on. A writer that died in a
+   * transaction blocks the checkpoint for about a minute, longer than its connection lives; that transaction is ended.
    *
-   * A writer that died in a transaction has the checkpoint for as long as the server keeps that, which is a minute by
-   * default: it outlives its connection. So who comes after it ends it.
-   *
-   * @param session in which this writer has its transactions
-   * @throws ReadModelError `FENCED` when there was a larger one
+   * @param session of this writer's transactions
+   * @throws ReadModelError `FENCED` when there was a larger fence
    */
   async claim(view: string, generation: number, session?: Binary): Promise<void> {
     const known = { view, generation };
@@ -50,21 +48,19 @@ export class Checkpoint {
     }
   }
 
-  /** Where it is. */
   async position(): Promise<Position> {
     return (await this.#stored.findOne({ _id: this.#collection }))?.position ?? BEGINNING;
   }
 
-  /** @throws ReadModelError `FENCED` when it is not there any more, or somebody else's */
+  /** @throws ReadModelError `FENCED` when it is elsewhere, or belongs to another writer */
   async expect(from: Position): Promise<void> {
     const stored = await this.#stored.findOne(this.#mine(from));
     if (stored === null) throw await this.refusal(from);
   }
 
   /**
-   * As {@link expect}, and marks that documents beyond the position are being written: until the checkpoint has moved,
-   * a list read from them is of no one instant. The mark need not outlive a crash that the documents don't outlive
-   * either, and the journal is written in order.
+   * Like {@link expect}, and marks that documents beyond the position are being written, so a list read now belongs to
+   * no single instant. The mark is written without waiting: a crash that loses it also loses those documents.
    *
    * @throws ReadModelError `FENCED`
    */
@@ -77,7 +73,7 @@ export class Checkpoint {
     if (stored === null) throw await this.refusal(from);
   }
 
-  /** Moves it, with the landmark where there is one. @throws ReadModelError `FENCED` as {@link expect} */
+  /** Moves it, with the landmark if given. @throws ReadModelError `FENCED` */
   async move(
     { from, to, landmark }: Pick<Batch, 'from' | 'to' | 'landmark'>,
     session?: ClientSession,
@@ -93,9 +89,8 @@ export class Checkpoint {
     if (moved.matchedCount === 0) throw await this.refusal(from);
   }
 
-  /** Waits until everything written so far survives a crash and a change of the primary. */
+  /** Waits until everything written so far survives a crash and a failover; the journal is written in order. */
   async settle(): Promise<void> {
-    // The journal is written in order: once this is in it, so is whatever came before.
     await this.#stored.updateOne(
       { _id: this.#collection },
       { $set: { settled: true } },
@@ -103,16 +98,16 @@ export class Checkpoint {
     );
   }
 
-  /** Why a write is refused, in words. */
+  /** The error for a refused write. */
   async refusal(from?: Position): Promise<ReadModelError> {
     const stored = await this.#stored.findOne({ _id: this.#collection });
     const reason =
       stored === null
-        ? 'the generation was thrown away'
+        ? 'the generation was discarded'
         : stored.fence > this.#fence
           ? `a writer with fence ${stored.fence} came after this one's ${this.#fence}`
           : `the checkpoint is "${stored.position}", not "${from ?? ''}"`;
-    return new ReadModelError('FENCED', `${this.#collection} can't be written: ${reason}`);
+    return new ReadModelError('FENCED', `cannot write ${this.#collection}: ${reason}`);
   }
 
   async #claim(
@@ -120,7 +115,7 @@ export class Checkpoint {
     session: Binary | undefined,
     maxTimeMS?: number,
   ): Promise<void> {
-    // The second time is for two who claim a new generation at once: both insert, one meets the other's.
+    // Two writers that claim a new generation at once both insert; the loser retries once.
     for (const last of [false, true]) {
       try {
         await this.#stored.updateOne(
@@ -139,7 +134,7 @@ export class Checkpoint {
     }
   }
 
-  /** Ends the transaction of the writer before. Any user may do so with sessions of their own. */
+  /** Ends the previous writer's transaction. Every user may end their own sessions. */
   async #endOther(): Promise<void> {
     const stored = await this.#stored.findOne({
       _id: this.#collection,
@@ -149,7 +144,7 @@ export class Checkpoint {
     try {
       await this.#db.command({ killSessions: [{ id: stored.session }] });
     } catch (error) {
-      // Where a server does not let it be done, it does so itself after its time.
+      // Without permission, the server ends it after its own timeout.
       if (!(error instanceof MongoServerError)) throw error;
     }
   }

@@ -1,7 +1,7 @@
 import { accessSync, constants } from 'node:fs';
-import { performance } from 'node:perf_hooks';
-import { type Db, MongoClient, type MongoClientOptions } from 'mongodb';
+import { type ClientSession, type Db, MongoClient, type MongoClientOptions } from 'mongodb';
 import type { Telemetry } from '../../observability/telemetry.ts';
+import { within } from '../waiting.ts';
 import { NoAnswer, explain, isDatabaseFault, isUnreachable } from './failures.ts';
 import { databaseOf, withoutConcerns } from './url.ts';
 
@@ -11,25 +11,25 @@ export interface MongoOptions {
   readonly url: string;
   /** Default: the database in the URL's path, else `svc`. */
   readonly database?: string;
+
   readonly telemetry: Telemetry;
-  /** How long an operation looks for a server before it gives up, in milliseconds; default 2,000. */
+  /** How long an operation waits for a reachable server, in milliseconds; default 2,000. */
   readonly serverSelectionTimeoutMs?: number;
-  /** How long an operation may take, in milliseconds; default 20,000. Making indexes has no limit. */
+  /** How long an operation may take, in milliseconds; default 20,000. Index builds have no limit. */
   readonly operationTimeoutMs?: number;
   /** How long `ping` may take, in milliseconds; default 1,900. */
   readonly pingTimeoutMs?: number;
 }
 
-/** What kind of server answers. */
+/** The kind of server that answered. */
 export type Deployment = 'standalone' | 'replica-set' | 'sharded';
 
-/** Makes an adapter's own error of an explanation and the driver's error. */
+/** Builds an adapter's own error from a message and the driver's error. */
 export type FailureOf = (message: string, cause: unknown) => Error;
 
 /**
- * One client for all adapters that name the same server and database in the same way. It opens without a
- * server: each operation looks for one for a short while, so everything goes on by itself once it is
- * there.
+ * One client, shared by all adapters with the same options. It opens without a server. Each operation waits briefly for
+ * one, so the adapters recover by themselves.
  */
 export class MongoConnection {
   readonly #client: MongoClient;
@@ -42,31 +42,28 @@ export class MongoConnection {
   #deployment: Deployment | undefined;
   #transactions: boolean | undefined;
 
-  /** @throws Error for a URL that is none, or that names a file which can't be read */
+  /** @throws Error for an invalid URL, or one that names an unreadable file */
   constructor(options: MongoOptions) {
     const selection = options.serverSelectionTimeoutMs ?? 2000;
     const settings: MongoClientOptions = {
-      // The driver's default of 30 s is too long for a health check and for a request that waits.
+      // The driver's default of 30 s is too long for a health check or a waiting request.
       serverSelectionTimeoutMS: selection,
-      // After a lost connection, operations wait for the next look at the server: by default half a second.
+      // After a lost connection, operations wait for the next server check. The default is 500 ms.
       minHeartbeatFrequencyMS: 100,
       connectTimeoutMS: Math.max(selection, 2000),
-      // A server that falls silent is noticed so much later, and that time for connecting: what was asked of it fails
-      // then. By default that is 12 s, in which whoever asks for a list would wait for nothing.
+      // A silent server is noticed after this time plus the connect timeout, and its operations then fail. The
+      // driver's default is 12 s.
       heartbeatFrequencyMS: Math.max(selection, 500),
-      // What was written must be what is read next, whatever the URL or the servers' own default says. Not `majority`:
-      // a new primary's snapshot of that may be older than what the one before has acknowledged (outside of a causally
-      // consistent session), and a document that is folded on from there would lack what came between.
+      // Reads must see the latest write, whatever the URL or the server's default says. `majority` is not enough:
+      // outside a causally consistent session, a new primary's majority snapshot may lack an acknowledged write.
       readPreference: 'primary',
       readConcern: { level: 'local' },
-      // A lease, a fence or a checkpoint that is acknowledged must outlive a change of the primary and a crash:
-      // servers before 5.0 acknowledge by default what one member has in memory, and a URL may ask for less.
+      // An acknowledged lease, fence or checkpoint must survive a failover and a crash. Servers before 5.0
+      // acknowledge what one member has in memory, and a URL may ask for less.
       writeConcern: { w: 'majority', journal: true },
-      // Text of JSON and numbers only: nothing here needs the driver's own number types.
-      promoteValues: true,
     };
     this.#client = new MongoClient(withoutConcerns(options.url), settings);
-    // The driver reads them when it connects, and each operation would fail with what the file system says.
+    // The driver reads these files when it connects; without this check each operation would fail later.
     const { tlsCAFile, tlsCRLFile, tlsCertificateKeyFile } = this.#client.options;
     for (const file of [tlsCAFile, tlsCRLFile, tlsCertificateKeyFile]) {
       if (file !== undefined) accessSync(file, constants.R_OK);
@@ -77,25 +74,22 @@ export class MongoConnection {
     this.#pingTimeoutMs = options.pingTimeoutMs ?? 1900;
   }
 
-  /** For sessions. */
-  get client(): MongoClient {
-    return this.#client;
+  /** A session for transactions. */
+  startSession(): ClientSession {
+    return this.#client.startSession({ causalConsistency: false });
   }
 
-  /**
-   * Milliseconds after which nobody waits for a query any more. To be told to the server with each that may take long:
-   * it would go on with one that was given up, and with those that are asked in its place.
-   */
+  /** Milliseconds to pass to the server with each query that may be slow. It would otherwise finish abandoned queries. */
   get maxTimeMS(): number {
     return this.#operationTimeoutMs;
   }
 
   /**
-   * Does something with the database.
+   * Runs an operation on the database.
    *
-   * @param operation its name, for messages and measurements; from a closed set
-   * @param limit milliseconds it may take; `Infinity` for what makes indexes
-   * @throws what `failureOf` makes of a driver's error; other errors as they are
+   * @param operation a name from a closed set, for messages and metrics
+   * @param limit milliseconds it may take; `Infinity` for index builds
+   * @throws the result of `failureOf` for a driver error; other errors unchanged
    */
   async run<T>(
     operation: string,
@@ -105,12 +99,17 @@ export class MongoConnection {
   ): Promise<T> {
     const began = performance.now();
     try {
-      const result = await within(
+      // Our own timer: the driver's `timeoutMS` has no effect (7.8), and its socket timeout cannot be lifted for one
+      // operation. An abandoned operation may still happen; every write here tolerates that.
+      const done = await within(
+        this.#ready()
+          .then((db) => act(db))
+          .then((result) => ({ result })),
         limit,
-        this.#ready().then((db) => act(db)),
       );
+      if (done === undefined) throw new NoAnswer(limit);
       this.#noteReachable();
-      return result;
+      return done.result;
     } catch (error) {
       if (!isDatabaseFault(error)) throw error;
       throw failureOf(this.#noteFailure(error, operation), error);
@@ -120,12 +119,12 @@ export class MongoConnection {
     }
   }
 
-  /** Whether the database answers, within the time for that. */
+  /** Resolves when the database answers within the ping timeout. */
   async ping(failureOf: FailureOf): Promise<void> {
     await this.run('ping', failureOf, (db) => db.command({ ping: 1 }), this.#pingTimeoutMs);
   }
 
-  /** What kind of server this is; asked once. Inside of `run`. */
+  /** The kind of server; asked once. Call inside `run`. */
   async deployment(): Promise<Deployment> {
     if (this.#deployment === undefined) {
       const hello = await this.#db.admin().command({ hello: 1 });
@@ -143,16 +142,16 @@ export class MongoConnection {
     return this.#deployment;
   }
 
-  /** Whether transactions are to be used. Inside of `run`. */
+  /** Whether to use transactions. Call inside `run`. */
   async hasTransactions(): Promise<boolean> {
     this.#transactions ??= (await this.deployment()) !== 'standalone';
     return this.#transactions;
   }
 
-  /** Uses no transactions from now on: the server refused one. */
+  /** Disables transactions after the server refused one. */
   giveUpTransactions(cause: unknown): void {
     this.#transactions = false;
-    this.#telemetry.log.warn('MongoDB refuses transactions; going on with guarded writes', {
+    this.#telemetry.log.warn('MongoDB refused a transaction; using guarded writes', {
       hosts: this.#hosts(),
       error: cause instanceof Error ? cause.message : String(cause),
     });
@@ -162,10 +161,7 @@ export class MongoConnection {
     await this.#client.close();
   }
 
-  /**
-   * The driver connects by itself, but only once: after a first attempt that failed it keeps a closed
-   * topology, on which every later operation fails. Asking it to connect makes a new one.
-   */
+  /** Connects explicitly: after a failed first attempt the driver keeps a closed topology, on which everything fails. */
   async #ready(): Promise<Db> {
     if (!this.#connected) {
       await this.#client.connect();
@@ -177,7 +173,7 @@ export class MongoConnection {
   #noteReachable(): void {
     if (this.#reachable) return;
     this.#reachable = true;
-    this.#telemetry.log.info('MongoDB answers again', { hosts: this.#hosts() });
+    this.#telemetry.log.info('MongoDB reachable again', { hosts: this.#hosts() });
   }
 
   #noteFailure(error: Error, operation: string): string {
@@ -186,7 +182,7 @@ export class MongoConnection {
     this.#telemetry.count('mongodb_errors_total', {
       kind: unreachable ? 'unreachable' : 'refused',
     });
-    // One line when it goes away, not one for each operation meanwhile.
+    // One log line per outage, not one per operation.
     if (!unreachable || this.#reachable) this.#telemetry.log.warn(message, { operation });
     if (unreachable) this.#reachable = false;
     return message;
@@ -199,10 +195,10 @@ export class MongoConnection {
 
 const shared = new Map<string, { readonly connection: MongoConnection; users: number }>();
 
-/** A share of a connection; gives it back exactly once. */
+/** One adapter's share of a connection. */
 export interface SharedConnection {
   readonly connection: MongoConnection;
-  /** Closes the connection when nobody else uses it. */
+  /** Closes the connection once no other adapter uses it. Idempotent. */
   release(): Promise<void>;
 }
 
@@ -225,22 +221,4 @@ export function shareConnection(options: MongoOptions): SharedConnection {
       await entry.connection.close();
     },
   };
-}
-
-/**
- * An operation's result, or {@link NoAnswer} when it takes too long. By our own timer: the driver's
- * `timeoutMS` has no effect any more (7.8), and its socket timeout can't be lifted for single operations.
- * What was given up may still happen; every write here can bear that.
- */
-async function within<T>(limit: number, operation: Promise<T>): Promise<T> {
-  if (limit === Infinity) return operation;
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new NoAnswer(limit)), limit);
-  });
-  try {
-    return await Promise.race([operation, late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

@@ -10,20 +10,18 @@ import {
 import { type MongoOptions, type SharedConnection, shareConnection } from './connection.ts';
 import { isDuplicateKey } from './failures.ts';
 
-/** {@link openMongoCoordination}'s options. */
 export interface MongoCoordinationOptions extends MongoOptions {
-  /** In place of the server's clock, which no test can move. */
+  /** Replaces the server's clock in tests. */
   readonly clockForTests?: Pick<Clock, 'now'>;
 }
 
 /**
- * How far ahead of the present a time may lie that was written a moment ago by another clock: of a primary before.
- * Milliseconds. Routers of a sharded cluster tell the time at once, each its own: there it may be as far as what was
- * written lasts.
+ * How far ahead of the present a start time may lie, as written by a former primary's clock. Milliseconds. Routers of a
+ * sharded cluster each have their own clock, so there the whole duration is tolerated.
  */
 const AHEAD = 1000;
 
-/** `_leases`: who has what, until when. Never deleted, so that fences only grow. */
+/** `_leases`: owners and expiry. Never deleted, so fences only grow. */
 interface StoredLease {
   readonly _id: string;
   readonly owner: string | null;
@@ -32,7 +30,7 @@ interface StoredLease {
   readonly expires: Date;
 }
 
-/** `_members`: a process's life, and what it says of itself as JSON text. */
+/** `_members`: a process's heartbeat and its self-description as a JSON string. */
 interface StoredMember {
   readonly _id: string;
   readonly about: string;
@@ -40,7 +38,7 @@ interface StoredMember {
   readonly expires: Date;
 }
 
-/** `_counters`: one window's sum; the `_id` names the window's length and the counter. */
+/** `_counters`: the sum of one window; the `_id` holds the window's length and the counter's name. */
 interface StoredCounter {
   readonly _id: string;
   readonly sum: number;
@@ -48,7 +46,9 @@ interface StoredCounter {
   readonly expires: Date;
 }
 
-/** `_texts`: what is remembered. */
+const UPSERTED = { upsert: true, returnDocument: 'after' } as const;
+
+/** `_texts`: remembered values. */
 interface StoredText {
   readonly _id: string;
   readonly value: string;
@@ -56,22 +56,25 @@ interface StoredText {
 }
 
 /**
- * Coordination in MongoDB (4.4 or newer). Each operation is one atomic change of one document, computed by the
- * server with its own clock (`$$NOW` in an update's pipeline), so neither the processes' clocks nor races matter. In a
- * sharded cluster that is the clock of the router (`mongos`) which passes the operation on, and drivers take now one,
- * now another: by what those are apart, a lease lasts shorter or longer than it should.
+ * Coordination in MongoDB (4.4 or newer). Each operation is one atomic change of one document, computed by the server
+ * with its own clock (`$$NOW`), so process clocks and races do not matter. In a sharded cluster the clock is that of the
+ * router (`mongos`) in use; lease durations vary by the difference between routers.
  *
- * Opens without a server, too: each operation then throws CoordinationError, until there is one.
+ * Opens without a server; each operation then throws CoordinationError until one is reachable.
  *
- * @throws MongoParseError for a URL that is none; Error where a file that it names can't be read
+ * @throws MongoParseError for an invalid URL; Error where a file that it names cannot be read
  */
-export function openMongoCoordination(options: MongoCoordinationOptions): Promise<Coordination> {
+export async function openMongoCoordination(
+  options: MongoCoordinationOptions,
+): Promise<Coordination> {
   const { clockForTests, ...connection } = options;
-  // In a promise's function, so that a bad URL rejects.
-  return new Promise((resolve) => {
-    resolve(new MongoCoordination(shareConnection(connection), clockForTests));
-  });
+  return new MongoCoordination(shareConnection(connection), clockForTests);
 }
+
+const leasesIn = (db: Db) => db.collection<StoredLease>('_leases');
+const membersIn = (db: Db) => db.collection<StoredMember>('_members');
+const countersIn = (db: Db) => db.collection<StoredCounter>('_counters');
+const textsIn = (db: Db) => db.collection<StoredText>('_texts');
 
 class MongoCoordination implements Coordination {
   readonly #shared: SharedConnection;
@@ -91,7 +94,7 @@ class MongoCoordination implements Coordination {
       const owned = { $ne: [{ $ifNull: ['$owner', null] }, null] };
       const others = { $and: [owned, await this.#inForce()] };
       const theirs = { $and: [{ $not: [mine] }, others] };
-      // All see the lease as it was: the fields of one $set do not see each other.
+      // Every expression sees the lease as it was: fields of one $set do not see each other.
       const take = {
         owner: { $cond: [mine, me, { $cond: [others, '$owner', me] }] },
         fence: {
@@ -101,10 +104,7 @@ class MongoCoordination implements Coordination {
         expires: { $cond: [theirs, '$expires', { $add: [this.#now(), ttl] }] },
       };
       const lease = await twice(() =>
-        db.collection<StoredLease>('_leases').findOneAndUpdate({ _id: name }, [{ $set: take }], {
-          upsert: true,
-          returnDocument: 'after',
-        }),
+        leasesIn(db).findOneAndUpdate({ _id: name }, [{ $set: take }], UPSERTED),
       );
       return lease?.owner === owner ? { fence: lease.fence, remaining: ttl } : null;
     });
@@ -112,9 +112,7 @@ class MongoCoordination implements Coordination {
 
   release(name: string, owner: string): Promise<void> {
     return this.#run('release', async (db) => {
-      await db
-        .collection<StoredLease>('_leases')
-        .updateOne({ _id: name, owner }, { $set: { owner: null } });
+      await leasesIn(db).updateOne({ _id: name, owner }, { $set: { owner: null } });
     });
   }
 
@@ -126,81 +124,55 @@ class MongoCoordination implements Coordination {
         begins: this.#now(),
         expires: { $add: [this.#now(), ttl] },
       };
-      await twice(() =>
-        db
-          .collection<StoredMember>('_members')
-          .updateOne({ _id: id }, [{ $set: life }], { upsert: true }),
-      );
+      await twice(() => membersIn(db).updateOne({ _id: id }, [{ $set: life }], { upsert: true }));
     });
   }
 
   forget(id: string): Promise<void> {
     return this.#run('forget', async (db) => {
-      await db.collection<StoredMember>('_members').deleteOne({ _id: id });
+      await membersIn(db).deleteOne({ _id: id });
     });
   }
 
   alive(): Promise<readonly LiveMember[]> {
     return this.#run('alive', async (db) => {
-      const members = await db
-        .collection<StoredMember>('_members')
-        .aggregate<{ readonly _id: string; readonly about: string; readonly remaining: number }>([
+      const members = await membersIn(db)
+        .aggregate<Pick<StoredMember, '_id' | 'about'> & { readonly remaining: number }>([
           { $match: { $expr: await this.#inForce() } },
           { $project: { about: 1, remaining: { $subtract: ['$expires', this.#now()] } } },
           { $sort: { _id: 1 } },
         ])
         .toArray();
-      return members.map(({ _id, about, remaining }) => ({
-        id: _id,
-        about: objectOf(about),
-        remaining,
-      }));
+      return members.map(({ _id, about, remaining }) => {
+        return { id: _id, about: objectOf(about), remaining };
+      });
     });
   }
 
-  count(
-    name: string,
-    by: number,
-    window: number,
-  ): Promise<{ readonly sum: number; readonly remaining: number }> {
+  count(name: string, by: number, window: number): ReturnType<Coordination['count']> {
     return this.#run('count', async (db) => {
       await this.#tidy(db);
       const now = this.#now();
       const sinceEpoch = { $subtract: [now, new Date(0)] };
       const ends = { $add: [now, { $subtract: [window, { $mod: [sinceEpoch, window] }] }] };
-      const counted = await twice(() =>
-        db.collection<StoredCounter>('_counters').findOneAndUpdate(
-          { _id: `${window} ${name}` },
-          [
-            {
-              $set: {
-                sum: { $cond: [{ $eq: ['$expires', ends] }, { $add: ['$sum', by] }, by] },
-                expires: ends,
-                at: now,
-              },
-            },
-          ],
-          { upsert: true, returnDocument: 'after' },
-        ),
-      );
-      if (counted === null) throw new CoordinationError(`the counter ${name} gave no answer`);
+      const sum = { $cond: [{ $eq: ['$expires', ends] }, { $add: ['$sum', by] }, by] };
+      const counter = { _id: `${window} ${name}` };
+      const change = [{ $set: { sum, expires: ends, at: now } }];
+      const counted = await twice(() => countersIn(db).findOneAndUpdate(counter, change, UPSERTED));
+      if (counted === null) throw new CoordinationError(`no result from the counter ${name}`);
       return { sum: counted.sum, remaining: counted.expires.getTime() - counted.at.getTime() };
     });
   }
 
-  counted(
-    name: string,
-    window: number,
-  ): Promise<{ readonly sum: number; readonly remaining: number } | null> {
+  counted(name: string, window: number): ReturnType<Coordination['counted']> {
     return this.#run('counted', async (db) => {
-      const [counter] = await db
-        .collection<StoredCounter>('_counters')
+      const [counter] = await countersIn(db)
         .aggregate<{ readonly sum: number; readonly remaining: number }>([
           { $match: { _id: `${window} ${name}` } },
           { $project: { sum: 1, remaining: { $subtract: ['$expires', this.#now()] } } },
         ])
         .toArray();
-      // Of another window: one that is over, or one that lay ahead until the clock was put back.
+      // A finished window, or a future one from before the clock was set back.
       if (counter === undefined || counter.remaining <= 0 || counter.remaining > window)
         return null;
       return { sum: counter.sum, remaining: counter.remaining };
@@ -209,23 +181,17 @@ class MongoCoordination implements Coordination {
 
   recall(name: string): Promise<string | null> {
     return this.#run('recall', async (db) => {
-      const text = await db.collection<StoredText>('_texts').findOne({ _id: name });
-      return text?.value ?? null;
+      return (await textsIn(db).findOne({ _id: name }))?.value ?? null;
     });
   }
 
   remember(name: string, value: string, fence: number): Promise<boolean> {
     return this.#run('remember', async (db) => {
       try {
-        // Refused once, it may be that two remembered the first text at once: then it is there now.
+        // Two concurrent first writes conflict once; on the retry the document exists.
+        const known = { _id: name, fence: { $lte: fence } };
         await twice(() =>
-          db
-            .collection<StoredText>('_texts')
-            .updateOne(
-              { _id: name, fence: { $lte: fence } },
-              { $set: { value, fence } },
-              { upsert: true },
-            ),
+          textsIn(db).updateOne(known, { $set: { value, fence } }, { upsert: true }),
         );
         return true;
       } catch (error) {
@@ -245,14 +211,14 @@ class MongoCoordination implements Coordination {
     await this.#shared.release();
   }
 
-  /** The present moment as the server computes it, within an expression. */
+  /** The present as an expression: the server's clock, except in tests. */
   #now(): string | Date {
     return this.#clock === undefined ? '$$NOW' : new Date(this.#clock.now());
   }
 
   /**
-   * Whether a document has not run out. One that was written at a time that lies ahead says nothing: the server's clock
-   * was put back since, and its end may lie hours ahead. Inside of `run`.
+   * Whether a document has not expired. One that starts in the future is ignored: the server's clock has been set back
+   * since, and its end may lie hours ahead. Call inside `run`.
    */
   async #inForce(): Promise<Document> {
     const now = this.#now();
@@ -263,9 +229,8 @@ class MongoCoordination implements Coordination {
   }
 
   /**
-   * Lets the server clear away what has run out. Only tidiness, nothing relies on it; and not with a test's
-   * clock, to which the server's own would be years ahead. Once for each process; when it fails, so does
-   * the call, and the next one tries again.
+   * Lets the server delete expired documents; nothing depends on it. Skipped with a test's clock, which may lie years
+   * behind the server's. Runs once per process and is retried after a failure.
    */
   #tidy(db: Db): Promise<void> {
     if (this.#clock !== undefined) return Promise.resolve();
@@ -292,7 +257,7 @@ async function expireAfterAnHour(db: Db): Promise<void> {
   }
 }
 
-/** Tries an upsert again that met another of the same key; the document is there then. */
+/** Retries an upsert that collided with another insert of the same key. */
 async function twice<T>(upsert: () => Promise<T>): Promise<T> {
   try {
     return await upsert();
@@ -302,9 +267,9 @@ async function twice<T>(upsert: () => Promise<T>): Promise<T> {
   }
 }
 
-function objectOf(text: string): JsonObject {
-  const value: unknown = JSON.parse(text);
-  if (!isJsonObject(value)) throw new CoordinationError('a heartbeat holds no object');
+function objectOf(json: string): JsonObject {
+  const value: unknown = JSON.parse(json);
+  if (!isJsonObject(value)) throw new CoordinationError('a heartbeat is not a JSON object');
   return value;
 }
 

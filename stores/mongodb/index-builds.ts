@@ -3,9 +3,8 @@ import type { Deployment } from './connection.ts';
 import { isOptionRefused } from './failures.ts';
 
 /**
- * Makes indexes, and resolves when they can be used. By default a replica set waits with an index until every member
- * that votes has built it, so that one which is down for a day would hold up a view for a day: a majority is asked for
- * instead. A server alone refuses to be asked for one, and a compatible one may not know the word.
+ * Creates indexes and resolves when they are usable. By default a replica set waits until every voting member has built
+ * an index, so one member that is down would block a view. This asks for a majority instead, where the server allows it.
  *
  * @throws the driver's errors
  */

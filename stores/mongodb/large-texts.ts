@@ -4,36 +4,35 @@ import { ReadModelError } from '../../projections/read-model.ts';
 import type { StoredDocument } from './layout.ts';
 
 /**
- * The texts of documents that are too large for one of MongoDB's own, which has 16 MiB at most: a run of many large
- * steps, for one, and a view must not stand still for it. Such a text is kept in parts beside the generation, each
- * under the key, the position and its number; the row says how many there are. Parts are written before the row that
- * names them and never changed, so that whoever dies in between leaves some that nobody reads.
+ * Documents that exceed MongoDB's 16 MiB, such as a run with many large steps. The JSON is split into parts beside the
+ * generation; the row holds their number. Parts are written before their row and never changed, so a crash leaves at
+ * most unreferenced parts.
  */
 interface StoredPart {
   readonly _id: string;
   readonly text: string;
 }
 
-/** The longest text that stands in the row itself, in bytes of UTF-8. */
+/** The longest JSON kept in the row itself, in bytes of UTF-8. */
 const IN_ROW = 8 * 1024 * 1024;
 
-/** Of a part, in UTF-16 units, of which each has three bytes at most. */
+/** Length of a part in UTF-16 units, each at most three bytes. */
 const PART_LENGTH = 4 * 1024 * 1024;
 
-/** How often a row is read again whose parts were replaced meanwhile. */
+/** How often a row is read again whose parts have been replaced. */
 const ATTEMPTS = 5;
 
-/** Stands between key, position and number, and in none of them. */
+/** Separates key, position and number, and occurs in none of them. */
 const SEPARATOR = '\u0001';
 
 type Row = Pick<StoredDocument, '_id' | '_pos' | 'd' | 'parts'>;
 
-/** Where the parts of a generation are. */
+/** The collection of a generation's parts. */
 export function partsCollectionOf(collection: string): string {
   return `${collection}_parts`;
 }
 
-/** A text in parts where it is too large for a row; else null. No pair of surrogates is split. */
+/** The parts of a string that is too large for a row; else null. Surrogate pairs stay together. */
 export function partsOf(text: string): readonly string[] | null {
   if (text.length * 3 <= IN_ROW || Buffer.byteLength(text) <= IN_ROW) return null;
   const parts: string[] = [];
@@ -46,23 +45,20 @@ export function partsOf(text: string): readonly string[] | null {
   return parts;
 }
 
-/** The parts beside one generation. Inside of `run`. */
+/** The parts of one generation. Use inside `run`. */
 export class LargeTexts {
   readonly #parts: Collection<StoredPart>;
   readonly #rows: Collection<StoredDocument>;
   readonly #session: { readonly session?: ClientSession };
 
-  /**
-   * @param collection the generation's
-   * @param session whose transaction is read in
-   */
+  /** @param session whose transaction the reads belong to */
   constructor(db: Db, collection: string, session?: ClientSession) {
     this.#session = session === undefined ? {} : { session };
     this.#rows = db.collection<StoredDocument>(collection);
     this.#parts = db.collection<StoredPart>(partsCollectionOf(collection));
   }
 
-  /** Writes the parts of one text, before the row that names them. */
+  /** Writes the parts of one document, before its row. */
   async keep(key: string, position: Position, parts: readonly string[]): Promise<void> {
     for (const [number, text] of parts.entries()) {
       const filter = { _id: idOf(key, position, number) };
@@ -70,7 +66,7 @@ export class LargeTexts {
     }
   }
 
-  /** Throws away what a key had at earlier positions; with `itself`, at that one too. */
+  /** Deletes a key's parts of earlier positions; with `itself`, also those of this position. */
   async forget(key: string, position: Position, itself = false): Promise<void> {
     const from = key + SEPARATOR;
     const end = from + position + (itself ? '\u0002' : '');
@@ -78,9 +74,8 @@ export class LargeTexts {
   }
 
   /**
-   * Rows with their whole texts. One whose parts were replaced since it was read comes as it is now, or not at all
-   * when it is gone.
-   * @throws ReadModelError `UNAVAILABLE` where the parts of one are never whole
+   * Completes rows from their parts. A row whose parts have been replaced is read again; a deleted one is left out.
+   * @throws ReadModelError `UNAVAILABLE` where the parts of a row stay incomplete
    */
   async whole<R extends Row>(rows: readonly R[]): Promise<readonly R[]> {
     if (!rows.some(({ parts }) => parts !== undefined)) return rows;

@@ -4,36 +4,38 @@ import { type JsonObject, isJsonObject } from '../../domain/json.ts';
 import type { FieldKind, KeptDocument, Projection } from '../../projections/read-model.ts';
 
 /**
- * How views are kept in MongoDB.
+ * The layout of views in MongoDB.
  *
- * - `<name>_s<schema>_g<generation>`: the documents of one generation. Nothing is ever renamed, as that
- *   breaks open cursors; a pointer says which generation is read.
- * - `_views`: that pointer, per projection and schema.
- * - `_checkpoints`: how far each generation is, and the largest fence that its writers had.
+ * - `<name>_s<schema>_g<generation>`: the documents of one generation. Collections are never renamed, as that breaks
+ *   open cursors.
+ * - `_views`: which generation is read, per projection and schema.
+ * - `_checkpoints`: how far each generation is, and the largest fence of its writers.
  *
- * A document is kept as JSON text, so that any key (with dots, with `$`) and any number comes back as it
- * was; the queried fields stand beside it, for filters, sorts and indexes. A text that is too large for a row is
- * kept in parts, in `<collection>_parts`.
+ * A document is kept as a JSON string, so that any key (with dots or `$`) and any number survives. The queried fields
+ * stand beside it, for filters, sorts and indexes. JSON too large for a row goes to `<collection>_parts`.
  */
 
 /** A document of a view, or the tombstone of one. */
 export interface StoredDocument {
   readonly _id: string;
-  /** The last event it has taken. Fixed-width text, so that it compares as text. */
+  /** The last event applied. Of fixed width, so it compares as a string. */
   readonly _pos: Position;
-  /** False for a tombstone. First in every index, so that counts come from the index alone. */
+  /** False for a tombstone. First in every index, so that counts need only the index. */
   readonly live: boolean;
-  /** The document, as JSON text. */
+  /** The document as JSON. */
   readonly d?: string;
-  /** In how many parts its text is kept elsewhere, where it is too large for a row; then there is no `d`. */
+  /** Number of parts, where the JSON is too large for the row; then `d` is missing. */
   readonly parts?: number;
-  /** The queried fields; each is there, null where the document has none. */
+  /** The queried fields; null where the document lacks one. */
   readonly f?: Readonly<Record<string, StoredField>>;
   /** When it was deleted, by the server's clock. */
   readonly gone?: Date;
 }
 
-export type StoredField = string | number | boolean | null | readonly string[];
+/** The fields that make up a document, as the driver's projection. */
+export const STORED = { _pos: 1, d: 1, parts: 1 } as const;
+
+type StoredField = string | number | boolean | null | readonly string[];
 
 /** A generation's place in the log. */
 export interface StoredCheckpoint {
@@ -43,13 +45,13 @@ export interface StoredCheckpoint {
   readonly generation: number;
   readonly position: Position;
   readonly fence: number;
-  /** An event of the log that the generation was made of; what older releases have written lacks it. */
+  /** An event that the generation was built from; missing in checkpoints of older releases. */
   readonly landmark?: Landmark;
-  /** The writer has written documents beyond the position, or is about to: how far it will move. */
+  /** Set while the writer writes documents beyond the position: how far it will move. */
   readonly writing?: Position;
   /** Written only to wait for the journal. */
   readonly settled?: boolean;
-  /** The session in which the last writer has its transactions, where it has any. */
+  /** The session of the last writer's transactions. */
   readonly session?: Binary;
 }
 
@@ -59,18 +61,17 @@ export interface StoredPointer {
   readonly generation: number;
 }
 
-/** Names of the two collections that are not a view's. */
+/** The two collections that belong to no view. */
 export const VIEWS = '_views';
 export const CHECKPOINTS = '_checkpoints';
 
 /**
- * How long tombstones are kept. One is needed only against a writer that was stopped between looking at
- * the checkpoint and writing, and goes on long after: a day is far more than any such pause, as its
+ * How long tombstones are kept. They protect against a writer that was paused between its check and its write, whose
  * connection does not outlive a minute.
  */
 const TOMBSTONE_SECONDS = 24 * 60 * 60;
 
-/** The name under which a projection's generations and its pointer are kept. */
+/** The name of a projection's pointer, and the start of its collections' names. */
 export function viewOf(projection: Projection): string {
   return `${projection.name}_s${projection.schema}`;
 }
@@ -81,7 +82,7 @@ export function collectionOf(projection: Projection, generation: number): string
 }
 
 /**
- * Where a queried field is kept.
+ * The path of a queried field.
  * @throws TypeError for a field that the projection does not declare
  */
 export function pathOf(projection: Projection, field: string): string {
@@ -95,10 +96,9 @@ export function pathOf(projection: Projection, field: string): string {
 }
 
 /**
- * The indexes of a view: as declared, each behind `live` and with the key at its end, and the one that lets
- * tombstones be counted and expire. What is covered stands behind the key, where it leaves the order as it is: a list
- * or a total that asks for more than the index goes by would else fetch every document to look, a million for a task
- * of so many runs.
+ * A view's indexes: the declared ones, each behind `live` and followed by the key, and one that counts and expires
+ * tombstones. Covered fields stand behind the key and do not affect the order. They save fetching every document when a
+ * list filters on more than the index's own fields.
  *
  * @throws TypeError for an index over two lists, which MongoDB refuses with the first document
  */
@@ -116,12 +116,7 @@ export function indexesOf(projection: Projection): IndexDescription[] {
     for (const field of covered) key[pathOf(projection, field)] = 1;
     return { key };
   });
-  const tombstones: IndexDescription = {
-    key: { gone: 1 },
-    sparse: true,
-    expireAfterSeconds: TOMBSTONE_SECONDS,
-  };
-  return [...declared, tombstones];
+  return [...declared, { key: { gone: 1 }, sparse: true, expireAfterSeconds: TOMBSTONE_SECONDS }];
 }
 
 /** The queried fields of a document, each with a value that compares as its kind. */
@@ -129,12 +124,8 @@ export function fieldsOf(
   projection: Projection,
   document: JsonObject,
 ): Readonly<Record<string, StoredField>> {
-  return Object.fromEntries(
-    Object.entries(projection.fields).map(([field, kind]) => [
-      field,
-      stored(document[field], kind),
-    ]),
-  );
+  const entries = Object.entries(projection.fields);
+  return Object.fromEntries(entries.map(([field, kind]) => [field, stored(document[field], kind)]));
 }
 
 /** A kept document as the port gives it. */
@@ -142,14 +133,14 @@ export function kept<D extends JsonObject>(row: StoredDocument): KeptDocument<D>
   return { key: row._id, position: row._pos, document: parse(row) as D };
 }
 
-/** The document that a row holds. */
+/** Parses a row's document. */
 export function parse(row: StoredDocument): JsonObject {
   const document: unknown = JSON.parse(row.d ?? 'null');
   if (!isJsonObject(document)) throw new TypeError(`the document ${row._id} is not an object`);
   return document;
 }
 
-/** A value of another kind than declared is kept as none, as no filter could mean it. */
+/** A value of another kind than declared becomes null, as no filter could match it. */
 function stored(value: unknown, kind: FieldKind): StoredField {
   switch (kind) {
     case 'text':

@@ -2,14 +2,14 @@ import type { Document, Filter as MongoFilter } from 'mongodb';
 import type { Filter, Projection, Query } from '../../projections/read-model.ts';
 import { type StoredDocument, pathOf } from './layout.ts';
 
-/** The port's filters and sorts in MongoDB's words. */
+/** The port's filters and sorts as MongoDB queries. */
 
 type Condition = MongoFilter<StoredDocument>;
 
-/** Tombstones are no documents. */
+/** Excludes tombstones. */
 const LIVE: Condition = { live: true };
 
-/** The condition of documents that pass all filters. */
+/** The condition for documents that pass all filters. */
 export function conditionOf(projection: Projection, filters: readonly Filter[]): Condition {
   return all([LIVE, ...filters.map((filter) => one(projection, filter))]);
 }
@@ -17,9 +17,9 @@ export function conditionOf(projection: Projection, filters: readonly Filter[]):
 /**
  * The condition of a page: the filters, and strictly after a place where one is given.
  *
- * "After (a, b, key)" becomes "beyond a, or a and beyond b, or a and b and beyond key", each branch with
- * all the filters, at the top: so each is a range of one index, which the server merges in order, and the
- * cost does not depend on how far the page is.
+ * "After (a, b, key)" becomes "beyond a, or a and beyond b, or a and b and beyond key", as a top-level `$or` whose
+ * branches repeat all filters. Each branch is one index range, which the server merges in order, so the cost does not
+ * grow with the page number.
  */
 export function pageOf(projection: Projection, query: Query): Condition {
   const { after } = query;
@@ -40,7 +40,7 @@ export function pageOf(projection: Projection, query: Query): Condition {
   return branches.length === 1 ? (branches[0] ?? LIVE) : { $or: branches };
 }
 
-/** The order of a query: ends with the key, in the direction of the last sort. */
+/** The order of a query, ending with the key in the direction of the last sort. */
 export function sortOf(projection: Projection, query: Query): Record<string, 1 | -1> {
   const order: Record<string, 1 | -1> = {};
   for (const { field, direction } of query.sort) {
@@ -59,8 +59,8 @@ function all(conditions: readonly Condition[]): Condition {
 }
 
 /**
- * What comes after a value in one direction. None is the smallest; MongoDB orders it so, but its `$lt`
- * and `$gt` compare values of one type only and never find it: so it is asked for by itself.
+ * The conditions for values beyond one, in one direction. MongoDB sorts null first, but `$lt` and `$gt` only compare
+ * values of the same type, so null needs its own condition.
  */
 function beyond(value: string | number | boolean | null, ascending: boolean): Document[] {
   if (ascending) return value === null ? [{ $ne: null }] : [{ $gt: value }];
@@ -83,8 +83,8 @@ function one(projection: Projection, filter: Filter): Condition {
 }
 
 /**
- * A pattern for a text whatever the case of its ASCII letters. Not the option `i`: that also takes other
- * alphabets' letters alike, and the Kelvin sign for a k, which the other adapter does not.
+ * A pattern that ignores the case of ASCII letters. The option `i` would also fold other alphabets, and match the Kelvin
+ * sign for a k, unlike the SQLite adapter.
  */
 function eitherCase(text: string): string {
   return text

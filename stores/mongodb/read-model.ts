@@ -16,6 +16,7 @@ import {
 import { type MongoOptions, type SharedConnection, shareConnection } from './connection.ts';
 import {
   CHECKPOINTS,
+  STORED,
   type StoredCheckpoint,
   type StoredDocument,
   collectionOf,
@@ -26,28 +27,23 @@ import { LargeTexts, partsCollectionOf } from './large-texts.ts';
 import { LiveGenerations } from './live-generations.ts';
 import { conditionOf, pageOf, sortOf } from './queries.ts';
 import { readList } from './snapshot-lists.ts';
-import { MongoViewWriter, type WriterConnection } from './view-writer.ts';
+import { MongoViewWriter, type RunOperation } from './view-writer.ts';
 
-/** {@link openMongoReadModel}'s options. */
 export interface MongoReadModelOptions extends MongoOptions {
-  /** Milliseconds that only grow, for how long a pointer is believed; for tests. */
+  /** A monotonic clock in milliseconds, for tests. */
   readonly monotonic?: () => number;
 }
 
 /**
- * The read model in MongoDB: 4.4 or newer, or a server compatible with it. Transactions are used where the
- * server has them, and not needed.
+ * The read model in MongoDB (4.4 or newer), or a compatible server. Uses transactions where the server has them.
  *
- * Opens without a server, too: each operation then throws `UNAVAILABLE`, until there is one.
+ * Opens without a server; each operation then throws `UNAVAILABLE` until one is reachable.
  *
- * @throws MongoParseError for a URL that is none; Error where a file that it names can't be read
+ * @throws MongoParseError for an invalid URL; Error where a file that it names cannot be read
  */
-export function openMongoReadModel(options: MongoReadModelOptions): Promise<ReadModel> {
+export async function openMongoReadModel(options: MongoReadModelOptions): Promise<ReadModel> {
   const { monotonic, ...connection } = options;
-  // In a promise's function, so that a bad URL rejects.
-  return new Promise((resolve) => {
-    resolve(new MongoReadModel(shareConnection(connection), new LiveGenerations(monotonic)));
-  });
+  return new MongoReadModel(shareConnection(connection), new LiveGenerations(monotonic));
 }
 
 class MongoReadModel implements ReadModel {
@@ -67,7 +63,7 @@ class MongoReadModel implements ReadModel {
     return this.#read('get', projection, async (db, collection) => {
       const row = await db
         .collection<StoredDocument>(collection)
-        .findOne({ _id: key, live: true }, { projection: { _pos: 1, d: 1, parts: 1 } });
+        .findOne({ _id: key, live: true }, { projection: STORED });
       const [whole] = row === null ? [] : await new LargeTexts(db, collection).whole([row]);
       return whole === undefined ? null : kept<D>(whole);
     });
@@ -80,8 +76,7 @@ class MongoReadModel implements ReadModel {
     return this.#read('find', projection, async (db, collection) => {
       const condition = pageOf(projection, query);
       const sort = sortOf(projection, query);
-      const { maxTimeMS } = this.#shared.connection;
-      // To MongoDB a limit of 0 means none.
+      // MongoDB takes a limit of 0 for none.
       if (query.limit <= 0) return [];
       const rows = await db
         .collection<StoredDocument>(collection)
@@ -90,10 +85,9 @@ class MongoReadModel implements ReadModel {
           skip: query.offset ?? 0,
           limit: query.limit,
           batchSize: Math.min(query.limit, 1000),
-          projection: { _pos: 1, d: 1, parts: 1 },
-          maxTimeMS,
-          // Where no index has the order, a page far behind keeps all before it in mind: over 100 MB of them servers
-          // before 6.0 refuse unless they are told that they may use the disk.
+          projection: STORED,
+          maxTimeMS: this.#shared.connection.maxTimeMS,
+          // A far page without a matching index sorts in memory; servers before 6.0 refuse beyond 100 MB otherwise.
           allowDiskUse: true,
         })
         .toArray();
@@ -114,20 +108,9 @@ class MongoReadModel implements ReadModel {
   list(projection: Projection, query: ListQuery): Promise<Listed> {
     const { connection } = this.#shared;
     return this.#read('list', projection, (db, collection) => {
-      const { maxTimeMS } = connection;
-      const parts = {
-        db,
-        collection,
-        projection,
-        maxTimeMS,
-        count: (filters: readonly Filter[]) => this.#count(db, collection, projection, filters),
-        startSession: async () =>
-          (await connection.hasTransactions())
-            ? connection.client.startSession({ causalConsistency: false })
-            : null,
-        giveUpTransactions: (cause: unknown) => connection.giveUpTransactions(cause),
-      };
-      return readList(parts, query);
+      const count = (filters: readonly Filter[]): Promise<number> =>
+        this.#count(db, collection, projection, filters);
+      return readList({ db, collection, projection, connection, count }, query);
     });
   }
 
@@ -141,14 +124,8 @@ class MongoReadModel implements ReadModel {
 
   openWriter(projection: Projection, options: WriterOptions): Promise<ViewWriter> {
     const { connection } = this.#shared;
-    const forWriter: WriterConnection = {
-      run: (operation, act, limit) => this.#run(operation, act, limit),
-      hasTransactions: () => connection.hasTransactions(),
-      giveUpTransactions: (cause) => connection.giveUpTransactions(cause),
-      startSession: () => connection.client.startSession({ causalConsistency: false }),
-      deployment: () => connection.deployment(),
-    };
-    return MongoViewWriter.open(forWriter, projection, options);
+    const run: RunOperation = (operation, act, limit) => this.#run(operation, act, limit);
+    return MongoViewWriter.open(connection, run, projection, options);
   }
 
   liveGeneration(projection: Projection): Promise<number | null> {
@@ -165,7 +142,7 @@ class MongoReadModel implements ReadModel {
 
   schemas({ name }: Projection): Promise<readonly number[]> {
     return this.#run('schemas', async (db) => {
-      // Few rows: each generation of each view has one. Names of views are not made for patterns.
+      // One row per generation of each view. View names are not escaped for patterns.
       const stored = await db.collection<StoredCheckpoint>(CHECKPOINTS).find({}).toArray();
       const found = stored.flatMap(({ view }) => {
         const [, of, schema] = /^(.+)_s(\d+)$/.exec(view) ?? [];
@@ -186,8 +163,8 @@ class MongoReadModel implements ReadModel {
   }
 
   /**
-   * First the checkpoint goes back to the beginning, last it goes away: stopped in between, the generation
-   * is still listed, and who opens it finds an empty one at the beginning, never an empty one at its end.
+   * Resets the checkpoint first and deletes it last. After a crash in between, the generation is still listed, and it
+   * reopens empty at the beginning of the log.
    *
    * @throws RangeError when the generation is live
    */
@@ -195,14 +172,14 @@ class MongoReadModel implements ReadModel {
     return this.#run('discard', async (db) => {
       const name = collectionOf(projection, generation);
       if ((await this.#live.current(db, viewOf(projection))) === generation) {
-        throw new RangeError(`${name} is live and can't be thrown away`);
+        throw new RangeError(`${name} is live and cannot be discarded`);
       }
       const checkpoints = db.collection<StoredCheckpoint>(CHECKPOINTS);
       await checkpoints.updateOne(
         { _id: name },
         { $set: { position: BEGINNING }, $unset: { landmark: '' } },
       );
-      // The rows first: who opened it after a death between the two would look for parts that are gone.
+      // Rows first: after a crash in between, rows would refer to missing parts.
       await db.dropCollection(name);
       await db.dropCollection(partsCollectionOf(name));
       await checkpoints.deleteOne({ _id: name });
@@ -228,9 +205,8 @@ class MongoReadModel implements ReadModel {
     const documents = db.collection<StoredDocument>(collection);
     const condition = conditionOf(projection, filters);
     const sharded = (await this.#shared.connection.deployment()) === 'sharded';
-    // Looking at each of a million entries takes the server half a second, its own number nothing. That may be a
-    // little off from when the server crashed until its `validate` or another generation. A shard's number is never
-    // to be relied on: it also counts documents that are on their way to another shard.
+    // Counting a million index entries takes half a second; the server's own number is free. It may be slightly off
+    // after a crash of the server. Sharded clusters also count documents in migration, so it is not used there.
     const { maxTimeMS } = this.#shared.connection;
     if (filters.length > 0 || sharded) return documents.countDocuments(condition, { maxTimeMS });
     const [all, tombstones] = await Promise.all([
@@ -251,10 +227,7 @@ class MongoReadModel implements ReadModel {
     });
   }
 
-  /**
-   * Reads the live generation. What is not found in one that was live a moment ago may be so because it
-   * has been thrown away meanwhile: then the pointer is looked at again.
-   */
+  /** Reads the live generation. An empty result may mean that it was just discarded, so the pointer is checked again. */
   #read<T>(
     operation: string,
     projection: Projection,

@@ -3,49 +3,42 @@ import type { ClientSession, Db } from 'mongodb';
 import { BEGINNING } from '../../domain/event-store.ts';
 import { cutDocument } from '../../projections/cut-document.ts';
 import type { Filter, Listed, ListQuery, Projection } from '../../projections/read-model.ts';
+import type { MongoConnection } from './connection.ts';
 import { isWithoutTransactions, isWorthAnotherTransaction } from './failures.ts';
-import { CHECKPOINTS, type StoredCheckpoint, type StoredDocument } from './layout.ts';
+import { CHECKPOINTS, STORED, type StoredCheckpoint, type StoredDocument } from './layout.ts';
 import { LargeTexts } from './large-texts.ts';
 import { conditionOf, pageOf, sortOf } from './queries.ts';
 
 /**
- * A page of a list, its total and its position as they were at one instant.
+ * A page of a list with its total and position, all of one instant.
  *
- * The three are read one after the other, with the checkpoint before and after them. Where it has not moved, and no
- * documents beyond it were being written, nothing has changed between: a view changes with its checkpoint alone. Else
- * they are read again. Where a view never stands still for that long, a transaction with the read concern `snapshot`
- * reads them, which a replica set and a sharded cluster have.
+ * The checkpoint is read before and after. If it has not moved and no writer was beyond it, nothing changed in between,
+ * as a view changes only with its checkpoint. Otherwise the read is repeated, and finally done in a `snapshot`
+ * transaction where the server has them.
  */
 
-/** How often it is read again before a transaction is used, and where there are none. */
+/** Attempts before a transaction is used, and in all. */
 const TRIES = 3;
 const MOST_TRIES = 20;
 
-/** Between tries: a batch takes the writer some milliseconds. */
+/** Milliseconds between attempts; a batch takes the writer about that long. */
 const PAUSE = 10;
 
-/** Documents that come from the server at a time: each may have megabytes. */
+/** Documents per server batch; each may have megabytes. */
 const AT_ONCE = 50;
 
-/** What the reading needs of the read model. */
+/** What a list is read from. */
 export interface ListParts {
   readonly db: Db;
-  /** The generation's. */
+  /** Name of the generation's collection. */
   readonly collection: string;
   readonly projection: Projection;
-  /** Milliseconds for each query; told to the server. */
-  readonly maxTimeMS: number;
-  /** How many documents pass filters, outside of a transaction. */
+  readonly connection: MongoConnection;
+  /** Counts documents that pass filters, outside a transaction. */
   readonly count: (filters: readonly Filter[]) => Promise<number>;
-  /** Starts a session for a transaction; null where the server has none. */
-  readonly startSession: () => Promise<ClientSession | null>;
-  readonly giveUpTransactions: (cause: unknown) => void;
 }
 
-/**
- * Reads a list. Inside of `run`.
- * @throws the driver's errors
- */
+/** Reads a list. Call inside `run`. @throws the driver's errors */
 export async function readList(parts: ListParts, query: ListQuery): Promise<Listed> {
   for (let attempt = 1; ; attempt += 1) {
     const before = await checkpointOf(parts);
@@ -57,16 +50,17 @@ export async function readList(parts: ListParts, query: ListQuery): Promise<List
       const listed = await inTransaction(parts, query);
       if (listed !== null) return listed;
     }
-    // A writer that died amid its batch has left its mark until the next one begins; nothing changes meanwhile.
+    // A writer that died within its batch leaves its mark until the next writer begins. Nothing changes meanwhile.
     if (attempt >= MOST_TRIES) return { ...read, position: before.position };
     await after(PAUSE);
   }
 }
 
-/** null where there are no transactions, where this one failed, and where a batch is half written. */
+/** null without transactions, after a failed one, and while a batch is half written. */
 async function inTransaction(parts: ListParts, query: ListQuery): Promise<Listed | null> {
-  const session = await parts.startSession();
-  if (session === null) return null;
+  const { connection } = parts;
+  if (!(await connection.hasTransactions())) return null;
+  const session = connection.startSession();
   try {
     session.startTransaction({ readConcern: { level: 'snapshot' }, readPreference: 'primary' });
     const { position, isWriting } = await checkpointOf(parts, session);
@@ -75,10 +69,10 @@ async function inTransaction(parts: ListParts, query: ListQuery): Promise<Listed
     return isWriting ? null : { ...read, position };
   } catch (error) {
     if (session.inTransaction()) await session.abortTransaction();
-    // A collection that was made a moment ago is in no snapshot yet.
+    // A new collection is in no snapshot yet.
     if (isWorthAnotherTransaction(error)) return null;
     if (!isWithoutTransactions(error)) throw error;
-    parts.giveUpTransactions(error);
+    connection.giveUpTransactions(error);
     return null;
   } finally {
     await session.endSession();
@@ -106,33 +100,33 @@ async function readOnce(
 }
 
 async function countOf(
-  { db, collection, projection, maxTimeMS, count }: ListParts,
+  { db, collection, projection, connection, count }: ListParts,
   filters: readonly Filter[],
   session?: ClientSession,
 ): Promise<number> {
-  // The server's own number, which `count` may take, is none of a snapshot.
+  // `count` may use the server's own number, which belongs to no snapshot.
   if (session === undefined) return count(filters);
   const condition = conditionOf(projection, filters);
   return db
     .collection<StoredDocument>(collection)
-    .countDocuments(condition, { session, maxTimeMS });
+    .countDocuments(condition, { session, maxTimeMS: connection.maxTimeMS });
 }
 
 async function readPage(
-  { db, collection, projection, maxTimeMS }: ListParts,
+  { db, collection, projection, connection }: ListParts,
   query: ListQuery,
   session?: ClientSession,
 ): Promise<Pick<Listed, 'documents' | 'hasMore'>> {
   const { limit, cut, mostBytes = Infinity } = query;
-  // To MongoDB a limit of 0 means none.
+  // MongoDB takes a limit of 0 for none.
   const cursor = db.collection<StoredDocument>(collection).find(pageOf(projection, query), {
     sort: sortOf(projection, query),
     skip: query.offset ?? 0,
-    // One more than is wanted tells whether there are more.
+    // One more than requested, to know whether there are more.
     limit: Math.max(0, limit) + 1,
     batchSize: Math.min(Math.max(0, limit) + 1, AT_ONCE),
-    projection: { _pos: 1, d: 1, parts: 1 },
-    maxTimeMS,
+    projection: STORED,
+    maxTimeMS: connection.maxTimeMS,
     allowDiskUse: true,
     ...(session !== undefined && { session }),
   });
@@ -149,7 +143,7 @@ async function readPage(
       bytes += Buffer.byteLength(text);
       if (bytes > mostBytes && documents.length > 0) return { documents, hasMore: true };
       documents.push({ key: whole._id, text });
-      // To cut a large one takes milliseconds: others have their turn between.
+      // Cutting a large document takes milliseconds, so others get a turn.
       if (text !== stored) await nextTurn();
     }
   } finally {

@@ -1,11 +1,8 @@
-/** What the adapters read of a connection string themselves. */
-
 const DEFAULT_DATABASE = 'svc';
 
 /**
- * Options of a connection string that say how safely is written, and where and what is read: that is the adapters' to
- * say. In lower case, as drivers take them in any. Not `retryWrites`: compatible servers that number no writes, and say
- * that they are a replica set, refuse each one without `retryWrites=false`.
+ * Options that set write concern, read concern or read preference, in lower case; the adapters decide these. Not
+ * `retryWrites`: some compatible servers require `retryWrites=false`.
  */
 const CONCERNS = new Set([
   'w',
@@ -20,16 +17,15 @@ const CONCERNS = new Set([
   'maxstalenessseconds',
 ]);
 
-/** The database that a connection string names. Not `new URL`: a replica set's hosts are a list. */
+/** The database named by a connection string. `new URL` rejects a replica set's list of hosts. */
 export function databaseOf(url: string): string {
   const path = /^mongodb(?:\+srv)?:\/\/[^/?]*\/([^?]+)/.exec(url)?.[1];
   return path === undefined ? DEFAULT_DATABASE : decodeURIComponent(path);
 }
 
 /**
- * A connection string without what it says of write concern, read concern and read preference. The driver puts each of
- * those into what it is given as an option, in place of what that says (`journal=false`, `wtimeoutMS`), and refuses the
- * preference of the primary together with `maxStalenessSeconds`.
+ * A connection string without {@link CONCERNS}. The driver would merge them into the options it is given, and rejects
+ * `maxStalenessSeconds` together with the primary preference.
  */
 export function withoutConcerns(url: string): string {
   const start = url.indexOf('?');

@@ -1,12 +1,6 @@
-import type {
-  AnyBulkWriteOperation,
-  ClientSession,
-  Collection,
-  Db,
-  WriteConcernSettings,
-} from 'mongodb';
+import type { AnyBulkWriteOperation, ClientSession, Db, WriteConcernSettings } from 'mongodb';
 import type { Position } from '../../domain/event-store.ts';
-import type { JsonObject } from '../../domain/json.ts';
+
 import type {
   KeptDocument,
   Projection,
@@ -14,7 +8,7 @@ import type {
   WriterOptions,
 } from '../../projections/read-model.ts';
 import { Checkpoint } from './checkpoints.ts';
-import type { Deployment } from './connection.ts';
+import type { MongoConnection } from './connection.ts';
 import {
   duplicatesOf,
   isTooLargeAtOnce,
@@ -36,81 +30,72 @@ import {
 type Batch = Parameters<ViewWriter['write']>[0];
 type Written = Batch['documents'][number];
 
-/** What is to be written, with what is kept of it: the text in the row, or its parts where it is too large for that. */
+/** A document to write: its JSON for the row, or its parts where it is too large. */
 type Prepared = Written & {
   readonly text: string | null;
   readonly parts: readonly string[] | null;
 };
 
-/** What a writer needs of the connection. */
-export interface WriterConnection {
-  /** Turns a driver's error into the port's. `limit` in milliseconds; there is one by default. */
-  run<T>(operation: string, act: (db: Db) => Promise<T>, limit?: number): Promise<T>;
-  hasTransactions(): Promise<boolean>;
-  giveUpTransactions(cause: unknown): void;
-  startSession(): ClientSession;
-  /** What kind of server it is. Inside of `run`. */
-  deployment(): Promise<Deployment>;
-}
+/** Runs an operation and translates the driver's errors. `limit` in milliseconds; there is one by default. */
+export type RunOperation = <T>(
+  operation: string,
+  act: (db: Db) => Promise<T>,
+  limit?: number,
+) => Promise<T>;
 
-/** How often a write that met somebody else's is looked at again before that is a fault. */
+/** Attempts of a write that collides with other writers. */
 const ATTEMPTS = 4;
 
 /**
- * While nobody reads a generation, its documents need not be on a disk before the next batch: a server alone has its
- * journal in order, so that the checkpoint's place in it says the same of them. Not so where another member may become
- * the primary between the two: it may lack the documents, and would take the checkpoint all the same.
+ * While nobody reads a generation, its documents need not be durable before the next batch. A standalone server's
+ * journal is in order, so the checkpoint covers them. After a failover that would not hold: the new primary may have the
+ * checkpoint without the documents.
  */
 const RELAXED: WriteConcernSettings = { w: 1, journal: false };
 
 /**
- * The writer of one generation.
+ * The writer of one generation. Without transactions, a batch is three steps:
  *
- * Where there are no transactions, a batch is three steps, each right by itself:
+ * 1. Check that the checkpoint is `from` and that no larger fence is known, else refuse. Mark that documents are being
+ *    written, for readers of lists (see `snapshot-lists.ts`).
+ * 2. Write each document only where the stored position is smaller. A delete leaves a tombstone with a position.
+ * 3. Move the checkpoint in one conditional write: only from `from`, and with no larger fence.
  *
- * 1. Look: is the checkpoint `from`, and no larger fence known? Else refuse, before anything is written. Mark that
- *    documents are being written, for whoever reads a list (see `snapshot-lists.ts`).
- * 2. Write the documents, each guarded: only where the kept position is smaller. A delete is a tombstone
- *    with a position, so that it guards like any document.
- * 3. Move the checkpoint, in one conditional write: only where it is still `from` and the fence not larger.
+ * After a crash between 2 and 3 the same events are applied again. Documents that have them already are loaded with
+ * their later position, so the projector skips those events, and the guard in 2 refuses the rest.
  *
- * Stopped between 2 and 3, the same events are folded again. What has taken them already is loaded with
- * its later position, so the projector leaves them out, and the guard refuses whatever it does not.
+ * An old writer that pauses between 1 and 2 does no harm either. Projections are pure, so its document for a key at a
+ * position equals the new writer's. If the new writer is further, the guard refuses; otherwise it finds the document
+ * already right. Step 3 then refuses the old writer.
  *
- * An old owner that was paused between 1 and 2, and goes on after a new one has passed it, does no harm
- * either. The log is one, and a projection is pure: what it holds for a key at a position is what the new
- * owner had for that key at that position. Either the new owner has kept a later one, and the guard
- * refuses; or it has kept that very one, and the guard refuses; or the key is not yet as far with the
- * new owner, who then finds it already right and goes on from there, as after a crash. Then step 3
- * refuses the old owner.
- *
- * A replica set or a sharded cluster has transactions; there 1 and 3 are one write at the transaction's
- * beginning, so that the second of two writers learns of the first before it has written anything.
+ * With transactions, 1 and 3 are one write at the start, so the second of two writers fails before it writes anything.
  */
 export class MongoViewWriter implements ViewWriter {
-  readonly #connection: WriterConnection;
+  readonly #connection: MongoConnection;
+  readonly #run: RunOperation;
   readonly #projection: Projection;
   readonly #options: WriterOptions;
   readonly #name: string;
-  /** Keys of which parts are kept, as far as this writer has seen. */
+  /** Keys with parts, as far as this writer has seen. */
   readonly #large = new Set<string>();
-  /** For its transactions, where there are any: one, so that whoever comes after it can end the last. */
+  /** The one session of its transactions, so that the next writer can end the last one. */
   #session: ClientSession | null = null;
   /**
-   * Whether the server may still have a transaction open in the session: one whose end, whichever it was, did not come
-   * through, of this writer or of the one that had the session before. It has the checkpoint until the next transaction of
-   * the session begins, or the server gives it up after a minute. Any write in the session would end it as well, but only
-   * where the driver numbers that: not with `retryWrites=false` in the URL, which some compatible servers need.
+   * Whether the server may still have a transaction open in the session, whose end got lost. It holds the checkpoint until
+   * the session's next transaction begins, or for a minute. A plain write would end it too, but not with
+   * `retryWrites=false`, which some compatible servers need.
    */
   #mayBeOpen: boolean;
   #bulk: boolean;
 
   private constructor(
-    connection: WriterConnection,
+    connection: MongoConnection,
+    run: RunOperation,
     projection: Projection,
     options: WriterOptions,
   ) {
     this.#connection = connection;
+    this.#run = run;
     this.#projection = projection;
     this.#options = options;
     this.#name = collectionOf(projection, options.generation);
@@ -118,21 +103,22 @@ export class MongoViewWriter implements ViewWriter {
     this.#mayBeOpen = !options.bulk;
   }
 
-  /** Makes the generation known, with its indexes unless it is to be filled in bulk. */
+  /** Registers the generation, and creates its indexes unless it is filled in bulk. */
   static async open(
-    connection: WriterConnection,
+    connection: MongoConnection,
+    run: RunOperation,
     projection: Projection,
     options: WriterOptions,
   ): Promise<MongoViewWriter> {
     if (options.share !== undefined) {
       throw new TypeError(
-        `${projection.name} can't be filled in shares: its documents lie in one place`,
+        `${projection.name} cannot be filled in shares: its documents are in one place`,
       );
     }
-    const writer = new MongoViewWriter(connection, projection, options);
+    const writer = new MongoViewWriter(connection, run, projection, options);
     try {
-      await connection.run('open_writer', (db) => writer.#claim(db));
-      // The index over tombstones alone makes the collection, which transactions need to be there.
+      await run('open_writer', (db) => writer.#claim(db));
+      // The tombstone index creates the collection, which transactions require.
       await writer.#makeIndexes(options.bulk);
       return writer;
     } catch (error) {
@@ -142,16 +128,12 @@ export class MongoViewWriter implements ViewWriter {
   }
 
   checkpoint(): Promise<Position> {
-    return this.#connection.run('checkpoint', (db) => this.#checkpoint(db).position());
+    return this.#run('checkpoint', (db) => this.#checkpoint(db).position());
   }
 
-  async load(
-    keys: readonly string[],
-  ): Promise<
-    ReadonlyMap<string, { readonly position: Position; readonly document: JsonObject | null }>
-  > {
+  async load(keys: readonly string[]): ReturnType<ViewWriter['load']> {
     if (keys.length === 0) return new Map();
-    const rows = await this.#connection.run('load', async (db) => {
+    const rows = await this.#run('load', async (db) => {
       const found = await this.#documents(db)
         .find({ _id: { $in: [...keys] } }, { projection: { f: 0 }, batchSize: keys.length })
         .toArray();
@@ -165,14 +147,14 @@ export class MongoViewWriter implements ViewWriter {
 
   async write(batch: Batch): Promise<void> {
     const documents = latestOfEach(batch.documents).map(prepared);
-    await this.#connection.run('write', async (db) => {
-      // One conditional write is atomic by itself: most batches of most views move nothing but the checkpoint.
+    await this.#run('write', async (db) => {
+      // Most batches of most views only move the checkpoint, which is atomic by itself.
       if (documents.length === 0 && !this.#mayBeOpen) return this.#checkpoint(db).move(batch);
       await this.#keepParts(db, documents);
       const transactional = !this.#bulk && (await this.#connection.hasTransactions());
       if (!transactional || !(await this.#writeAtOnce(db, documents, batch))) {
         const checkpoint = this.#checkpoint(db);
-        // Nobody reads a generation that is filled in bulk.
+        // Nobody reads a generation during a bulk fill.
         await (this.#bulk ? checkpoint.expect(batch.from) : checkpoint.announce(batch));
         await this.#writeGuarded(db, documents);
         await checkpoint.move(batch);
@@ -182,7 +164,7 @@ export class MongoViewWriter implements ViewWriter {
   }
 
   page(after: string | null, limit: number): Promise<readonly KeptDocument[]> {
-    return this.#connection.run('page', async (db) => {
+    return this.#run('page', async (db) => {
       const condition = after === null ? { live: true } : { live: true, _id: { $gt: after } };
       const rows = await this.#documents(db)
         .find(condition, { sort: { _id: 1 }, limit, projection: { f: 0 }, batchSize: limit })
@@ -192,21 +174,17 @@ export class MongoViewWriter implements ViewWriter {
   }
 
   count(): Promise<number> {
-    return this.#connection.run(
-      'count',
-      (db) => this.#documents(db).countDocuments({ live: true }),
-      Infinity,
-    );
+    return this.#run('count', (db) => this.#documents(db).countDocuments({ live: true }), Infinity);
   }
 
   async finish(): Promise<void> {
     if (!this.#bulk) return;
     await this.#makeIndexes(false);
-    await this.#connection.run('finish', (db) => this.#checkpoint(db).settle());
+    await this.#run('finish', (db) => this.#checkpoint(db).settle());
     this.#bulk = false;
   }
 
-  /** Waits for nothing: a transaction that hangs is ended by whoever comes after. */
+  /** Waits for nothing: the next writer ends a hanging transaction. */
   close(): Promise<void> {
     void this.#session?.endSession();
     this.#session = null;
@@ -221,10 +199,7 @@ export class MongoViewWriter implements ViewWriter {
     await this.#checkpoint(db).claim(viewOf(this.#projection), generation, this.#session?.id?.id);
   }
 
-  /**
-   * Documents and checkpoint in one transaction.
-   * @returns false when it was not to be had; the guarded way is then as good
-   */
+  /** Writes documents and checkpoint in one transaction. @returns false where the guarded way must be taken */
   async #writeAtOnce(db: Db, documents: readonly Prepared[], batch: Batch): Promise<boolean> {
     const session = this.#session;
     if (session === null) return false;
@@ -257,10 +232,9 @@ export class MongoViewWriter implements ViewWriter {
   }
 
   /**
-   * Guarded upserts: where a document is kept at the same or a later position the filter finds nothing,
-   * and the insert that follows from that fails on the key. That failure is the guard at work, but only
-   * when the kept position says so: it is also what the second of two inserts at once meets, whose
-   * document may be the later one, and what any other unique index would say.
+   * Guarded upserts: where the stored position is the same or later, the filter matches nothing and the insert fails on
+   * the key. The stored position is checked before such a failure is ignored. It may also come from two concurrent
+   * inserts, of which the refused one is later, or from another unique index.
    */
   async #writeGuarded(db: Db, documents: readonly Prepared[]): Promise<void> {
     let left = documents;
@@ -268,10 +242,7 @@ export class MongoViewWriter implements ViewWriter {
       try {
         await this.#documents(db).bulkWrite(
           left.map((one) => this.#guarded(one)),
-          {
-            ordered: false,
-            ...((await this.#isRelaxed()) && { writeConcern: RELAXED }),
-          },
+          { ordered: false, ...((await this.#isRelaxed()) && { writeConcern: RELAXED }) },
         );
         return;
       } catch (error) {
@@ -284,7 +255,7 @@ export class MongoViewWriter implements ViewWriter {
     }
   }
 
-  /** Those of which nothing, or only an earlier position, is kept. */
+  /** The documents that are stored not at all, or at an earlier position. */
   async #keptBehind(
     db: Db,
     documents: readonly Prepared[],
@@ -294,11 +265,7 @@ export class MongoViewWriter implements ViewWriter {
     const rows = await this.#documents(db)
       .find(
         { _id: { $in: documents.map(({ key }) => key) } },
-        {
-          projection: { _pos: 1 },
-          batchSize: documents.length,
-          ...(session !== undefined && { session }),
-        },
+        { projection: { _pos: 1 }, batchSize: documents.length, ...(session && { session }) },
       )
       .toArray();
     const positions = new Map(rows.map((row) => [row._id, row._pos]));
@@ -308,7 +275,7 @@ export class MongoViewWriter implements ViewWriter {
     });
   }
 
-  /** Before the rows that name them. Nobody reads them before, and to a writer that comes too late they do no harm. */
+  /** Writes parts before the rows that name them. Unreferenced parts do no harm. */
   async #keepParts(db: Db, documents: readonly Prepared[]): Promise<void> {
     for (const { key, position, parts } of documents) {
       if (parts === null) continue;
@@ -317,7 +284,7 @@ export class MongoViewWriter implements ViewWriter {
     }
   }
 
-  /** What the rows do not name any more; whatever a death leaves goes with the generation. */
+  /** Deletes parts that no row names any more. What a crash leaves goes with the generation. */
   async #forgetParts(db: Db, documents: readonly Prepared[]): Promise<void> {
     for (const { key, position, parts } of documents) {
       if (!this.#large.has(key)) continue;
@@ -330,28 +297,20 @@ export class MongoViewWriter implements ViewWriter {
     return this.#bulk && (await this.#connection.deployment()) === 'standalone';
   }
 
-  /** Without a limit: over a million documents it takes minutes, and giving up would begin it again. */
+  /** Has no time limit: over a million documents it takes minutes, and a retry would start over. */
   async #makeIndexes(tombstonesOnly: boolean): Promise<void> {
     const all = indexesOf(this.#projection);
     const indexes = tombstonesOnly ? all.slice(-1) : all;
-    await this.#connection.run(
+    await this.#run(
       'make_indexes',
       async (db) => buildIndexes(this.#documents(db), indexes, await this.#connection.deployment()),
       Infinity,
     );
   }
 
-  #checkpoint(db: Db): Checkpoint {
-    return new Checkpoint(db, this.#name, this.#options.fence);
-  }
-
-  #texts(db: Db): LargeTexts {
-    return new LargeTexts(db, this.#name);
-  }
-
-  #documents(db: Db): Collection<StoredDocument> {
-    return db.collection<StoredDocument>(this.#name);
-  }
+  readonly #checkpoint = (db: Db) => new Checkpoint(db, this.#name, this.#options.fence);
+  readonly #texts = (db: Db) => new LargeTexts(db, this.#name);
+  readonly #documents = (db: Db) => db.collection<StoredDocument>(this.#name);
 
   #guarded(written: Prepared): AnyBulkWriteOperation<StoredDocument> {
     const { key, position, document, text, parts } = written;
@@ -386,7 +345,7 @@ function prepared(written: Written): Prepared {
   return { ...written, text: parts === null ? text : null, parts };
 }
 
-/** One document to a key: an unordered write could otherwise leave the earlier of two. */
+/** Keeps the latest document per key; an unordered write could leave an earlier one. */
 function latestOfEach(documents: readonly Written[]): readonly Written[] {
   const latest = new Map<string, Written>();
   for (const one of documents) {

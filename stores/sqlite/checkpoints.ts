@@ -2,42 +2,40 @@ import { blockFor, prepareForArrays, type Database, type Statement } from './dat
 
 /** When a WAL is moved to its file. */
 export interface CheckpointLimits {
-  /** Pages in the WAL that are let gather while more is waiting to be written; to move more at once would hold that up. */
+  /** Pages that may gather while writes are waiting. */
   readonly busyPages: number;
-  /** Pages that are worth moving when there is nothing else to do. */
+  /** Pages worth moving when idle. */
   readonly idlePages: number;
-  /** Calls between two looks at how much has gathered. A look costs as much as writing a few rows. */
+  /** Calls between two checks of the WAL's length. A check costs as much as writing a few rows. */
   readonly busyCalls: number;
   readonly idleCalls: number;
-  /** Milliseconds for which others are waited for where a WAL is long that is to begin anew. */
+  /** Milliseconds to wait for others before restarting a long WAL. */
   readonly patience: number;
 }
 
-/** Pages that are moved while all who write wait: what has come since the others were moved. More, where the WAL is long. */
+/** Pages moved while all writers wait: those added since the last move. More, where the WAL is long. */
 const FEW_PAGES = 500;
-/** A WAL is long that has so many times what is let gather. */
+/** A WAL is long at this multiple of `busyPages`. */
 const LONG = 2;
 
 /**
- * Moves what was committed from the WAL of a file that several processes write to the file itself, between transactions,
- * in place of SQLite's own checkpoints.
+ * Checkpoints the WAL of a file with several writers, between transactions, instead of SQLite's own checkpoints.
  *
- * A WAL is written from its beginning again once all of it has been moved at the moment in which somebody writes. Where
- * many write, somebody always has written meanwhile, and it would grow without end: so what little has come since is
- * then moved under the lock of those who write, and the WAL begins anew.
+ * SQLite restarts a WAL once all of it has been moved. With many writers some page is always new, and the WAL would grow
+ * without end. So the last few pages are moved under the write lock, and the WAL restarts.
  */
 export class Checkpoints {
   readonly #limits: CheckpointLimits;
   readonly #look: Statement;
   readonly #move: Statement;
   readonly #restart: Statement;
-  /** While a reader holds pages back, another try must wait until as many again have come. */
+  /** Pages held back by readers at the last move; the next attempt waits for as many more. */
   #held = 0;
   #unlooked = 0;
-  /** The WAL was moved, and has not begun anew: from so many pages of it on that is tried again. */
+  /** The WAL was moved but not restarted; restarting is tried from this length on. */
   #restartFrom = Number.POSITIVE_INFINITY;
 
-  /** @param database its own checkpoints are off */
+  /** @param database a connection without automatic checkpoints */
   constructor(database: Database, limits: CheckpointLimits) {
     this.#limits = limits;
     this.#look = prepareForArrays(database, 'PRAGMA wal_checkpoint(NOOP)');
@@ -46,10 +44,10 @@ export class Checkpoints {
   }
 
   /**
-   * After each transaction.
+   * Call after each transaction.
    *
-   * @param idle nothing is waiting to be written
-   * @throws the driver's error when the disk refuses; nothing is lost by that
+   * @param idle whether no write is waiting
+   * @throws the driver's error when the disk refuses; nothing is lost
    */
   make(idle: boolean): void {
     const { busyPages, idlePages, busyCalls, idleCalls, patience } = this.#limits;
@@ -70,8 +68,8 @@ export class Checkpoints {
   }
 
   /**
-   * @param patience milliseconds for which others may write or read before it is given up
-   * @returns whether the next commit, whoever makes it, is written at the WAL's beginning
+   * @param patience milliseconds to wait for other readers and writers
+   * @returns whether the next commit starts the WAL anew
    */
   #beginAnew(patience: number): boolean {
     const until = performance.now() + patience;
@@ -83,7 +81,7 @@ export class Checkpoints {
   }
 }
 
-/** What a checkpoint says: whether somebody was in its way, and how many pages of the WAL there are, and are left. */
+/** The result of a checkpoint: whether another connection was in its way, and the WAL's pages in all and not yet moved. */
 export function walStateOf(checkpoint: Statement): {
   readonly busy: boolean;
   readonly pages: number;

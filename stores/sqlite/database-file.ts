@@ -1,20 +1,17 @@
 import { existsSync, rmSync } from 'node:fs';
 import { statIfPresent } from '../folder.ts';
 
-/** Which file lies at a path now; undefined for none. A file made anew has another number. */
+/** The inode of a path; undefined for none. A recreated file has another number. */
 export function fileNumber(path: string): number | undefined {
   return statIfPresent(path)?.ino;
 }
 
-/**
- * Whether all of a database stands in its file, and nobody has it open: who opens it makes its WAL, or its journal, and
- * who is the last to close it takes that away.
- */
+/** Whether a database is complete in its file and not open: its WAL or journal exists only while it is open. */
 export function isAtRest(path: string): boolean {
   return !existsSync(`${path}-wal`) && !existsSync(`${path}-journal`);
 }
 
-/** Deletes a database with what lies beside it. Those who have it open go on with what they have. */
+/** Deletes a database and its companions. Open connections keep the deleted file. */
 export function deleteDatabase(path: string): void {
   for (const suffix of ['', '-wal', '-shm', '-journal']) rmSync(path + suffix, { force: true });
 }

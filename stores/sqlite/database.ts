@@ -1,63 +1,56 @@
 import { accessSync, constants, existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from '@photostructure/sqlite';
+import type { Telemetry } from '../../observability/telemetry.ts';
 import { makeFolder } from '../folder.ts';
-import { isAtRest } from './database-file.ts';
+import { deleteDatabase, isAtRest } from './database-file.ts';
 
-/**
- * The oldest SQLite that may touch our files: before it, two connections writing or checkpointing one
- * WAL file could corrupt it (the WAL-reset bug), which is exactly our layout.
- */
+/** The oldest usable SQLite. Before it, two connections writing or checkpointing one WAL could corrupt it. */
 const OLDEST_SQLITE = '3.51.3';
 
-/** An open connection; the driver exports only the class's value. */
+/** An open connection. The driver exports only the class's value. */
 export type Database = InstanceType<typeof DatabaseSync>;
-/** A prepared statement of one. */
 export type Statement = ReturnType<Database['prepare']>;
 
-/** How a file is to be opened. */
+/** How to open a file. */
 export interface DatabaseOptions {
-  /** Path of the file; its folder is made when it is not there. */
+  /** Its folder is created if missing. */
   readonly file: string;
-  /** What the file holds, for messages: `event log`. */
+  /** What the file holds, for messages, such as `event log`. */
   readonly what: string;
   /** The schema version (`PRAGMA user_version`, from 1) that this release reads and writes. */
   readonly version: number;
-  /**
-   * Brings a file from an older version (0: empty) up to {@link version}, inside a transaction that only
-   * one process gets. Not called when the file has the version already.
-   */
+  /** Upgrades a file from an older version (0: empty), in a transaction that only one process gets. */
   readonly migrate: (database: Database, from: number) => void;
-  /** A reader's connection: the file must be there already, with this version. Default: false. */
+  /** Opens for reading: the file must exist with this version. Default: false. */
   readonly readOnly?: boolean;
   /**
-   * Of a reader's connection: makes no file beside the one that it reads. A file at rest is opened as what SQLite calls
-   * immutable, so whoever reads on while others begin to write it may read what was never there. Default: false.
+   * With `readOnly`: creates no files beside it. A closed file is opened as SQLite's `immutable`, so reads may be wrong
+   * if another process starts to write it meanwhile. Default: false.
    */
   readonly immutable?: boolean;
-  /** Whether the file may be made when it is missing. Default: true. */
+  /** Whether a missing file is created. Default: true. */
   readonly create?: boolean;
-  /** `FULL`: a commit survives a power cut. `NORMAL`: a crash of the process only. Default: `FULL`. */
+  /** `FULL`: a commit survives a power cut. `NORMAL`: it survives a crash of the process. Default: `FULL`. */
   readonly synchronous?: 'FULL' | 'NORMAL' | 'OFF';
   /**
-   * `rollback`: for a new file that nobody reads yet. Pages that are added go into the file at once and nowhere else,
-   * half of the writing that a WAL takes; the end of the process is survived with either. A file that has a WAL keeps
-   * it. Default: `wal`.
+   * `rollback` suits a new file without readers: added pages are written once, where a WAL writes them twice. A file with
+   * a WAL keeps it. Default: `wal`.
    */
   readonly journal?: 'wal' | 'rollback';
   /** Milliseconds to wait for another connection's lock. Default: 5,000. */
   readonly busyTimeout?: number;
-  /** MiB of WAL after which a commit moves them to the file; 0: never. Default: 64. */
+  /** MiB of WAL after which a commit moves it to the file; 0: never. Default: 64. */
   readonly walMiB?: number;
   /** MiB of page cache. Default: 16. */
   readonly cacheMiB?: number;
-  /** Bytes of a page, for a new file: a power of two. Default: 4,096. */
+  /** Bytes per page of a new file, a power of two. Default: 4,096. */
   readonly pageSize?: number;
 }
 
 const BYTES_OF_MIB = 2 ** 20;
 
-/** The file was written by a newer release, or the library is too old. Nothing was changed. */
+/** The file belongs to a newer release, or the library is too old. Nothing was changed. */
 export class IncompatibleDatabaseError extends Error {
   constructor(message: string) {
     super(message);
@@ -66,8 +59,7 @@ export class IncompatibleDatabaseError extends Error {
 }
 
 /**
- * Opens one of the service's files to look at it: nothing is made, and nothing in it is changed. One that is not there
- * is as an empty one.
+ * Opens one of the service's files without creating or changing anything. A missing file counts as an empty one.
  *
  * @throws IncompatibleDatabaseError, SQLite's own errors
  */
@@ -82,24 +74,54 @@ export function openUnchanged(
   return empty;
 }
 
-/** Opens an empty database in memory, for one connection: gone when that is closed. @param migrate makes its tables */
+/**
+ * Opens a file whose contents can be rebuilt. A damaged one is deleted and created anew.
+ *
+ * @throws IncompatibleDatabaseError, SQLite's own errors
+ */
+export function openRebuildable(options: DatabaseOptions, telemetry: Telemetry): Database {
+  const { what, file } = options;
+  try {
+    const database = openDatabase(options);
+    const found = JSON.stringify(database.prepare('PRAGMA quick_check(1)').get());
+    if (found.includes('"ok"')) return database;
+    database.close();
+    telemetry.log.error(`the ${what} ${file} is damaged; creating it anew`, { found });
+  } catch (error) {
+    if (faultOf(error) !== 'corrupt') throw error;
+    telemetry.log.error(`${describeFault(what, file, error)}; creating it anew`);
+  }
+  deleteDatabase(file);
+  return openDatabase(options);
+}
+
+/** Opens an empty database in memory. @param migrate creates its tables */
 export function openMemoryDatabase(migrate: (database: Database) => void): Database {
   const database = new DatabaseSync(':memory:', { enableForeignKeyConstraints: false });
+  migrate(database);
+  return database;
+}
+
+/** The version of the SQLite library in use. */
+export function sqliteVersion(): string {
+  const database = openMemoryDatabase(() => undefined);
   try {
-    migrate(database);
-    return database;
-  } catch (error) {
+    return versionOf(database);
+  } finally {
     database.close();
-    throw error;
   }
 }
 
+function versionOf(database: Database): string {
+  return String(database.prepare('SELECT sqlite_version() AS version').get()?.['version']);
+}
+
 /**
- * Opens (and makes, and brings up to date) one of the service's SQLite files. The journal's mode, `synchronous` and
- * `busy_timeout` are set on *every* open, as none of them can be trusted to be remembered.
+ * Opens one of the service's files, and creates or upgrades it. Journal mode, `synchronous` and `busy_timeout` are set
+ * on every open, as SQLite does not store them all.
  *
- * @throws IncompatibleDatabaseError for a file of a newer release, by name, or a SQLite with known
- *   corruption; SQLite's own errors (see {@link faultOf}) when the file can't be opened
+ * @throws IncompatibleDatabaseError for a file of a newer release, or an unsafe SQLite; SQLite's own errors
+ *   (see {@link faultOf})
  */
 export function openDatabase(options: DatabaseOptions): Database {
   return retryWhileBusy(() => openOnce(options));
@@ -115,13 +137,14 @@ function openOnce(options: DatabaseOptions): Database {
   });
   try {
     requireSqlite(database);
-    // SQLite quietly opens for reading what may not be written, and fails at the first write.
+    // SQLite silently opens a write-protected file for reading, and fails at the first write.
     if (!readOnly) requireWritable(options.file);
     const found = settingOf(database, 'user_version');
     if (found > options.version) throw newerFile(options, found);
     if (!readOnly) {
       database.exec(`PRAGMA page_size = ${options.pageSize ?? 4096}`);
-      const rollback = options.journal === 'rollback' && !hasWal(database);
+      const { journal_mode: mode } = database.prepare('PRAGMA journal_mode').get() ?? {};
+      const rollback = options.journal === 'rollback' && mode !== 'wal';
       database.exec(`PRAGMA journal_mode = ${rollback ? 'TRUNCATE' : 'WAL'}`);
       database.exec(`PRAGMA synchronous = ${options.synchronous ?? 'FULL'}`);
       const pages = ((options.walMiB ?? 64) * BYTES_OF_MIB) / settingOf(database, 'page_size');
@@ -141,16 +164,16 @@ function openOnce(options: DatabaseOptions): Database {
   }
 }
 
-/** So many MiB of a file's pages are kept in memory by this connection; what is more than that now is let go. */
+/** Sets the connection's page cache in MiB; pages beyond it are dropped. */
 export function keepPages(database: Database, mebibytes: number): void {
   database.exec(`PRAGMA cache_size = ${-1024 * mebibytes}`);
 }
 
-/** What kind of trouble an error of the driver is, for the adapters to map to their port's codes. */
+/** The kind of a driver error, for the adapters to map to their port's codes. */
 export type DatabaseFault =
   'busy' | 'full' | 'read-only' | 'io' | 'cannot-open' | 'corrupt' | 'constraint' | 'other';
 
-/** The fault of an error thrown by the driver or the file system; undefined for any other error. */
+/** The fault of a driver or file system error; undefined for any other error. */
 export function faultOf(error: unknown): DatabaseFault | undefined {
   if (!(error instanceof Error)) return undefined;
   if ('errcode' in error && typeof error.errcode === 'number') {
@@ -162,7 +185,7 @@ export function faultOf(error: unknown): DatabaseFault | undefined {
     : fileFaults.get(String(error.code));
 }
 
-/** A fault in words that say what an operator has to look at. */
+/** A fault in words for an operator. */
 export function describeFault(what: string, file: string, error: unknown): string {
   const detail = error instanceof Error ? error.message : String(error);
   const fault = faultOf(error);
@@ -170,16 +193,16 @@ export function describeFault(what: string, file: string, error: unknown): strin
 }
 
 /**
- * Executes a statement that gives no rows and whose outcome nobody asks for. `get` does that for a thirteenth less of
- * the processor than `run` (for the change of a run's row), which makes an object of what it has changed each time.
+ * Executes a statement without rows whose outcome is not needed. `get` is a thirteenth cheaper than `run`, which returns
+ * an object each time.
  *
- * @throws the driver's errors, as `run` does
+ * @throws the driver's errors
  */
 export function execute(statement: Statement, ...values: Parameters<Statement['get']>): void {
   statement.get(...values);
 }
 
-/** Prepares a statement whose rows come as arrays, which is faster. */
+/** Prepares a statement that returns rows as arrays, which is faster. */
 export function prepareForArrays(database: Database, sql: string): Statement {
   const statement = database.prepare(sql);
   statement.setReturnArrays(true);
@@ -187,17 +210,12 @@ export function prepareForArrays(database: Database, sql: string): Statement {
 }
 
 /**
- * How many rows at most, as a parameter. The bare `?` is what SQLite plans by: it prepares the statement anew for each
- * call, which takes several times as long as to read a row, or thirty of the log. Not for where it is to plan by it.
+ * A row limit as a parameter. With a bare `?`, SQLite prepares the statement anew for each value, which costs more than
+ * reading a row. Not for queries that should be planned by the limit.
  */
 export const LIMIT = 'LIMIT ? + 0';
 
-/**
- * Runs an action in a transaction that has the right to write from its beginning. Where it throws, nothing of it is kept.
- *
- * @returns what the action returns
- * @throws what the action throws, and the driver's errors
- */
+/** Runs an action in a write transaction, which is rolled back when the action throws. @throws also the driver's errors */
 export function inTransaction<T>(database: Database, action: () => T): T {
   database.exec('BEGIN IMMEDIATE');
   try {
@@ -210,7 +228,7 @@ export function inTransaction<T>(database: Database, action: () => T): T {
   }
 }
 
-/** What a PRAGMA of numbers says now, of a connection or of the file. @throws TypeError for one that says nothing */
+/** The value of a numeric PRAGMA. @throws TypeError for an unknown one */
 export function settingOf(
   database: Database,
   name: 'cache_size' | 'page_size' | 'user_version',
@@ -218,10 +236,10 @@ export function settingOf(
   const statement = prepareForArrays(database, `PRAGMA ${name}`);
   const [value] = (statement.get() ?? []) as unknown[];
   if (typeof value === 'number') return value;
-  throw new TypeError(`SQLite does not know the setting ${name}`);
+  throw new TypeError(`SQLite has no setting ${name}`);
 }
 
-/** Blocks the thread. Only for threads that do nothing else, and at start. */
+/** Blocks the thread. For dedicated threads, and at start. */
 export function blockFor(milliseconds: number): void {
   Atomics.wait(sleeper, 0, 0, milliseconds);
 }
@@ -242,13 +260,10 @@ const faults = new Map<number, DatabaseFault>([
   [19, 'constraint'],
 ]);
 
-/** What every error of the driver has as its `code`. */
+/** The `code` of every driver error. */
 const DRIVER_ERROR = 'ERR_SQLITE_ERROR';
 
-/**
- * By SQLite's own words: an error in the midst of the rows (of `all`, `iterate`) comes from the driver without its
- * number, and what is damaged would be read again and again.
- */
+/** By SQLite's message: errors amid the rows of `all` and `iterate` come from the driver without their number. */
 const faultWords = new Map<string, DatabaseFault>([
   ['database is locked', 'busy'],
   ['database table is locked', 'busy'],
@@ -260,7 +275,7 @@ const faultWords = new Map<string, DatabaseFault>([
   ['file is not a database', 'corrupt'],
 ]);
 
-/** By the system's error code, as `node:fs` gives it. */
+/** By the system's error code, as from `node:fs`. */
 const fileFaults = new Map<string, DatabaseFault>([
   ['EACCES', 'read-only'],
   ['EPERM', 'read-only'],
@@ -273,18 +288,18 @@ const fileFaults = new Map<string, DatabaseFault>([
 
 const faultTexts: Readonly<Record<DatabaseFault, string>> = {
   busy: 'is locked by another process',
-  full: 'cannot grow, the disk is full',
-  'read-only': 'cannot be written, it is read-only',
-  io: 'cannot be read or written, the disk reports an error',
+  full: 'cannot grow because the disk is full',
+  'read-only': 'cannot be written because it is read-only',
+  io: 'cannot be read or written because the disk reports an error',
   'cannot-open': 'cannot be opened',
   corrupt: 'is damaged, or not a database',
   constraint: 'refused a row',
   other: 'failed',
 };
 
-/** The path, or SQLite's URI form of it, which alone can say what is to be left undone. */
+/** The path, or SQLite's URI form, which can carry options. */
 function locationOf({ file, readOnly, immutable, create }: DatabaseOptions): string {
-  // A WAL, or a journal, has to be read with the file, by which its index may be made.
+  // A WAL or journal must be read with the file, and its index may have to be created.
   if (readOnly === true) {
     return immutable === true && isAtRest(file) ? `${fileUri(file)}?immutable=1` : file;
   }
@@ -295,36 +310,18 @@ function fileUri(file: string): string {
   return `file:${encodeURI(file).replaceAll('?', '%3f').replaceAll('#', '%23')}`;
 }
 
-/** Both the file and its folder, where the WAL is made. */
+/** Requires access to both the file and its folder, where the WAL is created. */
 function requireWritable(file: string): void {
   for (const path of [file, dirname(file)]) accessSync(path, constants.W_OK);
 }
 
 function requireSqlite(database: Database): void {
-  const row: unknown = database.prepare('SELECT sqlite_version() AS version').get();
-  const version =
-    typeof row === 'object' && row !== null && 'version' in row ? String(row.version) : '';
-  if (compareVersions(version, OLDEST_SQLITE) < 0) {
+  const version = versionOf(database);
+  if (version.localeCompare(OLDEST_SQLITE, 'en', { numeric: true }) < 0) {
     throw new IncompatibleDatabaseError(
-      `SQLite ${version} can corrupt files written by several connections; ${OLDEST_SQLITE} or newer is needed`,
+      `SQLite ${version} can corrupt files written by several connections; use ${OLDEST_SQLITE} or newer`,
     );
   }
-}
-
-function compareVersions(left: string, right: string): number {
-  const [a, b] = [left, right].map((text) => text.split('.').map(Number));
-  for (let i = 0; i < 3; i += 1) {
-    const difference = (a?.[i] ?? 0) - (b?.[i] ?? 0);
-    if (difference !== 0) return difference;
-  }
-  return 0;
-}
-
-function hasWal(database: Database): boolean {
-  const row: unknown = database.prepare('PRAGMA journal_mode').get();
-  return typeof row === 'object' && row !== null && 'journal_mode' in row
-    ? row.journal_mode === 'wal'
-    : false;
 }
 
 function newerFile(options: DatabaseOptions, found: number): IncompatibleDatabaseError {
@@ -333,7 +330,7 @@ function newerFile(options: DatabaseOptions, found: number): IncompatibleDatabas
   );
 }
 
-/** One of several processes that start at once migrates; the others wait and find it done. */
+/** Of several processes that start at once, one migrates; the others wait and find it done. */
 function migrate(database: Database, options: DatabaseOptions): void {
   inTransaction(database, () => {
     const from = settingOf(database, 'user_version');
@@ -346,9 +343,8 @@ function migrate(database: Database, options: DatabaseOptions): void {
 }
 
 /**
- * While others make the file, bring it up to date or close it, any statement may meet their lock: the first one reads
- * the schema, whatever it is. Turning WAL on and recovering ignore `busy_timeout` where waiting could deadlock, and the
- * timeout may be short. So the whole opening is tried again by hand.
+ * Retries the whole opening, because any statement may meet the lock of a process that creates, upgrades or closes the
+ * file. Switching to WAL and recovery ignore `busy_timeout`, which may be short anyway.
  */
 function retryWhileBusy<T>(action: () => T): T {
   const deadline = performance.now() + 10_000;

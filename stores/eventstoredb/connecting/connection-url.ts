@@ -15,7 +15,7 @@ export interface ConnectionSettings {
   readonly files: Readonly<Partial<Record<FileOption, string>>>;
 }
 
-/** A connection string that cannot mean what it says. Never shows the string, which has a password. */
+/** An invalid connection string. Never shows the string, which holds a password. */
 export class ConnectionUrlError extends Error {
   constructor(message: string) {
     super(`The EventStoreDB connection string ${message}`);
@@ -32,20 +32,17 @@ const numberOptions = [
 ] as const;
 type NumberOption = (typeof numberOptions)[number];
 
-/** What the client cannot do with less: with none of these it would never find or never keep a connection. */
+/** Smallest values: below these the client would never find or keep a connection. */
 const least: Readonly<Partial<Record<NumberOption, number>>> = {
   keepAliveTimeout: 1,
   gossipTimeout: 1,
   maxDiscoverAttempts: 1,
 };
 
-/** Where -1 means never. */
+/** Options where -1 means never. */
 const endless: readonly NumberOption[] = ['keepAliveInterval', 'keepAliveTimeout'];
 
-/**
- * The longest that a timer of Node waits, 24 days. The client makes of -1 a number that timers take for one millisecond:
- * with `keepAliveTimeout` it would drop its connection, with all that is under way, at every ping.
- */
+/** Node's longest timer, 24 days. Given -1, the client's timers fire after a millisecond, and each ping would disconnect. */
 const NEVER_MS = 2 ** 31 - 1;
 
 const fileOptions = ['tlsCAFile', 'userCertFile', 'userKeyFile'] as const;
@@ -53,7 +50,7 @@ type FileOption = (typeof fileOptions)[number];
 
 const nodePreferences = ['leader', 'follower', 'read_only_replica', 'random'] as const;
 
-/** Options that the client knows and that would make the adapter wrong, with the reason. */
+/** Options that the client knows but that would break the adapter, with the reason. */
 const refused: Readonly<Record<string, string>> = {
   throwOnAppendFailure: 'hides conflicts',
   defaultDeadline: 'has no effect: the service sets the deadlines of its calls itself',
@@ -62,10 +59,9 @@ const refused: Readonly<Record<string, string>> = {
 const DEFAULT_PORT = 2113;
 
 /**
- * Reads `esdb://[user:password@]host[:port][,host…][?option=value&…]`. The client's own reading is not
- * used, because it cuts a password at a colon, looks only at the first host of `esdb+discover`, and
- * passes over options it does not know: each of these connects to something other than what was meant.
- * `kurrentdb://` means the same; so the server is called since 25.0.
+ * Reads `esdb://[user:password@]host[:port][,host…][?option=value&…]`; `kurrentdb://` means the same. The client's own
+ * parser is not used: it cuts a password at a colon, uses only the first host of `esdb+discover`, and ignores unknown
+ * options.
  *
  * @throws ConnectionUrlError
  */
@@ -79,7 +75,7 @@ export function readConnectionUrl(url: string): ConnectionSettings {
   const hosts = authority.split(',').map(readHost);
   if (discover && hosts.length > 1) {
     throw new ConnectionUrlError(
-      'names several hosts with esdb+discover, of which only the first would be used: write esdb:// for a list of hosts',
+      'names several hosts with esdb+discover, which would use only the first: write esdb:// for a list of hosts',
     );
   }
   const options = readOptions(query);
@@ -122,7 +118,7 @@ function readHost(text: string): EndPoint {
   const match = /^([\w.-]+|\[[\da-fA-F:]+\])(?::(\d{1,5}))?$/.exec(text.trim());
   const port = Number(match?.[2] ?? DEFAULT_PORT);
   if (match === null || port < 1 || port > 65_535) {
-    throw new ConnectionUrlError('has a host that is not of the form name or name:port');
+    throw new ConnectionUrlError('has a host that is not name or name:port');
   }
   return { address: match[1] as string, port };
 }
@@ -139,7 +135,7 @@ const known = new Map(
   ].map((name) => [flat(name), name]),
 );
 
-/** The options by their proper names: like the client, `tls-ca-file` and `tlsCAFile` are the same. */
+/** The options by their proper names. As in the client, `tls-ca-file` and `tlsCAFile` are the same. */
 function readOptions(query: string): ReadonlyMap<string, string> {
   const options = new Map<string, string>();
   for (const [key, value] of new URLSearchParams(query.replaceAll('+', '%2B'))) {
@@ -151,7 +147,7 @@ function readOptions(query: string): ReadonlyMap<string, string> {
   }
   if (readBoolean(options, 'tlsVerifyCert') === false) {
     throw new ConnectionUrlError(
-      'sets tlsVerifyCert=false, which the client does not do: name the authority with tlsCAFile',
+      'sets tlsVerifyCert=false, which the client does not support: name the authority with tlsCAFile',
     );
   }
   return options;
@@ -182,10 +178,10 @@ function readNumbers(options: ReadonlyMap<string, string>): Partial<Record<Numbe
 
 function readNumber(name: NumberOption, value: string): number {
   if (value === '-1' && endless.includes(name)) return NEVER_MS;
-  if (!/^\d{1,9}$/.test(value)) throw new ConnectionUrlError(`must give ${name} as a number`);
+  if (!/^\d{1,9}$/.test(value)) throw new ConnectionUrlError(`must set ${name} to a number`);
   const number = Number(value);
   const smallest = least[name] ?? 0;
-  if (number < smallest) throw new ConnectionUrlError(`must give ${name} as ${smallest} at least`);
+  if (number < smallest) throw new ConnectionUrlError(`must set ${name} to at least ${smallest}`);
   return number;
 }
 

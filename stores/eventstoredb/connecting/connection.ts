@@ -1,34 +1,40 @@
 import { EventStoreDBClient, UnavailableError, type Credentials } from '@eventstore/db-client';
 import { readFileSync } from 'node:fs';
 import type { Telemetry } from '../../../observability/telemetry.ts';
-import { apart } from './apart.ts';
+import { pause, pauseAfter, within } from '../../waiting.ts';
 import type { ConnectionSettings } from './connection-url.ts';
 import { wordsOf } from './faults.ts';
-import { pause, pauseAfter, within } from './pause.ts';
 import type { Timings } from './timings.ts';
 import { state, UnansweredAttempts } from './unanswered.ts';
 
-/** How long the client's calls have to end when it is closed. Milliseconds. */
+/** How long running calls may take to end when the client is closed. Milliseconds. */
 const DISPOSE_LIMIT = 500;
+
+/** The client's default interval between keep-alive pings. Milliseconds. */
+const KEEP_ALIVE = 10_000;
+/** Node's longest timer: -1 in the connection string. */
+const LONGEST = 2 ** 31 - 1;
+/** Connections with distinct settings; their keep-alive intervals differ by less than a second. */
+const DIFFERENT = 1_000;
+
+let made = 0;
 
 type Channel = ReturnType<Connection['getChannel']> extends Promise<infer C> ? C : never;
 type Client = Parameters<Connection['handleError']>[0];
 
 /**
- * The client, with what it lacks: an end, knowing whether it is connected, and a limit on how long it tries. Shares
- * nothing with others of its process.
+ * The client, plus what it lacks: closing, knowing whether it is connected, and a limit on connecting. Shares no gRPC
+ * channel with others of its process.
  */
 export class Connection extends EventStoreDBClient {
   /**
-   * To be given with **every** append. Without credentials of its own, an append goes through one
-   * stream that all share, which has no deadline, fails with its neighbours, and may never settle. On
-   * a connection without security they are not sent.
+   * Must be given with every append. Without them, all appends share one stream, which has no deadline, fails as a whole
+   * and may never settle. They are not sent on a connection without TLS.
    */
   readonly credentials: Credentials;
   /**
-   * To be given with every append: whether a node that does not lead is to say so, which makes the client go to the
-   * one that does. Otherwise it passes appends on and stays the one that is read from, although it is behind. Not where
-   * one node alone is named: what others are called may be of no use where this process runs.
+   * Must be given with every append: a follower then refuses, and the client goes to the leader. Otherwise the follower
+   * would forward appends and serve stale reads. False where only one node is named, as other addresses may be unusable.
    */
   readonly requiresLeader: boolean;
   readonly #timings: Timings;
@@ -36,7 +42,7 @@ export class Connection extends EventStoreDBClient {
   #closed = false;
 
   constructor(settings: ConnectionSettings, timings: Timings, telemetry: Telemetry) {
-    // Overloads: each kind of settings has its own signature, hence the three-way choice in one value.
+    // The constructor is overloaded by the kind of settings.
     super(
       endpointsOf(apart(settings)) as { endpoint: string },
       channelCredentialsOf(settings),
@@ -48,16 +54,15 @@ export class Connection extends EventStoreDBClient {
     this.credentials = settings.credentials ?? { username: 'none', password: 'none' };
     this.#timings = timings;
     const handle = this.handleError;
-    // The client calls this without waiting for it. While a cluster is searched it waits for the
-    // channel, and a search that fails would end the process as an unhandled rejection.
+    // The client does not await this. A failed search for a cluster would end the process as an unhandled rejection.
     this.handleError = (client, error) =>
       handle(client, error).catch((failure: unknown) => {
-        telemetry.log.debug('EventStoreDB could not be reached again', {
+        telemetry.log.debug('EventStoreDB still unreachable', {
           failure: wordsOf(failure),
         });
       });
     const attempts = new UnansweredAttempts<Channel>(timings.establishMs, (channel, afterMs) => {
-      telemetry.log.debug('EventStoreDB does not answer an attempt to connect', {
+      telemetry.log.debug('EventStoreDB did not answer a connection attempt', {
         node: channel.getTarget(),
         milliseconds: afterMs,
       });
@@ -65,9 +70,9 @@ export class Connection extends EventStoreDBClient {
     });
     const getChannel = this.getChannel;
     this.getChannel = async () => {
-      if (this.#closed) throw new Error('The connection is closed');
+      if (this.#closed) throw new Error('the connection is closed');
       const channel = await getChannel();
-      // Here, and not where appends wait: reads and pings never ask whether there is a connection.
+      // Watched here, because reads and pings never ask whether there is a connection.
       if (channel !== this.#channel) attempts.watch(channel);
       this.#channel = channel;
       return channel;
@@ -78,10 +83,7 @@ export class Connection extends EventStoreDBClient {
     return this.#closed;
   }
 
-  /**
-   * Whether there is a connection now, or becomes one in `connectMs`. Where this says no, nothing has
-   * been sent, which no error of a failed call can say for certain.
-   */
+  /** Whether there is a connection within `connectMs`. If not, nothing was sent, which no failed call can promise. */
   async isConnected(): Promise<boolean> {
     if (this.#channel?.getConnectivityState(false) === state.READY) return true;
     const end = performance.now() + this.#timings.connectMs;
@@ -93,12 +95,11 @@ export class Connection extends EventStoreDBClient {
     }
   }
 
-  /** Ends everything under way and closes the socket, which the client's own `dispose` leaves open. */
+  /** Ends all running calls and closes the socket, which the client's own `dispose` leaves open. */
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
-    // It cancels at once all that is under way, and then waits for each to end: for some that had failed while
-    // the server was away, for ever.
+    // It cancels all calls and waits for them to end. Some that failed while the server was down never do.
     await within(this.dispose(), DISPOSE_LIMIT);
     this.#channel?.close();
   }
@@ -114,7 +115,7 @@ export class Connection extends EventStoreDBClient {
       if (now === state.READY) return true;
       if (now === state.SHUTDOWN) return false;
       if (now === state.TRANSIENT_FAILURE) return this.#giveUp(channel);
-      // Never of one that was shut down, which would connect for nobody.
+      // Not for a channel that was shut down, which would reconnect.
       if (now === state.IDLE) channel.getConnectivityState(true);
       const changed = await new Promise<boolean>((resolve) => {
         channel.watchConnectivityState(now, Date.now() + end - performance.now(), (error) =>
@@ -126,15 +127,27 @@ export class Connection extends EventStoreDBClient {
   }
 
   /**
-   * Has the client close a channel and look for a node again, as it does itself after a call that failed; calls that wait
-   * for the channel fail at once. One that it has no more is left alone.
+   * Has the client drop a channel and look for a node again, as after a failed call. Calls waiting for the channel fail
+   * at once. A channel that it no longer uses is left alone.
    */
   async #giveUp(channel: Channel): Promise<false> {
     const client: Pick<Client, 'getChannel'> = { getChannel: () => channel };
-    const error = new UnavailableError(undefined, 'No connection was made');
+    const error = new UnavailableError(undefined, 'no connection was made');
     await this.handleError(client as Client, error);
     return false;
   }
+}
+
+/**
+ * The same settings with a distinct keep-alive interval. gRPC shares one channel between clients with equal settings,
+ * with its limit on concurrent calls, and an unanswered channel stays in use as long as any call is on it.
+ */
+function apart(settings: ConnectionSettings): ConnectionSettings {
+  const { keepAliveInterval = KEEP_ALIVE } = settings.numbers;
+  const place = made++ % DIFFERENT;
+  const later = keepAliveInterval + place;
+  const other = later < LONGEST ? later : keepAliveInterval - place;
+  return { ...settings, numbers: { ...settings.numbers, keepAliveInterval: other } };
 }
 
 function endpointsOf(settings: ConnectionSettings): object {

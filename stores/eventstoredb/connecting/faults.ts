@@ -5,7 +5,7 @@ import {
   type ExpectedRevision,
 } from '../../../domain/event-store.ts';
 
-/** gRPC's status numbers, as far as they matter here. */
+/** The gRPC status numbers used here. */
 const grpc = {
   INVALID_ARGUMENT: 3,
   PERMISSION_DENIED: 7,
@@ -15,14 +15,13 @@ const grpc = {
 } as const;
 
 /**
- * What a failed call means.
+ * The meaning of a failed call.
  *
  * - `conflict`, `deleted`, `too-large`: the server's answer; nothing was written
  * - `not-found`: the stream has no events
- * - `refused`: the server will not do it, now or later: access, arguments
- * - `elsewhere`: asked a follower; the client goes to the leader by itself next time
- * - `unclear`: no answer: down, cancelled, too late, or a failure inside the server. A write may have
- *   happened
+ * - `refused`: the server never will: access, arguments
+ * - `elsewhere`: the node is a follower; the client goes to the leader next time
+ * - `unclear`: down, cancelled, late, or failed inside the server. A write may have happened
  */
 export type Failure =
   'conflict' | 'deleted' | 'too-large' | 'not-found' | 'refused' | 'elsewhere' | 'unclear';
@@ -46,12 +45,12 @@ const byCode: Readonly<Record<number, Failure>> = {
   [grpc.UNAUTHENTICATED]: 'refused',
 };
 
-/** Names that servers of 25.0 and later give to errors, and that the client does not know. */
+/** Error names of servers from 25.0 on that the client does not know. */
 const byName: Readonly<Record<string, Failure>> = {
   'maximum-append-event-size-exceeded': 'too-large',
 };
 
-/** Reads a failure from an error of the client, or of gRPC itself, which has a number and no type. */
+/** Classifies an error of the client, or of gRPC itself, which has a number and no type. */
 export function failureOf(error: unknown): Failure {
   if (!(error instanceof Error)) return 'unclear';
   const typed = isCommandError(error)
@@ -60,14 +59,14 @@ export function failureOf(error: unknown): Failure {
   return typed ?? byCode[statusOf(error) ?? -1] ?? 'unclear';
 }
 
-/** Where the stream really was; `WrongExpectedVersionError` has an empty message and these fields. */
+/** The stream's actual revision; `WrongExpectedVersionError` has an empty message and these fields. */
 export function actualRevisionOf(error: unknown): number | 'none' | undefined {
   if (!(error instanceof WrongExpectedVersionError)) return undefined;
   const actual = error.actualVersion;
   return typeof actual === 'bigint' && actual >= 0n ? Number(actual) : 'none';
 }
 
-/** The error of the port for a lost race. */
+/** The port's error for a lost race. */
 export function conflict(
   stream: string,
   expected: ExpectedRevision,
@@ -77,7 +76,7 @@ export function conflict(
   const found = actual === undefined ? 'elsewhere' : actual === 'none' ? 'empty' : `at ${actual}`;
   return new EventStoreError(
     'CONFLICT',
-    `Stream ${stream} was expected ${expected === 'none' ? 'empty' : `at ${expected}`} and is ${found}`,
+    `stream ${stream} was expected ${expected === 'none' ? 'empty' : `at ${expected}`} and is ${found}`,
     { stream, expected, cause, ...(actual === undefined ? {} : { actual }) },
   );
 }
@@ -93,8 +92,8 @@ const codes: Readonly<Record<Failure, EventStoreErrorCode>> = {
 };
 
 /**
- * The error of the port for a failed call that has written nothing.
- * @param doing what was tried, for the message: "read stream task-1"
+ * The port's error for a failed call that wrote nothing.
+ * @param doing for the message: "read stream task-1"
  */
 export function faultOf(error: unknown, doing: string, stream?: string): EventStoreError {
   if (error instanceof EventStoreError) return error;
@@ -105,7 +104,7 @@ export function faultOf(error: unknown, doing: string, stream?: string): EventSt
   );
 }
 
-/** An error in a few words: its kind in the client's vocabulary, and its message where it has one. */
+/** An error's kind in the client's vocabulary, with its message where it has one. */
 export function wordsOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const kind = isCommandError(error) ? error.type : error.name;

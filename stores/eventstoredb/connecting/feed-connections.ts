@@ -1,23 +1,21 @@
-import type { Telemetry } from '../../../observability/telemetry.ts';
+import type { LogParts } from '../log-parts.ts';
 import type { ConnectionSettings } from './connection-url.ts';
 import { Connection } from './connection.ts';
-import type { Timings } from './timings.ts';
 
 /**
- * Subscriptions that share the connection of reads and appends: more than one process has by itself. A server takes 100
- * calls at a time of a connection (Kestrel's `MaxStreamsPerConnection`, which it leaves as it is), and the client keeps
- * what is beyond that until another call ends, without a word. Subscriptions don't end: a hundred of them, of clients
- * who wait for a run each, and nothing would be read or written any more, the runs that they wait for least of all.
+ * Subscriptions on the connection that reads and appends use; a process by itself needs fewer. A server allows 100 calls
+ * per connection (Kestrel's `MaxStreamsPerConnection`), and the client silently queues the rest. Subscriptions never
+ * end, so a hundred of them would block every read and append.
  */
 const ON_THE_FIRST = 40;
 
-/** Subscriptions of each further connection. */
+/** Subscriptions on each further connection. */
 const ON_ANOTHER = 80;
 
-/** A connection on loan to one subscription. */
+/** A connection lent to one subscription. */
 export interface FeedConnection {
   readonly connection: Connection;
-  /** Gives it back, exactly once. */
+  /** Returns it; call exactly once. */
   readonly release: () => void;
 }
 
@@ -27,28 +25,21 @@ interface Line {
   feeds: number;
 }
 
-/** The connections of subscriptions: as many as there have to be. */
+/** The connections of all subscriptions, opened as needed. */
 export class FeedConnections {
   readonly #settings: ConnectionSettings;
-  readonly #timings: Timings;
-  readonly #telemetry: Telemetry;
-  /** By place; the first is there always, and closed by whoever has made it. */
+  readonly #log: LogParts;
+  /** The first is always there, and closed by its owner. */
   readonly #lines: [Line, ...(Line | undefined)[]];
   readonly #closing = new Set<Promise<void>>();
 
-  constructor(parts: {
-    readonly first: Connection;
-    readonly settings: ConnectionSettings;
-    readonly timings: Timings;
-    readonly telemetry: Telemetry;
-  }) {
-    this.#settings = parts.settings;
-    this.#timings = parts.timings;
-    this.#telemetry = parts.telemetry;
-    this.#lines = [{ connection: parts.first, room: ON_THE_FIRST, feeds: 0 }];
+  constructor(settings: ConnectionSettings, log: LogParts) {
+    this.#settings = settings;
+    this.#log = log;
+    this.#lines = [{ connection: log.connection, room: ON_THE_FIRST, feeds: 0 }];
   }
 
-  /** A connection that has room for one more subscription. */
+  /** A connection with room for one more subscription. */
   take(): FeedConnection {
     const line = this.#lines.find((one) => one !== undefined && one.feeds < one.room);
     const taken = line ?? this.#another();
@@ -65,7 +56,8 @@ export class FeedConnections {
   #another(): Line {
     const free = this.#lines.indexOf(undefined);
     const place = free === -1 ? this.#lines.length : free;
-    const connection = new Connection(this.#settings, this.#timings, this.#telemetry);
+    const { timings, telemetry } = this.#log;
+    const connection = new Connection(this.#settings, timings, telemetry);
     const line = { connection, room: ON_ANOTHER, feeds: 0 };
     this.#lines[place] = line;
     return line;

@@ -1,13 +1,10 @@
 import { silent } from '../../../observability/telemetry.ts';
+import { pause } from '../../waiting.ts';
 import { readConnectionUrl } from './connection-url.ts';
 import { Connection } from './connection.ts';
-import { pause } from './pause.ts';
 import { defaultTimings } from './timings.ts';
 
-/**
- * What version a server says it has; null where it does not say, or not in time.
- * @throws ConnectionUrlError when the connection string can't be meant so
- */
+/** The server's version; null where it does not answer in time. @throws ConnectionUrlError for an invalid connection string */
 export async function eventStoreDbVersion(url: string): Promise<string | null> {
   const connection = new AskedConnection(readConnectionUrl(url), defaultTimings, silent);
   try {
@@ -24,7 +21,7 @@ class AskedConnection extends Connection {
   serverVersion(): Promise<string | null> {
     return this.capabilities.then(
       ({ serverVersion }) => serverVersion || null,
-      // One that is away is told of by whoever pings it.
+      // `ping` reports an unreachable server.
       () => null,
     );
   }

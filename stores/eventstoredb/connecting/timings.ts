@@ -1,40 +1,40 @@
-/** How long the adapter waits for what. All in milliseconds; tests make them short. */
+/** Timeouts and pauses of the adapter, in milliseconds; tests shorten them. */
 export interface Timings {
-  /** How long an append waits for a connection before it says that nothing was sent. */
+  /** How long an append waits for a connection before it reports that nothing was sent. */
   readonly connectMs: number;
-  /** How long an attempt to connect may stay without an answer before it is given up, and a node sought anew. */
+  /** How long a connection attempt may stay unanswered before another node is sought. */
   readonly establishMs: number;
-  /** How long one attempt at an append may take before its outcome counts as unknown. */
+  /** How long one append attempt may take before its outcome counts as unknown. */
   readonly appendAttemptMs: number;
   /** How long an append is repeated while its outcome is unknown. */
   readonly appendOverallMs: number;
-  /** How long a read may stand still before the log counts as unavailable. */
+  /** How long a read may stall before the log counts as unavailable. */
   readonly readMs: number;
-  /** The same for `ping`, whose contract is two seconds. */
+  /** The same for `ping`, which must answer within two seconds. */
   readonly pingMs: number;
-  /** The first pause between two attempts; it doubles from there, with jitter. */
+  /** The first pause between attempts; it doubles from there, with jitter. */
   readonly firstPauseMs: number;
-  /** The longest pause between two attempts at an append or a read. */
+  /** The longest pause between attempts at an append or a read. */
   readonly longestPauseMs: number;
-  /** The longest pause between two attempts to subscribe. */
+  /** The longest pause between attempts to subscribe. */
   readonly longestResubscribePauseMs: number;
-  /** How long a subscription is quiet before it is asked whether it has caught up. */
+  /** How long a subscription is quiet before it is checked for having caught up. */
   readonly settleMs: number;
-  /** How often a quiet subscription is compared with the log itself. */
+  /** How often a quiet subscription is compared with the log. */
   readonly probeMs: number;
-  /** How long a subscription may owe an event that a read has shown before it counts as dead. */
+  /** How long a subscription may lack an event found by a read before it counts as dead. */
   readonly silenceMs: number;
-  /** How long a node may lack what another has said of the log before it counts as another log. */
+  /** How long a node may lack events shown by another before the log counts as replaced. */
   readonly behindMs: number;
 }
 
 /**
- * How long an attempt to connect may take: TCP sends its first packet again after one, three and seven seconds, and each
- * of these may still be answered. (gRPC's own rules give 20 s, its `MIN_CONNECT_TIMEOUT`; grpc-js has no limit.)
+ * TCP repeats its first packet after one, three and seven seconds, and each may still be answered. (gRPC's own limit is
+ * 20 s, `MIN_CONNECT_TIMEOUT`; grpc-js has none.)
  */
 const ESTABLISH_MS = 10_000;
 
-/** What production uses. A dead server gives `UNAVAILABLE` to a read after 2.5 s. */
+/** Production values. A read from a dead server fails with `UNAVAILABLE` after 2.5 s. */
 export const defaultTimings: Timings = {
   connectMs: 2_000,
   establishMs: ESTABLISH_MS,

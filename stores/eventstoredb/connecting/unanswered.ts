@@ -1,4 +1,4 @@
-/** gRPC's connectivity states, as numbers; the client passes them on without naming them. */
+/** gRPC's connectivity states, which the client passes on as numbers. */
 export const state = {
   IDLE: 0,
   CONNECTING: 1,
@@ -8,22 +8,20 @@ export const state = {
 } as const;
 
 /**
- * How long an attempt may last at most, where others before it got no answer either. Milliseconds. gRPC leaves the socket
- * of each open until the other side or TCP ends it: a minute apart, a night of silence does not use up what a process may
- * open.
+ * The longest limit for an attempt after unanswered ones. Milliseconds. gRPC leaves each socket open until the other side
+ * or TCP ends it; at one a minute, a night of silence does not exhaust the process's descriptors.
  */
 const LONGEST_MS = 60_000;
 
-/** What is asked of a channel here. */
+/** The part of a gRPC channel used here. */
 interface WatchedChannel {
   getConnectivityState(tryToConnect: boolean): number;
   watchConnectivityState(current: number, deadline: number, changed: () => void): void;
 }
 
 /**
- * Tells of attempts to connect that get no answer. gRPC has no limit of its own here (grpc-js 1.14: neither for the TCP
- * connection nor for TLS nor for the server's first settings, and it sends signs of life only after those), so one that
- * is never answered would last for ever.
+ * Limits connection attempts that get no answer. grpc-js (1.14) has no limit of its own for TCP, TLS or the server's
+ * first settings, and pings only after those, so an unanswered attempt would last forever.
  */
 export class UnansweredAttempts<Channel extends WatchedChannel> {
   readonly #firstMs: number;
@@ -31,16 +29,15 @@ export class UnansweredAttempts<Channel extends WatchedChannel> {
   #inARow = 0;
 
   /**
-   * @param firstMs how long an attempt may take, in milliseconds; twice as long after each that got no answer, up to a
-   *   minute
-   * @param unanswered called once an attempt has taken longer; it alone decides what becomes of the channel
+   * @param firstMs limit of an attempt in milliseconds; doubles after each unanswered one, up to a minute
+   * @param unanswered called when an attempt exceeds its limit; decides what happens to the channel
    */
   constructor(firstMs: number, unanswered: (channel: Channel, afterMs: number) => void) {
     this.#firstMs = firstMs;
     this.#unanswered = unanswered;
   }
 
-  /** Looks at a channel from now on until it is shut down. */
+  /** Watches a channel until it is shut down. */
   watch(channel: Channel): void {
     const now = channel.getConnectivityState(false);
     if (now === state.SHUTDOWN) return;
@@ -52,7 +49,7 @@ export class UnansweredAttempts<Channel extends WatchedChannel> {
     });
   }
 
-  /** Keeps no process alive: whoever waits for the connection does. */
+  /** Does not keep the process alive: callers that wait for the connection do. */
   #limit(channel: Channel): NodeJS.Timeout {
     const limitMs = Math.min(this.#firstMs * 2 ** this.#inARow, LONGEST_MS);
     return setTimeout(() => {

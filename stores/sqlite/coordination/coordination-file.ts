@@ -1,21 +1,25 @@
 import { join } from 'node:path';
 import type { Telemetry } from '../../../observability/telemetry.ts';
 import { Checkpoints } from '../checkpoints.ts';
-import { describeFault, faultOf, openDatabase, openUnchanged, type Database } from '../database.ts';
+import {
+  describeFault,
+  faultOf,
+  openRebuildable,
+  openUnchanged,
+  type Database,
+} from '../database.ts';
 import { deleteDatabase, fileNumber } from '../database-file.ts';
 
-/** The file of the coordination store in its folder. */
+/** Path of the coordination store in its folder. */
 export function coordinationFile(directory: string): string {
   return join(directory, 'coordination.db');
 }
 
-/** The prepared statements of the coordination store. */
 export type Statements = ReturnType<typeof prepare>;
 
 /**
- * The file of the coordination store. All in it is disposable: a damaged one is thrown away and made anew,
- * and a process that still has the old one open changes over to the new one with its next call, as two
- * processes that coordinate by different files would not coordinate at all.
+ * The file of the coordination store. It is disposable: a damaged file is deleted and recreated. Processes that still
+ * have the old one open switch to the new one with their next call, as all must coordinate through the same file.
  */
 export class CoordinationFile {
   readonly #file: string;
@@ -23,29 +27,26 @@ export class CoordinationFile {
   readonly #readOnly: boolean;
   #database: Database;
   #statements: Statements;
-  /** Of a file that is only looked at: none. */
+  /** null for a read-only file. */
   #checkpoints: Checkpoints | null;
-  /** The WAL could not be moved the last time, and that was said. */
+  /** Whether the last checkpoint failed, which is logged once. */
   #isStuck = false;
   #number: number | undefined;
 
   /**
-   * @param readOnly whether it is only looked at: not made where it is not there, nor thrown away where it is damaged
-   * @throws the driver's errors when it can't be opened
+   * @param readOnly whether nothing is created or deleted
+   * @throws the driver's errors when it cannot be opened
    */
   constructor(file: string, telemetry: Telemetry, readOnly: boolean) {
     this.#file = file;
     this.#telemetry = telemetry;
     this.#readOnly = readOnly;
-    this.#database = this.#open();
-    this.#statements = prepare(this.#database);
-    this.#checkpoints = this.#checkpointsOf(this.#database);
-    this.#number = fileNumber(file);
+    [this.#database, this.#statements, this.#checkpoints, this.#number] = this.#open();
   }
 
-  /** Runs an action on the present file; a second time, on a new file, when it turns out to be damaged. */
+  /** Runs an action. If the file turns out to be damaged, runs it again on a new one. */
   run<T>(action: (statements: Statements) => T): T {
-    // Closed where it could not be opened again when it was to be.
+    // Closed, if reopening it failed before.
     if (!this.#database.isOpen || fileNumber(this.#file) !== this.#number) this.#reopen();
     try {
       const result = action(this.#statements);
@@ -54,7 +55,7 @@ export class CoordinationFile {
     } catch (error) {
       if (faultOf(error) !== 'corrupt' || this.#readOnly) throw error;
       this.#telemetry.log.error(
-        `${describeFault('coordination store', this.#file, error)}; beginning anew`,
+        `${describeFault('coordination store', this.#file, error)}; creating it anew`,
       );
       if (fileNumber(this.#file) === this.#number) deleteDatabase(this.#file);
       this.#reopen();
@@ -62,7 +63,7 @@ export class CoordinationFile {
     }
   }
 
-  /** What was to be done is done: a WAL that can't be moved is moved later, or tells of what is wrong with the next call. */
+  /** The action has succeeded, so a failed checkpoint is only logged; the next call retries it. */
   #checkpoint(): void {
     try {
       this.#checkpoints?.make(false);
@@ -80,47 +81,23 @@ export class CoordinationFile {
 
   #reopen(): void {
     this.close();
-    this.#database = this.#open();
-    this.#statements = prepare(this.#database);
-    this.#checkpoints = this.#checkpointsOf(this.#database);
-    this.#number = fileNumber(this.#file);
+    [this.#database, this.#statements, this.#checkpoints, this.#number] = this.#open();
   }
-
-  #checkpointsOf(database: Database): Checkpoints | null {
-    return this.#readOnly ? null : new Checkpoints(database, LIMITS);
-  }
-
-  #open(): Database {
-    if (this.#readOnly) return openUnchanged({ ...how, file: this.#file });
-    return openSound(this.#file, this.#telemetry);
+  #open(): [Database, Statements, Checkpoints | null, number | undefined] {
+    const options = { ...how, file: this.#file };
+    const database = this.#readOnly
+      ? openUnchanged(options)
+      : openRebuildable(options, this.#telemetry);
+    const checkpoints = this.#readOnly ? null : new Checkpoints(database, LIMITS);
+    return [database, prepare(database), checkpoints, fileNumber(this.#file)];
   }
 }
-
-function openSound(file: string, telemetry: Telemetry): Database {
-  try {
-    const database = open(file);
-    const row: unknown = database.prepare('PRAGMA quick_check(1)').get();
-    if (JSON.stringify(row).includes('"ok"')) return database;
-    database.close();
-    telemetry.log.error(`the coordination store ${file} is damaged; beginning anew`, {
-      found: JSON.stringify(row),
-    });
-  } catch (error) {
-    if (faultOf(error) !== 'corrupt') throw error;
-    telemetry.log.error(`${describeFault('coordination store', file, error)}; beginning anew`);
-  }
-  deleteDatabase(file);
-  return open(file);
-}
-
-const open = (file: string): Database => openDatabase({ ...how, file });
-
 const how = {
   what: 'coordination store',
   version: 2,
   migrate: (database: Database, from: number): void => {
     if (from === 1) {
-      // Of what is written by then, and by a process of the older release, nobody knows when.
+      // The start is unknown for rows of older releases.
       database.exec(`
         ALTER TABLE leases ADD COLUMN begins REAL;
         ALTER TABLE members ADD COLUMN begins REAL;
@@ -140,28 +117,28 @@ const how = {
         name TEXT PRIMARY KEY, value TEXT NOT NULL, fence INTEGER NOT NULL) WITHOUT ROWID;
     `);
   },
-  // What a power cut takes with it is as good as run out by then.
+  // What a power cut loses has expired anyway by then.
   synchronous: 'NORMAL',
-  // Short, as it holds up the event loop; the caller tries again later.
+  // Short, because it blocks the event loop; the caller retries.
   busyTimeout: 50,
   walMiB: 0,
   cacheMiB: 1,
 } as const;
 
-/** No more than 4 MiB are moved at once, as it holds up the event loop. It waits as the calls do, by the file's own patience. */
+/** At most 4 MiB are moved at once, as that blocks the event loop. */
 const LIMITS = { busyPages: 1_000, idlePages: 1_000, busyCalls: 64, idleCalls: 64, patience: 0 };
 
 /**
- * What was written at a time that lies ahead by more than this, the clock was put back since: its end says nothing,
- * and may lie hours ahead. As much as calls that are under way at once may come out of order. Milliseconds.
+ * Rows that start further in the future than this are ignored: the clock has been set back since, and their end may lie
+ * hours ahead. Concurrent calls may come out of order by less. Milliseconds.
  */
 const AHEAD = 1000;
 
 function prepare(database: Database) {
   return {
     /**
-     * Name, owner, first fence, end, now → fence; no row while another has it. The first fence is the time:
-     * a file that was thrown away must not begin again with fences smaller than those already seen.
+     * Name, owner, first fence, end, now → fence; no row while another owner holds it. The first fence is the time, so
+     * that a recreated file does not repeat smaller fences.
      */
     acquire: database.prepare(`
       INSERT INTO leases (name, owner, fence, ends, begins) VALUES (?1, ?2, ?3, ?4, ?5)

@@ -10,20 +10,19 @@ import { describeFault, faultOf } from '../database.ts';
 import { makeFolder } from '../../folder.ts';
 import { coordinationFile, CoordinationFile, type Statements } from './coordination-file.ts';
 
-/** How long a call tries again while others write, in milliseconds. */
+/** How long a call is retried while others write, in milliseconds. */
 const PATIENCE = 2_000;
-/** How often what has run out is deleted, in milliseconds. */
+/** How often expired rows are deleted, in milliseconds. */
 const CLEANING_INTERVAL = 60_000;
 
 /**
- * Opens the embedded coordination store, `coordination.db` in a folder, for all processes of one machine.
- * Their common clock is the machine's.
+ * Opens the embedded coordination store, `coordination.db` in a folder, for all processes of one machine. They share the
+ * machine's clock.
  *
- * @param options.directory made when it is not there
- * @param options.readOnly to look at what is there: nothing is made or thrown away; where there is no file, nothing is
- *   known. Default: false
+ * @param options.directory created if missing
+ * @param options.readOnly creates and deletes nothing; a missing file counts as empty. Default: false
  * @param options.clock the time in milliseconds; default `Date.now`
- * @throws CoordinationError when the file can't be used
+ * @throws CoordinationError when the file is unusable
  */
 export async function openSqliteCoordination(options: {
   readonly directory: string;
@@ -42,7 +41,7 @@ export async function openSqliteCoordination(options: {
   }
 }
 
-/** Each call is one small statement, tens of microseconds, on the calling thread. */
+/** Each call is one small statement on the calling thread, tens of microseconds. */
 class SqliteCoordination implements Coordination {
   readonly #path: string;
   readonly #file: CoordinationFile;
@@ -59,8 +58,8 @@ class SqliteCoordination implements Coordination {
 
   async acquire(name: string, owner: string, ttl: number): Promise<Lease | null> {
     return this.#run((statements, now) => {
-      const row: unknown = statements.acquire.get(name, owner, firstFence(now), now + ttl, now);
-      return hasField(row, 'fence') ? { fence: Number(row.fence), remaining: ttl } : null;
+      const row = statements.acquire.get(name, owner, firstFence(now), now + ttl, now);
+      return row === undefined ? null : { fence: Number(row['fence']), remaining: ttl };
     });
   }
 
@@ -90,38 +89,29 @@ class SqliteCoordination implements Coordination {
     });
   }
 
-  async count(
-    name: string,
-    by: number,
-    window: number,
-  ): Promise<{ readonly sum: number; readonly remaining: number }> {
+  async count(name: string, by: number, window: number): ReturnType<Coordination['count']> {
     return this.#run((statements, now) => {
       this.#clean(statements, now);
       const begins = Math.floor(now / window) * window;
-      const row: unknown = statements.count.get(name, window, begins, by);
-      return {
-        sum: hasField(row, 'sum') ? Number(row.sum) : by,
-        remaining: begins + window - now,
-      };
+      const row = statements.count.get(name, window, begins, by);
+      return { sum: Number(row?.['sum'] ?? by), remaining: begins + window - now };
     });
   }
 
-  async counted(
-    name: string,
-    window: number,
-  ): Promise<{ readonly sum: number; readonly remaining: number } | null> {
+  async counted(name: string, window: number): ReturnType<Coordination['counted']> {
     return this.#run((statements, now) => {
       const begins = Math.floor(now / window) * window;
-      const row: unknown = statements.counted.get(name, window, begins);
-      if (!hasField(row, 'sum')) return null;
-      return { sum: Number(row.sum), remaining: begins + window - now };
+      const row = statements.counted.get(name, window, begins);
+      return row === undefined
+        ? null
+        : { sum: Number(row['sum']), remaining: begins + window - now };
     });
   }
 
   async recall(name: string): Promise<string | null> {
     return this.#run((statements) => {
-      const row: unknown = statements.recall.get(name);
-      return hasField(row, 'value') ? String(row.value) : null;
+      const row = statements.recall.get(name);
+      return row === undefined ? null : String(row['value']);
     });
   }
 
@@ -140,7 +130,7 @@ class SqliteCoordination implements Coordination {
     this.#file.close();
   }
 
-  /** Tries again, off the thread, while others hold the lock. */
+  /** Retries, without blocking the thread, while others hold the lock. */
   async #run<T>(action: (statements: Statements, now: number) => T): Promise<T> {
     const deadline = performance.now() + PATIENCE;
     for (;;) {
@@ -155,7 +145,7 @@ class SqliteCoordination implements Coordination {
           );
         }
       }
-      // At random, so that those who wait for each other do not stay in step.
+      // Random, so that waiters do not stay in step.
       await new Promise<void>((resolve) => setTimeout(resolve, 1 + Math.random() * 20));
     }
   }
@@ -168,14 +158,7 @@ class SqliteCoordination implements Coordination {
   }
 }
 
-/**
- * The time: fences grow by one with each change of owner, which is slower than time, so a file made anew
- * begins with larger ones than the one it replaces.
- */
+/** The time. Fences grow by one per change of owner, slower than time, so a recreated file starts with larger ones. */
 function firstFence(now: number): number {
   return Math.max(1, Math.trunc(now));
-}
-
-function hasField<K extends string>(row: unknown, field: K): row is Record<K, unknown> {
-  return typeof row === 'object' && row !== null && field in row;
 }

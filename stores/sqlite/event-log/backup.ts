@@ -4,7 +4,7 @@ import { describeFault, faultOf, type Database } from '../database.ts';
 import { formatPosition } from './position.ts';
 import { LOG, logFile, openLogForReading } from './schema.ts';
 
-/** Pages that are copied at a time, and between two looks whether it is to end. */
+/** Pages copied at a time, between two checks of the abort signal. */
 const PAGES = 256;
 
 const LAST_TYPE = `
@@ -12,21 +12,21 @@ const LAST_TYPE = `
   JOIN streams ON streams.id = events.stream JOIN types ON types.id = events.type
   WHERE streams.name = ? ORDER BY events.revision DESC LIMIT 1`;
 
-/** What a copy of the log holds. */
+/** The extent of a copied log. */
 export interface CopiedLog {
   readonly events: number;
-  /** Of the first and the last event; empty where there is none. */
+  /** Positions of the first and the last event; empty where there is none. */
   readonly first: Position;
   readonly last: Position;
 }
 
 /**
- * Copies the embedded log as it is at one moment, while others write it. The copy is durable when this resolves, and
- * needs no file beside it.
+ * Copies a consistent state of the embedded log while others write it. The copy is durable and complete in its file when
+ * this resolves.
  *
- * @param file where the copy goes; must not be there
- * @param onShare told how much is done, 0 to 1
- * @throws EventStoreError `UNAVAILABLE` that names the file which could not be read or written; the signal's reason
+ * @param file path of the copy; must not exist
+ * @param onShare receives the share that is done, 0 to 1
+ * @throws EventStoreError `UNAVAILABLE`, naming the file that could not be read or written; the signal's reason
  */
 export async function copyLog(
   directory: string,
@@ -37,8 +37,7 @@ export async function copyLog(
   const source = logFile(directory);
   const database = openLogForReading(source);
   try {
-    // While this transaction is open the connection sees one moment of the log: without it each commit of another
-    // process would make the copying begin anew.
+    // A transaction pins the state: otherwise each commit of another process would restart the copy.
     database.exec('BEGIN');
     const copied = extentOf(database);
     onShare(0);
@@ -65,8 +64,8 @@ export async function copyLog(
 }
 
 /**
- * Looks through a whole file of a log for damage.
- * @throws EventStoreError `CORRUPT_EVENT` where it is damaged or none, `NEWER_SCHEMA`, `UNAVAILABLE`
+ * Checks a whole log file for damage.
+ * @throws EventStoreError `CORRUPT_EVENT` where it is damaged or not a log, `NEWER_SCHEMA`, `UNAVAILABLE`
  */
 export function checkLog(directory: string): CopiedLog {
   const file = logFile(directory);
@@ -75,8 +74,9 @@ export function checkLog(directory: string): CopiedLog {
     try {
       const found = database.prepare('PRAGMA integrity_check(1)').get();
       const [verdict] = Object.values(found ?? {});
-      if (verdict !== 'ok')
+      if (verdict !== 'ok') {
         throw new EventStoreError('CORRUPT_EVENT', `${file}: ${String(verdict)}`);
+      }
       return extentOf(database);
     } finally {
       database.close();
@@ -87,10 +87,7 @@ export function checkLog(directory: string): CopiedLog {
   }
 }
 
-/**
- * The type of the last event of a stream in the log of a folder; null where it has none.
- * @throws EventStoreError `NEWER_SCHEMA`, `UNAVAILABLE`
- */
+/** The type of a stream's last event; null where it has none. @throws EventStoreError `NEWER_SCHEMA`, `UNAVAILABLE` */
 export function lastTypeOf(directory: string, stream: string): string | null {
   const database = openLogForReading(logFile(directory));
   try {

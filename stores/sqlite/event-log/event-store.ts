@@ -15,57 +15,55 @@ import {
   type StreamPart,
   type SubscriptionMessage,
 } from '../../../domain/event-store.ts';
-import type { StreamShare } from '../../../domain/stream-share.ts';
 import type { Telemetry } from '../../../observability/telemetry.ts';
+import { within } from '../../waiting.ts';
 import { Announcer } from './following/announcer.ts';
 import { openNotices, type Notices } from './following/notices.ts';
+import { subscribe, type SubscribeOptions } from './following/subscription.ts';
+import { Tail } from './following/tail.ts';
 import { formatPosition, isPosition, parsePosition } from './position.ts';
-import type { ReadAhead } from './reading/read-ahead.ts';
+
 import { LogReader } from './reading/reader.ts';
 import { SameFile } from './same-file.ts';
 import { logFile } from './schema.ts';
-import { subscribe } from './following/subscription.ts';
-import { Tail } from './following/tail.ts';
 import { Writer, type Rehearsed } from './writing/writer.ts';
 
-/** Most events that one call of `readAll` gives, so that it never holds the event loop for long. */
+/** Most events per call of `readAll`, to keep the event loop responsive. */
 const MOST_OF_ALL = 1_000;
-/** Milliseconds in which the log has to answer a ping. */
+/** Milliseconds within which a ping must be answered. */
 const PING_TIMEOUT = 1_900;
-/** Milliseconds to wait for another process to let go of the log. */
+/** Milliseconds to wait for another process's lock on the log. */
 const LOCK_TIMEOUT = 30_000;
-/** Milliseconds between looks at the file where other processes tell of what they write: one may have been killed first. */
+/** Milliseconds between polls where other processes notify this one; a notifier may have been killed. */
 const LOOK_WHERE_TOLD = 250;
-/** The same where nobody can tell this process anything. */
+/** Milliseconds between polls where nobody can notify this process. */
 const LOOK_WHERE_NOT = 100;
-/** How the notices of the log begin: up to which position it goes, or {@link LATER}. */
+/** Prefix of the log's notices, followed by the last position, or {@link LATER}. */
 const NOTICE = 'log ';
-/** Of what is being written, one is told in another notice. */
+/** Announces that another notice will follow. */
 const LATER = 'later';
 
 export interface SqliteEventStoreOptions {
-  /** The folder of the log; made when it is not there. */
+  /** The log's folder; created if missing. */
   readonly directory: string;
   readonly codec: EventCodec;
   readonly telemetry: Telemetry;
-  /** A connection to the other processes that someone else made, and closes. Default: one of its own. */
+  /** A shared connection to other processes, closed by its owner. Default: one of its own. */
   readonly notices?: Notices;
-  /** Milliseconds to wait for another process to let go of the log before `UNAVAILABLE`. Default: 30,000. */
+  /** Milliseconds to wait for another process's lock before `UNAVAILABLE`. Default: 30,000. */
   readonly lockTimeout?: number;
-  /** To look at a log that is there: nothing is made and nobody told, and appends are refused. Default: false. */
+  /** Creates and changes nothing, and refuses appends. Default: false. */
   readonly readOnly?: boolean;
-  /** With `readOnly`: others write it meanwhile, so that files may have to be made beside it. Default: false. */
+  /** With `readOnly`: other processes write the log, so files may be created beside it. Default: false. */
   readonly isWritten?: boolean;
-  /** Bytes beyond which the log may not grow; an append that would is `UNAVAILABLE`. Default: the disk. */
+  /** Largest size of the log in bytes; appends beyond it are `UNAVAILABLE`. Default: no limit. */
   readonly maxBytes?: number;
 }
 
 /**
- * Opens the embedded event log: one SQLite file, which any number of processes of a machine may write and
- * follow.
+ * Opens the embedded event log: one SQLite file that any number of processes of a machine may write and follow.
  *
- * @throws EventStoreError `NEWER_SCHEMA` for a log of a newer release, by name; `UNAVAILABLE` when it
- *   can't be opened, saying why
+ * @throws EventStoreError `NEWER_SCHEMA` for a log of a newer release, `UNAVAILABLE` with the reason
  */
 export async function openSqliteEventStore(options: SqliteEventStoreOptions): Promise<EventStore> {
   const store = new SqliteEventStore(options);
@@ -83,8 +81,8 @@ class SqliteEventStore implements EventStore {
     isMoreComing: () => this.#writer.isWritingForLater,
   });
   readonly #closing = new AbortController();
-  readonly #ahead = new Set<ReadAhead>();
-  /** What this turn has brought together. */
+
+  /** Collected during this turn. */
   readonly #rehearsed: Rehearsed[] = [];
   #rehearsing: Promise<void> | undefined;
   #opened: { readonly reader: LogReader; readonly tail: Tail; readonly file: SameFile } | undefined;
@@ -93,7 +91,7 @@ class SqliteEventStore implements EventStore {
 
   constructor(options: SqliteEventStoreOptions) {
     this.#options = options;
-    // Each subscription listens: that is no leak.
+    // Every subscription listens, so the number is no leak.
     setMaxListeners(0, this.#closing.signal);
     this.#writer = new Writer({
       settings: {
@@ -184,26 +182,15 @@ class SqliteEventStore implements EventStore {
     return this.#reader().before(end, Math.min(limit, MOST_OF_ALL));
   }
 
-  async *subscribe(options: {
-    readonly after: Position;
-    readonly prefixes?: readonly string[];
-    readonly share?: StreamShare | undefined;
-    readonly ahead?: boolean;
-    readonly once?: boolean;
-    readonly onPassed?: (position: Position) => void;
-    readonly signal: AbortSignal;
-  }): AsyncGenerator<SubscriptionMessage, void, undefined> {
+  async *subscribe(
+    options: SubscribeOptions,
+  ): AsyncGenerator<SubscriptionMessage, void, undefined> {
     const { reader, tail } = this.#open();
     const { telemetry } = this.#options;
-    const { signal: closed } = this.#closing;
-    yield* subscribe({ reader, tail, telemetry, closed, ahead: this.#ahead }, options);
+    yield* subscribe({ reader, tail, telemetry, closed: this.#closing.signal }, options);
   }
 
-  async listStreams(options: {
-    readonly prefix: string;
-    readonly after?: string;
-    readonly limit: number;
-  }): Promise<StreamPage> {
+  async listStreams(options: Parameters<EventStore['listStreams']>[0]): Promise<StreamPage> {
     return this.#reader().streams(options.prefix, options.after ?? '', options.limit);
   }
 
@@ -232,23 +219,19 @@ class SqliteEventStore implements EventStore {
     this.#open().file.look();
     this.#reader().head();
     if (this.#options.readOnly === true) return;
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => {
-        const text = `the event log has not answered within ${PING_TIMEOUT} ms`;
-        reject(new EventStoreError('UNAVAILABLE', text));
-      }, PING_TIMEOUT);
-    });
-    try {
-      await Promise.race([this.#writer.ping(), late]);
-    } finally {
-      clearTimeout(timer);
+    const answered = await within(
+      this.#writer.ping().then(() => true),
+      PING_TIMEOUT,
+    );
+    if (answered === undefined) {
+      const text = `the event log has not answered within ${PING_TIMEOUT} ms`;
+      throw new EventStoreError('UNAVAILABLE', text);
     }
   }
 
   async close(): Promise<void> {
     this.#closing.abort();
-    await Promise.all(Array.from(this.#ahead, (ahead) => ahead.end()));
+
     await this.#writer.close();
     this.#announcer.releaseAll();
     this.#unsubscribe();
@@ -276,7 +259,7 @@ class SqliteEventStore implements EventStore {
       throw new EventStoreError('INVALID_EVENT', 'an append needs an event', { stream });
     }
     if (typeof expected === 'number' && !(Number.isSafeInteger(expected) && expected >= 0)) {
-      const text = `not a revision that a stream can be at: ${expected}`;
+      const text = `not a valid revision: ${expected}`;
       throw new EventStoreError('INVALID_EVENT', text, { stream });
     }
     const encoded: EncodedEvent[] = [];

@@ -1,37 +1,37 @@
 import { EventStoreError } from '../../../domain/event-store.ts';
 import { fileNumber } from '../database-file.ts';
 
-/** Milliseconds between two looks. */
+/** Milliseconds between two checks. */
 const BETWEEN = 250;
 
 /**
- * Whether the file that a process has open is still the one that others find at its path. Where it was moved away,
- * deleted or replaced, whoever has it open goes on with it, and all that is written there is gone when that ends.
+ * Checks that the open file is still the one at its path. If it was moved, deleted or replaced, writes would go to a file
+ * that nobody else sees.
  */
 export class SameFile {
   readonly #path: string;
   readonly #number: number | undefined;
   #seenAt = performance.now();
 
-  /** To be made when the file was opened. */
+  /** Create it right after opening the file. */
   constructor(path: string) {
     this.#path = path;
     this.#number = fileNumber(path);
   }
 
-  /** Looks, unless that was done just now. @throws EventStoreError `UNAVAILABLE` */
+  /** Checks, unless that was done recently. @throws EventStoreError `UNAVAILABLE` */
   check(): void {
     if (performance.now() - this.#seenAt >= BETWEEN) this.look();
   }
 
-  /** @throws EventStoreError `UNAVAILABLE` where another file stands there, or none */
+  /** @throws EventStoreError `UNAVAILABLE` where the path leads to another file, or to none */
   look(): void {
     const number = fileNumber(this.#path);
     if (number !== this.#number) {
-      const what = number === undefined ? 'is gone' : 'was replaced by another';
+      const what = number === undefined ? 'is gone' : 'was replaced';
       throw new EventStoreError(
         'UNAVAILABLE',
-        `the file of the event log ${what}: put the right one in its place, and start each process again`,
+        `the file of the event log ${what}: restore the right one, and restart every process`,
       );
     }
     this.#seenAt = performance.now();

@@ -1,10 +1,10 @@
 import { join } from 'node:path';
 import { openDatabase, openMemoryDatabase, type Database } from '../database.ts';
 
-/** What the log is called in messages. */
+/** The log's name in messages. */
 export const LOG = 'event log';
 
-/** Version of the tables below; a file of a later one is refused. */
+/** Version of the tables below; files of later versions are refused. */
 const VERSION = 1;
 
 /** The log's file in its folder. */
@@ -13,11 +13,10 @@ export function logFile(directory: string): string {
 }
 
 /**
- * Opens the log for the thread that writes it. Checkpoints are made by that thread, between commits, so
- * SQLite's own are off.
+ * Opens the log for the writer thread, which makes the checkpoints itself.
  *
- * @param create whether the file may be made; a log that vanished while in use must not be begun anew
- * @param maxBytes the file may not grow beyond this
+ * @param create whether a missing file is created; a log that vanished while in use must not be
+ * @param maxBytes largest size of the file
  */
 export function openLogForWriting(
   file: string,
@@ -34,7 +33,7 @@ export function openLogForWriting(
     cacheMiB: 8,
     pageSize: PAGE_BYTES,
   });
-  // What is waited for here is waited for by `acquire`, which is fair; SQLite's own waiting is not.
+  // `acquire` waits for the lock, fairly; SQLite's own waiting is not fair.
   database.exec('PRAGMA busy_timeout = 0');
   database.exec(`PRAGMA journal_size_limit = ${128 * 1024 * 1024}`);
   if (maxBytes !== undefined) {
@@ -43,15 +42,12 @@ export function openLogForWriting(
   return database;
 }
 
-/** An empty log in memory, for one connection: gone when that is closed. */
+/** Opens an empty log in memory. */
 export function openLogInMemory(): Database {
   return openMemoryDatabase(migrate);
 }
 
-/**
- * Opens the log for reading only. The file must have been made.
- * @param immutable whether no file may be made beside it; see `DatabaseOptions`
- */
+/** Opens an existing log for reading. @param immutable whether no file may be created beside it; see `DatabaseOptions` */
 export function openLogForReading(file: string, immutable = false): Database {
   const how = { readOnly: true, immutable, cacheMiB: 32 };
   return openDatabase({ file, what: LOG, version: VERSION, migrate, ...how });
@@ -60,11 +56,9 @@ export function openLogForReading(file: string, immutable = false): Database {
 const PAGE_BYTES = 4096;
 
 /**
- * Stream names and event types are kept once and stand in the rows as integers, as a long random text in
- * an index costs more than all the rest of an append. Positions are given out by the writer from
- * `log.head`, which moves in the same transaction: like AUTOINCREMENT none is ever used twice and none is
- * left out, at one update a commit instead of one a row. A stream's last revision is found at the end of
- * its part of the index; `truncated_revision` keeps it when every event is gone.
+ * Rows refer to stream names and event types by number, because a long random string in an index costs more than the
+ * rest of an append. The writer assigns positions from `log.head`, which moves in the same transaction, so none is
+ * reused or left out. A stream's last revision comes from its index; `truncated_revision` keeps it when no event is left.
  */
 function migrate(database: Database): void {
   database.exec(`

@@ -23,16 +23,17 @@ import {
   type Statement,
 } from '../database.ts';
 import { openSqliteEventStore } from './event-store.ts';
-import { formatPosition } from './position.ts';
+
+import { rawEventOf } from './raw-event.ts';
 import { LOG, logFile, openLogForReading, openLogForWriting } from './schema.ts';
 
-/** Events of a part. */
+/** Events per part. */
 const PART = 200;
 /** Characters of data after which a part ends early. */
 const PART_CHARACTERS = 4 * 1024 * 1024;
-/** Positions of a part, where most of what stands there may be left out. */
+/** Positions per part, where filters may skip most events. */
 const PART_POSITIONS = 20_000;
-/** Streams without events that a part tells of. */
+/** Streams without events per part. */
 const GONE = 10_000;
 /** Milliseconds to wait for another process's transaction. */
 const LOCK_TIMEOUT = 30_000;
@@ -45,15 +46,15 @@ const CONTENTS = `
 
 const IN_ORDER = `ORDER BY events.position ${LIMIT}`;
 
-/** Asked with a JSON array; the numbers of types stand in the rows themselves. */
+/** Takes a JSON array of types. */
 const OF_TYPES =
   'AND events.type IN (SELECT id FROM types WHERE name IN (SELECT value FROM json_each(?)))';
 
-/** The same; a name without a `-` is a kind of its own. */
+/** Takes a JSON array of kinds; a name without `-` is a kind of its own. */
 const OF_KINDS = `
   AND substr(streams.name, 1, instr(streams.name || '-', '-') - 1) IN (SELECT value FROM json_each(?))`;
 
-/** Of these nothing is left but how far they went. */
+/** Streams of which only the last revision is left. */
 const GONE_STREAMS = `
   SELECT name, truncated_revision FROM streams
   WHERE name > ? AND truncated_revision >= 0
@@ -65,10 +66,10 @@ const SKIP = `
   ON CONFLICT (name) DO UPDATE SET truncated_revision = max(truncated_revision, excluded.truncated_revision)`;
 
 /**
- * Opens an embedded log to be moved.
+ * Opens an embedded log for a transfer.
  *
- * @param options.create whether the log is made where there is none: as the aim of a move
- * @param options.immutable whether no file may be made beside a log that is only read; see `DatabaseOptions`
+ * @param options.create whether to open it as the target, and create it if missing
+ * @param options.immutable whether no file may be created beside a source; see `DatabaseOptions`
  * @throws EventStoreError `UNAVAILABLE`, `NEWER_SCHEMA`
  */
 export async function openSqliteTransfer(options: {
@@ -89,7 +90,7 @@ class SqliteTransfer implements LogTransfer {
   readonly sideBySide = 1;
   readonly #file: string;
   readonly #immutable: boolean;
-  /** null where the log is only read. */
+  /** null for a source, which is only read. */
   readonly #store: EventStore | null;
   #skipping: Database | undefined;
 
@@ -102,7 +103,7 @@ class SqliteTransfer implements LogTransfer {
   async *contents(wanted: WantedEvents = {}): AsyncGenerator<LogPart> {
     const database = this.#guard(() => openLogForReading(this.#file, this.#immutable));
     try {
-      // One transaction: what is cut off or appended meanwhile does not change what is read.
+      // One transaction, so that concurrent appends and truncations do not show.
       database.exec('BEGIN');
       const head = Number(
         this.#guard(() => database.prepare('SELECT head FROM log').get()?.['head']),
@@ -119,7 +120,7 @@ class SqliteTransfer implements LogTransfer {
       appends.map(({ stream, expected, events }) => ({
         stream,
         expected,
-        // The codec of this store takes texts.
+        // This store's codec passes encoded events through.
         events: events as unknown as readonly NewEvent[],
       })),
     );
@@ -170,7 +171,7 @@ class SqliteTransfer implements LogTransfer {
   }
 
   #writable(): EventStore {
-    if (this.#store === null) throw new Error('the log was opened for reading');
+    if (this.#store === null) throw new Error('the event log was opened for reading only');
     return this.#store;
   }
 
@@ -185,14 +186,14 @@ class SqliteTransfer implements LogTransfer {
   }
 }
 
-/** A connection beside that of the writer, which looks at what others have written before each of its commits. */
+/** A second connection for writing; the log's writer notices its changes before each commit. */
 function openSkipping(file: string): Database {
   const database = openLogForWriting(file, false, undefined);
   database.exec(`PRAGMA busy_timeout = ${LOCK_TIMEOUT}`);
   return database;
 }
 
-/** The next events, and whether there may be more, as they are as many as are to be in memory. */
+/** The next events, and whether the part is full, so that more may follow. */
 function readPart(
   statement: Statement,
   given: readonly (string | number)[],
@@ -200,7 +201,7 @@ function readPart(
   const events: RawEvent[] = [];
   let characters = 0;
   for (const row of statement.iterate(...given, PART)) {
-    const event = rawOf(row);
+    const event = rawEventOf(row, String);
     events.push(event);
     characters += event.data.length + event.metadata.length;
     if (characters > PART_CHARACTERS) return { events, isFull: true };
@@ -208,33 +209,7 @@ function readPart(
   return { events, isFull: events.length === PART };
 }
 
-function rawOf(row: unknown): RawEvent {
-  const columns = row as readonly (string | number)[];
-  return {
-    position: formatPosition(Number(columns[0])),
-    stream: String(columns[1]),
-    revision: Number(columns[2]),
-    id: String(columns[3]),
-    type: String(columns[4]),
-    createdAt: createdAt(Number(columns[5])),
-    data: String(columns[6]),
-    metadata: String(columns[7]),
-  };
-}
-
-let lastMilliseconds = Number.NaN;
-let lastText = '';
-
-/** The time as text; those of one commit have the same. */
-function createdAt(milliseconds: number): string {
-  if (milliseconds !== lastMilliseconds) {
-    lastText = new Date(milliseconds).toISOString();
-    lastMilliseconds = milliseconds;
-  }
-  return lastText;
-}
-
-/** Hands texts through. What it takes and gives are encoded events under the port's types. */
+/** Passes encoded events through, cast to the port's types. */
 const verbatim: EventCodec = {
   encode: (event) => event as unknown as EncodedEvent,
   decode: (raw) => raw as unknown as RecordedEvent,

@@ -2,7 +2,7 @@ import { cutDocument } from '../../../projections/cut-document.ts';
 import type { Cut } from '../../../projections/read-model.ts';
 import { WeighedCache } from '../../../projections/reading/weighed-cache.ts';
 
-/** How many are kept, and of how many characters together. */
+/** Limits of the cache. */
 const MOST = 10_000;
 const MOST_CHARACTERS = 4 * 1024 * 1024;
 
@@ -12,10 +12,7 @@ interface CutText {
   readonly text: string;
 }
 
-/**
- * Cuts the documents of one view for lists, and keeps what it has cut: to parse a large document and write it out again
- * takes milliseconds, and the same ones are listed again and again.
- */
+/** Cuts a view's documents for lists, and caches the results. Cutting a large document takes milliseconds. */
 export class CutTexts {
   readonly #kept = new WeighedCache<CutText>({
     entries: MOST,
@@ -23,12 +20,9 @@ export class CutTexts {
     weigh: ({ text }) => text.length,
   });
 
-  /**
-   * @param position of the document: what is kept of an earlier one does not count
-   * @param text the whole document
-   */
+  /** @param position of the document; entries of other positions do not count @param text the whole document */
   of(key: string, position: string, text: string, cut: Cut): string {
-    // What may be cut has at least a third as many characters as bytes.
+    // A cut document has at least a third as many characters as bytes.
     if (text.length * 3 <= cut.over) return text;
     const shape = JSON.stringify(cut);
     const known = this.#kept.get(key);

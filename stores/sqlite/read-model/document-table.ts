@@ -1,6 +1,6 @@
 import type { Position } from '../../../domain/event-store.ts';
 import type { JsonObject } from '../../../domain/json.ts';
-import type { KeptDocument, Projection } from '../../../projections/read-model.ts';
+import type { KeptDocument, Projection, ViewWriter } from '../../../projections/read-model.ts';
 import {
   execute,
   keepPages,
@@ -20,35 +20,34 @@ import {
   type Column,
 } from './view-table.ts';
 
-/** A document to be written; null deletes. */
+/** A document to write; null deletes. */
 export interface DocumentChange {
   readonly key: string;
   readonly position: Position;
   readonly document: JsonObject | null;
-  /** There is no row of this key. Default: that is not known. */
+  /** Whether no row has this key. Default: unknown. */
   readonly isFirst?: boolean;
 }
 
-/** A document of which there is surely no row yet. */
+/** A document known to have no row yet. */
 type FirstChange = Pick<DocumentChange, 'key' | 'position'> & { readonly document: JsonObject };
 
 /** Update statements kept prepared, by the columns they set. */
 const KEPT_UPDATES = 128;
 
-/** Rows that are added together where nothing is to be looked for: a call costs about what a row of its own does. */
+/** Rows per statement where no lookup is needed; a call costs about as much as a row. */
 const ROWS_AT_ONCE = 16;
 
-/** A row as it is read: id, position, document. Its columns are what the document says: to fetch them costs more. */
+/** A row as read. The columns follow from the document; fetching them would cost more. */
 type Row = readonly [id: number, position: string, document: string];
 
 /**
- * Reads and writes the rows of `documents` and of the text-lists, inside the caller's transaction.
+ * Reads and writes the rows of `documents` and of the string lists, inside the caller's transaction.
  *
- * A row is read before it is changed, and only the columns that differ are set: SQLite then leaves the
- * indexes of all others alone, which makes a typical update three times as fast.
+ * A row is read before it is changed, and only the columns that differ are set. SQLite then skips all other indexes,
+ * which makes a typical update three times as fast.
  *
- * In bulk there is no index over the keys until one is looked for that is not remembered: sorted at the end it costs
- * less than random places of it do with every commit.
+ * A bulk fill has no index over the keys until a forgotten one is looked up: building it at the end is cheaper.
  */
 export class DocumentTable {
   readonly #database: Database;
@@ -61,25 +60,24 @@ export class DocumentTable {
     readonly remove: Prepared;
   }[];
   readonly #select: Prepared;
-  /** Without looking whether the key is there. */
   readonly #insertOne: Prepared;
   /** The same for {@link ROWS_AT_ONCE} rows. */
   #insertMany: Prepared | null = null;
   readonly #insertion: string;
-  /** A row's values, as {@link #insertion} ends with them. */
+  /** The values of a row, as at the end of {@link #insertion}. */
   readonly #row: string;
   #insert: Prepared | null = null;
   readonly #delete: Prepared;
   readonly #updates = new Map<string, Prepared>();
   #recent: RecentRows;
-  /** Keys that were looked for since the last writing, and not found: they are added without another look. */
+  /** Keys that a lookup since the last write did not find; they are inserted without another one. */
   #absent = new Set<string>();
   readonly #load: Prepared;
   #bulk: boolean;
-  /** Whether there is an index over the keys; null: to be looked up. */
+  /** Whether the index over the keys exists; null: unknown. */
   #hasKeys: boolean | null = null;
 
-  /** @param bulk most documents are new, and the text-lists are filled later */
+  /** @param bulk most documents are new, and the string lists are filled later */
   constructor(
     database: Database,
     projection: Projection,
@@ -115,16 +113,14 @@ export class DocumentTable {
     });
   }
 
-  /** From here on the text-lists are kept up as well. */
+  /** Maintains the string lists from now on. */
   endBulk(): void {
     this.#bulk = false;
     this.#hasKeys = true;
     this.#recent = new RecentRows();
   }
 
-  load(
-    keys: readonly string[],
-  ): ReadonlyMap<string, { readonly position: Position; readonly document: JsonObject | null }> {
+  load(keys: readonly string[]): Awaited<ReturnType<ViewWriter['load']>> {
     const found = new Map<string, { position: Position; document: JsonObject | null }>();
     const missing: string[] = [];
     for (const key of keys) {
@@ -143,7 +139,7 @@ export class DocumentTable {
     return found;
   }
 
-  /** The documents after a key, by key. */
+  /** Documents after a key, ordered by key. */
   page(after: string | null, limit: number): readonly KeptDocument[] {
     const rows = this.#database
       .prepare(
@@ -160,7 +156,7 @@ export class DocumentTable {
     return Number((row as { documents: number }).documents);
   }
 
-  /** Somebody else may have written: what is remembered of the rows counts no longer. */
+  /** Drops everything remembered, as another writer may have written. */
   forget(): void {
     this.#recent.forget();
     this.#absent.clear();
@@ -187,7 +183,7 @@ export class DocumentTable {
     return (this.#hasKeys ??= hasKeyIndex(this.#database));
   }
 
-  /** Before a key is looked for. */
+  /** Call before looking up a key. */
   #needKeys(): void {
     if (this.#isKeyed()) return;
     createKeyIndex(this.#database);
@@ -204,7 +200,7 @@ export class DocumentTable {
       } else if (isFirst) firsts.push({ key, position, document });
       else this.#put(key, position, document);
     }
-    // Last: what was there before is still remembered until then, and need not be looked for.
+    // Last, because the other rows are still remembered until then.
     if (firsts.length > 0 && !this.#isKeyed()) this.#append(firsts);
     else for (const { key, position, document } of firsts) this.#put(key, position, document);
     this.#absent.clear();
@@ -212,7 +208,7 @@ export class DocumentTable {
     this.#recent.age();
   }
 
-  /** Adds rows without looking whether their keys are there. */
+  /** Adds rows without checking their keys. */
   #append(firsts: readonly FirstChange[]): void {
     for (let at = 0; at < firsts.length;) {
       const many = firsts.length - at >= ROWS_AT_ONCE;
@@ -230,7 +226,7 @@ export class DocumentTable {
       }
       const statement = many ? this.#forMany() : this.#insertOne;
       const { lastInsertRowid } = statement.run(...values);
-      // Each is put behind the last.
+      // Each id is one more than the previous one.
       let id = Number(lastInsertRowid) - rows.length;
       for (const { key, position, cells, document, size } of rows) {
         id += 1;
@@ -256,7 +252,7 @@ export class DocumentTable {
     const cells = this.#cellsOf(document);
     const text = JSON.stringify(document);
     const size = text.length;
-    // While filling most are new: try that first, and look only when it was there.
+    // During a bulk fill most are new: insert first, and look up only on a collision.
     const isNew = this.#bulk || this.#absent.has(key);
     const row = this.#recent.get(key) ?? (isNew ? undefined : this.#known(key));
     if (row === undefined) {
@@ -273,15 +269,15 @@ export class DocumentTable {
     this.#remember(key, { id: there.id, position, cells, document, size });
   }
 
-  /** What was written, unless nobody asks for it soon: what lives long is what the garbage collector has to copy. */
+  /** Remembers a written row, unless it is finished: long-lived objects cost the garbage collector. */
   #remember(key: string, row: KnownRow): void {
     if (this.#isOver(row.document)) this.#recent.delete(key);
     else this.#recent.set(key, row);
   }
 
-  /** @returns the new row's id; null when there is a row of this key */
+  /** @returns the new row's id; null when the key exists */
   #add(key: string, position: Position, cells: readonly Cell[], text: string): number | null {
-    // It can't be prepared before there is the index.
+    // Needs the index, so it cannot be prepared earlier.
     this.#insert ??= this.#database.prepare(`${this.#insertion} ON CONFLICT (key) DO NOTHING`);
     const { changes, lastInsertRowid } = this.#insert.run(key, position, ...cells, text);
     if (changes === 0) return null;
@@ -342,7 +338,7 @@ export class DocumentTable {
   }
 }
 
-/** The texts of a text-list's cell. */
+/** The strings of a string list's cell. */
 function entries(cell: Cell | undefined): readonly string[] {
   return typeof cell === 'string' ? (JSON.parse(cell) as readonly string[]) : [];
 }

@@ -1,10 +1,7 @@
 import { ReadModelError } from '../../../projections/read-model.ts';
 import { describeFault, faultOf, IncompatibleDatabaseError } from '../database.ts';
 
-/**
- * The port's error for one of the driver, of a newer release's file, or of the file system, in words for an operator; any other error,
- * which is a mistake of the program, comes back as it is.
- */
+/** The port's error for one of the driver or the file system. Any other error is a bug and is returned as it is. */
 export function unavailable(what: string, file: string, error: unknown): unknown {
   if (error instanceof IncompatibleDatabaseError) {
     return new ReadModelError('UNAVAILABLE', error.message, error);

@@ -9,39 +9,33 @@ import { bestWay, mergedIn, type InFilter } from './query-ways.ts';
 import { countByTally } from './tallies.ts';
 import { columnsOf, listTable, type Cell, type Column } from './view-table.ts';
 
-/**
- * Queries as SQL. Values only ever become parameters; names are those of the projection's declared
- * fields. Null is the smallest value, as SQLite (and MongoDB) sort it.
- */
+/** Queries as SQL. Values are always parameters; names come from the projection's declared fields. Null sorts first. */
 
 export interface Statement {
   readonly sql: string;
   readonly parameters: readonly Cell[];
 }
 
-/**
- * Statements to be run one after the other until there are enough rows; each takes the number of rows
- * still missing as one more parameter, before its own.
- */
+/** Statements to run in order until there are enough rows. Each takes the number of missing rows as its first parameter. */
 export type Plan = readonly Statement[];
 
-/** What a reader runs. */
+/** A query as a reader runs it. */
 export interface CompiledQuery {
   /**
-   * Counts, up to {@link COMMON}, the rows of a text-list's value: with fewer `plans.rare` collects these
-   * rows and sorts them, with more `plans.common` walks along an index and tests each row.
+   * Counts, up to {@link COMMON}, the rows of a string list's value. With fewer rows, `plans.rare` collects and sorts
+   * them; with more, `plans.common` walks an index and tests each row.
    */
   readonly probe: Statement | null;
   readonly plans: { readonly rare: Plan; readonly common: Plan };
 }
 
-/** From how many rows on a value of a text-list is common. */
+/** Rows from which a value of a string list counts as common. */
 export const COMMON = 1_000;
 
-/** Rows of (key, position, document). @throws TypeError when it does not fit the projection's fields */
+/** Returns rows of (key, position, document). @throws TypeError when the query does not fit the projection's fields */
 export function compileFind(projection: Projection, query: Query): CompiledQuery {
   if (query.after !== undefined && (query.offset ?? 0) > 0) {
-    throw new TypeError('a query takes either an offset or a place to go on after');
+    throw new TypeError('a query takes either an offset or a place to continue after');
   }
   const fields = new Fields(projection);
   const { filters, sort } = query;
@@ -53,8 +47,8 @@ export function compileFind(projection: Projection, query: Query): CompiledQuery
 }
 
 /**
- * Whether a query asks for one document (or two) that stands at a known place of an index: its conditions and then
- * its order are all of one. It then costs no more than reading a document by its key, however many there are.
+ * Whether a query asks for one or two documents at a known place of an index: its conditions and its order together are
+ * exactly one index. It then costs no more than a read by key, however many documents there are.
  */
 export function isAtKnownPlace({ indexes }: Projection, query: Query): boolean {
   const { filters, sort, limit, offset = 0, after } = query;
@@ -65,14 +59,14 @@ export function isAtKnownPlace({ indexes }: Projection, query: Query): boolean {
   if (equal.size < filters.length) return false;
   return indexes.some(
     (index) =>
-      // What it has besides would stand before the key, by which every order ends.
+      // A further field would come before the key, which ends every order.
       index.length === equal.size + sort.length &&
       index.slice(0, equal.size).every((field) => equal.has(field)) &&
       sort.every(({ field }, i) => index[equal.size + i] === field),
   );
 }
 
-/** One row of one number. @throws TypeError when it does not fit the projection's fields */
+/** Returns one row with one number. @throws TypeError when the filters do not fit the projection's fields */
 export function compileCount(projection: Projection, filters: readonly Filter[]): CompiledQuery {
   const fields = new Fields(projection);
   const only = filters.length === 1 ? filters[0] : undefined;
@@ -95,18 +89,18 @@ interface Where {
   readonly parameters: readonly Cell[];
 }
 
-/** A query without its page. */
+/** A query without its limit and offset. */
 interface Listing {
   readonly where: Where;
   readonly filters: readonly Filter[];
   readonly sort: readonly Sort[];
 }
 
-/** How conditions are asked. */
+/** How conditions are phrased. */
 interface Ways {
-  /** A text-list by collecting its rows, and not by testing each row. */
+  /** Collect the rows of a string list, instead of testing each row. */
   readonly rare?: boolean;
-  /** The fields of the index to go along, as far as it is gone along by them; null leaves it to the planner. */
+  /** The fields of the chosen index, as far as it is used; null leaves the choice to the planner. */
   readonly way?: ReadonlySet<string> | null;
 }
 
@@ -128,7 +122,7 @@ class Fields {
   ): CompiledQuery {
     const has = filters.find(({ op }) => op === 'has');
     const way = bestWay(this.#projection, filters, sort);
-    // What is collected by a text-list is few: nothing else is gone along then.
+    // A rare value's rows are few, so no other index is used.
     const collected = has === undefined ? way : NO_WAY;
     const rare = plan(this.#where(filters, { rare: true, way: collected }));
     if (has?.op !== 'has') return { probe: null, plans: { rare, common: rare } };
@@ -146,7 +140,7 @@ class Fields {
     ]);
   }
 
-  /** From the start. An `in` that an index begins with is read value by value, each in order, and merged. */
+  /** The first page. An `in` at the front of an index is read value by value, and merged in order. */
   page({ where, filters, sort }: Listing, offset: number): Statement {
     const skip = offset > 0 ? ` OFFSET ${String(Math.trunc(offset))}` : '';
     const merged = mergedIn(this.#projection, filters, sort);
@@ -157,16 +151,16 @@ class Fields {
   }
 
   /**
-   * What comes strictly after a place: first what is equal to it in all but the last part of the order and
-   * beyond it there, then what is equal in all but the last two, and so on. Each is one range of one index,
-   * also where values are null; a single condition with `or` would be sorted.
+   * The rows strictly after a place. First those equal in all but the last part of the order and beyond it there, then
+   * those equal in all but the last two, and so on. Each is one range of one index, also for nulls; a single condition
+   * with `or` would be sorted.
    */
   pagesAfter(
     { where, filters, sort }: Listing,
     after: NonNullable<Query['after']>,
   ): readonly Statement[] {
     if (after.values.length !== sort.length) {
-      throw new TypeError('a place in an order has one value for each of its fields');
+      throw new TypeError('a place needs one value for each sort field');
     }
     const places = sort.map(({ field, direction }, i) => {
       const column = this.#column(field);
@@ -181,8 +175,7 @@ class Fields {
       const place = places[equal];
       if (place === undefined) continue;
       for (const range of beyond(place)) {
-        // The key is never null, and what has no value in a field passes no filter that asks for one: it would be
-        // looked for in vain, among all.
+        // The key is never null, and filters may exclude nulls; searching for them would scan all rows.
         const isNever = filters.some((filter) => asksForValue(filter, sort[equal]?.field));
         if (range === 'IS NULL' && (place.name === 'key' || isNever)) continue;
         const conditions = [
@@ -205,11 +198,11 @@ class Fields {
   }
 
   /**
-   * A page of the documents of several values of a field. Each value's stand in order in the index, and SQLite merges
-   * what a compound select gives in order, a row at a time; only the page's documents are read.
+   * A page over several values of a field. Each value's rows are in order in the index, and SQLite merges compound
+   * selects row by row, so only the page's documents are read.
    *
-   * @param behind what is asked of all of them besides the filters
-   * @param fixed parts of the order that are the same in all rows
+   * @param behind further conditions besides the filters
+   * @param fixed number of leading order parts that are equal in all rows
    */
   #merge(
     merged: InFilter,
@@ -245,7 +238,7 @@ class Fields {
     { rare = false, way = null }: Ways,
   ): Where & { readonly column: Column } {
     const column = this.#column(filter.field);
-    // The plus keeps the planner, which knows nothing of how the values lie, from going along another index.
+    // The plus keeps the planner, which has no statistics, away from another index.
     const name = `${way === null || way.has(filter.field) ? '' : '+'}${column.name}`;
     switch (filter.op) {
       case 'eq':
@@ -266,7 +259,7 @@ class Fields {
         requireKind(column, 'text');
         return {
           column,
-          // Not LIKE, which stops at a NUL and limits its pattern; lower() knows ASCII alone, as wanted.
+          // LIKE stops at a NUL and limits its pattern. lower() folds only ASCII, as wanted.
           sql: `instr(lower(${column.name}), ?) > 0`,
           parameters: [lowerAscii(filter.value)],
         };
@@ -277,7 +270,7 @@ class Fields {
           column,
           sql: rare
             ? `id IN (SELECT id FROM ${table} WHERE value = ?)`
-            : // The plus keeps the planner from turning it round into a join that has to be sorted.
+            : // The plus keeps the planner from turning it into a join that has to be sorted.
               `+EXISTS (SELECT 1 FROM ${table} AS entry WHERE entry.value = ? AND entry.id = documents.id)`,
           parameters: [filter.value],
         };
@@ -293,7 +286,7 @@ class Fields {
   }
 
   #where(filters: readonly Filter[], { rare = false, way = null }: Ways): Where {
-    // Only one list is collected: the others are tested on its rows.
+    // Only one list is collected; the others are tested on its rows.
     const first = filters.find(({ op }) => op === 'has');
     const conditions = filters.map((filter) =>
       this.condition(filter, { rare: rare && filter === first, way }),
@@ -304,7 +297,7 @@ class Fields {
     };
   }
 
-  /** Without the first `fixed` parts, which are the same in all rows. */
+  /** The order, without its first `fixed` parts. */
   #order(sort: readonly Sort[], fixed = 0, table = ''): string {
     const parts = sort.map(
       ({ field, direction }) => `${table}${this.#sortColumn(field).name}${descending(direction)}`,
@@ -330,7 +323,7 @@ class Fields {
 
 const comparisons = { gt: '>', gte: '>=', lt: '<', lte: '<=' } as const;
 
-/** The conditions, in order, that hold after a value. */
+/** The conditions, in order, for values after one. */
 function beyond(place: {
   readonly direction: Sort['direction'];
   readonly value: Cell;
@@ -351,7 +344,7 @@ function descending(direction: Sort['direction']): string {
   return direction === 'descending' ? ' DESC' : '';
 }
 
-/** A value as the column holds it. @throws TypeError when it is of another kind */
+/** A value as its column stores it. @throws TypeError when it is of another kind */
 function cell(column: Column, value: string | number | boolean): Cell {
   const kinds: Record<FieldKind, string> = {
     text: 'string',
@@ -375,7 +368,7 @@ function lowerAscii(text: string): string {
   return text.replaceAll(/[A-Z]/g, (letter) => letter.toLowerCase());
 }
 
-/** Numbers the parameters, as the limit (`?1`) is the first and used more than once. */
+/** Numbers the parameters, because the limit (`?1`) comes first and may be used repeatedly. */
 function numbered(sql: string): string {
   let number = 1;
   return sql.replaceAll(/\?(?!1\b)/g, () => `?${String((number += 1))}`);

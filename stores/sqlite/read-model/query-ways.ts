@@ -1,21 +1,18 @@
 import type { Filter, Projection, Sort } from '../../../projections/read-model.ts';
 
-/**
- * Which index a query goes along. SQLite would have to guess, as it is told nothing of how the values lie; here each
- * index was declared for a list, and the one with most of what is asked for at its front reads least.
- */
+/** Chooses the index of a query. SQLite has no statistics here and would guess. */
 
 /** A filter by several values of a field. */
 export type InFilter = Extract<Filter, { readonly op: 'in' }>;
 
-/** Values of an `in` that are read one by one and merged, at most; each is a search of its own. */
+/** Values of an `in` that are read one by one and merged, at most. */
 const MOST_MERGED = 8;
 
 /**
- * The fields of the index to go along: those at its front that are asked for by value, and the next, by which it is
- * ordered or asked for by a span. Of indexes that fit alike the first. Null where there is none.
+ * The fields to use of the best index: the leading ones filtered by value, and the next one, if it gives the order or is
+ * filtered by a range. The index with most such fields reads least; of equal ones the first wins. Null without any.
  *
- * @param sort what the index has to give the order of; empty for what needs none
+ * @param sort the order that the index must provide; may be empty
  */
 export function bestWay(
   projection: Projection,
@@ -34,7 +31,7 @@ export function bestWay(
     if (!sort.every(({ field }, i) => rest[i] === field)) continue;
     const [next] = rest;
     const isSpan = filters.some(({ field, op }) => field === next && isComparison(op));
-    // A span counts for less than any value.
+    // A range counts for less than any value.
     const fits = 2 * head.length + (isSpan ? 1 : 0);
     if (fits === 0 && sort.length === 0) continue;
     if (best !== null && best.fits >= fits) continue;
@@ -43,7 +40,7 @@ export function bestWay(
   return best?.way ?? null;
 }
 
-/** The `in` of few values that stands, with all that is equal, before the order in some index. */
+/** The `in` with few values that stands, with all equalities, before the order in some index. */
 export function mergedIn(
   projection: Projection,
   filters: readonly Filter[],
@@ -66,14 +63,14 @@ export function mergedIn(
   return fits ? one : undefined;
 }
 
-/** What of an index is equal in all that is asked for, and what comes behind. */
+/** An index divided into its leading fields filtered by value, and the rest. */
 function split(index: readonly string[], equal: ReadonlySet<string>) {
   const lead = index.findIndex((field) => !equal.has(field));
   const length = lead === -1 ? index.length : lead;
   return { head: index.slice(0, length), rest: index.slice(length) };
 }
 
-/** Whether an index has every document that the filters let through: one with a sparse field only where that has a value. */
+/** Whether an index holds every document that passes the filters: a sparse field must be filtered by a value. */
 function holdsAll(
   { sparse }: Projection,
   index: readonly string[],

@@ -6,29 +6,27 @@ import { SqliteReadModel } from './sqlite-read-model.ts';
 import { registerFile, ViewFiles } from './view-files.ts';
 import { unavailable } from './faults.ts';
 
-/** Reading threads unless said otherwise: half of them for lists, half for everything else. */
-const DEFAULT_READERS = 4;
+/** Reader threads for lists, and again for all other queries. */
+const READERS = 2;
 
 /**
- * Opens the embedded read model: a folder with a file for each generation of each projection. Any number of
- * processes and threads may open the same folder; each thread opens its own.
+ * Opens the embedded read model: a folder with one file per generation of each projection. Any number of processes and
+ * threads may open it; each thread opens its own.
  *
- * @param options.directory where the files lie; made when it is not there
- * @param options.readOnly to look at what is there: nothing is made or thrown away, what is damaged neither. Default: false
- * @param options.readers threads for queries at most, at least 2; default 4. They start when first needed.
- * @throws ReadModelError `UNAVAILABLE` when the folder can't be used, or is a newer release's
+ * @param options.directory created if missing
+ * @param options.readOnly creates, deletes and repairs nothing. Default: false
+
+ * @throws ReadModelError `UNAVAILABLE` when the folder is unusable, or belongs to a newer release
  */
 export async function openSqliteReadModel(options: {
   readonly directory: string;
   readonly telemetry: Telemetry;
   readonly readOnly?: boolean;
-  readonly readers?: number;
 }): Promise<ReadModel> {
   const { directory, telemetry, readOnly = false } = options;
   try {
     if (!readOnly) makeFolder(directory);
-    const half = Math.max(1, Math.floor((options.readers ?? DEFAULT_READERS) / 2));
-    const poolOf = (): ReaderPool => new ReaderPool(half, { immutable: readOnly });
+    const poolOf = (): ReaderPool => new ReaderPool(READERS, { immutable: readOnly });
     return new SqliteReadModel({
       files: new ViewFiles(directory, telemetry, readOnly),
       pool: poolOf(),

@@ -10,13 +10,10 @@ import type {
 } from './reader-protocol.ts';
 import { startThread } from './start-thread.ts';
 
-/** How long a thread is kept that has nothing to do. Milliseconds. */
+/** How long an idle thread is kept. Milliseconds. */
 const IDLE = 10_000;
 
-/**
- * The heap of a thread: what it reads goes on at once as text. Without this bound each keeps as much room for what is
- * thrown away as the service's own thread. MiB; taken only as it is needed.
- */
+/** A reader's heap in MiB. Rows leave at once as strings, so the young generation can stay small. */
 const HEAP = { maxYoungGenerationSizeMb: 8 } as const;
 
 interface Waiting {
@@ -24,18 +21,18 @@ interface Waiting {
   readonly reject: (error: Error) => void;
 }
 
-/** One thread, and what it has been asked. */
+/** One thread and its pending requests. */
 class Reader {
   readonly #worker: Worker;
   readonly #waiting = new Map<number, Waiting>();
   #batch: ReadRequest[] = [];
   readonly #onIdle: (reader: Reader) => void;
-  /** What it is asked before that, it answers a tenth of a second later. */
+  /** Starting takes a tenth of a second. */
   hasStarted = false;
-  /** Settles once the thread has gone, for whatever reason. */
+  /** Settles once the thread has ended. */
   readonly gone: Promise<void>;
 
-  /** @param onIdle it has answered all that it was asked */
+  /** @param onIdle called when it has answered everything */
   constructor(
     settings: ReaderSettings,
     onGone: (reader: Reader) => void,
@@ -48,7 +45,7 @@ class Reader {
     this.#worker.on('error', (error) => (cause = error));
     this.gone = new Promise((resolve) => {
       this.#worker.on('exit', () => {
-        const error = new Error('the thread that reads the views has ended', { cause });
+        const error = new Error('a reader thread of the read model has ended', { cause });
         for (const { reject } of this.#waiting.values()) reject(error);
         this.#waiting.clear();
         onGone(this);
@@ -65,7 +62,7 @@ class Reader {
   ask(request: ReadRequest): Promise<ReadReply> {
     // A thread keeps the process alive only while somebody waits for it.
     if (this.#waiting.size === 0) this.#worker.ref();
-    // What is asked within one turn goes over together.
+    // Requests of one turn travel together.
     if (this.#batch.length === 0) queueMicrotask(() => this.#flush());
     this.#batch.push(request);
     return new Promise((resolve, reject) => this.#waiting.set(request.id, { resolve, reject }));
@@ -102,26 +99,23 @@ class Reader {
   }
 }
 
-/**
- * A few threads that run queries. Each is started when the ones before it have started and are busy, and ends when it
- * has had nothing to do for a while; one stays.
- */
+/** A few threads that run queries. One starts when all others are busy, and ends after being idle; one always stays. */
 export class ReaderPool {
   readonly #size: number;
   readonly #idle: number;
   readonly #settings: ReaderSettings;
   readonly #readers = new Set<Reader>();
-  /** Those that end. */
+  /** Threads on their way out. */
   readonly #ending = new Set<Reader>();
-  /** When those that have nothing to do may end. */
+  /** Timers that end idle threads. */
   readonly #timers = new Map<Reader, NodeJS.Timeout>();
   #requests = 0;
   #closed = false;
 
   /**
-   * @param size how many threads at most, at least one
-   * @param options.idle milliseconds after which one that has nothing to do ends; default: 10,000
-   * @param options.immutable whether no file may be made beside those that are read; default: false
+   * @param size most threads, at least one
+   * @param options.idle milliseconds after which an idle thread ends; default: 10,000
+   * @param options.immutable whether no file may be created beside the views; default: false
    */
   constructor(
     size: number,
@@ -132,12 +126,12 @@ export class ReaderPool {
     this.#settings = { immutable };
   }
 
-  /** How many threads there are now, those that end not counted. */
+  /** Number of threads, without those on their way out. */
   get threads(): number {
     return this.#readers.size;
   }
 
-  /** Runs a query on the thread that has least to do. Rejects when that thread dies. */
+  /** Runs a query on the least busy thread. Rejects when that thread dies. */
   ask(
     view: number,
     file: string,
@@ -152,12 +146,12 @@ export class ReaderPool {
     return reader.ask({ id: this.#requests, view, file, query, limit, list });
   }
 
-  /** Lets all threads close their connection of a view, after what was asked of it before. */
+  /** Closes all connections to a view, after earlier requests. */
   forget(view: number): void {
     for (const reader of this.#readers) reader.tell({ kind: 'forget', view });
   }
 
-  /** Lets the threads answer what they were asked, and end. */
+  /** Ends the threads after their pending requests. */
   async close(): Promise<void> {
     this.#closed = true;
     for (const timer of this.#timers.values()) clearTimeout(timer);
@@ -192,7 +186,7 @@ export class ReaderPool {
       if (best === undefined || reader.load < best.load) best = reader;
       starting ||= !reader.hasStarted;
     }
-    // To start takes longer than most queries: what comes together with the first needs no thread each.
+    // Starting takes longer than most queries, so requests wait for a thread that is starting.
     const enough = starting || this.#readers.size >= this.#size;
     if (best !== undefined && (best.load === 0 || enough)) return best;
     const started = new Reader(

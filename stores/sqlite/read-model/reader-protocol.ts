@@ -2,28 +2,27 @@ import type { Cut, Listed } from '../../../projections/read-model.ts';
 import type { DatabaseFault } from '../database.ts';
 import type { CompiledQuery } from './query-sql.ts';
 
-/** What goes between the reading threads and the thread that asks. */
+/** Messages between the reader threads and the thread that asks. */
 
-/** What a reading thread begins with. */
 export interface ReaderSettings {
-  /** Whether no file may be made beside those that are read; see `DatabaseOptions`. */
+  /** Whether no file may be created beside the views; see `DatabaseOptions`. */
   readonly immutable: boolean;
 }
 
 export interface ReadRequest {
-  /** Comes back with the reply. */
+  /** Returned with the reply. */
   readonly id: number;
-  /** Which opening of which file, so that a file made anew under the same name is opened anew. */
+  /** Identifies an opening of a file, so that a recreated file is opened anew. */
   readonly view: number;
   readonly file: string;
   readonly query: CompiledQuery;
-  /** How many rows; undefined for a query that counts. */
+  /** Number of rows; undefined for a count. */
   readonly limit: number | undefined;
-  /** What belongs to a page of a list besides its rows; undefined for any other query. */
+  /** Further needs of a list page; undefined for any other query. */
   readonly list?: ListRequest | undefined;
 }
 
-/** What is read in the same transaction as the rows of a page, and what bounds these. */
+/** What a list page reads in the same transaction, and its bounds. */
 export interface ListRequest {
   /** null where nothing is counted. */
   readonly counted: CompiledQuery | null;
@@ -33,21 +32,18 @@ export interface ListRequest {
 
 export type ToReader =
   | { readonly kind: 'read'; readonly requests: readonly ReadRequest[] }
-  /** Close the connection of a view that is not read any more. */
+  /** Close the connection to a view. */
   | { readonly kind: 'forget'; readonly view: number }
   | { readonly kind: 'end' };
 
 export type ReadReply = { readonly id: number } & (
   | {
       readonly kind: 'rows';
-      /** Key, position and text of each document, one after the other. */
+      /** Key, position and JSON of each document in turn. */
       readonly texts: readonly string[];
     }
   | { readonly kind: 'count'; readonly count: number }
-  | {
-      readonly kind: 'list';
-      readonly listed: Listed;
-    }
+  | { readonly kind: 'list'; readonly listed: Listed }
   | {
       readonly kind: 'failed';
       readonly fault: DatabaseFault | undefined;
@@ -55,5 +51,5 @@ export type ReadReply = { readonly id: number } & (
     }
 );
 
-/** What a thread answers at once. The first is empty: the thread has started. */
+/** Replies sent together. The first message is empty: the thread has started. */
 export type FromReader = readonly ReadReply[];

@@ -1,12 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import {
-  faultOf,
-  openDatabase,
-  prepareForArrays,
-  type Database,
-  type Statement as Prepared,
-} from '../database.ts';
 import type { Listed, ListedDocument } from '../../../projections/read-model.ts';
+import { faultOf } from '../database.ts';
 import { CutTexts } from './cut-texts.ts';
 import { COMMON, type CompiledQuery, type Plan, type Statement } from './query-sql.ts';
 import type {
@@ -16,43 +10,29 @@ import type {
   ReadRequest,
   ToReader,
 } from './reader-protocol.ts';
-import { LAYOUT_VERSION, type Cell } from './view-table.ts';
+import { ViewConnection } from './view-connection.ts';
+import type { Cell } from './view-table.ts';
 
 /**
- * The entry of a reading thread: runs queries on connections of its own, so that a long one does not hold
- * up the event loop. Only texts go back; the thread that asked parses them.
+ * The entry of a reader thread. It runs queries on its own connections, so that slow ones do not block the event loop.
+ * Documents go back as JSON; the caller parses them.
  */
-
-/** Page cache of each connection, in MiB: there is one for each view in each thread, and the system's behind them. */
-const CACHE = 8;
-
-/** Prepared statements kept for each connection; queries with other shapes push out the oldest. */
-const KEPT_STATEMENTS = 200;
 
 const { immutable } = workerData as ReaderSettings;
 
-class Connection {
-  readonly #database: Database;
-  readonly #statements = new Map<string, Prepared>();
+class ViewReader {
+  readonly #connection: ViewConnection;
   readonly #cutTexts = new CutTexts();
 
   constructor(file: string) {
-    this.#database = openDatabase({
-      file,
-      what: 'view',
-      version: LAYOUT_VERSION,
-      migrate: () => undefined,
-      readOnly: true,
-      immutable,
-      busyTimeout: 1_000,
-      cacheMiB: CACHE,
-    });
+    this.#connection = new ViewConnection(file, immutable, 1_000);
   }
 
   answer(request: ReadRequest): ReadReply {
     const { id, query, limit, list } = request;
+    const { database } = this.#connection;
     // One transaction, so that all statements see the same state.
-    this.#database.exec('BEGIN');
+    database.exec('BEGIN');
     try {
       const plan = this.#planOf(query);
       if (limit === undefined) return { id, kind: 'count', count: this.#count(plan) };
@@ -63,13 +43,13 @@ class Connection {
       const position = String(place?.[0] ?? '');
       return { id, kind: 'list', listed: { ...page, total, position } };
     } finally {
-      // A disk that fails has ended it already; to end it again would say that, and not what was wrong.
-      if (this.#database.isTransaction) this.#database.exec('COMMIT');
+      // A failing disk may have ended it already; ending it again would hide the cause.
+      if (database.isTransaction) database.exec('COMMIT');
     }
   }
 
   close(): void {
-    this.#database.close();
+    this.#connection.database.close();
   }
 
   #texts(plan: Plan, limit: number): readonly string[] {
@@ -84,7 +64,7 @@ class Connection {
     return texts;
   }
 
-  /** Row by row, so that of large documents no more than what goes on is in memory. */
+  /** Reads row by row, so that only the documents of the page are in memory. */
   #page(
     plan: Plan,
     limit: number,
@@ -94,8 +74,8 @@ class Connection {
     let missing = limit;
     let bytes = 0;
     for (const { sql, parameters } of plan) {
-      // One more than is wanted tells whether there are more.
-      const rows = this.#prepared(sql).iterate(missing + 1, ...parameters);
+      // One more than requested, to know whether there are more.
+      const rows = this.#connection.prepared(sql).iterate(missing + 1, ...parameters);
       for (const row of rows as Iterable<readonly Cell[]>) {
         if (missing === 0) return { documents, hasMore: true };
         const [key, position, stored] = row.map(String) as [string, string, string];
@@ -122,33 +102,17 @@ class Connection {
   }
 
   #rows(sql: string, parameters: readonly Cell[]): readonly (readonly Cell[])[] {
-    return this.#prepared(sql).all(...parameters) as (readonly Cell[])[];
-  }
-
-  #prepared(sql: string): Prepared {
-    let statement = this.#statements.get(sql);
-    if (statement === undefined) {
-      const oldest = this.#statements.keys().next();
-      if (this.#statements.size >= KEPT_STATEMENTS && oldest.done !== true) {
-        this.#statements.delete(oldest.value);
-      }
-      statement = prepareForArrays(this.#database, sql);
-      this.#statements.set(sql, statement);
-    }
-    return statement;
+    return this.#connection.prepared(sql).all(...parameters) as (readonly Cell[])[];
   }
 }
 
-const connections = new Map<number, Connection>();
+const views = new Map<number, ViewReader>();
 
 function answer(request: ReadRequest): ReadReply {
   try {
-    let connection = connections.get(request.view);
-    if (connection === undefined) {
-      connection = new Connection(request.file);
-      connections.set(request.view, connection);
-    }
-    return connection.answer(request);
+    let view = views.get(request.view);
+    if (view === undefined) views.set(request.view, (view = new ViewReader(request.file)));
+    return view.answer(request);
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
     return { id: request.id, kind: 'failed', fault: faultOf(error), message };
@@ -161,16 +125,16 @@ parentPort?.on('message', (message: ToReader) => {
       parentPort?.postMessage(message.requests.map(answer));
       break;
     case 'forget':
-      connections.get(message.view)?.close();
-      connections.delete(message.view);
+      views.get(message.view)?.close();
+      views.delete(message.view);
       break;
     case 'end':
-      for (const connection of connections.values()) connection.close();
-      connections.clear();
+      for (const view of views.values()) view.close();
+      views.clear();
       parentPort?.close();
       break;
   }
 });
 
-// It has started: see `FromReader`.
+// Reports the start: see `FromReader`.
 parentPort?.postMessage([]);

@@ -1,6 +1,5 @@
-// Development and tests alone: runs a thread's entry from the sources. Where all of them were just compiled, which
-// `npm test` says by SVC_TEST_BUILT, the compiled entry runs: having tsx translate what it imports takes ten times as long
-// as starting the thread, and nearly every test starts some.
+// Development and tests only: runs a thread's entry from the sources. Under `npm test`, which sets SVC_TEST_BUILT, the
+// compiled entry runs instead: translating it with tsx takes ten times as long as starting the thread.
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 

@@ -1,6 +1,5 @@
 import type { Landmark, Position } from '../../../domain/event-store.ts';
 import type { JsonObject } from '../../../domain/json.ts';
-import type { StreamShare } from '../../../domain/stream-share.ts';
 import type { Telemetry } from '../../../observability/telemetry.ts';
 import {
   ReadModelError,
@@ -17,16 +16,17 @@ import {
 import { faultOf, type DatabaseFault } from '../database.ts';
 import { deleteDatabase, fileNumber } from '../database-file.ts';
 import { unavailable } from './faults.ts';
-import { KnownPlaces } from './known-places.ts';
+import { OtherShares } from './filling/other-shares.ts';
+
 import { LiveView } from './live-view.ts';
-import { compileCount, compileFind, type CompiledQuery } from './query-sql.ts';
+import { compileCount, compileFind, isAtKnownPlace, type CompiledQuery } from './query-sql.ts';
 import type { ReaderPool } from './reader-pool.ts';
 import type { ListRequest, ReadReply } from './reader-protocol.ts';
 import { openGeneration } from './view-generation.ts';
 import type { ViewFiles } from './view-files.ts';
 import { SqliteViewWriter } from './view-writer.ts';
 
-/** For how long what is live is taken to be so, in milliseconds; other processes see a switch that late. */
+/** How long a lookup of the live generation is trusted, in milliseconds. */
 const LIVE_FOR = 200;
 
 interface Kept {
@@ -34,22 +34,21 @@ interface Kept {
   checkedAt: number;
 }
 
-/** The embedded read model: queries on threads, single documents and checkpoints on the calling one. */
+/** The embedded read model. Queries run on threads; single documents and checkpoints are read on the calling one. */
 export class SqliteReadModel implements ReadModel {
   readonly #files: ViewFiles;
   readonly #pool: ReaderPool;
-  /** A page of large documents takes a thread for half a second: what is small waits for none of them. */
+  /** Separate, as a page of large documents occupies a thread for half a second. */
   readonly #lists: ReaderPool;
   readonly #telemetry: Telemetry;
   readonly #views = new Map<string, Kept>();
-  readonly #knownPlaces = new KnownPlaces();
+
   readonly #writers = new Set<ViewWriter>();
   #closing: Promise<void> | undefined;
 
   constructor(parts: {
     readonly files: ViewFiles;
     readonly pool: ReaderPool;
-    /** For lists alone. */
     readonly lists: ReaderPool;
     readonly telemetry: Telemetry;
   }) {
@@ -71,9 +70,9 @@ export class SqliteReadModel implements ReadModel {
     query: Query,
   ): Promise<readonly KeptDocument<D>[]> {
     const limit = Math.max(0, Math.trunc(query.limit));
-    const near = this.#knownPlaces.statementOf(projection, query);
-    if (near !== null) return this.#onLive(projection, (view) => view.find<D>(near, limit));
     const compiled = compileFind(projection, query);
+    const [point] = isAtKnownPlace(projection, query) ? compiled.plans.rare : [];
+    if (point !== undefined) return this.#onLive(projection, (view) => view.find<D>(point, limit));
     const reply = await this.#ask(projection, compiled, limit);
     const texts = reply.kind === 'rows' ? reply.texts : [];
     const found: KeptDocument<D>[] = [];
@@ -105,21 +104,11 @@ export class SqliteReadModel implements ReadModel {
   }
 
   async checkpoint(projection: Projection): Promise<Position> {
-    try {
-      return this.#onLive(projection, (view) => view.checkpoint());
-    } catch (error) {
-      if (error instanceof ReadModelError && error.code === 'NO_VIEW') return '';
-      throw error;
-    }
+    return this.#onLiveOr('', projection, (view) => view.checkpoint());
   }
 
   async landmark(projection: Projection): Promise<Landmark | null> {
-    try {
-      return this.#onLive(projection, (view) => view.landmark());
-    } catch (error) {
-      if (error instanceof ReadModelError && error.code === 'NO_VIEW') return null;
-      throw error;
-    }
+    return this.#onLiveOr(null, projection, (view) => view.landmark());
   }
 
   version(projection: Projection): string {
@@ -129,29 +118,24 @@ export class SqliteReadModel implements ReadModel {
   async openWriter(projection: Projection, options: WriterOptions): Promise<ViewWriter> {
     return this.#onFiles(projection, () => {
       const { generation, fence } = options;
-      const others = othersOf(options.share).map((share) => {
-        return { share, file: this.#files.pathOf(projection, generation, share.index) };
-      });
       const opened = openGeneration(this.#files, this.#telemetry, projection, options);
       const writer = new SqliteViewWriter({
         ...opened,
         projection,
         fence,
-        others,
-        tookIn: () =>
-          this.#files.exclusively(() => this.#files.deleteShares(projection, generation)),
+        otherShares: new OtherShares(this.#files, projection, options),
         errorOf: (error) => {
           if (faultOf(error) !== 'corrupt') return unavailable('view', opened.file, error);
           this.#condemn(projection, generation, opened.fileNumber, error, options.share?.index);
           return new ReadModelError(
             'FENCED',
-            `the view ${opened.file} was damaged; begin anew`,
+            `the view ${opened.file} was damaged; reopen it`,
             error,
           );
         },
         closed: (closed) => this.#writers.delete(closed),
       });
-      // No release has ever left those of a share to the end.
+      // The release that began a share keeps its tallies.
       if (opened.bulk && opened.goesOn && opened.share === null) {
         try {
           writer.recount();
@@ -202,7 +186,7 @@ export class SqliteReadModel implements ReadModel {
       this.#files.exclusively(() => {
         if (this.#files.live(projection) === generation) {
           throw new RangeError(
-            `generation ${String(generation)} of ${projection.name} is live and can't be thrown away`,
+            `generation ${String(generation)} of ${projection.name} is live and cannot be discarded`,
           );
         }
         this.#files.delete(projection, generation);
@@ -221,7 +205,7 @@ export class SqliteReadModel implements ReadModel {
   }
 
   async #close(): Promise<void> {
-    // One that can't be closed in order keeps nothing else open.
+    // One failed close must not keep the rest open.
     const closed = await Promise.allSettled([...this.#writers].map((writer) => writer.close()));
     await Promise.all([this.#pool.close(), this.#lists.close()]);
     for (const { view } of this.#views.values()) view.close();
@@ -230,7 +214,7 @@ export class SqliteReadModel implements ReadModel {
     for (const each of closed) if (each.status === 'rejected') throw each.reason;
   }
 
-  /** Reads on this thread; tries again with what is live now when the file went away meanwhile. */
+  /** Reads on this thread. Tries again when the file was replaced meanwhile. */
   #onLive<T>(projection: Projection, action: (view: LiveView) => T): T {
     for (let attempt = 0; ; attempt += 1) {
       const view = this.#live(projection);
@@ -239,6 +223,15 @@ export class SqliteReadModel implements ReadModel {
       } catch (error) {
         this.#failed(projection, view, faultOf(error), error, attempt);
       }
+    }
+  }
+
+  #onLiveOr<T>(fallback: T, projection: Projection, action: (view: LiveView) => T): T {
+    try {
+      return this.#onLive(projection, action);
+    } catch (error) {
+      if (error instanceof ReadModelError && error.code === 'NO_VIEW') return fallback;
+      throw error;
     }
   }
 
@@ -255,14 +248,14 @@ export class SqliteReadModel implements ReadModel {
       const reply = await pool
         .ask(view.number, view.file, query, limit, list)
         .catch((error: unknown) => {
-          throw new ReadModelError('UNAVAILABLE', `the view ${view.file} can't be read`, error);
+          throw new ReadModelError('UNAVAILABLE', `the view ${view.file} cannot be read`, error);
         });
       if (reply.kind !== 'failed') return reply;
       this.#failed(projection, view, reply.fault, new Error(reply.message), attempt);
     }
   }
 
-  /** Returns when it is worth another attempt; throws otherwise. */
+  /** Returns when another attempt is worthwhile; throws otherwise. */
   #failed(
     projection: Projection,
     view: LiveView,
@@ -280,14 +273,11 @@ export class SqliteReadModel implements ReadModel {
     }
     if (fault === undefined) throw error;
     const detail = error instanceof Error ? error.message : String(error);
-    throw new ReadModelError(
-      'UNAVAILABLE',
-      `the view ${view.file} can't be read: ${detail}`,
-      error,
-    );
+    const message = `the view ${view.file} cannot be read: ${detail}`;
+    throw new ReadModelError('UNAVAILABLE', message, error);
   }
 
-  /** The view that is live. Looks into the register at most every {@link LIVE_FOR} for each projection. */
+  /** The live view. Checks the register at most every {@link LIVE_FOR} per projection. */
   #live(projection: Projection): LiveView {
     this.#requireOpen();
     const kept = this.#views.get(nameOf(projection));
@@ -315,7 +305,7 @@ export class SqliteReadModel implements ReadModel {
     } catch (error) {
       const fault = faultOf(error);
       if (fault === 'corrupt') this.#condemn(projection, generation, number, error);
-      // Thrown away between the look into the register and the opening.
+      // Discarded between the lookup and the opening.
       const gone = fault === 'cannot-open' && fileNumber(file) === undefined;
       if (fault === 'corrupt' || gone) throw noView(projection, error);
       throw unavailable('view', file, error);
@@ -331,11 +321,10 @@ export class SqliteReadModel implements ReadModel {
   }
 
   /**
-   * Throws away a damaged file and says that it is not live: it can be built anew from the log. Its writer,
-   * wherever it is, finds the file gone with its next batch.
+   * Deletes a damaged file and its registration, so that the view is rebuilt from the log. Its writer, in whichever
+   * process, finds the file gone with its next batch.
    *
-   * @throws ReadModelError `UNAVAILABLE` where the register can't be written now: it is tried again with the next reading;
-   *   and where the files are only looked at
+   * @throws ReadModelError `UNAVAILABLE` where the register cannot be written now, and in a read-only model
    */
   #condemn(
     projection: Projection,
@@ -346,7 +335,7 @@ export class SqliteReadModel implements ReadModel {
   ): void {
     const file = this.#files.pathOf(projection, generation, share);
     if (this.#files.readOnly) throw unavailable('view', file, error);
-    this.#telemetry.log.error(`the view ${file} is damaged and thrown away, to be built anew`, {
+    this.#telemetry.log.error(`the view ${file} is damaged; deleted for a rebuild`, {
       projection: projection.name,
       generation,
       error: error instanceof Error ? error.message : String(error),
@@ -380,12 +369,6 @@ export class SqliteReadModel implements ReadModel {
       throw new ReadModelError('UNAVAILABLE', 'the read model is closed');
     }
   }
-}
-
-/** The other shares, where it is the first. */
-function othersOf(share: StreamShare | undefined): readonly StreamShare[] {
-  if (share?.index !== 0) return [];
-  return Array.from({ length: share.of - 1 }, (_, n) => ({ index: n + 1, of: share.of }));
 }
 
 function nameOf(projection: Projection): string {

@@ -3,14 +3,13 @@ import { fileURLToPath } from 'node:url';
 import { Worker, type ResourceLimits } from 'node:worker_threads';
 
 /**
- * Starts a thread on a module that lies beside the caller's, with the caller's own ending: `.js` once
- * emitted. As `.ts` the sources run through tsx, whose loader does not reach into threads on Node 20;
- * there `source-thread.mjs` loads it first.
+ * Starts a thread on a module beside the caller's, with the caller's extension (`.js` once compiled). TypeScript sources
+ * run through `source-thread.mjs`, because tsx does not reach into threads on Node 20.
  *
- * @param module relative to the caller, without its ending: `./reader-thread`
+ * @param module relative to the caller, without extension: `./reader-thread`
  * @param caller `import.meta.url`
- * @param data what the thread finds as `workerData`
- * @param resourceLimits of its heap; default: Node's own
+ * @param data the thread's `workerData`
+ * @param resourceLimits limits of its heap; default: Node's own
  */
 export function startThread(
   module: string,
@@ -24,14 +23,11 @@ export function startThread(
     return new Worker(entry, { workerData: data, resourceLimits, ...sourceMaps() });
   }
   const loader = new URL('./source-thread.mjs', import.meta.url);
-  // Not the options of this process: by these each thread would load tsx, whether it needs it or not.
+  // Not this process's own options, which would load tsx in every thread.
   return new Worker(loader, { argv: [entry.href], execArgv: [], workerData: data, resourceLimits });
 }
 
-/**
- * A thread does not take over `process.setSourceMapsEnabled` from its process, but takes over options. Where the process
- * was given some, its threads keep those: V8's can't be repeated for a thread.
- */
+/** Threads inherit options, but not `process.setSourceMapsEnabled`. Options given to the process cannot be extended. */
 function sourceMaps(): { readonly execArgv?: string[] } {
   const repeatable = process.sourceMapsEnabled && process.execArgv.length === 0;
   return repeatable ? { execArgv: ['--enable-source-maps'] } : {};

@@ -3,39 +3,37 @@ import { execute, type Database, type Statement as Prepared } from '../database.
 import type { Cell, Column } from './view-table.ts';
 
 /**
- * Numbers of documents by the values of some fields, kept in the same transaction as the documents: to count a million rows of an index takes longer than a list may.
- *
- * What is null stands there as an empty text; filters for either are not answered from here.
+ * Counts of documents by the values of some fields, maintained in the documents' transactions. Counting a million index
+ * rows takes too long for a list. Null is stored as an empty string; filters for either are not answered from here.
  */
 
-/** Characters of a timestamp up to its hour, and what comes after all that may follow them. */
+/** Length of a timestamp up to its hour, and a character that sorts after all that may follow. */
 const TO_THE_HOUR = 13;
 const AFTER_THE_HOUR = ';';
 const TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:/;
 const HOUR = 'hour';
-/** Of one field that are asked for together; more are counted. */
+/** Most values of one field that are summed up; more are counted. */
 const MOST_VALUES = 100;
 
-/** Rows that are sorted to be counted: few enough for the processor's own memory, which halves what a row costs. */
+/** Rows sorted at once when counting; few enough for the processor's cache, which halves the cost. */
 const SORTED_AT_ONCE = 1_000;
-/** For what is counted in parts. */
 const ADDING_UP = 'ON CONFLICT DO UPDATE SET documents = documents + excluded.documents';
 
-/** Where a part of a tally's key stands among a document's columns. */
+/** A part of a tally's key among a document's columns. */
 interface Place {
   readonly place: number;
   readonly isHour: boolean;
 }
 
 interface Part {
-  /** In the tally. */
+  /** In the tally table. */
   readonly name: string;
   /** In the documents. */
   readonly column: string;
   readonly isHour: boolean;
 }
 
-/** Makes the tallies of what is there, from scratch. Inside the caller's transaction. */
+/** Counts all tallies anew, inside the caller's transaction. */
 export function createTallies(
   database: Database,
   projection: Projection,
@@ -58,21 +56,18 @@ export function createTallies(
   }
 }
 
-/**
- * Adds to the tallies those of an attached file that has other documents of the same view. Inside the caller's transaction.
- * @param from the name by which it is attached
- */
+/** Adds the tallies of an attached file, inside the caller's transaction. @param from the name it is attached under */
 export function addTallies(database: Database, projection: Projection, from: string): void {
   for (const index of (projection.tallies ?? []).keys()) {
     const table = tableOf(index);
-    // Without a condition, SQLite takes what follows for one of a join.
+    // Without WHERE, SQLite would parse ON as part of a join.
     database.exec(
       `INSERT INTO main.${table} SELECT * FROM ${from}.${table} WHERE TRUE ${ADDING_UP}`,
     );
   }
 }
 
-/** How a number of a tally changes by a batch. */
+/** A batch's change of one count. */
 interface Change {
   readonly values: readonly (string | number)[];
   by: number;
@@ -82,16 +77,15 @@ interface KeptTally {
   readonly places: readonly Place[];
   readonly add: Prepared;
   readonly changes: Map<string, Change>;
-  /** The changes that were looked for last: documents that come together mostly change the same numbers. */
+  /** The changes used last: consecutive documents mostly change the same counts. */
   lastLess: Change | null;
   lastMore: Change | null;
 }
 
-/** Keeps the tallies of one file up: what a batch changes of a number is written once, with the batch. */
+/** Maintains a file's tallies; each changed count is written once per batch. */
 export class Tallies {
   readonly #tallies: readonly KeptTally[];
 
-  /** The tables are there. */
   constructor(database: Database, projection: Projection, columns: readonly Column[]) {
     this.#tallies = (projection.tallies ?? []).map((tally, index) => {
       const parts = partsOf(tally, columns);
@@ -106,7 +100,7 @@ export class Tallies {
     });
   }
 
-  /** A document's columns were, or are now, these: null where it was not there, or is there no more. */
+  /** Notes a document's columns before and after a change; null where it does not exist. */
   move(before: readonly Cell[] | null, after: readonly Cell[] | null): void {
     for (const tally of this.#tallies) {
       if (before !== null) {
@@ -120,7 +114,7 @@ export class Tallies {
     }
   }
 
-  /** Writes what has changed. Inside the caller's transaction. */
+  /** Writes the changes, inside the caller's transaction. */
   flush(): void {
     for (const { add, changes } of this.#tallies) {
       for (const { values, by } of changes.values()) if (by !== 0) execute(add, ...values, by);
@@ -128,7 +122,7 @@ export class Tallies {
     this.forget();
   }
 
-  /** What has not been written never was. */
+  /** Drops unwritten changes. */
   forget(): void {
     for (const tally of this.#tallies) {
       tally.changes.clear();
@@ -138,7 +132,7 @@ export class Tallies {
   }
 }
 
-/** The change of the number that a document counts for. @param last the one to look at first */
+/** The change of the count that a document belongs to. @param last a guess to check first */
 function changeOf(
   { places, changes }: KeptTally,
   cells: readonly Cell[],
@@ -166,18 +160,18 @@ function areAt(
     const value = values[i];
     const cell = cells[part.place] ?? '';
     if (cell === value) continue;
-    // Compared where it stands: to cut an hour out of each document costs more than all the rest.
+    // Compared in place: cutting the hour out of each document would cost more than all the rest.
     const isWithin = part.isHour && typeof cell === 'string' && typeof value === 'string';
     if (!isWithin || value.length !== TO_THE_HOUR || !cell.startsWith(value)) return false;
   }
   return true;
 }
 
-/** How to count what some filters let through, by a tally. */
+/** How to answer a count from a tally. */
 export interface TallyCount {
-  /** Sums up the tally; null where it has no whole hour of what is asked for. */
+  /** Sums up whole hours; null where there are none. */
   readonly sum: { readonly sql: string; readonly parameters: readonly Cell[] } | null;
-  /** What is to be counted among the documents besides: the parts of hours at both ends. */
+  /** Filters for the partial hours at both ends, which are counted among the documents. */
   readonly edges: readonly (readonly Filter[])[];
 }
 
@@ -220,14 +214,14 @@ export function countByTally(
 }
 
 interface Span {
-  /** The hours between these two, neither included; undefined: without end. */
+  /** The hours between these two, both excluded; undefined: unbounded. */
   readonly from: string;
   readonly to: string | undefined;
   readonly hasWhole: boolean;
   readonly edges: readonly (readonly Filter[])[];
 }
 
-/** The whole hours between two bounds, and what is left at both ends; null for bounds of another kind. */
+/** The whole hours between two bounds, and the rest at both ends; null for other bounds. */
 function spanOf(bounds: readonly Filter[]): Span | null {
   const lower = bounds.filter(({ op }) => op === 'gt' || op === 'gte');
   const upper = bounds.filter(({ op }) => op === 'lt' || op === 'lte');
@@ -236,7 +230,7 @@ function spanOf(bounds: readonly Filter[]): Span | null {
   }
   const [from, to] = [lower[0], upper[0]].map((bound) => bound && hourOf(bound));
   if (from === null || to === null) return null;
-  // Both in one hour, or none between them: what there is is few.
+  // Both in one hour: there are few documents to count.
   if (from !== undefined && to !== undefined && from >= to) {
     return { from, to, hasWhole: false, edges: [bounds] };
   }
@@ -256,8 +250,8 @@ function hourOf({ value }: Filter): string | null {
 function isTallied(tally: Tally, { field, op, value }: Filter): boolean {
   if (op !== 'eq' && op !== 'in') return false;
   const values: readonly unknown[] = Array.isArray(value) ? value : [value];
-  const areTold = values.every((each) => each !== null && each !== '');
-  return areTold && values.length <= MOST_VALUES && tally.fields.includes(field);
+  const areCounted = values.every((each) => each !== null && each !== '');
+  return areCounted && values.length <= MOST_VALUES && tally.fields.includes(field);
 }
 
 function valueIn(cells: readonly Cell[], { place, isHour }: Place): string | number {
@@ -288,7 +282,7 @@ function valueOf({ column, isHour }: Part): string {
 function columnOf(field: string, columns: readonly Column[]): string {
   const column = columns.find((each) => each.field === field);
   if (column === undefined || column.kind === 'text-list') {
-    throw new TypeError(`a tally names "${field}", which is no field that it can go by`);
+    throw new TypeError(`a tally names "${field}", which is not a countable field`);
   }
   return column.name;
 }

@@ -2,29 +2,21 @@ import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Projection } from '../../../projections/read-model.ts';
 import type { Telemetry } from '../../../observability/telemetry.ts';
-import {
-  describeFault,
-  faultOf,
-  inTransaction,
-  openDatabase,
-  openUnchanged,
-  type Database,
-} from '../database.ts';
+import { inTransaction, openRebuildable, openUnchanged, type Database } from '../database.ts';
 import { deleteDatabase } from '../database-file.ts';
 
-/** The register of the views in their folder: without it none can be read. */
+/** The register of views in their folder. */
 export function registerFile(directory: string): string {
   return join(directory, 'views.db');
 }
 
 /**
- * The files of the views: one a generation, `<name>-s<schema>-g<generation>.db`, and the register
- * `views.db`, which says which generation of each (name, schema) is live. Files are made and deleted only
- * while the register is locked, so that no process deletes what another is just making. While a generation is filled
- * by several threads, shares of it lie beside it in `<name>-s<schema>-g<generation>.share<index>.db`.
+ * The files of the views: one per generation, `<name>-s<schema>-g<generation>.db`, and the register `views.db`, which
+ * names the live generation of each (name, schema). Files are created and deleted only while the register is locked.
+ * During a parallel bulk fill, further shares lie in `<name>-s<schema>-g<generation>.share<index>.db`.
  */
 export class ViewFiles {
-  /** Whether they are only looked at: nothing is made, changed or deleted. */
+  /** Whether nothing may be created, changed or deleted. */
   readonly readOnly: boolean;
   readonly #directory: string;
   readonly #register: Database;
@@ -36,29 +28,26 @@ export class ViewFiles {
     const file = registerFile(directory);
     this.#register = readOnly
       ? openUnchanged({ ...register, file })
-      : openRegister(file, telemetry);
+      : openRebuildable({ ...register, file }, telemetry);
     this.#selectLive = this.#register.prepare(
       'SELECT generation FROM live WHERE name = ? AND schema = ?',
     );
   }
 
-  /**
-   * The path of a generation's file, there or not.
-   * @param share of which there is a file beside it while the generation is filled; default: that of the generation itself
-   */
+  /** The path of a generation's file, existing or not. @param share of a running parallel fill; default: the first */
   pathOf(projection: Projection, generation: number, share = 0): string {
     const suffix = share === 0 ? '' : `${SHARE}${String(share)}`;
     return join(this.#directory, `${prefixOf(projection)}${String(generation)}${suffix}.db`);
   }
 
-  /** Deletes a generation with what lies beside it. Inside {@link exclusively}. */
+  /** Deletes a generation with its shares. Call inside {@link exclusively}. */
   delete(projection: Projection, generation: number): void {
-    // The shares first: what is left of a generation is found by its own file.
+    // Shares first: leftovers of a generation are found by its own file.
     this.deleteShares(projection, generation);
     deleteDatabase(this.pathOf(projection, generation));
   }
 
-  /** Deletes the files of shares that were taken in, or are not to be. Inside {@link exclusively}. */
+  /** Deletes the files of further shares. Call inside {@link exclusively}. */
   deleteShares(projection: Projection, generation: number): void {
     const prefix = `${prefixOf(projection)}${String(generation)}${SHARE}`;
     for (const name of readdirSync(this.#directory)) {
@@ -66,15 +55,15 @@ export class ViewFiles {
     }
   }
 
-  /** The generation that is to be read; null when there is none, or its file has gone. About 10 µs. */
+  /** The live generation; null when there is none, or its file is gone. About 10 µs. */
   live(projection: Projection): number | null {
-    const row: unknown = this.#selectLive.get(projection.name, projection.schema);
-    if (typeof row !== 'object' || row === null || !('generation' in row)) return null;
-    const generation = Number(row.generation);
+    const row = this.#selectLive.get(projection.name, projection.schema);
+    if (row === undefined) return null;
+    const generation = Number(row['generation']);
     return existsSync(this.pathOf(projection, generation)) ? generation : null;
   }
 
-  /** Makes a generation the one to be read. Its file must be there; false when it is not. */
+  /** Makes a generation live. @returns false when its file is missing */
   switchTo(projection: Projection, generation: number): boolean {
     return this.exclusively(() => {
       if (!existsSync(this.pathOf(projection, generation))) return false;
@@ -85,14 +74,14 @@ export class ViewFiles {
     });
   }
 
-  /** Says that a generation must not be read any more. Inside {@link exclusively}. */
+  /** Withdraws a generation from reading. Call inside {@link exclusively}. */
   unsetLive(projection: Projection, generation: number): void {
     this.#register
       .prepare('DELETE FROM live WHERE name = ? AND schema = ? AND generation = ?')
       .run(projection.name, projection.schema, generation);
   }
 
-  /** Schemas of which a generation has a file, ascending. */
+  /** Schemas with a generation, ascending. */
   schemas({ name }: Projection): readonly number[] {
     const found = readdirSync(this.#directory).flatMap((file) => {
       const [, view, schema] = /^(.+)-s(\d+)-g\d+\.db$/.exec(file) ?? [];
@@ -101,7 +90,7 @@ export class ViewFiles {
     return [...new Set(found)].sort((a, b) => a - b);
   }
 
-  /** Generations that have a file, ascending. */
+  /** Existing generations, ascending. */
   generations(projection: Projection): readonly number[] {
     const prefix = prefixOf(projection);
     return readdirSync(this.#directory)
@@ -111,7 +100,7 @@ export class ViewFiles {
       .sort((a, b) => a - b);
   }
 
-  /** Runs while no other process makes or deletes files or changes what is live. */
+  /** Runs an action while no other process creates or deletes files or changes what is live. */
   exclusively<T>(action: () => T): T {
     return inTransaction(this.#register, action);
   }
@@ -126,7 +115,7 @@ export class ViewFiles {
   }
 }
 
-/** How the name goes on of a file with a share of a generation. */
+/** The start of a share's file suffix. */
 const SHARE = '.share';
 
 function prefixOf(projection: Projection): string {
@@ -144,22 +133,3 @@ const register = {
   busyTimeout: 1_000,
   cacheMiB: 1,
 } as const;
-
-/** A damaged register is thrown away: what was live has to be switched to again. */
-function openRegister(file: string, telemetry: Telemetry): Database {
-  const open = (): Database => openDatabase({ ...register, file });
-  try {
-    const database = open();
-    const row: unknown = database.prepare('PRAGMA quick_check(1)').get();
-    if (JSON.stringify(row).includes('"ok"')) return database;
-    database.close();
-    telemetry.log.error(`the register of views ${file} is damaged; beginning anew`, {
-      found: JSON.stringify(row),
-    });
-  } catch (error) {
-    if (faultOf(error) !== 'corrupt') throw error;
-    telemetry.log.error(`${describeFault('register of views', file, error)}; beginning anew`);
-  }
-  deleteDatabase(file);
-  return open();
-}

@@ -14,7 +14,8 @@ import {
   type Database,
 } from '../database.ts';
 import { deleteDatabase, fileNumber } from '../database-file.ts';
-import { canGoOn, fillMark } from './fill-mark.ts';
+import { canGoOn, fillMark } from './filling/fill-mark.ts';
+import { finishFilling } from './filling/finish-filling.ts';
 import { createTallies } from './tallies.ts';
 import type { ViewFiles } from './view-files.ts';
 import {
@@ -28,7 +29,6 @@ import {
   type Column,
 } from './view-table.ts';
 import { FEWEST_PAGES } from './view-wal.ts';
-import { finishFilling } from './view-writer.ts';
 
 const PAGE_BYTES = 8_192;
 
@@ -38,18 +38,17 @@ export interface OpenGeneration {
   readonly columns: readonly Column[];
   readonly file: string;
   readonly fileNumber: number | undefined;
-  /** Whether it is being filled in bulk. */
+  /** Whether it is filled in bulk. */
   readonly bulk: boolean;
-  /** Of it, where the others are not in it yet; else null. */
+  /** The share that it holds, where it is not whole; else null. */
   readonly share: StreamShare | null;
-  /** Whether the file was there before. */
+  /** Whether the file existed before. */
   readonly goesOn: boolean;
 }
 
 /**
- * Opens a generation for writing, and makes it when it is not there. One that is damaged, or whose bulk
- * fill was cut short together with the machine, is thrown away and begun anew; one that was finished, or
- * that is not to be filled in bulk, has its indexes and is written durably.
+ * Opens a generation for writing, and creates it if missing. A damaged one, or one whose bulk fill was interrupted by a
+ * reboot, is deleted and started over. A finished one, or one not filled in bulk, has its indexes and is durable.
  */
 export function openGeneration(
   files: ViewFiles,
@@ -65,15 +64,15 @@ export function openGeneration(
   return files.exclusively(() => {
     const whole = files.pathOf(projection, generation);
     if (isBeside && (files.live(projection) === generation || fileNumber(whole) === undefined)) {
-      // Who fills it was overtaken: what is read has all shares, and what was thrown away needs none.
+      // This filler was overtaken: the generation is live already, or was discarded.
       throw new ReadModelError('FENCED', `there is no share for generation ${String(generation)}`);
     }
     const beginAnew = (why: string): Database => {
-      telemetry.log.warn(`the view ${file} is begun anew: ${why}`, {
+      telemetry.log.warn(`starting the view ${file} over: ${why}`, {
         projection: projection.name,
         generation,
       });
-      // A share by itself; with the generation go those beside it.
+      // A share is deleted by itself, the generation with all its shares.
       if (isBeside) deleteDatabase(file);
       else {
         files.delete(projection, generation);
@@ -81,12 +80,12 @@ export function openGeneration(
       }
       return open(file, projection, columns, bulk, share);
     };
-    // Share 0 may have the others already.
+    // Share 0 may have merged the others already.
     const marks = isBeside ? [fillMark(share)] : [fillMark(null), fillMark(share)];
     const existed = fileNumber(file) !== undefined;
     if (!existed && !isBeside) {
       files.unsetLive(projection, generation);
-      // Of a generation that had this number before.
+      // Leftovers of an earlier generation with this number.
       files.deleteShares(projection, generation);
     }
     const prepared = (opened: Database): OpenGeneration => {
@@ -95,7 +94,7 @@ export function openGeneration(
         let filling = fillingOf(database);
         if (existed && filling !== null && !(canGoOn() && marks.includes(filling))) {
           database.close();
-          database = beginAnew('its bulk fill was cut short');
+          database = beginAnew('its bulk fill was interrupted');
           filling = fillingOf(database);
         }
         requireFields(database, projection, columns, file);
@@ -106,7 +105,7 @@ export function openGeneration(
         }
         const fills = filling !== null && bulk;
         const isPart = fills && filling !== fillMark(null);
-        // They were taken in, and then the process ended.
+        // The process ended after merging the shares.
         if (fills && existed && !isPart) files.deleteShares(projection, generation);
         database.exec(`PRAGMA synchronous = ${fills ? 'OFF' : 'NORMAL'}`);
         const touchesKeys = fills && hasKeyIndex(database);
@@ -128,7 +127,7 @@ export function openGeneration(
     try {
       return prepared(open(file, projection, columns, bulk, share));
     } catch (error) {
-      // Whichever page of it was met first: what is damaged stays so.
+      // Damage on any page stays.
       if (faultOf(error) !== 'corrupt') throw error;
       return prepared(beginAnew(describeFault('view', file, error)));
     }
@@ -156,13 +155,12 @@ function open(
     busyTimeout: 2_000,
     cacheMiB: KEPT_PAGES.usual,
     walMiB: (FEWEST_PAGES * PAGE_BYTES) / 2 ** 20,
-    // Each page is a call of the system, and rows that come together are changed together. Larger ones bring little more,
-    // and what changes at random places writes that much more.
+    // Each page is a system call, and rows written together lie together. Larger pages would amplify random writes.
     pageSize: PAGE_BYTES,
   });
 }
 
-/** Changed fields need a new schema number: the documents of the old one are kept without them. */
+/** Changed fields need a new schema number, as existing documents lack them. */
 function requireFields(
   database: Database,
   projection: Projection,
@@ -181,8 +179,6 @@ function requireFields(
 }
 
 function fillingOf(database: Database): string | null {
-  const row: unknown = database.prepare('SELECT filling FROM checkpoint').get();
-  return typeof row === 'object' && row !== null && 'filling' in row && row.filling !== null
-    ? (row.filling as string)
-    : null;
+  const filling = database.prepare('SELECT filling FROM checkpoint').get()?.['filling'];
+  return typeof filling === 'string' ? filling : null;
 }

@@ -3,67 +3,67 @@ import type { FieldKind, Projection } from '../../../projections/read-model.ts';
 import type { Database } from '../database.ts';
 
 /**
- * How one generation of a projection lies in its file.
+ * The layout of one generation's file.
  *
- * - `documents`: a row each, with an integer as its own key and a unique index over the document's key
- *   (random texts as the table's own key halve the speed of writing). The queried fields stand in columns
- *   of their own, before the document's text, so that reading them does not touch long texts.
- * - `list_<field>` for each text-list: (value, row), clustered in that order. An index can't reach into a
- *   JSON array, and a table of pairs finds the rows of a value, and whether a row has it, in one step.
- * - `checkpoint`: one row; in the same transaction as the documents, so that the two never disagree.
- *   `filling` names the start of the machine during which a bulk fill began, and is null once that is
- *   finished: until then nothing is synced, and what a power cut leaves of it must not be trusted. `landmark` is an
- *   event of the log, as JSON; files of older releases lack it until they are opened for writing.
+ * - `documents`: one row each, with an integer primary key and a unique index over the document's key. (Random strings as
+ *   the primary key halve the write speed.) Queried fields have columns before the JSON, so reads need not touch it.
+ * - `list_<field>` for each string list: (value, row), clustered in that order. An index cannot reach into a JSON array.
+ * - `checkpoint`: one row, written in the documents' transactions. `filling` names the machine's boot while a bulk fill
+ *   runs: until it ends nothing is synced, and a power cut leaves an untrusted file. `landmark` is an event of the log
+ *   as JSON; older releases lack the column.
  */
 
-/** The layout's version, kept as the file's `user_version`. */
+/** The layout's version, stored as `user_version`. */
 export const LAYOUT_VERSION = 1;
 
 /**
- * MiB of a view's pages that are kept in memory. What is not there comes from the system's cache, for a call; memory that
- * is taken for more of them costs more than such calls do, until all of it has been taken. Only where documents are added
- * in bulk beside an index over their keys, each one changes another page of that.
+ * MiB of pages kept in memory per view. The system's cache holds the rest, and more memory here costs more than those
+ * calls. A bulk fill with an index over the keys changes a random page per document, so it needs more.
  */
 export const KEPT_PAGES = { usual: 16, fillingByKeys: 192 } as const;
 
-/** A value as SQLite holds it. */
+/** A value as SQLite stores it. */
 export type Cell = string | number | null;
 
-/** A queried field and where it lies. */
+/** A queried field and its column. */
 export interface Column {
   readonly field: string;
   readonly kind: FieldKind;
-  /** Its name in `documents`, fit for use in SQL. */
+  /** Name of the column, safe in SQL. */
   readonly name: string;
-  /** How texts begin that are null here; left out where there are none. */
+  /** Strings with this prefix count as null. */
   readonly unasked?: string;
 }
 
 const FIELD_NAME = /^[A-Za-z][A-Za-z0-9_]*$/;
 
-/** The columns of a projection's fields. @throws TypeError for a name that is not of `[A-Za-z0-9_]` */
+/** The columns of a projection's fields. @throws TypeError for a name outside `[A-Za-z0-9_]` */
 export function columnsOf(projection: Projection): readonly Column[] {
-  return Object.entries(projection.fields).map(([field, kind]) => {
+  const known = knownColumns.get(projection);
+  if (known !== undefined) return known;
+  const columns = Object.entries(projection.fields).map(([field, kind]) => {
     if (!FIELD_NAME.test(field)) {
-      throw new TypeError(`${projection.name}: "${field}" can't be the name of a queried field`);
+      throw new TypeError(`${projection.name}: "${field}" cannot be the name of a queried field`);
     }
     const unasked = projection.unasked?.[field];
     const name = `${kind === 'text-list' ? 'l' : 'f'}_${field}`;
     return { field, kind, name, ...(unasked === undefined ? {} : { unasked }) };
   });
+  knownColumns.set(projection, columns);
+  return columns;
 }
 
-/** The table of a text-list. */
+/** By projection: point queries, which come with every request, need them each time. */
+const knownColumns = new WeakMap<Projection, readonly Column[]>();
+
+/** The table of a string list. */
 export function listTable(column: Column): string {
   return `list_${column.field}`;
 }
 
-/**
- * The column's value for a document. What is left out, not asked for, or not of the field's kind, is null. A text-list is
- * kept as JSON, without repetitions.
- */
+/** A document's value for a column. A missing value, or one of another kind, is null. A string list becomes JSON, without duplicates. */
 export function cellOf(column: Column, document: JsonObject): Cell {
-  // What every object has (`constructor`) is no value of a kind, and so null as well.
+  // Inherited properties (`constructor`) are functions, so they become null too.
   const value: JsonValue | undefined = document[column.field];
   switch (column.kind) {
     case 'text':
@@ -81,14 +81,14 @@ export function cellOf(column: Column, document: JsonObject): Cell {
   }
 }
 
-/** Makes the tables of an empty file, without any index; inside the caller's transaction. */
+/** Creates the tables of an empty file, without indexes, inside the caller's transaction. */
 export function createTables(
   database: Database,
   columns: readonly Column[],
   filling: string | null,
 ): void {
   const fields = columns.map(({ name, kind }) => {
-    // REAL holds whole numbers as compactly as INTEGER, and never gives back one that JavaScript can't hold.
+    // REAL stores whole numbers as compactly as INTEGER, and never returns one that JavaScript cannot hold.
     return `${name} ${kind === 'text' || kind === 'text-list' ? 'TEXT' : 'REAL'},`;
   });
   database.exec(`
@@ -106,21 +106,18 @@ export function createTables(
   database.prepare("INSERT INTO checkpoint VALUES (1, '', 0, ?, NULL)").run(filling);
 }
 
-/** Whether the file has a place for the landmark. */
+/** Whether the file has the landmark column. */
 export function hasLandmark(database: Database): boolean {
   const sql = "SELECT 1 FROM pragma_table_info('checkpoint') WHERE name = 'landmark'";
   return database.prepare(sql).get() !== undefined;
 }
 
-/** Makes that place in a file of an older release, which works on with it as well. */
+/** Adds that column to a file of an older release, which still works with it. */
 export function addLandmark(database: Database): void {
   if (!hasLandmark(database)) database.exec('ALTER TABLE checkpoint ADD COLUMN landmark TEXT');
 }
 
-/**
- * Makes what a bulk fill left out: the rows of the text-lists, from scratch, and the declared indexes, as far as they
- * are not there. An index over a text-list is its table, which is there anyhow.
- */
+/** Creates what a bulk fill left out: the rows of the string lists, and missing indexes. A string list's table is its index. */
 export function createIndexes(
   database: Database,
   projection: Projection,
@@ -149,12 +146,12 @@ export function createIndexes(
   }
 }
 
-/** Makes the index over the documents' keys, unless it is there; inside the caller's transaction. */
+/** Creates the index over the documents' keys if missing. */
 export function createKeyIndex(database: Database): void {
   database.exec('CREATE UNIQUE INDEX IF NOT EXISTS documents_key ON documents (key)');
 }
 
-/** Whether that index is there: a generation that is being filled has none until a key is looked for. */
+/** Whether that index exists; a bulk fill creates it with the first lookup. */
 export function hasKeyIndex(database: Database): boolean {
   const row = database.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'documents_key'").get();
   return row !== undefined;

@@ -2,23 +2,20 @@ import { open } from 'node:fs/promises';
 import { walStateOf } from '../checkpoints.ts';
 import { prepareForArrays, type Database, type Statement } from '../database.ts';
 
-/** Pages that come to the WAL between two times: two megabytes, which a disk has in a few milliseconds. */
+/** Pages of WAL between two syncs: two megabytes, a few milliseconds of disk time. */
 const PART = 256;
 
 /**
- * Pages of a WAL after which a commit moves them to the file: some times what the file has, as most of them are then
- * changed more than once. Four megabytes of a small view, whose every commit changes the same page or two; 64 at most.
+ * WAL pages after which a commit moves them to the file: four times the file's pages, as most are changed repeatedly.
+ * At least four megabytes, at most 64.
  */
 const TIMES_THE_FILE = 4;
 export const FEWEST_PAGES = 512;
 const MOST_PAGES = 8_192;
 
 /**
- * The WAL of a view that is followed: how long it becomes, and when it goes to the disk.
- *
- * It is written to the disk in parts, while more is added to it. No commit of a view waits for the disk, so that it would
- * all be written at once when the WAL is moved to its file: for as long as that takes, all others who write to that disk
- * stand still, and with the log each command.
+ * The WAL of a live view: its limit, and its syncs. It is synced in parts while it grows, because a view's commits never
+ * wait for the disk. Synced all at once at the checkpoint, it would block the disk for every other writer, such as the log.
  */
 export class ViewWal {
   readonly #database: Database;
@@ -26,16 +23,15 @@ export class ViewWal {
   readonly #sync: (file: string) => Promise<void>;
   readonly #state: Statement;
   readonly #pages: Statement;
-  /** After so many pages of it a commit moves them; null: as it was opened. */
+  /** Pages after which a commit moves them; null: as opened. */
   #limit: number | null = null;
-  /** Pages of the WAL that are on the disk, or on the way. */
+  /** Pages of the WAL that are synced, or being synced. */
   #done = 0;
   #underWay: Promise<void> | null = null;
   #fault: Error | null = null;
 
   /**
-   * @param database of the view
-   * @param wal its file, which is there from the first {@link look} on
+   * @param wal path of the WAL, which exists from the first {@link look} on
    * @param sync resolves once a file is on the disk
    */
   constructor(database: Database, wal: string, sync: (file: string) => Promise<void> = syncFile) {
@@ -46,17 +42,14 @@ export class ViewWal {
     this.#pages = prepareForArrays(database, 'PRAGMA page_count');
   }
 
-  /**
-   * Between commits. Begins with the next part where there is one; waits for nothing.
-   * @throws Error of the file system when the part before could not be written, once
-   */
+  /** Starts the next sync if one is due; call between commits. @throws the file system's error of the previous sync, once */
   look(): void {
     const fault = this.#fault;
     this.#fault = null;
     if (fault !== null) throw fault;
     if (this.#underWay !== null) return;
     const { pages } = walStateOf(this.#state);
-    // It has begun anew.
+    // The WAL was restarted.
     if (pages < this.#done) this.#done = 0;
     if (pages - this.#done < PART) return;
     this.#done = pages;
@@ -80,7 +73,7 @@ export class ViewWal {
     this.#database.exec(`PRAGMA wal_autocheckpoint = ${limit}`);
   }
 
-  /** Resolves when nothing is under way. */
+  /** Resolves when no sync is running. */
   async settled(): Promise<void> {
     await this.#underWay;
   }

@@ -13,7 +13,7 @@ import {
   type OpenGeneration,
 } from '../../../stores/sqlite/read-model/view-generation.ts';
 import { KEPT_PAGES } from '../../../stores/sqlite/read-model/view-table.ts';
-import { finishFilling } from '../../../stores/sqlite/read-model/view-writer.ts';
+import { finishFilling } from '../../../stores/sqlite/read-model/filling/finish-filling.ts';
 import {
   at,
   keysOf,

@@ -84,19 +84,19 @@ export const rooms: readonly Room[] = [
   { path: 'stores/', inside: [...ports], packages: [], node: 'all' },
   {
     path: 'stores/sqlite/',
-    inside: ['stores/sqlite/', 'stores/folder.ts', ...ports],
+    inside: ['stores/sqlite/', 'stores/folder.ts', 'stores/waiting.ts', ...ports],
     packages: ['@photostructure/sqlite'],
     node: 'all',
   },
   {
     path: 'stores/eventstoredb/',
-    inside: ['stores/eventstoredb/', ...ports],
+    inside: ['stores/eventstoredb/', 'stores/waiting.ts', ...ports],
     packages: ['@eventstore/db-client'],
     node: 'all',
   },
   {
     path: 'stores/mongodb/',
-    inside: ['stores/mongodb/', ...ports],
+    inside: ['stores/mongodb/', 'stores/waiting.ts', ...ports],
     packages: ['mongodb'],
     node: 'all',
   },

@@ -1,29 +1,29 @@
 import type { Committed } from '../writing/writer.ts';
 
-/** Others hear of what may be told later within this time. Milliseconds. */
+/** Milliseconds within which held commits are announced. */
 const MOST_LATER = 100;
 
-/** To whom commits are told. */
+/** The receivers of commits. */
 export interface Listeners {
-  /** Other processes, and the threads of this one, up to which position there is something. */
+  /** Notifies other processes, and threads of this one, up to which position there are events. */
   readonly publish: (last: number) => void;
-  /** The same, that there will be something of which they are told later. */
+  /** Notifies them that a notice will follow. */
   readonly publishLater: () => void;
-  /** Those in this thread who follow the log. */
+  /** Delivers to this thread's followers of the log. */
   readonly handOn: (committed: Committed) => void;
-  /** Whether more is on its way to the log that may be told later. */
+  /** Whether more appends that may be announced later are being written. */
   readonly isMoreComing: () => boolean;
 }
 
 /**
- * Tells of the commits of this process, in their order: at once, but for those that may be told later. These are kept
- * until nothing more of their kind is on its way, something else was committed, or their time is over; then those who
- * follow the log, and the projector most of all, have the processor again.
+ * Announces this process's commits in order. Those that may be announced later are held until no more of their kind are
+ * being written, another commit follows, or their time is up. Meanwhile the projector does not compete for the processor.
  */
+
 export class Announcer {
   readonly #listeners: Listeners;
   readonly #held: Committed[] = [];
-  /** The time of the first of them is over. */
+  /** Whether the time of the first held commit is up. */
   #isOverdue = false;
   #timer: NodeJS.Timeout | undefined;
   #releasing = false;
@@ -32,7 +32,7 @@ export class Announcer {
     this.#listeners = listeners;
   }
 
-  /** Whether there is something of which nobody was told. */
+  /** Whether any commit is unannounced. */
   get isHolding(): boolean {
     return this.#held.length > 0;
   }
@@ -56,7 +56,7 @@ export class Announcer {
     if (!this.#listeners.isMoreComing()) this.#releaseSoon();
   }
 
-  /** Tells of everything now. */
+  /** Announces everything now. */
   releaseAll(): void {
     const last = this.#held.at(-1);
     if (last === undefined) return;
@@ -65,10 +65,7 @@ export class Announcer {
     for (const committed of this.#held.splice(0)) this.#listeners.handOn(committed);
   }
 
-  /**
-   * In the next turn of the event loop: what waits for its turn may bring more. Then a commit in each turn, as there may
-   * be many: what has come by them goes first.
-   */
+  /** Releases in the next turn of the event loop, then one commit per turn, as each may cause further work. */
   #releaseSoon(): void {
     if (this.#releasing) return;
     this.#releasing = true;

@@ -6,32 +6,30 @@ import { join } from 'node:path';
 import { makeFolder } from '../../../folder.ts';
 
 /**
- * What the processes that share a data directory tell each other at once: that something was committed.
- * Notices are hints. They may be lost, doubled, or come from anyone who may write the directory; whoever
- * listens looks at the store itself, and also now and then without one.
+ * Notifies the processes that share a data directory of each other's commits. Notices are hints: they may be lost,
+ * duplicated, or forged by anyone who may write the directory. Receivers check the store, and also poll it.
  */
 export interface Notices {
-  /** Whether others can reach this process at all. */
+  /** Whether other processes can reach this one. */
   readonly isReachable: boolean;
-  /** Tells all other processes a short line of text. Those of one turn of the event loop go together, each once. */
+  /** Sends a short line to all other processes. Lines of one turn of the event loop go together, without duplicates. */
   publish(message: string): void;
-  /** Calls back for each notice of another process, until the returned function is called. */
+  /** Receives notices of other processes until the returned function is called. */
   subscribe(listener: (message: string) => void): () => void;
   close(): Promise<void>;
 }
 
-/** The longest path that a socket may have on any system we know. */
+/** The longest socket path on any known system. */
 const LONGEST_PATH = 100;
-/** Bytes that may wait for a process that does not read; it is told nothing more until it does. */
+/** Bytes that may wait for a process that does not read; further notices to it are dropped. */
 const MOST_WAITING = 64 * 1024;
-/** A line longer than this is no notice. */
+/** A longer line is not a notice. */
 const LONGEST_LINE = 4 * 1024;
 
 /**
- * Joins the processes that share a directory: listens on a socket in its `peers` folder and connects to
- * all others there. Where sockets can't be made, nothing is heard, and pollers do the work. Keeps no process
- * alive.
- * @param directory null for one that nobody is to hear of, and that hears nobody
+ * Joins the processes that share a directory: listens on a socket in its `peers` folder and connects to all others
+ * there. Without sockets, processes rely on polling. Does not keep the process alive.
+ * @param directory null: neither sends nor receives
  */
 export async function openNotices(directory: string | null): Promise<Notices> {
   const bus = new SocketNotices();
@@ -40,7 +38,7 @@ export async function openNotices(directory: string | null): Promise<Notices> {
   return bus;
 }
 
-/** The folder of the sockets; undefined where there can be none. */
+/** The folder for sockets; undefined where there can be none. */
 function peersFolder(directory: string): string | undefined {
   if (process.platform === 'win32') return undefined;
   makeFolder(directory);
@@ -55,10 +53,10 @@ function peersFolder(directory: string): string | undefined {
         );
   try {
     makeFolder(folder);
-    // Among everybody's temporary files, a folder of that name may be somebody else's.
+    // In the shared temporary folder, a folder of that name may belong to another user.
     return statSync(folder).uid === process.getuid?.() ? folder : undefined;
   } catch {
-    // A read-only directory: the log itself will say so, and nothing is lost here but speed.
+    // A read-only directory, which the log reports itself. Only speed is lost.
     return undefined;
   }
 }
@@ -70,7 +68,7 @@ function socketName(): string {
 class SocketNotices implements Notices {
   readonly #listeners = new Set<(message: string) => void>();
   readonly #sockets = new Set<Socket>();
-  /** The socket over which each peer is told; two may connect to each other at the same time. */
+  /** The socket used for each peer, as two may connect to each other at once. */
   readonly #peers = new Map<string, Socket>();
   readonly #pending = new Set<string>();
   readonly #id = randomUUID();
@@ -78,7 +76,7 @@ class SocketNotices implements Notices {
   #path: string | undefined;
   #closed = false;
 
-  /** Listens first, then connects, so that of two that start at once at least one finds the other. */
+  /** Listens before connecting, so that of two processes that start at once, one finds the other. */
   async open(folder: string): Promise<void> {
     const path = join(folder, socketName());
     const server = createServer((socket) => this.#add(socket));
@@ -123,8 +121,7 @@ class SocketNotices implements Notices {
       else server.close(() => resolve());
     });
     await new Promise((resolve) => setImmediate(resolve));
-    // The system has what it could take. What has not gone by now waits for a process that does not read: for ever, if
-    // that was stopped.
+    // What is left waits for a process that does not read, possibly one that was stopped.
     for (const socket of this.#sockets) socket.destroy();
     await closed;
     if (server !== undefined) this.#forgetServer();
@@ -136,7 +133,7 @@ class SocketNotices implements Notices {
     this.#server = undefined;
   }
 
-  /** Resolves when connected, or when nobody is there; then what a killed process left is removed. */
+  /** Resolves when connected, or when nobody is there; then a killed process's socket is removed. */
   #connect(path: string): Promise<void> {
     return new Promise((resolve) => {
       const socket = connect(path);
@@ -170,7 +167,7 @@ class SocketNotices implements Notices {
         }
       }
     });
-    // An error is followed by 'close'; the other process has gone, or will connect again.
+    // 'close' follows. The other process is gone, or will connect again.
     socket.on('error', () => socket.destroy());
     socket.on('close', () => {
       this.#sockets.delete(socket);

@@ -1,10 +1,10 @@
 import type { RecordedEvent } from '../../../../domain/event-store.ts';
 import type { StreamShare } from '../../../../domain/stream-share.ts';
 
-/** Events that may wait in memory for one slow subscriber; beyond, it reads them from the file later. */
+/** Events that may wait in memory for a slow subscriber; beyond that it reads them from the file. */
 const MAX_WAITING = 5_000;
 
-/** A piece of the log on its way to one subscriber. */
+/** A piece of the log for one subscriber. */
 export interface Delivery {
   readonly events: readonly RecordedEvent[];
   readonly upTo: number;
@@ -12,15 +12,12 @@ export interface Delivery {
   readonly error: Error | undefined;
 }
 
-/**
- * One subscription's place in the log. While it is live, the tail hands it what is appended; while it is
- * not, it reads the file itself. Here nothing waits: {@link wait} is for who iterates.
- */
+/** One subscription's place in the log. While live it receives from the tail; otherwise it reads the file itself. */
 export class Subscriber {
   readonly prefixes: readonly string[] | undefined;
-  /** What is in others is left out where it is read from the file. */
+  /** Streams of other shares are skipped when reading the file. */
   readonly share: StreamShare | undefined;
-  /** All up to here was taken by the consumer, or left out. */
+  /** Everything up to here was consumed or filtered out. */
   position: number;
   live = false;
   readonly #queue: Delivery[] = [];
@@ -44,7 +41,7 @@ export class Subscriber {
     return false;
   }
 
-  /** The tail's hand-over. One that finds the queue full drops it: the subscriber is live no more. */
+  /** Receives from the tail. When the queue is full, it is dropped and the subscriber is no longer live. */
   offer(delivery: Delivery): void {
     if (delivery.upTo <= this.position && delivery.error === undefined) return;
     if (this.#waiting + delivery.events.length > MAX_WAITING) {
@@ -58,7 +55,7 @@ export class Subscriber {
     this.wake();
   }
 
-  /** What has been handed over since the last time, as one; undefined when there is nothing. */
+  /** Everything received since the last call, joined; undefined when there is nothing. */
   take(): Delivery | undefined {
     const first = this.#queue[0];
     if (first === undefined) return undefined;
@@ -66,7 +63,7 @@ export class Subscriber {
     const last = this.#queue.at(-1) ?? first;
     this.#queue.length = 0;
     this.#waiting = 0;
-    // Joining may have overlapped with what was read from the file.
+    // What was read from the file may overlap.
     const fresh =
       Number(events[0]?.position ?? Infinity) > this.position
         ? events
@@ -75,7 +72,7 @@ export class Subscriber {
     return { events: fresh, upTo: this.position, error: last.error };
   }
 
-  /** Resolves at the next {@link wake}, or at once when there was one since the last time. */
+  /** Resolves at the next {@link wake}, or at once if one came since the last time. */
   wait(): Promise<void> {
     return new Promise((resolve) => {
       this.#wake = resolve;
@@ -83,7 +80,7 @@ export class Subscriber {
     });
   }
 
-  /** Ends the wait: something was offered, or the subscription is to end. */
+  /** Ends the wait: something was offered, or the subscription ends. */
   wake(): void {
     const wake = this.#wake;
     this.#wake = undefined;

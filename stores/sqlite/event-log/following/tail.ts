@@ -1,20 +1,21 @@
 import { EventStoreError, type RecordedEvent } from '../../../../domain/event-store.ts';
 import type { Telemetry } from '../../../../observability/telemetry.ts';
 import { formatPosition } from '../position.ts';
+import { timestampOf } from '../raw-event.ts';
 import type { LogReader, Page } from '../reading/reader.ts';
 import type { Delivery, Subscriber } from './subscriber.ts';
 import type { Committed, CommittedAppend } from '../writing/writer.ts';
 
-/** Looks are left out for so long at most while this process writes itself, or another says that it will tell. Milliseconds. */
+/** Milliseconds for which polls are skipped at most while this process writes, or another announced a notice. */
 const MOST_LEFT_OUT = 500;
-/** Who says that it will tell does so within this time. Milliseconds. */
+/** Milliseconds within which an announced notice arrives. */
 const SOON = 100;
-/** Others' events before a commit of this process that are read by themselves; more are read page by page, with it. */
+/** Others' events before this process's commit that are read separately; more are read page by page, with it. */
 const MOST_BEFORE_OWN = 500;
 
 /**
- * The growing end of the log, which all live subscriptions of this process share: each event is read and
- * decoded once. What this process itself has appended is handed on as it is, without reading it again.
+ * The growing end of the log, shared by all live subscriptions of this process, so that each event is read and decoded
+ * once. This process's own appends are delivered without reading them again.
  */
 export class Tail {
   readonly #reader: LogReader;
@@ -22,28 +23,26 @@ export class Tail {
   readonly #isWriting: () => boolean;
   readonly #lookEvery: number;
   readonly #subscribers = new Set<Subscriber>();
-  /** Every live subscriber was offered all up to here. Without any, whatever the last commit was. */
+  /** Every live subscriber was offered everything up to here. Without any, the last commit. */
   #position = 0;
   #seenVersion: number | undefined;
   #timer: NodeJS.Timeout | undefined;
-  /** Looks that were left out, one after the other. */
+  /** Consecutive polls skipped. */
   #leftOut = 0;
-  /** The next page is to be read in the next turn of the event loop. */
+  /** Whether the next page will be read in the next turn of the event loop. */
   #scheduled = false;
-  /** Another process has said that it has written up to here. */
+  /** The last position announced by another process. */
   #toldOf = 0;
-  /** Another process will tell of what it writes now: no need to look before then, by the monotonic clock. */
+  /** No poll before this time, because another process announced a notice. By the monotonic clock. */
   #noLookBefore = 0;
-  /** There may be more than anybody has told of. */
+  /** Whether there may be more than was announced. */
   #mayBeMore = false;
   #failing = false;
 
   /**
-   * @param options.isWriting whether commits of this process are on their way here. While they are, the file is not
-   *   read of its own accord: that would decode them a second time, and a commit of another process shows as a gap before
-   *   them
-   * @param options.lookEvery milliseconds between looks at the file, in case a notice of another process was lost. They
-   *   are most of what an idle process does
+   * @param options.isWriting whether commits of this process are on their way here. Polling then would decode them a
+   *   second time; commits of other processes show as a gap before them
+   * @param options.lookEvery milliseconds between polls, which are most of an idle process's work
    */
   constructor(
     reader: LogReader,
@@ -59,11 +58,7 @@ export class Tail {
     this.#lookEvery = options.lookEvery;
   }
 
-  /**
-   * Makes a subscriber live that has read the file to its end, if the tail is not further by now.
-   *
-   * @returns whether it is live; if not, it has to read on
-   */
+  /** Makes a subscriber live that has read the file to its end, unless the tail is further. @returns whether it is live */
   join(subscriber: Subscriber): boolean {
     if (this.#subscribers.size === 0) {
       this.#position = Math.max(this.#position, subscriber.position);
@@ -83,19 +78,19 @@ export class Tail {
     this.#timer = undefined;
   }
 
-  /** Hands on what this process has committed. */
+  /** Delivers a commit of this process. */
   committed({ first, last, createdAt, appends }: Committed): void {
     if (last <= this.#position) return;
     if (this.#subscribers.size === 0) {
       this.#position = last;
       return;
     }
-    // Another process wrote before, and that must be delivered first.
+    // Another process wrote before, which must be delivered first.
     if (first !== this.#position + 1 && !this.#readUpTo(first - 1)) {
       this.noticed();
       return;
     }
-    const createdText = this.#reader.createdAt(createdAt);
+    const createdText = timestampOf(createdAt);
     const offered: { readonly subscriber: Subscriber; readonly events: RecordedEvent[] }[] = [];
     for (const subscriber of this.#subscribers) offered.push({ subscriber, events: [] });
     for (const append of appends) {
@@ -113,11 +108,10 @@ export class Tail {
   }
 
   /**
-   * Something was, or may have been, committed by another process.
+   * Another process may have committed.
    *
-   * @param upTo the last position of it, where that is said: a hint, of which nothing is expected. Up to there is read
-   *   in the next turn of the event loop, as what this process has committed before is handed on until then, and what it
-   *   commits behind comes by itself. Default: that is not known
+   * @param upTo its last position; default: unknown. Up to there is read in the next turn of the event loop, after this
+   *   process's earlier commits
    */
   noticed(upTo = Number.NaN): void {
     if (this.#subscribers.size === 0 || upTo <= this.#position) return;
@@ -128,7 +122,7 @@ export class Tail {
     else this.#pumpSoon();
   }
 
-  /** Another process is writing, and will tell of it soon, up to 100 ms from now. A hint, as all it tells. */
+  /** Another process will send a notice within 100 ms. A hint, like all notices. */
   willBeNoticed(): void {
     this.#noLookBefore = performance.now() + SOON;
   }
@@ -158,7 +152,7 @@ export class Tail {
     this.noticed();
   }
 
-  /** Reads one page, and goes on in another turn of the event loop while there is more. */
+  /** Reads one page, and continues in another turn of the event loop while there is more. */
   #pump(): void {
     const all = this.#mayBeMore;
     const told = this.#toldOf;
@@ -179,7 +173,7 @@ export class Tail {
     setImmediate(() => {
       this.#scheduled = false;
       if (this.#mayBeMore && this.#isWriting()) {
-        // What is left of it shows as a gap before what comes; or the next look finds it, should nothing come.
+        // The rest shows as a gap before this process's commits, or the next poll finds it.
         this.#mayBeMore = false;
         this.#seenVersion = undefined;
       }
@@ -187,7 +181,7 @@ export class Tail {
     });
   }
 
-  /** @returns whether all up to a position has been delivered now; not where that is much */
+  /** @returns whether everything up to a position has been delivered; false where that is too much at once */
   #readUpTo(position: number): boolean {
     if (position <= this.#position || position - this.#position > MOST_BEFORE_OWN) return false;
     const page = this.#read(position);
@@ -195,9 +189,9 @@ export class Tail {
     return this.#position === position && this.#subscribers.size > 0;
   }
 
-  /** @returns whether there was something new in it */
+  /** @returns whether the page held something new */
   #deliver(page: Page): boolean {
-    // An event that can't be known ends those who want it, and is passed by for all others.
+    // An unreadable event ends the subscribers that want it; all others skip it.
     const { unreadable, events } = page;
     const upTo = unreadable === undefined ? page.upTo : page.upTo + 1;
     if (upTo <= this.#position) return false;
@@ -217,7 +211,7 @@ export class Tail {
     return true;
   }
 
-  /** @param upTo default: the log's end */
+  /** @param upTo default: the end of the log */
   #read(upTo: number | undefined): Page | undefined {
     try {
       const wants = (stream: string): boolean => this.#wants(stream);
@@ -240,7 +234,7 @@ export class Tail {
     if (!subscriber.live) this.leave(subscriber);
   }
 
-  /** A log that can't be read is said once, and the next poll tries again; all else ends everybody. */
+  /** Logs an unreadable log once, and retries at the next poll. Any other error ends all subscribers. */
   #failed(cause: unknown): void {
     this.#seenVersion = undefined;
     if (cause instanceof EventStoreError && cause.code === 'UNAVAILABLE') {
@@ -256,7 +250,7 @@ export class Tail {
   }
 }
 
-/** Written out, in the order of what is read from the file: all events are then of one shape to those who take them. */
+/** Builds events with the same key order as those read from the file, so that V8 gives them one shape. */
 function recordedOf(
   { stream, events, revision, position }: CommittedAppend,
   createdAt: string,

@@ -1,32 +1,32 @@
 /**
- * Rows of the log as one text: what crosses from SQLite, or to another thread, costs by the piece, and each row has
- * eight. The text is JSON, so that data and metadata of all of them are parsed by one call.
+ * Rows of the log as one JSON string. Crossing from SQLite or between threads costs per value, and a row has eight. One
+ * call then parses the data and metadata of all rows.
  */
 export interface PackedRows {
-  /** They lie behind this position. */
+  /** They lie after this position. */
   readonly after: number;
-  /** Position of the last one. */
+  /** Position of the last row. */
   readonly upTo: number;
   readonly count: number;
-  /** An array with a {@link ParsedRow} of each, in their order; JSON only where data and metadata of all of them are. */
+  /** An array of {@link ParsedRow}s in order. Not JSON where the data or metadata of one is not. */
   readonly text: string;
 }
 
 /** A part of the log. */
 export interface PackedPage {
   readonly parts: readonly PackedRows[];
-  /** Everything up to here is in the parts, or was left out. */
+  /** Everything up to here is in the parts, or was filtered out. */
   readonly upTo: number;
-  /** Nothing lay behind it when it was read. */
+  /** Whether the log ended there when it was read. */
   readonly isLast: boolean;
 }
 
-/** A row of `events` with its stream's name, as SQL for the text of a {@link ParsedRow}. */
+/** SQL that turns a row of `events` with its stream's name into a {@link ParsedRow}. */
 export const PACKED = `concat(
   '[', events.position, ',', json_quote(streams.name), ',', events.revision, ',', json_quote(events.id), ',',
   events.type, ',', events.created_at, ',', events.data, ',', events.metadata, ']')`;
 
-/** The type by its number, the time in milliseconds. */
+/** Type as a number, time in milliseconds. */
 export type ParsedRow = readonly [
   position: number,
   stream: string,
@@ -40,7 +40,7 @@ export type ParsedRow = readonly [
 
 const WIDTH = 8;
 
-/** The rows; null where the text says something else, as one of them is broken: then each has to be read by itself. */
+/** The rows; null where one of them is broken, so that each must be read separately. */
 export function unpackRows({ after, upTo, count, text }: PackedRows): readonly ParsedRow[] | null {
   let rows: readonly ParsedRow[];
   try {
@@ -48,7 +48,7 @@ export function unpackRows({ after, upTo, count, text }: PackedRows): readonly P
   } catch {
     return null;
   }
-  // What is broken may be JSON together with what stands around it. SQLite does not promise the order of what it joins.
+  // Broken JSON may be valid together with its surroundings. SQLite does not guarantee the order of `group_concat`.
   let last = after;
   for (const row of rows) {
     if (!Array.isArray(row) || row.length !== WIDTH || !(row[0] > last)) return null;

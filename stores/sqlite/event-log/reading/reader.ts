@@ -19,22 +19,23 @@ import {
   type Database,
   type Statement,
 } from '../../database.ts';
-import { COLUMNS, LogRows, PAGE_CHARACTERS, PAGE_EVENTS, type RowSelection } from './log-rows.ts';
-import { unpackRows, type PackedPage, type PackedRows, type ParsedRow } from './packed-page.ts';
 import { formatPosition } from '../position.ts';
+import { rawEventOf, timestampOf } from '../raw-event.ts';
 import { LOG, openLogForReading } from '../schema.ts';
+import { COLUMNS, LogRows, PAGE_CHARACTERS, PAGE_EVENTS, type RowSelection } from './log-rows.ts';
+import { unpackRows, type PackedRows, type ParsedRow } from './packed-page.ts';
 
-/** Events of a page of a stream where nothing is said. */
+/** Events of a stream that are read by default. */
 const DEFAULT_LIMIT = 1_000;
 
-/** A part of the log, for a subscription. */
+/** A part of the log for a subscription. */
 export interface Page {
   readonly events: readonly RecordedEvent[];
-  /** Everything up to here is in the events, or was left out. */
+  /** Everything up to here is in the events, or was filtered out. */
   readonly upTo: number;
-  /** Nothing lay behind it when it was read. */
+  /** Whether the log ended there when it was read. */
   readonly isLast: boolean;
-  /** The event directly after `upTo` can't be read by this release. */
+  /** The event directly after `upTo`, if this release cannot read it. */
   readonly unreadable: Omit<Unreadable, 'position'> | undefined;
 }
 
@@ -45,13 +46,13 @@ interface Unreadable {
   readonly error: EventStoreError;
 }
 
-/** Which streams' events a page is to have; what is left out is passed by. */
+/** Which streams a page holds. */
 export interface Selection extends RowSelection {
-  /** Only names that this takes; the others are not decoded. */
+  /** Only accepted names; other events are not decoded. */
   readonly wants?: (stream: string) => boolean;
 }
 
-/** Reads the log on the main thread over a connection of its own, which commits never block. */
+/** Reads the log on the main thread, over a connection that commits never block. */
 export class LogReader {
   readonly #database: Database;
   readonly #file: string;
@@ -65,11 +66,9 @@ export class LogReader {
   readonly #streams: Statement;
   readonly #place: Statement;
   readonly #typeNames = new Map<number, string>();
-  #createdAt = -1;
-  #createdAtText = '';
 
   /**
-   * @param immutable whether no file may be made beside the log's; see `DatabaseOptions`
+   * @param immutable whether no file may be created beside the log; see `DatabaseOptions`
    * @throws EventStoreError `UNAVAILABLE`
    */
   constructor(file: string, codec: EventCodec, immutable = false) {
@@ -98,12 +97,12 @@ export class LogReader {
     }
   }
 
-  /** Number of the last event's position; 0 when there is none. @throws EventStoreError `UNAVAILABLE` */
+  /** The last event's position; 0 when there is none. @throws EventStoreError `UNAVAILABLE` */
   head(): number {
     return this.#read(() => this.#rows.head());
   }
 
-  /** Changes whenever another connection has committed. @throws EventStoreError `UNAVAILABLE` */
+  /** Changes with each commit of another connection. @throws EventStoreError `UNAVAILABLE` */
   version(): number {
     return this.#read(() => Number(this.#version.get()?.[0]));
   }
@@ -128,11 +127,11 @@ export class LogReader {
       readonly [string | null, number | null, number | null, number] | undefined;
     if (row === undefined) return false;
     const [there, writtenAt, first, truncated] = row;
-    if (there !== null) return there === id && this.createdAt(Number(writtenAt)) === createdAt;
+    if (there !== null) return there === id && timestampOf(Number(writtenAt)) === createdAt;
     return first === null ? truncated >= revision : first > revision;
   }
 
-  /** The part of the log before a position, the last first. @throws EventStoreError `NEWER_SCHEMA`, `UNAVAILABLE` */
+  /** The log before a position, last event first. @throws EventStoreError `NEWER_SCHEMA`, `UNAVAILABLE` */
   before(position: number, limit: number): RecordedEvent[] {
     const raws: RawEvent[] = [];
     this.#read(() => {
@@ -147,37 +146,24 @@ export class LogReader {
     return raws.map((raw) => this.#codec.decode(raw));
   }
 
-  /** Streams by their names, as far as they have events. @throws EventStoreError `UNAVAILABLE` */
+  /** Streams with events, by name. @throws EventStoreError `UNAVAILABLE` */
   streams(prefix: string, after: string, limit: number): StreamPage {
     const rows = this.#read(() =>
       this.#streams.all(prefix, `${prefix}\u{10FFFF}`, after, Math.min(limit, PAGE_EVENTS)),
     ) as readonly (readonly (string | number | null)[])[];
     const streams = rows.flatMap(([stream, revision, occurredAt, createdAt]): StreamEnd[] => {
-      // Its name is kept, and everything in it truncated.
+      // Wholly truncated: only its name is kept.
       if (revision === null || revision === undefined) return [];
-      const lastAt = occurredAt ?? this.createdAt(Number(createdAt));
+      const lastAt = occurredAt ?? timestampOf(Number(createdAt));
       return [{ stream: String(stream), revision: Number(revision), lastAt: String(lastAt) }];
     });
     const last = rows.length < Math.min(limit, PAGE_EVENTS) ? undefined : rows.at(-1)?.[0];
     return { streams, next: last === undefined ? null : String(last) };
   }
 
-  /**
-   * The next part of the log after a position.
-   *
-   * @throws EventStoreError `UNAVAILABLE`
-   */
+  /** The log after a position. @throws EventStoreError `UNAVAILABLE` */
   page(after: number, selection: Selection = {}, limit = PAGE_EVENTS): Page {
-    const page = this.#read(() => this.#rows.page(after, selection, limit));
-    return this.unpacked(page, selection);
-  }
-
-  /**
-   * What has been read, here or by another thread, of the same selection.
-   *
-   * @throws EventStoreError `UNAVAILABLE`
-   */
-  unpacked({ parts, upTo, isLast }: PackedPage, selection: Selection): Page {
+    const { parts, upTo, isLast } = this.#read(() => this.#rows.page(after, selection, limit));
     const events: RecordedEvent[] = [];
     for (const part of parts) {
       const unreadable = this.#unpack(part, selection, events);
@@ -188,16 +174,11 @@ export class LogReader {
     return { events, upTo, isLast, unreadable: undefined };
   }
 
-  /** The file that it reads. */
-  get file(): string {
-    return this.#file;
-  }
-
   close(): void {
     this.#database.close();
   }
 
-  /** @returns what of it can't be read by this release; the events before that are added */
+  /** Adds a part's events. @returns the first one that this release cannot read */
   #unpack(
     part: PackedRows,
     { prefixes, share, wants }: Selection,
@@ -214,31 +195,21 @@ export class LogReader {
 
   #parsed(row: ParsedRow): ParsedEvent {
     const [position, stream, revision, id, type, createdAt, data, metadata] = row;
-    // Written out, as this is on the way of every event that is read.
+    // Written out, as every event read passes here.
     return {
       position: formatPosition(position),
       stream,
       revision,
       id,
       type: this.#typeName(type),
-      createdAt: this.createdAt(createdAt),
+      createdAt: timestampOf(createdAt),
       data,
       metadata,
     };
   }
 
   #raw(row: unknown): RawEvent {
-    const columns = row as readonly (string | number)[];
-    return {
-      position: formatPosition(Number(columns[0])),
-      stream: String(columns[1]),
-      revision: Number(columns[2]),
-      id: String(columns[3]),
-      type: this.#typeName(Number(columns[4])),
-      createdAt: this.createdAt(Number(columns[5])),
-      data: String(columns[6]),
-      metadata: String(columns[7]),
-    };
+    return rawEventOf(row, (type) => this.#typeName(Number(type)));
   }
 
   #typeName(id: number): string {
@@ -247,15 +218,6 @@ export class LogReader {
     const types = this.#read(() => this.#types.all());
     for (const row of types) this.#typeNames.set(Number(row[0]), String(row[1]));
     return this.#typeNames.get(id) ?? `unknown type ${id}`;
-  }
-
-  /** The time as text; those of one commit have the same. */
-  createdAt(milliseconds: number): string {
-    if (milliseconds !== this.#createdAt) {
-      this.#createdAt = milliseconds;
-      this.#createdAtText = new Date(milliseconds).toISOString();
-    }
-    return this.#createdAtText;
   }
 
   #read<T>(action: () => T): T {
@@ -277,7 +239,7 @@ export class LogReader {
   }
 }
 
-/** Decodes the rows that are wanted, up to one that this release can't read, which it tells. */
+/** Decodes the wanted rows, up to the first that this release cannot read, which it returns. */
 function decodeAll<Row extends readonly [number, string, ...unknown[]]>(
   rows: readonly Row[],
   wants: Selection['wants'],
@@ -290,7 +252,7 @@ function decodeAll<Row extends readonly [number, string, ...unknown[]]>(
     try {
       events.push(decode(row));
     } catch (error) {
-      // What is said of the log, as that it can't be reached, is said of no event.
+      // Other errors concern the log, not this event.
       if (!(error instanceof EventStoreError && error.code === 'NEWER_SCHEMA')) throw error;
       return { position, stream, error };
     }
@@ -300,14 +262,14 @@ function decodeAll<Row extends readonly [number, string, ...unknown[]]>(
 
 const ALL_BACKWARDS = `SELECT ${COLUMNS} FROM events JOIN streams ON streams.id = events.stream WHERE events.position < ? ORDER BY events.position DESC ${LIMIT}`;
 
-/** What stands at a revision of a stream; where nothing does, with which revision it begins, or where it ended. */
+/** The event at a revision of a stream; where there is none, the stream's first revision, or its last before truncation. */
 const PLACE = `
   SELECT events.id, events.created_at,
     (SELECT min(revision) FROM events WHERE stream = streams.id), streams.truncated_revision
   FROM streams LEFT JOIN events ON events.stream = streams.id AND events.revision = ?
   WHERE streams.name = ?`;
 
-/** A part of the names, found in their index, and each one's last event, found in its. */
+/** Stream names from their index, each with its last event. */
 const STREAMS = `
   SELECT part.name, events.revision,
     CASE WHEN json_valid(events.metadata) THEN json_extract(events.metadata, '$.occurredAt') END,

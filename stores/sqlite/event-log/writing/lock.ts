@@ -8,10 +8,9 @@ import {
 } from '../../database.ts';
 
 /**
- * The log's write lock, shared fairly between processes. SQLite's own waiting backs off further and
- * further, so that whoever came last gets in first and one process can starve for seconds. Here those who
- * have waited longest ask most often, and whoever has had the lock while others wanted it leaves them a moment in
- * which it is free.
+ * The log's write lock, shared fairly between processes. SQLite's own waiting backs off ever further, so a process can
+ * starve for seconds. Here the longest waiters retry most often, and a holder with contenders leaves the lock free for a
+ * moment.
  */
 export class WriteLock {
   readonly #begin: Statement;
@@ -19,10 +18,10 @@ export class WriteLock {
   readonly #timeout: number;
   #seenVersion: unknown;
   #contended = false;
-  /** When this connection let go of the lock, by the monotonic clock. */
+  /** When this connection released the lock, by the monotonic clock. */
   #released = 0;
 
-  /** @param timeout milliseconds after which waiting is given up */
+  /** @param timeout milliseconds to wait at most */
   constructor(database: Database, timeout: number) {
     this.#begin = database.prepare('BEGIN IMMEDIATE');
     this.#version = prepareForArrays(database, 'PRAGMA data_version');
@@ -33,12 +32,12 @@ export class WriteLock {
    * Begins a write transaction. Blocks the thread.
    *
    * @returns milliseconds waited, and whether another connection has written since the last time
-   * @throws the driver's busy error when another process has kept the lock all the time
+   * @throws the driver's busy error after the timeout
    */
   acquire(): { readonly waited: number; readonly othersWrote: boolean } {
     const since = performance.now();
     if (this.#contended) {
-      // Whoever comes later than that has left them the moment already.
+      // Leave others a moment, unless it has passed already.
       const left = this.#released + 0.2 + Math.random() * 0.6 - since;
       if (left > 0) blockFor(left);
     }
@@ -61,18 +60,18 @@ export class WriteLock {
     return { waited, othersWrote };
   }
 
-  /** The transaction has ended. */
+  /** Call when the transaction has ended. */
   released(): void {
     this.#released = performance.now();
   }
 
-  /** Makes the next `acquire` say that others wrote: what was known is not to be trusted. */
+  /** Makes the next `acquire` report other writers, so that caches are dropped. */
   forget(): void {
     this.#seenVersion = undefined;
   }
 }
 
-/** Milliseconds until the next try, after having waited so long. Random, or two would keep in step. */
+/** Milliseconds until the next attempt after a wait. Random, so that waiters do not stay in step. */
 function pause(waited: number): number {
   if (waited < 2) return 0.2 + Math.random() * 0.3;
   if (waited < 10) return 0.1 + Math.random() * 0.2;

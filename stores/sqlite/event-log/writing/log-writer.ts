@@ -18,10 +18,10 @@ import {
 } from './protocol.ts';
 import { StreamMemory, type KnownStream } from './stream-memory.ts';
 
-/** Events that one transaction removes at most: while it lasts nobody else of any process writes. */
+/** Most events removed per transaction, as no process can write meanwhile. */
 const REMOVED_AT_ONCE = 500;
 
-/** What became of the sequences of one transaction. */
+/** The outcome of one transaction. */
 export interface Written {
   readonly createdAt: number;
   /** As in the protocol's `appended`. */
@@ -30,23 +30,23 @@ export interface Written {
   readonly timing: CommitTiming;
 }
 
-/** What is to be removed of a stream: all before a revision. */
+/** A truncation of a stream before a revision. */
 export interface Cut {
   readonly stream: string;
   readonly before: number;
 }
 
-/** A refused append. The transaction goes on without it. */
+/** A refused append, without which the transaction continues. */
 type Refusal = Omit<WriteFailure, 'ticket'>;
 
-/** A failure of `COMMIT` itself that leaves open whether it will be found written after a crash. */
+/** `COMMIT` failed, and may or may not be found written after a crash. */
 export class UnsureCommit extends Error {
   override readonly name = 'UnsureCommit';
 }
 
 /**
- * Writes the log over one connection, in the writer thread. Every call is one transaction, of which
- * either all or nothing stays; refused appends are told by looking before writing, not by exceptions.
+ * Writes the log over one connection, in the writer thread. Each call is one transaction, all or nothing. Refused appends
+ * are detected before writing, not by exceptions.
  */
 export class LogWriter {
   readonly #database: Database;
@@ -84,9 +84,9 @@ export class LogWriter {
   }
 
   /**
-   * Writes sequences, in order. Blocks until they are durable.
+   * Writes sequences in order. Blocks until they are durable.
    *
-   * @param take called once nobody else of any process writes: what has come by then goes along
+   * @param take called once the lock is held, so that sequences arriving meanwhile are included
    * @throws the driver's error when nothing was written; {@link UnsureCommit}
    */
   write(take: () => readonly WriteSequence[]): Written {
@@ -115,10 +115,9 @@ export class LogWriter {
   }
 
   /**
-   * Removes the oldest events of streams before a revision, of as many as go at once, in order. Blocks until that is
-   * durable.
+   * Removes the oldest events of streams, within a limit. Blocks until that is durable.
    *
-   * @returns how many are done; of the next one there is more, for another call
+   * @returns the number of completed truncations; the next one needs another call
    * @throws the driver's error when nothing was removed; {@link UnsureCommit}
    */
   truncate(cuts: readonly Cut[]): number {
@@ -133,10 +132,7 @@ export class LogWriter {
     });
   }
 
-  /**
-   * Does something while nobody else of any process writes.
-   * @throws what it throws; the driver's error
-   */
+  /** Runs an action while no process writes. @throws its errors; the driver's error */
   alone(work: () => void): void {
     this.#transaction(work);
   }
@@ -169,14 +165,14 @@ export class LogWriter {
   }
 
   #rollback(): void {
-    // SQLite has rolled back by itself after some faults.
+    // SQLite rolls back by itself after some faults.
     if (this.#database.isTransaction) this.#database.exec('ROLLBACK');
     this.#lock.released();
     this.#memory.forget();
     this.#lock.forget();
   }
 
-  /** Appends, or finds the append there already, and adds its result; or says why not. */
+  /** Appends, or recognises a repetition, and adds the result. @returns why it was refused */
   #append(append: WriteAppend, createdAt: number, results: number[]): Refusal | undefined {
     const { expected, events } = append;
     const stream = this.#memory.find(append.stream, expected < 0);
@@ -192,7 +188,7 @@ export class LogWriter {
         ? this.#duplicate(stream, expected + 1, append, results)
         : conflict(append, last);
     }
-    // Absent only where a revision was expected, which was a conflict.
+    // Missing only where a revision was expected, which is a conflict.
     if (stream === undefined) return conflict(append, NONE);
     return this.#insertAll(stream, append, createdAt, results);
   }
@@ -233,7 +229,7 @@ export class LogWriter {
     return undefined;
   }
 
-  /** The stream is further than expected: a repeated append if the same ids stand at its place. */
+  /** The stream is further than expected: a repetition if the same ids stand at that place. */
   #duplicate(
     stream: KnownStream,
     revision: number,
@@ -250,14 +246,14 @@ export class LogWriter {
     return undefined;
   }
 
-  /** Only an id that is there already can break a constraint; anything else is a damaged file. */
+  /** Only an existing id violates a constraint; otherwise the file is damaged. */
   #explain(append: WriteAppend, id: EncodedEvent['id'], error: unknown): Refusal {
     const place = this.#placeOf.get(id);
     if (place === undefined) throw error;
     return {
       code: 'INVALID_EVENT',
       stream: append.stream,
-      message: `the event id ${id} is taken by revision ${String(place[1])} of ${String(place[2])}`,
+      message: `event id ${id} already belongs to revision ${String(place[1])} of ${String(place[2])}`,
     };
   }
 }
@@ -267,7 +263,7 @@ function conflict(append: WriteAppend, actual: number): Refusal {
   const expected = expectedFromNumber(append.expected);
   return {
     code: 'CONFLICT',
-    message: `${append.stream} ${is}, expected was ${expected}`,
+    message: `${append.stream} ${is}, expected ${expected}`,
     stream: append.stream,
     expected: append.expected,
     actual,

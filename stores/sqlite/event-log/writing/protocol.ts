@@ -5,9 +5,8 @@ import type {
 } from '../../../../domain/event-store.ts';
 
 /**
- * What the writer thread is asked and answers. Appends travel as one text and one array of numbers for all that
- * a tick brought together: copying objects, or many small texts, between threads costs several times as
- * much.
+ * Requests to the writer thread. All appends of a tick travel as two strings and one array of numbers: copying objects
+ * between threads costs several times as much.
  */
 export type WriterRequest =
   | { readonly kind: 'appends'; readonly packed: PackedAppends }
@@ -17,32 +16,29 @@ export type WriterRequest =
       readonly stream: string;
       readonly before: number;
     }
-  /** To be written to a log in memory, which is thrown away. Answered by `done`. */
+  /** Write to a log in memory, which is discarded. Answered by `done`. */
   | { readonly kind: 'rehearse'; readonly ticket: number; readonly packed: PackedAppends }
-  /** The WAL's file is to be as long as it becomes under load. Answered by `done`, also where it can't be. */
+  /** Extend the WAL's file to its length under load. Answered by `done`, even after a failure. */
   | { readonly kind: 'make-room'; readonly ticket: number }
   | { readonly kind: 'ping'; readonly ticket: number }
   | { readonly kind: 'close' };
 
-/** Sequences of appends, packed by {@link AppendPacker}; taken out by {@link PackedSequences}. */
+/** Sequences packed by {@link AppendPacker} and unpacked by {@link PackedSequences}. */
 export interface PackedAppends {
-  /** How many sequences. */
+  /** Number of sequences. */
   readonly size: number;
   /**
-   * For each sequence: ticket, number of appends, and for each append the length of the stream's name, the
-   * expected revision, the number of events, and for each event the lengths of id, type, data and metadata.
+   * Per sequence: ticket, number of appends. Per append: length of the stream's name, expected revision, number of
+   * events. Per event: lengths of id, type, data and metadata.
    */
   readonly numbers: Float64Array;
-  /**
-   * The names of the streams, one behind the other. By themselves, as they are remembered: a part of a long text keeps
-   * the whole of it in memory.
-   */
+  /** The stream names, joined. Separate, because a remembered substring keeps its whole string in memory. */
   readonly names: string;
-  /** All other texts, one behind the other. */
+  /** All other strings, joined. */
   readonly text: string;
 }
 
-/** A sequence of appends, as the thread sees it. */
+/** A sequence of appends, unpacked. */
 export interface WriteSequence {
   readonly ticket: number;
   readonly appends: readonly WriteAppend[];
@@ -55,9 +51,9 @@ export interface WriteAppend {
   readonly events: readonly EncodedEvent[];
 }
 
-/** `expected` for a stream that must be without events: its "last revision". */
+/** `expected` for a stream without events: its "last revision". */
 export const NONE = -1;
-/** `expected` for a stream that may be anywhere. */
+/** `expected` for a stream at any revision. */
 export const ANY = -2;
 
 export type WriterAnswer =
@@ -65,13 +61,13 @@ export type WriterAnswer =
   /** The thread could not open the log, and ends. */
   | { readonly kind: 'refused'; readonly message: string; readonly incompatible: boolean }
   | {
-      /** A transaction has ended; durable, as far as something was written. */
+      /** A transaction has ended, durably. */
       readonly kind: 'appended';
-      /** Milliseconds since 1970: the events' time of creation. */
+      /** The events' creation time in milliseconds since 1970. */
       readonly createdAt: number;
       /**
-       * Sequences in the order they were written: ticket, number of appends that succeeded, and for each of
-       * these 1 for a duplicate or 0, revision, position.
+       * Sequences in written order: ticket, number of successful appends, and for each of these 1 (duplicate) or 0,
+       * revision, position.
        */
       readonly results: Float64Array;
       readonly failures: readonly WriteFailure[];
@@ -79,21 +75,21 @@ export type WriterAnswer =
     }
   | { readonly kind: 'done'; readonly ticket: number }
   | { readonly kind: 'failed'; readonly failure: WriteFailure }
-  /** Something that harmed no append but should be known. */
+  /** A harmless fault that should be known. */
   | { readonly kind: 'warning'; readonly message: string };
 
-/** What the thread is started with. */
+/** The thread's `workerData`. */
 export interface WriterSettings {
   readonly file: string;
-  /** Whether the file may be made. */
+  /** Whether a missing file is created. */
   readonly create: boolean;
   /** Milliseconds to wait for another process's lock. */
   readonly lockTimeout: number;
-  /** The file may not grow beyond this. */
+  /** Largest size of the file. */
   readonly maxBytes: number | undefined;
 }
 
-/** Why a sequence ended early; what of it succeeded before is in the results. */
+/** Why a sequence ended early; its earlier successes are in the results. */
 export interface WriteFailure {
   readonly ticket: number;
   readonly code: EventStoreErrorCode;
@@ -111,14 +107,14 @@ export interface CommitTiming {
   readonly writing: number;
 }
 
-/** Brings together what goes to the thread in one message. */
+/** Packs sequences into one message. */
 export class AppendPacker {
   #numbers: number[] = [];
   #names: string[] = [];
   #texts: string[] = [];
   #size = 0;
 
-  /** How many sequences there are. */
+  /** Number of sequences. */
   get size(): number {
     return this.#size;
   }
@@ -136,7 +132,7 @@ export class AppendPacker {
     }
   }
 
-  /** What was added since the last time. */
+  /** Everything added since the last call. */
   take(): PackedAppends {
     const packed = {
       size: this.#size,
@@ -152,7 +148,7 @@ export class AppendPacker {
   }
 }
 
-/** The sequences of a message, made into objects only as they are taken: what waits costs the collector nothing. */
+/** The sequences of a message, unpacked one by one, so that waiting ones do not burden the garbage collector. */
 export class PackedSequences {
   readonly #packed: PackedAppends;
   #at = 0;
@@ -165,17 +161,17 @@ export class PackedSequences {
     this.#left = packed.size;
   }
 
-  /** How many have not been taken. */
+  /** Number of sequences left. */
   get left(): number {
     return this.#left;
   }
 
-  /** Where it is in the texts of the events. */
+  /** Characters of event data read so far. */
   get characters(): number {
     return this.#textAt;
   }
 
-  /** The next one. There must be one. */
+  /** The next sequence; there must be one. */
   take(): WriteSequence {
     this.#left -= 1;
     const ticket = this.#number();
@@ -208,12 +204,12 @@ export class PackedSequences {
   }
 }
 
-/** The port's expectation as a number. */
+/** The port's expected revision as a number. */
 export function expectedToNumber(expected: ExpectedRevision): number {
   return expected === 'none' ? NONE : expected === 'any' ? ANY : expected;
 }
 
-/** The port's expectation again. */
+/** The port's expected revision from its number. */
 export function expectedFromNumber(expected: number): ExpectedRevision {
   return expected === NONE ? 'none' : expected === ANY ? 'any' : expected;
 }

@@ -1,18 +1,18 @@
 import { prepareForArrays, type Database, type Statement } from '../../database.ts';
 
-/** A stream as the writer knows it. */
+/** A stream as the writer remembers it. */
 export interface KnownStream {
   readonly id: number;
   /** Of its last event; -1 when it never had one. */
   revision: number;
 }
 
-/** How many streams are remembered at least, twice as many at most: more would cost the collector more than looking up. */
+/** Streams remembered at least, and twice as many at most; more would cost the garbage collector more than lookups. */
 const REMEMBERED = 4_000;
 
 /**
- * Where streams end, remembered by the one thread of this process that writes: most appends go to a stream
- * that was just written. To be forgotten when another process has written, or a transaction is undone.
+ * Remembers where streams end, as most appends go to a recently written stream. Must be dropped when another process has
+ * written, and after a rollback.
  */
 export class StreamMemory {
   readonly #select: Statement;
@@ -47,12 +47,7 @@ export class StreamMemory {
     this.#types.clear();
   }
 
-  /**
-   * The stream; undefined when it is not there.
-   *
-   * @param expectedNew the caller takes it for new, so that trying to make it is cheaper than looking first;
-   *   then it is made when it is not there
-   */
+  /** The stream; undefined when missing. @param expectedNew insert before looking, and create it when missing */
   find(name: string, expectedNew: boolean): KnownStream | undefined {
     const young = this.#young.get(name);
     if (young !== undefined) return young;
@@ -67,7 +62,7 @@ export class StreamMemory {
     return this.#remember(name, { id: Number(row[0]), revision: Number(row[1]) });
   }
 
-  /** The number of an event type, made when it is new. */
+  /** The number of an event type, created when new. */
   typeId(name: string): number {
     const known = this.#types.get(name);
     if (known !== undefined) return known;
@@ -78,9 +73,8 @@ export class StreamMemory {
   }
 
   /**
-   * Removes the oldest events of a stream before a revision, so many at most; its own revision is kept.
-   *
-   * @returns how many, and whether these were all
+   * Removes a stream's oldest events before a revision, up to a limit. Its revision is kept.
+   * @returns how many were removed, and whether these were all
    */
   truncate(
     name: string,

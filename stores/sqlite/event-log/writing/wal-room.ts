@@ -1,42 +1,39 @@
 import { closeSync, fdatasyncSync, fstatSync, openSync, statfsSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
 
-/** As long as the WAL becomes under load, a little more; see the limits of `writer-thread.ts`. Bytes. */
+/** The WAL's length under load, rounded up; see the limits in `writer-thread.ts`. Bytes. */
 export const WAL_ROOM = 36 * 1024 * 1024;
 
-/** What is added at a time, while nobody writes: a few milliseconds. */
+/** Bytes added per step, which take a few milliseconds. */
 const STEP = 1024 * 1024;
 
-/** A disk with less left than so many times the room is left alone. */
+/** Multiple of the room that must be free on the disk. */
 const PLENTY = 16;
 
 /**
- * Makes the file of the log's WAL as long as it becomes under load, before there is load: each commit that makes a file
- * longer also waits for the file system to note that, which is several times as long as the writing itself where the
- * processors are busy. PostgreSQL fills its WAL files with zeros for the same reason (`wal_init_zero`).
+ * Extends the log's WAL before there is load. A commit that extends a file also waits for the file system's metadata,
+ * which takes several times as long as the write. PostgreSQL fills its WAL files with zeros for the same reason
+ * (`wal_init_zero`).
  *
- * The zeros lie beyond all that is written: SQLite takes a frame by its salts and its checksum, and a header by its magic
- * number, https://sqlite.org/fileformat2.html#walformat, so that it sees none of them, and writes over them.
+ * SQLite ignores and overwrites the zeros: it recognises frames by salts and checksum, and headers by a magic number
+ * (https://sqlite.org/fileformat2.html#walformat).
  */
 export class WalRoom {
   readonly #file: string;
   readonly #room: number;
 
-  /**
-   * @param file the log's
-   * @param room bytes
-   */
+  /** @param file path of the log @param room bytes */
   constructor(file: string, room: number = WAL_ROOM) {
     this.#file = file;
     this.#room = room;
   }
 
   /**
-   * Adds a part of it, and waits for the disk.
+   * Adds one step, and waits for the disk.
    *
-   * @param alone calls back while nobody of any process writes the log: else a frame could lie where zeros come
+   * @param alone runs an action while no process writes the log, so that no frame is overwritten
    * @returns whether there is more to add
-   * @throws Error of the file system; what lies there is as good as before
+   * @throws Error of the file system; the WAL stays intact
    */
   grow(alone: (work: () => void) => void): boolean {
     if (!this.#isPlentyLeft()) return false;
@@ -44,7 +41,7 @@ export class WalRoom {
     try {
       let missing = 0;
       alone(() => {
-        // Only now: a WAL that was there before may have gone with the last that had the log open.
+        // Opened here, as an earlier WAL may have been deleted with the last connection.
         descriptor = openSync(`${this.#file}-wal`, 'r+');
         const { size } = fstatSync(descriptor);
         missing = this.#room - size;
@@ -54,7 +51,7 @@ export class WalRoom {
       if (descriptor !== undefined && missing > 0) fdatasyncSync(descriptor);
       return missing > STEP;
     } finally {
-      // SQLite has its locks on the log's file and the WAL's index: none goes with this, as they would by POSIX.
+      // Closing it is safe under POSIX: SQLite's locks are on other files.
       if (descriptor !== undefined) closeSync(descriptor);
     }
   }

@@ -24,24 +24,25 @@ import { WalRoom } from './wal-room.ts';
 import { LOG, openLogForWriting, openLogInMemory } from '../schema.ts';
 
 /**
- * How many appends go into one transaction: a quarter of those that wait, so that the first are answered,
- * and their callers prepare the next, while the others are being written; but enough to make waiting for
- * the disk cheap, and few enough to be answered soon.
+ * Appends per transaction: a quarter of those waiting, so that callers of the first can prepare the next ones while the
+ * others are written. At least enough to make a disk sync cheap, at most so many that answers come soon.
  */
 const FEWEST_APPENDS = 200;
 const MOST_APPENDS = 1_000;
 const SHARE = 4;
-/** Bytes of a transaction, about, above which it is closed early. */
+/** Characters of a transaction, about, after which it ends early. */
 const MAX_CHARACTERS = 8 * 1024 * 1024;
-/** To move more at once would stall a busy writer for longer; a commit may bring some hundred pages. */
+/** Moving more at once would stall a busy writer. */
 const LIMITS: CheckpointLimits = {
-  ...{ busyPages: 8_000, idlePages: 2_000 },
-  ...{ busyCalls: 16, idleCalls: 4 },
+  busyPages: 8_000,
+  idlePages: 2_000,
+  busyCalls: 16,
+  idleCalls: 4,
   patience: 10,
 };
-/** Tasks that are done and have not been forgotten, at most. */
+/** Finished tasks kept in the queue at most. */
 const MOST_DONE = 16;
-/** Streams that one transaction cuts at most. */
+/** Most truncations per transaction. */
 const MOST_CUTS = 100;
 
 type Task = PackedSequences | Exclude<WriterRequest, { readonly kind: 'appends' }>;
@@ -49,7 +50,6 @@ type Task = PackedSequences | Exclude<WriterRequest, { readonly kind: 'appends' 
 type MakingRoom = Extract<Task, { readonly kind: 'make-room' }>;
 type Truncation = Extract<Task, { readonly kind: 'truncate' }>;
 
-/** An open log. */
 interface Open {
   readonly database: Database;
   readonly writer: LogWriter;
@@ -58,17 +58,16 @@ interface Open {
 }
 
 /**
- * The thread through which a process writes the log, so that waiting for the disk or for another
- * process never stops its event loop. What is asked while a transaction is being made durable goes into
- * the next one together.
+ * The thread through which a process writes the log, so that waiting for the disk or for other processes never blocks the
+ * event loop. Requests that arrive during a commit go into the next one together.
  */
 class WriterThread {
   readonly #port: MessagePort;
   readonly #settings: WriterSettings;
   readonly #tasks: Task[] = [];
-  /** Index of the first task not done yet. */
+  /** Index of the first unfinished task. */
   #next = 0;
-  /** Sequences among them. */
+  /** Sequences waiting in the queue. */
   #waiting = 0;
   #open: Open | undefined;
 
@@ -122,7 +121,7 @@ class WriterThread {
     }
   }
 
-  /** Everything that has been asked, also what comes meanwhile. */
+  /** Handles everything requested, including what arrives meanwhile. */
   #work(): void {
     for (;;) {
       this.#receive();
@@ -147,7 +146,7 @@ class WriterThread {
     }
   }
 
-  /** Takes what was sent meanwhile. */
+  /** Takes messages that arrived meanwhile. */
   #receive(): void {
     for (;;) {
       const received = receiveMessageOnPort(this.#port);
@@ -156,13 +155,13 @@ class WriterThread {
     }
   }
 
-  /** What is done holds its texts: a queue that is never empty would keep all that ever went through it. */
+  /** Drops finished tasks with their data; a queue that is never empty would keep them all. */
   #forgetDone(): void {
     this.#tasks.splice(0, this.#next);
     this.#next = 0;
   }
 
-  /** As many of the next sequences as fit into one transaction; at least one. */
+  /** The next sequences that fit into one transaction, at least one. */
   #nextBatch(): WriteSequence[] {
     const most = Math.min(MOST_APPENDS, Math.max(FEWEST_APPENDS, Math.ceil(this.#waiting / SHARE)));
     const batch: WriteSequence[] = [];
@@ -179,7 +178,7 @@ class WriterThread {
     return batch;
   }
 
-  /** The next sequences, also those that come while another process keeps the lock. */
+  /** Writes the next sequences, including those that arrive while another process holds the lock. */
   #write(): void {
     let sequences: readonly WriteSequence[] | undefined;
     const take = (): readonly WriteSequence[] => {
@@ -196,9 +195,7 @@ class WriterThread {
     }
   }
 
-  /**
-   * It, and those that wait right behind it, in one commit; of a long one a part.
-   */
+  /** Truncates, together with further truncations right behind it; a long one in steps. */
   #truncate(first: Truncation): void {
     const cuts = [first];
     for (let next = this.#tasks[this.#next]; isTruncation(next); next = this.#tasks[this.#next]) {
@@ -221,26 +218,26 @@ class WriterThread {
     }
   }
 
-  /** Puts what is left of a task behind all that waits, whose callers shall not wait for the whole; before the end. */
+  /** Requeues the rest of a task behind all waiting ones, but before the end. */
   #goOnLater(task: Task): void {
     const end = this.#tasks.findIndex(isEnd);
     this.#tasks.splice(end === -1 ? this.#tasks.length : end, 0, task);
   }
 
-  /** A part of it; the rest behind all that waits, unless that is the end. */
+  /** Extends the WAL by one step; the rest is requeued. */
   #makeRoom(task: MakingRoom): void {
     try {
       const { writer, room } = this.#opened();
       const isMore = room.grow((work) => writer.alone(work));
       if (isMore && !this.#tasks.some(isEnd)) return this.#goOnLater(task);
     } catch (error) {
-      // What could not be made ready is made by the commits that need it.
+      // Commits extend the WAL themselves where this failed.
       this.#answer({ kind: 'warning', message: this.#fail(error).message });
     }
     this.#answer({ kind: 'done', ticket: task.ticket });
   }
 
-  /** Nothing of it comes near the log. */
+  /** Writes to a log in memory, never to the real one. */
   #rehearse(task: Extract<Task, { readonly kind: 'rehearse' }>): void {
     let database: Database | undefined;
     try {
@@ -256,13 +253,13 @@ class WriterThread {
     this.#answer({ kind: 'done', ticket: task.ticket });
   }
 
-  /** The log; opened again after a fault, but never begun anew where it has gone. */
+  /** The log, reopened after a fault, but never created anew. */
   #opened(): Open {
     this.#open ??= this.#openLog(false);
     return this.#open;
   }
 
-  /** What to say of a transaction that failed; a connection that may have suffered is given up. */
+  /** Describes a failed transaction, and drops a connection that may have suffered. */
   #fail(error: unknown): Omit<WriteFailure, 'ticket'> {
     const unsure = error instanceof UnsureCommit;
     const fault = faultOf(error);
@@ -290,8 +287,8 @@ class WriterThread {
 
   #close(): void {
     try {
-      // The driver keeps the file open until its statements are collected, so nothing else would move the last
-      // commits there: whoever copies the file of a service that has stopped would miss them.
+      // The driver keeps the file open until its statements are collected. A copy of a stopped service's file would
+      // otherwise lack the last commits.
       this.#open?.database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
       this.#open?.database.close();
     } catch (error) {
@@ -318,5 +315,5 @@ function isTruncation(task: Task | undefined): task is Truncation {
   return task !== undefined && 'kind' in task && task.kind === 'truncate';
 }
 
-if (parentPort === null) throw new Error('this is the entry of a thread');
+if (parentPort === null) throw new Error('this module is the entry of a thread');
 new WriterThread(parentPort, workerData as WriterSettings).start();

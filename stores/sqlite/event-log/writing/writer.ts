@@ -5,7 +5,6 @@ import {
   type EncodedEvent,
   type StreamAppend,
 } from '../../../../domain/event-store.ts';
-import { TransientMap } from '../../../../domain/transient-map.ts';
 import type { Telemetry } from '../../../../observability/telemetry.ts';
 import { startThread } from '../../read-model/start-thread.ts';
 import { formatPosition } from '../position.ts';
@@ -21,12 +20,12 @@ import {
   type WriterSettings,
 } from './protocol.ts';
 
-/** So many sequences are sent at once: the thread begins with them while this one makes more in the same turn. */
+/** Sequences per message; the thread starts on them while this one produces more in the same turn. */
 const ENOUGH = 128;
 
-/** Appends that were made durable together, in the order of the log. */
+/** Appends made durable together, in log order. */
 export interface Committed {
-  /** Positions without a gap; `last` is that of the last event. */
+  /** Positions without gaps; `last` belongs to the last event. */
   readonly first: number;
   readonly last: number;
   readonly createdAt: number;
@@ -41,25 +40,25 @@ export interface CommittedAppend extends Pick<StreamAppend, 'stream' | 'events'>
   readonly position: number;
 }
 
-/** A sequence of appends as it would go to the log. */
+/** A sequence of appends for a rehearsal. */
 export interface Rehearsed {
   readonly appends: readonly StreamAppend[];
   readonly encoded: readonly (readonly EncodedEvent[])[];
 }
 
-/** Someone waits for an answer. */
+/** A request awaiting its answer. */
 interface Pending {
-  /** None for what is not an append. */
+  /** Empty for requests that are not appends. */
   readonly appends: readonly StreamAppend[];
   readonly resolve: (results: readonly AppendResult[]) => void;
   readonly reject: (error: EventStoreError) => void;
-  /** When it was asked for, by the monotonic clock. */
+  /** Time of the request, by the monotonic clock. */
   readonly since: number;
-  /** All of it may be told later. */
+  /** Whether all of it may be announced later. */
   readonly later: boolean;
 }
 
-/** This process's writer thread, seen from the main thread. Started again when it dies. */
+/** The process's writer thread, seen from the main thread. Restarted when it dies. */
 export class Writer {
   readonly #settings: WriterSettings;
   readonly #telemetry: Telemetry;
@@ -67,18 +66,18 @@ export class Writer {
   readonly #onCommit: (committed: Committed) => void;
   #worker: Worker | undefined;
   #gone: Promise<void> = Promise.resolve();
-  readonly #pending = new TransientMap<number, Pending>();
-  /** How many of them may be told later. */
+  readonly #pending = new Map<number, Pending>();
+  /** How many of them may be announced later. */
   #pendingLater = 0;
   #lastTicket = 0;
-  /** What this tick has brought together. */
+  /** Collected during this tick. */
   readonly #packer = new AppendPacker();
   #flushing = false;
   #closing = false;
 
   /**
    * @param parts.onCommit called before the callers get their answers
-   * @param parts.startThread starts a thread that speaks the protocol; default: `writer-thread`
+   * @param parts.startThread replaces the writer thread in tests
    */
   constructor(parts: {
     readonly settings: WriterSettings;
@@ -99,17 +98,17 @@ export class Writer {
     return this.#start(this.#settings);
   }
 
-  /** Whether somebody waits for an answer. */
+  /** Whether any request awaits its answer. */
   get isWriting(): boolean {
     return this.#pending.size > 0;
   }
 
-  /** Whether there is something among it that may be told later. */
+  /** Whether any of them may be announced later. */
   get isWritingForLater(): boolean {
     return this.#pendingLater > 0;
   }
 
-  /** Sends a sequence of appends that were encoded already. */
+  /** Sends a sequence of encoded appends. */
   append(
     appends: readonly StreamAppend[],
     encoded: readonly (readonly EncodedEvent[])[],
@@ -128,15 +127,12 @@ export class Writer {
     });
   }
 
-  /** Sends a truncation; it comes after the appends sent before, and in parts, between which is done what was sent after. */
+  /** Truncates after earlier appends, in steps between which later requests are handled. */
   async truncate(stream: string, before: number): Promise<void> {
     await this.#ask((ticket) => ({ kind: 'truncate', ticket, stream, before }));
   }
 
-  /**
-   * Has sequences of appends written to a log in memory, which is thrown away. Resolves also where that could not be
-   * done; the thread says so in the log of the service.
-   */
+  /** Writes sequences to a log in memory, which is discarded. Resolves even after a failure, which is logged. */
   async rehearse(sequences: readonly Rehearsed[]): Promise<void> {
     const packer = new AppendPacker();
     for (const [ticket, { appends, encoded }] of sequences.entries()) {
@@ -145,17 +141,17 @@ export class Writer {
     await this.#ask((ticket) => ({ kind: 'rehearse', ticket, packed: packer.take() }));
   }
 
-  /** Has the WAL's file made as long as it becomes under load, between what is sent meanwhile. */
+  /** Extends the WAL's file to its length under load, between other requests. */
   async makeRoom(): Promise<void> {
     await this.#ask((ticket) => ({ kind: 'make-room', ticket }));
   }
 
-  /** Resolves when everything sent before has been done, of truncations a part at least. */
+  /** Resolves when all earlier requests are done; truncations at least in part. */
   async ping(): Promise<void> {
     await this.#ask((ticket) => ({ kind: 'ping', ticket }));
   }
 
-  /** Finishes what was sent, and ends the thread. */
+  /** Finishes all requests, and ends the thread. */
   async close(): Promise<void> {
     if (!this.#closing) {
       this.#closing = true;
@@ -175,7 +171,7 @@ export class Writer {
     });
   }
 
-  /** Notes who waits, and keeps the process alive as long as anyone does. */
+  /** Registers a request, and keeps the process alive while any is pending. */
   #expect(
     appends: readonly StreamAppend[],
     resolve: Pending['resolve'],
@@ -208,8 +204,8 @@ export class Writer {
     try {
       await this.#start({ ...this.#settings, create: false });
     } catch (error) {
-      // Whoever waits has been told the same.
-      this.#telemetry.log.error('the event log could not be opened again', { error });
+      // The pending requests have received the same error.
+      this.#telemetry.log.error('could not reopen the event log', { error });
     }
   }
 
@@ -223,11 +219,10 @@ export class Writer {
         if (answer.kind === 'ready') {
           ready = true;
           resolve();
-          // Until here the start keeps the process alive (also one that is refused, until its end says so);
-          // afterwards only what is pending does.
+          // The start, even a refused one, keeps the process alive until here; afterwards pending requests do.
           if (this.#pending.size === 0 && !this.#closing) worker.unref();
         } else if (answer.kind === 'refused') {
-          // Nothing can have been written, as nothing was opened.
+          // Nothing was opened, so nothing was written.
           end = new EventStoreError(
             answer.incompatible ? 'NEWER_SCHEMA' : 'UNAVAILABLE',
             answer.message,
@@ -366,10 +361,7 @@ function toError(failure: WriteFailure): EventStoreError {
   });
 }
 
-/**
- * A small whole number as one: to V8 what comes out of a Float64Array is a double, and so is from then on every field that
- * it is put into, with all that was compiled for whole ones compiled anew.
- */
+/** An integer from a Float64Array as a V8 small integer. As a double it would deoptimise every field that it reaches. */
 function wholeNumber(double: number): number {
   const whole = double | 0;
   return whole === double ? whole : double;

@@ -1,9 +1,8 @@
 import { setTimeout as wait } from 'node:timers/promises';
 
 /**
- * How long to pause before the attempt after `failures` failed ones (1 and more): doubling from the
- * first pause to the longest, of which a random half is taken off, so that the clients of a server
- * that comes back do not all arrive at once.
+ * The pause in milliseconds after a number of failures (from 1): doubles from the first pause to the longest, minus a
+ * random half, so that clients of a recovering server do not arrive all at once.
  */
 export function pauseAfter(failures: number, firstMs: number, longestMs: number): number {
   const full = Math.min(longestMs, firstMs * 2 ** Math.min(failures - 1, 30));
@@ -19,8 +18,9 @@ export async function pause(milliseconds: number, signal?: AbortSignal): Promise
   }
 }
 
-/** A promise's outcome, or `undefined` when it takes longer; what comes later is dropped. */
+/** A promise's outcome, or `undefined` after a timeout (`Infinity`: none). A later outcome is dropped. */
 export async function within<T>(promise: Promise<T>, milliseconds: number): Promise<T | undefined> {
+  if (milliseconds === Infinity) return promise;
   let timer: NodeJS.Timeout | undefined;
   const limit = new Promise<undefined>((resolve) => {
     timer = setTimeout(resolve, Math.max(0, milliseconds), undefined);
@@ -32,7 +32,7 @@ export async function within<T>(promise: Promise<T>, milliseconds: number): Prom
   }
 }
 
-/** A promise's outcome, or `undefined` when the signal is aborted before; what comes later is dropped. */
+/** A promise's outcome, or `undefined` when the signal is aborted first. A later outcome is dropped. */
 export async function unlessAborted<T>(
   promise: Promise<T>,
   signal: AbortSignal,
