@@ -8,14 +8,14 @@ import { dirname, resolve } from 'node:path';
  * @throws the file system's error: ENOTDIR where a part of the path is a file, EEXIST where the path itself is one
  */
 export function makeFolder(path: string): void {
-  if (isFolder(path)) return;
+  if (isDirectory(path)) return;
   const above = dirname(path);
   if (above !== path && statIfPresent(above) === undefined) makeFolder(above);
   try {
     mkdirSync(path, { mode: 0o700 });
   } catch (error) {
     // Another process may have been faster.
-    if (!isFolder(path)) throw error;
+    if (!isDirectory(path)) throw error;
   }
 }
 
@@ -37,6 +37,6 @@ export function fileInPlaceOf(path: string): string | null {
   return above === resolve(path) ? null : fileInPlaceOf(above);
 }
 
-function isFolder(path: string): boolean {
+function isDirectory(path: string): boolean {
   return statIfPresent(path)?.isDirectory() ?? false;
 }

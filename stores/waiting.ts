@@ -19,7 +19,10 @@ export async function pause(milliseconds: number, signal?: AbortSignal): Promise
 }
 
 /** A promise's outcome, or `undefined` after a timeout (`Infinity`: none). A later outcome is dropped. */
-export async function within<T>(promise: Promise<T>, milliseconds: number): Promise<T | undefined> {
+export async function withTimeout<T>(
+  promise: Promise<T>,
+  milliseconds: number,
+): Promise<T | undefined> {
   if (milliseconds === Infinity) return promise;
   let timer: NodeJS.Timeout | undefined;
   const limit = new Promise<undefined>((resolve) => {

@@ -17,14 +17,14 @@ import {
   type SubscriptionMessage,
 } from '../../domain/event-store.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
-import { Appending } from './appending.ts';
+import { Appender } from './appender.ts';
 import { readConnectionUrl } from './connecting/connection-url.ts';
 import { FeedConnections } from './connecting/feed-connections.ts';
 import { defaultTimings, type Timings } from './connecting/timings.ts';
 import { hasHad } from './landmark.ts';
 import { connectLog, type LogParts } from './log-parts.ts';
 import { isPosition } from './position.ts';
-import { isSystemEvent, toRaw, type ClientEvent } from './recorded.ts';
+import { isSystemEvent, toRawEvent, type ClientEvent } from './client-event.ts';
 import { listStreams } from './stream-list.ts';
 import { Subscription } from './subscription.ts';
 import { truncateStream } from './truncation.ts';
@@ -63,14 +63,14 @@ class EventStoreDb implements EventStore {
   readonly #log: LogParts;
   readonly #connections: FeedConnections;
   readonly #codec: EventCodec;
-  readonly #appending: Appending;
+  readonly #appender: Appender;
   readonly #closing = new AbortController();
 
   constructor(log: LogParts, connections: FeedConnections, codec: EventCodec) {
     this.#log = log;
     this.#connections = connections;
     this.#codec = codec;
-    this.#appending = new Appending(log);
+    this.#appender = new Appender(log);
   }
 
   async append(
@@ -82,7 +82,7 @@ class EventStoreDb implements EventStore {
       throw new EventStoreError('INVALID_EVENT', 'an append needs an event', { stream });
     }
     const encoded = events.map((event) => this.#codec.encode(event));
-    return this.#appending.append(stream, encoded, expected);
+    return this.#appender.append(stream, encoded, expected);
   }
 
   async appendInOrder(appends: readonly StreamAppend[]): Promise<readonly AppendResult[]> {
@@ -98,10 +98,10 @@ class EventStoreDb implements EventStore {
     if (stream.startsWith('$')) return [];
     const { from, direction = 'forwards', limit = DEFAULT_LIMIT, faulty } = part;
     const begin = from === undefined ? (direction === 'forwards' ? 'start' : 'end') : BigInt(from);
-    const found = await this.#log.reading.stream(stream, begin, direction, limit);
+    const found = await this.#log.reader.stream(stream, begin, direction, limit);
     return found.map((event) => {
-      const raw = toRaw(event);
-      this.#log.horizon.note(raw.position);
+      const raw = toRawEvent(event);
+      this.#log.highWaterMark.note(raw.position);
       const decoded = this.#codec.decode(raw);
       return faulty === true ? decoded : sound(decoded);
     });
@@ -110,8 +110,8 @@ class EventStoreDb implements EventStore {
   async readAll(after: Position, limit: number): Promise<readonly RecordedEvent[]> {
     const raws: RawEvent[] = [];
     if (limit <= 0) return [];
-    await this.#log.reading.forwards(after, limit, (event) => {
-      if (!isSystemEvent(event)) raws.push(toRaw(event));
+    await this.#log.reader.forwards(after, limit, (event) => {
+      if (!isSystemEvent(event)) raws.push(toRawEvent(event));
       return raws.length < limit ? 'more' : 'enough';
     });
     return raws.map((raw) => this.#codec.decode(raw));
@@ -122,8 +122,8 @@ class EventStoreDb implements EventStore {
     limit: number,
   ): Promise<readonly RecordedEvent[]> {
     const wants = (event: ClientEvent): boolean => !isSystemEvent(event);
-    const events = await this.#log.reading.backwards(before, limit, wants);
-    return events.map((event) => this.#codec.decode(toRaw(event)));
+    const events = await this.#log.reader.backwards(before, limit, wants);
+    return events.map((event) => this.#codec.decode(toRawEvent(event)));
   }
 
   subscribe(options: Parameters<EventStore['subscribe']>[0]): AsyncIterable<SubscriptionMessage> {
@@ -134,11 +134,11 @@ class EventStoreDb implements EventStore {
   }
 
   async listStreams(options: Parameters<EventStore['listStreams']>[0]): Promise<StreamPage> {
-    return listStreams(this.#log.reading, options);
+    return listStreams(this.#log.reader, options);
   }
 
   async truncate(stream: string, before: number): Promise<void> {
-    await truncateStream(this.#log.reading, this.#appending, stream, before);
+    await truncateStream(this.#log.reader, this.#appender, stream, before);
   }
 
   isPosition(text: string): boolean {
@@ -146,27 +146,27 @@ class EventStoreDb implements EventStore {
   }
 
   head(): Promise<Position> {
-    return this.#log.reading.head();
+    return this.#log.reader.head();
   }
 
   async reaches(position: Position): Promise<boolean> {
-    return position === BEGINNING || position <= (await this.#log.reading.end());
+    return position === BEGINNING || position <= (await this.#log.reader.end());
   }
 
   hasHad(landmark: Landmark): Promise<boolean> {
-    return hasHad(this.#log.reading, landmark);
+    return hasHad(this.#log.reader, landmark);
   }
 
   async ping(): Promise<void> {
-    const { reading, timings, continuity } = this.#log;
-    await reading.end(timings.pingMs);
-    if (continuity.fault !== undefined) throw continuity.fault;
+    const { reader, timings, identity } = this.#log;
+    await reader.end(timings.pingMs);
+    if (identity.fault !== undefined) throw identity.fault;
   }
 
   /** Waits for running appends, then ends subscriptions, reads and connections. Idempotent. */
   async close(): Promise<void> {
     this.#closing.abort();
-    await this.#appending.close();
+    await this.#appender.close();
     await this.#connections.close();
     await this.#log.connection.close();
   }

@@ -6,9 +6,9 @@ import {
 } from '@eventstore/db-client';
 import type { Position } from '../../domain/event-store.ts';
 import type { Connection } from './connecting/connection.ts';
-import { wordsOf } from './connecting/faults.ts';
+import { describeError } from './connecting/client-errors.ts';
 import { fromPosition, isKnown, toPosition } from './position.ts';
-import { eventOf, type ClientEvent } from './recorded.ts';
+import { eventOf, type ClientEvent } from './client-event.ts';
 
 /** Events buffered here before the server has to wait. */
 const BUFFER = 128;
@@ -61,7 +61,7 @@ export class Feed {
       { highWaterMark: BUFFER },
     );
     // The listeners stay: an error without one would end the process.
-    this.#subscription.on('error', (error) => this.#endBecause(wordsOf(error)));
+    this.#subscription.on('error', (error) => this.#endBecause(describeError(error)));
     this.#subscription.on('end', () => this.#endBecause('the server ended it'));
     this.#subscription.on('close', () => this.#endBecause('it was closed'));
     this.#subscription.on('confirmation', () => this.wake());

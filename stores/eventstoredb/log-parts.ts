@@ -2,16 +2,16 @@ import type { Telemetry } from '../../observability/telemetry.ts';
 import type { ConnectionSettings } from './connecting/connection-url.ts';
 import { Connection } from './connecting/connection.ts';
 import type { Timings } from './connecting/timings.ts';
-import { Continuity } from './continuity.ts';
-import { Horizon } from './horizon.ts';
-import { Reading } from './reading.ts';
+import { LogIdentity } from './log-identity.ts';
+import { HighWaterMark } from './high-water-mark.ts';
+import { LogReader } from './log-reader.ts';
 
 /** What appends, subscriptions and transfers share. */
 export interface LogParts {
   readonly connection: Connection;
-  readonly reading: Reading;
-  readonly horizon: Horizon;
-  readonly continuity: Continuity;
+  readonly reader: LogReader;
+  readonly highWaterMark: HighWaterMark;
+  readonly identity: LogIdentity;
   readonly timings: Timings;
   readonly telemetry: Telemetry;
 }
@@ -23,8 +23,8 @@ export function connectLog(
   telemetry: Telemetry,
 ): LogParts {
   const connection = new Connection(settings, timings, telemetry);
-  const horizon = new Horizon();
-  const reading = new Reading(connection, timings, horizon);
-  const continuity = new Continuity({ reading, horizon, timings, telemetry });
-  return { connection, reading, horizon, continuity, timings, telemetry };
+  const highWaterMark = new HighWaterMark();
+  const reader = new LogReader(connection, timings, highWaterMark);
+  const identity = new LogIdentity({ reader, highWaterMark, timings, telemetry });
+  return { connection, reader, highWaterMark, identity, timings, telemetry };
 }

@@ -40,7 +40,7 @@ export function isKnown(place: LogPosition | undefined): place is LogPosition {
 }
 
 /** The later of two positions. */
-export function later(one: Position, other: Position): Position {
+export function laterPosition(one: Position, other: Position): Position {
   return one > other ? one : other;
 }
 

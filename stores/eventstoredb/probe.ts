@@ -1,7 +1,7 @@
 import { BEGINNING, type Position } from '../../domain/event-store.ts';
-import { later } from './position.ts';
-import type { Reading } from './reading.ts';
-import { isSystemEvent, type ClientEvent } from './recorded.ts';
+import { laterPosition } from './position.ts';
+import type { LogReader } from './log-reader.ts';
+import { isSystemEvent, type ClientEvent } from './client-event.ts';
 import type { Timings } from './connecting/timings.ts';
 
 /** Events that one check reads at most. */
@@ -12,7 +12,7 @@ const PAGE = 500;
  * has caught up, that everything since was filtered out, or that it is dead although connected.
  */
 export class Probe {
-  readonly #reading: Reading;
+  readonly #reader: LogReader;
   readonly #timings: Timings;
   readonly #end: Position;
   readonly #prefixes: readonly string[] | undefined;
@@ -29,12 +29,12 @@ export class Probe {
 
   /** @param of.end where the log ended when the subscription began */
   constructor(
-    reading: Reading,
+    reader: LogReader,
     timings: Timings,
     of: { readonly end: Position; readonly prefixes: readonly string[] | undefined },
     onResult: () => void,
   ) {
-    this.#reading = reading;
+    this.#reader = reader;
     this.#timings = timings;
     this.#end = of.end;
     this.#prefixes = of.prefixes;
@@ -78,7 +78,7 @@ export class Probe {
     if (!this.#caughtUp) return false;
     this.#caughtUp = false;
     this.#everCaughtUp = true;
-    const position = later(this.#position, this.#nothingUpTo);
+    const position = laterPosition(this.#position, this.#nothingUpTo);
     if (position === this.#announced) return false;
     this.#announced = position;
     return true;
@@ -89,7 +89,7 @@ export class Probe {
    * @returns milliseconds until the next call
    */
   look(position: Position): number {
-    this.#position = later(this.#position, position);
+    this.#position = laterPosition(this.#position, position);
     if (this.#running) return this.#timings.probeMs;
     const wait = this.#next - performance.now();
     if (wait > 0) return wait;
@@ -103,7 +103,7 @@ export class Probe {
     let seen = after;
     let count = 0;
     try {
-      const atEnd = await this.#reading.forwards(after, PAGE, (event, position) => {
+      const atEnd = await this.#reader.forwards(after, PAGE, (event, position) => {
         if (this.#matches(event)) {
           owed = position;
           return 'enough';
@@ -112,7 +112,7 @@ export class Probe {
         count += 1;
         return count < PAGE ? 'more' : 'enough';
       });
-      this.#nothingUpTo = later(this.#nothingUpTo, seen);
+      this.#nothingUpTo = laterPosition(this.#nothingUpTo, seen);
       if (owed === undefined) {
         this.#owed = undefined;
         this.#caughtUp = atEnd;

@@ -6,14 +6,14 @@ import {
   type StreamPage,
 } from '../../domain/event-store.ts';
 import { isJsonObject } from '../../domain/json.ts';
-import type { Reading } from './reading.ts';
-import { isSystemEvent, toRaw, type ClientEvent } from './recorded.ts';
+import type { LogReader } from './log-reader.ts';
+import { isSystemEvent, toRawEvent, type ClientEvent } from './client-event.ts';
 
 /** Events that a page reads at most, and per read. */
-const MOST_EVENTS = 20_000;
+const MAX_EVENTS = 20_000;
 const PAGE = 1_000;
 /** Streams whose ends are read at once. */
-const AT_A_TIME = 8;
+const CONCURRENT_READS = 8;
 
 /**
  * Streams by their first events, in the order in which they began. EventStoreDB has no index of names by prefix; its
@@ -22,23 +22,23 @@ const AT_A_TIME = 8;
  * @throws EventStoreError `INVALID_EVENT` for an invalid `after`, `UNAVAILABLE`
  */
 export async function listStreams(
-  reading: Reading,
+  reader: LogReader,
   options: { readonly prefix: string; readonly after?: string; readonly limit: number },
 ): Promise<StreamPage> {
   const { prefix, after = BEGINNING, limit } = options;
   const names: string[] = [];
   let looked = 0;
   let last: Position = after;
-  const ended = await reading.forwards(after, PAGE, (event, position) => {
+  const ended = await reader.forwards(after, PAGE, (event, position) => {
     looked += 1;
     last = position;
     if (isFirstOf(event, prefix)) names.push(event.streamId);
-    return names.length < limit && looked < MOST_EVENTS ? 'more' : 'enough';
+    return names.length < limit && looked < MAX_EVENTS ? 'more' : 'enough';
   });
   const streams: StreamEnd[] = [];
-  for (let from = 0; from < names.length; from += AT_A_TIME) {
-    const part = names.slice(from, from + AT_A_TIME);
-    const ends = await Promise.all(part.map((name) => endOf(reading, name)));
+  for (let from = 0; from < names.length; from += CONCURRENT_READS) {
+    const part = names.slice(from, from + CONCURRENT_READS);
+    const ends = await Promise.all(part.map((name) => endOf(reader, name)));
     for (const end of ends) if (end !== null) streams.push(end);
   }
   return { streams, next: ended ? null : last };
@@ -48,17 +48,17 @@ const isFirstOf = (event: ClientEvent, prefix: string): boolean =>
   Number(event.revision) === 0 && !isSystemEvent(event) && event.streamId.startsWith(prefix);
 
 /** Where a stream ends; null when it is wholly truncated or deleted. The events' metadata may hold anything. */
-async function endOf(reading: Reading, stream: string): Promise<StreamEnd | null> {
-  const last = await lastOf(reading, stream);
+async function endOf(reader: LogReader, stream: string): Promise<StreamEnd | null> {
+  const last = await lastOf(reader, stream);
   if (last === undefined) return null;
-  const { revision, createdAt } = toRaw(last);
+  const { revision, createdAt } = toRawEvent(last);
   const occurredAt = isJsonObject(last.metadata) ? last.metadata.occurredAt : undefined;
   return { stream, revision, lastAt: typeof occurredAt === 'string' ? occurredAt : createdAt };
 }
 
-async function lastOf(reading: Reading, stream: string): Promise<ClientEvent | undefined> {
+async function lastOf(reader: LogReader, stream: string): Promise<ClientEvent | undefined> {
   try {
-    const [last] = await reading.stream(stream, 'end', 'backwards', 1);
+    const [last] = await reader.stream(stream, 'end', 'backwards', 1);
     return last;
   } catch (error) {
     if (error instanceof EventStoreError && error.code === 'STREAM_DELETED') return undefined;

@@ -6,16 +6,16 @@ import {
   type SubscriptionMessage,
 } from '../../domain/event-store.ts';
 import { pause, pauseAfter, unlessAborted } from '../waiting.ts';
-import { wordsOf } from './connecting/faults.ts';
+import { describeError } from './connecting/client-errors.ts';
 import type { FeedConnections } from './connecting/feed-connections.ts';
 import { Feed } from './feed.ts';
 import type { LogParts } from './log-parts.ts';
-import { later } from './position.ts';
+import { laterPosition } from './position.ts';
 import { Probe } from './probe.ts';
-import { isSystemEvent, toRaw, type ClientEvent } from './recorded.ts';
+import { isSystemEvent, toRawEvent, type ClientEvent } from './client-event.ts';
 
 /** Consecutive fruitless attempts after which a `once` subscription fails. */
-const MOST_FAILURES = 3;
+const MAX_FAILURES = 3;
 
 /** What a subscription needs of the adapter. */
 export interface SubscriptionParts extends LogParts {
@@ -61,7 +61,7 @@ export class Subscription {
       const reason = yield* this.#attempt();
       if (reason === undefined) return;
       this.#failures += 1;
-      if (this.#once && this.#failures > MOST_FAILURES) {
+      if (this.#once && this.#failures > MAX_FAILURES) {
         throw new EventStoreError('UNAVAILABLE', `the event log cannot be followed: ${reason}`);
       }
       telemetry.count('eventstore_resubscriptions_total');
@@ -79,23 +79,23 @@ export class Subscription {
 
   /** One client subscription. Returns why it was lost, or undefined when it is to end. */
   async *#attempt(): AsyncGenerator<SubscriptionMessage, string | undefined, void> {
-    const { connections, reading, continuity } = this.#parts;
+    const { connections, reader, identity } = this.#parts;
     let places: readonly [Position, Position] | undefined;
     const look = async (): Promise<readonly [Position, Position]> => {
-      await continuity.check();
-      return Promise.all([reading.footing(this.#position), reading.end()]);
+      await identity.check();
+      return Promise.all([reader.subscribablePosition(this.#position), reader.end()]);
     };
     try {
       const read = look();
       places = await unlessAborted(read, this.#signal);
     } catch (error) {
       if (error instanceof EventStoreError && error.code === 'INVALID_EVENT') throw error;
-      return wordsOf(error);
+      return describeError(error);
     }
     if (places === undefined) return undefined;
     const [from, end] = places;
     const { connection, release } = connections.take();
-    const feed = new Feed(connection, from, end, this.#prefixes, () => continuity.doubt());
+    const feed = new Feed(connection, from, end, this.#prefixes, () => identity.connectionLost());
     const wake = (): void => feed.wake();
     this.#signal.addEventListener('abort', wake);
     try {
@@ -112,8 +112,8 @@ export class Subscription {
     feed: Feed,
     end: Position,
   ): AsyncGenerator<SubscriptionMessage, string | undefined, void> {
-    const { reading, timings } = this.#parts;
-    const probe = new Probe(reading, timings, { end, prefixes: this.#prefixes }, () => feed.wake());
+    const { reader, timings } = this.#parts;
+    const probe = new Probe(reader, timings, { end, prefixes: this.#prefixes }, () => feed.wake());
     while (!this.#signal.aborted) {
       const taken = feed.take();
       if (taken.length > 0) {
@@ -129,7 +129,7 @@ export class Subscription {
       if (feed.ended !== undefined) return feed.ended;
 
       const wait = probe.look(this.#position);
-      if (probe.failure !== undefined) return wordsOf(probe.failure);
+      if (probe.failure !== undefined) return describeError(probe.failure);
       if (probe.silent) return 'an event of the log did not arrive';
       this.#passTo(probe.nothingUpTo);
       if (probe.takeCaughtUp()) {
@@ -146,7 +146,7 @@ export class Subscription {
   /** Moves on past events that are not wanted. */
   #passTo(position: Position): void {
     const before = this.#position;
-    this.#position = later(before, position);
+    this.#position = laterPosition(before, position);
     if (this.#position !== before) this.#onPassed?.(this.#position);
   }
 
@@ -158,7 +158,7 @@ export class Subscription {
     let failure: { readonly error: unknown } | undefined;
     for (const event of taken) {
       try {
-        const raw = toRaw(event);
+        const raw = toRawEvent(event);
         // Never twice, whatever the server takes "after" to mean.
         if (raw.position <= last) continue;
         if (!isSystemEvent(event)) events.push(this.#parts.codec.decode(raw));
@@ -171,7 +171,7 @@ export class Subscription {
     }
     if (events.length > 0) yield { kind: 'events', events };
     this.#position = last;
-    if (lastId !== '') this.#parts.horizon.noteEvent(last, lastId);
+    if (lastId !== '') this.#parts.highWaterMark.noteEvent(last, lastId);
     this.#failures = 0;
     if (failure !== undefined) throw failure.error;
   }

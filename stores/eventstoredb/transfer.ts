@@ -9,22 +9,22 @@ import {
 } from '../../domain/event-store.ts';
 import type { LogPart, LogTransfer, RawAppend, Truncation } from '../../domain/log-transfer.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
-import { Appending } from './appending.ts';
+import { Appender } from './appender.ts';
 import { readConnectionUrl } from './connecting/connection-url.ts';
 import { defaultTimings, type Timings } from './connecting/timings.ts';
 import { connectLog, type LogParts } from './log-parts.ts';
 import { fromPosition } from './position.ts';
-import { isJsonText, isSystemEvent, toRaw, type ClientEvent } from './recorded.ts';
+import { isJsonText, isSystemEvent, toRawEvent, type ClientEvent } from './client-event.ts';
 import { truncateStream } from './truncation.ts';
 
 /** Events per part. */
-const PART = 500;
+const PART_EVENTS = 500;
 /** Filler events per append. */
-const FILLERS = 500;
+const MAX_FILLERS = 500;
 /** Appends at once: the server answers after its disk, and writes concurrent appends together. */
-const SIDE_BY_SIDE = 64;
+const CONCURRENT_APPENDS = 64;
 /** No request waits for a transfer, so a server may be unreachable for half a minute. At the start it is reported sooner. */
-const PATIENCE: Partial<Timings> = {
+const TRANSFER_TIMINGS: Partial<Timings> = {
   readMs: 30_000,
   connectMs: 30_000,
   appendOverallMs: 40_000,
@@ -33,10 +33,10 @@ const PATIENCE: Partial<Timings> = {
 
 /** Type of an event that fills the place of a deleted one. Readers skip types that begin with `$`. */
 /** Stands where an event was that is gone. Names that begin with `$` are the engine's, and no reader of ours sees it. */
-const FILLER = '$filler';
+const FILLER_TYPE = '$filler';
 
 /** Type of the event that deletes a stream for good. A stream deleted softly has metadata with a maximal `$tb`. */
-const DELETED = '$streamDeleted';
+const DELETED_TYPE = '$streamDeleted';
 
 /**
  * Opens the log of an EventStoreDB server for a transfer.
@@ -49,28 +49,28 @@ export function openEventStoreDbTransfer(options: {
 }): LogTransfer {
   const settings = readConnectionUrl(options.url);
   const { telemetry } = options;
-  const timings = { ...defaultTimings, ...PATIENCE, ...options.timings };
+  const timings = { ...defaultTimings, ...TRANSFER_TIMINGS, ...options.timings };
   return new EventStoreDbTransfer(connectLog(settings, timings, telemetry));
 }
 
 class EventStoreDbTransfer implements LogTransfer {
   readonly engine = 'eventstoredb';
-  readonly sideBySide = SIDE_BY_SIDE;
+  readonly sideBySide = CONCURRENT_APPENDS;
   readonly #log: LogParts;
-  readonly #appending: Appending;
+  readonly #appender: Appender;
   /** Timeout of the first read, in milliseconds; undefined after it. */
   #firstMs: number | undefined;
 
   constructor(log: LogParts) {
     this.#log = log;
-    this.#appending = new Appending(log);
+    this.#appender = new Appender(log);
     this.#firstMs = log.timings.pingMs;
   }
 
   async *contents(): AsyncGenerator<LogPart> {
-    const { reading } = this.#log;
+    const { reader } = this.#log;
     // Engine events count: the last event may be a truncation.
-    const end = await reading.end(this.#firstMs);
+    const end = await reader.end(this.#firstMs);
     this.#firstMs = undefined;
     const length = byteOf(end);
     const deleted = new Set<string>();
@@ -78,19 +78,19 @@ class EventStoreDbTransfer implements LogTransfer {
     for (let ended = false; !ended && after < end;) {
       const events: RawEvent[] = [];
       const truncations: Truncation[] = [];
-      ended = await reading.forwards(after, PART, (event, position) => {
+      ended = await reader.forwards(after, PART_EVENTS, (event, position) => {
         if (position > end) return 'enough';
         after = position;
         const truncation = truncationOf(event);
         if (truncation === null) {
-          if (!isSystemEvent(event)) events.push(toRaw(event));
+          if (!isSystemEvent(event)) events.push(toRawEvent(event));
         } else if (truncation.before === Infinity) deleted.add(truncation.stream);
         else {
           // The stream began again after a soft deletion.
           deleted.delete(truncation.stream);
           truncations.push(truncation);
         }
-        return events.length < PART && position < end ? 'more' : 'enough';
+        return events.length < PART_EVENTS && position < end ? 'more' : 'enough';
       });
       const share = length === 0 ? 1 : byteOf(after) / length;
       yield { events, read: events.length, truncations, share };
@@ -102,10 +102,11 @@ class EventStoreDbTransfer implements LogTransfer {
   /** Deleted streams and where they ended, which only the log itself shows. */
   async #wholly(deleted: ReadonlySet<string>, end: Position): Promise<readonly Truncation[]> {
     const befores = new Map<string, number>();
-    const { reading } = this.#log;
-    await reading.forwards(BEGINNING, PART, ({ streamId, type, revision }, position) => {
+    const { reader } = this.#log;
+    await reader.forwards(BEGINNING, PART_EVENTS, ({ streamId, type, revision }, position) => {
       if (position > end) return 'enough';
-      if (deleted.has(streamId) && type !== DELETED) befores.set(streamId, Number(revision) + 1);
+      if (deleted.has(streamId) && type !== DELETED_TYPE)
+        befores.set(streamId, Number(revision) + 1);
       return position < end ? 'more' : 'enough';
     });
     return Array.from(befores, ([stream, before]) => ({ stream, before }));
@@ -119,18 +120,18 @@ class EventStoreDbTransfer implements LogTransfer {
         const text = `revision ${revision} of ${stream} is damaged: EventStoreDB accepts only JSON`;
         throw new EventStoreError('INVALID_EVENT', text, { stream });
       }
-      await this.#appending.append(stream, events, expected);
+      await this.#appender.append(stream, events, expected);
     }
   }
 
   async skipTo(stream: string, revision: number): Promise<void> {
-    const [last] = await this.#log.reading.stream(stream, 'end', 'backwards', 1);
+    const [last] = await this.#log.reader.stream(stream, 'end', 'backwards', 1);
     let next = last === undefined ? 0 : Number(last.revision) + 1;
     while (next < revision) {
-      const events = Array.from({ length: Math.min(FILLERS, revision - next) }, filler);
+      const events = Array.from({ length: Math.min(MAX_FILLERS, revision - next) }, filler);
       try {
         const expected = next === 0 ? 'none' : next - 1;
-        await this.#appending.append(stream, events, expected);
+        await this.#appender.append(stream, events, expected);
         next += events.length;
       } catch (error) {
         // A wholly truncated stream shows its revision only in a conflict.
@@ -139,16 +140,21 @@ class EventStoreDbTransfer implements LogTransfer {
         next = actual + 1;
       }
     }
-    await truncateStream(this.#log.reading, this.#appending, stream, revision);
+    await truncateStream(this.#log.reader, this.#appender, stream, revision);
   }
 
   async close(): Promise<void> {
-    await this.#appending.close();
+    await this.#appender.close();
     await this.#log.connection.close();
   }
 }
 
-const filler = (): EncodedEvent => ({ id: randomUUID(), type: FILLER, data: '{}', metadata: '{}' });
+const filler = (): EncodedEvent => ({
+  id: randomUUID(),
+  type: FILLER_TYPE,
+  data: '{}',
+  metadata: '{}',
+});
 
 /** The byte offset of a position in the log. */
 function byteOf(position: Position): number {
@@ -158,7 +164,7 @@ function byteOf(position: Position): number {
 
 /** The truncation that an engine event records; `before` is `Infinity` for a deletion. */
 function truncationOf({ streamId, type, data }: ClientEvent): Truncation | null {
-  if (type === DELETED) return { stream: streamId, before: Infinity };
+  if (type === DELETED_TYPE) return { stream: streamId, before: Infinity };
   if (type !== '$metadata' || !streamId.startsWith('$$')) return null;
   const before = (data as { readonly $tb?: unknown } | null)?.$tb;
   if (typeof before !== 'number' || before <= 0) return null;

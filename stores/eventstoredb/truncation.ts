@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { EventStoreError, isConflict, type ExpectedRevision } from '../../domain/event-store.ts';
 import { isJsonObject, type JsonObject } from '../../domain/json.ts';
-import type { Appending } from './appending.ts';
-import type { Reading } from './reading.ts';
+import type { Appender } from './appender.ts';
+import type { LogReader } from './log-reader.ts';
 
 /** The metadata field that truncates a stream before a revision. */
 export const TRUNCATE_BEFORE = '$tb';
@@ -18,13 +18,13 @@ const ATTEMPTS = 5;
  * @throws EventStoreError `UNAVAILABLE`, `STREAM_DELETED`, `CONFLICT` after several lost races
  */
 export async function truncateStream(
-  reading: Reading,
-  appending: Appending,
+  reader: LogReader,
+  appender: Appender,
   stream: string,
   before: number,
 ): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
-    const change = await planChange(reading, stream, before);
+    const change = await planChange(reader, stream, before);
     if (change === undefined) return;
     const event = {
       id: randomUUID(),
@@ -33,7 +33,7 @@ export async function truncateStream(
       metadata: '{}',
     };
     try {
-      await appending.append(metadataStreamOf(stream), [event], change.expected);
+      await appender.append(metadataStreamOf(stream), [event], change.expected);
       return;
     } catch (error) {
       if (!isConflict(error) || attempt === ATTEMPTS) throw error;
@@ -46,24 +46,24 @@ export async function truncateStream(
  * @throws EventStoreError `UNAVAILABLE`, `STREAM_DELETED`
  */
 export async function truncatedBefore(
-  reading: Reading,
+  reader: LogReader,
   stream: string,
 ): Promise<number | undefined> {
-  const [present] = await reading.stream(metadataStreamOf(stream), 'end', 'backwards', 1);
+  const [present] = await reader.stream(metadataStreamOf(stream), 'end', 'backwards', 1);
   const before = isJsonObject(present?.data) ? present.data[TRUNCATE_BEFORE] : undefined;
   return typeof before === 'number' ? before : undefined;
 }
 
 /** The new metadata, or undefined where the stream is already short enough. */
 async function planChange(
-  reading: Reading,
+  reader: LogReader,
   stream: string,
   before: number,
 ): Promise<{ metadata: JsonObject; expected: ExpectedRevision } | undefined> {
-  const [last] = await reading.stream(stream, 'end', 'backwards', 1);
+  const [last] = await reader.stream(stream, 'end', 'backwards', 1);
   if (last === undefined) return undefined;
   const target = Math.min(before, Number(last.revision) + 1);
-  const [present] = await reading.stream(metadataStreamOf(stream), 'end', 'backwards', 1);
+  const [present] = await reader.stream(metadataStreamOf(stream), 'end', 'backwards', 1);
   if (present === undefined) {
     return target <= 0 ? undefined : { metadata: { [TRUNCATE_BEFORE]: target }, expected: 'none' };
   }

@@ -1,9 +1,9 @@
 import { accessSync, constants } from 'node:fs';
 import { type ClientSession, type Db, MongoClient, type MongoClientOptions } from 'mongodb';
 import type { Telemetry } from '../../observability/telemetry.ts';
-import { within } from '../waiting.ts';
-import { NoAnswer, explain, isDatabaseFault, isUnreachable } from './failures.ts';
-import { databaseOf, withoutConcerns } from './url.ts';
+import { withTimeout } from '../waiting.ts';
+import { NoAnswerError, describeError, isDriverError, isUnreachable } from './driver-errors.ts';
+import { databaseOf, withoutConcerns } from './connection-string.ts';
 
 /** How to reach a MongoDB server, a replica set, or one compatible with it. */
 export interface MongoOptions {
@@ -101,17 +101,17 @@ export class MongoConnection {
     try {
       // Our own timer: the driver's `timeoutMS` has no effect (7.8), and its socket timeout cannot be lifted for one
       // operation. An abandoned operation may still happen; every write here tolerates that.
-      const done = await within(
+      const done = await withTimeout(
         this.#ready()
           .then((db) => act(db))
           .then((result) => ({ result })),
         limit,
       );
-      if (done === undefined) throw new NoAnswer(limit);
+      if (done === undefined) throw new NoAnswerError(limit);
       this.#noteReachable();
       return done.result;
     } catch (error) {
-      if (!isDatabaseFault(error)) throw error;
+      if (!isDriverError(error)) throw error;
       throw failureOf(this.#noteFailure(error, operation), error);
     } finally {
       const seconds = (performance.now() - began) / 1000;
@@ -178,7 +178,7 @@ export class MongoConnection {
 
   #noteFailure(error: Error, operation: string): string {
     const unreachable = isUnreachable(error);
-    const message = explain(error, operation, this.#hosts());
+    const message = describeError(error, operation, this.#hosts());
     this.#telemetry.count('mongodb_errors_total', {
       kind: unreachable ? 'unreachable' : 'refused',
     });

@@ -8,7 +8,7 @@ import {
   type LiveMember,
 } from '../../scheduler/coordination.ts';
 import { type MongoOptions, type SharedConnection, shareConnection } from './connection.ts';
-import { isDuplicateKey } from './failures.ts';
+import { isDuplicateKey } from './driver-errors.ts';
 
 export interface MongoCoordinationOptions extends MongoOptions {
   /** Replaces the server's clock in tests. */
@@ -19,7 +19,7 @@ export interface MongoCoordinationOptions extends MongoOptions {
  * How far ahead of the present a start time may lie, as written by a former primary's clock. Milliseconds. Routers of a
  * sharded cluster each have their own clock, so there the whole duration is tolerated.
  */
-const AHEAD = 1000;
+const MAX_CLOCK_SKEW_MS = 1000;
 
 /** `_leases`: owners and expiry. Never deleted, so fences only grow. */
 interface StoredLease {
@@ -49,7 +49,7 @@ interface StoredCounter {
 const UPSERTED = { upsert: true, returnDocument: 'after' } as const;
 
 /** `_texts`: remembered values. */
-interface StoredText {
+interface StoredValue {
   readonly _id: string;
   readonly value: string;
   readonly fence: number;
@@ -74,7 +74,7 @@ export async function openMongoCoordination(
 const leasesIn = (db: Db) => db.collection<StoredLease>('_leases');
 const membersIn = (db: Db) => db.collection<StoredMember>('_members');
 const countersIn = (db: Db) => db.collection<StoredCounter>('_counters');
-const textsIn = (db: Db) => db.collection<StoredText>('_texts');
+const valuesIn = (db: Db) => db.collection<StoredValue>('_texts');
 
 class MongoCoordination implements Coordination {
   readonly #shared: SharedConnection;
@@ -103,7 +103,7 @@ class MongoCoordination implements Coordination {
         begins: { $cond: [theirs, '$begins', this.#now()] },
         expires: { $cond: [theirs, '$expires', { $add: [this.#now(), ttl] }] },
       };
-      const lease = await twice(() =>
+      const lease = await retryDuplicateKey(() =>
         leasesIn(db).findOneAndUpdate({ _id: name }, [{ $set: take }], UPSERTED),
       );
       return lease?.owner === owner ? { fence: lease.fence, remaining: ttl } : null;
@@ -124,7 +124,9 @@ class MongoCoordination implements Coordination {
         begins: this.#now(),
         expires: { $add: [this.#now(), ttl] },
       };
-      await twice(() => membersIn(db).updateOne({ _id: id }, [{ $set: life }], { upsert: true }));
+      await retryDuplicateKey(() =>
+        membersIn(db).updateOne({ _id: id }, [{ $set: life }], { upsert: true }),
+      );
     });
   }
 
@@ -158,7 +160,9 @@ class MongoCoordination implements Coordination {
       const sum = { $cond: [{ $eq: ['$expires', ends] }, { $add: ['$sum', by] }, by] };
       const counter = { _id: `${window} ${name}` };
       const change = [{ $set: { sum, expires: ends, at: now } }];
-      const counted = await twice(() => countersIn(db).findOneAndUpdate(counter, change, UPSERTED));
+      const counted = await retryDuplicateKey(() =>
+        countersIn(db).findOneAndUpdate(counter, change, UPSERTED),
+      );
       if (counted === null) throw new CoordinationError(`no result from the counter ${name}`);
       return { sum: counted.sum, remaining: counted.expires.getTime() - counted.at.getTime() };
     });
@@ -181,7 +185,7 @@ class MongoCoordination implements Coordination {
 
   recall(name: string): Promise<string | null> {
     return this.#run('recall', async (db) => {
-      return (await textsIn(db).findOne({ _id: name }))?.value ?? null;
+      return (await valuesIn(db).findOne({ _id: name }))?.value ?? null;
     });
   }
 
@@ -190,8 +194,8 @@ class MongoCoordination implements Coordination {
       try {
         // Two concurrent first writes conflict once; on the retry the document exists.
         const known = { _id: name, fence: { $lte: fence } };
-        await twice(() =>
-          textsIn(db).updateOne(known, { $set: { value, fence } }, { upsert: true }),
+        await retryDuplicateKey(() =>
+          valuesIn(db).updateOne(known, { $set: { value, fence } }, { upsert: true }),
         );
         return true;
       } catch (error) {
@@ -224,7 +228,9 @@ class MongoCoordination implements Coordination {
     const now = this.#now();
     const begins = { $ifNull: ['$begins', now] };
     const isSharded = (await this.#shared.connection.deployment()) === 'sharded';
-    const ahead = isSharded ? { $max: [AHEAD, { $subtract: ['$expires', begins] }] } : AHEAD;
+    const ahead = isSharded
+      ? { $max: [MAX_CLOCK_SKEW_MS, { $subtract: ['$expires', begins] }] }
+      : MAX_CLOCK_SKEW_MS;
     return { $and: [{ $gt: ['$expires', now] }, { $lte: [begins, { $add: [now, ahead] }] }] };
   }
 
@@ -258,7 +264,7 @@ async function expireAfterAnHour(db: Db): Promise<void> {
 }
 
 /** Retries an upsert that collided with another insert of the same key. */
-async function twice<T>(upsert: () => Promise<T>): Promise<T> {
+async function retryDuplicateKey<T>(upsert: () => Promise<T>): Promise<T> {
   try {
     return await upsert();
   } catch (error) {

@@ -1,6 +1,6 @@
 import type { Collection, Document, IndexDescription } from 'mongodb';
 import type { Deployment } from './connection.ts';
-import { isOptionRefused } from './failures.ts';
+import { isUnsupportedOption } from './driver-errors.ts';
 
 /**
  * Creates indexes and resolves when they are usable. By default a replica set waits until every voting member has built
@@ -18,7 +18,7 @@ export async function buildIndexes<T extends Document>(
       await documents.createIndexes(indexes, { commitQuorum: 'majority' });
       return;
     } catch (error) {
-      if (!isOptionRefused(error)) throw error;
+      if (!isUnsupportedOption(error)) throw error;
     }
   }
   await documents.createIndexes(indexes);

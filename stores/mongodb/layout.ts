@@ -125,23 +125,25 @@ export function fieldsOf(
   document: JsonObject,
 ): Readonly<Record<string, StoredField>> {
   const entries = Object.entries(projection.fields);
-  return Object.fromEntries(entries.map(([field, kind]) => [field, stored(document[field], kind)]));
+  return Object.fromEntries(
+    entries.map(([field, kind]) => [field, storedField(document[field], kind)]),
+  );
 }
 
 /** A kept document as the port gives it. */
-export function kept<D extends JsonObject>(row: StoredDocument): KeptDocument<D> {
-  return { key: row._id, position: row._pos, document: parse(row) as D };
+export function toKeptDocument<D extends JsonObject>(row: StoredDocument): KeptDocument<D> {
+  return { key: row._id, position: row._pos, document: parseDocument(row) as D };
 }
 
 /** Parses a row's document. */
-export function parse(row: StoredDocument): JsonObject {
+export function parseDocument(row: StoredDocument): JsonObject {
   const document: unknown = JSON.parse(row.d ?? 'null');
   if (!isJsonObject(document)) throw new TypeError(`the document ${row._id} is not an object`);
   return document;
 }
 
 /** A value of another kind than declared becomes null, as no filter could match it. */
-function stored(value: unknown, kind: FieldKind): StoredField {
+function storedField(value: unknown, kind: FieldKind): StoredField {
   switch (kind) {
     case 'text':
       return typeof value === 'string' ? value : null;

@@ -2,7 +2,7 @@ import type { Db } from 'mongodb';
 import { type StoredPointer, VIEWS } from './layout.ts';
 
 /** How long a cached pointer is trusted, in milliseconds; every process must follow a switch within a second. */
-const BELIEVED_FOR = 400;
+const CACHE_MS = 400;
 
 /** Which generation each view is read from, cached briefly so that a read is one round trip. */
 export class LiveGenerations {
@@ -44,6 +44,6 @@ export class LiveGenerations {
 
   #believe(view: string, generation: number | undefined): void {
     if (generation === undefined) this.#believed.delete(view);
-    else this.#believed.set(view, { generation, until: this.#now() + BELIEVED_FOR });
+    else this.#believed.set(view, { generation, until: this.#now() + CACHE_MS });
   }
 }

@@ -20,10 +20,10 @@ import {
   type StoredCheckpoint,
   type StoredDocument,
   collectionOf,
-  kept,
+  toKeptDocument,
   viewOf,
 } from './layout.ts';
-import { LargeTexts, partsCollectionOf } from './large-texts.ts';
+import { DocumentParts, partsCollectionOf } from './document-parts.ts';
 import { LiveGenerations } from './live-generations.ts';
 import { conditionOf, pageOf, sortOf } from './queries.ts';
 import { readList } from './snapshot-lists.ts';
@@ -64,8 +64,8 @@ class MongoReadModel implements ReadModel {
       const row = await db
         .collection<StoredDocument>(collection)
         .findOne({ _id: key, live: true }, { projection: STORED });
-      const [whole] = row === null ? [] : await new LargeTexts(db, collection).whole([row]);
-      return whole === undefined ? null : kept<D>(whole);
+      const [whole] = row === null ? [] : await new DocumentParts(db, collection).complete([row]);
+      return whole === undefined ? null : toKeptDocument<D>(whole);
     });
   }
 
@@ -91,8 +91,8 @@ class MongoReadModel implements ReadModel {
           allowDiskUse: true,
         })
         .toArray();
-      const whole = await new LargeTexts(db, collection).whole(rows);
-      return whole.map((row) => kept<D>(row));
+      const whole = await new DocumentParts(db, collection).complete(rows);
+      return whole.map((row) => toKeptDocument<D>(row));
     });
   }
 

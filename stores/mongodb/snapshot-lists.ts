@@ -4,9 +4,9 @@ import { BEGINNING } from '../../domain/event-store.ts';
 import { cutDocument } from '../../projections/cut-document.ts';
 import type { Filter, Listed, ListQuery, Projection } from '../../projections/read-model.ts';
 import type { MongoConnection } from './connection.ts';
-import { isWithoutTransactions, isWorthAnotherTransaction } from './failures.ts';
+import { isTransactionUnsupported, isTransientTransactionError } from './driver-errors.ts';
 import { CHECKPOINTS, STORED, type StoredCheckpoint, type StoredDocument } from './layout.ts';
-import { LargeTexts } from './large-texts.ts';
+import { DocumentParts } from './document-parts.ts';
 import { conditionOf, pageOf, sortOf } from './queries.ts';
 
 /**
@@ -18,14 +18,14 @@ import { conditionOf, pageOf, sortOf } from './queries.ts';
  */
 
 /** Attempts before a transaction is used, and in all. */
-const TRIES = 3;
-const MOST_TRIES = 20;
+const ATTEMPTS_BEFORE_TRANSACTION = 3;
+const MAX_ATTEMPTS = 20;
 
 /** Milliseconds between attempts; a batch takes the writer about that long. */
-const PAUSE = 10;
+const RETRY_PAUSE_MS = 10;
 
 /** Documents per server batch; each may have megabytes. */
-const AT_ONCE = 50;
+const BATCH_SIZE = 50;
 
 /** What a list is read from. */
 export interface ListParts {
@@ -46,13 +46,13 @@ export async function readList(parts: ListParts, query: ListQuery): Promise<List
     const now = await checkpointOf(parts);
     const isStill = before.position === now.position && !before.isWriting && !now.isWriting;
     if (isStill || query.isLoose === true) return { ...read, position: before.position };
-    if (attempt >= TRIES) {
+    if (attempt >= ATTEMPTS_BEFORE_TRANSACTION) {
       const listed = await inTransaction(parts, query);
       if (listed !== null) return listed;
     }
     // A writer that died within its batch leaves its mark until the next writer begins. Nothing changes meanwhile.
-    if (attempt >= MOST_TRIES) return { ...read, position: before.position };
-    await after(PAUSE);
+    if (attempt >= MAX_ATTEMPTS) return { ...read, position: before.position };
+    await after(RETRY_PAUSE_MS);
   }
 }
 
@@ -70,8 +70,8 @@ async function inTransaction(parts: ListParts, query: ListQuery): Promise<Listed
   } catch (error) {
     if (session.inTransaction()) await session.abortTransaction();
     // A new collection is in no snapshot yet.
-    if (isWorthAnotherTransaction(error)) return null;
-    if (!isWithoutTransactions(error)) throw error;
+    if (isTransientTransactionError(error)) return null;
+    if (!isTransactionUnsupported(error)) throw error;
     connection.giveUpTransactions(error);
     return null;
   } finally {
@@ -124,19 +124,19 @@ async function readPage(
     skip: query.offset ?? 0,
     // One more than requested, to know whether there are more.
     limit: Math.max(0, limit) + 1,
-    batchSize: Math.min(Math.max(0, limit) + 1, AT_ONCE),
+    batchSize: Math.min(Math.max(0, limit) + 1, BATCH_SIZE),
     projection: STORED,
     maxTimeMS: connection.maxTimeMS,
     allowDiskUse: true,
     ...(session !== undefined && { session }),
   });
-  const texts = new LargeTexts(db, collection, session);
+  const texts = new DocumentParts(db, collection, session);
   const documents: { readonly key: string; readonly text: string }[] = [];
   let bytes = 0;
   try {
     for await (const row of cursor) {
       if (documents.length >= limit) return { documents, hasMore: true };
-      const [whole] = await texts.whole([row]);
+      const [whole] = await texts.complete([row]);
       if (whole === undefined) continue;
       const stored = whole.d ?? 'null';
       const text = cut === undefined ? stored : cutDocument(stored, cut);

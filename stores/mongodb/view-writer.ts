@@ -7,31 +7,31 @@ import type {
   ViewWriter,
   WriterOptions,
 } from '../../projections/read-model.ts';
-import { Checkpoint } from './checkpoints.ts';
+import { Checkpoint } from './checkpoint.ts';
 import type { MongoConnection } from './connection.ts';
 import {
-  duplicatesOf,
-  isTooLargeAtOnce,
-  isWorthAnotherTransaction,
-  isWithoutTransactions,
-} from './failures.ts';
+  duplicateStatementsOf,
+  isTransactionTooLarge,
+  isTransientTransactionError,
+  isTransactionUnsupported,
+} from './driver-errors.ts';
 import { buildIndexes } from './index-builds.ts';
-import { LargeTexts, partsOf } from './large-texts.ts';
+import { DocumentParts, splitIntoParts } from './document-parts.ts';
 import {
   type StoredDocument,
   collectionOf,
   fieldsOf,
   indexesOf,
-  kept,
-  parse,
+  toKeptDocument,
+  parseDocument,
   viewOf,
 } from './layout.ts';
 
 type Batch = Parameters<ViewWriter['write']>[0];
-type Written = Batch['documents'][number];
+type WrittenDocument = Batch['documents'][number];
 
 /** A document to write: its JSON for the row, or its parts where it is too large. */
-type Prepared = Written & {
+type PreparedDocument = WrittenDocument & {
   readonly text: string | null;
   readonly parts: readonly string[] | null;
 };
@@ -44,14 +44,14 @@ export type RunOperation = <T>(
 ) => Promise<T>;
 
 /** Attempts of a write that collides with other writers. */
-const ATTEMPTS = 4;
+const MAX_ATTEMPTS = 4;
 
 /**
  * While nobody reads a generation, its documents need not be durable before the next batch. A standalone server's
  * journal is in order, so the checkpoint covers them. After a failover that would not hold: the new primary may have the
  * checkpoint without the documents.
  */
-const RELAXED: WriteConcernSettings = { w: 1, journal: false };
+const UNJOURNALED: WriteConcernSettings = { w: 1, journal: false };
 
 /**
  * The writer of one generation. Without transactions, a batch is three steps:
@@ -138,10 +138,13 @@ export class MongoViewWriter implements ViewWriter {
         .find({ _id: { $in: [...keys] } }, { projection: { f: 0 }, batchSize: keys.length })
         .toArray();
       for (const { _id, parts } of found) if (parts !== undefined) this.#large.add(_id);
-      return this.#texts(db).whole(found);
+      return this.#texts(db).complete(found);
     });
     return new Map(
-      rows.map((row) => [row._id, { position: row._pos, document: row.live ? parse(row) : null }]),
+      rows.map((row) => [
+        row._id,
+        { position: row._pos, document: row.live ? parseDocument(row) : null },
+      ]),
     );
   }
 
@@ -169,7 +172,7 @@ export class MongoViewWriter implements ViewWriter {
       const rows = await this.#documents(db)
         .find(condition, { sort: { _id: 1 }, limit, projection: { f: 0 }, batchSize: limit })
         .toArray();
-      return (await this.#texts(db).whole(rows)).map((row) => kept(row));
+      return (await this.#texts(db).complete(rows)).map((row) => toKeptDocument(row));
     });
   }
 
@@ -200,10 +203,14 @@ export class MongoViewWriter implements ViewWriter {
   }
 
   /** Writes documents and checkpoint in one transaction. @returns false where the guarded way must be taken */
-  async #writeAtOnce(db: Db, documents: readonly Prepared[], batch: Batch): Promise<boolean> {
+  async #writeAtOnce(
+    db: Db,
+    documents: readonly PreparedDocument[],
+    batch: Batch,
+  ): Promise<boolean> {
     const session = this.#session;
     if (session === null) return false;
-    for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
+    for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt += 1) {
       session.startTransaction();
       this.#mayBeOpen = true;
       try {
@@ -220,12 +227,12 @@ export class MongoViewWriter implements ViewWriter {
         return true;
       } catch (error) {
         if (session.inTransaction()) await session.abortTransaction();
-        if (isWithoutTransactions(error)) {
+        if (isTransactionUnsupported(error)) {
           this.#connection.giveUpTransactions(error);
           return false;
         }
-        if (isTooLargeAtOnce(error)) return false;
-        if (!isWorthAnotherTransaction(error)) throw error;
+        if (isTransactionTooLarge(error)) return false;
+        if (!isTransientTransactionError(error)) throw error;
       }
     }
     return false;
@@ -236,21 +243,21 @@ export class MongoViewWriter implements ViewWriter {
    * the key. The stored position is checked before such a failure is ignored. It may also come from two concurrent
    * inserts, of which the refused one is later, or from another unique index.
    */
-  async #writeGuarded(db: Db, documents: readonly Prepared[]): Promise<void> {
+  async #writeGuarded(db: Db, documents: readonly PreparedDocument[]): Promise<void> {
     let left = documents;
     for (let attempt = 1; left.length > 0; attempt += 1) {
       try {
         await this.#documents(db).bulkWrite(
           left.map((one) => this.#guarded(one)),
-          { ordered: false, ...((await this.#isRelaxed()) && { writeConcern: RELAXED }) },
+          { ordered: false, ...((await this.#isRelaxed()) && { writeConcern: UNJOURNALED }) },
         );
         return;
       } catch (error) {
-        const refused = duplicatesOf(error);
+        const refused = duplicateStatementsOf(error);
         if (refused === null) throw error;
         const met = left.filter((_, index) => refused.has(index));
         left = await this.#keptBehind(db, met);
-        if (left.length > 0 && attempt >= ATTEMPTS) throw error;
+        if (left.length > 0 && attempt >= MAX_ATTEMPTS) throw error;
       }
     }
   }
@@ -258,9 +265,9 @@ export class MongoViewWriter implements ViewWriter {
   /** The documents that are stored not at all, or at an earlier position. */
   async #keptBehind(
     db: Db,
-    documents: readonly Prepared[],
+    documents: readonly PreparedDocument[],
     session?: ClientSession,
-  ): Promise<readonly Prepared[]> {
+  ): Promise<readonly PreparedDocument[]> {
     if (documents.length === 0) return [];
     const rows = await this.#documents(db)
       .find(
@@ -276,19 +283,19 @@ export class MongoViewWriter implements ViewWriter {
   }
 
   /** Writes parts before the rows that name them. Unreferenced parts do no harm. */
-  async #keepParts(db: Db, documents: readonly Prepared[]): Promise<void> {
+  async #keepParts(db: Db, documents: readonly PreparedDocument[]): Promise<void> {
     for (const { key, position, parts } of documents) {
       if (parts === null) continue;
       this.#large.add(key);
-      await this.#texts(db).keep(key, position, parts);
+      await this.#texts(db).write(key, position, parts);
     }
   }
 
   /** Deletes parts that no row names any more. What a crash leaves goes with the generation. */
-  async #forgetParts(db: Db, documents: readonly Prepared[]): Promise<void> {
+  async #forgetParts(db: Db, documents: readonly PreparedDocument[]): Promise<void> {
     for (const { key, position, parts } of documents) {
       if (!this.#large.has(key)) continue;
-      await this.#texts(db).forget(key, position, parts === null);
+      await this.#texts(db).remove(key, position, parts === null);
       if (parts === null) this.#large.delete(key);
     }
   }
@@ -309,10 +316,10 @@ export class MongoViewWriter implements ViewWriter {
   }
 
   readonly #checkpoint = (db: Db) => new Checkpoint(db, this.#name, this.#options.fence);
-  readonly #texts = (db: Db) => new LargeTexts(db, this.#name);
+  readonly #texts = (db: Db) => new DocumentParts(db, this.#name);
   readonly #documents = (db: Db) => db.collection<StoredDocument>(this.#name);
 
-  #guarded(written: Prepared): AnyBulkWriteOperation<StoredDocument> {
+  #guarded(written: PreparedDocument): AnyBulkWriteOperation<StoredDocument> {
     const { key, position, document, text, parts } = written;
     const filter = { _id: key, _pos: { $lt: position } };
     const update =
@@ -338,16 +345,16 @@ export class MongoViewWriter implements ViewWriter {
   }
 }
 
-function prepared(written: Written): Prepared {
+function prepared(written: WrittenDocument): PreparedDocument {
   if (written.document === null) return { ...written, text: null, parts: null };
   const text = JSON.stringify(written.document);
-  const parts = partsOf(text);
+  const parts = splitIntoParts(text);
   return { ...written, text: parts === null ? text : null, parts };
 }
 
 /** Keeps the latest document per key; an unordered write could leave an earlier one. */
-function latestOfEach(documents: readonly Written[]): readonly Written[] {
-  const latest = new Map<string, Written>();
+function latestOfEach(documents: readonly WrittenDocument[]): readonly WrittenDocument[] {
+  const latest = new Map<string, WrittenDocument>();
   for (const one of documents) {
     const known = latest.get(one.key);
     if (known === undefined || known.position < one.position) latest.set(one.key, one);

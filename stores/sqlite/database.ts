@@ -63,7 +63,7 @@ export class IncompatibleDatabaseError extends Error {
  *
  * @throws IncompatibleDatabaseError, SQLite's own errors
  */
-export function openUnchanged(
+export function openWithoutChanges(
   options: Omit<DatabaseOptions, 'readOnly' | 'immutable' | 'create'>,
 ): Database {
   if (existsSync(options.file)) {
@@ -139,7 +139,7 @@ function openOnce(options: DatabaseOptions): Database {
     requireSqlite(database);
     // SQLite silently opens a write-protected file for reading, and fails at the first write.
     if (!readOnly) requireWritable(options.file);
-    const found = settingOf(database, 'user_version');
+    const found = pragma(database, 'user_version');
     if (found > options.version) throw newerFile(options, found);
     if (!readOnly) {
       database.exec(`PRAGMA page_size = ${options.pageSize ?? 4096}`);
@@ -147,7 +147,7 @@ function openOnce(options: DatabaseOptions): Database {
       const rollback = options.journal === 'rollback' && mode !== 'wal';
       database.exec(`PRAGMA journal_mode = ${rollback ? 'TRUNCATE' : 'WAL'}`);
       database.exec(`PRAGMA synchronous = ${options.synchronous ?? 'FULL'}`);
-      const pages = ((options.walMiB ?? 64) * BYTES_OF_MIB) / settingOf(database, 'page_size');
+      const pages = ((options.walMiB ?? 64) * BYTES_OF_MIB) / pragma(database, 'page_size');
       database.exec(`PRAGMA wal_autocheckpoint = ${pages}`);
       if (found < options.version) migrate(database, options);
     } else if (found < options.version) {
@@ -155,7 +155,7 @@ function openOnce(options: DatabaseOptions): Database {
         `the ${options.what} ${options.file} has schema version ${found}, not ${options.version}`,
       );
     }
-    keepPages(database, options.cacheMiB ?? 16);
+    setPageCache(database, options.cacheMiB ?? 16);
     database.exec('PRAGMA temp_store = MEMORY');
     return database;
   } catch (error) {
@@ -165,7 +165,7 @@ function openOnce(options: DatabaseOptions): Database {
 }
 
 /** Sets the connection's page cache in MiB; pages beyond it are dropped. */
-export function keepPages(database: Database, mebibytes: number): void {
+export function setPageCache(database: Database, mebibytes: number): void {
   database.exec(`PRAGMA cache_size = ${-1024 * mebibytes}`);
 }
 
@@ -213,7 +213,7 @@ export function prepareForArrays(database: Database, sql: string): Statement {
  * A row limit as a parameter. With a bare `?`, SQLite prepares the statement anew for each value, which costs more than
  * reading a row. Not for queries that should be planned by the limit.
  */
-export const LIMIT = 'LIMIT ? + 0';
+export const ROW_LIMIT = 'LIMIT ? + 0';
 
 /** Runs an action in a write transaction, which is rolled back when the action throws. @throws also the driver's errors */
 export function inTransaction<T>(database: Database, action: () => T): T {
@@ -229,7 +229,7 @@ export function inTransaction<T>(database: Database, action: () => T): T {
 }
 
 /** The value of a numeric PRAGMA. @throws TypeError for an unknown one */
-export function settingOf(
+export function pragma(
   database: Database,
   name: 'cache_size' | 'page_size' | 'user_version',
 ): number {
@@ -240,7 +240,7 @@ export function settingOf(
 }
 
 /** Blocks the thread. For dedicated threads, and at start. */
-export function blockFor(milliseconds: number): void {
+export function blockThread(milliseconds: number): void {
   Atomics.wait(sleeper, 0, 0, milliseconds);
 }
 
@@ -333,7 +333,7 @@ function newerFile(options: DatabaseOptions, found: number): IncompatibleDatabas
 /** Of several processes that start at once, one migrates; the others wait and find it done. */
 function migrate(database: Database, options: DatabaseOptions): void {
   inTransaction(database, () => {
-    const from = settingOf(database, 'user_version');
+    const from = pragma(database, 'user_version');
     if (from > options.version) throw newerFile(options, from);
     if (from < options.version) {
       options.migrate(database, from);
@@ -353,7 +353,7 @@ function retryWhileBusy<T>(action: () => T): T {
       return action();
     } catch (error) {
       if (faultOf(error) !== 'busy' || performance.now() > deadline) throw error;
-      blockFor(1 + Math.random() * 4);
+      blockThread(1 + Math.random() * 4);
     }
   }
 }

@@ -1,21 +1,21 @@
 import { EventStoreDBClient, UnavailableError, type Credentials } from '@eventstore/db-client';
 import { readFileSync } from 'node:fs';
 import type { Telemetry } from '../../../observability/telemetry.ts';
-import { pause, pauseAfter, within } from '../../waiting.ts';
+import { pause, pauseAfter, withTimeout } from '../../waiting.ts';
 import type { ConnectionSettings } from './connection-url.ts';
-import { wordsOf } from './faults.ts';
+import { describeError } from './client-errors.ts';
 import type { Timings } from './timings.ts';
-import { state, UnansweredAttempts } from './unanswered.ts';
+import { CONNECTIVITY, AttemptTimeouts } from './attempt-timeouts.ts';
 
 /** How long running calls may take to end when the client is closed. Milliseconds. */
-const DISPOSE_LIMIT = 500;
+const DISPOSE_TIMEOUT_MS = 500;
 
 /** The client's default interval between keep-alive pings. Milliseconds. */
-const KEEP_ALIVE = 10_000;
+const KEEP_ALIVE_MS = 10_000;
 /** Node's longest timer: -1 in the connection string. */
-const LONGEST = 2 ** 31 - 1;
+const MAX_TIMER_MS = 2 ** 31 - 1;
 /** Connections with distinct settings; their keep-alive intervals differ by less than a second. */
-const DIFFERENT = 1_000;
+const MAX_DISTINCT_INTERVALS = 1_000;
 
 let made = 0;
 
@@ -44,7 +44,7 @@ export class Connection extends EventStoreDBClient {
   constructor(settings: ConnectionSettings, timings: Timings, telemetry: Telemetry) {
     // The constructor is overloaded by the kind of settings.
     super(
-      endpointsOf(apart(settings)) as { endpoint: string },
+      endpointsOf(withOwnChannel(settings)) as { endpoint: string },
       channelCredentialsOf(settings),
       settings.credentials,
     );
@@ -58,10 +58,10 @@ export class Connection extends EventStoreDBClient {
     this.handleError = (client, error) =>
       handle(client, error).catch((failure: unknown) => {
         telemetry.log.debug('EventStoreDB still unreachable', {
-          failure: wordsOf(failure),
+          failure: describeError(failure),
         });
       });
-    const attempts = new UnansweredAttempts<Channel>(timings.establishMs, (channel, afterMs) => {
+    const attempts = new AttemptTimeouts<Channel>(timings.establishMs, (channel, afterMs) => {
       telemetry.log.debug('EventStoreDB did not answer a connection attempt', {
         node: channel.getTarget(),
         milliseconds: afterMs,
@@ -85,7 +85,7 @@ export class Connection extends EventStoreDBClient {
 
   /** Whether there is a connection within `connectMs`. If not, nothing was sent, which no failed call can promise. */
   async isConnected(): Promise<boolean> {
-    if (this.#channel?.getConnectivityState(false) === state.READY) return true;
+    if (this.#channel?.getConnectivityState(false) === CONNECTIVITY.READY) return true;
     const end = performance.now() + this.#timings.connectMs;
     for (let failures = 1; ; failures += 1) {
       if (await this.#tryToConnect(end)) return true;
@@ -100,23 +100,23 @@ export class Connection extends EventStoreDBClient {
     if (this.#closed) return;
     this.#closed = true;
     // It cancels all calls and waits for them to end. Some that failed while the server was down never do.
-    await within(this.dispose(), DISPOSE_LIMIT);
+    await withTimeout(this.dispose(), DISPOSE_TIMEOUT_MS);
     this.#channel?.close();
   }
 
   async #tryToConnect(end: number): Promise<boolean> {
-    const channel = await within(
+    const channel = await withTimeout(
       this.getChannel().catch(() => undefined),
       end - performance.now(),
     );
     if (channel === undefined) return false;
     for (;;) {
       const now = channel.getConnectivityState(false);
-      if (now === state.READY) return true;
-      if (now === state.SHUTDOWN) return false;
-      if (now === state.TRANSIENT_FAILURE) return this.#giveUp(channel);
+      if (now === CONNECTIVITY.READY) return true;
+      if (now === CONNECTIVITY.SHUTDOWN) return false;
+      if (now === CONNECTIVITY.TRANSIENT_FAILURE) return this.#giveUp(channel);
       // Not for a channel that was shut down, which would reconnect.
-      if (now === state.IDLE) channel.getConnectivityState(true);
+      if (now === CONNECTIVITY.IDLE) channel.getConnectivityState(true);
       const changed = await new Promise<boolean>((resolve) => {
         channel.watchConnectivityState(now, Date.now() + end - performance.now(), (error) =>
           resolve(error === undefined),
@@ -142,11 +142,11 @@ export class Connection extends EventStoreDBClient {
  * The same settings with a distinct keep-alive interval. gRPC shares one channel between clients with equal settings,
  * with its limit on concurrent calls, and an unanswered channel stays in use as long as any call is on it.
  */
-function apart(settings: ConnectionSettings): ConnectionSettings {
-  const { keepAliveInterval = KEEP_ALIVE } = settings.numbers;
-  const place = made++ % DIFFERENT;
+function withOwnChannel(settings: ConnectionSettings): ConnectionSettings {
+  const { keepAliveInterval = KEEP_ALIVE_MS } = settings.numbers;
+  const place = made++ % MAX_DISTINCT_INTERVALS;
   const later = keepAliveInterval + place;
-  const other = later < LONGEST ? later : keepAliveInterval - place;
+  const other = later < MAX_TIMER_MS ? later : keepAliveInterval - place;
   return { ...settings, numbers: { ...settings.numbers, keepAliveInterval: other } };
 }
 

@@ -7,10 +7,10 @@ import { Connection } from './connection.ts';
  * per connection (Kestrel's `MaxStreamsPerConnection`), and the client silently queues the rest. Subscriptions never
  * end, so a hundred of them would block every read and append.
  */
-const ON_THE_FIRST = 40;
+const MAX_FEEDS_ON_FIRST = 40;
 
 /** Subscriptions on each further connection. */
-const ON_ANOTHER = 80;
+const MAX_FEEDS_ON_FURTHER = 80;
 
 /** A connection lent to one subscription. */
 export interface FeedConnection {
@@ -36,7 +36,7 @@ export class FeedConnections {
   constructor(settings: ConnectionSettings, log: LogParts) {
     this.#settings = settings;
     this.#log = log;
-    this.#lines = [{ connection: log.connection, room: ON_THE_FIRST, feeds: 0 }];
+    this.#lines = [{ connection: log.connection, room: MAX_FEEDS_ON_FIRST, feeds: 0 }];
   }
 
   /** A connection with room for one more subscription. */
@@ -58,7 +58,7 @@ export class FeedConnections {
     const place = free === -1 ? this.#lines.length : free;
     const { timings, telemetry } = this.#log;
     const connection = new Connection(this.#settings, timings, telemetry);
-    const line = { connection, room: ON_ANOTHER, feeds: 0 };
+    const line = { connection, room: MAX_FEEDS_ON_FURTHER, feeds: 0 };
     this.#lines[place] = line;
     return line;
   }

@@ -1,11 +1,11 @@
 import { join } from 'node:path';
 import type { Telemetry } from '../../../observability/telemetry.ts';
-import { Checkpoints } from '../checkpoints.ts';
+import { WalCheckpointer } from '../wal-checkpointer.ts';
 import {
   describeFault,
   faultOf,
   openRebuildable,
-  openUnchanged,
+  openWithoutChanges,
   type Database,
 } from '../database.ts';
 import { deleteDatabase, fileNumber } from '../database-file.ts';
@@ -15,7 +15,7 @@ export function coordinationFile(directory: string): string {
   return join(directory, 'coordination.db');
 }
 
-export type Statements = ReturnType<typeof prepare>;
+export type Statements = ReturnType<typeof prepareStatements>;
 
 /**
  * The file of the coordination store. It is disposable: a damaged file is deleted and recreated. Processes that still
@@ -28,7 +28,7 @@ export class CoordinationFile {
   #database: Database;
   #statements: Statements;
   /** null for a read-only file. */
-  #checkpoints: Checkpoints | null;
+  #checkpoints: WalCheckpointer | null;
   /** Whether the last checkpoint failed, which is logged once. */
   #isStuck = false;
   #number: number | undefined;
@@ -66,7 +66,7 @@ export class CoordinationFile {
   /** The action has succeeded, so a failed checkpoint is only logged; the next call retries it. */
   #checkpoint(): void {
     try {
-      this.#checkpoints?.make(false);
+      this.#checkpoints?.run(false);
       this.#isStuck = false;
     } catch (error) {
       if (this.#isStuck) return;
@@ -83,16 +83,16 @@ export class CoordinationFile {
     this.close();
     [this.#database, this.#statements, this.#checkpoints, this.#number] = this.#open();
   }
-  #open(): [Database, Statements, Checkpoints | null, number | undefined] {
-    const options = { ...how, file: this.#file };
+  #open(): [Database, Statements, WalCheckpointer | null, number | undefined] {
+    const options = { ...FILE_OPTIONS, file: this.#file };
     const database = this.#readOnly
-      ? openUnchanged(options)
+      ? openWithoutChanges(options)
       : openRebuildable(options, this.#telemetry);
-    const checkpoints = this.#readOnly ? null : new Checkpoints(database, LIMITS);
-    return [database, prepare(database), checkpoints, fileNumber(this.#file)];
+    const checkpoints = this.#readOnly ? null : new WalCheckpointer(database, CHECKPOINT_LIMITS);
+    return [database, prepareStatements(database), checkpoints, fileNumber(this.#file)];
   }
 }
-const how = {
+const FILE_OPTIONS = {
   what: 'coordination store',
   version: 2,
   migrate: (database: Database, from: number): void => {
@@ -126,15 +126,21 @@ const how = {
 } as const;
 
 /** At most 4 MiB are moved at once, as that blocks the event loop. */
-const LIMITS = { busyPages: 1_000, idlePages: 1_000, busyCalls: 64, idleCalls: 64, patience: 0 };
+const CHECKPOINT_LIMITS = {
+  busyPages: 1_000,
+  idlePages: 1_000,
+  busyCalls: 64,
+  idleCalls: 64,
+  patience: 0,
+};
 
 /**
  * Rows that start further in the future than this are ignored: the clock has been set back since, and their end may lie
  * hours ahead. Concurrent calls may come out of order by less. Milliseconds.
  */
-const AHEAD = 1000;
+const MAX_CLOCK_SKEW_MS = 1000;
 
-function prepare(database: Database) {
+function prepareStatements(database: Database) {
   return {
     /**
      * Name, owner, first fence, end, now → fence; no row while another owner holds it. The first fence is the time, so
@@ -145,7 +151,7 @@ function prepare(database: Database) {
       ON CONFLICT (name) DO UPDATE SET
         fence = CASE WHEN owner IS excluded.owner THEN fence ELSE max(fence + 1, excluded.fence) END,
         owner = excluded.owner, ends = excluded.ends, begins = excluded.begins
-      WHERE owner IS NULL OR owner = excluded.owner OR ends <= ?5 OR begins > ?5 + ${AHEAD}
+      WHERE owner IS NULL OR owner = excluded.owner OR ends <= ?5 OR begins > ?5 + ${MAX_CLOCK_SKEW_MS}
       RETURNING fence`),
     release: database.prepare('UPDATE leases SET owner = NULL WHERE name = ? AND owner = ?'),
     heartbeat: database.prepare(
@@ -154,7 +160,7 @@ function prepare(database: Database) {
     forget: database.prepare('DELETE FROM members WHERE id = ?'),
     alive: database.prepare(`
       SELECT id, about, ends FROM members
-      WHERE ends > ?1 AND coalesce(begins, ?1) <= ?1 + ${AHEAD} ORDER BY id`),
+      WHERE ends > ?1 AND coalesce(begins, ?1) <= ?1 + ${MAX_CLOCK_SKEW_MS} ORDER BY id`),
     count: database.prepare(`
       INSERT INTO counters (name, length, begins, sum) VALUES (?, ?, ?, ?)
       ON CONFLICT (name, length) DO UPDATE SET
@@ -169,7 +175,9 @@ function prepare(database: Database) {
       INSERT INTO remembered (name, value, fence) VALUES (?, ?, ?)
       ON CONFLICT (name) DO UPDATE SET value = excluded.value, fence = excluded.fence
       WHERE excluded.fence >= fence`),
-    dropMembers: database.prepare(`DELETE FROM members WHERE ends <= ?1 OR begins > ?1 + ${AHEAD}`),
+    dropMembers: database.prepare(
+      `DELETE FROM members WHERE ends <= ?1 OR begins > ?1 + ${MAX_CLOCK_SKEW_MS}`,
+    ),
     dropCounters: database.prepare('DELETE FROM counters WHERE begins + length <= ?'),
   };
 }

@@ -11,9 +11,9 @@ import { makeFolder } from '../../folder.ts';
 import { coordinationFile, CoordinationFile, type Statements } from './coordination-file.ts';
 
 /** How long a call is retried while others write, in milliseconds. */
-const PATIENCE = 2_000;
+const RETRY_MS = 2_000;
 /** How often expired rows are deleted, in milliseconds. */
-const CLEANING_INTERVAL = 60_000;
+const CLEANING_INTERVAL_MS = 60_000;
 
 /**
  * Opens the embedded coordination store, `coordination.db` in a folder, for all processes of one machine. They share the
@@ -132,7 +132,7 @@ class SqliteCoordination implements Coordination {
 
   /** Retries, without blocking the thread, while others hold the lock. */
   async #run<T>(action: (statements: Statements, now: number) => T): Promise<T> {
-    const deadline = performance.now() + PATIENCE;
+    const deadline = performance.now() + RETRY_MS;
     for (;;) {
       if (this.#closed) throw new CoordinationError('the coordination store is closed');
       try {
@@ -151,7 +151,7 @@ class SqliteCoordination implements Coordination {
   }
 
   #clean(statements: Statements, now: number): void {
-    if (Math.abs(now - this.#cleanedAt) < CLEANING_INTERVAL) return;
+    if (Math.abs(now - this.#cleanedAt) < CLEANING_INTERVAL_MS) return;
     this.#cleanedAt = now;
     statements.dropMembers.run(now);
     statements.dropCounters.run(now);

@@ -5,7 +5,7 @@ import { formatPosition } from './position.ts';
 import { LOG, logFile, openLogForReading } from './schema.ts';
 
 /** Pages copied at a time, between two checks of the abort signal. */
-const PAGES = 256;
+const PAGES_PER_STEP = 256;
 
 const LAST_TYPE = `
   SELECT types.name FROM events
@@ -42,7 +42,7 @@ export async function copyLog(
     const copied = extentOf(database);
     onShare(0);
     await backup(database, file, {
-      rate: PAGES,
+      rate: PAGES_PER_STEP,
       progress: ({ totalPages, remainingPages }) => {
         signal.throwIfAborted();
         onShare(totalPages === 0 ? 1 : 1 - remainingPages / totalPages);

@@ -16,28 +16,28 @@ import {
   type SubscriptionMessage,
 } from '../../../domain/event-store.ts';
 import type { Telemetry } from '../../../observability/telemetry.ts';
-import { within } from '../../waiting.ts';
-import { Announcer } from './following/announcer.ts';
+import { withTimeout } from '../../waiting.ts';
+import { CommitAnnouncer } from './burst/commit-announcer.ts';
 import { openNotices, type Notices } from './following/notices.ts';
 import { subscribe, type SubscribeOptions } from './following/subscription.ts';
 import { Tail } from './following/tail.ts';
 import { formatPosition, isPosition, parsePosition } from './position.ts';
 
 import { LogReader } from './reading/reader.ts';
-import { SameFile } from './same-file.ts';
+import { LogFileCheck } from './log-file-check.ts';
 import { logFile } from './schema.ts';
-import { Writer, type Rehearsed } from './writing/writer.ts';
+import { Writer, type RehearsedSequence } from './writing/writer.ts';
 
 /** Most events per call of `readAll`, to keep the event loop responsive. */
-const MOST_OF_ALL = 1_000;
+const MAX_PAGE_EVENTS = 1_000;
 /** Milliseconds within which a ping must be answered. */
-const PING_TIMEOUT = 1_900;
+const PING_TIMEOUT_MS = 1_900;
 /** Milliseconds to wait for another process's lock on the log. */
-const LOCK_TIMEOUT = 30_000;
+const LOCK_TIMEOUT_MS = 30_000;
 /** Milliseconds between polls where other processes notify this one; a notifier may have been killed. */
-const LOOK_WHERE_TOLD = 250;
+const POLL_MS_WITH_NOTICES = 250;
 /** Milliseconds between polls where nobody can notify this process. */
-const LOOK_WHERE_NOT = 100;
+const POLL_MS_WITHOUT_NOTICES = 100;
 /** Prefix of the log's notices, followed by the last position, or {@link LATER}. */
 const NOTICE = 'log ';
 /** Announces that another notice will follow. */
@@ -74,18 +74,19 @@ export async function openSqliteEventStore(options: SqliteEventStoreOptions): Pr
 class SqliteEventStore implements EventStore {
   readonly #options: SqliteEventStoreOptions;
   readonly #writer: Writer;
-  readonly #announcer = new Announcer({
+  readonly #announcer = new CommitAnnouncer({
     publish: (last) => this.#notices?.publish(`${NOTICE}${last}`),
-    publishLater: () => this.#notices?.publish(`${NOTICE}${LATER}`),
-    handOn: (committed) => this.#opened?.tail.committed(committed),
+    announce: () => this.#notices?.publish(`${NOTICE}${LATER}`),
+    deliver: (committed) => this.#opened?.tail.committed(committed),
     isMoreComing: () => this.#writer.isWritingForLater,
   });
   readonly #closing = new AbortController();
 
   /** Collected during this turn. */
-  readonly #rehearsed: Rehearsed[] = [];
+  readonly #rehearsed: RehearsedSequence[] = [];
   #rehearsing: Promise<void> | undefined;
-  #opened: { readonly reader: LogReader; readonly tail: Tail; readonly file: SameFile } | undefined;
+  #opened:
+    { readonly reader: LogReader; readonly tail: Tail; readonly file: LogFileCheck } | undefined;
   #notices: Notices | undefined;
   #unsubscribe: () => void = () => {};
 
@@ -97,11 +98,11 @@ class SqliteEventStore implements EventStore {
       settings: {
         file: logFile(options.directory),
         create: true,
-        lockTimeout: options.lockTimeout ?? LOCK_TIMEOUT,
+        lockTimeout: options.lockTimeout ?? LOCK_TIMEOUT_MS,
         maxBytes: options.maxBytes,
       },
       telemetry: options.telemetry,
-      onCommit: (committed) => this.#announcer.take(committed),
+      onCommit: (committed) => this.#announcer.add(committed),
     });
   }
 
@@ -113,13 +114,13 @@ class SqliteEventStore implements EventStore {
       const isWriting = (): boolean => this.#writer.isWriting || this.#announcer.isHolding;
       const notices = (this.#notices =
         this.#options.notices ?? (await openNotices(readOnly ? null : directory)));
-      const lookEvery = notices.isReachable ? LOOK_WHERE_TOLD : LOOK_WHERE_NOT;
+      const lookEvery = notices.isReachable ? POLL_MS_WITH_NOTICES : POLL_MS_WITHOUT_NOTICES;
       const tail = new Tail(reader, { telemetry, isWriting, lookEvery });
-      this.#opened = { reader, tail, file: new SameFile(logFile(directory)) };
+      this.#opened = { reader, tail, file: new LogFileCheck(logFile(directory)) };
       this.#unsubscribe = notices.subscribe((message) => {
         if (!message.startsWith(NOTICE)) return;
         const what = message.slice(NOTICE.length);
-        if (what === LATER) this.#opened?.tail.willBeNoticed();
+        if (what === LATER) this.#opened?.tail.expectNotice();
         else this.#opened?.tail.noticed(Number(what));
       });
     } catch (error) {
@@ -159,17 +160,12 @@ class SqliteEventStore implements EventStore {
     await this.#rehearsing;
   }
 
-  async makeRoom(): Promise<void> {
-    this.#requireWritable();
-    await this.#writer.makeRoom();
-  }
-
   async readStream(stream: string, part: StreamPart = {}): Promise<readonly RecordedEvent[]> {
     return this.#reader().stream(stream, part);
   }
 
   async readAll(after: Position, limit: number): Promise<readonly RecordedEvent[]> {
-    const page = this.#reader().page(parsePosition(after), {}, Math.min(limit, MOST_OF_ALL));
+    const page = this.#reader().page(parsePosition(after), {}, Math.min(limit, MAX_PAGE_EVENTS));
     if (page.events.length === 0 && page.unreadable !== undefined) throw page.unreadable.error;
     return page.events;
   }
@@ -179,7 +175,7 @@ class SqliteEventStore implements EventStore {
     limit: number,
   ): Promise<readonly RecordedEvent[]> {
     const end = before === null ? Number.MAX_SAFE_INTEGER : parsePosition(before);
-    return this.#reader().before(end, Math.min(limit, MOST_OF_ALL));
+    return this.#reader().before(end, Math.min(limit, MAX_PAGE_EVENTS));
   }
 
   async *subscribe(
@@ -216,15 +212,15 @@ class SqliteEventStore implements EventStore {
   }
 
   async ping(): Promise<void> {
-    this.#open().file.look();
+    this.#open().file.checkNow();
     this.#reader().head();
     if (this.#options.readOnly === true) return;
-    const answered = await within(
+    const answered = await withTimeout(
       this.#writer.ping().then(() => true),
-      PING_TIMEOUT,
+      PING_TIMEOUT_MS,
     );
     if (answered === undefined) {
-      const text = `the event log has not answered within ${PING_TIMEOUT} ms`;
+      const text = `the event log has not answered within ${PING_TIMEOUT_MS} ms`;
       throw new EventStoreError('UNAVAILABLE', text);
     }
   }
@@ -272,7 +268,7 @@ class SqliteEventStore implements EventStore {
     throw new EventStoreError('UNAVAILABLE', 'the event log was opened for reading only');
   }
 
-  #open(): { readonly reader: LogReader; readonly tail: Tail; readonly file: SameFile } {
+  #open(): { readonly reader: LogReader; readonly tail: Tail; readonly file: LogFileCheck } {
     if (this.#opened === undefined) {
       throw new EventStoreError('UNAVAILABLE', 'the event log is closed');
     }

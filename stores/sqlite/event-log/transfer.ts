@@ -15,7 +15,7 @@ import type {
 } from '../../../domain/log-transfer.ts';
 import type { Telemetry } from '../../../observability/telemetry.ts';
 import {
-  LIMIT,
+  ROW_LIMIT,
   describeFault,
   faultOf,
   prepareForArrays,
@@ -28,15 +28,15 @@ import { rawEventOf } from './raw-event.ts';
 import { LOG, logFile, openLogForReading, openLogForWriting } from './schema.ts';
 
 /** Events per part. */
-const PART = 200;
+const PART_EVENTS = 200;
 /** Characters of data after which a part ends early. */
 const PART_CHARACTERS = 4 * 1024 * 1024;
 /** Positions per part, where filters may skip most events. */
 const PART_POSITIONS = 20_000;
 /** Streams without events per part. */
-const GONE = 10_000;
+const PART_STREAMS = 10_000;
 /** Milliseconds to wait for another process's transaction. */
-const LOCK_TIMEOUT = 30_000;
+const LOCK_TIMEOUT_MS = 30_000;
 
 const CONTENTS = `
   SELECT events.position, streams.name, events.revision, events.id, types.name, events.created_at,
@@ -44,7 +44,7 @@ const CONTENTS = `
   FROM events JOIN streams ON streams.id = events.stream JOIN types ON types.id = events.type
   WHERE events.position > ? AND events.position <= ?`;
 
-const IN_ORDER = `ORDER BY events.position ${LIMIT}`;
+const IN_ORDER = `ORDER BY events.position ${ROW_LIMIT}`;
 
 /** Takes a JSON array of types. */
 const OF_TYPES =
@@ -59,7 +59,7 @@ const GONE_STREAMS = `
   SELECT name, truncated_revision FROM streams
   WHERE name > ? AND truncated_revision >= 0
     AND NOT EXISTS (SELECT 1 FROM events WHERE stream = streams.id)
-  ORDER BY name ${LIMIT}`;
+  ORDER BY name ${ROW_LIMIT}`;
 
 const SKIP = `
   INSERT INTO streams (name, truncated_revision) VALUES (?, ?)
@@ -161,11 +161,14 @@ class SqliteTransfer implements LogTransfer {
   *#gone(database: Database): Generator<LogPart> {
     const statement = this.#guard(() => prepareForArrays(database, GONE_STREAMS));
     for (let after = ''; ;) {
-      const rows = this.#guard(() => statement.all(after, GONE)) as unknown as [string, number][];
+      const rows = this.#guard(() => statement.all(after, PART_STREAMS)) as unknown as [
+        string,
+        number,
+      ][];
       const truncations = rows.map(([stream, revision]) => ({ stream, before: revision + 1 }));
       if (truncations.length > 0) yield { events: [], read: 0, truncations, share: 1 };
       const last = rows.at(-1);
-      if (last === undefined || rows.length < GONE) return;
+      if (last === undefined || rows.length < PART_STREAMS) return;
       [after] = last;
     }
   }
@@ -189,7 +192,7 @@ class SqliteTransfer implements LogTransfer {
 /** A second connection for writing; the log's writer notices its changes before each commit. */
 function openSkipping(file: string): Database {
   const database = openLogForWriting(file, false, undefined);
-  database.exec(`PRAGMA busy_timeout = ${LOCK_TIMEOUT}`);
+  database.exec(`PRAGMA busy_timeout = ${LOCK_TIMEOUT_MS}`);
   return database;
 }
 
@@ -200,13 +203,13 @@ function readPart(
 ): { readonly events: readonly RawEvent[]; readonly isFull: boolean } {
   const events: RawEvent[] = [];
   let characters = 0;
-  for (const row of statement.iterate(...given, PART)) {
+  for (const row of statement.iterate(...given, PART_EVENTS)) {
     const event = rawEventOf(row, String);
     events.push(event);
     characters += event.data.length + event.metadata.length;
     if (characters > PART_CHARACTERS) return { events, isFull: true };
   }
-  return { events, isFull: events.length === PART };
+  return { events, isFull: events.length === PART_EVENTS };
 }
 
 /** Passes encoded events through, cast to the port's types. */

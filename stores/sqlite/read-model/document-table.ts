@@ -3,18 +3,18 @@ import type { JsonObject } from '../../../domain/json.ts';
 import type { KeptDocument, Projection, ViewWriter } from '../../../projections/read-model.ts';
 import {
   execute,
-  keepPages,
+  setPageCache,
   prepareForArrays,
   type Database,
   type Statement as Prepared,
 } from '../database.ts';
-import { MOST_TEXT_WHEN_FILLING, RecentRows, type KnownRow } from './recent-rows.ts';
+import { MAX_CHARACTERS_WHEN_FILLING, RecentRows, type KnownRow } from './recent-rows.ts';
 import { Tallies } from './tallies.ts';
 import {
   cellOf,
   createKeyIndex,
   hasKeyIndex,
-  KEPT_PAGES,
+  PAGE_CACHE_MIB,
   listTable,
   type Cell,
   type Column,
@@ -33,10 +33,10 @@ export interface DocumentChange {
 type FirstChange = Pick<DocumentChange, 'key' | 'position'> & { readonly document: JsonObject };
 
 /** Update statements kept prepared, by the columns they set. */
-const KEPT_UPDATES = 128;
+const MAX_PREPARED_UPDATES = 128;
 
 /** Rows per statement where no lookup is needed; a call costs about as much as a row. */
-const ROWS_AT_ONCE = 16;
+const ROWS_PER_INSERT = 16;
 
 /** A row as read. The columns follow from the document; fetching them would cost more. */
 type Row = readonly [id: number, position: string, document: string];
@@ -61,7 +61,7 @@ export class DocumentTable {
   }[];
   readonly #select: Prepared;
   readonly #insertOne: Prepared;
-  /** The same for {@link ROWS_AT_ONCE} rows. */
+  /** The same for {@link ROWS_PER_INSERT} rows. */
   #insertMany: Prepared | null = null;
   readonly #insertion: string;
   /** The values of a row, as at the end of {@link #insertion}. */
@@ -89,7 +89,7 @@ export class DocumentTable {
     this.#columns = columns;
     this.#isOver = (document) => projection.isOver?.(document) === true;
     this.#bulk = bulk;
-    this.#recent = new RecentRows(bulk ? MOST_TEXT_WHEN_FILLING : undefined);
+    this.#recent = new RecentRows(bulk ? MAX_CHARACTERS_WHEN_FILLING : undefined);
     const names = columns.map(({ name }) => `${name}, `).join('');
     this.#select = prepareForArrays(
       database,
@@ -187,7 +187,7 @@ export class DocumentTable {
   #needKeys(): void {
     if (this.#isKeyed()) return;
     createKeyIndex(this.#database);
-    if (this.#bulk) keepPages(this.#database, KEPT_PAGES.fillingByKeys);
+    if (this.#bulk) setPageCache(this.#database, PAGE_CACHE_MIB.fillingByKeys);
     this.#hasKeys = true;
   }
 
@@ -211,8 +211,8 @@ export class DocumentTable {
   /** Adds rows without checking their keys. */
   #append(firsts: readonly FirstChange[]): void {
     for (let at = 0; at < firsts.length;) {
-      const many = firsts.length - at >= ROWS_AT_ONCE;
-      const part = firsts.slice(at, at + (many ? ROWS_AT_ONCE : 1));
+      const many = firsts.length - at >= ROWS_PER_INSERT;
+      const part = firsts.slice(at, at + (many ? ROWS_PER_INSERT : 1));
       at += part.length;
       const rows: (Omit<KnownRow, 'id'> & { readonly key: string })[] = [];
       const values: Cell[] = [];
@@ -238,7 +238,7 @@ export class DocumentTable {
 
   #forMany(): Prepared {
     return (this.#insertMany ??= this.#database.prepare(
-      this.#insertion + `, ${this.#row}`.repeat(ROWS_AT_ONCE - 1),
+      this.#insertion + `, ${this.#row}`.repeat(ROWS_PER_INSERT - 1),
     ));
   }
 
@@ -327,7 +327,7 @@ export class DocumentTable {
     const shape = changed.join();
     let statement = this.#updates.get(shape);
     if (statement === undefined) {
-      if (this.#updates.size >= KEPT_UPDATES) this.#updates.clear();
+      if (this.#updates.size >= MAX_PREPARED_UPDATES) this.#updates.clear();
       const sets = changed.map((i) => `, ${this.#columns[i]?.name ?? ''} = ?`).join('');
       statement = this.#database.prepare(
         `UPDATE documents SET position = ?, document = ?${sets} WHERE id = ?`,

@@ -5,7 +5,7 @@ import type {
   Query,
   Sort,
 } from '../../../projections/read-model.ts';
-import { bestWay, mergedIn, type InFilter } from './query-ways.ts';
+import { chooseIndex, mergeableIn, type InFilter } from './index-choice.ts';
 import { countByTally } from './tallies.ts';
 import { columnsOf, listTable, type Cell, type Column } from './view-table.ts';
 
@@ -22,7 +22,7 @@ export type Plan = readonly Statement[];
 /** A query as a reader runs it. */
 export interface CompiledQuery {
   /**
-   * Counts, up to {@link COMMON}, the rows of a string list's value. With fewer rows, `plans.rare` collects and sorts
+   * Counts, up to {@link COMMON_ROWS}, the rows of a string list's value. With fewer rows, `plans.rare` collects and sorts
    * them; with more, `plans.common` walks an index and tests each row.
    */
   readonly probe: Statement | null;
@@ -30,14 +30,14 @@ export interface CompiledQuery {
 }
 
 /** Rows from which a value of a string list counts as common. */
-export const COMMON = 1_000;
+export const COMMON_ROWS = 1_000;
 
 /** Returns rows of (key, position, document). @throws TypeError when the query does not fit the projection's fields */
 export function compileFind(projection: Projection, query: Query): CompiledQuery {
   if (query.after !== undefined && (query.offset ?? 0) > 0) {
     throw new TypeError('a query takes either an offset or a place to continue after');
   }
-  const fields = new Fields(projection);
+  const fields = new QueryCompiler(projection);
   const { filters, sort } = query;
   return fields.bothWays(filters, sort, (where) =>
     query.after === undefined
@@ -50,7 +50,7 @@ export function compileFind(projection: Projection, query: Query): CompiledQuery
  * Whether a query asks for one or two documents at a known place of an index: its conditions and its order together are
  * exactly one index. It then costs no more than a read by key, however many documents there are.
  */
-export function isAtKnownPlace({ indexes }: Projection, query: Query): boolean {
+export function isPointQuery({ indexes }: Projection, query: Query): boolean {
   const { filters, sort, limit, offset = 0, after } = query;
   if (limit > 2 || offset > 0 || after !== undefined) return false;
   if (!filters.every(({ op }) => op === 'eq')) return false;
@@ -68,7 +68,7 @@ export function isAtKnownPlace({ indexes }: Projection, query: Query): boolean {
 
 /** Returns one row with one number. @throws TypeError when the filters do not fit the projection's fields */
 export function compileCount(projection: Projection, filters: readonly Filter[]): CompiledQuery {
-  const fields = new Fields(projection);
+  const fields = new QueryCompiler(projection);
   const only = filters.length === 1 ? filters[0] : undefined;
   if (only?.op === 'has') {
     const { column } = fields.condition(only, {});
@@ -97,16 +97,16 @@ interface Listing {
 }
 
 /** How conditions are phrased. */
-interface Ways {
+interface ConditionOptions {
   /** Collect the rows of a string list, instead of testing each row. */
   readonly rare?: boolean;
   /** The fields of the chosen index, as far as it is used; null leaves the choice to the planner. */
   readonly way?: ReadonlySet<string> | null;
 }
 
-const NO_WAY: ReadonlySet<string> = new Set();
+const NO_INDEX: ReadonlySet<string> = new Set();
 
-class Fields {
+class QueryCompiler {
   readonly #projection: Projection;
   readonly #columns: ReadonlyMap<string, Column>;
 
@@ -121,14 +121,14 @@ class Fields {
     plan: (where: Where) => Plan,
   ): CompiledQuery {
     const has = filters.find(({ op }) => op === 'has');
-    const way = bestWay(this.#projection, filters, sort);
+    const way = chooseIndex(this.#projection, filters, sort);
     // A rare value's rows are few, so no other index is used.
-    const collected = has === undefined ? way : NO_WAY;
+    const collected = has === undefined ? way : NO_INDEX;
     const rare = plan(this.#where(filters, { rare: true, way: collected }));
     if (has?.op !== 'has') return { probe: null, plans: { rare, common: rare } };
     const { column } = this.condition(has, {});
     const probe = {
-      sql: `SELECT count(*) FROM (SELECT 1 FROM ${listTable(column)} WHERE value = ? LIMIT ${String(COMMON)})`,
+      sql: `SELECT count(*) FROM (SELECT 1 FROM ${listTable(column)} WHERE value = ? LIMIT ${String(COMMON_ROWS)})`,
       parameters: [has.value],
     };
     return { probe, plans: { rare, common: plan(this.#where(filters, { way })) } };
@@ -143,7 +143,7 @@ class Fields {
   /** The first page. An `in` at the front of an index is read value by value, and merged in order. */
   page({ where, filters, sort }: Listing, offset: number): Statement {
     const skip = offset > 0 ? ` OFFSET ${String(Math.trunc(offset))}` : '';
-    const merged = mergedIn(this.#projection, filters, sort);
+    const merged = mergeableIn(this.#projection, filters, sort);
     const nothing = { sql: [], parameters: [] };
     if (merged !== undefined) return this.#merge(merged, filters, sort, nothing, 0, skip);
     const sql = `SELECT key, position, document FROM documents WHERE ${where.sql} ORDER BY ${this.#order(sort)} LIMIT ?1${skip}`;
@@ -168,7 +168,7 @@ class Fields {
       return { name: column.name, direction, value: value === null ? null : cell(column, value) };
     });
     places.push({ name: 'key', direction: lastDirection(sort), value: after.key });
-    const merged = mergedIn(this.#projection, filters, sort);
+    const merged = mergeableIn(this.#projection, filters, sort);
     const statements: Statement[] = [];
     for (let equal = places.length - 1; equal >= 0; equal -= 1) {
       const same = places.slice(0, equal);
@@ -212,7 +212,7 @@ class Fields {
     fixed: number,
     skip: string,
   ): Statement {
-    const way = bestWay(this.#projection, filters, sort);
+    const way = chooseIndex(this.#projection, filters, sort);
     const rest = this.#where(
       filters.filter((filter) => filter !== merged),
       { way },
@@ -235,7 +235,7 @@ class Fields {
 
   condition(
     filter: Filter,
-    { rare = false, way = null }: Ways,
+    { rare = false, way = null }: ConditionOptions,
   ): Where & { readonly column: Column } {
     const column = this.#column(filter.field);
     // The plus keeps the planner, which has no statistics, away from another index.
@@ -285,7 +285,7 @@ class Fields {
     }
   }
 
-  #where(filters: readonly Filter[], { rare = false, way = null }: Ways): Where {
+  #where(filters: readonly Filter[], { rare = false, way = null }: ConditionOptions): Where {
     // Only one list is collected; the others are tested on its rows.
     const first = filters.find(({ op }) => op === 'has');
     const conditions = filters.map((filter) =>

@@ -4,7 +4,7 @@ import { makeFolder } from '../../folder.ts';
 import { ReaderPool } from './reader-pool.ts';
 import { SqliteReadModel } from './sqlite-read-model.ts';
 import { registerFile, ViewFiles } from './view-files.ts';
-import { unavailable } from './faults.ts';
+import { unavailable } from './unavailable.ts';
 
 /** Reader threads for lists, and again for all other queries. */
 const READERS = 2;

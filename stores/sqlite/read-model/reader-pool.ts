@@ -11,7 +11,7 @@ import type {
 import { startThread } from './start-thread.ts';
 
 /** How long an idle thread is kept. Milliseconds. */
-const IDLE = 10_000;
+const IDLE_MS = 10_000;
 
 /** A reader's heap in MiB. Rows leave at once as strings, so the young generation can stay small. */
 const HEAP = { maxYoungGenerationSizeMb: 8 } as const;
@@ -119,7 +119,10 @@ export class ReaderPool {
    */
   constructor(
     size: number,
-    { idle = IDLE, immutable = false }: { readonly idle?: number } & Partial<ReaderSettings> = {},
+    {
+      idle = IDLE_MS,
+      immutable = false,
+    }: { readonly idle?: number } & Partial<ReaderSettings> = {},
   ) {
     this.#size = size;
     this.#idle = idle;

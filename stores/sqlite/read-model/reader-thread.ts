@@ -1,8 +1,8 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import type { Listed, ListedDocument } from '../../../projections/read-model.ts';
 import { faultOf } from '../database.ts';
-import { CutTexts } from './cut-texts.ts';
-import { COMMON, type CompiledQuery, type Plan, type Statement } from './query-sql.ts';
+import { CutDocumentCache } from './cut-document-cache.ts';
+import { COMMON_ROWS, type CompiledQuery, type Plan, type Statement } from './query-sql.ts';
 import type {
   ListRequest,
   ReaderSettings,
@@ -22,7 +22,7 @@ const { immutable } = workerData as ReaderSettings;
 
 class ViewReader {
   readonly #connection: ViewConnection;
-  readonly #cutTexts = new CutTexts();
+  readonly #cutTexts = new CutDocumentCache();
 
   constructor(file: string) {
     this.#connection = new ViewConnection(file, immutable, 1_000);
@@ -79,7 +79,7 @@ class ViewReader {
       for (const row of rows as Iterable<readonly Cell[]>) {
         if (missing === 0) return { documents, hasMore: true };
         const [key, position, stored] = row.map(String) as [string, string, string];
-        const text = cut === undefined ? stored : this.#cutTexts.of(key, position, stored, cut);
+        const text = cut === undefined ? stored : this.#cutTexts.cut(key, position, stored, cut);
         bytes += Buffer.byteLength(text);
         if (bytes > mostBytes && documents.length > 0) return { documents, hasMore: true };
         documents.push({ key, text });
@@ -90,7 +90,7 @@ class ViewReader {
   }
 
   #planOf({ probe, plans }: CompiledQuery): Plan {
-    return probe !== null && this.#number(probe) >= COMMON ? plans.common : plans.rare;
+    return probe !== null && this.#number(probe) >= COMMON_ROWS ? plans.common : plans.rare;
   }
 
   #count(plan: Plan): number {

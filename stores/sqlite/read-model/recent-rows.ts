@@ -13,13 +13,13 @@ export interface KnownRow {
 }
 
 /** Characters of documents kept in memory. */
-const MOST_TEXT = 4 * 1024 * 1024;
+const MAX_CHARACTERS = 4 * 1024 * 1024;
 
 /** The same during a bulk fill, which rarely returns to old documents; more would cost a tenth of a rebuild. */
-export const MOST_TEXT_WHEN_FILLING = 1024 * 1024;
+export const MAX_CHARACTERS_WHEN_FILLING = 1024 * 1024;
 
 /** A larger document is not kept. */
-const LARGEST = 64 * 1024;
+const MAX_DOCUMENT_CHARACTERS = 64 * 1024;
 
 /**
  * The rows written or read last. Most events change a document that was just written (a run is requested, starts, ends),
@@ -35,7 +35,7 @@ export class RecentRows {
   readonly #mostYoung: number;
 
   /** @param most characters of documents to keep; at least half of them are kept. Default: 4 Mi */
-  constructor(most = MOST_TEXT) {
+  constructor(most = MAX_CHARACTERS) {
     this.#mostYoung = most / 2;
   }
 
@@ -44,7 +44,7 @@ export class RecentRows {
   }
 
   set(key: string, row: KnownRow): void {
-    if (row.size > LARGEST) {
+    if (row.size > MAX_DOCUMENT_CHARACTERS) {
       this.delete(key);
       return;
     }

@@ -15,11 +15,11 @@ import {
 } from '../../../projections/read-model.ts';
 import { faultOf, type DatabaseFault } from '../database.ts';
 import { deleteDatabase, fileNumber } from '../database-file.ts';
-import { unavailable } from './faults.ts';
+import { unavailable } from './unavailable.ts';
 import { OtherShares } from './filling/other-shares.ts';
 
 import { LiveView } from './live-view.ts';
-import { compileCount, compileFind, isAtKnownPlace, type CompiledQuery } from './query-sql.ts';
+import { compileCount, compileFind, isPointQuery, type CompiledQuery } from './query-sql.ts';
 import type { ReaderPool } from './reader-pool.ts';
 import type { ListRequest, ReadReply } from './reader-protocol.ts';
 import { openGeneration } from './view-generation.ts';
@@ -27,9 +27,9 @@ import type { ViewFiles } from './view-files.ts';
 import { SqliteViewWriter } from './view-writer.ts';
 
 /** How long a lookup of the live generation is trusted, in milliseconds. */
-const LIVE_FOR = 200;
+const LIVE_CACHE_MS = 200;
 
-interface Kept {
+interface CachedView {
   readonly view: LiveView;
   checkedAt: number;
 }
@@ -41,7 +41,7 @@ export class SqliteReadModel implements ReadModel {
   /** Separate, as a page of large documents occupies a thread for half a second. */
   readonly #lists: ReaderPool;
   readonly #telemetry: Telemetry;
-  readonly #views = new Map<string, Kept>();
+  readonly #views = new Map<string, CachedView>();
 
   readonly #writers = new Set<ViewWriter>();
   #closing: Promise<void> | undefined;
@@ -71,7 +71,7 @@ export class SqliteReadModel implements ReadModel {
   ): Promise<readonly KeptDocument<D>[]> {
     const limit = Math.max(0, Math.trunc(query.limit));
     const compiled = compileFind(projection, query);
-    const [point] = isAtKnownPlace(projection, query) ? compiled.plans.rare : [];
+    const [point] = isPointQuery(projection, query) ? compiled.plans.rare : [];
     if (point !== undefined) return this.#onLive(projection, (view) => view.find<D>(point, limit));
     const reply = await this.#ask(projection, compiled, limit);
     const texts = reply.kind === 'rows' ? reply.texts : [];
@@ -136,7 +136,7 @@ export class SqliteReadModel implements ReadModel {
         closed: (closed) => this.#writers.delete(closed),
       });
       // The release that began a share keeps its tallies.
-      if (opened.bulk && opened.goesOn && opened.share === null) {
+      if (opened.bulk && opened.existed && opened.share === null) {
         try {
           writer.recount();
         } catch (error) {
@@ -277,12 +277,12 @@ export class SqliteReadModel implements ReadModel {
     throw new ReadModelError('UNAVAILABLE', message, error);
   }
 
-  /** The live view. Checks the register at most every {@link LIVE_FOR} per projection. */
+  /** The live view. Checks the register at most every {@link LIVE_CACHE_MS} per projection. */
   #live(projection: Projection): LiveView {
     this.#requireOpen();
     const kept = this.#views.get(nameOf(projection));
     const now = performance.now();
-    if (kept !== undefined && now - kept.checkedAt < LIVE_FOR) return kept.view;
+    if (kept !== undefined && now - kept.checkedAt < LIVE_CACHE_MS) return kept.view;
     return this.#onFiles(projection, () => {
       const generation = this.#files.live(projection);
       if (kept !== undefined && kept.view.generation === generation && kept.view.isCurrent()) {

@@ -13,10 +13,10 @@ const AFTER_THE_HOUR = ';';
 const TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:/;
 const HOUR = 'hour';
 /** Most values of one field that are summed up; more are counted. */
-const MOST_VALUES = 100;
+const MAX_VALUES = 100;
 
 /** Rows sorted at once when counting; few enough for the processor's cache, which halves the cost. */
-const SORTED_AT_ONCE = 1_000;
+const MAX_SORTED_ROWS = 1_000;
 const ADDING_UP = 'ON CONFLICT DO UPDATE SET documents = documents + excluded.documents';
 
 /** A part of a tally's key among a document's columns. */
@@ -52,7 +52,7 @@ export function createTallies(
       INSERT INTO ${table} SELECT ${parts.map(valueOf).join(', ')}, count(*) FROM documents
         WHERE id > ? AND id <= ? GROUP BY ${parts.map((_, i) => String(i + 1)).join(', ')}
         ${ADDING_UP}`);
-    for (let id = 0; id < last; id += SORTED_AT_ONCE) execute(add, id, id + SORTED_AT_ONCE);
+    for (let id = 0; id < last; id += MAX_SORTED_ROWS) execute(add, id, id + MAX_SORTED_ROWS);
   }
 }
 
@@ -138,7 +138,7 @@ function changeOf(
   cells: readonly Cell[],
   last: Change | null,
 ): Change {
-  if (last !== null && areAt(places, cells, last.values)) return last;
+  if (last !== null && matches(places, cells, last.values)) return last;
   const values: (string | number)[] = [];
   for (const part of places) values.push(valueIn(cells, part));
   const key = JSON.stringify(values);
@@ -150,7 +150,7 @@ function changeOf(
   return change;
 }
 
-function areAt(
+function matches(
   places: readonly Place[],
   cells: readonly Cell[],
   values: readonly (string | number)[],
@@ -251,7 +251,7 @@ function isTallied(tally: Tally, { field, op, value }: Filter): boolean {
   if (op !== 'eq' && op !== 'in') return false;
   const values: readonly unknown[] = Array.isArray(value) ? value : [value];
   const areCounted = values.every((each) => each !== null && each !== '');
-  return areCounted && values.length <= MOST_VALUES && tally.fields.includes(field);
+  return areCounted && values.length <= MAX_VALUES && tally.fields.includes(field);
 }
 
 function valueIn(cells: readonly Cell[], { place, isHour }: Place): string | number {

@@ -2,7 +2,7 @@ import { openDatabase, prepareForArrays, type Database, type Statement } from '.
 import { LAYOUT_VERSION } from './view-table.ts';
 
 /** Prepared statements kept; the oldest is dropped first. */
-const KEPT_STATEMENTS = 200;
+const MAX_STATEMENTS = 200;
 
 /** A read-only connection to a view's file, which keeps prepared statements by their SQL. */
 export class ViewConnection {
@@ -32,7 +32,7 @@ export class ViewConnection {
     let statement = this.#statements.get(sql);
     if (statement === undefined) {
       const [oldest] = this.#statements.keys();
-      if (this.#statements.size >= KEPT_STATEMENTS && oldest !== undefined) {
+      if (this.#statements.size >= MAX_STATEMENTS && oldest !== undefined) {
         this.#statements.delete(oldest);
       }
       statement = prepareForArrays(this.database, sql);

@@ -2,7 +2,7 @@ import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Projection } from '../../../projections/read-model.ts';
 import type { Telemetry } from '../../../observability/telemetry.ts';
-import { inTransaction, openRebuildable, openUnchanged, type Database } from '../database.ts';
+import { inTransaction, openRebuildable, openWithoutChanges, type Database } from '../database.ts';
 import { deleteDatabase } from '../database-file.ts';
 
 /** The register of views in their folder. */
@@ -27,7 +27,7 @@ export class ViewFiles {
     this.readOnly = readOnly;
     const file = registerFile(directory);
     this.#register = readOnly
-      ? openUnchanged({ ...register, file })
+      ? openWithoutChanges({ ...register, file })
       : openRebuildable({ ...register, file }, telemetry);
     this.#selectLive = this.#register.prepare(
       'SELECT generation FROM live WHERE name = ? AND schema = ?',
@@ -36,7 +36,7 @@ export class ViewFiles {
 
   /** The path of a generation's file, existing or not. @param share of a running parallel fill; default: the first */
   pathOf(projection: Projection, generation: number, share = 0): string {
-    const suffix = share === 0 ? '' : `${SHARE}${String(share)}`;
+    const suffix = share === 0 ? '' : `${SHARE_SUFFIX}${String(share)}`;
     return join(this.#directory, `${prefixOf(projection)}${String(generation)}${suffix}.db`);
   }
 
@@ -49,7 +49,7 @@ export class ViewFiles {
 
   /** Deletes the files of further shares. Call inside {@link exclusively}. */
   deleteShares(projection: Projection, generation: number): void {
-    const prefix = `${prefixOf(projection)}${String(generation)}${SHARE}`;
+    const prefix = `${prefixOf(projection)}${String(generation)}${SHARE_SUFFIX}`;
     for (const name of readdirSync(this.#directory)) {
       if (name.startsWith(prefix)) rmSync(join(this.#directory, name), { force: true });
     }
@@ -116,7 +116,7 @@ export class ViewFiles {
 }
 
 /** The start of a share's file suffix. */
-const SHARE = '.share';
+const SHARE_SUFFIX = '.share';
 
 function prefixOf(projection: Projection): string {
   return `${projection.name}-s${String(projection.schema)}-g`;

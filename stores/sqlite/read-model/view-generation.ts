@@ -9,12 +9,12 @@ import {
   describeFault,
   faultOf,
   inTransaction,
-  keepPages,
+  setPageCache,
   openDatabase,
   type Database,
 } from '../database.ts';
 import { deleteDatabase, fileNumber } from '../database-file.ts';
-import { canGoOn, fillMark } from './filling/fill-mark.ts';
+import { canResume, fillMark } from './filling/fill-mark.ts';
 import { finishFilling } from './filling/finish-filling.ts';
 import { createTallies } from './tallies.ts';
 import type { ViewFiles } from './view-files.ts';
@@ -24,11 +24,11 @@ import {
   createIndexes,
   createTables,
   hasKeyIndex,
-  KEPT_PAGES,
+  PAGE_CACHE_MIB,
   LAYOUT_VERSION,
   type Column,
 } from './view-table.ts';
-import { FEWEST_PAGES } from './view-wal.ts';
+import { MIN_WAL_PAGES } from './view-wal.ts';
 
 const PAGE_BYTES = 8_192;
 
@@ -43,7 +43,7 @@ export interface OpenGeneration {
   /** The share that it holds, where it is not whole; else null. */
   readonly share: StreamShare | null;
   /** Whether the file existed before. */
-  readonly goesOn: boolean;
+  readonly existed: boolean;
 }
 
 /**
@@ -92,7 +92,7 @@ export function openGeneration(
       let database = opened;
       try {
         let filling = fillingOf(database);
-        if (existed && filling !== null && !(canGoOn() && marks.includes(filling))) {
+        if (existed && filling !== null && !(canResume() && marks.includes(filling))) {
           database.close();
           database = beginAnew('its bulk fill was interrupted');
           filling = fillingOf(database);
@@ -109,7 +109,7 @@ export function openGeneration(
         if (fills && existed && !isPart) files.deleteShares(projection, generation);
         database.exec(`PRAGMA synchronous = ${fills ? 'OFF' : 'NORMAL'}`);
         const touchesKeys = fills && hasKeyIndex(database);
-        keepPages(database, touchesKeys ? KEPT_PAGES.fillingByKeys : KEPT_PAGES.usual);
+        setPageCache(database, touchesKeys ? PAGE_CACHE_MIB.fillingByKeys : PAGE_CACHE_MIB.usual);
         return {
           database,
           columns,
@@ -117,7 +117,7 @@ export function openGeneration(
           fileNumber: fileNumber(file),
           bulk: fills,
           share: isPart ? share : null,
-          goesOn: existed,
+          existed: existed,
         };
       } catch (error) {
         if (database.isOpen) database.close();
@@ -153,8 +153,8 @@ function open(
     journal: bulk ? 'rollback' : 'wal',
     synchronous: bulk ? 'OFF' : 'NORMAL',
     busyTimeout: 2_000,
-    cacheMiB: KEPT_PAGES.usual,
-    walMiB: (FEWEST_PAGES * PAGE_BYTES) / 2 ** 20,
+    cacheMiB: PAGE_CACHE_MIB.usual,
+    walMiB: (MIN_WAL_PAGES * PAGE_BYTES) / 2 ** 20,
     // Each page is a system call, and rows written together lie together. Larger pages would amplify random writes.
     pageSize: PAGE_BYTES,
   });

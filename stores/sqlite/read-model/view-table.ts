@@ -20,7 +20,7 @@ export const LAYOUT_VERSION = 1;
  * MiB of pages kept in memory per view. The system's cache holds the rest, and more memory here costs more than those
  * calls. A bulk fill with an index over the keys changes a random page per document, so it needs more.
  */
-export const KEPT_PAGES = { usual: 16, fillingByKeys: 192 } as const;
+export const PAGE_CACHE_MIB = { usual: 16, fillingByKeys: 192 } as const;
 
 /** A value as SQLite stores it. */
 export type Cell = string | number | null;

@@ -1,17 +1,17 @@
 import { open } from 'node:fs/promises';
-import { walStateOf } from '../checkpoints.ts';
+import { walState } from '../wal-checkpointer.ts';
 import { prepareForArrays, type Database, type Statement } from '../database.ts';
 
 /** Pages of WAL between two syncs: two megabytes, a few milliseconds of disk time. */
-const PART = 256;
+const SYNC_PAGES = 256;
 
 /**
  * WAL pages after which a commit moves them to the file: four times the file's pages, as most are changed repeatedly.
  * At least four megabytes, at most 64.
  */
-const TIMES_THE_FILE = 4;
-export const FEWEST_PAGES = 512;
-const MOST_PAGES = 8_192;
+const WAL_TO_FILE_RATIO = 4;
+export const MIN_WAL_PAGES = 512;
+const MAX_WAL_PAGES = 8_192;
 
 /**
  * The WAL of a live view: its limit, and its syncs. It is synced in parts while it grows, because a view's commits never
@@ -31,7 +31,7 @@ export class ViewWal {
   #fault: Error | null = null;
 
   /**
-   * @param wal path of the WAL, which exists from the first {@link look} on
+   * @param wal path of the WAL, which exists from the first {@link sync} on
    * @param sync resolves once a file is on the disk
    */
   constructor(database: Database, wal: string, sync: (file: string) => Promise<void> = syncFile) {
@@ -43,15 +43,15 @@ export class ViewWal {
   }
 
   /** Starts the next sync if one is due; call between commits. @throws the file system's error of the previous sync, once */
-  look(): void {
+  sync(): void {
     const fault = this.#fault;
     this.#fault = null;
     if (fault !== null) throw fault;
     if (this.#underWay !== null) return;
-    const { pages } = walStateOf(this.#state);
+    const { pages } = walState(this.#state);
     // The WAL was restarted.
     if (pages < this.#done) this.#done = 0;
-    if (pages - this.#done < PART) return;
+    if (pages - this.#done < SYNC_PAGES) return;
     this.#done = pages;
     this.#limitBySize();
     this.#underWay = this.#sync(this.#wal).then(
@@ -66,8 +66,8 @@ export class ViewWal {
   }
 
   #limitBySize(): void {
-    const pages = TIMES_THE_FILE * Number(this.#pages.get()?.[0]);
-    const limit = Math.min(Math.max(FEWEST_PAGES, pages), MOST_PAGES);
+    const pages = WAL_TO_FILE_RATIO * Number(this.#pages.get()?.[0]);
+    const limit = Math.min(Math.max(MIN_WAL_PAGES, pages), MAX_WAL_PAGES);
     if (limit === this.#limit) return;
     this.#limit = limit;
     this.#database.exec(`PRAGMA wal_autocheckpoint = ${limit}`);

@@ -17,7 +17,7 @@ import type { Column } from './view-table.ts';
 import { ViewWal } from './view-wal.ts';
 
 /** Documents per commit during a bulk fill: a page changed by many batches is written once. */
-const COMMIT_WHEN_FILLING = 50_000;
+const DOCUMENTS_PER_COMMIT_WHEN_FILLING = 50_000;
 
 /** What a writer needs; the file is open and has its tables. */
 export interface WriterSetup {
@@ -105,7 +105,7 @@ export class SqliteViewWriter implements ViewWriter {
   async write(batch: Parameters<ViewWriter['write']>[0]): Promise<void> {
     this.#guarded(() => {
       const { database, fence } = this.#setup;
-      if (!this.#filling) this.#wal.look();
+      if (!this.#filling) this.#wal.sync();
       if (!database.isTransaction) database.exec('BEGIN IMMEDIATE');
       try {
         this.#requireTurn(batch.from);
@@ -113,7 +113,8 @@ export class SqliteViewWriter implements ViewWriter {
         this.#table.write(batch.documents);
         const { to, landmark } = batch;
         execute(this.#updateCheckpoint, to, fence, landmark ? JSON.stringify(landmark) : null);
-        if (!this.#filling || this.#uncommitted >= COMMIT_WHEN_FILLING) this.#commit();
+        if (!this.#filling || this.#uncommitted >= DOCUMENTS_PER_COMMIT_WHEN_FILLING)
+          this.#commit();
       } catch (error) {
         // Refusing a batch does not undo earlier, uncommitted ones.
         this.#table.forget();
@@ -170,12 +171,12 @@ export class SqliteViewWriter implements ViewWriter {
   #requireTurn(from: Position): void {
     const { position, fence, filling } = this.#checkpoint();
     if (fence > this.#setup.fence) {
-      throw fenced(`a writer with fence ${fence} has taken over from ${this.#setup.fence}`);
+      throw fencedError(`a writer with fence ${fence} has taken over from ${this.#setup.fence}`);
     }
-    if (position !== from) throw fenced(`the checkpoint is "${position}", not "${from}"`);
+    if (position !== from) throw fencedError(`the checkpoint is "${position}", not "${from}"`);
     // Another writer has merged the shares; this checkpoint would count for the whole.
     if (this.#share !== null && filling !== fillMark(this.#share)) {
-      throw fenced('its shares have been merged');
+      throw fencedError('its shares have been merged');
     }
   }
 
@@ -206,7 +207,7 @@ export class SqliteViewWriter implements ViewWriter {
       throw new ReadModelError('UNAVAILABLE', 'the writer of this view is closed');
     }
     if (fileNumber(this.#setup.file) !== this.#fileNumber) {
-      throw fenced('its file was deleted');
+      throw fencedError('its file was deleted');
     }
     try {
       return action();
@@ -216,6 +217,6 @@ export class SqliteViewWriter implements ViewWriter {
   }
 }
 
-function fenced(why: string): ReadModelError {
+function fencedError(why: string): ReadModelError {
   return new ReadModelError('FENCED', `the view belongs to another writer now: ${why}`);
 }

@@ -2,7 +2,6 @@ import { expect } from 'chai';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import { counters, gauges, histograms } from '../../../observability/metric-catalogue.ts';
-import { WAL_ROOM } from '../../../stores/sqlite/event-log/writing/wal-room.ts';
 import { read } from '../../docs/documents.ts';
 import { speaksOf } from '../../support/promql.ts';
 import {
@@ -78,8 +77,7 @@ describe('the metrics of a service', function () {
       expect(value(now, 'projection_events_total', { projection: 'runs' })).to.be.greaterThan(0);
       expect(value(now, 'lease_held', { lease: 'scheduler' })).to.equal(1);
       expect(value(now, 'members_alive', { role: 'worker' })).to.equal(1);
-      // With the room of its WAL, which a process that serves makes ready.
-      expect(value(now, 'event_log_bytes')).to.be.greaterThan(WAL_ROOM);
+      expect(value(now, 'event_log_bytes')).to.be.greaterThan(0);
       expect(value(now, 'health_status', { check: 'scheduler' })).to.equal(0);
     });
 

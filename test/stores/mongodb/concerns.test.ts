@@ -5,7 +5,7 @@ import type { ReadModel } from '../../../projections/read-model.ts';
 import type { Coordination } from '../../../scheduler/coordination.ts';
 import { openMongoCoordination } from '../../../stores/mongodb/coordination.ts';
 import { openMongoReadModel } from '../../../stores/mongodb/read-model.ts';
-import { databaseOf, withoutConcerns } from '../../../stores/mongodb/url.ts';
+import { databaseOf, withoutConcerns } from '../../../stores/mongodb/connection-string.ts';
 import { at, thing, thingsProjection, writerOf } from '../../contracts/read-model-things.ts';
 import { leavesNothingOpen } from '../../support/leaks.ts';
 import { MongoServer } from '../../support/mongodb-server/server.ts';

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { BEGINNING } from '../../../domain/event-store.ts';
 import { silent } from '../../../observability/telemetry.ts';
 import type { Projection, ReadModel, ViewWriter } from '../../../projections/read-model.ts';
-import { partsOf } from '../../../stores/mongodb/large-texts.ts';
+import { splitIntoParts } from '../../../stores/mongodb/document-parts.ts';
 import { openMongoReadModel } from '../../../stores/mongodb/read-model.ts';
 import {
   at,
@@ -21,7 +21,7 @@ describe('a text that is too large for a row', () => {
   it('is in parts that make it whole, none of which ends within a character', () => {
     for (const start of ['', 'x']) {
       const text = start + '\u{1F389}'.repeat(5 * MIB);
-      const parts = partsOf(text) ?? [];
+      const parts = splitIntoParts(text) ?? [];
       expect(parts).to.have.length.greaterThan(1);
       expect(parts.join('') === text).to.equal(true);
       for (const part of parts) {
@@ -32,8 +32,8 @@ describe('a text that is too large for a row', () => {
   });
 
   it('is one by its bytes', () => {
-    expect(partsOf('x'.repeat(8 * MIB))).to.equal(null);
-    expect(partsOf('é'.repeat(5 * MIB))).to.have.length(2);
+    expect(splitIntoParts('x'.repeat(8 * MIB))).to.equal(null);
+    expect(splitIntoParts('é'.repeat(5 * MIB))).to.have.length(2);
   });
 });
 

@@ -88,7 +88,7 @@ describe('MongoDB that goes away', () => {
     const log = { ...silent.log, warn: note, info: note };
     function note(message: string): void {
       lines.push(
-        message.includes('answers again') ? 'back' : message.includes('not') ? 'gone' : '',
+        message.includes('reachable again') ? 'back' : message.includes('not') ? 'gone' : '',
       );
     }
     const readModel = await open({ telemetry: { ...silent, log } });

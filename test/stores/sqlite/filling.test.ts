@@ -4,7 +4,7 @@ import { DatabaseSync } from '@photostructure/sqlite';
 import { BEGINNING } from '../../../domain/event-store.ts';
 import { silent } from '../../../observability/telemetry.ts';
 import type { ReadModel } from '../../../projections/read-model.ts';
-import { settingOf } from '../../../stores/sqlite/database.ts';
+import { pragma } from '../../../stores/sqlite/database.ts';
 import { DocumentTable } from '../../../stores/sqlite/read-model/document-table.ts';
 import { openSqliteReadModel } from '../../../stores/sqlite/read-model/read-model.ts';
 import { ViewFiles } from '../../../stores/sqlite/read-model/view-files.ts';
@@ -12,7 +12,7 @@ import {
   openGeneration,
   type OpenGeneration,
 } from '../../../stores/sqlite/read-model/view-generation.ts';
-import { KEPT_PAGES } from '../../../stores/sqlite/read-model/view-table.ts';
+import { PAGE_CACHE_MIB } from '../../../stores/sqlite/read-model/view-table.ts';
 import { finishFilling } from '../../../stores/sqlite/read-model/filling/finish-filling.ts';
 import {
   at,
@@ -75,7 +75,7 @@ describe('a generation that is being filled', function () {
     const options = { generation: 1, fence: 1, bulk: true };
     const kept: number[] = [];
     const look = ({ database }: OpenGeneration): void => {
-      kept.push(-settingOf(database, 'cache_size') / 1024);
+      kept.push(-pragma(database, 'cache_size') / 1024);
     };
     const fill = openGeneration(files, silent, projection, options);
     look(fill);
@@ -92,7 +92,7 @@ describe('a generation that is being filled', function () {
     look(again);
     again.database.close();
     files.close();
-    const { usual, fillingByKeys } = KEPT_PAGES;
+    const { usual, fillingByKeys } = PAGE_CACHE_MIB;
     expect(kept).to.deep.equal([usual, fillingByKeys, fillingByKeys, usual, usual]);
   });
 

@@ -5,7 +5,7 @@ import type { Filter, Projection, Query, ReadModel } from '../../../projections/
 import {
   compileCount,
   compileFind,
-  isAtKnownPlace,
+  isPointQuery,
   type Plan,
 } from '../../../stores/sqlite/read-model/query-sql.ts';
 import { openSqliteReadModel } from '../../../stores/sqlite/read-model/read-model.ts';
@@ -203,7 +203,7 @@ describe('a query of the embedded read model', function () {
     const byAmount = [{ field: 'amount', direction: 'descending' }] as const;
     const first: Query = { filters: [red], sort: byAmount, limit: 1 };
     const isKnown = (changes: Partial<Query>): boolean =>
-      isAtKnownPlace(thingsProjection(), { ...first, ...changes });
+      isPointQuery(thingsProjection(), { ...first, ...changes });
     expect(isKnown({})).to.equal(true);
     expect(isKnown({ filters: [] })).to.equal(true);
     const others: readonly Partial<Query>[] = [

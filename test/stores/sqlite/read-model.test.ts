@@ -6,7 +6,7 @@ import { BEGINNING } from '../../../domain/event-store.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 import { silent, type Telemetry } from '../../../observability/telemetry.ts';
 import type { Projection, ReadModel } from '../../../projections/read-model.ts';
-import { unavailable } from '../../../stores/sqlite/read-model/faults.ts';
+import { unavailable } from '../../../stores/sqlite/read-model/unavailable.ts';
 import { openSqliteReadModel } from '../../../stores/sqlite/read-model/read-model.ts';
 import {
   at,
@@ -84,7 +84,7 @@ describe('the files of the embedded read model', function () {
     expect(await writer.checkpoint()).to.equal(BEGINNING);
     await writer.write({ documents: [thing('a', 1, {})], from: BEGINNING, to: at(1) });
     await writer.close();
-    expect(errors.join()).to.match(/begun anew.*not a database/);
+    expect(errors.join()).to.match(/over: .*not a database/);
   });
 
   it('begin anew when one is damaged where it says how far it is', async () => {
@@ -99,7 +99,7 @@ describe('the files of the embedded read model', function () {
     expect(await readModel.liveGeneration(projection)).to.equal(null);
     await writer.write({ documents: [thing('a', 1, {})], from: BEGINNING, to: at(1) });
     await writer.close();
-    expect(errors.join()).to.match(/begun anew.*damaged/);
+    expect(errors.join()).to.match(/over: .*damaged/);
   });
 
   it('are no view when the live one is gone', async () => {
@@ -144,7 +144,7 @@ describe('the files of the embedded read model', function () {
     await rejectsWith('NO_VIEW', reading);
     expect(await readModel.liveGeneration(projection)).to.equal(null);
     expect(existsSync(fileOf(projection))).to.equal(false);
-    expect(errors.join()).to.match(/damaged and thrown away/);
+    expect(errors.join()).to.match(/is damaged; deleted/);
     await rejectsWith('FENCED', writer.write({ documents: [], from: at(3_000), to: at(3_001) }));
     await writer.close();
     const anew = await writerOf(readModel, projection);

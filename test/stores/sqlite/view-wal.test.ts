@@ -39,19 +39,19 @@ describe('the WAL of a view', () => {
   it('goes to the disk in parts, the next when the one before is there', async () => {
     const { wal, begun, arrive } = held();
     commit(200);
-    wal.look();
+    wal.sync();
     expect(begun).to.have.lengthOf(0);
     commit(100);
-    wal.look();
+    wal.sync();
     expect(begun).to.have.lengthOf(1);
     commit(300);
-    wal.look();
+    wal.sync();
     expect(begun).to.have.lengthOf(1);
     await arrive();
-    wal.look();
+    wal.sync();
     expect(begun).to.have.lengthOf(2);
     await arrive();
-    wal.look();
+    wal.sync();
     expect(begun).to.have.lengthOf(2);
   });
 
@@ -62,7 +62,7 @@ describe('the WAL of a view', () => {
     const limits: number[] = [];
     for (const pages of [300, 1000, 4000]) {
       commit(pages);
-      wal.look();
+      wal.sync();
       limits.push(Number(limit()));
       await arrive();
     }
@@ -75,14 +75,14 @@ describe('the WAL of a view', () => {
   it('counts from its beginning where the WAL has begun anew', async () => {
     const { wal, begun, arrive } = held();
     commit(1000);
-    wal.look();
+    wal.sync();
     await arrive();
     database.exec('PRAGMA wal_checkpoint(RESTART)');
     commit(200);
-    wal.look();
+    wal.sync();
     expect(begun).to.have.lengthOf(1);
     commit(100);
-    wal.look();
+    wal.sync();
     expect(begun).to.have.lengthOf(2);
     await arrive();
   });
@@ -90,12 +90,12 @@ describe('the WAL of a view', () => {
   it('tells of a disk that refuses, with the next look and once', async () => {
     const { wal, begun, arrive } = held();
     commit(300);
-    wal.look();
+    wal.sync();
     begun[0]?.reject(new Error('EIO: i/o error, fdatasync'));
     await wal.settled();
     commit(300);
-    expect(() => wal.look()).to.throw('EIO');
-    wal.look();
+    expect(() => wal.sync()).to.throw('EIO');
+    wal.sync();
     expect(begun).to.have.lengthOf(2);
     await arrive();
   });
@@ -103,12 +103,12 @@ describe('the WAL of a view', () => {
   it('has a file synced', async () => {
     const wal = new ViewWal(database, join(directory(), 'view.db-wal'));
     commit(300);
-    wal.look();
+    wal.sync();
     await wal.settled();
-    wal.look();
+    wal.sync();
     const gone = new ViewWal(database, join(directory(), 'none'));
-    gone.look();
+    gone.sync();
     await gone.settled();
-    expect(() => gone.look()).to.throw('ENOENT');
+    expect(() => gone.sync()).to.throw('ENOENT');
   });
 });

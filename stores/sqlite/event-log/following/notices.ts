@@ -20,11 +20,11 @@ export interface Notices {
 }
 
 /** The longest socket path on any known system. */
-const LONGEST_PATH = 100;
+const MAX_SOCKET_PATH = 100;
 /** Bytes that may wait for a process that does not read; further notices to it are dropped. */
-const MOST_WAITING = 64 * 1024;
+const MAX_UNSENT_BYTES = 64 * 1024;
 /** A longer line is not a notice. */
-const LONGEST_LINE = 4 * 1024;
+const MAX_LINE_LENGTH = 4 * 1024;
 
 /**
  * Joins the processes that share a directory: listens on a socket in its `peers` folder and connects to all others
@@ -45,7 +45,7 @@ function peersFolder(directory: string): string | undefined {
   const beside = join(realpathSync(directory), 'peers');
   const longest = join(beside, socketName());
   const folder =
-    Buffer.byteLength(longest) <= LONGEST_PATH
+    Buffer.byteLength(longest) <= MAX_SOCKET_PATH
       ? beside
       : join(
           tmpdir(),
@@ -157,7 +157,7 @@ class SocketNotices implements Notices {
     socket.on('data', (text: string) => {
       const lines = (rest + text).split('\n');
       rest = lines.pop() ?? '';
-      if (rest.length > LONGEST_LINE) socket.destroy();
+      if (rest.length > MAX_LINE_LENGTH) socket.destroy();
       for (const line of lines) {
         if (peer === undefined) {
           peer = line;
@@ -181,7 +181,7 @@ class SocketNotices implements Notices {
     const text = `${[...this.#pending].join('\n')}\n`;
     this.#pending.clear();
     for (const socket of this.#peers.values()) {
-      if (socket.writableLength < MOST_WAITING) socket.write(text);
+      if (socket.writableLength < MAX_UNSENT_BYTES) socket.write(text);
     }
   }
 }

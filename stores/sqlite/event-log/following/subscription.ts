@@ -11,8 +11,8 @@ import { Subscriber } from './subscriber.ts';
 import type { Tail } from './tail.ts';
 
 /** Milliseconds before reading is retried after a fault: at first, and at most. */
-const FIRST_RETRY = 50;
-const LAST_RETRY = 2_000;
+const FIRST_RETRY_MS = 50;
+const MAX_RETRY_MS = 2_000;
 
 export type SubscribeOptions = Parameters<EventStore['subscribe']>[0];
 
@@ -97,14 +97,14 @@ async function readPage(
   signal: AbortSignal,
   once: boolean,
 ): Promise<Page | undefined> {
-  for (let retry = FIRST_RETRY; !signal.aborted && !closed.aborted;) {
+  for (let retry = FIRST_RETRY_MS; !signal.aborted && !closed.aborted;) {
     try {
       return reader.page(position, { prefixes, share });
     } catch (error) {
       if (once || !(error instanceof EventStoreError && error.code === 'UNAVAILABLE')) throw error;
       telemetry.log.warn(error.message, { retryMilliseconds: retry });
       await pause(retry, AbortSignal.any([signal, closed]));
-      retry = Math.min(LAST_RETRY, retry * 2);
+      retry = Math.min(MAX_RETRY_MS, retry * 2);
     }
   }
   return undefined;

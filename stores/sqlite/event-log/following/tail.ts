@@ -7,11 +7,11 @@ import type { Delivery, Subscriber } from './subscriber.ts';
 import type { Committed, CommittedAppend } from '../writing/writer.ts';
 
 /** Milliseconds for which polls are skipped at most while this process writes, or another announced a notice. */
-const MOST_LEFT_OUT = 500;
+const MAX_SKIPPED_POLL_MS = 500;
 /** Milliseconds within which an announced notice arrives. */
-const SOON = 100;
+const NOTICE_DELAY_MS = 100;
 /** Others' events before this process's commit that are read separately; more are read page by page, with it. */
-const MOST_BEFORE_OWN = 500;
+const MAX_EVENTS_READ_AHEAD_OF_COMMIT = 500;
 
 /**
  * The growing end of the log, shared by all live subscriptions of this process, so that each event is read and decoded
@@ -123,8 +123,8 @@ export class Tail {
   }
 
   /** Another process will send a notice within 100 ms. A hint, like all notices. */
-  willBeNoticed(): void {
-    this.#noLookBefore = performance.now() + SOON;
+  expectNotice(): void {
+    this.#noLookBefore = performance.now() + NOTICE_DELAY_MS;
   }
 
   close(): void {
@@ -136,7 +136,7 @@ export class Tail {
 
   #poll(): void {
     const isToldOf = this.#isWriting() || performance.now() < this.#noLookBefore;
-    if (isToldOf && this.#leftOut * this.#lookEvery < MOST_LEFT_OUT) {
+    if (isToldOf && this.#leftOut * this.#lookEvery < MAX_SKIPPED_POLL_MS) {
       this.#leftOut += 1;
       return;
     }
@@ -183,7 +183,8 @@ export class Tail {
 
   /** @returns whether everything up to a position has been delivered; false where that is too much at once */
   #readUpTo(position: number): boolean {
-    if (position <= this.#position || position - this.#position > MOST_BEFORE_OWN) return false;
+    if (position <= this.#position || position - this.#position > MAX_EVENTS_READ_AHEAD_OF_COMMIT)
+      return false;
     const page = this.#read(position);
     if (page !== undefined) this.#deliver(page);
     return this.#position === position && this.#subscribers.size > 0;

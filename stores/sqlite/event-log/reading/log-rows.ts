@@ -1,5 +1,5 @@
 import type { StreamShare } from '../../../../domain/stream-share.ts';
-import { LIMIT, prepareForArrays, type Database, type Statement } from '../../database.ts';
+import { ROW_LIMIT, prepareForArrays, type Database, type Statement } from '../../database.ts';
 import { PACKED, type PackedPage, type PackedRows } from './packed-page.ts';
 
 /** The columns of an event's row. */
@@ -98,7 +98,7 @@ export class LogRows {
     if (known !== undefined) return known;
     const from = `FROM events JOIN streams ON streams.id = events.stream
       WHERE events.position > ? AND events.position <= ? ${condition}
-      ORDER BY events.position ${LIMIT}`;
+      ORDER BY events.position ${ROW_LIMIT}`;
     const made = {
       rows: prepareForArrays(this.#database, `SELECT ${COLUMNS} ${from}`),
       packed: prepareForArrays(

@@ -12,7 +12,7 @@ import {
 } from '../../../../domain/event-store.ts';
 import {
   IncompatibleDatabaseError,
-  LIMIT,
+  ROW_LIMIT,
   describeFault,
   faultOf,
   prepareForArrays,
@@ -83,11 +83,11 @@ export class LogReader {
       this.#types = prepareForArrays(database, 'SELECT id, name FROM types');
       this.#forwards = prepareForArrays(
         database,
-        `${inStream} AND events.revision >= ? ORDER BY events.revision ${LIMIT}`,
+        `${inStream} AND events.revision >= ? ORDER BY events.revision ${ROW_LIMIT}`,
       );
       this.#backwards = prepareForArrays(
         database,
-        `${inStream} AND events.revision <= ? ORDER BY events.revision DESC ${LIMIT}`,
+        `${inStream} AND events.revision <= ? ORDER BY events.revision DESC ${ROW_LIMIT}`,
       );
       this.#allBackwards = prepareForArrays(database, ALL_BACKWARDS);
       this.#streams = prepareForArrays(database, STREAMS);
@@ -260,7 +260,7 @@ function decodeAll<Row extends readonly [number, string, ...unknown[]]>(
   return undefined;
 }
 
-const ALL_BACKWARDS = `SELECT ${COLUMNS} FROM events JOIN streams ON streams.id = events.stream WHERE events.position < ? ORDER BY events.position DESC ${LIMIT}`;
+const ALL_BACKWARDS = `SELECT ${COLUMNS} FROM events JOIN streams ON streams.id = events.stream WHERE events.position < ? ORDER BY events.position DESC ${ROW_LIMIT}`;
 
 /** The event at a revision of a stream; where there is none, the stream's first revision, or its last before truncation. */
 const PLACE = `
@@ -276,7 +276,7 @@ const STREAMS = `
     events.created_at
   FROM (
     SELECT id, name FROM streams
-    WHERE name >= ? AND name < ? AND name > ? ORDER BY name ${LIMIT}
+    WHERE name >= ? AND name < ? AND name > ? ORDER BY name ${ROW_LIMIT}
   ) AS part
   LEFT JOIN events ON events.stream = part.id
     AND events.revision = (SELECT max(revision) FROM events WHERE stream = part.id)

@@ -6,7 +6,7 @@ import {
   type Database,
   type Statement,
 } from '../../database.ts';
-import { WriteLock } from './lock.ts';
+import { WriteLock } from './write-lock.ts';
 import {
   ANY,
   NONE,
@@ -16,10 +16,10 @@ import {
   type WriteFailure,
   type WriteSequence,
 } from './protocol.ts';
-import { StreamMemory, type KnownStream } from './stream-memory.ts';
+import { StreamCache, type CachedStream } from './stream-cache.ts';
 
 /** Most events removed per transaction, as no process can write meanwhile. */
-const REMOVED_AT_ONCE = 500;
+const MAX_REMOVED_EVENTS = 500;
 
 /** The outcome of one transaction. */
 export interface Written {
@@ -31,7 +31,7 @@ export interface Written {
 }
 
 /** A truncation of a stream before a revision. */
-export interface Cut {
+export interface Truncation {
   readonly stream: string;
   readonly before: number;
 }
@@ -40,7 +40,7 @@ export interface Cut {
 type Refusal = Omit<WriteFailure, 'ticket'>;
 
 /** `COMMIT` failed, and may or may not be found written after a crash. */
-export class UnsureCommit extends Error {
+export class UnsureCommitError extends Error {
   override readonly name = 'UnsureCommit';
 }
 
@@ -51,7 +51,7 @@ export class UnsureCommit extends Error {
 export class LogWriter {
   readonly #database: Database;
   readonly #lock: WriteLock;
-  readonly #memory: StreamMemory;
+  readonly #memory: StreamCache;
   readonly #commit: Statement;
   readonly #head: Statement;
   readonly #setHead: Statement;
@@ -65,7 +65,7 @@ export class LogWriter {
   constructor(database: Database, lockTimeout: number) {
     this.#database = database;
     this.#lock = new WriteLock(database, lockTimeout);
-    this.#memory = new StreamMemory(database);
+    this.#memory = new StreamCache(database);
     this.#commit = database.prepare('COMMIT');
     this.#head = prepareForArrays(database, 'SELECT head FROM log');
     this.#setHead = database.prepare('UPDATE log SET head = ?');
@@ -87,7 +87,7 @@ export class LogWriter {
    * Writes sequences in order. Blocks until they are durable.
    *
    * @param take called once the lock is held, so that sequences arriving meanwhile are included
-   * @throws the driver's error when nothing was written; {@link UnsureCommit}
+   * @throws the driver's error when nothing was written; {@link UnsureCommitError}
    */
   write(take: () => readonly WriteSequence[]): Written {
     return this.#transaction((timing) => {
@@ -118,11 +118,11 @@ export class LogWriter {
    * Removes the oldest events of streams, within a limit. Blocks until that is durable.
    *
    * @returns the number of completed truncations; the next one needs another call
-   * @throws the driver's error when nothing was removed; {@link UnsureCommit}
+   * @throws the driver's error when nothing was removed; {@link UnsureCommitError}
    */
-  truncate(cuts: readonly Cut[]): number {
+  truncate(cuts: readonly Truncation[]): number {
     return this.#transaction(() => {
-      let left = REMOVED_AT_ONCE;
+      let left = MAX_REMOVED_EVENTS;
       for (const [done, { stream, before }] of cuts.entries()) {
         const { removed, all } = this.#memory.truncate(stream, before, left);
         left -= removed;
@@ -130,11 +130,6 @@ export class LogWriter {
       }
       return cuts.length;
     });
-  }
-
-  /** Runs an action while no process writes. @throws its errors; the driver's error */
-  alone(work: () => void): void {
-    this.#transaction(work);
   }
 
   #transaction<T>(work: (timing: CommitTiming) => T): T {
@@ -156,7 +151,7 @@ export class LogWriter {
     } catch (error) {
       this.#rollback();
       if (committing && faultOf(error) === 'io') {
-        throw new UnsureCommit(error instanceof Error ? error.message : String(error), {
+        throw new UnsureCommitError(error instanceof Error ? error.message : String(error), {
           cause: error,
         });
       }
@@ -194,7 +189,7 @@ export class LogWriter {
   }
 
   #insertAll(
-    stream: KnownStream,
+    stream: CachedStream,
     append: WriteAppend,
     createdAt: number,
     results: number[],
@@ -231,7 +226,7 @@ export class LogWriter {
 
   /** The stream is further than expected: a repetition if the same ids stand at that place. */
   #duplicate(
-    stream: KnownStream,
+    stream: CachedStream,
     revision: number,
     append: WriteAppend,
     results: number[],

@@ -18,8 +18,6 @@ export type WriterRequest =
     }
   /** Write to a log in memory, which is discarded. Answered by `done`. */
   | { readonly kind: 'rehearse'; readonly ticket: number; readonly packed: PackedAppends }
-  /** Extend the WAL's file to its length under load. Answered by `done`, even after a failure. */
-  | { readonly kind: 'make-room'; readonly ticket: number }
   | { readonly kind: 'ping'; readonly ticket: number }
   | { readonly kind: 'close' };
 

@@ -10,8 +10,8 @@ import {
   faultOf,
   type Database,
 } from '../../database.ts';
-import { Checkpoints, type CheckpointLimits } from '../../checkpoints.ts';
-import { LogWriter, UnsureCommit } from './log-writer.ts';
+import { WalCheckpointer, type CheckpointLimits } from '../../wal-checkpointer.ts';
+import { LogWriter, UnsureCommitError } from './log-writer.ts';
 import {
   PackedSequences,
   type WriteFailure,
@@ -20,20 +20,20 @@ import {
   type WriterRequest,
   type WriterSettings,
 } from './protocol.ts';
-import { WalRoom } from './wal-room.ts';
+
 import { LOG, openLogForWriting, openLogInMemory } from '../schema.ts';
 
 /**
  * Appends per transaction: a quarter of those waiting, so that callers of the first can prepare the next ones while the
  * others are written. At least enough to make a disk sync cheap, at most so many that answers come soon.
  */
-const FEWEST_APPENDS = 200;
-const MOST_APPENDS = 1_000;
-const SHARE = 4;
+const MIN_APPENDS = 200;
+const MAX_APPENDS = 1_000;
+const WAITING_FRACTION = 4;
 /** Characters of a transaction, about, after which it ends early. */
 const MAX_CHARACTERS = 8 * 1024 * 1024;
 /** Moving more at once would stall a busy writer. */
-const LIMITS: CheckpointLimits = {
+const CHECKPOINT_LIMITS: CheckpointLimits = {
   busyPages: 8_000,
   idlePages: 2_000,
   busyCalls: 16,
@@ -41,20 +41,18 @@ const LIMITS: CheckpointLimits = {
   patience: 10,
 };
 /** Finished tasks kept in the queue at most. */
-const MOST_DONE = 16;
+const MAX_DONE_TASKS = 16;
 /** Most truncations per transaction. */
-const MOST_CUTS = 100;
+const MAX_TRUNCATIONS = 100;
 
 type Task = PackedSequences | Exclude<WriterRequest, { readonly kind: 'appends' }>;
 
-type MakingRoom = Extract<Task, { readonly kind: 'make-room' }>;
-type Truncation = Extract<Task, { readonly kind: 'truncate' }>;
+type TruncateTask = Extract<Task, { readonly kind: 'truncate' }>;
 
-interface Open {
+interface OpenLog {
   readonly database: Database;
   readonly writer: LogWriter;
-  readonly checkpoints: Checkpoints;
-  readonly room: WalRoom;
+  readonly checkpoints: WalCheckpointer;
 }
 
 /**
@@ -69,7 +67,7 @@ class WriterThread {
   #next = 0;
   /** Sequences waiting in the queue. */
   #waiting = 0;
-  #open: Open | undefined;
+  #open: OpenLog | undefined;
 
   constructor(port: MessagePort, settings: WriterSettings) {
     this.#port = port;
@@ -98,13 +96,12 @@ class WriterThread {
     this.#answer({ kind: 'ready' });
   }
 
-  #openLog(create: boolean): Open {
+  #openLog(create: boolean): OpenLog {
     const { file, maxBytes, lockTimeout } = this.#settings;
     const database = openLogForWriting(file, create, maxBytes);
     try {
       const writer = new LogWriter(database, lockTimeout);
-      const checkpoints = new Checkpoints(database, LIMITS);
-      return { database, writer, checkpoints, room: new WalRoom(file) };
+      return { database, writer, checkpoints: new WalCheckpointer(database, CHECKPOINT_LIMITS) };
     } catch (error) {
       database.close();
       throw error;
@@ -125,7 +122,7 @@ class WriterThread {
   #work(): void {
     for (;;) {
       this.#receive();
-      if (this.#next >= MOST_DONE) this.#forgetDone();
+      if (this.#next >= MAX_DONE_TASKS) this.#forgetDone();
       const task = this.#tasks[this.#next];
       if (task === undefined) {
         this.#forgetDone();
@@ -138,7 +135,6 @@ class WriterThread {
         this.#next += 1;
         if (task.kind === 'close') return this.#close();
         if (task.kind === 'truncate') this.#truncate(task);
-        else if (task.kind === 'make-room') this.#makeRoom(task);
         else if (task.kind === 'rehearse') this.#rehearse(task);
         else this.#answer({ kind: 'done', ticket: task.ticket });
       }
@@ -163,7 +159,10 @@ class WriterThread {
 
   /** The next sequences that fit into one transaction, at least one. */
   #nextBatch(): WriteSequence[] {
-    const most = Math.min(MOST_APPENDS, Math.max(FEWEST_APPENDS, Math.ceil(this.#waiting / SHARE)));
+    const most = Math.min(
+      MAX_APPENDS,
+      Math.max(MIN_APPENDS, Math.ceil(this.#waiting / WAITING_FRACTION)),
+    );
     const batch: WriteSequence[] = [];
     let characters = 0;
     while (batch.length < most && characters < MAX_CHARACTERS) {
@@ -196,10 +195,10 @@ class WriterThread {
   }
 
   /** Truncates, together with further truncations right behind it; a long one in steps. */
-  #truncate(first: Truncation): void {
+  #truncate(first: TruncateTask): void {
     const cuts = [first];
     for (let next = this.#tasks[this.#next]; isTruncation(next); next = this.#tasks[this.#next]) {
-      if (cuts.length === MOST_CUTS) break;
+      if (cuts.length === MAX_TRUNCATIONS) break;
       cuts.push(next);
       this.#next += 1;
     }
@@ -224,19 +223,6 @@ class WriterThread {
     this.#tasks.splice(end === -1 ? this.#tasks.length : end, 0, task);
   }
 
-  /** Extends the WAL by one step; the rest is requeued. */
-  #makeRoom(task: MakingRoom): void {
-    try {
-      const { writer, room } = this.#opened();
-      const isMore = room.grow((work) => writer.alone(work));
-      if (isMore && !this.#tasks.some(isEnd)) return this.#goOnLater(task);
-    } catch (error) {
-      // Commits extend the WAL themselves where this failed.
-      this.#answer({ kind: 'warning', message: this.#fail(error).message });
-    }
-    this.#answer({ kind: 'done', ticket: task.ticket });
-  }
-
   /** Writes to a log in memory, never to the real one. */
   #rehearse(task: Extract<Task, { readonly kind: 'rehearse' }>): void {
     let database: Database | undefined;
@@ -254,14 +240,14 @@ class WriterThread {
   }
 
   /** The log, reopened after a fault, but never created anew. */
-  #opened(): Open {
+  #opened(): OpenLog {
     this.#open ??= this.#openLog(false);
     return this.#open;
   }
 
   /** Describes a failed transaction, and drops a connection that may have suffered. */
   #fail(error: unknown): Omit<WriteFailure, 'ticket'> {
-    const unsure = error instanceof UnsureCommit;
+    const unsure = error instanceof UnsureCommitError;
     const fault = faultOf(error);
     if (fault !== 'busy' && fault !== 'full') {
       try {
@@ -279,7 +265,7 @@ class WriterThread {
 
   #checkpoint(idle: boolean): void {
     try {
-      this.#open?.checkpoints.make(idle);
+      this.#open?.checkpoints.run(idle);
     } catch (error) {
       this.#warn(error);
     }
@@ -311,7 +297,7 @@ function isEnd(task: Task): boolean {
   return 'kind' in task && task.kind === 'close';
 }
 
-function isTruncation(task: Task | undefined): task is Truncation {
+function isTruncation(task: Task | undefined): task is TruncateTask {
   return task !== undefined && 'kind' in task && task.kind === 'truncate';
 }
 

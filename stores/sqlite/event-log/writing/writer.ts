@@ -21,7 +21,7 @@ import {
 } from './protocol.ts';
 
 /** Sequences per message; the thread starts on them while this one produces more in the same turn. */
-const ENOUGH = 128;
+const MAX_SEQUENCES_PER_MESSAGE = 128;
 
 /** Appends made durable together, in log order. */
 export interface Committed {
@@ -41,7 +41,7 @@ export interface CommittedAppend extends Pick<StreamAppend, 'stream' | 'events'>
 }
 
 /** A sequence of appends for a rehearsal. */
-export interface Rehearsed {
+export interface RehearsedSequence {
   readonly appends: readonly StreamAppend[];
   readonly encoded: readonly (readonly EncodedEvent[])[];
 }
@@ -117,7 +117,7 @@ export class Writer {
       const ticket = this.#expect(appends, resolve, reject);
       if (ticket === undefined) return;
       this.#packer.add({ ticket, appends: toWrites(appends, encoded) });
-      if (this.#packer.size >= ENOUGH) this.#flush();
+      if (this.#packer.size >= MAX_SEQUENCES_PER_MESSAGE) this.#flush();
       if (this.#flushing) return;
       this.#flushing = true;
       setImmediate(() => {
@@ -133,17 +133,12 @@ export class Writer {
   }
 
   /** Writes sequences to a log in memory, which is discarded. Resolves even after a failure, which is logged. */
-  async rehearse(sequences: readonly Rehearsed[]): Promise<void> {
+  async rehearse(sequences: readonly RehearsedSequence[]): Promise<void> {
     const packer = new AppendPacker();
     for (const [ticket, { appends, encoded }] of sequences.entries()) {
       packer.add({ ticket, appends: toWrites(appends, encoded) });
     }
     await this.#ask((ticket) => ({ kind: 'rehearse', ticket, packed: packer.take() }));
-  }
-
-  /** Extends the WAL's file to its length under load, between other requests. */
-  async makeRoom(): Promise<void> {
-    await this.#ask((ticket) => ({ kind: 'make-room', ticket }));
   }
 
   /** Resolves when all earlier requests are done; truncations at least in part. */

@@ -12,7 +12,7 @@ export function fillMark(share: StreamShare | null): string {
 }
 
 /** Whether an interrupted fill can be resumed, because reboots can be told apart. */
-export function canGoOn(): boolean {
+export function canResume(): boolean {
   return boot !== '';
 }
 

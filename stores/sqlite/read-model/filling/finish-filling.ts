@@ -1,12 +1,12 @@
 import { ReadModelError, type Projection } from '../../../../projections/read-model.ts';
-import { inTransaction, keepPages, type Database } from '../../database.ts';
-import { createIndexes, KEPT_PAGES, type Column } from '../view-table.ts';
+import { inTransaction, setPageCache, type Database } from '../../database.ts';
+import { createIndexes, PAGE_CACHE_MIB, type Column } from '../view-table.ts';
 
 /** Bytes of a file mapped while its indexes are built: all of it, up to SQLite's limit of 2 GiB. */
 const MAPPED_BYTES = 2 ** 40;
 
 /** MiB of an index sorted in memory, and the extra threads for it. More would take over a GiB for ten million documents. */
-const SORTED_AT_ONCE = 16;
+const SORT_MIB = 16;
 const SORTING_THREADS = 1;
 
 /**
@@ -21,7 +21,7 @@ export function finishFilling(
   // Each index build reads the whole file, which exceeds the cache. Mapped, that costs a third less.
   database.exec(`PRAGMA mmap_size = ${MAPPED_BYTES}`);
   // The sort buffer follows the page cache, which helps nothing else here.
-  keepPages(database, SORTED_AT_ONCE);
+  setPageCache(database, SORT_MIB);
   database.exec('PRAGMA temp_store = FILE');
   database.exec(`PRAGMA threads = ${SORTING_THREADS}`);
   try {
@@ -31,7 +31,7 @@ export function finishFilling(
     });
   } finally {
     database.exec('PRAGMA mmap_size = 0');
-    keepPages(database, KEPT_PAGES.usual);
+    setPageCache(database, PAGE_CACHE_MIB.usual);
     database.exec('PRAGMA temp_store = MEMORY');
     database.exec('PRAGMA threads = 0');
   }

@@ -1,6 +1,6 @@
 import { pause, pauseAfter } from '../waiting.ts';
 import type { Timings } from './connecting/timings.ts';
-import type { Reading } from './reading.ts';
+import type { LogReader } from './log-reader.ts';
 import { truncatedBefore } from './truncation.ts';
 
 /**
@@ -12,24 +12,24 @@ import { truncatedBefore } from './truncation.ts';
  *
  * @throws EventStoreError `UNAVAILABLE`, `STREAM_DELETED`
  */
-export async function untilShown(
-  reading: Reading,
+export async function waitUntilVisible(
+  reader: LogReader,
   timings: Timings,
   stream: string,
   revision: number,
 ): Promise<void> {
   const end = performance.now() + timings.readMs;
-  for (let looks = 1; !(await isShown(reading, stream, revision)); looks += 1) {
+  for (let looks = 1; !(await isVisible(reader, stream, revision)); looks += 1) {
     const wait = pauseAfter(looks, timings.firstPauseMs, timings.longestPauseMs);
     if (performance.now() + wait >= end) return;
     await pause(wait);
   }
 }
 
-async function isShown(reading: Reading, stream: string, revision: number): Promise<boolean> {
-  const [last] = await reading.stream(stream, 'end', 'backwards', 1);
+async function isVisible(reader: LogReader, stream: string, revision: number): Promise<boolean> {
+  const [last] = await reader.stream(stream, 'end', 'backwards', 1);
   if (last !== undefined) return Number(last.revision) >= revision;
   // Not visible yet, or truncated.
-  const before = await truncatedBefore(reading, stream);
+  const before = await truncatedBefore(reader, stream);
   return before !== undefined && before > revision;
 }

@@ -23,10 +23,10 @@ const grpc = {
  * - `elsewhere`: the node is a follower; the client goes to the leader next time
  * - `unclear`: down, cancelled, late, or failed inside the server. A write may have happened
  */
-export type Failure =
+export type CallFailure =
   'conflict' | 'deleted' | 'too-large' | 'not-found' | 'refused' | 'elsewhere' | 'unclear';
 
-const byType: Readonly<Partial<Record<ErrorType, Failure>>> = {
+const byType: Readonly<Partial<Record<ErrorType, CallFailure>>> = {
   [ErrorType.WRONG_EXPECTED_VERSION]: 'conflict',
   [ErrorType.STREAM_DELETED]: 'deleted',
   [ErrorType.MAXIMUM_APPEND_SIZE_EXCEEDED]: 'too-large',
@@ -37,7 +37,7 @@ const byType: Readonly<Partial<Record<ErrorType, Failure>>> = {
   [ErrorType.NOT_LEADER]: 'elsewhere',
 };
 
-const byCode: Readonly<Record<number, Failure>> = {
+const byCode: Readonly<Record<number, CallFailure>> = {
   [grpc.INVALID_ARGUMENT]: 'refused',
   [grpc.PERMISSION_DENIED]: 'refused',
   [grpc.FAILED_PRECONDITION]: 'refused',
@@ -46,12 +46,12 @@ const byCode: Readonly<Record<number, Failure>> = {
 };
 
 /** Error names of servers from 25.0 on that the client does not know. */
-const byName: Readonly<Record<string, Failure>> = {
+const byName: Readonly<Record<string, CallFailure>> = {
   'maximum-append-event-size-exceeded': 'too-large',
 };
 
 /** Classifies an error of the client, or of gRPC itself, which has a number and no type. */
-export function failureOf(error: unknown): Failure {
+export function classifyError(error: unknown): CallFailure {
   if (!(error instanceof Error)) return 'unclear';
   const typed = isCommandError(error)
     ? (byType[error.type] ?? byName[String(error._raw?.metadata?.get('exception')[0])])
@@ -67,7 +67,7 @@ export function actualRevisionOf(error: unknown): number | 'none' | undefined {
 }
 
 /** The port's error for a lost race. */
-export function conflict(
+export function conflictError(
   stream: string,
   expected: ExpectedRevision,
   actual: number | 'none' | undefined,
@@ -81,7 +81,7 @@ export function conflict(
   );
 }
 
-const codes: Readonly<Record<Failure, EventStoreErrorCode>> = {
+const codes: Readonly<Record<CallFailure, EventStoreErrorCode>> = {
   conflict: 'CONFLICT',
   deleted: 'STREAM_DELETED',
   'too-large': 'TOO_LARGE',
@@ -95,17 +95,17 @@ const codes: Readonly<Record<Failure, EventStoreErrorCode>> = {
  * The port's error for a failed call that wrote nothing.
  * @param doing for the message: "read stream task-1"
  */
-export function faultOf(error: unknown, doing: string, stream?: string): EventStoreError {
+export function toEventStoreError(error: unknown, doing: string, stream?: string): EventStoreError {
   if (error instanceof EventStoreError) return error;
   return new EventStoreError(
-    codes[failureOf(error)],
-    `EventStoreDB could not ${doing}: ${wordsOf(error)}`,
+    codes[classifyError(error)],
+    `EventStoreDB could not ${doing}: ${describeError(error)}`,
     { cause: error, ...(stream === undefined ? {} : { stream }) },
   );
 }
 
 /** An error's kind in the client's vocabulary, with its message where it has one. */
-export function wordsOf(error: unknown): string {
+export function describeError(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const kind = isCommandError(error) ? error.type : error.name;
   return error.message === '' ? kind : `${kind} (${error.message})`;

@@ -11,7 +11,7 @@ import {
 const DUPLICATE_KEY = 11000;
 
 /** Server codes for an expired time limit. */
-const OVER_TIME = new Set([
+const TIME_LIMIT_CODES = new Set([
   50, // MaxTimeMSExpired
   202, // NetworkInterfaceExceededTimeLimit: routers, of a shard
   262, // ExceededTimeLimit
@@ -26,13 +26,13 @@ const NO_TRANSACTIONS = new Set([
 ]);
 
 /** Server codes for a transaction that is too large, and would be again. */
-const TOO_LARGE_AT_ONCE = new Set([
+const TRANSACTION_TOO_LARGE = new Set([
   257, // TransactionTooLarge
   388, // TransactionTooLargeForCache: from 6.2 on; 15 % of the cache
 ]);
 
 /** Server codes for an unknown or unavailable option. */
-const OPTION_REFUSED = new Set([
+const UNSUPPORTED_OPTION = new Set([
   2, // BadValue: standalone servers, of `commitQuorum`
   9, // FailedToParse
   72, // InvalidOptions
@@ -42,10 +42,14 @@ const OPTION_REFUSED = new Set([
 ]);
 
 /** Node's codes for a connection that broke during a write without a failed system call. */
-const BROKEN_SOCKET = new Set(['EPIPE', 'ERR_STREAM_DESTROYED', 'ERR_STREAM_WRITE_AFTER_END']);
+const BROKEN_SOCKET_CODES = new Set([
+  'EPIPE',
+  'ERR_STREAM_DESTROYED',
+  'ERR_STREAM_WRITE_AFTER_END',
+]);
 
 /** An operation was abandoned because no answer arrived in time. */
-export class NoAnswer extends Error {
+export class NoAnswerError extends Error {
   /** @param limit milliseconds */
   constructor(limit: number) {
     super(`no answer within ${limit} ms`);
@@ -58,9 +62,9 @@ export function isUnreachable(error: unknown): boolean {
   return (
     error instanceof MongoNetworkError ||
     error instanceof MongoServerSelectionError ||
-    error instanceof NoAnswer ||
+    error instanceof NoAnswerError ||
     error instanceof MongoTopologyClosedError ||
-    isOfNetwork(error) ||
+    isNetworkError(error) ||
     // The driver wraps whatever ends a bulk write; only a server's answer has a code.
     (error instanceof MongoBulkWriteError && error.code === undefined)
   );
@@ -70,7 +74,7 @@ export function isUnreachable(error: unknown): boolean {
  * A driver error in one sentence.
  * @param hosts the server's addresses; never the connection string, which may hold a password
  */
-export function explain(error: Error, operation: string, hosts: string): string {
+export function describeError(error: Error, operation: string, hosts: string): string {
   const detail = error.message === '' ? error.name : error.message;
   return isUnreachable(error)
     ? `MongoDB at ${hosts} does not answer (${operation}): ${detail}`
@@ -83,7 +87,7 @@ export function isDuplicateKey(error: unknown): boolean {
 }
 
 /** Indexes of the statements of an unordered bulk write that met an existing key; null after any other failure. */
-export function duplicatesOf(error: unknown): ReadonlySet<number> | null {
+export function duplicateStatementsOf(error: unknown): ReadonlySet<number> | null {
   if (!(error instanceof MongoBulkWriteError)) return null;
   if (error.result.getWriteConcernError() !== undefined) return null;
   const faults = Array.isArray(error.writeErrors) ? error.writeErrors : [error.writeErrors];
@@ -95,7 +99,7 @@ export function duplicatesOf(error: unknown): ReadonlySet<number> | null {
  * Whether a transaction may begin again: it lost against another one, or lost its connection. Not when no server is
  * reachable, as each attempt would wait anew.
  */
-export function isWorthAnotherTransaction(error: unknown): boolean {
+export function isTransientTransactionError(error: unknown): boolean {
   return (
     error instanceof MongoError &&
     !(error instanceof MongoServerSelectionError) &&
@@ -104,7 +108,7 @@ export function isWorthAnotherTransaction(error: unknown): boolean {
 }
 
 /** Whether the server lacks transactions after all. */
-export function isWithoutTransactions(error: unknown): boolean {
+export function isTransactionUnsupported(error: unknown): boolean {
   if (!(error instanceof MongoServerError)) return false;
   // The driver replaces the server's error for code 20 with one of its own.
   const original: unknown = error['originalError'];
@@ -113,30 +117,30 @@ export function isWithoutTransactions(error: unknown): boolean {
 }
 
 /** Whether a transaction was too large for the server; its writes may still succeed one by one. */
-export function isTooLargeAtOnce(error: unknown): boolean {
-  return error instanceof MongoServerError && TOO_LARGE_AT_ONCE.has(Number(error.code));
+export function isTransactionTooLarge(error: unknown): boolean {
+  return error instanceof MongoServerError && TRANSACTION_TOO_LARGE.has(Number(error.code));
 }
 
 /** Whether the server gave up after its time limit. */
-export function isOverTime(error: unknown): boolean {
-  return error instanceof MongoServerError && OVER_TIME.has(Number(error.code));
+export function isTimeLimitError(error: unknown): boolean {
+  return error instanceof MongoServerError && TIME_LIMIT_CODES.has(Number(error.code));
 }
 
 /** Whether the server refused an option. */
-export function isOptionRefused(error: unknown): boolean {
-  return error instanceof MongoServerError && OPTION_REFUSED.has(Number(error.code));
+export function isUnsupportedOption(error: unknown): boolean {
+  return error instanceof MongoServerError && UNSUPPORTED_OPTION.has(Number(error.code));
 }
 
 /** Whether the error comes from the database or the network. Anything else is a bug. */
-export function isDatabaseFault(error: unknown): error is Error {
-  return error instanceof MongoError || error instanceof NoAnswer || isOfNetwork(error);
+export function isDriverError(error: unknown): error is Error {
+  return error instanceof MongoError || error instanceof NoAnswerError || isNetworkError(error);
 }
 
 /**
  * Whether this is Node's own network error. The driver (7.8) lets these through when a connection breaks during a large
  * command (`Connection.writeCommand`), and when the names of `mongodb+srv` cannot be resolved.
  */
-function isOfNetwork(error: unknown): error is Error {
+function isNetworkError(error: unknown): error is Error {
   if (!(error instanceof Error) || !('code' in error)) return false;
-  return 'syscall' in error || BROKEN_SOCKET.has(String(error.code));
+  return 'syscall' in error || BROKEN_SOCKET_CODES.has(String(error.code));
 }

@@ -1,11 +1,11 @@
 import { expect } from 'chai';
-import { Announcer } from '../../../stores/sqlite/event-log/following/announcer.ts';
+import { CommitAnnouncer } from '../../../stores/sqlite/event-log/burst/commit-announcer.ts';
 import type { Committed } from '../../../stores/sqlite/event-log/writing/writer.ts';
 import { Signal } from '../../support/signals.ts';
 
 describe('what this process has committed', () => {
   let told: Signal<string>;
-  let announcer: Announcer;
+  let announcer: CommitAnnouncer;
   let isMoreComing: boolean;
   const commit = (last: number, mayBeToldLater: boolean): Committed => {
     return { first: last, last, createdAt: 0, appends: [], mayBeToldLater };
@@ -16,24 +16,24 @@ describe('what this process has committed', () => {
   beforeEach(() => {
     told = new Signal('what is told');
     isMoreComing = true;
-    announcer = new Announcer({
+    announcer = new CommitAnnouncer({
       publish: (last) => told.send(`up to ${last}`),
-      publishLater: () => told.send('later'),
-      handOn: ({ last }) => told.send(String(last)),
+      announce: () => told.send('later'),
+      deliver: ({ last }) => told.send(String(last)),
       isMoreComing: () => isMoreComing,
     });
   });
 
   it('is told at once', () => {
-    announcer.take(commit(1, false));
+    announcer.add(commit(1, false));
     expect(told.values).to.deep.equal(['up to 1', '1']);
   });
 
   it('is kept, where it may be told later, until nothing more of the kind is on its way', async () => {
-    announcer.take(commit(1, true));
-    announcer.take(commit(2, true));
+    announcer.add(commit(1, true));
+    announcer.add(commit(2, true));
     isMoreComing = false;
-    announcer.take(commit(3, true));
+    announcer.add(commit(3, true));
     expect(told.values).to.deep.equal(['later']);
     expect(announcer.isHolding).to.equal(true);
     await told.wait((value) => value === '3');
@@ -45,33 +45,33 @@ describe('what this process has committed', () => {
 
   it('is kept on where more has been sent by the next turn', async () => {
     isMoreComing = false;
-    announcer.take(commit(1, true));
+    announcer.add(commit(1, true));
     isMoreComing = true;
     await new Promise((resolve) => setImmediate(resolve));
     expect(told.values).to.deep.equal(['later']);
-    announcer.take(commit(2, false));
+    announcer.add(commit(2, false));
     expect(handedOn()).to.deep.equal(['1', '2']);
   });
 
   it('is not kept for long', async () => {
-    announcer.take(commit(1, true));
+    announcer.add(commit(1, true));
     await told.wait((value) => value === '1', { limitMs: 5_000 });
   });
 
   it('is told before what comes behind it', () => {
-    announcer.take(commit(1, true));
-    announcer.take(commit(2, false));
+    announcer.add(commit(1, true));
+    announcer.add(commit(2, false));
     expect(told.values).to.deep.equal(['later', 'up to 1', '1', 'up to 2', '2']);
     isMoreComing = false;
-    announcer.take(commit(3, true));
-    announcer.take(commit(4, true));
-    announcer.take(commit(5, false));
+    announcer.add(commit(3, true));
+    announcer.add(commit(4, true));
+    announcer.add(commit(5, false));
     expect(handedOn()).to.deep.equal(['1', '2', '3', '4', '5']);
     expect(announcer.isHolding).to.equal(false);
   });
 
   it('is told when the log is closed', () => {
-    announcer.take(commit(1, true));
+    announcer.add(commit(1, true));
     announcer.releaseAll();
     expect(told.values).to.deep.equal(['later', 'up to 1', '1']);
   });

@@ -2,12 +2,12 @@ import { EventStoreError } from '../../domain/event-store.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
 import { pause } from '../waiting.ts';
 import type { Timings } from './connecting/timings.ts';
-import type { Horizon } from './horizon.ts';
+import type { HighWaterMark } from './high-water-mark.ts';
 import type { LogParts } from './log-parts.ts';
-import type { Reading } from './reading.ts';
+import type { LogReader } from './log-reader.ts';
 
 /** Milliseconds between checks of a log that lacks events seen before. */
-const BETWEEN = 250;
+const CHECK_INTERVAL_MS = 250;
 
 /**
  * Detects that the server came back with another log, such as an older state from a backup. This process then holds
@@ -15,9 +15,9 @@ const BETWEEN = 250;
  *
  * A log does not change under a connection, so the check runs only after a lost one. It compares the furthest event seen.
  */
-export class Continuity {
-  readonly #reading: Reading;
-  readonly #horizon: Horizon;
+export class LogIdentity {
+  readonly #reader: LogReader;
+  readonly #highWaterMark: HighWaterMark;
   readonly #timings: Timings;
   readonly #telemetry: Telemetry;
   /** How many connections were lost, and up to which of these the log has been compared. */
@@ -26,17 +26,17 @@ export class Continuity {
   #comparing: Promise<void> | undefined;
   #fault: EventStoreError | undefined;
 
-  constructor(parts: Pick<LogParts, 'reading' | 'horizon' | 'timings' | 'telemetry'>) {
-    this.#reading = parts.reading;
-    this.#horizon = parts.horizon;
+  constructor(parts: Pick<LogParts, 'reader' | 'highWaterMark' | 'timings' | 'telemetry'>) {
+    this.#reader = parts.reader;
+    this.#highWaterMark = parts.highWaterMark;
     this.#timings = parts.timings;
     this.#telemetry = parts.telemetry;
   }
 
   /** A connection was lost; the next one may reach another log. */
-  doubt(): void {
+  connectionLost(): void {
     this.#lost += 1;
-    this.#horizon.isCertain = false;
+    this.#highWaterMark.isCertain = false;
   }
 
   /** The error for a replaced log; undefined while none was detected. */
@@ -62,29 +62,29 @@ export class Continuity {
     const end = performance.now() + (this.#fault === undefined ? this.#timings.behindMs : 0);
     while (!(await this.#isSame())) {
       if (performance.now() >= end) throw this.#refuse();
-      await pause(BETWEEN);
+      await pause(CHECK_INTERVAL_MS);
     }
     this.#compared = upTo;
     this.#fault = undefined;
-    this.#horizon.isCertain = upTo === this.#lost;
+    this.#highWaterMark.isCertain = upTo === this.#lost;
   }
 
   async #isSame(): Promise<boolean> {
-    const { seen, anchor } = this.#horizon;
-    if ((await this.#reading.end()) < seen) return false;
+    const { seen, anchor } = this.#highWaterMark;
+    if ((await this.#reader.end()) < seen) return false;
     if (anchor === undefined) return true;
     try {
-      return (await this.#reading.idAt(anchor.position)) === anchor.id;
+      return (await this.#reader.idAt(anchor.position)) === anchor.id;
     } catch (error) {
       if (!(error instanceof EventStoreError && error.code === 'UNAVAILABLE')) throw error;
       // Servers report a position without an event as a general error. An unreachable server throws here.
-      await this.#reading.end();
+      await this.#reader.end();
       return false;
     }
   }
 
   #refuse(): EventStoreError {
-    const { seen } = this.#horizon;
+    const { seen } = this.#highWaterMark;
     if (this.#fault === undefined) {
       const what = 'the event log was replaced by another one, or by an older state of itself';
       this.#telemetry.log.error(`${what}; restart this process`, { lacks: seen });

@@ -1,12 +1,12 @@
 import { BEGINNING, type Position } from '../../domain/event-store.ts';
-import { later } from './position.ts';
+import { laterPosition } from './position.ts';
 
 /**
  * The furthest position that this process has seen. The server does not say whether an append was a repetition. If its
  * position lies behind what was seen before the call, it was one. (A repetition of another process's append that this
  * one has not seen yet counts as new.)
  */
-export class Horizon {
+export class HighWaterMark {
   #seen: Position = BEGINNING;
   #anchor: { readonly position: Position; readonly id: string } | undefined;
   #started: Promise<void> | undefined;
@@ -25,7 +25,7 @@ export class Horizon {
 
   note(position: Position): void {
     if (!this.isCertain) return;
-    this.#seen = later(this.#seen, position);
+    this.#seen = laterPosition(this.#seen, position);
   }
 
   noteEvent(position: Position, id: string): void {

@@ -22,7 +22,7 @@ export function isSystemEvent(event: ClientEvent): boolean {
  * The stored form of an event, for the codec.
  * @throws EventStoreError `UNAVAILABLE` when the server sends no position
  */
-export function toRaw(event: ClientEvent): RawEvent {
+export function toRawEvent(event: ClientEvent): RawEvent {
   if (!isKnown(event.position)) {
     throw new EventStoreError(
       'UNAVAILABLE',

@@ -1,5 +1,5 @@
 import {
-  blockFor,
+  blockThread,
   execute,
   faultOf,
   prepareForArrays,
@@ -39,7 +39,7 @@ export class WriteLock {
     if (this.#contended) {
       // Leave others a moment, unless it has passed already.
       const left = this.#released + 0.2 + Math.random() * 0.6 - since;
-      if (left > 0) blockFor(left);
+      if (left > 0) blockThread(left);
     }
     let waited = 0;
     for (;;) {
@@ -50,7 +50,7 @@ export class WriteLock {
         if (faultOf(error) !== 'busy') throw error;
         waited = performance.now() - since;
         if (waited > this.#timeout) throw error;
-        blockFor(pause(waited));
+        blockThread(retryPause(waited));
       }
     }
     const version = this.#version.get()?.[0];
@@ -72,7 +72,7 @@ export class WriteLock {
 }
 
 /** Milliseconds until the next attempt after a wait. Random, so that waiters do not stay in step. */
-function pause(waited: number): number {
+function retryPause(waited: number): number {
   if (waited < 2) return 0.2 + Math.random() * 0.3;
   if (waited < 10) return 0.1 + Math.random() * 0.2;
   return 0.03 + Math.random() * 0.05;

@@ -6,7 +6,7 @@ import type { Filter, Projection, Sort } from '../../../projections/read-model.t
 export type InFilter = Extract<Filter, { readonly op: 'in' }>;
 
 /** Values of an `in` that are read one by one and merged, at most. */
-const MOST_MERGED = 8;
+const MAX_MERGED_VALUES = 8;
 
 /**
  * The fields to use of the best index: the leading ones filtered by value, and the next one, if it gives the order or is
@@ -14,14 +14,14 @@ const MOST_MERGED = 8;
  *
  * @param sort the order that the index must provide; may be empty
  */
-export function bestWay(
+export function chooseIndex(
   projection: Projection,
   filters: readonly Filter[],
   sort: readonly Sort[],
 ): ReadonlySet<string> | null {
   const equal = new Set(filters.filter(({ op }) => op === 'eq').map(({ field }) => field));
   for (const filter of filters) {
-    const keepsOrder = sort.length === 0 || filter === mergedIn(projection, filters, sort);
+    const keepsOrder = sort.length === 0 || filter === mergeableIn(projection, filters, sort);
     if (filter.op === 'in' && keepsOrder) equal.add(filter.field);
   }
   let best: { readonly way: ReadonlySet<string>; readonly fits: number } | null = null;
@@ -41,7 +41,7 @@ export function bestWay(
 }
 
 /** The `in` with few values that stands, with all equalities, before the order in some index. */
-export function mergedIn(
+export function mergeableIn(
   projection: Projection,
   filters: readonly Filter[],
   sort: readonly Sort[],
@@ -49,7 +49,7 @@ export function mergedIn(
   const wide = filters.filter((filter) => filter.op === 'in');
   const [one] = wide;
   if (wide.length !== 1 || one === undefined) return undefined;
-  if (one.value.length < 2 || one.value.length > MOST_MERGED) return undefined;
+  if (one.value.length < 2 || one.value.length > MAX_MERGED_VALUES) return undefined;
   const equal = new Set(filters.filter(({ op }) => op === 'eq').map(({ field }) => field));
   equal.add(one.field);
   const fits = projection.indexes.some((index) => {

@@ -1,16 +1,16 @@
 import type { Committed } from '../writing/writer.ts';
 
 /** Milliseconds within which held commits are announced. */
-const MOST_LATER = 100;
+const MAX_DELAY_MS = 100;
 
 /** The receivers of commits. */
-export interface Listeners {
+export interface CommitListeners {
   /** Notifies other processes, and threads of this one, up to which position there are events. */
   readonly publish: (last: number) => void;
   /** Notifies them that a notice will follow. */
-  readonly publishLater: () => void;
+  readonly announce: () => void;
   /** Delivers to this thread's followers of the log. */
-  readonly handOn: (committed: Committed) => void;
+  readonly deliver: (committed: Committed) => void;
   /** Whether more appends that may be announced later are being written. */
   readonly isMoreComing: () => boolean;
 }
@@ -20,15 +20,15 @@ export interface Listeners {
  * being written, another commit follows, or their time is up. Meanwhile the projector does not compete for the processor.
  */
 
-export class Announcer {
-  readonly #listeners: Listeners;
+export class CommitAnnouncer {
+  readonly #listeners: CommitListeners;
   readonly #held: Committed[] = [];
   /** Whether the time of the first held commit is up. */
   #isOverdue = false;
   #timer: NodeJS.Timeout | undefined;
   #releasing = false;
 
-  constructor(listeners: Listeners) {
+  constructor(listeners: CommitListeners) {
     this.#listeners = listeners;
   }
 
@@ -37,11 +37,11 @@ export class Announcer {
     return this.#held.length > 0;
   }
 
-  take(committed: Committed): void {
+  add(committed: Committed): void {
     if (!committed.mayBeToldLater) {
       this.releaseAll();
       this.#listeners.publish(committed.last);
-      this.#listeners.handOn(committed);
+      this.#listeners.deliver(committed);
       return;
     }
     if (this.#held.length === 0) {
@@ -49,8 +49,8 @@ export class Announcer {
       this.#timer = setTimeout(() => {
         this.#isOverdue = true;
         this.#releaseSoon();
-      }, MOST_LATER).unref();
-      this.#listeners.publishLater();
+      }, MAX_DELAY_MS).unref();
+      this.#listeners.announce();
     }
     this.#held.push(committed);
     if (!this.#listeners.isMoreComing()) this.#releaseSoon();
@@ -62,7 +62,7 @@ export class Announcer {
     if (last === undefined) return;
     clearTimeout(this.#timer);
     this.#listeners.publish(last.last);
-    for (const committed of this.#held.splice(0)) this.#listeners.handOn(committed);
+    for (const committed of this.#held.splice(0)) this.#listeners.deliver(committed);
   }
 
   /** Releases in the next turn of the event loop, then one commit per turn, as each may cause further work. */
@@ -76,7 +76,7 @@ export class Announcer {
       const next = this.#held.shift();
       if (last === undefined || next === undefined) return;
       this.#listeners.publish(last.last);
-      this.#listeners.handOn(next);
+      this.#listeners.deliver(next);
       if (this.#held.length > 0) this.#releaseSoon();
       else clearTimeout(this.#timer);
     });

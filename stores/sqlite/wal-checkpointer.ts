@@ -1,4 +1,4 @@
-import { blockFor, prepareForArrays, type Database, type Statement } from './database.ts';
+import { blockThread, prepareForArrays, type Database, type Statement } from './database.ts';
 
 /** When a WAL is moved to its file. */
 export interface CheckpointLimits {
@@ -14,9 +14,9 @@ export interface CheckpointLimits {
 }
 
 /** Pages moved while all writers wait: those added since the last move. More, where the WAL is long. */
-const FEW_PAGES = 500;
+const MAX_PAGES_UNDER_LOCK = 500;
 /** A WAL is long at this multiple of `busyPages`. */
-const LONG = 2;
+const LONG_WAL_FACTOR = 2;
 
 /**
  * Checkpoints the WAL of a file with several writers, between transactions, instead of SQLite's own checkpoints.
@@ -24,7 +24,7 @@ const LONG = 2;
  * SQLite restarts a WAL once all of it has been moved. With many writers some page is always new, and the WAL would grow
  * without end. So the last few pages are moved under the write lock, and the WAL restarts.
  */
-export class Checkpoints {
+export class WalCheckpointer {
   readonly #limits: CheckpointLimits;
   readonly #look: Statement;
   readonly #move: Statement;
@@ -49,22 +49,22 @@ export class Checkpoints {
    * @param idle whether no write is waiting
    * @throws the driver's error when the disk refuses; nothing is lost
    */
-  make(idle: boolean): void {
+  run(idle: boolean): void {
     const { busyPages, idlePages, busyCalls, idleCalls, patience } = this.#limits;
     this.#unlooked += 1;
     if (this.#unlooked < (idle ? idleCalls : busyCalls)) return;
     this.#unlooked = 0;
-    let wal = walStateOf(this.#look);
+    let wal = walState(this.#look);
     if (wal.unmoved >= (idle ? idlePages : busyPages) + this.#held) {
-      wal = walStateOf(this.#move);
+      wal = walState(this.#move);
       this.#held = Math.max(0, wal.unmoved);
       this.#restartFrom = 0;
     }
-    const isLong = wal.pages >= LONG * busyPages;
-    if (wal.pages < this.#restartFrom || (!isLong && wal.unmoved > FEW_PAGES)) return;
+    const isLong = wal.pages >= LONG_WAL_FACTOR * busyPages;
+    if (wal.pages < this.#restartFrom || (!isLong && wal.unmoved > MAX_PAGES_UNDER_LOCK)) return;
     this.#restartFrom = this.#beginAnew(isLong ? patience : 0)
       ? Number.POSITIVE_INFINITY
-      : wal.pages + FEW_PAGES;
+      : wal.pages + MAX_PAGES_UNDER_LOCK;
   }
 
   /**
@@ -74,15 +74,15 @@ export class Checkpoints {
   #beginAnew(patience: number): boolean {
     const until = performance.now() + patience;
     for (;;) {
-      if (!walStateOf(this.#restart).busy) return true;
+      if (!walState(this.#restart).busy) return true;
       if (performance.now() >= until) return false;
-      blockFor(0.1 + Math.random() * 0.2);
+      blockThread(0.1 + Math.random() * 0.2);
     }
   }
 }
 
 /** The result of a checkpoint: whether another connection was in its way, and the WAL's pages in all and not yet moved. */
-export function walStateOf(checkpoint: Statement): {
+export function walState(checkpoint: Statement): {
   readonly busy: boolean;
   readonly pages: number;
   readonly unmoved: number;

@@ -3,25 +3,25 @@ import type { Cut } from '../../../projections/read-model.ts';
 import { WeighedCache } from '../../../projections/reading/weighed-cache.ts';
 
 /** Limits of the cache. */
-const MOST = 10_000;
-const MOST_CHARACTERS = 4 * 1024 * 1024;
+const MAX_ENTRIES = 10_000;
+const MAX_CHARACTERS = 4 * 1024 * 1024;
 
-interface CutText {
+interface CutDocument {
   readonly position: string;
   readonly cut: string;
   readonly text: string;
 }
 
 /** Cuts a view's documents for lists, and caches the results. Cutting a large document takes milliseconds. */
-export class CutTexts {
-  readonly #kept = new WeighedCache<CutText>({
-    entries: MOST,
-    weight: MOST_CHARACTERS,
+export class CutDocumentCache {
+  readonly #kept = new WeighedCache<CutDocument>({
+    entries: MAX_ENTRIES,
+    weight: MAX_CHARACTERS,
     weigh: ({ text }) => text.length,
   });
 
   /** @param position of the document; entries of other positions do not count @param text the whole document */
-  of(key: string, position: string, text: string, cut: Cut): string {
+  cut(key: string, position: string, text: string, cut: Cut): string {
     // A cut document has at least a third as many characters as bytes.
     if (text.length * 3 <= cut.over) return text;
     const shape = JSON.stringify(cut);

@@ -7,13 +7,13 @@ import {
 } from 'mongodb';
 import { BEGINNING, type Position } from '../../domain/event-store.ts';
 import { ReadModelError, type ViewWriter } from '../../projections/read-model.ts';
-import { isDuplicateKey, isOverTime } from './failures.ts';
+import { isDuplicateKey, isTimeLimitError } from './driver-errors.ts';
 import { CHECKPOINTS, type StoredCheckpoint } from './layout.ts';
 
 type Batch = Parameters<ViewWriter['write']>[0];
 
 /** Milliseconds to wait for a previous writer's transaction before ending it. */
-const PATIENCE = 2000;
+const PREVIOUS_WRITER_TIMEOUT_MS = 2000;
 
 /** A generation's place in the log, moved only by a writer that knows it and holds the fence. */
 export class Checkpoint {
@@ -40,9 +40,9 @@ export class Checkpoint {
   async claim(view: string, generation: number, session?: Binary): Promise<void> {
     const known = { view, generation };
     try {
-      await this.#claim(known, session, PATIENCE);
+      await this.#claim(known, session, PREVIOUS_WRITER_TIMEOUT_MS);
     } catch (error) {
-      if (!isOverTime(error)) throw error;
+      if (!isTimeLimitError(error)) throw error;
       await this.#endOther();
       await this.#claim(known, session);
     }
@@ -55,7 +55,7 @@ export class Checkpoint {
   /** @throws ReadModelError `FENCED` when it is elsewhere, or belongs to another writer */
   async expect(from: Position): Promise<void> {
     const stored = await this.#stored.findOne(this.#mine(from));
-    if (stored === null) throw await this.refusal(from);
+    if (stored === null) throw await this.fencedError(from);
   }
 
   /**
@@ -70,7 +70,7 @@ export class Checkpoint {
       { $set: { writing: to } },
       { writeConcern: { w: 1, journal: false } },
     );
-    if (stored === null) throw await this.refusal(from);
+    if (stored === null) throw await this.fencedError(from);
   }
 
   /** Moves it, with the landmark if given. @throws ReadModelError `FENCED` */
@@ -86,7 +86,7 @@ export class Checkpoint {
       },
       session === undefined ? {} : { session },
     );
-    if (moved.matchedCount === 0) throw await this.refusal(from);
+    if (moved.matchedCount === 0) throw await this.fencedError(from);
   }
 
   /** Waits until everything written so far survives a crash and a failover; the journal is written in order. */
@@ -99,7 +99,7 @@ export class Checkpoint {
   }
 
   /** The error for a refused write. */
-  async refusal(from?: Position): Promise<ReadModelError> {
+  async fencedError(from?: Position): Promise<ReadModelError> {
     const stored = await this.#stored.findOne({ _id: this.#collection });
     const reason =
       stored === null
@@ -129,7 +129,7 @@ export class Checkpoint {
         return;
       } catch (error) {
         if (!isDuplicateKey(error)) throw error;
-        if (last) throw await this.refusal();
+        if (last) throw await this.fencedError();
       }
     }
   }

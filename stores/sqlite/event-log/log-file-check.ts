@@ -2,13 +2,13 @@ import { EventStoreError } from '../../../domain/event-store.ts';
 import { fileNumber } from '../database-file.ts';
 
 /** Milliseconds between two checks. */
-const BETWEEN = 250;
+const CHECK_INTERVAL_MS = 250;
 
 /**
  * Checks that the open file is still the one at its path. If it was moved, deleted or replaced, writes would go to a file
  * that nobody else sees.
  */
-export class SameFile {
+export class LogFileCheck {
   readonly #path: string;
   readonly #number: number | undefined;
   #seenAt = performance.now();
@@ -21,11 +21,11 @@ export class SameFile {
 
   /** Checks, unless that was done recently. @throws EventStoreError `UNAVAILABLE` */
   check(): void {
-    if (performance.now() - this.#seenAt >= BETWEEN) this.look();
+    if (performance.now() - this.#seenAt >= CHECK_INTERVAL_MS) this.checkNow();
   }
 
   /** @throws EventStoreError `UNAVAILABLE` where the path leads to another file, or to none */
-  look(): void {
+  checkNow(): void {
     const number = fileNumber(this.#path);
     if (number !== this.#number) {
       const what = number === undefined ? 'is gone' : 'was replaced';

@@ -2,11 +2,11 @@ import type { StreamingRead, ReadRevision, ResolvedEvent } from '@eventstore/db-
 import { BEGINNING, type Position } from '../../domain/event-store.ts';
 import { pause, pauseAfter } from '../waiting.ts';
 import type { Connection } from './connecting/connection.ts';
-import { failureOf, faultOf } from './connecting/faults.ts';
+import { classifyError, toEventStoreError } from './connecting/client-errors.ts';
 import type { Timings } from './connecting/timings.ts';
-import type { Horizon } from './horizon.ts';
+import type { HighWaterMark } from './high-water-mark.ts';
 import { fromPosition, isKnown, toPosition } from './position.ts';
-import { eventOf, isSystemEvent, type ClientEvent } from './recorded.ts';
+import { eventOf, isSystemEvent, type ClientEvent } from './client-event.ts';
 
 /** Whether a visitor wants to read on. */
 export type Visit = 'more' | 'enough';
@@ -15,17 +15,17 @@ export type Visit = 'more' | 'enough';
 const PAGE = 256;
 
 /** Reads of the log, each with a limit on how long it may stall; the client has none. */
-export class Reading {
+export class LogReader {
   readonly #connection: Connection;
   readonly #timings: Timings;
-  readonly #horizon: Horizon;
+  readonly #highWaterMark: HighWaterMark;
   /** The end of the log when its head was last looked up, and that head. */
   #lastHead: { readonly end: Position; readonly head: Position } | undefined;
 
-  constructor(connection: Connection, timings: Timings, horizon: Horizon) {
+  constructor(connection: Connection, timings: Timings, highWaterMark: HighWaterMark) {
     this.#connection = connection;
     this.#timings = timings;
-    this.#horizon = horizon;
+    this.#highWaterMark = highWaterMark;
   }
 
   /** Up to `limit` events of one stream; none where it does not exist. @throws EventStoreError `UNAVAILABLE`, `STREAM_DELETED` */
@@ -135,7 +135,7 @@ export class Reading {
    * skip an event that nobody has received.
    * @throws EventStoreError `INVALID_EVENT` for an invalid position, `UNAVAILABLE`
    */
-  async footing(after: Position): Promise<Position> {
+  async subscribablePosition(after: Position): Promise<Position> {
     const place = fromPosition(after);
     if (place === 'start') return after;
     const [there] = await this.#all('forwards', place, 1);
@@ -150,7 +150,7 @@ export class Reading {
    * @throws EventStoreError `INVALID_EVENT` for an invalid position
    */
   async #isBeyond(position: Position): Promise<boolean> {
-    if (fromPosition(position) === 'start' || position <= this.#horizon.seen) return false;
+    if (fromPosition(position) === 'start' || position <= this.#highWaterMark.seen) return false;
     return position > (await this.end());
   }
 
@@ -168,7 +168,7 @@ export class Reading {
   #positionOf(event: ClientEvent): Position | undefined {
     if (!isKnown(event.position)) return undefined;
     const position = toPosition(event.position);
-    this.#horizon.noteEvent(position, event.id);
+    this.#highWaterMark.noteEvent(position, event.id);
     return position;
   }
 
@@ -207,12 +207,12 @@ export class Reading {
         if (this.#connection.closed) throw new Error('the connection was closed');
         return;
       } catch (error) {
-        const failure = failureOf(error);
+        const failure = classifyError(error);
         if (failure === 'not-found') return;
         const wait = pauseAfter(failures, this.#timings.firstPauseMs, this.#timings.longestPauseMs);
         const again = failure === 'unclear' || failure === 'elsewhere';
         if (!again || this.#connection.closed || performance.now() + wait >= end) {
-          throw faultOf(error, doing, stream);
+          throw toEventStoreError(error, doing, stream);
         }
         await pause(wait);
       }

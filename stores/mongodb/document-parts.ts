@@ -14,13 +14,13 @@ interface StoredPart {
 }
 
 /** The longest JSON kept in the row itself, in bytes of UTF-8. */
-const IN_ROW = 8 * 1024 * 1024;
+const MAX_ROW_BYTES = 8 * 1024 * 1024;
 
 /** Length of a part in UTF-16 units, each at most three bytes. */
-const PART_LENGTH = 4 * 1024 * 1024;
+const MAX_PART_LENGTH = 4 * 1024 * 1024;
 
 /** How often a row is read again whose parts have been replaced. */
-const ATTEMPTS = 5;
+const MAX_ATTEMPTS = 5;
 
 /** Separates key, position and number, and occurs in none of them. */
 const SEPARATOR = '\u0001';
@@ -33,11 +33,11 @@ export function partsCollectionOf(collection: string): string {
 }
 
 /** The parts of a string that is too large for a row; else null. Surrogate pairs stay together. */
-export function partsOf(text: string): readonly string[] | null {
-  if (text.length * 3 <= IN_ROW || Buffer.byteLength(text) <= IN_ROW) return null;
+export function splitIntoParts(text: string): readonly string[] | null {
+  if (text.length * 3 <= MAX_ROW_BYTES || Buffer.byteLength(text) <= MAX_ROW_BYTES) return null;
   const parts: string[] = [];
   for (let at = 0; at < text.length;) {
-    let end = Math.min(at + PART_LENGTH, text.length);
+    let end = Math.min(at + MAX_PART_LENGTH, text.length);
     if (end < text.length && isHighSurrogate(text.charCodeAt(end - 1))) end -= 1;
     parts.push(text.slice(at, end));
     at = end;
@@ -46,7 +46,7 @@ export function partsOf(text: string): readonly string[] | null {
 }
 
 /** The parts of one generation. Use inside `run`. */
-export class LargeTexts {
+export class DocumentParts {
   readonly #parts: Collection<StoredPart>;
   readonly #rows: Collection<StoredDocument>;
   readonly #session: { readonly session?: ClientSession };
@@ -59,7 +59,7 @@ export class LargeTexts {
   }
 
   /** Writes the parts of one document, before its row. */
-  async keep(key: string, position: Position, parts: readonly string[]): Promise<void> {
+  async write(key: string, position: Position, parts: readonly string[]): Promise<void> {
     for (const [number, text] of parts.entries()) {
       const filter = { _id: idOf(key, position, number) };
       await this.#parts.replaceOne(filter, { text }, { upsert: true });
@@ -67,7 +67,7 @@ export class LargeTexts {
   }
 
   /** Deletes a key's parts of earlier positions; with `itself`, also those of this position. */
-  async forget(key: string, position: Position, itself = false): Promise<void> {
+  async remove(key: string, position: Position, itself = false): Promise<void> {
     const from = key + SEPARATOR;
     const end = from + position + (itself ? '\u0002' : '');
     await this.#parts.deleteMany({ _id: { $gte: from, $lt: end } });
@@ -77,7 +77,7 @@ export class LargeTexts {
    * Completes rows from their parts. A row whose parts have been replaced is read again; a deleted one is left out.
    * @throws ReadModelError `UNAVAILABLE` where the parts of a row stay incomplete
    */
-  async whole<R extends Row>(rows: readonly R[]): Promise<readonly R[]> {
+  async complete<R extends Row>(rows: readonly R[]): Promise<readonly R[]> {
     if (!rows.some(({ parts }) => parts !== undefined)) return rows;
     const found: R[] = [];
     for (const row of rows) {
@@ -98,7 +98,7 @@ export class LargeTexts {
       if (texts.size === ids.length) {
         return { ...row, d: ids.map((id) => texts.get(id)).join('') };
       }
-      if (attempt === ATTEMPTS) {
+      if (attempt === MAX_ATTEMPTS) {
         throw new ReadModelError('UNAVAILABLE', `Parts of the document ${row._id} are missing`);
       }
       const now = await this.#rows.findOne({ _id: row._id, live: true }, this.#session);

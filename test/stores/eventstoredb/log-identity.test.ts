@@ -58,7 +58,7 @@ describe('an EventStoreDB server that comes back with another log', () => {
     expect(await outcome()).to.equal('UNAVAILABLE');
     const error: unknown = await store.ping().catch((failure: unknown) => failure);
     expect(error).to.include({ code: 'UNAVAILABLE' });
-    expect(String(error)).to.include('start this process again');
+    expect(String(error)).to.include('restart this process');
     expect(older.all).to.have.lengthOf(2);
   });
 
@@ -87,7 +87,7 @@ describe('an EventStoreDB server that comes back with another log', () => {
     await comesBackWith(other);
     await eventually(async () => {
       const error: unknown = await store.ping().catch((failure: unknown) => failure);
-      return String(error).includes('start this process again') || (await outcome(), false);
+      return String(error).includes('restart this process') || (await outcome(), false);
     });
     expect(other.all).to.have.lengthOf(length);
     expect(delivered).to.have.lengthOf(4);

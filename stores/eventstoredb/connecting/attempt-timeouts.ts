@@ -1,5 +1,5 @@
 /** gRPC's connectivity states, which the client passes on as numbers. */
-export const state = {
+export const CONNECTIVITY = {
   IDLE: 0,
   CONNECTING: 1,
   READY: 2,
@@ -11,7 +11,7 @@ export const state = {
  * The longest limit for an attempt after unanswered ones. Milliseconds. gRPC leaves each socket open until the other side
  * or TCP ends it; at one a minute, a night of silence does not exhaust the process's descriptors.
  */
-const LONGEST_MS = 60_000;
+const MAX_ATTEMPT_MS = 60_000;
 
 /** The part of a gRPC channel used here. */
 interface WatchedChannel {
@@ -23,7 +23,7 @@ interface WatchedChannel {
  * Limits connection attempts that get no answer. grpc-js (1.14) has no limit of its own for TCP, TLS or the server's
  * first settings, and pings only after those, so an unanswered attempt would last forever.
  */
-export class UnansweredAttempts<Channel extends WatchedChannel> {
+export class AttemptTimeouts<Channel extends WatchedChannel> {
   readonly #firstMs: number;
   readonly #unanswered: (channel: Channel, afterMs: number) => void;
   #inARow = 0;
@@ -40,9 +40,9 @@ export class UnansweredAttempts<Channel extends WatchedChannel> {
   /** Watches a channel until it is shut down. */
   watch(channel: Channel): void {
     const now = channel.getConnectivityState(false);
-    if (now === state.SHUTDOWN) return;
-    if (now === state.READY) this.#inARow = 0;
-    const timer = now === state.CONNECTING ? this.#limit(channel) : undefined;
+    if (now === CONNECTIVITY.SHUTDOWN) return;
+    if (now === CONNECTIVITY.READY) this.#inARow = 0;
+    const timer = now === CONNECTIVITY.CONNECTING ? this.#limit(channel) : undefined;
     channel.watchConnectivityState(now, Infinity, () => {
       clearTimeout(timer);
       this.watch(channel);
@@ -51,7 +51,7 @@ export class UnansweredAttempts<Channel extends WatchedChannel> {
 
   /** Does not keep the process alive: callers that wait for the connection do. */
   #limit(channel: Channel): NodeJS.Timeout {
-    const limitMs = Math.min(this.#firstMs * 2 ** this.#inARow, LONGEST_MS);
+    const limitMs = Math.min(this.#firstMs * 2 ** this.#inARow, MAX_ATTEMPT_MS);
     return setTimeout(() => {
       this.#inARow += 1;
       this.#unanswered(channel, limitMs);

@@ -6,27 +6,33 @@ import {
   type ExpectedRevision,
   type Position,
 } from '../../domain/event-store.ts';
-import { pause, pauseAfter, within } from '../waiting.ts';
-import { actualRevisionOf, conflict, failureOf, faultOf, wordsOf } from './connecting/faults.ts';
+import { pause, pauseAfter, withTimeout } from '../waiting.ts';
+import {
+  actualRevisionOf,
+  conflictError,
+  classifyError,
+  toEventStoreError,
+  describeError,
+} from './connecting/client-errors.ts';
 import type { LogParts } from './log-parts.ts';
 import { isKnown, toPosition } from './position.ts';
-import type { ClientEvent } from './recorded.ts';
-import { untilShown } from './shown.ts';
+import type { ClientEvent } from './client-event.ts';
+import { waitUntilVisible } from './stream-visibility.ts';
 
 /** Events per read from the end of a stream, when looking for ids that may have arrived. */
-const TAIL = 200;
+const TAIL_EVENTS = 200;
 
 /** Such reads at most; a topic has fewer publications during the longest append. */
-const MOST_PAGES = 250;
+const MAX_TAIL_PAGES = 250;
 
 /** How much longer than its deadline a call is awaited, in case the client never settles it. */
 const GRACE_MS = 500;
 
 /** The last attempt may take this long, however little time is left. */
-const LEAST_MS = 500;
+const MIN_ATTEMPT_MS = 500;
 
 /** A running append. */
-interface Attempted {
+interface PendingAppend {
   readonly stream: string;
   readonly events: readonly EncodedEvent[];
   readonly expected: ExpectedRevision;
@@ -35,15 +41,15 @@ interface Attempted {
 }
 
 /** The same append, running once or more in this process: all but the first answer are duplicates. */
-interface Twin {
+interface RepeatedAppend {
   underWay: number;
   answered: boolean;
 }
 
 /** Appends until the outcome is known: repeats unclear attempts, and inspects the stream after a conflict. */
-export class Appending {
+export class Appender {
   readonly #log: LogParts;
-  readonly #twins = new Map<string, Twin>();
+  readonly #twins = new Map<string, RepeatedAppend>();
   readonly #underWay = new Set<Promise<unknown>>();
   #closed = false;
 
@@ -94,25 +100,26 @@ export class Appending {
     events: readonly EncodedEvent[],
     expected: ExpectedRevision,
   ): Promise<AppendResult> {
-    const { connection, reading, horizon, continuity, timings, telemetry } = this.#log;
+    const { connection, reader, highWaterMark, identity, timings, telemetry } = this.#log;
     const end = performance.now() + timings.appendOverallMs;
-    await horizon.start(() => reading.end());
-    const append: Attempted = { stream, events, expected, before: horizon.seen };
+    await highWaterMark.start(() => reader.end());
+    const append: PendingAppend = { stream, events, expected, before: highWaterMark.seen };
     let unclear: unknown;
     for (let failures = 1; ; failures += 1) {
       const isConnected = await connection.isConnected();
-      if (!isConnected) continuity.doubt();
+      if (!isConnected) identity.connectionLost();
       if (isConnected && (await this.#isSameLog(stream, unclear))) {
         try {
           return await this.#resultOf(append, await this.#attempt(append, end));
         } catch (error) {
           if (error instanceof EventStoreError) throw error;
-          const failure = failureOf(error);
+          const failure = classifyError(error);
           if (failure === 'conflict') return this.#settleConflict(append, error, unclear);
           if (failure === 'unclear') {
             unclear = error;
-            continuity.doubt();
-          } else if (failure !== 'elsewhere') throw faultOf(error, `append to ${stream}`, stream);
+            identity.connectionLost();
+          } else if (failure !== 'elsewhere')
+            throw toEventStoreError(error, `append to ${stream}`, stream);
         }
       } else if (!isConnected && unclear === undefined) {
         throw new EventStoreError('UNAVAILABLE', 'EventStoreDB cannot be reached', { stream });
@@ -120,7 +127,7 @@ export class Appending {
       const wait = pauseAfter(failures, timings.firstPauseMs, timings.longestPauseMs);
       if (connection.closed || performance.now() + wait >= end) throw givenUp(stream, unclear);
       telemetry.count('eventstore_append_retries_total');
-      telemetry.log.debug('retrying an append', { stream, failure: wordsOf(unclear) });
+      telemetry.log.debug('retrying an append', { stream, failure: describeError(unclear) });
       await pause(wait);
       const arrived = expected === 'any' ? await this.#findInTail(append) : undefined;
       if (arrived !== undefined) return arrived;
@@ -133,18 +140,18 @@ export class Appending {
    */
   async #isSameLog(stream: string, unclear: unknown): Promise<boolean> {
     try {
-      await this.#log.continuity.check();
+      await this.#log.identity.check();
       return true;
     } catch (error) {
-      if (this.#log.continuity.fault === undefined) return false;
+      if (this.#log.identity.fault === undefined) return false;
       throw unclear === undefined ? error : outcomeUnknown(stream, error, true);
     }
   }
 
   /** One call of the client. Rejects with the client's error. */
-  async #attempt({ stream, events, expected }: Attempted, end: number): Promise<Answer> {
+  async #attempt({ stream, events, expected }: PendingAppend, end: number): Promise<Answer> {
     const { connection, timings } = this.#log;
-    const left = Math.max(LEAST_MS, end - performance.now());
+    const left = Math.max(MIN_ATTEMPT_MS, end - performance.now());
     const deadline = Math.min(timings.appendAttemptMs, left);
     const call = connection.appendToStream(stream, events.map(toClientEvent), {
       expectedRevision: expectedOf(expected),
@@ -152,19 +159,19 @@ export class Appending {
       requiresLeader: connection.requiresLeader,
       deadline,
     });
-    const answer = await within(call, deadline + GRACE_MS);
+    const answer = await withTimeout(call, deadline + GRACE_MS);
     if (answer === undefined) throw new Error('the client did not answer');
     return answer;
   }
 
-  async #resultOf(append: Attempted, answer: Answer): Promise<AppendResult> {
+  async #resultOf(append: PendingAppend, answer: Answer): Promise<AppendResult> {
     const revision = Number(answer.nextExpectedRevision);
     const due = lastRevisionOf(append);
     if (due !== undefined && due !== revision) return this.#verify(append, revision);
     const answered = isKnown(answer.position) ? toPosition(answer.position) : undefined;
     const isNew = answered !== undefined && answered > append.before;
     const position = isNew ? answered : await this.#positionOf(append, revision);
-    this.#log.horizon.note(position);
+    this.#log.highWaterMark.note(position);
     return { revision, position, duplicate: position <= append.before };
   }
 
@@ -172,11 +179,11 @@ export class Appending {
    * The position of an event that is there, or the end of the log where the stream does not say. For a repetition,
    * servers send no position, or that of another event of the append.
    */
-  async #positionOf(append: Attempted, revision: number): Promise<Position> {
-    const { reading } = this.#log;
+  async #positionOf(append: PendingAppend, revision: number): Promise<Position> {
+    const { reader } = this.#log;
     try {
-      const [event] = await reading.stream(append.stream, BigInt(revision), 'forwards', 1);
-      return isKnown(event?.position) ? toPosition(event.position) : await reading.end();
+      const [event] = await reader.stream(append.stream, BigInt(revision), 'forwards', 1);
+      return isKnown(event?.position) ? toPosition(event.position) : await reader.end();
     } catch (error) {
       // Written at an unknown place; a repeated append finds it.
       throw outcomeUnknown(append.stream, error);
@@ -187,7 +194,7 @@ export class Appending {
    * Checks the stream when an answer contradicts what was expected. The answer can be right: a softly deleted stream is
    * empty and continues counting.
    */
-  async #verify(append: Attempted, answered: number): Promise<AppendResult> {
+  async #verify(append: PendingAppend, answered: number): Promise<AppendResult> {
     const disbelief = new Error(`the server answered revision ${answered}`);
     const atPlace = await this.#findAtPlace(append).catch((error: unknown) => {
       throw outcomeUnknown(append.stream, error);
@@ -202,36 +209,36 @@ export class Appending {
    * recognises most of these; the stream shows the rest.
    */
   async #settleConflict(
-    append: Attempted,
+    append: PendingAppend,
     error: unknown,
     unclear: unknown,
   ): Promise<AppendResult> {
     const { stream, expected } = append;
-    const { reading, timings } = this.#log;
+    const { reader, timings } = this.#log;
     const actual = actualRevisionOf(error);
     let found: AppendResult | undefined;
     try {
-      if (typeof actual === 'number') await untilShown(reading, timings, stream, actual);
+      if (typeof actual === 'number') await waitUntilVisible(reader, timings, stream, actual);
       found = await this.#findAtPlace(append);
     } catch (failure) {
       if (unclear !== undefined) throw outcomeUnknown(stream, failure);
-      throw faultOf(failure, `append to ${stream}`, stream);
+      throw toEventStoreError(failure, `append to ${stream}`, stream);
     }
     if (found === undefined) {
       // `any` cannot conflict by itself: the server has seen these ids in an earlier attempt.
       if (expected === 'any' && unclear !== undefined) throw outcomeUnknown(stream, error);
-      throw conflict(stream, expected, actual, error);
+      throw conflictError(stream, expected, actual, error);
     }
     return unclear === undefined ? { ...found, duplicate: true } : found;
   }
 
   /** The append's result if its events stand at the expected place. */
-  async #findAtPlace(append: Attempted): Promise<AppendResult | undefined> {
+  async #findAtPlace(append: PendingAppend): Promise<AppendResult | undefined> {
     const last = lastRevisionOf(append);
     if (last === undefined) return this.#findInTail(append);
     const count = append.events.length;
     const from = BigInt(last - count + 1);
-    const found = await this.#log.reading.stream(append.stream, from, 'forwards', count);
+    const found = await this.#log.reader.stream(append.stream, from, 'forwards', count);
     const same = found.every(
       ({ id, revision }, index) =>
         id === append.events[index]?.id && revision === from + BigInt(index),
@@ -244,15 +251,16 @@ export class Appending {
    * For `any`, which names no place: the append's result if its last event is among the stream's latest. Searches at
    * least all events since the first attempt.
    */
-  async #findInTail(append: Attempted): Promise<AppendResult | undefined> {
+  async #findInTail(append: PendingAppend): Promise<AppendResult | undefined> {
     const wanted = append.events.at(-1)?.id;
     let from: bigint | 'end' = 'end';
-    for (let page = 1; page <= MOST_PAGES; page += 1) {
+    for (let page = 1; page <= MAX_TAIL_PAGES; page += 1) {
       const tail: readonly ClientEvent[] = await this.#tailFrom(append.stream, from);
       const event = tail.find(({ id }) => id === wanted);
       if (event !== undefined) return this.#found(append, Number(event.revision), event.position);
       const oldest = tail.at(-1);
-      if (oldest === undefined || tail.length < TAIL || oldest.revision === 0n) return undefined;
+      if (oldest === undefined || tail.length < TAIL_EVENTS || oldest.revision === 0n)
+        return undefined;
       const { position } = oldest;
       if (isKnown(position) && toPosition(position) <= append.before) return undefined;
       from = oldest.revision - 1n;
@@ -262,28 +270,28 @@ export class Appending {
 
   async #tailFrom(stream: string, from: bigint | 'end'): Promise<readonly ClientEvent[]> {
     try {
-      return await this.#log.reading.stream(stream, from, 'backwards', TAIL);
+      return await this.#log.reader.stream(stream, from, 'backwards', TAIL_EVENTS);
     } catch (error) {
       // Harmless: the append is repeated, and the server compares ids as well.
-      const failure = wordsOf(error);
+      const failure = describeError(error);
       this.#log.telemetry.log.debug('could not read the end of a stream', { stream, failure });
       return [];
     }
   }
 
   async #found(
-    append: Attempted,
+    append: PendingAppend,
     revision: number,
     place: Answer['position'],
   ): Promise<AppendResult> {
-    const position = isKnown(place) ? toPosition(place) : await this.#log.reading.end();
-    this.#log.horizon.note(position);
+    const position = isKnown(place) ? toPosition(place) : await this.#log.reader.end();
+    this.#log.highWaterMark.note(position);
     return { revision, position, duplicate: position <= append.before };
   }
 }
 
 /** The revision of the last event if the append succeeds where expected. */
-function lastRevisionOf({ expected, events }: Attempted): number | undefined {
+function lastRevisionOf({ expected, events }: PendingAppend): number | undefined {
   if (expected === 'any') return undefined;
   return (expected === 'none' ? -1 : expected) + events.length;
 }
@@ -313,7 +321,7 @@ function givenUp(stream: string, unclear: unknown): EventStoreError {
 function outcomeUnknown(stream: string, cause: unknown, repeated = false): EventStoreError {
   return new EventStoreError(
     'OUTCOME_UNKNOWN',
-    `it is unknown whether events were appended to ${stream}: ${wordsOf(cause)}`,
+    `it is unknown whether events were appended to ${stream}: ${describeError(cause)}`,
     { stream, cause, repeated },
   );
 }

@@ -1,20 +1,20 @@
 import { prepareForArrays, type Database, type Statement } from '../../database.ts';
 
 /** A stream as the writer remembers it. */
-export interface KnownStream {
+export interface CachedStream {
   readonly id: number;
   /** Of its last event; -1 when it never had one. */
   revision: number;
 }
 
 /** Streams remembered at least, and twice as many at most; more would cost the garbage collector more than lookups. */
-const REMEMBERED = 4_000;
+const MIN_CACHED_STREAMS = 4_000;
 
 /**
  * Remembers where streams end, as most appends go to a recently written stream. Must be dropped when another process has
  * written, and after a rollback.
  */
-export class StreamMemory {
+export class StreamCache {
   readonly #select: Statement;
   readonly #insert: Statement;
   readonly #selectType: Statement;
@@ -22,8 +22,8 @@ export class StreamMemory {
   readonly #setTruncated: Statement;
   readonly #first: Statement;
   readonly #delete: Statement;
-  #young = new Map<string, KnownStream>();
-  #old = new Map<string, KnownStream>();
+  #young = new Map<string, CachedStream>();
+  #old = new Map<string, CachedStream>();
   readonly #types = new Map<string, number>();
 
   constructor(database: Database) {
@@ -48,7 +48,7 @@ export class StreamMemory {
   }
 
   /** The stream; undefined when missing. @param expectedNew insert before looking, and create it when missing */
-  find(name: string, expectedNew: boolean): KnownStream | undefined {
+  find(name: string, expectedNew: boolean): CachedStream | undefined {
     const young = this.#young.get(name);
     if (young !== undefined) return young;
     const old = this.#old.get(name);
@@ -90,8 +90,8 @@ export class StreamMemory {
     return { removed: changes, all: end >= before };
   }
 
-  #remember(name: string, stream: KnownStream): KnownStream {
-    if (this.#young.size >= REMEMBERED) {
+  #remember(name: string, stream: CachedStream): CachedStream {
+    if (this.#young.size >= MIN_CACHED_STREAMS) {
       this.#old = this.#young;
       this.#young = new Map();
     }
