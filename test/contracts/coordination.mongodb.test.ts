@@ -100,7 +100,7 @@ describe('the contract of coordination, in MongoDB', () => {
     }
   }
 
-  it("keeps leases, lives and counters by the server's clock, over the stand-in", async () => {
+  it("keeps leases, members and counters by the server's clock, against the stand-in", async () => {
     const server = await MongoServer.start({ replicaSet: 'rs0' });
     await byTheServersClock(server.url(), 'contract');
     await server.stop();
@@ -121,7 +121,7 @@ describe('the contract of coordination, in MongoDB', () => {
         },
       );
     });
-    it("keeps leases, lives and counters by the server's clock, over the server that the environment names", () =>
+    it("keeps leases, members and counters by the server's clock, against the server named by the environment", () =>
       byTheServersClock(realServer, database));
     after(async () => {
       const client = new MongoClient(realServer);

@@ -52,7 +52,7 @@ export function describeCoordinationContract(
     describeCounters(harness);
     describeMemory(harness);
 
-    it('answers a ping, and refuses one once it is closed', async () => {
+    it('answers a ping, and rejects one once closed', async () => {
       const coordination = await harness().another();
       await coordination.ping();
       await coordination.close();
@@ -65,7 +65,7 @@ export function describeCoordinationContract(
 
 function describeLeases(harness: () => CoordinationHarness): void {
   describe('a lease', () => {
-    it('goes to the first who asks, and to nobody else while it lasts', async () => {
+    it('goes to the first owner that asks, and to no other while it lasts', async () => {
       const { coordination } = harness();
       const lease = unique('lease');
       const first = await taken(coordination, lease, 'one');
@@ -74,7 +74,7 @@ function describeLeases(harness: () => CoordinationHarness): void {
       expect(await (await harness().another()).acquire(lease, 'two', TTL)).to.equal(null);
     });
 
-    it('is one of many: another name is free', async () => {
+    it('is independent of leases with other names', async () => {
       const { coordination } = harness();
       await taken(coordination, unique('lease'), 'one');
       await taken(coordination, unique('lease'), 'two');
@@ -101,7 +101,7 @@ function describeLeases(harness: () => CoordinationHarness): void {
       await taken(coordination, lease, 'two');
     });
 
-    it('goes to another once it has run out, with a larger fence', async () => {
+    it('goes to another owner after it expires, with a larger fence', async () => {
       const { coordination, advance } = harness();
       const lease = unique('lease');
       const first = await taken(coordination, lease, 'one');
@@ -111,7 +111,7 @@ function describeLeases(harness: () => CoordinationHarness): void {
       expect(await coordination.acquire(lease, 'one', TTL)).to.equal(null);
     });
 
-    it('goes to another at once when it is released, with a larger fence', async () => {
+    it('goes to another owner as soon as it is released, with a larger fence', async () => {
       const { coordination } = harness();
       const lease = unique('lease');
       const first = await taken(coordination, lease, 'one');
@@ -123,7 +123,7 @@ function describeLeases(harness: () => CoordinationHarness): void {
       expect(third.fence).to.be.greaterThan(second.fence);
     });
 
-    it('is lost, and not for an hour longer, when the clock is put back by an hour', async () => {
+    it('expires on time, not an hour later, when the clock is set back by an hour', async () => {
       const { coordination, advance } = harness();
       const lease = unique('lease');
       const first = await taken(coordination, lease, 'one');
@@ -133,7 +133,7 @@ function describeLeases(harness: () => CoordinationHarness): void {
       expect(await coordination.acquire(lease, 'one', TTL)).to.equal(null);
     });
 
-    it('stays with its owner who renews it after the clock was put back', async () => {
+    it('stays with its owner that renews it after the clock was set back', async () => {
       const { coordination, advance } = harness();
       const lease = unique('lease');
       const first = await taken(coordination, lease, 'one');
@@ -142,7 +142,7 @@ function describeLeases(harness: () => CoordinationHarness): void {
       expect(await coordination.acquire(lease, 'two', TTL)).to.equal(null);
     });
 
-    it('never comes back with a smaller fence to its old owner', async () => {
+    it('never returns to its old owner with a smaller fence', async () => {
       const { coordination, advance } = harness();
       const lease = unique('lease');
       const first = await taken(coordination, lease, 'one');
@@ -154,7 +154,7 @@ function describeLeases(harness: () => CoordinationHarness): void {
       expect(again.fence).to.be.at.least(late.fence);
     });
 
-    it('stays when somebody else, or nobody, releases it', async () => {
+    it('stays when another owner, or none, releases it', async () => {
       const { coordination } = harness();
       const lease = unique('lease');
       await coordination.release(lease, 'one');
@@ -164,7 +164,7 @@ function describeLeases(harness: () => CoordinationHarness): void {
       expect((await taken(coordination, lease, 'one')).fence).to.equal(first.fence);
     });
 
-    it('goes to exactly one of many who ask at once', async () => {
+    it('goes to exactly one of many concurrent callers', async () => {
       const { coordination, advance } = harness();
       const other = await harness().another();
       const lease = unique('lease');
@@ -189,7 +189,7 @@ function describeLeases(harness: () => CoordinationHarness): void {
 
 function describeLives(harness: () => CoordinationHarness): void {
   describe('a heartbeat', () => {
-    it('shows a process as alive, with what it says about itself', async () => {
+    it('shows a process as alive, with its self-description', async () => {
       const { coordination } = harness();
       const id = unique('worker');
       await coordination.heartbeat(id, { roles: ['worker'], 'a.b': { $c: null } }, TTL);
@@ -198,7 +198,7 @@ function describeLives(harness: () => CoordinationHarness): void {
       expect(seen?.remaining).to.be.within(1, TTL);
     });
 
-    it('says the latest, and lasts from then', async () => {
+    it('replaces the one before, and lasts from then on', async () => {
       const { coordination, advance } = harness();
       const id = unique('worker');
       await coordination.heartbeat(id, { slots: 1 }, TTL);
@@ -208,7 +208,7 @@ function describeLives(harness: () => CoordinationHarness): void {
       expect((await member(coordination, id))?.about).to.deep.equal({ slots: 2 });
     });
 
-    it('ends by itself', async () => {
+    it('expires by itself', async () => {
       const { coordination, advance } = harness();
       const id = unique('worker');
       await coordination.heartbeat(id, {}, TTL);
@@ -218,7 +218,7 @@ function describeLives(harness: () => CoordinationHarness): void {
       expect(await member(coordination, id)).to.not.equal(undefined);
     });
 
-    it('does not outlast its end when the clock is put back by an hour', async () => {
+    it('does not outlast its end when the clock is set back by an hour', async () => {
       const { coordination, advance } = harness();
       const [gone, here] = [unique('worker'), unique('worker')];
       for (const id of [gone, here]) await coordination.heartbeat(id, {}, TTL);
@@ -228,7 +228,7 @@ function describeLives(harness: () => CoordinationHarness): void {
       expect((await member(coordination, here))?.remaining).to.be.within(1, TTL);
     });
 
-    it('is forgotten on demand', async () => {
+    it('is deleted on request', async () => {
       const { coordination } = harness();
       const id = unique('worker');
       await coordination.heartbeat(id, {}, TTL);
@@ -237,7 +237,7 @@ function describeLives(harness: () => CoordinationHarness): void {
       expect(await member(coordination, id)).to.equal(undefined);
     });
 
-    it('is listed by id', async () => {
+    it('is listed in order of id', async () => {
       const { coordination } = harness();
       const prefix = unique('worker');
       for (const end of ['b', 'C', 'a']) {
@@ -255,7 +255,7 @@ function describeLives(harness: () => CoordinationHarness): void {
 
 function describeCounters(harness: () => CoordinationHarness): void {
   describe('a counter', () => {
-    it('adds up what all add within a window', async () => {
+    it('sums up all additions within a window', async () => {
       const { coordination } = harness();
       const other = await harness().another();
       const counter = unique('counter');
@@ -268,7 +268,7 @@ function describeCounters(harness: () => CoordinationHarness): void {
       expect((await coordination.count(unique('counter'), 1, TTL)).sum).to.equal(1);
     });
 
-    it('begins anew with the next window', async () => {
+    it('restarts with the next window', async () => {
       const { coordination, advance } = harness();
       const counter = unique('counter');
       await coordination.count(counter, 3, TTL);
@@ -279,7 +279,7 @@ function describeCounters(harness: () => CoordinationHarness): void {
       expect(next.remaining).to.be.within(1, TTL);
     });
 
-    it('is looked at without being added to, within its window', async () => {
+    it('can be read within its window without adding to it', async () => {
       const { coordination, advance } = harness();
       const counter = unique('counter');
       await freshWindow(harness(), TTL);
@@ -293,7 +293,7 @@ function describeCounters(harness: () => CoordinationHarness): void {
       expect(await coordination.counted(counter, TTL)).to.equal(null);
     });
 
-    it('shares the beginnings of its windows with every other', async () => {
+    it('starts its windows at the same times as every other counter', async () => {
       const { coordination } = harness();
       await freshWindow(harness(), TTL);
       const one = await coordination.count(unique('counter'), 1, TTL);
@@ -301,7 +301,7 @@ function describeCounters(harness: () => CoordinationHarness): void {
       expect(one.remaining - two.remaining).to.be.within(0, TTL / 2);
     });
 
-    it('loses nothing to those who count at once', async () => {
+    it('loses no concurrent additions', async () => {
       const { coordination } = harness();
       const other = await harness().another();
       const counter = unique('counter');
@@ -318,8 +318,8 @@ function describeCounters(harness: () => CoordinationHarness): void {
 }
 
 function describeMemory(harness: () => CoordinationHarness): void {
-  describe('a remembered text', () => {
-    it('is null before there is any, and then what was last remembered', async () => {
+  describe('a remembered value', () => {
+    it('is null at first, and then the last value', async () => {
       const { coordination } = harness();
       const name = unique('text');
       expect(await coordination.recall(name)).to.equal(null);
@@ -330,7 +330,7 @@ function describeMemory(harness: () => CoordinationHarness): void {
       expect(await coordination.recall(name)).to.equal('');
     });
 
-    it('stays when a smaller fence wants to change it', async () => {
+    it('does not change for a smaller fence', async () => {
       const { coordination } = harness();
       const name = unique('text');
       expect(await coordination.remember(name, 'newer', 5)).to.equal(true);

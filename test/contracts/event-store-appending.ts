@@ -39,14 +39,14 @@ export function describeAppending(subject: Subject): void {
       expect(second.position > first.position).to.equal(true);
     });
 
-    it('to any revision succeeds wherever the stream is', async () => {
+    it('with any expected revision succeeds wherever the stream is', async () => {
       const { store } = subject();
       const stream = newStream();
       expect((await store.append(stream, [event(0)], 'any')).revision).to.equal(0);
       expect((await store.append(stream, [event(1)], 'any')).revision).to.equal(1);
     });
 
-    it('keeps what was appended, to the letter', async () => {
+    it('keeps events exactly as appended', async () => {
       const { store } = subject();
       const stream = newStream();
       const appended = event(1, {
@@ -63,7 +63,7 @@ export function describeAppending(subject: Subject): void {
       expect(Date.parse(read?.createdAt ?? '')).to.be.within(before, Date.now() + 60_000);
     });
 
-    it('takes stream names of any script', async () => {
+    it('accepts stream names in any script', async () => {
       const { store } = subject();
       const stream = `${newStream()}-Ünïcödé 漢字 🎉 %_*?'"`;
       await store.append(stream, [event(0)], 'none');
@@ -80,8 +80,8 @@ export function describeAppending(subject: Subject): void {
       expect(await store.readStream(stream)).to.have.lengthOf(1);
     });
 
-    describe('to a stream that is elsewhere', () => {
-      it('conflicts when it should be without events, with both revisions', async () => {
+    describe('to a stream at another revision', () => {
+      it('conflicts when the stream should be empty, and names both revisions', async () => {
         const { store } = subject();
         const stream = newStream();
         await store.append(stream, events(2), 'none');
@@ -90,7 +90,7 @@ export function describeAppending(subject: Subject): void {
         expect(isConflict(error)).to.equal(true);
       });
 
-      it('conflicts when it has gone on, with both revisions', async () => {
+      it('conflicts when the stream has moved on, and names both revisions', async () => {
         const { store } = subject();
         const stream = newStream();
         await store.append(stream, events(3), 'none');
@@ -98,7 +98,7 @@ export function describeAppending(subject: Subject): void {
         expect(error).to.include({ stream, expected: 1, actual: 2 });
       });
 
-      it('conflicts when it is not there yet, with both revisions', async () => {
+      it('conflicts when the stream does not exist yet, and names both revisions', async () => {
         const { store } = subject();
         const stream = newStream();
         const missing = await rejected('CONFLICT', store.append(stream, [event(0)], 0));
@@ -117,7 +117,7 @@ export function describeAppending(subject: Subject): void {
       });
     });
 
-    it('lets exactly one win of many that expect the same', async () => {
+    it('lets exactly one of many concurrent appends win', async () => {
       const { store } = subject();
       const stream = newStream();
       await store.append(stream, [event(0)], 'none');
@@ -131,7 +131,7 @@ export function describeAppending(subject: Subject): void {
       expect(await store.readStream(stream)).to.have.lengthOf(2);
     });
 
-    it('shows at once what a race was lost to', async () => {
+    it('shows the winning events to the loser at once', async () => {
       const { store } = subject();
       const stream = newStream();
       await store.append(stream, [event(0)], 'none');
@@ -143,7 +143,7 @@ export function describeAppending(subject: Subject): void {
       expect(await Promise.all(seen)).to.deep.equal(Array(20).fill(true));
     });
 
-    it('keeps many at once apart, and gives each stream its own revisions', async () => {
+    it('keeps concurrent appends apart, with revisions per stream', async () => {
       const { store } = subject();
       const prefix = newPrefix();
       const streams = Array.from({ length: 100 }, () => newStream(prefix));
@@ -171,7 +171,7 @@ function rejectionOf(promise: Promise<unknown>): Promise<unknown> {
 }
 
 function describeRepeating(subject: Subject): void {
-  describe('the same again', () => {
+  describe('the same append again', () => {
     it('is a duplicate with the revision and position of the first', async () => {
       const { store } = subject();
       const stream = newStream();
@@ -187,7 +187,7 @@ function describeRepeating(subject: Subject): void {
       expect(await store.readStream(stream)).to.have.lengthOf(2);
     });
 
-    it('is a duplicate as a batch, also when more was appended since', async () => {
+    it('is a duplicate as a batch, even after further appends', async () => {
       const { store } = subject();
       const stream = newStream();
       await store.append(stream, [event(0)], 'none');
@@ -198,7 +198,7 @@ function describeRepeating(subject: Subject): void {
       expect(await store.readStream(stream)).to.have.lengthOf(6);
     });
 
-    it('is written once when both are under way', async () => {
+    it('is written once when both run at the same time', async () => {
       const { store } = subject();
       const stream = newStream();
       const batch = events(2);
@@ -210,7 +210,7 @@ function describeRepeating(subject: Subject): void {
       expect(await store.readStream(stream)).to.have.lengthOf(2);
     });
 
-    it('conflicts when its ids are others', async () => {
+    it('conflicts when its ids differ', async () => {
       const { store } = subject();
       const stream = newStream();
       const [first, second] = [event(0), event(1)];
@@ -219,7 +219,7 @@ function describeRepeating(subject: Subject): void {
       await rejected('CONFLICT', store.append(stream, [second, first], 'none'));
     });
 
-    it('expecting nothing is a duplicate too where the engine knows all ids', async () => {
+    it('with any expected revision is a duplicate too where the engine knows all ids', async () => {
       const { store, capabilities } = subject();
       const stream = newStream();
       await store.append(stream, [event(0)], 'any');
@@ -236,8 +236,8 @@ function describeRepeating(subject: Subject): void {
 }
 
 function describeRefusing(subject: Subject): void {
-  describe('what cannot be kept', () => {
-    it('is refused as TOO_LARGE above the limit, and taken just below', async () => {
+  describe('an append that cannot be stored', () => {
+    it('is rejected as TOO_LARGE above the limit, and accepted just below', async () => {
       const { store } = subject();
       const stream = newStream();
       const large = event(0, { text: 'x'.repeat(MAX_EVENT_BYTES - 2000) });
@@ -249,7 +249,7 @@ function describeRefusing(subject: Subject): void {
       expect(idsOf(await store.readStream(stream))).to.deep.equal([large.id]);
     });
 
-    it('is refused as INVALID_EVENT: BigInt, undefined, a cycle', async () => {
+    it('is rejected as INVALID_EVENT: BigInt, undefined, a cycle', async () => {
       const { store } = subject();
       const stream = newStream();
       const cycle: Record<string, unknown> = {};
@@ -260,7 +260,7 @@ function describeRefusing(subject: Subject): void {
       expect(await store.readStream(stream)).to.deep.equal([]);
     });
 
-    it('takes the good events beside it along', async () => {
+    it('also rejects the valid events beside it', async () => {
       const { store } = subject();
       const stream = newStream();
       const batch = [event(0), eventWithData({ big: 1n }), event(2)];
@@ -268,15 +268,15 @@ function describeRefusing(subject: Subject): void {
       expect(await store.readStream(stream)).to.deep.equal([]);
     });
 
-    it('is refused as INVALID_EVENT: an append of no events', async () => {
+    it('is rejected as INVALID_EVENT without events', async () => {
       await rejected('INVALID_EVENT', subject().store.append(newStream(), [], 'any'));
     });
   });
 }
 
 function describeSequences(subject: Subject): void {
-  describe('several in order', () => {
-    it('writes each to its own stream, in order', async () => {
+  describe('several appends in order', () => {
+    it('write each to its own stream, in order', async () => {
       const { store } = subject();
       const [one, two] = [newStream(), newStream()];
       const results = await store.appendInOrder([
@@ -289,7 +289,7 @@ function describeSequences(subject: Subject): void {
       expect(positions).to.deep.equal([...positions].sort());
     });
 
-    it('ends with the error of the first that fails, and tries none after it', async () => {
+    it('end with the first error, and try none after it', async () => {
       const { store } = subject();
       const [one, two, three] = [newStream(), newStream(), newStream()];
       await store.append(two, [event(0)], 'none');
@@ -306,7 +306,7 @@ function describeSequences(subject: Subject): void {
       expect(await store.readStream(two)).to.have.lengthOf(1);
     });
 
-    it('again succeeds with duplicates for what was there', async () => {
+    it('succeed again as duplicates where they were written before', async () => {
       const { store } = subject();
       const first = { stream: newStream(), events: events(2), expected: 'none' } as const;
       const second = { stream: newStream(), events: events(1), expected: 'none' } as const;
@@ -316,7 +316,7 @@ function describeSequences(subject: Subject): void {
       expect(results[1]).to.include({ revision: 0, duplicate: false });
     });
 
-    it('of none answers with none', async () => {
+    it('return no results for no appends', async () => {
       expect(await subject().store.appendInOrder([])).to.deep.equal([]);
     });
   });

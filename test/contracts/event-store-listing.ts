@@ -21,7 +21,7 @@ const LONGEST_PAGE = 400;
 /** What the port says of `listStreams`. */
 export function describeListing(subject: Subject): void {
   describe('listing streams', () => {
-    it('gives each stream of a prefix once, with its end, page by page', async () => {
+    it('returns each stream with a prefix once, with its end, page by page', async () => {
       const { store } = subject();
       const prefix = newPrefix();
       const from = await startOf(subject());
@@ -39,7 +39,7 @@ export function describeListing(subject: Subject): void {
       }
     });
 
-    it('says when the last event of each occurred', async () => {
+    it("returns when each stream's last event occurred", async () => {
       const { store } = subject();
       const stream = newStream();
       const from = await startOf(subject());
@@ -48,7 +48,7 @@ export function describeListing(subject: Subject): void {
       expect(listed?.lastAt).to.equal('2026-01-01T00:00:00.000Z');
     });
 
-    it('leaves out a stream that is truncated away', async () => {
+    it('leaves out a wholly truncated stream', async () => {
       const { store } = subject();
       const prefix = newPrefix();
       const from = await startOf(subject());
@@ -60,7 +60,7 @@ export function describeListing(subject: Subject): void {
       expect(listed.map(({ stream }) => stream)).to.deep.equal([there]);
     });
 
-    it('gives nothing for a prefix that no stream has', async () => {
+    it('returns nothing for a prefix without streams', async () => {
       const { store } = subject();
       const from = await startOf(subject());
       await store.append(newStream(), [event(0)], 'none');
@@ -72,7 +72,7 @@ export function describeListing(subject: Subject): void {
 /** What the port says of `readAllBackwards`. */
 export function describeReadingBackwards(subject: Subject): void {
   describe('reading the log backwards', () => {
-    it('gives everything strictly before a position, the last first, page by page', async () => {
+    it('returns everything strictly before a position, the last first, page by page', async () => {
       const { store } = subject();
       const prefix = newPrefix();
       // What other tests left in the same log, events of a newer release among it, lies behind these.
@@ -96,21 +96,21 @@ export function describeReadingBackwards(subject: Subject): void {
       }
     });
 
-    it('begins at the end where a position lies beyond it', async () => {
+    it('begins at the end for a position beyond it', async () => {
       const { store } = subject();
       const { position } = await store.append(newStream(), [event(0)], 'none');
       const [last] = await store.readAllBackwards(position.replaceAll(/./g, '9'), 1);
       expect((last?.position ?? '') >= position).to.equal(true);
     });
 
-    it('gives nothing before the first event', async () => {
+    it('returns nothing before the first event', async () => {
       const { store } = subject();
       await store.append(newStream(), [event(0)], 'none');
       const [first] = await store.readAll(BEGINNING, 1);
       expect(await store.readAllBackwards(first?.position ?? '', 10)).to.deep.equal([]);
     });
 
-    it('refuses a position of another engine as INVALID_EVENT', async () => {
+    it('rejects a position of another engine as INVALID_EVENT', async () => {
       await rejected('INVALID_EVENT', subject().store.readAllBackwards('not a position', 1));
     });
   });

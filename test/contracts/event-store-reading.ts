@@ -23,13 +23,13 @@ export function describeReading(subject: Subject): void {
 
 function describeStreams(subject: Subject): void {
   describe('reading a stream', () => {
-    it('that does not exist gives nothing', async () => {
+    it('that does not exist returns nothing', async () => {
       const { store } = subject();
       expect(await store.readStream(newStream())).to.deep.equal([]);
       expect(await store.readStream(newStream(), { direction: 'backwards' })).to.deep.equal([]);
     });
 
-    it('gives its events from the first, by revision', async () => {
+    it('returns its events from the first, by revision', async () => {
       const { store } = subject();
       const stream = newStream();
       const appended = events(5);
@@ -39,7 +39,7 @@ function describeStreams(subject: Subject): void {
       expect(read.map(({ revision }) => revision)).to.deep.equal([0, 1, 2, 3, 4]);
     });
 
-    it('from a revision begins with that one', async () => {
+    it('from a revision begins there', async () => {
       const { store } = subject();
       const stream = newStream();
       const appended = events(5);
@@ -53,7 +53,7 @@ function describeStreams(subject: Subject): void {
       expect(await revisions(5)).to.deep.equal([]);
     });
 
-    it('backwards begins with the last, or the given revision', async () => {
+    it('backwards begins with the last or the given revision', async () => {
       const { store } = subject();
       const stream = newStream();
       await store.append(stream, events(5), 'none');
@@ -68,7 +68,7 @@ function describeStreams(subject: Subject): void {
       expect(await revisions({ from: 99, limit: 1 })).to.deep.equal([4]);
     });
 
-    it('gives no more than 1,000 where no limit is named', async () => {
+    it('returns at most 1,000 events without a limit', async () => {
       const { store } = subject();
       const stream = newStream();
       await store.append(stream, events(600), 'none');
@@ -81,7 +81,7 @@ function describeStreams(subject: Subject): void {
       );
     });
 
-    it('throws CORRUPT_EVENT when one does not fit its schema', async () => {
+    it('throws CORRUPT_EVENT when an event does not fit its schema', async () => {
       const { store } = subject();
       const stream = newStream();
       await store.append(stream, [event(0), brokenEvent(), event(2)], 'none');
@@ -90,7 +90,7 @@ function describeStreams(subject: Subject): void {
       expect(await store.readStream(stream, { limit: 1 })).to.have.lengthOf(1);
     });
 
-    it('gives such an event with a fault to those who ask for it, and when it occurred', async () => {
+    it('returns such an event with its fault and time on request', async () => {
       const { store } = subject();
       const stream = newStream();
       const broken = brokenEvent();
@@ -106,14 +106,14 @@ function describeStreams(subject: Subject): void {
       expect(read?.metadata).to.deep.equal(broken.metadata);
     });
 
-    it('throws NEWER_SCHEMA when one is of a newer release', async () => {
+    it('throws NEWER_SCHEMA for an event of a newer release', async () => {
       const { store } = subject();
       const stream = newStream();
       await store.append(stream, [newerEvent()], 'none');
       await rejected('NEWER_SCHEMA', store.readStream(stream));
     });
 
-    it('sees what was appended before, also with another store over the same log', async () => {
+    it('sees earlier appends, also through another store over the same log', async () => {
       const { store, reopen } = subject();
       const stream = newStream();
       const appended = events(3);
@@ -131,7 +131,7 @@ function describeStreams(subject: Subject): void {
 
 function describeTruncating(subject: Subject): void {
   describe('truncating a stream', () => {
-    it('forgets what is before the revision, and keeps the numbering', async () => {
+    it('removes the events before a revision, and keeps the numbering', async () => {
       const { store } = subject();
       const stream = newStream();
       await store.append(stream, events(5), 'none');
@@ -143,7 +143,7 @@ function describeTruncating(subject: Subject): void {
       expect((await store.append(stream, [event(5)], 4)).revision).to.equal(5);
     });
 
-    it('away leaves it empty, and the next append goes on counting', async () => {
+    it('completely leaves it empty, and the next append continues the numbering', async () => {
       const { store } = subject();
       const stream = newStream();
       await store.append(stream, events(3), 'none');
@@ -156,7 +156,7 @@ function describeTruncating(subject: Subject): void {
       expect(await store.readStream(stream)).to.have.lengthOf(1);
     });
 
-    it('does not bring anything back when a lower revision is named later', async () => {
+    it('brings nothing back with a lower revision later', async () => {
       const { store } = subject();
       const stream = newStream();
       await store.append(stream, events(5), 'none');
@@ -179,7 +179,7 @@ function describeTruncating(subject: Subject): void {
       expect(all.filter(({ stream }) => stream === two)).to.have.lengthOf(2);
     });
 
-    it('takes its events out of the log at once, or leaves that to the engine', async () => {
+    it('removes its events from the log at once, or leaves that to the engine', async () => {
       const { store, capabilities } = subject();
       const stream = newStream();
       const start = await store.head();
@@ -203,7 +203,7 @@ function describeTruncating(subject: Subject): void {
 
 function describeTheLog(subject: Subject): void {
   describe('reading the log', () => {
-    it('gives everything strictly after a position, in order, page by page', async () => {
+    it('returns everything strictly after a position, in order, page by page', async () => {
       const { store } = subject();
       const prefix = newPrefix();
       const start = await store.head();
@@ -222,7 +222,7 @@ function describeTheLog(subject: Subject): void {
       expect(idsOf(await readAllOf(store, middle, prefix))).to.deep.equal(appended.slice(14));
     });
 
-    it('begins before everything at the beginning', async () => {
+    it('includes the first event from the beginning', async () => {
       const { store } = subject();
       const { position } = await store.append(newStream(), [event(0)], 'none');
       const [first] = await store.readAll(BEGINNING, 1);
@@ -231,7 +231,7 @@ function describeTheLog(subject: Subject): void {
       expect((first?.position ?? '') <= position).to.equal(true);
     });
 
-    it('has positions of one width that are ordered as text', async () => {
+    it('has positions of one width that sort as strings', async () => {
       const { store } = subject();
       const prefix = newPrefix();
       const start = await store.head();
@@ -243,20 +243,20 @@ function describeTheLog(subject: Subject): void {
       expect(new Set(positions.map(({ length }) => length)).size).to.equal(1);
     });
 
-    it('gives nothing after the last event', async () => {
+    it('returns nothing after the last event', async () => {
       const { store } = subject();
       const stream = newStream();
       const { position } = await store.append(stream, events(2), 'none');
       expect(await readAllOf(store, position, stream)).to.deep.equal([]);
     });
 
-    it('gives nothing after a position beyond the end', async () => {
+    it('returns nothing after a position beyond the end', async () => {
       const { store } = subject();
       const { position } = await store.append(newStream(), events(2), 'none');
       expect(await store.readAll(position.replaceAll(/./g, '9'), 10)).to.deep.equal([]);
     });
 
-    it('knows a position by how it is written', async () => {
+    it('recognises the format of a position', async () => {
       const { store } = subject();
       const { position } = await store.append(newStream(), events(1), 'none');
       const beyond = '9'.repeat(position.length);
@@ -265,11 +265,11 @@ function describeTheLog(subject: Subject): void {
       expect(others.filter((text) => store.isPosition(text))).to.deep.equal([]);
     });
 
-    it('refuses a position of another engine as INVALID_EVENT', async () => {
+    it('rejects a position of another engine as INVALID_EVENT', async () => {
       await rejected('INVALID_EVENT', subject().store.readAll('not a position', 1));
     });
 
-    it('reaches its head and what lies before it, and nothing beyond', async () => {
+    it('reaches its head and earlier positions, and nothing beyond', async () => {
       const { store } = subject();
       const { position } = await store.append(newStream(), events(2), 'none');
       for (const each of [BEGINNING, position, await store.head()]) {
@@ -280,7 +280,7 @@ function describeTheLog(subject: Subject): void {
       expect(await store.reaches(beyond), beyond).to.equal(false);
     });
 
-    it('has had each of its events, as it was read in whatever way, and no other', async () => {
+    it('has had each of its events, however it was read, and no other', async () => {
       const { store } = subject();
       const stream = newStream();
       const start = await store.head();
@@ -308,7 +308,7 @@ function describeTheLog(subject: Subject): void {
       for (const each of others) expect(await store.hasHad(each), each.stream).to.equal(false);
     });
 
-    it('has had what was truncated since, and nothing that never was', async () => {
+    it('has had truncated events, and none that never existed', async () => {
       const { store } = subject();
       const [one, whole] = [newStream(), newStream()];
       const start = await store.head();
@@ -331,7 +331,7 @@ function describeTheLog(subject: Subject): void {
       expect(before < position).to.equal(true);
     });
 
-    it('gives events that do not fit their schema with a fault, and what was found', async () => {
+    it('returns events that do not fit their schema with a fault and their data', async () => {
       const { store } = subject();
       const stream = newStream();
       const start = await store.head();

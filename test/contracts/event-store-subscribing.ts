@@ -27,7 +27,7 @@ export function describeSubscribing(subject: Subject): void {
       for (const follower of followers.splice(0)) follower.abort();
     });
 
-    it('delivers what was there, then what comes', async () => {
+    it('delivers existing events, then new ones', async () => {
       const { store } = subject();
       const prefix = newPrefix();
       const start = await store.head();
@@ -40,7 +40,7 @@ export function describeSubscribing(subject: Subject): void {
       expect(idsOf(await follower.count(5))).to.deep.equal(idsOf([...old, ...fresh]));
     });
 
-    it('ends by itself where the log is followed once, with all that there was', async () => {
+    it('ends by itself with once, after all existing events', async () => {
       const { store } = subject();
       const prefix = newPrefix();
       const start = await store.head();
@@ -58,7 +58,7 @@ export function describeSubscribing(subject: Subject): void {
       expect(kinds.at(-1)).to.equal('caught-up');
     });
 
-    it('says how far it has looked where nothing is wanted, up to where it says that this was all', async () => {
+    it('reports its progress over unwanted events, up to the end', async () => {
       const { store } = subject();
       const start = await store.head();
       await store.append(newStream(), events(3), 'none');
@@ -75,7 +75,7 @@ export function describeSubscribing(subject: Subject): void {
       expect(passed).to.deep.equal([...passed].sort());
     });
 
-    it('delivers the same that reading gives, old and live', async () => {
+    it('delivers the same events as a read, old and live', async () => {
       const { store } = subject();
       const stream = newStream();
       const start = await store.head();
@@ -88,7 +88,7 @@ export function describeSubscribing(subject: Subject): void {
       expect(delivered).to.deep.equal(await store.readStream(stream));
     });
 
-    it('is never told of a place that the log does not reach', async () => {
+    it('never reports a position that the log does not reach', async () => {
       const { store } = subject();
       const prefix = newPrefix();
       const stream = newStream(prefix);
@@ -115,7 +115,7 @@ export function describeSubscribing(subject: Subject): void {
       expect(idsOf(await follower.count(2))).to.deep.equal(idsOf(appended.slice(3)));
     });
 
-    it('without prefixes delivers every stream', async () => {
+    it('delivers every stream without prefixes', async () => {
       const { store } = subject();
       const start = await store.head();
       const streams = [newStream(), newStream(), newStream()];
@@ -127,7 +127,7 @@ export function describeSubscribing(subject: Subject): void {
       expect(mine()).to.deep.equal(streams);
     });
 
-    it('with prefixes leaves out all other streams', async () => {
+    it('leaves out all streams without one of its prefixes', async () => {
       const { store } = subject();
       const start = await store.head();
       const [one, two, other] = [newPrefix(), newPrefix(), newPrefix()];
@@ -141,7 +141,7 @@ export function describeSubscribing(subject: Subject): void {
       expect(idsOf(await follower.count(3))).to.deep.equal(wanted);
     });
 
-    it('takes prefixes to the letter', async () => {
+    it('compares prefixes exactly', async () => {
       const { store } = subject();
       const start = await store.head();
       const plain = newPrefix();
@@ -168,7 +168,7 @@ export function describeSubscribing(subject: Subject): void {
 type Follow = (...parameters: ConstructorParameters<typeof Follower>) => Follower;
 
 function describeCatchingUp(subject: Subject, follow: Follow): void {
-  it('says when it has caught up, after all that was there', async () => {
+  it('reports that it has caught up, after all existing events', async () => {
     const { store } = subject();
     const stream = newStream();
     const start = await store.head();
@@ -178,7 +178,7 @@ function describeCatchingUp(subject: Subject, follow: Follow): void {
     expect(follower.events).to.have.lengthOf(3);
   });
 
-  it('says so when there is nothing after the position', async () => {
+  it('reports so when there is nothing after the position', async () => {
     const { store } = subject();
     const stream = newStream();
     const { position } = await store.append(stream, events(1), 'none');
@@ -187,7 +187,7 @@ function describeCatchingUp(subject: Subject, follow: Follow): void {
     expect(follower.events).to.deep.equal([]);
   });
 
-  it('moves forward over what is left out, old and live', async () => {
+  it('moves on over skipped events, old and live', async () => {
     const { store } = subject();
     const start = await store.head();
     const old = await store.append(newStream(), events(3), 'none');
@@ -198,7 +198,7 @@ function describeCatchingUp(subject: Subject, follow: Follow): void {
     expect(follower.events).to.deep.equal([]);
   });
 
-  it('can go on from where it had caught up without loss', async () => {
+  it('can continue without loss from where it had caught up', async () => {
     const { store } = subject();
     const prefix = newPrefix();
     const start = await store.head();
@@ -223,14 +223,14 @@ function describeEnding(subject: Subject, follow: Follow): void {
     while ((await message) !== undefined) message = follower.next();
   });
 
-  it('ends at once when its signal was aborted before', async () => {
+  it('ends at once when its signal is already aborted', async () => {
     const { store } = subject();
     const follower = follow(store, await store.head());
     follower.abort();
     expect(await follower.next()).to.equal(undefined);
   });
 
-  it('can be left in the middle, and the store goes on', async () => {
+  it('can be abandoned midway without affecting the store', async () => {
     const { store } = subject();
     const stream = newStream();
     const start = await store.head();
@@ -252,7 +252,7 @@ function describeEnding(subject: Subject, follow: Follow): void {
     expect(delivered.map(({ fault }) => fault === undefined)).to.deep.equal([true, false, true]);
   });
 
-  it('throws NEWER_SCHEMA at an event of a newer release, after all before it', async () => {
+  it('throws NEWER_SCHEMA at an event of a newer release, after all earlier ones', async () => {
     const { store } = subject();
     const stream = newStream();
     const start = await store.head();
@@ -262,7 +262,7 @@ function describeEnding(subject: Subject, follow: Follow): void {
     expect(follower.events).to.have.lengthOf(2);
   });
 
-  it('does not mind an event of a newer release in a stream that is left out', async () => {
+  it('ignores an event of a newer release in a stream that it leaves out', async () => {
     const { store } = subject();
     const stream = newStream();
     const start = await store.head();
@@ -275,7 +275,7 @@ function describeEnding(subject: Subject, follow: Follow): void {
 }
 
 function describeLoad(subject: Subject, follow: Follow): void {
-  it('delivers everything once and in order while many append', async () => {
+  it('delivers everything once and in order during concurrent appends', async () => {
     const { store } = subject();
     const prefix = newPrefix();
     const start = await store.head();
@@ -289,7 +289,7 @@ function describeLoad(subject: Subject, follow: Follow): void {
     expect(idsOf(await late.count(500))).to.deep.equal(idsOf(fromEarly));
   });
 
-  it('holds back for a slow consumer of thousands of events, and loses none', async () => {
+  it('waits for a slow consumer of thousands of events, and loses none', async () => {
     const { store } = subject();
     const prefix = newPrefix();
     const follower = follow(store, await store.head(), [prefix]);
@@ -309,7 +309,7 @@ function describeLoad(subject: Subject, follow: Follow): void {
     expect(await store.reaches(told), told).to.equal(true);
   });
 
-  it('sees what another store over the same log appends after it was reopened', async () => {
+  it('sees appends of another store over the same log after a reopening', async () => {
     const current: EventStoreSubject = subject();
     const prefix = newPrefix();
     const start = await current.store.head();

@@ -43,7 +43,7 @@ export function describeEventStoreContract(
       await subject().store.ping();
     });
 
-    it('finishes what it was given when it is closed, and takes nothing after', async () => {
+    it('finishes pending appends when closed, and accepts none after', async () => {
       const { store, reopen } = subject();
       const stream = newStream();
       const append = store.append(stream, [event(0)], 'none');

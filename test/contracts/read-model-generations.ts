@@ -18,7 +18,7 @@ import {
 /** What a read model promises about generations. Part of `describeReadModelContract`. */
 export function describeGenerations(harness: () => ReadModelHarness): void {
   describe('a view without a live generation', () => {
-    it('has no view to read, and no checkpoint', async () => {
+    it('cannot be read, and has no checkpoint', async () => {
       const { readModel } = harness();
       const projection = thingsProjection();
       await rejectsWith('NO_VIEW', readModel.get(projection, 'a'));
@@ -29,7 +29,7 @@ export function describeGenerations(harness: () => ReadModelHarness): void {
       expect(await readModel.generations(projection)).to.deep.equal([]);
     });
 
-    it('stays so while its first generation is filled', async () => {
+    it('stays that way while its first generation is filled', async () => {
       const { readModel } = harness();
       const projection = thingsProjection();
       const writer = await writerOf(readModel, projection, { bulk: true });
@@ -48,7 +48,7 @@ export function describeGenerations(harness: () => ReadModelHarness): void {
       return { stream: 'thing-1', revision, id: `event-${revision}`, createdAt: at(revision) };
     };
 
-    it('is that of the live generation, and stays where a batch has none', async () => {
+    it('belongs to the live generation, and stays where a batch has none', async () => {
       const { readModel, another } = harness();
       const projection = thingsProjection();
       expect(await readModel.landmark(projection)).to.equal(null);
@@ -71,7 +71,7 @@ export function describeGenerations(harness: () => ReadModelHarness): void {
       await eventually(async () => (await readModel.landmark(projection)) === null);
     });
 
-    it('goes with its generation', async () => {
+    it('is discarded with its generation', async () => {
       const { readModel } = harness();
       const projection = thingsProjection();
       const writer = await writerOf(readModel, projection);
@@ -83,8 +83,8 @@ export function describeGenerations(harness: () => ReadModelHarness): void {
     });
   });
 
-  describe('the shapes of a view', () => {
-    it('are those of which something is there, of this name alone', async () => {
+  describe('the schemas of a view', () => {
+    it('are those with a generation, under this name only', async () => {
       const { readModel } = harness();
       const projection = thingsProjection();
       expect(await readModel.schemas(projection)).to.deep.equal([]);
@@ -98,7 +98,7 @@ export function describeGenerations(harness: () => ReadModelHarness): void {
   });
 
   describe('a generation', () => {
-    it('is filled in bulk beside the live one, finished, and switched to', async () => {
+    it('is filled in bulk beside the live one, finished, and made live', async () => {
       const { readModel } = harness();
       const projection = thingsProjection();
       await fill(readModel, projection, [thing('a', 1, { name: 'live' })]);
@@ -145,7 +145,7 @@ export function describeGenerations(harness: () => ReadModelHarness): void {
       ]);
     });
 
-    it('tells its writer of its documents, by key, a page at a time', async () => {
+    it('shows its writer its documents by key, page by page', async () => {
       const { readModel } = harness();
       const projection = thingsProjection();
       const writer = await fillInBulk(readModel, projection, 1, 500);
@@ -165,7 +165,7 @@ export function describeGenerations(harness: () => ReadModelHarness): void {
       await writer.close();
     });
 
-    it('guards its documents and its checkpoint in bulk as well', async () => {
+    it('guards its documents and its checkpoint during a bulk fill too', async () => {
       const { readModel } = harness();
       const projection = thingsProjection();
       const writer = await writerOf(readModel, projection, { bulk: true, fence: 4 });
@@ -189,7 +189,7 @@ export function describeGenerations(harness: () => ReadModelHarness): void {
       ]);
     });
 
-    it('that was not finished goes on from its checkpoint, or begins anew', async () => {
+    it('resumes an interrupted fill from its checkpoint, or starts over', async () => {
       const { readModel } = harness();
       const projection = thingsProjection();
       const stopped = await fillInBulk(readModel, projection, 1, 1_000);
@@ -206,7 +206,7 @@ export function describeGenerations(harness: () => ReadModelHarness): void {
       expect(await readModel.count(projection, [])).to.equal(from === BEGINNING ? 1 : 1_001);
     });
 
-    it('has nothing to finish when it was not filled in bulk', async () => {
+    it('has nothing to finish without a bulk fill', async () => {
       const { readModel } = harness();
       const projection = thingsProjection();
       await fill(readModel, projection, [thing('a', 1, { team: 'red' })]);
@@ -218,7 +218,7 @@ export function describeGenerations(harness: () => ReadModelHarness): void {
       ]);
     });
 
-    it('before the live one goes on being fed, and can be switched back to', async () => {
+    it('is still fed after another went live, and can be made live again', async () => {
       const { readModel } = harness();
       const projection = thingsProjection();
       await fill(readModel, projection, [thing('a', 1, { name: 'first' })], 1);
@@ -232,7 +232,7 @@ export function describeGenerations(harness: () => ReadModelHarness): void {
       expect((await readModel.get(projection, 'a'))?.document).to.deep.equal({ name: 'first' });
     });
 
-    it('is thrown away when it is not live', async () => {
+    it('can be discarded when it is not live', async () => {
       const { readModel } = harness();
       const projection = thingsProjection();
       await fill(readModel, projection, [thing('a', 1, { name: 'first' })], 1);
@@ -253,7 +253,7 @@ export function describeGenerations(harness: () => ReadModelHarness): void {
       await anew.close();
     });
 
-    it('is read no longer once it is withdrawn, in any process, and can be thrown away', async () => {
+    it('is not read in any process once withdrawn, and can be discarded', async () => {
       const { readModel } = harness();
       const other = await harness().another();
       const projection = thingsProjection();
@@ -275,7 +275,7 @@ export function describeGenerations(harness: () => ReadModelHarness): void {
       expect(await keysOf(readModel, projection, {})).to.deep.equal(['b']);
     });
 
-    it('thrown away under its writer is not written any more', async () => {
+    it('is not written any more once discarded under its writer', async () => {
       const { readModel } = harness();
       const projection = thingsProjection();
       await fill(readModel, projection, [thing('a', 1, {})], 2);
@@ -287,7 +287,7 @@ export function describeGenerations(harness: () => ReadModelHarness): void {
       expect(await readModel.generations(projection)).to.deep.equal([2]);
     });
 
-    it('is live for its schema alone', async () => {
+    it('is live only for its schema', async () => {
       const { readModel } = harness();
       const older = thingsProjection(1);
       const newer: Projection<Thing> = { ...older, schema: 2 };
@@ -299,7 +299,7 @@ export function describeGenerations(harness: () => ReadModelHarness): void {
       expect((await readModel.get(newer, 'a'))?.document.name).to.equal('new release');
     });
 
-    it('is seen by another process within a second of the switch', async () => {
+    it('is read by another process within a second of going live', async () => {
       const { readModel } = harness();
       const other = await harness().another();
       const projection = thingsProjection();
@@ -327,7 +327,7 @@ export function describeGenerations(harness: () => ReadModelHarness): void {
       expect(await other.count(projection, [])).to.equal(1);
     });
 
-    it('shows what another process has written as soon as it is written', async () => {
+    it('shows writes of another process at once', async () => {
       const { readModel } = harness();
       const projection = thingsProjection();
       await fill(readModel, projection, [thing('a', 1, { amount: 0 })]);

@@ -13,7 +13,7 @@ import {
 /** What engines promise that write the documents before the checkpoint. Part of `describeReadModelContract`. */
 export function describeInterruptedWriting(harness: () => ReadModelHarness): void {
   describe('a writer', () => {
-    it('ends right when it stopped between its documents and its checkpoint', async () => {
+    it('recovers when it stopped between its documents and its checkpoint', async () => {
       const { readModel, interruptBeforeCheckpoint } = harness();
       if (interruptBeforeCheckpoint === undefined) throw new Error('the harness cannot interrupt');
       const projection = thingsProjection();

@@ -21,7 +21,7 @@ const BATCHES = 100;
 /** Lists: a page, its total and its position at once. */
 export function describeLists(harness: () => ReadModelHarness): void {
   describe('a list', () => {
-    it('is of one instant while documents are being written', async () => {
+    it('is of one instant during concurrent writes', async () => {
       const { readModel } = harness();
       const projection = thingsProjection();
       await fill(readModel, projection, [thing('k000', 1, { team: 'red' })]);
@@ -49,7 +49,7 @@ export function describeLists(harness: () => ReadModelHarness): void {
       }
     });
 
-    it('mixes no two generations when reads are switched from one to the other meanwhile', async () => {
+    it('mixes no generations when another goes live meanwhile', async () => {
       const { readModel } = harness();
       const projection = thingsProjection();
       const few = Array.from({ length: 3 }, (_, i) => thing(`k${i}`, i + 1, { name: 'first' }));
@@ -75,7 +75,7 @@ export function describeLists(harness: () => ReadModelHarness): void {
       expect([...names]).to.have.members(['first', 'second']);
     });
 
-    it('says whether more follow its page, from the start and after a place', async () => {
+    it('reports whether more documents follow its page, from the start and after a place', async () => {
       const { readModel } = harness();
       const projection = thingsProjection();
       await fill(readModel, projection, fiveOf({ name: 'n' }));
@@ -105,7 +105,7 @@ export function describeLists(harness: () => ReadModelHarness): void {
       ]);
     });
 
-    it('counts by filters of its own, or not at all', async () => {
+    it('counts by separate filters, or not at all', async () => {
       const { readModel } = harness();
       const projection = thingsProjection();
       await fill(readModel, projection, [
@@ -119,7 +119,7 @@ export function describeLists(harness: () => ReadModelHarness): void {
       );
     });
 
-    it('ends early where its documents have too many bytes, but never before the first', async () => {
+    it('ends early when its documents exceed the byte limit, but never before the first', async () => {
       const { readModel } = harness();
       const projection = thingsProjection();
       // Each has about 2,000 bytes and 1,000 characters.
@@ -136,7 +136,7 @@ export function describeLists(harness: () => ReadModelHarness): void {
       ]);
     });
 
-    it('cuts what is over the limit, and leaves everything else as it is', async () => {
+    it('cuts values over the limit, and leaves everything else unchanged', async () => {
       const { readModel } = harness();
       const projection = thingsProjection();
       const long = 'ü'.repeat(1_000);
@@ -168,12 +168,12 @@ export function describeLists(harness: () => ReadModelHarness): void {
       ]);
     });
 
-    it('is refused while there is no view', async () => {
+    it('is rejected while there is no view', async () => {
       const { readModel } = harness();
       await rejectsWith('NO_VIEW', readModel.list(thingsProjection(), everything));
     });
 
-    it('of an empty view is empty, and at the beginning', async () => {
+    it('is empty for an empty view, at the beginning of the log', async () => {
       const { readModel } = harness();
       const projection = thingsProjection();
       await fill(readModel, projection, []);

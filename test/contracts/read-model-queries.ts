@@ -61,7 +61,7 @@ export function describeQueries(harness: () => ReadModelHarness): void {
       });
     }
 
-    it('narrows what another filter finds', async () => {
+    it('narrows the results of another filter', async () => {
       const { readModel } = harness();
       const projection = thingsProjection();
       await fill(readModel, projection, few);
@@ -74,7 +74,7 @@ export function describeQueries(harness: () => ReadModelHarness): void {
       expect(await readModel.count(projection, filters)).to.equal(1);
     });
 
-    it('is refused on a field that the projection does not declare', async () => {
+    it('is rejected on a field that the projection does not declare', async () => {
       const { readModel } = harness();
       const projection = thingsProjection();
       await fill(readModel, projection, few);
@@ -93,7 +93,7 @@ export function describeQueries(harness: () => ReadModelHarness): void {
       }
     });
 
-    it('takes values as values, whatever they look like', async () => {
+    it('takes values literally, whatever they look like', async () => {
       const { readModel } = harness();
       const projection = thingsProjection();
       const name = `'; DROP TABLE documents; -- {"$gt": ""}`;
@@ -119,7 +119,7 @@ export function describeQueries(harness: () => ReadModelHarness): void {
       expect(await by('name', 'ascending')).to.equal('decab');
     });
 
-    it('is that of the keys without a sort', async () => {
+    it('is by key without a sort', async () => {
       const { readModel } = harness();
       const projection = thingsProjection();
       await fill(readModel, projection, [...few].reverse());
@@ -130,7 +130,7 @@ export function describeQueries(harness: () => ReadModelHarness): void {
       ]);
     });
 
-    it('is that of the UTF-8 bytes for texts of any script', async () => {
+    it('is by UTF-8 bytes for strings in any script', async () => {
       const { readModel } = harness();
       const projection = thingsProjection();
       const names = ['z', 'é', 'Z', '日本', '\u{1F600}', '\uFFFD', ''];
@@ -152,7 +152,7 @@ export function describeQueries(harness: () => ReadModelHarness): void {
     this.timeout(180_000);
     const documents = manyThings();
 
-    it('finds and counts what a plain search finds', async () => {
+    it('finds and counts the same as a plain search', async () => {
       const { readModel } = harness();
       const projection = thingsProjection();
       await fill(readModel, projection, documents);
@@ -167,7 +167,7 @@ export function describeQueries(harness: () => ReadModelHarness): void {
       }
     });
 
-    it('gives the same by cursor as in one piece, whatever the order, ties and nulls', async () => {
+    it('returns the same by cursor as in one piece, whatever the order, ties and nulls', async () => {
       const { readModel } = harness();
       const projection = thingsProjection();
       await fill(readModel, projection, documents);
@@ -197,7 +197,7 @@ export function describeQueries(harness: () => ReadModelHarness): void {
       }
     });
 
-    it('gives the same by offset as in one piece', async () => {
+    it('returns the same by offset as in one piece', async () => {
       const { readModel } = harness();
       const projection = thingsProjection();
       await fill(readModel, projection, documents);
@@ -209,7 +209,7 @@ export function describeQueries(harness: () => ReadModelHarness): void {
       expect(paged).to.deep.equal(expected(documents, { filters: [], sort, limit: Infinity }));
     });
 
-    it('goes on after a place whose document is gone', async () => {
+    it('continues after a place whose document is gone', async () => {
       const { readModel } = harness();
       const projection = thingsProjection();
       await fill(readModel, projection, documents);

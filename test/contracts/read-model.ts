@@ -56,7 +56,7 @@ export function describeReadModelContract(
     if (engine.writesCheckpointLast === true) describeInterruptedWriting(harness);
     describeGenerations(harness);
 
-    it('answers a ping, and refuses one once it is closed', async () => {
+    it('answers a ping, and rejects one once closed', async () => {
       const readModel = await harness().another();
       await readModel.ping();
       await readModel.close();
@@ -68,7 +68,7 @@ export function describeReadModelContract(
 
 function describeDocuments(readModel: () => ReadModel): void {
   describe('a document', () => {
-    it('comes back by its key, with its position', async () => {
+    it('is returned by its key, with its position', async () => {
       const projection = thingsProjection();
       await fill(readModel(), projection, [thing('a', 3, { name: 'one' })]);
       expect(await readModel().get(projection, 'a')).to.deep.equal({
@@ -78,14 +78,14 @@ function describeDocuments(readModel: () => ReadModel): void {
       });
     });
 
-    it('is null when there is none by the key', async () => {
+    it('is null when the key does not exist', async () => {
       const projection = thingsProjection();
       await fill(readModel(), projection, [thing('a', 1, {})]);
       expect(await readModel().get(projection, 'A')).to.equal(null);
       expect(await readModel().get(projection, '')).to.equal(null);
     });
 
-    it('keeps any JSON as it is', async () => {
+    it('keeps any JSON unchanged', async () => {
       const projection = thingsProjection();
       const about = {
         text: 'Zürich 日本 \u{1F600} "\'\\ \n\u0001 \u2028',
@@ -116,14 +116,14 @@ function describeDocuments(readModel: () => ReadModel): void {
       expect((await readModel().get(projection, 'a'))?.document).to.deep.equal(document);
     });
 
-    it('may be larger than what an engine keeps as one', async () => {
+    it("may exceed the engine's own document limit", async () => {
       const projection = thingsProjection();
       const about = 'x'.repeat(17 * 1024 * 1024);
       await fill(readModel(), projection, [thing('a', 1, { about })]);
       expect((await readModel().get(projection, 'a'))?.document.about === about).to.equal(true);
     });
 
-    it('is gone once deleted, and comes back when written again', async () => {
+    it('is gone once deleted, and returns when written again', async () => {
       const projection = thingsProjection();
       await fill(readModel(), projection, [
         thing('a', 1, { name: 'first', tags: ['x'] }),
@@ -141,7 +141,7 @@ function describeDocuments(readModel: () => ReadModel): void {
       expect(await readModel().count(projection, tagged)).to.equal(1);
     });
 
-    it('is found by its new values and no longer by its old ones after a change', async () => {
+    it('is found only by its new values after a change', async () => {
       const projection = thingsProjection();
       await fill(readModel(), projection, [thing('a', 1, { team: 'red', tags: ['x', 'y'] })]);
       await fill(readModel(), projection, [thing('a', 2, { team: 'blue', tags: ['y', 'z'] })]);
@@ -157,7 +157,7 @@ function describeDocuments(readModel: () => ReadModel): void {
 
 function describeWriting(harness: () => ReadModelHarness): void {
   describe('a writer', () => {
-    it('begins at the beginning and then is where its last batch ended', async () => {
+    it('begins at the beginning, and then continues where its last batch ended', async () => {
       const { readModel } = harness();
       const projection = thingsProjection();
       const writer = await writerOf(readModel, projection);
@@ -173,7 +173,7 @@ function describeWriting(harness: () => ReadModelHarness): void {
       await reopened.close();
     });
 
-    it('of any process makes another version of what it writes, where one is told, and of nothing else', async () => {
+    it('in any process changes the version of its own view only, where there are versions', async () => {
       const { readModel } = harness();
       const projection = thingsProjection();
       const beside = thingsProjection();
@@ -211,7 +211,7 @@ function describeWriting(harness: () => ReadModelHarness): void {
       await writer.close();
     });
 
-    it('takes thousands of documents at once', async () => {
+    it('accepts thousands of documents at once', async () => {
       const { readModel } = harness();
       const projection = thingsProjection();
       const documents = Array.from({ length: 5_000 }, (_, i) =>
@@ -255,7 +255,7 @@ function describeWriting(harness: () => ReadModelHarness): void {
       expect(await contents(readModel, projection)).to.deep.equal(before);
     });
 
-    it('leaves a document alone that is kept at the same or a later position', async () => {
+    it('leaves a document alone that is stored at the same or a later position', async () => {
       const { readModel } = harness();
       const projection = thingsProjection();
       await fill(readModel, projection, [
@@ -282,7 +282,7 @@ function describeWriting(harness: () => ReadModelHarness): void {
       expect(await readModel.checkpoint(projection)).to.equal(at(6));
     });
 
-    it('refuses a batch that begins where the checkpoint is not', async () => {
+    it('rejects a batch that does not begin at the checkpoint', async () => {
       const { readModel } = harness();
       const projection = thingsProjection();
       const writer = await writerOf(readModel, projection);
@@ -294,7 +294,7 @@ function describeWriting(harness: () => ReadModelHarness): void {
       await writer.close();
     });
 
-    it('is refused for good once one with a larger fence has written', async () => {
+    it('is rejected permanently once a larger fence has written', async () => {
       const { readModel } = harness();
       const projection = thingsProjection();
       const older = await writerOf(readModel, projection, { fence: 1 });
@@ -323,7 +323,7 @@ function describeWriting(harness: () => ReadModelHarness): void {
       await Promise.all([older.close(), newer.close()]);
     });
 
-    it('goes on with the fence of a writer before it, or a larger one', async () => {
+    it('may use the same fence as an earlier writer, or a larger one', async () => {
       const { readModel } = harness();
       const projection = thingsProjection();
       for (const [i, fence] of [3, 3, 7].entries()) {
@@ -335,7 +335,7 @@ function describeWriting(harness: () => ReadModelHarness): void {
       expect(await readModel.checkpoint(projection)).to.equal(at(3));
     });
 
-    it('and another at the same time do no harm: one of two equal batches counts', async () => {
+    it('may run beside another: one of two equal batches counts', async () => {
       const { readModel } = harness();
       const projection = thingsProjection();
       const documents = Array.from({ length: 50 }, (_, i) =>

@@ -6,12 +6,12 @@ import { makeFolder, statIfPresent } from '../../stores/folder.ts';
 import { useTemporaryDirectory } from '../support/temporary-directory.ts';
 
 // Versions of Node differ below a file: 20 throws, later ones find nothing.
-describe('a folder that is to be made', () => {
+describe('creating a folder', () => {
   const directory = useTemporaryDirectory();
   const file = (): string => join(directory(), 'file');
   beforeEach(() => writeFileSync(file(), ''));
 
-  it('is made with those above it, for the owner alone', () => {
+  it('creates its parents too, for the owner only', () => {
     const path = join(directory(), 'a', 'b', 'c');
     makeFolder(path);
     makeFolder(path);
@@ -20,17 +20,17 @@ describe('a folder that is to be made', () => {
   });
 
   for (const below of [['data'], ['data', 'more']]) {
-    it(`is refused in the file system's words below a file: file/${below.join('/')}`, () => {
+    it(`fails with the file system's error below a file: file/${below.join('/')}`, () => {
       const refused = `ENOTDIR: not a directory, mkdir '${join(file(), 'data')}'`;
       expect(() => makeFolder(join(file(), ...below))).to.throw(refused);
     });
   }
 
-  it("is refused in the file system's words at the place of a file", () => {
+  it("fails with the file system's error at the path of a file", () => {
     expect(() => makeFolder(file())).to.throw(`EEXIST: file already exists, mkdir '${file()}'`);
   });
 
-  it('is not there below a file, whatever is asked of it', () => {
+  it('finds nothing below a file', () => {
     const below = join(file(), 'data');
     expect([statIfPresent(below), fileNumber(below), existsSync(below)]).to.deep.equal([
       ...[undefined, undefined, false],

@@ -28,7 +28,7 @@ describe('appending to EventStoreDB', () => {
     expect(bench().server.appends).to.have.lengthOf(3);
   });
 
-  it('stores exactly the JSON that the codec made', async () => {
+  it("stores exactly the codec's JSON", async () => {
     const event = { ...numbered(1), data: { text: 'ü "€" \u2028', deep: [1, { a: null }] } };
     await store.append('task-1', [event as unknown as NewEvent], 'none');
     const [stored] = bench().server.log.all;
@@ -38,7 +38,7 @@ describe('appending to EventStoreDB', () => {
     expect(Buffer.from(stored?.metadata ?? []).toString()).to.equal(JSON.stringify(event.metadata));
   });
 
-  it('refuses what JSON cannot hold before anything is sent', async () => {
+  it('rejects what JSON cannot hold before sending anything', async () => {
     const cycle: Record<string, unknown> = {};
     cycle.itself = cycle;
     for (const data of [{ big: 1n }, { missing: undefined }, cycle]) {
@@ -50,11 +50,11 @@ describe('appending to EventStoreDB', () => {
     expect(bench().server.appends).to.be.empty;
   });
 
-  it('refuses to append nothing', async () => {
+  it('rejects an append without events', async () => {
     expect((await errorOf(store.append('task-1', [], 'any'))).code).to.equal('INVALID_EVENT');
   });
 
-  it('says both revisions of a conflict', async () => {
+  it('names both revisions of a conflict', async () => {
     await store.append('task-1', [numbered(1), numbered(2)], 'none');
     const behind = await errorOf(store.append('task-1', [numbered(3)], 0));
     expect(behind).to.include({ code: 'CONFLICT', stream: 'task-1', expected: 0, actual: 1 });
@@ -62,7 +62,7 @@ describe('appending to EventStoreDB', () => {
     expect(ahead).to.include({ code: 'CONFLICT', expected: 4, actual: 'none' });
   });
 
-  it('says that a stream was deleted', async () => {
+  it('reports that a stream was deleted', async () => {
     await store.append('task-1', [numbered(1)], 'none');
     bench().server.log.tombstone('task-1');
     const append = await errorOf(store.append('task-1', [numbered(2)], 0));
@@ -70,7 +70,7 @@ describe('appending to EventStoreDB', () => {
     expect((await errorOf(store.readStream('task-1'))).code).to.equal('STREAM_DELETED');
   });
 
-  it('says that an append is too large for the server', async () => {
+  it('reports that an append is too large for the server', async () => {
     const large = numbered(1);
     const half = { ...large, data: { filling: 'x'.repeat(400_000) } } as unknown as NewEvent;
     const patient = await bench().open({ timings: { appendAttemptMs: 5_000 } });
@@ -82,14 +82,14 @@ describe('appending to EventStoreDB', () => {
     expect(bench().server.appends).to.have.lengthOf(2);
   });
 
-  it('says that one event is too large for a server that limits single ones', async () => {
+  it('reports that one event is too large for a server with such a limit', async () => {
     bench().server.faults.largestEvent = 1_000;
     const large = { ...numbered(1), data: { filling: 'x'.repeat(1_000) } } as unknown as NewEvent;
     const error = await errorOf(store.append('task-1', [numbered(0), large], 'none'));
     expect(error).to.include({ code: 'TOO_LARGE', stream: 'task-1' });
   });
 
-  it('begins a softly deleted stream again wherever it was left', async () => {
+  it('restarts a softly deleted stream wherever it ended', async () => {
     for (const [stream, expected] of [
       ['task-1', 'any'],
       ['task-2', 0],
@@ -103,7 +103,7 @@ describe('appending to EventStoreDB', () => {
     }
   });
 
-  it('begins a softly deleted stream again', async () => {
+  it('restarts a softly deleted stream', async () => {
     await store.append('task-1', [numbered(1)], 'none');
     bench().server.log.softDelete('task-1');
     expect(await store.readStream('task-1')).to.be.empty;
@@ -112,7 +112,7 @@ describe('appending to EventStoreDB', () => {
     expect(await store.readStream('task-1')).to.have.lengthOf(1);
   });
 
-  describe('with an answer that was lost', () => {
+  describe('with a lost answer', () => {
     const afterWriting = [
       'unavailable-after-writing',
       'cancelled-after-writing',
@@ -145,7 +145,7 @@ describe('appending to EventStoreDB', () => {
       );
     });
 
-    it('looks for itself when the server has forgotten the ids', async () => {
+    it('searches the stream when the server has forgotten the ids', async () => {
       bench().server.faults.onNextAppends('unavailable-after-writing', 'forgets-ids');
       const result = await store.append('task-1', [numbered(1)], 'none');
       expect(result).to.include({ revision: 0, duplicate: false });
@@ -153,7 +153,7 @@ describe('appending to EventStoreDB', () => {
     });
 
     for (const others of [100, 250, 700]) {
-      it(`finds its own append behind ${others} of others, when the server has forgotten the ids`, async () => {
+      it(`finds its own append behind ${others} others when the server has forgotten the ids`, async () => {
         const { server } = bench();
         const event = numbered(1);
         await store.append('task-1', [numbered(0)], 'none');
@@ -174,7 +174,7 @@ describe('appending to EventStoreDB', () => {
       });
     }
 
-    it('says that the outcome is unknown where it may be its own that is in the way', async () => {
+    it('reports an unknown outcome where its own append may be in the way', async () => {
       const [first, second] = [numbered(1), numbered(2)];
       await store.append('task-1', [first], 'none');
       bench().server.faults.onNextAppends('unavailable-before-writing');
@@ -182,7 +182,7 @@ describe('appending to EventStoreDB', () => {
       expect(error.code).to.equal('OUTCOME_UNKNOWN');
     });
 
-    it('says that the outcome is unknown when no attempt is answered', async () => {
+    it('reports an unknown outcome when no attempt is answered', async () => {
       const hasty = await bench().open({ timings: { appendOverallMs: 50 } });
       await hasty.head();
       bench().server.faults.onNextAppends(
@@ -194,7 +194,7 @@ describe('appending to EventStoreDB', () => {
       expect(bench().server.log.all).to.have.lengthOf(1);
     });
 
-    it('gives its last attempt no longer than is left of the time for all', async () => {
+    it('limits its last attempt to the remaining time', async () => {
       const hasty = await bench().open({
         timings: { appendAttemptMs: 30_000, appendOverallMs: 50 },
       });
@@ -206,7 +206,7 @@ describe('appending to EventStoreDB', () => {
       expect(performance.now() - begun).to.be.lessThan(15_000);
     }).timeout(40_000);
 
-    it('says so too when the conflict that may be its own cannot be looked at', async () => {
+    it('reports so too when it cannot inspect a conflict that may be its own', async () => {
       await store.append('task-1', [numbered(0)], 'none');
       const { faults } = bench().server;
       faults.onNextAppends('unavailable-after-writing', 'forgets-ids');
@@ -216,8 +216,8 @@ describe('appending to EventStoreDB', () => {
     });
   });
 
-  describe('of the same events again', () => {
-    it('is a duplicate with the first place, also after other events', async () => {
+  describe('of the same events', () => {
+    it('is a duplicate with the first position, even after other events', async () => {
       const events = [numbered(1), numbered(2)];
       const first = await store.append('task-1', events, 'none');
       await store.append('task-1', [numbered(3)], 1);
@@ -225,7 +225,7 @@ describe('appending to EventStoreDB', () => {
       expect(second).to.deep.equal({ ...first, duplicate: true });
     });
 
-    it('is a duplicate for a process that was started since', async () => {
+    it('is a duplicate for a process started later', async () => {
       const event = numbered(1);
       const first = await store.append('task-1', [event], 'none');
       const another = await bench().open();
@@ -241,21 +241,21 @@ describe('appending to EventStoreDB', () => {
       expect(second).to.deep.equal({ ...first, duplicate: true });
     });
 
-    it('is a conflict when only some of them are there', async () => {
+    it('is a conflict when only some of them exist', async () => {
       const event = numbered(1);
       await store.append('task-1', [event], 'none');
       const more = store.append('task-1', [event, numbered(2)], 'none');
       expect((await errorOf(more)).code).to.equal('CONFLICT');
     });
 
-    it('is a conflict when only some of them are there, also expecting nothing', async () => {
+    it('is a conflict when only some of them exist, with any expected revision too', async () => {
       const event = numbered(1);
       await store.append('task-1', [event], 'none');
       const more = store.append('task-1', [event, numbered(2)], 'any');
       expect((await errorOf(more)).code).to.equal('CONFLICT');
     });
 
-    it('is a conflict when others stand in their place', async () => {
+    it('is a conflict when other events are in their place', async () => {
       await store.append('task-1', [numbered(1)], 'none');
       const { server } = bench();
       server.faults.onNextAppends('forgets-ids');
@@ -264,15 +264,15 @@ describe('appending to EventStoreDB', () => {
     });
   });
 
-  describe('with an answer that is wrong', () => {
-    it('reads the position back where the answer has none', async () => {
+  describe('with a wrong answer', () => {
+    it('reads the position from the stream when the answer has none', async () => {
       bench().server.faults.onNextAppends('no-position');
       const { position, duplicate } = await store.append('task-1', [numbered(1)], 'none');
       expect(position).to.equal((await store.readStream('task-1'))[0]?.position);
       expect(duplicate).to.equal(false);
     });
 
-    it('takes the end of the log where the stream does not say either', async () => {
+    it('uses the end of the log when the stream has none either', async () => {
       const { faults } = bench().server;
       faults.noPositionsInStreams = true;
       faults.onNextAppends('no-position');
@@ -280,7 +280,7 @@ describe('appending to EventStoreDB', () => {
       expect(position).to.equal(await store.head());
     });
 
-    it('believes the stream rather than a revision that cannot be', async () => {
+    it('trusts the stream over an impossible revision', async () => {
       bench().server.faults.onNextAppends('wrong-revision');
       const { revision } = await store.append('task-1', [numbered(1)], 'none');
       expect(revision).to.equal(0);
@@ -288,13 +288,13 @@ describe('appending to EventStoreDB', () => {
   });
 
   describe('without a server', () => {
-    it('is surely not written when it was away from the start', async () => {
+    it('is certainly not written when it was down from the start', async () => {
       bench().server.stop();
       const error = await errorOf(store.append('task-1', [numbered(1)], 'none'));
       expect(error.code).to.equal('UNAVAILABLE');
     });
 
-    it('is surely not written when it went away before', async () => {
+    it('is certainly not written when it went down before', async () => {
       await store.append('task-1', [numbered(1)], 'none');
       bench().server.stop();
       await eventually(async () => (await errorOf(store.ping())).code === 'UNAVAILABLE');
@@ -302,7 +302,7 @@ describe('appending to EventStoreDB', () => {
       expect(error.code).to.equal('UNAVAILABLE');
     });
 
-    it('goes on when the server comes back in time', async () => {
+    it('succeeds when the server comes back in time', async () => {
       const patient = await bench().open({ timings: { connectMs: 4_000 } });
       await patient.append('task-1', [numbered(1)], 'none');
       bench().server.stop();
@@ -311,7 +311,7 @@ describe('appending to EventStoreDB', () => {
       expect((await appended).revision).to.equal(1);
     });
 
-    it('follows the member of a cluster that says another leads', async () => {
+    it('goes to the leader that a follower names', async () => {
       const { port, faults, appends } = bench().server;
       for (const url of [
         `esdb+discover://127.0.0.1:${port}?tls=false`,
@@ -325,7 +325,7 @@ describe('appending to EventStoreDB', () => {
       }
     });
 
-    it('lets a node pass appends on where it alone is named, or others than the leader are wanted', async () => {
+    it('lets a node forward appends when only it is named, or another node than the leader is preferred', async () => {
       const { port, faults, appends } = bench().server;
       const follower = await bench().open({
         url: `esdb+discover://127.0.0.1:${port}?tls=false&nodePreference=follower`,

@@ -6,7 +6,7 @@ import { eventually } from '../../support/signals.ts';
 /**
  * A server tells of a conflict with what it has written, which it shows only when that is replicated and indexed.
  */
-describe('a conflict in EventStoreDB with what is not shown yet', () => {
+describe('a conflict in EventStoreDB with events that are not visible yet', () => {
   const bench = onWorkbench();
   let store: EventStore;
   beforeEach(async () => {
@@ -32,7 +32,7 @@ describe('a conflict in EventStoreDB with what is not shown yet', () => {
     server.log.show();
   };
 
-  it('is told once that can be read', async () => {
+  it('is reported once they can be read', async () => {
     const { log, appends } = bench().server;
     await store.append('task-1', [numbered(1)], 'none');
     log.holdBack();
@@ -43,7 +43,7 @@ describe('a conflict in EventStoreDB with what is not shown yet', () => {
     expect((await winner).revision).to.equal(1);
   });
 
-  it('is told once that can be read, of a stream that begins', async () => {
+  it('is reported once they can be read, for a new stream', async () => {
     const { log, appends } = bench().server;
     log.holdBack();
     const winner = store.append('task-1', [numbered(1)], 'none');
@@ -53,7 +53,7 @@ describe('a conflict in EventStoreDB with what is not shown yet', () => {
     expect((await winner).revision).to.equal(0);
   });
 
-  it('is told after a while where that is never shown', async () => {
+  it('is reported after a while when they never become visible', async () => {
     const { log, appends } = bench().server;
     log.holdBack();
     const winner = store.append('task-1', [numbered(1)], 'none');
@@ -63,7 +63,7 @@ describe('a conflict in EventStoreDB with what is not shown yet', () => {
     await winner;
   });
 
-  it('is told at once of a stream that is truncated away', async () => {
+  it('is reported at once for a wholly truncated stream', async () => {
     await store.append('task-1', [numbered(1), numbered(2)], 'none');
     await store.truncate('task-1', 2);
     const { server } = bench();

@@ -19,7 +19,7 @@ describe('an EventStoreDB connection string', () => {
     expect(host).to.deep.equal({ address: '[::1]', port: 2113 });
   });
 
-  it('may have a colon, an @ and escapes in the password, which the client would cut', () => {
+  it('may have a colon, an @ and escapes in the password, unlike with the client', () => {
     const password = (url: string) => readConnectionUrl(url).credentials?.password;
     expect(password('esdb://ann:a:b:c@db')).to.equal('a:b:c');
     expect(password('esdb://ann:a%3Ab%40@db')).to.equal('a:b@');
@@ -27,14 +27,14 @@ describe('an EventStoreDB connection string', () => {
     expect(password('esdb://ann:a/b@db')).to.equal('a/b');
   });
 
-  it('may name the members of a cluster, or one that is asked for the others', () => {
+  it('may name the members of a cluster, or one to discover the others', () => {
     const { hosts, discover } = readConnectionUrl('esdb://a:1,b:2,c?tls=false');
     expect(discover).to.equal(false);
     expect(hosts.map(({ port }) => port)).to.deep.equal([1, 2, 2113]);
     expect(readConnectionUrl('esdb+discover://a?tls=false').discover).to.equal(true);
   });
 
-  it('may call the server by its newer name', () => {
+  it("may use the server's newer name", () => {
     const plain = readConnectionUrl('kurrentdb://ann:pass@db:2114?nodePreference=leader');
     expect(plain).to.deep.equal(readConnectionUrl('esdb://ann:pass@db:2114?nodePreference=leader'));
     expect(readConnectionUrl('kurrentdb+discover://a?tls=false').discover).to.equal(true);
@@ -50,7 +50,7 @@ describe('an EventStoreDB connection string', () => {
     });
   });
 
-  it('means never by -1 where a connection is kept alive, which the client takes for at once', () => {
+  it('takes -1 as never for keep-alive, where the client takes it as at once', () => {
     const { numbers } = readConnectionUrl(
       'esdb://a:b@db?keepAliveInterval=-1&keepAliveTimeout=-1&discoveryInterval=0',
     );
@@ -86,12 +86,12 @@ describe('an EventStoreDB connection string', () => {
     ['esdb://a:b@db?userCertFile=/a', /together/],
   ];
   for (const [url, says] of refused) {
-    it(`is refused as ${url}`, () => {
+    it(`is rejected: ${url}`, () => {
       expect(() => readConnectionUrl(url)).to.throw(ConnectionUrlError, says);
     });
   }
 
-  it('is not shown in errors, for the sake of the password', async () => {
+  it('is not shown in errors, because of the password', async () => {
     const opened = openEventStoreDb({
       url: 'esdb://ann:secret@db?keepAliveInterval=soon',
       codec: plainCodec,
@@ -102,7 +102,7 @@ describe('an EventStoreDB connection string', () => {
     expect(String(error)).not.to.include('secret');
   });
 
-  it('warns where user and password would not be sent', async () => {
+  it('warns when user and password would not be sent', async () => {
     const warnings: string[] = [];
     const telemetry: Telemetry = {
       ...silent,

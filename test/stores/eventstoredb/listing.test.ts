@@ -14,7 +14,7 @@ describe('listing the streams of EventStoreDB', () => {
     return streams.map(({ stream }) => stream);
   };
 
-  it('leaves out what was deleted, softly or for ever, and lists the others', async () => {
+  it('leaves out deleted streams, soft or permanent, and lists the others', async () => {
     for (const stream of ['task-1', 'task-2', 'task-3']) {
       await store.append(stream, [numbered(1)], 'none');
     }
@@ -23,7 +23,7 @@ describe('listing the streams of EventStoreDB', () => {
     expect(await listed()).to.deep.equal(['task-3']);
   });
 
-  it('lists streams of others, whatever stands beside their events', async () => {
+  it('lists streams of other writers, whatever metadata their events have', async () => {
     const metadata = ['', 'null', '[]', '7', 'no JSON', '{"occurredAt": 5}'];
     for (const [index, text] of metadata.entries()) {
       bench().server.write(`theirs-${index}`, 'Noted', '{}', text);

@@ -50,7 +50,7 @@ describe('an EventStoreDB server that comes back with another log', () => {
       (error: unknown) => (error as { readonly code: string }).code,
     );
 
-  it('gets nothing written where it is an older one, and does not count as well', async () => {
+  it('receives no writes and is not healthy when the log is an older one', async () => {
     const older = olderLog(2);
     await comesBackWith(older);
     expect(await outcome()).to.be.oneOf(['UNAVAILABLE', 'OUTCOME_UNKNOWN']);
@@ -62,7 +62,7 @@ describe('an EventStoreDB server that comes back with another log', () => {
     expect(older.all).to.have.lengthOf(2);
   });
 
-  it('gets nothing written where it is an older one that has gone on since, nor is it followed', async () => {
+  it('receives no writes and is not followed when the older log has grown since', async () => {
     const older = olderLog(2);
     for (let n = 0; n < 20; n += 1) older.append(`run-${n}`, [...olderLog(1).all], ANY);
     const { length } = older.all;
@@ -75,7 +75,7 @@ describe('an EventStoreDB server that comes back with another log', () => {
     expect(delivered).to.have.lengthOf(4);
   });
 
-  it('gets nothing written where nothing of what was seen begins in it', async () => {
+  it('receives no writes when none of the seen events exist in it', async () => {
     const other = new Log();
     // Of other lengths, so that no event begins where one of those seen did.
     for (let n = 0; n < 20; n += 1) {
@@ -93,7 +93,7 @@ describe('an EventStoreDB server that comes back with another log', () => {
     expect(delivered).to.have.lengthOf(4);
   });
 
-  it('is gone on with where the right one comes back', async () => {
+  it('is used again when the right log comes back', async () => {
     const { log } = bench().server;
     await comesBackWith(olderLog(2));
     expect(await outcome()).to.be.oneOf(['UNAVAILABLE', 'OUTCOME_UNKNOWN']);
@@ -103,7 +103,7 @@ describe('an EventStoreDB server that comes back with another log', () => {
     await store.ping();
   });
 
-  it('is gone on with at once where it is the same', async () => {
+  it('is used again at once when the log is the same', async () => {
     const { log } = bench().server;
     await comesBackWith(log);
     expect(await outcome()).to.equal('written');

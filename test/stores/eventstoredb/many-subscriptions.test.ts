@@ -18,7 +18,7 @@ const MANY = 150;
 describe('many subscriptions of EventStoreDB', () => {
   const bench = onWorkbench();
 
-  it('leave reads and appends alone, and hear of them all', async () => {
+  it('do not block reads and appends, and receive all events', async () => {
     // Looked at less often than elsewhere in tests: of so many, that alone would take the machine.
     const timings = { probeMs: 2_000, silenceMs: 10_000, readMs: 5_000, appendAttemptMs: 2_000 };
     const store = await bench().open({ timings });
@@ -62,7 +62,7 @@ describe('many subscriptions of EventStoreDB', () => {
     expect(numbersOf(last.events)).to.deep.equal([1, 2]);
   });
 
-  it('come back with a server that was away, whichever connection they have', async () => {
+  it('resume when the server returns, whichever connection they use', async () => {
     const timings = { ...patientAppends, probeMs: 1_000, silenceMs: 10_000 };
     const store = await bench().open({ timings });
     const following = followedByMany(store, 60);

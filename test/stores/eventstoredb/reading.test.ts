@@ -35,7 +35,7 @@ describe('reading from EventStoreDB', () => {
   }
 
   describe('a stream', () => {
-    it('gives each event with its place and the time of the server', async () => {
+    it("returns each event with its position and the server's time", async () => {
       await fill(3);
       const events = await store.readStream('task-1');
       const all = await store.readAll(BEGINNING, 10);
@@ -60,16 +60,16 @@ describe('reading from EventStoreDB', () => {
       expect(await read({ limit: 0 })).to.be.empty;
     });
 
-    it('is empty where there is none', async () => {
+    it('is empty when it does not exist', async () => {
       expect(await store.readStream('task-9')).to.be.empty;
     });
 
-    it("of the engine's own is none of this log", async () => {
+    it('does not exist when it belongs to the engine', async () => {
       bench().server.write('$user-admin', '$User', '{"hash":"secret"}');
       expect(await store.readStream('$user-admin')).to.be.empty;
     });
 
-    it('is refused as a whole when one event is broken', async () => {
+    it('is rejected as a whole when one event is broken', async () => {
       await fill(1);
       bench().server.write('task-1', 'EventPublished', '{"number": ');
       bench().server.write('task-2', 'EventPublished', `{"${BROKEN_KEY}":1}`);
@@ -78,7 +78,7 @@ describe('reading from EventStoreDB', () => {
       expect(await store.readStream('task-1', { limit: 1 })).to.have.lengthOf(1);
     });
 
-    it('is refused from servers that do not say where its events stand', async () => {
+    it('is rejected from servers that send no positions', async () => {
       await fill(1);
       bench().server.faults.noPositionsInStreams = true;
       expect(await codeOf(store.readStream('task-1'))).to.equal('UNAVAILABLE');
@@ -87,7 +87,7 @@ describe('reading from EventStoreDB', () => {
 
   describe('the whole log', () => {
     for (const written of ['each committed by itself', 'in old transactions']) {
-      it(`pages strictly after a position until nothing is left, of events ${written}`, async () => {
+      it(`returns pages strictly after a position until the end, of events ${written}`, async () => {
         bench().server.log.writesTransactions = written === 'in old transactions';
         await fill(3, 'task-1');
         await fill(4, 'run-1');
@@ -102,7 +102,7 @@ describe('reading from EventStoreDB', () => {
       });
     }
 
-    it('does not end where a page holds only events of the engine', async () => {
+    it('does not end at a page of engine events', async () => {
       await fill(1);
       for (const _ of upTo(600)) bench().server.write('$stats', '$statsCollected', '{}');
       await fill(1, 'task-2');
@@ -112,7 +112,7 @@ describe('reading from EventStoreDB', () => {
       expect(await store.readAll(next[0]?.position ?? '', 1)).to.be.empty;
     });
 
-    it('gives a broken event with its fault, and refuses a newer one', async () => {
+    it('returns a broken event with its fault, and rejects a newer one', async () => {
       bench().server.write('task-1', 'EventPublished', '{"number": ');
       const [broken] = await store.readAll(BEGINNING, 5);
       expect(broken?.data).to.equal('{"number": ');
@@ -121,13 +121,13 @@ describe('reading from EventStoreDB', () => {
       expect(await codeOf(store.readAll(BEGINNING, 5))).to.equal('NEWER_SCHEMA');
     });
 
-    it('refuses a position of another engine', async () => {
+    it('rejects a position of another engine', async () => {
       expect(await codeOf(store.readAll('0000000000000012', 5))).to.equal('INVALID_EVENT');
     });
   });
 
   describe('the head', () => {
-    it('is the last event that is not the engine’s own', async () => {
+    it('is the last event that does not belong to the engine', async () => {
       expect(await store.head()).to.equal(BEGINNING);
       bench().server.write('$stats', '$statsCollected', '{}');
       expect(await store.head()).to.equal(BEGINNING);
@@ -144,7 +144,7 @@ describe('reading from EventStoreDB', () => {
   });
 
   describe('with a server that fails', () => {
-    it('tries again', async () => {
+    it('retries', async () => {
       await fill(3);
       bench().server.faults.onNextReads('unavailable', 'breaks-midway');
       expect(numbersOf(await store.readStream('task-1'))).to.deep.equal([0, 1, 2]);
@@ -152,7 +152,7 @@ describe('reading from EventStoreDB', () => {
       expect(numbersOf(await store.readAll(BEGINNING, 9))).to.deep.equal([0, 1, 2]);
     });
 
-    it('says unavailable when there is no answer', async () => {
+    it('is UNAVAILABLE without an answer', async () => {
       bench().server.faults.silentToAll = true;
       const hasty = await bench().open({ timings: { readMs: 30, pingMs: 30 } });
       for (const call of [
@@ -166,7 +166,7 @@ describe('reading from EventStoreDB', () => {
       }
     });
 
-    it('says unavailable while the server is away, and works when it is back', async () => {
+    it('is UNAVAILABLE while the server is down, and works when it returns', async () => {
       await fill(1);
       bench().server.stop();
       expect(await codeOf(store.readStream('task-1'))).to.equal('UNAVAILABLE');
@@ -177,7 +177,7 @@ describe('reading from EventStoreDB', () => {
     });
   });
 
-  it('refuses to be used once it is closed', async () => {
+  it('rejects calls once closed', async () => {
     await fill(1);
     await store.close();
     await store.close();
@@ -186,7 +186,7 @@ describe('reading from EventStoreDB', () => {
     expect(await codeOf(store.ping())).to.equal('UNAVAILABLE');
   });
 
-  it('does not take a read that closing broke off for a complete one', async () => {
+  it('does not take a read interrupted by closing for a complete one', async () => {
     await fill(1);
     bench().server.faults.onNextReads('silent');
     const read = codeOf(store.readStream('task-1'));
@@ -195,7 +195,7 @@ describe('reading from EventStoreDB', () => {
     expect(await read).to.equal('UNAVAILABLE');
   });
 
-  it('outlives the loss of a whole cluster, and finds it again', async () => {
+  it('survives the loss of a whole cluster, and finds it again', async () => {
     const { port } = bench().server;
     const hosts = `127.0.0.1:${port},127.0.0.1:${port}`;
     const url = `esdb://${hosts}?tls=false&maxDiscoverAttempts=1&discoveryInterval=1`;
@@ -209,7 +209,7 @@ describe('reading from EventStoreDB', () => {
     expect(await cluster.readStream('task-1')).to.have.lengthOf(1);
   });
 
-  it('asks a cluster who leads', async () => {
+  it('finds the leader of a cluster', async () => {
     const { port } = bench().server;
     const cluster = await bench().open({
       url: `esdb://127.0.0.1:${port},127.0.0.1:${port}?tls=false`,
@@ -239,21 +239,21 @@ describe('truncating a stream in EventStoreDB', () => {
     return last && JSON.parse(Buffer.from(last.data).toString());
   };
 
-  it('hides what came before, and goes on counting', async () => {
+  it('hides earlier events, and keeps the numbering', async () => {
     await store.truncate('key-1', 3);
     expect(await numbers()).to.deep.equal([3]);
     expect((await store.append('key-1', [numbered(4)], 3)).revision).to.equal(4);
     expect(await numbers()).to.deep.equal([3, 4]);
   });
 
-  it('never goes beyond the last event, which would hide those to come', async () => {
+  it('never goes beyond the last event, which would hide new ones', async () => {
     await store.truncate('key-1', 100);
     expect(await numbers()).to.be.empty;
     await store.append('key-1', [numbered(4)], 3);
     expect(await numbers()).to.deep.equal([4]);
   });
 
-  it('never goes back, and does not write for nothing', async () => {
+  it('never goes back, and writes nothing needlessly', async () => {
     await store.truncate('key-1', 2);
     const length = bench().server.log.all.length;
     await store.truncate('key-1', 1);
@@ -264,20 +264,20 @@ describe('truncating a stream in EventStoreDB', () => {
     expect(await numbers()).to.deep.equal([2, 3]);
   });
 
-  it('keeps what else stands in the metadata', async () => {
+  it('keeps other metadata', async () => {
     const present = { $maxAge: 9, $acl: { $r: ['ops'] }, mine: { a: 1 } };
     bench().server.write('$$key-1', '$metadata', JSON.stringify(present));
     await store.truncate('key-1', 1);
     expect(metadata()).to.deep.equal({ ...present, $tb: 1 });
   });
 
-  it('lets two truncate at once, and the further one win', async () => {
+  it('lets the further of two concurrent truncations win', async () => {
     const other = await bench().open();
     await Promise.all([store.truncate('key-1', 1), other.truncate('key-1', 3)]);
     expect(metadata()).to.deep.equal({ $tb: 3 });
   });
 
-  it('says that a stream was deleted', async () => {
+  it('reports that a stream was deleted', async () => {
     bench().server.log.tombstone('key-1');
     expect(await codeOf(store.truncate('key-1', 1))).to.equal('STREAM_DELETED');
   });

@@ -57,14 +57,14 @@ function describeFacts(
     const read = (options: Parameters<Connection['readStream']>[1] = {}) =>
       all(connection.readStream(stream, options));
 
-    it('answers with the place of the last event, as it is read', async () => {
+    it('answers with the position of the last event, as in a read', async () => {
       const { position, nextExpectedRevision } = await append([event(), event()], 'no_stream');
       expect(nextExpectedRevision).to.equal(1n);
       const [, second] = await read();
       expect(second?.position).to.deep.equal(position);
     });
 
-    it('knows events again where the expectation lies behind the stream, and only there', async () => {
+    it('recognises repeated events only where the expected revision lies behind the stream', async () => {
       const events = [event(), event()];
       await append(events, 'no_stream');
       expect((await append(events, 'no_stream')).nextExpectedRevision).to.equal(1n);
@@ -72,7 +72,7 @@ function describeFacts(
       expect((await append(events, 1n)).nextExpectedRevision).to.equal(3n);
     });
 
-    it('refuses events of which only some are there', async () => {
+    it('rejects events of which only some exist', async () => {
       const first = event();
       await append([first], 'no_stream');
       for (const expected of ['no_stream', 'any'] as const) {
@@ -82,7 +82,7 @@ function describeFacts(
       }
     });
 
-    it('says of a softly deleted stream how far it was, and goes on from there', async () => {
+    it('reports how far a softly deleted stream was, and continues from there', async () => {
       await append([event(), event()], 'no_stream');
       await connection.deleteStream(stream, { credentials: connection.credentials });
       expect(await failureOf(read())).to.be.instanceOf(StreamNotFoundError);
@@ -95,14 +95,14 @@ function describeFacts(
       expect((await read()).map(({ id }) => id)).to.deep.equal([again.id]);
     });
 
-    it('lets a stream that has ended be neither read nor written', async () => {
+    it('lets a permanently deleted stream be neither read nor written', async () => {
       await append([event()], 'no_stream');
       await connection.tombstoneStream(stream, { credentials: connection.credentials });
       expect(await failureOf(read())).to.be.instanceOf(StreamDeletedError);
       expect(await failureOf(append([event()], 'any'))).to.be.instanceOf(StreamDeletedError);
     });
 
-    it('keeps in the log what was in a stream that has ended, and the end itself', async () => {
+    it('keeps the events of a permanently deleted stream, and its deletion, in the log', async () => {
       await append([event()], 'no_stream');
       const [first] = await read();
       await connection.tombstoneStream(stream, { credentials: connection.credentials });
@@ -114,14 +114,14 @@ function describeFacts(
       expect(left[1]?.revision).to.equal(2n ** 63n - 1n);
     });
 
-    it('takes no more than 1 MiB at a time', async () => {
+    it('accepts at most 1 MiB at a time', async () => {
       const half = (): ReturnType<typeof event> => event(randomUUID(), 'x'.repeat(600_000));
       const refused = await failureOf(append([half(), half()], 'no_stream'));
       expect(refused).to.be.instanceOf(MaxAppendSizeExceededError);
       expect(await failureOf(read())).to.be.instanceOf(StreamNotFoundError);
     });
 
-    it('hides from a stream what is truncated, and not from the log', async () => {
+    it('hides truncated events in the stream, but not in the log', async () => {
       const events = [event(), event(), event()];
       await append(events.slice(0, 1), 'no_stream');
       const [first] = await read();
@@ -142,7 +142,7 @@ function describeFacts(
       expect(ids).to.deep.equal(events.map(({ id }) => id));
     });
 
-    it('reads the log forwards with the place it begins at, and backwards without', async () => {
+    it('includes the starting position in forward reads of the log, but not in backward ones', async () => {
       await append([event(), event()], 'no_stream');
       const [first, second] = await read();
       const one = { fromPosition: placeOf(second), maxCount: 1 } as const;
@@ -185,7 +185,7 @@ function failureOf(promise: Promise<unknown>): Promise<unknown> {
   );
 }
 
-describe('what the adapter takes for granted of EventStoreDB', () => {
+describe('what the adapter assumes about EventStoreDB', () => {
   describeFacts('of the stand-in', async () => {
     const server = await EventStoreDbServer.start();
     return { url: server.url, stop: () => server.stop() };

@@ -13,7 +13,7 @@ import {
 } from '../../support/eventstoredb-server/workbench.ts';
 import { Signal, eventually } from '../../support/signals.ts';
 
-describe('what an EventStoreDB server says of how far a subscription is', () => {
+describe('a checkpoint of an EventStoreDB subscription', () => {
   const bench = onWorkbench();
   /** Where lost subscriptions are taken up again. */
   let takenUp: Signal<string>;
@@ -39,7 +39,7 @@ describe('what an EventStoreDB server says of how far a subscription is', () => 
   const subscribe = (): ReturnType<EventStore['subscribe']> =>
     store.subscribe({ after: BEGINNING, prefixes: ['task-'], signal: stop.signal });
 
-  it('loses none that is sent only after its place was told', async () => {
+  it('loses no event that arrives after the checkpoint at its position', async () => {
     await fill(0, 2, 'task-1');
     const { faults } = bench().server;
     // The answer comes over the same connection: what was told before has arrived by then.
@@ -57,7 +57,7 @@ describe('what an EventStoreDB server says of how far a subscription is', () => 
 
   for (const saysCaughtUp of [true, false]) {
     const server = saysCaughtUp ? 'one that says when it has caught up' : 'others';
-    it(`is ${saysCaughtUp ? 'believed' : 'not believed'} of what came since, of ${server}`, async () => {
+    it(`is ${saysCaughtUp ? 'trusted' : 'not trusted'} beyond the initial end, from ${server}`, async () => {
       bench().server.faults.saysCaughtUp = saysCaughtUp;
       await fill(0, 2, 'task-1');
       const [, second] = await store.readStream('task-1');
@@ -84,7 +84,7 @@ describe('what an EventStoreDB server says of how far a subscription is', () => 
     ['a place behind the whole log', ({ behindAll }: Log) => behindAll],
     ['no place', () => NO_PLACE],
   ] as const) {
-    it(`is not believed of one that fell behind, caught up anew and names ${what}`, async () => {
+    it(`is not trusted after falling behind and catching up when it names ${what}`, async () => {
       const { server } = bench();
       server.faults.saysCaughtUp = true;
       await fill(0, 2, 'task-1');

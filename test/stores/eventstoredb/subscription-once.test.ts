@@ -7,7 +7,7 @@ import {
   take,
 } from '../../support/eventstoredb-server/workbench.ts';
 
-describe('a log in EventStoreDB that is followed once, up to its end', () => {
+describe('a subscription to EventStoreDB with once', () => {
   const bench = onWorkbench();
   let store: EventStore;
   beforeEach(async () => {
@@ -18,13 +18,13 @@ describe('a log in EventStoreDB that is followed once, up to its end', () => {
   const once = (): ReturnType<EventStore['subscribe']> =>
     store.subscribe({ after: BEGINNING, once: true, signal: new AbortController().signal });
 
-  it('says that the server is away, and ends', async () => {
+  it('reports that the server is down, and ends', async () => {
     bench().server.stop();
     const refused: unknown = await take(once(), () => false).catch((error: unknown) => error);
     expect(refused).to.be.instanceOf(EventStoreError).with.property('code', 'UNAVAILABLE');
   });
 
-  it('comes back a few times to a server that refuses it', async () => {
+  it('retries a few times with a server that rejects it', async () => {
     bench().server.faults.onNextSubscriptions('unavailable', 'unavailable');
     const { events } = await take(once(), () => false);
     expect(numbersOf(events)).to.deep.equal([0, 1]);

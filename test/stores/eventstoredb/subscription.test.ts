@@ -50,7 +50,7 @@ describe('a subscription to EventStoreDB', () => {
     (received: Received): boolean =>
       received.events.length >= count && caughtUp(received);
 
-  it('delivers what is there, says that it caught up, and goes on with what comes', async () => {
+  it('delivers existing events, reports that it has caught up, and continues with new ones', async () => {
     await fill(0, 3);
     const { messages, events } = await take(subscribe(), async (received) => {
       if (caughtUp(received) && received.events.length === 3) await fill(3, 5);
@@ -61,7 +61,7 @@ describe('a subscription to EventStoreDB', () => {
     expect(firstCaughtUp).to.deep.include({ position: events[2]?.position });
   });
 
-  it('begins strictly after a position, also amid an old transaction', async () => {
+  it('begins strictly after a position, even within an old transaction', async () => {
     bench().server.log.writesTransactions = true;
     await fill(0, 5);
     const [, second] = await store.readAll(BEGINNING, 5);
@@ -69,7 +69,7 @@ describe('a subscription to EventStoreDB', () => {
     expect(numbersOf(events)).to.deep.equal([2, 3, 4]);
   });
 
-  it('leaves out what the engine wrote for itself', async () => {
+  it("leaves out the engine's own events", async () => {
     await fill(0, 2);
     bench().server.write('$stats', '$statsCollected', '{}');
     bench().server.write('task-1', '$>', '"0@task-2"');
@@ -79,7 +79,7 @@ describe('a subscription to EventStoreDB', () => {
     expect(numbersOf(events)).to.deep.equal(upTo(4));
   });
 
-  it('filters by prefix on the server, and moves on over what was left out', async () => {
+  it('filters by prefix on the server, and moves on over skipped events', async () => {
     await fill(0, 2, 'task-1');
     await fill(2, 100, 'run-1');
     const { messages, events } = await take(subscribe({ prefixes: ['task-', 'key-'] }), caughtUp);
@@ -88,7 +88,7 @@ describe('a subscription to EventStoreDB', () => {
     expect(bench().server.subscriptions[0]?.sent ?? 2).to.equal(2);
   });
 
-  it('moves on while everything that comes is left out', async () => {
+  it('moves on while all new events are skipped', async () => {
     let appended = false;
     const { messages } = await take(subscribe({ prefixes: ['task-'] }), async (received) => {
       if (!appended && caughtUp(received)) {
@@ -101,25 +101,25 @@ describe('a subscription to EventStoreDB', () => {
     expect(messages.every(({ kind }) => kind === 'caught-up')).to.equal(true);
   });
 
-  it('moves on over much that is left out although the server never says how far it is', async () => {
+  it('moves on over many skipped events although the server sends no checkpoints', async () => {
     bench().server.faults.sendsCheckpoints = false;
     for (let from = 0; from < 1_200; from += 300) await fill(from, from + 300, 'run-1');
     const { messages } = await take(subscribe({ prefixes: ['task-'] }), caughtUp);
     expect(messages).to.deep.equal([{ kind: 'caught-up', position: await store.head() }]);
   });
 
-  it('has nothing to deliver for an empty list of prefixes', async () => {
+  it('delivers nothing for an empty list of prefixes', async () => {
     await fill(0, 2);
     const { events } = await take(subscribe({ prefixes: [] }), caughtUp);
     expect(events).to.be.empty;
   });
 
-  it('says in an empty log that it caught up', async () => {
+  it('reports that it has caught up in an empty log', async () => {
     const { messages } = await take(subscribe(), caughtUp);
     expect(messages).to.deep.equal([{ kind: 'caught-up', position: BEGINNING }]);
   });
 
-  it('says that it caught up although events keep coming', async () => {
+  it('reports that it has caught up although events keep coming', async () => {
     await fill(0, 3);
     let next = 3;
     const { messages } = await take(subscribe(), async (received) => {
@@ -129,7 +129,7 @@ describe('a subscription to EventStoreDB', () => {
     expect(messages.at(-1)?.kind).to.equal('caught-up');
   });
 
-  it('believes a server that says so itself', async () => {
+  it('trusts a server that reports it', async () => {
     bench().server.faults.saysCaughtUp = true;
     await fill(0, 3);
     const { events } = await take(subscribe(), caughtUp);
@@ -137,7 +137,7 @@ describe('a subscription to EventStoreDB', () => {
   });
 
   for (const how of ['error', 'clean-end', 'too-slow'] as const) {
-    it(`comes back without loss or repetition when it is cut again and again: ${how}`, async () => {
+    it(`resumes without loss or repetition when cut repeatedly: ${how}`, async () => {
       await fill(0, 50);
       bench().server.faults.cutSubscriptions = { after: 7, how };
       const { events } = await take(subscribe(), settledWith(50));
@@ -146,7 +146,7 @@ describe('a subscription to EventStoreDB', () => {
     });
   }
 
-  it('takes a clean end for a loss at once, not only when it has been silent', async () => {
+  it('treats a clean end as a loss at once, not only after a silence', async () => {
     const timings = { ...patientAppends, silenceMs: 60_000, probeMs: 30_000 };
     const patient = await bench().open({ timings });
     await fill(0, 20);
@@ -156,7 +156,7 @@ describe('a subscription to EventStoreDB', () => {
     expect(numbersOf(events)).to.deep.equal(upTo(20));
   });
 
-  it('loses none after a position whose event has been scavenged since', async () => {
+  it('loses no event after a position whose event has been scavenged', async () => {
     await fill(0, 3, 'run-1');
     const [, second] = await store.readAll(BEGINNING, 5);
     await store.truncate('run-1', 2);
@@ -170,7 +170,7 @@ describe('a subscription to EventStoreDB', () => {
     }
   });
 
-  it('loses none after a position before all that is left', async () => {
+  it('loses no event after a position before all remaining ones', async () => {
     await fill(0, 3, 'run-1');
     const [first] = await store.readAll(BEGINNING, 5);
     await store.truncate('run-1', 2);
@@ -179,7 +179,7 @@ describe('a subscription to EventStoreDB', () => {
     expect(numbersOf(events)).to.deep.equal([2]);
   });
 
-  it('loses none and repeats none when it is cut at a place where no event stands', async () => {
+  it('neither loses nor repeats events when cut at a position without an event', async () => {
     const { server } = bench();
     const patient = await bench().open({ timings: { ...patientAppends, settleMs: 30_000 } });
     await fill(0, 300, 'run-1');
@@ -193,14 +193,14 @@ describe('a subscription to EventStoreDB', () => {
     expect(numbersOf((await taken).events)).to.deep.equal([300, 301, 302]);
   });
 
-  it('refuses a position of another engine', async () => {
+  it('rejects a position of another engine', async () => {
     const failed: unknown = await take(subscribe({ after: 'not a position' }), () => true).catch(
       (error: unknown) => error,
     );
     expect(failed).to.be.instanceOf(EventStoreError).with.property('code', 'INVALID_EVENT');
   });
 
-  it('comes back after what was handled, not after what had arrived', async () => {
+  it('resumes after the last handled event, not after the last received one', async () => {
     await fill(0, 20);
     let held = false;
     const { events } = await take(subscribe(), async (received) => {
@@ -214,7 +214,7 @@ describe('a subscription to EventStoreDB', () => {
     expect(numbersOf(events)).to.deep.equal(upTo(20));
   });
 
-  it('comes back when the server was away', async () => {
+  it('resumes after the server was down', async () => {
     await fill(0, 2);
     let restarted = false;
     const { events } = await take(subscribe(), async (received) => {
@@ -229,7 +229,7 @@ describe('a subscription to EventStoreDB', () => {
     expect(numbersOf(events)).to.deep.equal(upTo(4));
   });
 
-  it('comes back when the server refuses it at first', async () => {
+  it('resumes when the server rejects it at first', async () => {
     await fill(0, 2);
     bench().server.faults.onNextSubscriptions('unavailable', 'unavailable');
     const { events } = await take(subscribe(), has(2));
@@ -237,7 +237,7 @@ describe('a subscription to EventStoreDB', () => {
   });
 
   for (const fault of ['silent', 'confirms-only'] as const) {
-    it(`comes back when the server gives it nothing: ${fault}`, async () => {
+    it(`resumes when the server sends nothing: ${fault}`, async () => {
       await fill(0, 2);
       bench().server.faults.onNextSubscriptions(fault);
       const { events } = await take(subscribe(), has(2));
@@ -246,7 +246,7 @@ describe('a subscription to EventStoreDB', () => {
     });
   }
 
-  it('comes back when it falls silent after having worked', async () => {
+  it('resumes when it falls silent after having worked', async () => {
     await fill(0, 2);
     let silenced = false;
     const { events } = await take(subscribe(), async (received) => {
@@ -297,7 +297,7 @@ describe('a subscription to EventStoreDB', () => {
     expect(numbersOf([...firstEvents, ...rest.events])).to.deep.equal(upTo(total));
   });
 
-  it('puts what has gathered meanwhile into one message', async () => {
+  it('delivers everything buffered meanwhile in one message', async () => {
     await fill(0, 100);
     const { messages } = await take(subscribe(), async (received) => {
       if (received.messages.length === 1) await quiet(() => bench().server.subscriptions[0]?.sent);
@@ -321,7 +321,7 @@ describe('a subscription to EventStoreDB', () => {
     expect(events.map(({ data }) => data)).to.deep.include.members(['{"number": ', '{"json":1}']);
   });
 
-  it('ends at an event of a newer release, after what came before it', async () => {
+  it('ends at an event of a newer release, after the events before it', async () => {
     await fill(0, 2);
     bench().server.write('task-1', 'New', '{}', `{"schemaVersion":"${NEWER_VERSION}"}`);
     await fill(2, 3);
@@ -358,7 +358,7 @@ describe('a subscription to EventStoreDB', () => {
     await ended;
   });
 
-  it('does not begin when it was aborted before', async () => {
+  it('does not start when already aborted', async () => {
     stop.abort();
     expect((await take(subscribe(), () => true)).messages).to.be.empty;
     expect(bench().server.subscribed).to.equal(0);

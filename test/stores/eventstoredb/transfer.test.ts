@@ -13,7 +13,7 @@ import {
 /** More than two parts. */
 const EVENTS = 1_200;
 
-describe('moving the log of an EventStoreDB server', () => {
+describe('transferring the log of an EventStoreDB server', () => {
   const bench = onWorkbench();
   let log: LogTransfer | undefined;
   afterEach(() => log?.close());
@@ -52,7 +52,7 @@ describe('moving the log of an EventStoreDB server', () => {
     };
   };
 
-  it('says within a few seconds that the server is away', async () => {
+  it('reports within a few seconds that the server is down', async () => {
     bench().server.stop();
     const begun = performance.now();
     const read = await open().contents()[Symbol.asyncIterator]().next().catch(kept);
@@ -61,7 +61,7 @@ describe('moving the log of an EventStoreDB server', () => {
     expect(performance.now() - begun).to.be.lessThan(15_000);
   }).timeout(60_000);
 
-  it('goes on reading where the server goes away in the midst of it', async () => {
+  it('continues reading after the server was down in between', async () => {
     fill();
     let events = 0;
     let away: Promise<void> | undefined;
@@ -73,7 +73,7 @@ describe('moving the log of an EventStoreDB server', () => {
     expect(events).to.equal(EVENTS);
   }).timeout(60_000);
 
-  it('goes on appending where the server goes away in the midst of it', async () => {
+  it('continues appending after the server was down in between', async () => {
     const moving = open();
     const append = (stream: string): Promise<void> =>
       moving.append([{ stream, expected: 'none', events: [encoded()] }]);

@@ -22,10 +22,10 @@ async function codeOf(promise: Promise<unknown>): Promise<string> {
 /** Short enough for a test; a server that is there takes a connection in far less. */
 const timings = { ...patientAppends, establishMs: 400 };
 
-describe('a connection to EventStoreDB that is never answered', () => {
+describe('a connection attempt to EventStoreDB that is never answered', () => {
   const bench = onWorkbench();
 
-  it('is given up, and another made, where a server comes to listen there', async () => {
+  it('is abandoned, and another is made once a server listens there', async () => {
     const { url, port } = bench().server;
     bench().server.stop();
     const silentPort = await bench().openSilentPort(port);
@@ -40,7 +40,7 @@ describe('a connection to EventStoreDB that is never answered', () => {
     expect(numbersOf(await store.readStream('task-1'))).to.deep.equal([1]);
   });
 
-  it('is given up by who only reads, also where it takes the place of one that worked', async () => {
+  it('is abandoned by a reader too, even when it replaces a working connection', async () => {
     const store = await bench().open({ timings });
     await store.ping();
     bench().server.stop();
@@ -55,7 +55,7 @@ describe('a connection to EventStoreDB that is never answered', () => {
     await eventually(() => store.ping());
   });
 
-  it('is given up for the node that leads by then', async () => {
+  it('is abandoned for the node that leads by then', async () => {
     const { server } = bench();
     const hung = await bench().openSilentPort();
     server.leaderPort = hung.port;
@@ -69,7 +69,7 @@ describe('a connection to EventStoreDB that is never answered', () => {
     await store.append('task-1', [numbered(1)], 'none');
   });
 
-  it('is given up by each of many subscriptions, whichever connection they have', async () => {
+  it('is abandoned by each of many subscriptions, whichever connection they use', async () => {
     const quiet = { ...timings, probeMs: 1_000, silenceMs: 10_000 };
     const store = await bench().open({ timings: quiet });
     const following = followedByMany(store, 60);
@@ -90,7 +90,7 @@ describe('a connection to EventStoreDB that is never answered', () => {
     await following.stop();
   });
 
-  it('is not one of two that open the log in one process', async () => {
+  it('is not shared by two stores in one process', async () => {
     const silentPort = await bench().openSilentPort();
     const url = `esdb://127.0.0.1:${silentPort.port}?tls=false`;
     const patient = { ...timings, establishMs: 60_000 };

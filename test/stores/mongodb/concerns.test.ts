@@ -11,7 +11,7 @@ import { leavesNothingOpen } from '../../support/leaks.ts';
 import { MongoServer } from '../../support/mongodb-server/server.ts';
 
 /** How safely is written, and where is read, is the adapters' to say: drivers mix an option with what the URL says. */
-describe('what a URL of MongoDB says of concerns', () => {
+describe('concerns in a MongoDB URL', () => {
   let server: MongoServer;
   let readModel: ReadModel;
   let coordination: Coordination;
@@ -37,7 +37,7 @@ describe('what a URL of MongoDB says of concerns', () => {
     'readPreference=secondaryPreferred&maxStalenessSeconds=120',
     'readPreference=nearest&readPreferenceTags=dc:east&readPreferenceTags=',
   ]) {
-    it(`counts for nothing: ${options}`, async () => {
+    it(`are ignored: ${options}`, async () => {
       const settings = { url: `${server.url()}?retryReads=true&${options}`, telemetry: silent };
       readModel = await openMongoReadModel(settings);
       coordination = await openMongoCoordination(settings);
@@ -72,8 +72,8 @@ describe('what a URL of MongoDB says of concerns', () => {
   }
 });
 
-describe('a URL of MongoDB without what it says of concerns', () => {
-  it('keeps all the rest, whatever its hosts and its database are', () => {
+describe('a MongoDB URL without its concerns', () => {
+  it('keeps everything else, whatever its hosts and its database', () => {
     for (const [url, rest] of [
       ['mongodb://one,two:27018/views', 'mongodb://one,two:27018/views'],
       ['mongodb://one/?w=1', 'mongodb://one/'],

@@ -36,7 +36,7 @@ describe('a guarded write', () => {
 
   const kept = async () => [...(await contents(readModel, projection)).values()];
 
-  it('looks at the checkpoint before it writes any document', async () => {
+  it('checks the checkpoint before it writes any document', async () => {
     const older = await writerOf(readModel, projection, { fence: 1 });
     await writerOf(readModel, projection, { fence: 2 });
     server.clearLog();
@@ -46,7 +46,7 @@ describe('a guarded write', () => {
     expect(server.documents('svc', collection)).to.deep.equal([]);
   });
 
-  it('of an owner that was paused before its documents changes nothing', async () => {
+  it('changes nothing for an old owner that was paused before its documents', async () => {
     const older = await writerOf(readModel, projection, { fence: 1 });
     const pause = server.fault({ command: 'update', collection, effect: { kind: 'hold' } });
     const late = older.write({
@@ -80,7 +80,7 @@ describe('a guarded write', () => {
     expect(await newer.checkpoint()).to.equal(at(5));
   });
 
-  it('of an owner that was paused before its checkpoint does not move it', async () => {
+  it('does not move the checkpoint for an old owner that was paused before it', async () => {
     const older = await writerOf(readModel, projection, { fence: 1 });
     const pause = server.fault({
       command: 'update',
@@ -102,7 +102,7 @@ describe('a guarded write', () => {
     await newer.write({ documents: [], from: BEGINNING, to: at(1) });
   });
 
-  it('does not take a failed insert for a later document', async () => {
+  it('does not mistake a failed insert for a later document', async () => {
     const writer = await writerOf(readModel, projection);
     const batch = { documents: [thing('a', 2, { name: 'later' })], from: BEGINNING, to: at(2) };
     // What a server says to the second of two who insert at once: here the first was the earlier one.
@@ -128,7 +128,7 @@ describe('a guarded write', () => {
     expect(await kept()).to.deep.equal(batch.documents);
   });
 
-  it('reports the key of another index that is taken', async () => {
+  it('reports a duplicate key in another index', async () => {
     const writer = await writerOf(readModel, projection);
     server.execute('svc', {
       createIndexes: collection,
@@ -145,7 +145,7 @@ describe('a guarded write', () => {
     expect(await writer.checkpoint()).to.equal(BEGINNING);
   });
 
-  it('reports any other refusal, and moves no checkpoint', async () => {
+  it('reports any other failure, and does not move the checkpoint', async () => {
     const writer = await writerOf(readModel, projection);
     server.fault({
       command: 'update',
@@ -160,7 +160,7 @@ describe('a guarded write', () => {
     await write();
   });
 
-  it('takes the latest of several documents of one key', async () => {
+  it('writes the latest of several documents with one key', async () => {
     const writer = await writerOf(readModel, projection);
     await writer.write({
       documents: [
@@ -175,7 +175,7 @@ describe('a guarded write', () => {
     expect(await kept()).to.deep.equal([thing('a', 3, { name: 'third' })]);
   });
 
-  it('leaves of a deleted document a tombstone without content, that expires', async () => {
+  it('leaves a tombstone without content that expires', async () => {
     const writer = await writerOf(readModel, projection);
     await writer.write({
       documents: [thing('a', 1, { name: 'x' }), thing('never-was', 2, null)],
@@ -192,7 +192,7 @@ describe('a guarded write', () => {
     expect(expiring.map((one) => one['key'])).to.deep.equal([{ gone: 1 }]);
   });
 
-  it('counts without a filter from the number of documents, less the tombstones', async () => {
+  it('counts without a filter as documents minus tombstones', async () => {
     const writer = await writerOf(readModel, projection);
     await writer.write({
       documents: [thing('a', 1, {}), thing('b', 2, {}), thing('c', 3, null)],
@@ -225,7 +225,7 @@ describe('a generation in MongoDB', () => {
     });
   });
 
-  it('has its indexes at once, or after it was filled in bulk', async () => {
+  it('has its indexes at once, or after a bulk fill', async () => {
     const projection = thingsProjection();
     const keys = () =>
       server.indexes('svc', `${projection.name}_s1_g1`).map((one) => Object.keys(one['key'] ?? {}));
@@ -246,7 +246,7 @@ describe('a generation in MongoDB', () => {
     expect(keys()).to.deep.equal(all);
   });
 
-  it('has what else is asked for in its indexes, behind what they are ordered by', async () => {
+  it('has covered fields in its indexes, behind those that give the order', async () => {
     const projection: Projection<Thing> = {
       ...thingsProjection(),
       indexes: [['name'], ['team', 'amount'], ['amount']],
@@ -263,7 +263,7 @@ describe('a generation in MongoDB', () => {
     ]);
   });
 
-  it('waits for no journal while it is filled in bulk, and for all of it in the end', async () => {
+  it('does not wait for the journal during a bulk fill, but for all of it at the end', async () => {
     const projection = thingsProjection();
     const writer = await writerOf(readModel, projection, { bulk: true });
     server.clearLog();
@@ -279,7 +279,7 @@ describe('a generation in MongoDB', () => {
     ]);
   });
 
-  it('is looked for again when the one that was live is gone', async () => {
+  it('is looked up again when the live one is gone', async () => {
     const projection = thingsProjection();
     const elsewhere = await openMongoReadModel({
       url: server.url(),
@@ -303,7 +303,7 @@ describe('a generation in MongoDB', () => {
     expect((await readModel.get(projection, 'a'))?.document).to.deep.equal({ amount: 2 });
   });
 
-  it('is listed until it is thrown away whole', async () => {
+  it('is listed until it is wholly discarded', async () => {
     const projection = thingsProjection();
     const writer = await writerOf(readModel, projection);
     await writer.write({ documents: [thing('a', 1, {})], from: BEGINNING, to: at(1) });
@@ -316,7 +316,7 @@ describe('a generation in MongoDB', () => {
     expect(await readModel.generations(projection)).to.deep.equal([]);
   });
 
-  it('does not take an index over two lists', async () => {
+  it('rejects an index over two lists', async () => {
     const projection = thingsProjection();
     const twoLists: Projection<Thing> = {
       ...projection,
@@ -327,7 +327,7 @@ describe('a generation in MongoDB', () => {
     expect(refusal).to.be.instanceOf(TypeError);
   });
 
-  it('gives nothing for a page of no length', async () => {
+  it('returns nothing for a page of no length', async () => {
     const projection = thingsProjection();
     const writer = await writerOf(readModel, projection);
     await writer.write({ documents: [thing('a', 1, {})], from: BEGINNING, to: at(1) });

@@ -17,8 +17,8 @@ import { MongoServer } from '../../support/mongodb-server/server.ts';
 
 const MIB = 1024 * 1024;
 
-describe('a text that is too large for a row', () => {
-  it('is in parts that make it whole, none of which ends within a character', () => {
+describe('JSON that is too large for a row', () => {
+  it('is split into parts that join up, never within a character', () => {
     for (const start of ['', 'x']) {
       const text = start + '\u{1F389}'.repeat(5 * MIB);
       const parts = splitIntoParts(text) ?? [];
@@ -31,7 +31,7 @@ describe('a text that is too large for a row', () => {
     }
   });
 
-  it('is one by its bytes', () => {
+  it('is measured in bytes', () => {
     expect(splitIntoParts('x'.repeat(8 * MIB))).to.equal(null);
     expect(splitIntoParts('é'.repeat(5 * MIB))).to.have.length(2);
   });
@@ -72,7 +72,7 @@ for (const replicaSet of [undefined, 'rs0']) {
       return lengths;
     }
 
-    it('is whole wherever it is read', async () => {
+    it('is complete wherever it is read', async () => {
       await fill(readModel, projection, [thing('a', 1, large('one')), thing('b', 1, {})]);
       const writer = await writerOf(readModel, projection);
       const [one, two] = [
@@ -83,7 +83,7 @@ for (const replicaSet of [undefined, 'rs0']) {
       expect(parts()).to.equal(3);
     });
 
-    it('comes with others in as many answers as it takes', async () => {
+    it('is returned with others in as many batches as it takes', async () => {
       const about = 'x'.repeat(7 * MIB);
       for (const position of [1, 2, 3]) {
         await fill(readModel, projection, [thing(`k${position}`, position, { about })]);
@@ -98,7 +98,7 @@ for (const replicaSet of [undefined, 'rs0']) {
       expect(server.log.filter(({ command }) => command === 'getMore')).to.have.length(3);
     });
 
-    it('leaves no parts behind when it changes, shrinks or goes', async () => {
+    it('leaves no parts behind when it changes, shrinks or is deleted', async () => {
       const writer = await writerOf(readModel, projection);
       let last = BEGINNING;
       for (const [position, document, left] of [
@@ -115,7 +115,7 @@ for (const replicaSet of [undefined, 'rs0']) {
       }
     });
 
-    it('is forgotten by a writer that came after it, too, and with its generation', async () => {
+    it('is deleted by a later writer too, and with its generation', async () => {
       await fill(readModel, projection, [thing('a', 1, large('one')), thing('b', 1, large('b'))]);
       const writer = await writerOf(readModel, projection);
       await writer.load(['a']);
@@ -126,7 +126,7 @@ for (const replicaSet of [undefined, 'rs0']) {
       expect(parts()).to.equal(0);
     });
 
-    it('is missed by nobody when its generation is thrown away by half', async () => {
+    it('causes no error when its generation is half discarded', async () => {
       await fill(readModel, projection, [thing('a', 1, large('one'))]);
       await fill(readModel, projection, [], 2);
       let drops = 0;
@@ -144,7 +144,7 @@ for (const replicaSet of [undefined, 'rs0']) {
       expect(parts()).to.equal(0);
     });
 
-    it('is read anew when it is replaced while it is read', async () => {
+    it('is read again when it is replaced during the read', async () => {
       await fill(readModel, projection, [thing('a', 1, large('one'))]);
       const replace = (change: object) => ({
         command: 'find',

@@ -31,7 +31,7 @@ describe('coordination in MongoDB', () => {
   });
   leavesNothingOpen();
 
-  it('goes by the clock of the server, not by its own', async () => {
+  it("uses the server's clock, not its own", async () => {
     await start();
     await coordination.acquire('lease', 'one', 1000);
     expect(await coordination.acquire('lease', 'two', 1000)).to.equal(null);
@@ -44,7 +44,7 @@ describe('coordination in MongoDB', () => {
     });
   });
 
-  it('gives a lease of which the answer was lost to the same owner again', async () => {
+  it('gives a lease to the same owner again after a lost answer', async () => {
     await start();
     const lost = { command: 'findAndModify', effect: { kind: 'drop', executed: true } } as const;
     server.fault(lost);
@@ -56,7 +56,7 @@ describe('coordination in MongoDB', () => {
     expect((await coordination.acquire('lease', 'one', 1000))?.fence).to.equal(1);
   });
 
-  it('waits for a lease to outlive a crash, whatever the URL asks for', async () => {
+  it('waits until a lease survives a crash, whatever the URL asks for', async () => {
     await start('rs0');
     await coordination.close();
     const url = `${server.url()}${server.url().includes('?') ? '&' : '?'}w=0`;
@@ -68,14 +68,14 @@ describe('coordination in MongoDB', () => {
     ]);
   });
 
-  it('counts once on a replica set, though the answer was lost', async () => {
+  it('counts once on a replica set despite a lost answer', async () => {
     await start('rs0');
     server.fault({ command: 'findAndModify', effect: { kind: 'drop', executed: true } });
     expect((await coordination.count('logins', 1, 60_000)).sum).to.equal(1);
     expect((await coordination.count('logins', 1, 60_000)).sum).to.equal(2);
   });
 
-  it('asks again when two make the same lease, counter, life or text at once', async () => {
+  it('retries when two processes create the same lease, counter, member or value', async () => {
     await start();
     server.fault({ command: 'findAndModify', effect: DUPLICATE });
     expect(await coordination.acquire('lease', 'one', 1000)).to.not.equal(null);
@@ -88,7 +88,7 @@ describe('coordination in MongoDB', () => {
     expect(await coordination.recall('text')).to.equal('value');
   });
 
-  it('takes names and texts that look like expressions as they are', async () => {
+  it('takes names and values that look like expressions literally', async () => {
     await start();
     const lease = await coordination.acquire('$$NOW', '$owner', 1000);
     expect(lease?.fence).to.equal(1);
@@ -108,7 +108,7 @@ describe('coordination in MongoDB', () => {
     expect((await coordination.count('logins', 1, 1000)).sum).to.equal(2);
   });
 
-  it('lets the server clear away lives and counters that have run out', async () => {
+  it('lets the server delete expired members and counters', async () => {
     await start();
     await coordination.heartbeat('one', {}, 1000);
     await coordination.count('logins', 1, 1000);
@@ -118,7 +118,7 @@ describe('coordination in MongoDB', () => {
     }
   });
 
-  it('tries to have them cleared away again after it failed', async () => {
+  it('retries that after a failure', async () => {
     await start();
     server.fault({
       command: 'createIndexes',
@@ -161,7 +161,7 @@ describe('coordination in a sharded cluster of MongoDB', () => {
     throughFast = await openMongoCoordination({ url: fast.url(), telemetry: silent });
   });
 
-  it('leaves a lease with who has it, whichever router it was renewed through', async () => {
+  it('leaves a lease with its owner, whichever router renewed it', async () => {
     for (const through of [throughFast, throughSlow, throughFast]) {
       expect(await through.acquire('lease', 'one', TTL)).to.deep.equal({
         fence: 1,
@@ -173,14 +173,14 @@ describe('coordination in a sharded cluster of MongoDB', () => {
     }
   });
 
-  it('knows who is alive, whichever router they told', async () => {
+  it('knows the live members, whichever router they used', async () => {
     await throughFast.heartbeat('one', {}, TTL);
     expect((await throughSlow.alive()).map(({ id }) => id)).to.deep.equal(['one']);
     await throughSlow.heartbeat('one', {}, TTL);
     expect((await throughFast.alive()).map(({ id }) => id)).to.deep.equal(['one']);
   });
 
-  it('takes what was written by a clock that is put back by more than it lasts for ended', async () => {
+  it('treats rows of a clock set back by more than their duration as expired', async () => {
     await throughFast.acquire('lease', 'one', TTL);
     await throughFast.heartbeat('one', {}, TTL);
     now -= APART + TTL;

@@ -20,7 +20,7 @@ import { MongoServer } from '../../support/mongodb-server/server.ts';
 /** Looks for a server long enough to find one that is there, short enough for a test. */
 const IMPATIENT = { serverSelectionTimeoutMs: 400, pingTimeoutMs: 800 };
 
-describe('MongoDB that goes away', () => {
+describe('a MongoDB outage', () => {
   let server: MongoServer;
   const opened: { close(): Promise<void> }[] = [];
 
@@ -46,7 +46,7 @@ describe('MongoDB that goes away', () => {
     server = await MongoServer.start();
   });
 
-  it('may be away at the start: everything works once it is there', async () => {
+  it('may exist at the start: everything works once the server is there', async () => {
     await server.stop();
     const readModel = await open();
     const projection = thingsProjection();
@@ -58,7 +58,7 @@ describe('MongoDB that goes away', () => {
     expect((await readModel.get(projection, 'a'))?.document).to.deep.equal({ name: 'late' });
   });
 
-  it('is missed by every operation, and used again when it is back', async () => {
+  it('fails every operation, which works again afterwards', async () => {
     const readModel = await open();
     const projection = thingsProjection();
     await fill(readModel, projection, [thing('a', 1, { name: 'kept' })]);
@@ -74,7 +74,7 @@ describe('MongoDB that goes away', () => {
     expect(await readModel.count(projection, [])).to.equal(2);
   });
 
-  it('is named in the error, without the password', async () => {
+  it("is reported with the server's address, without the password", async () => {
     await server.stop();
     const url = `mongodb://someone:secret@${server.address}/`;
     const readModel = await open({ url });
@@ -83,7 +83,7 @@ describe('MongoDB that goes away', () => {
     expect(String(error)).to.contain(server.address).and.not.contain('secret');
   });
 
-  it('is reported once when it goes and once when it comes back', async () => {
+  it('is logged once at its start and once at its end', async () => {
     const lines: string[] = [];
     const log = { ...silent.log, warn: note, info: note };
     function note(message: string): void {
@@ -100,7 +100,7 @@ describe('MongoDB that goes away', () => {
     expect(lines.filter((line) => line !== '')).to.deep.equal(['gone', 'back']);
   });
 
-  it('is missed, too, where its name can not be looked up', async () => {
+  it('includes a host name that cannot be resolved', async () => {
     const servers = getServers();
     setServers(['127.0.0.1:9']);
     try {
@@ -111,7 +111,7 @@ describe('MongoDB that goes away', () => {
     }
   });
 
-  it('that says nothing at all is given up in time', async () => {
+  it('with a silent server is given up in time', async () => {
     const readModel = await open({ limit: 200 });
     const projection = thingsProjection();
     await fill(await open(), projection, [thing('a', 1, {})]);
@@ -125,7 +125,7 @@ describe('MongoDB that goes away', () => {
     expect(await readModel.get(projection, 'a')).to.not.equal(null);
   });
 
-  it('that falls silent altogether is noticed long before an operation may take no longer', async () => {
+  it('with a server that falls silent is noticed long before the operation timeout', async () => {
     const readModel = await open();
     const projection = thingsProjection();
     await fill(readModel, projection, [thing('a', 1, {})]);
@@ -137,7 +137,7 @@ describe('MongoDB that goes away', () => {
     expect(await readModel.get(projection, 'a')).to.not.equal(null);
   });
 
-  it('is told with each query how long anybody waits for it, and is unavailable when it says that is over', async () => {
+  it('includes queries over the time limit, which is passed to the server', async () => {
     const readModel = await open({ limit: 5_000 });
     const projection = thingsProjection();
     await fill(readModel, projection, [thing('a', 1, { team: 'red' })]);
@@ -166,7 +166,7 @@ describe('MongoDB that goes away', () => {
     await rejectsWith('UNAVAILABLE', readModel.find(projection, { filters, sort: [], limit: 10 }));
   });
 
-  it('that stays silent in the handshake is unavailable within the time of a ping', async () => {
+  it('with a silent handshake is detected within the ping timeout', async () => {
     const silence = server.fault({ command: '*', times: Infinity, effect: { kind: 'hold' } });
     const readModel = await open();
     await rejectsWith('UNAVAILABLE', readModel.ping());
@@ -174,7 +174,7 @@ describe('MongoDB that goes away', () => {
     await readModel.ping();
   });
 
-  it('is a CoordinationError to the coordination, which goes on by itself, too', async () => {
+  it('is a CoordinationError for the coordination store, which recovers by itself too', async () => {
     await server.stop();
     const coordination = await openMongoCoordination({
       url: server.url(),
@@ -199,7 +199,7 @@ describe('MongoDB that goes away', () => {
     expect((await coordination.alive()).map(({ id }) => id)).to.deep.equal(['one']);
   });
 
-  it('breaks no pending work of the other adapter when one of them closes', async () => {
+  it('does not follow for one adapter when the other closes', async () => {
     const readModel = await open();
     const coordination = await openMongoCoordination({
       url: server.url(),
@@ -213,7 +213,7 @@ describe('MongoDB that goes away', () => {
     await rejectsWith('UNAVAILABLE', readModel.ping());
   });
 
-  it('rejects a URL that is none', async () => {
+  it('is not confused with an invalid URL, which is rejected', async () => {
     const refusal: unknown = await openMongoReadModel({
       url: 'http://nowhere',
       telemetry: silent,
@@ -222,7 +222,7 @@ describe('MongoDB that goes away', () => {
   });
 
   for (const option of ['tlsCAFile', 'tlsCertificateKeyFile', 'tlsCRLFile']) {
-    it(`rejects a URL whose ${option} is not there`, async () => {
+    it(`is not confused with a missing ${option}, which is rejected`, async () => {
       const url = `${server.url()}?tls=true&${option}=/not/there.pem`;
       for (const opens of [openMongoReadModel, openMongoCoordination]) {
         const refusal: unknown = await opens({ url, telemetry: silent }).catch(
@@ -253,7 +253,7 @@ describe('MongoDB that goes away', () => {
     });
   }
 
-  it('is missed, too, where the connection breaks while something large is on its way', async () => {
+  it('includes a connection that breaks during a large command', async () => {
     const readModel = await open();
     const writer = await writerOf(readModel, thingsProjection());
     const key = 'x'.repeat(6_000_000);
@@ -266,7 +266,7 @@ describe('MongoDB that goes away', () => {
     expect([...(await writer.load([key])).keys()]).to.deep.equal([key]);
   });
 
-  it('begins a first batch again after an answer was lost', async () => {
+  it('repeats a first batch after a lost answer', async () => {
     const readModel = await open();
     const projection = thingsProjection();
     const writer = await writerOf(readModel, projection);
@@ -284,7 +284,7 @@ describe('MongoDB that goes away', () => {
     expect(await readModel.count(projection, [])).to.equal(1);
   });
 
-  it('makes a batch of which the answer to the checkpoint was lost count once', async () => {
+  it('counts a batch once when the answer to its checkpoint is lost', async () => {
     const readModel = await open();
     const projection = thingsProjection();
     const writer = await writerOf(readModel, projection);

@@ -20,7 +20,7 @@ describe('a query of MongoDB', () => {
     readModel = await openMongoReadModel({ url: server.url(), telemetry: silent });
   });
 
-  it('finds a page in an order that no index has, however much comes before it', async () => {
+  it('finds a page in an order without an index, however far it is', async () => {
     const projection = thingsProjection();
     const name = 'x'.repeat(1_000);
     const documents = Array.from({ length: 20 }, (_, n) =>
@@ -36,7 +36,7 @@ describe('a query of MongoDB', () => {
     expect(page).to.deep.equal(['k04', 'k03']);
   });
 
-  it('takes U+0000 as a character like any other', async () => {
+  it('treats U+0000 like any other character', async () => {
     const projection = thingsProjection();
     const name = 'before\0after';
     await fill(readModel, projection, [

@@ -73,7 +73,7 @@ function describeFacts(
       expect((await upsert(6)).matchedCount).to.equal(1);
     });
 
-    it('goes on after an error of an unordered bulk, and names its place', async () => {
+    it('continues after an error in an unordered bulk, and names its index', async () => {
       await rows.insertOne({ _id: 'b', n: 5 });
       const upserts = ['a', 'b', 'c'].map((_id) => ({
         updateOne: { filter: { _id, n: { $lt: 1 } }, update: { $set: { n: 1 } }, upsert: true },
@@ -85,7 +85,7 @@ function describeFacts(
       expect(await rows.countDocuments()).to.equal(3);
     });
 
-    it('puts none before numbers, numbers before texts, texts by their bytes, and those before booleans', async () => {
+    it('sorts null before numbers, numbers before strings, strings by bytes, and these before booleans', async () => {
       const values = [null, -1, 2 ** 40, '', 'Z', 'z', 'é', '\uFFFD', '\u{1F600}', false, true];
       await rows.insertMany(values.map((value, i) => ({ _id: `k${i}`, value })).reverse());
       const found = await rows.find({}, { sort: { value: 1 } }).toArray();
@@ -94,7 +94,7 @@ function describeFacts(
       expect(compared.map(({ value }) => value)).to.have.members(['', 'Z']);
     });
 
-    it('refuses two lists in one index, and two operators over one field', async () => {
+    it('rejects two lists in one index, and two operators over one field', async () => {
       await rows.createIndex({ list: 1, other: 1 });
       const lists = rows.insertOne({ _id: 'a', list: ['x'], other: ['y'] });
       expect(await failureOf(lists)).to.include({ code: 171 });
@@ -103,7 +103,7 @@ function describeFacts(
       expect(await failureOf(updated)).to.include({ code: 40 });
     });
 
-    it('refuses a document that grows beyond 16 MiB', async () => {
+    it('rejects a document that grows beyond 16 MiB', async () => {
       const half = 'x'.repeat(9 * 1024 * 1024);
       await rows.insertOne({ _id: 'a', value: half });
       const grown = await failureOf(rows.updateOne({ _id: 'a' }, { $set: { other: half } }));
@@ -111,7 +111,7 @@ function describeFacts(
       expect(Number((grown as MongoServerError).code)).to.be.oneOf([10334, 17419, 17420]);
     });
 
-    it('gives what is more than 16 MiB in several answers', async () => {
+    it('returns more than 16 MiB in several batches', async () => {
       const value = 'x'.repeat(7 * 1024 * 1024);
       for (const _id of ['a', 'b', 'c']) await rows.insertOne({ _id, value });
       const found = await db.command({ find: 'rows', batchSize: 3 });
@@ -119,7 +119,7 @@ function describeFacts(
       expect(await rows.find({}, { batchSize: 3 }).toArray()).to.have.length(3);
     });
 
-    it('takes no pattern with U+0000 in it, but what stands for one', async () => {
+    it('rejects a pattern with U+0000, but accepts its escape', async () => {
       await rows.insertMany([
         { _id: 'a', value: 'x\0y' },
         { _id: 'b', value: 'x' },
@@ -129,7 +129,7 @@ function describeFacts(
       expect(await rows.countDocuments({ value: { $regex: '[xX]\\x00' } })).to.equal(1);
     });
 
-    it('refuses another index of the same name, and takes the same one again', async () => {
+    it('rejects another index of the same name, and accepts the same one again', async () => {
       const options = { name: 'one', expireAfterSeconds: 60 };
       await rows.createIndex({ n: 1 }, options);
       await rows.createIndex({ n: 1 }, options);
@@ -140,13 +140,13 @@ function describeFacts(
       expect(await failureOf(longer)).to.include({ code: 85 });
     });
 
-    it('takes a quorum for an index unless it stands alone', async () => {
+    it('accepts an index quorum unless it is standalone', async () => {
       const made = rows.createIndex({ n: 1 }, { commitQuorum: 'majority' });
       if (replicated) await made;
       else expect(await failureOf(made)).to.include({ code: 2 });
     });
 
-    it('does not mind a collection that is not there', async () => {
+    it('ignores a missing collection', async () => {
       await db.dropCollection('nothing');
       expect(await db.collection('nothing').estimatedDocumentCount()).to.equal(0);
     });
@@ -161,7 +161,7 @@ function describeFacts(
       expect(await rows.countDocuments(early)).to.equal(1);
     });
 
-    it('has transactions unless it stands alone', async () => {
+    it('has transactions unless it is standalone', async () => {
       await rows.insertOne({ _id: 'a' });
       await inSession(async (session) => {
         session.startTransaction();
@@ -182,7 +182,7 @@ function describeFacts(
     // The rest is about transactions, which the test before shows that it lacks.
     if (alone) return;
 
-    it('wants of a statement in a transaction no concern of its own, and no count', async function () {
+    it("rejects concerns and counts in a transaction's statements", async function () {
       if (!replicated) leaveOut(this, NO_TRANSACTIONS);
       await rows.insertOne({ _id: 'a', n: 0 });
       const updates = [{ q: { _id: 'a' }, u: { $set: { n: 1 } } }];
@@ -200,7 +200,7 @@ function describeFacts(
       }
     });
 
-    it('tells a transaction at its statement that somebody else was faster', async function () {
+    it("reports a write conflict at the transaction's statement", async function () {
       if (!replicated) leaveOut(this, NO_TRANSACTIONS);
       await rows.insertOne({ _id: 'a', n: 0 });
       const change = { updateOne: { filter: { _id: 'a' }, update: { $set: { n: 1 } } } };
@@ -222,7 +222,7 @@ function describeFacts(
       expect((await rows.findOne({ _id: 'a' }))?.n).to.equal(1);
     });
 
-    it('lets a write wait for a transaction that has its document, and anybody end that', async function () {
+    it('lets a write wait for a transaction that holds its document, and other sessions end that', async function () {
       if (!replicated) leaveOut(this, NO_TRANSACTIONS);
       await rows.insertOne({ _id: 'a', n: 0 });
       await inSession(async (session) => {
@@ -270,7 +270,7 @@ function failureOf(promise: Promise<unknown>): Promise<unknown> {
   );
 }
 
-describe('what the adapters take for granted of MongoDB', () => {
+describe('what the adapters assume about MongoDB', () => {
   for (const [kind, options] of [
     ['a server alone', {}],
     ['a replica set', { replicaSet: 'rs0' }],

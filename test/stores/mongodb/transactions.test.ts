@@ -63,7 +63,7 @@ describe('a write on a replica set', () => {
     expect(amounts()).to.deep.equal(['{"amount":1}']);
   });
 
-  it('is a single command where the checkpoint alone moves, which still knows its owner', async () => {
+  it('is a single command when only the checkpoint moves, and still checks its owner', async () => {
     await writer.write(batch(1));
     server.clearLog();
     await writer.write({ documents: [], from: at(1), to: at(2) });
@@ -74,7 +74,7 @@ describe('a write on a replica set', () => {
     await rejectsWith('FENCED', writer.write({ documents: [], from: at(2), to: at(3) }));
   });
 
-  it('does not hold up the checkpoint alone where its commit did not come through', async () => {
+  it('does not block a later checkpoint when its commit got lost', async () => {
     const label = { labels: ['RetryableWriteError'], message: 'shutting down' };
     server.fault({
       command: 'commitTransaction',
@@ -93,7 +93,7 @@ describe('a write on a replica set', () => {
     ['commit, of a writer before,', ['commitTransaction'], true],
     ['end after a failure', ['update', 'abortTransaction'], false],
   ] as const) {
-    it(`does not hold up the checkpoint alone where its ${what} did not come through, nor is a write repeated`, async () => {
+    it(`does not block a later checkpoint when its ${what} got lost, nor is a write repeated`, async () => {
       const label = { labels: ['RetryableWriteError'], message: 'shutting down' };
       await readModel.close();
       readModel = await openMongoReadModel({
@@ -124,7 +124,7 @@ describe('a write on a replica set', () => {
     });
   }
 
-  it('leaves nothing behind when its documents are refused', async () => {
+  it('leaves nothing behind when its documents are rejected', async () => {
     server.execute('svc', {
       createIndexes: collection,
       indexes: [{ name: 'somebody_elses', key: { 'f.name': 1 }, unique: true }],
@@ -139,14 +139,14 @@ describe('a write on a replica set', () => {
     await writer.write(batch(1));
   });
 
-  it('begins again when its connection breaks', async () => {
+  it('restarts when its connection breaks', async () => {
     server.fault({ command: 'update', collection, effect: { kind: 'drop', executed: true } });
     await writer.write(batch(1));
     expect(amounts()).to.deep.equal(['{"amount":1}']);
     expect(await writer.checkpoint()).to.equal(at(1));
   });
 
-  it('leaves nothing behind when the server goes away before its end', async () => {
+  it('leaves nothing behind when the server goes down before its end', async () => {
     const away = server.fault({ command: 'update', collection, effect: { kind: 'hold' } });
     const outcome = rejectsWith('UNAVAILABLE', writer.write(batch(1)));
     await away.met;
@@ -171,7 +171,7 @@ describe('a write on a replica set', () => {
     expect(commands().filter((name) => name === 'commitTransaction')).to.have.length(2);
   });
 
-  it('begins again when somebody else was faster', async () => {
+  it('restarts when another transaction was faster', async () => {
     server.fault({
       command: 'commitTransaction',
       effect: {
@@ -190,7 +190,7 @@ describe('a write on a replica set', () => {
     expect(commands().filter((name) => name === 'commitTransaction')).to.have.length(2);
   });
 
-  it('begins again when somebody else was faster with a document, which the statement is told', async () => {
+  it('restarts when another transaction was faster with a document', async () => {
     const insert = {
       insert: collection,
       documents: [{ _id: 'a', _pos: at(0), live: true, d: '{}', f: {} }],
@@ -206,7 +206,7 @@ describe('a write on a replica set', () => {
     expect(warnings).to.deep.equal([]);
   });
 
-  it('goes without a transaction for once when it always meets somebody else', async () => {
+  it('uses no transaction once when it keeps losing to others', async () => {
     server.fault({
       command: 'update',
       times: Infinity,
@@ -225,7 +225,7 @@ describe('a write on a replica set', () => {
     expect(warnings).to.deep.equal([]);
   });
 
-  it('goes without a transaction for once when it is too large for the cache of the server', async () => {
+  it("uses no transaction once when it is too large for the server's cache", async () => {
     const name = 'x'.repeat(3 * 1024 * 1024);
     const documents = Array.from({ length: 8 }, (_, i) => thing(`k${i}`, i + 1, { name }));
     await writer.write({ documents, from: BEGINNING, to: at(8) });
@@ -238,7 +238,7 @@ describe('a write on a replica set', () => {
     expect(commands()).to.include('commitTransaction');
   });
 
-  it('goes without transactions for good where the server refuses them, and says so', async () => {
+  it('uses no transactions any more when the server rejects them, and logs it', async () => {
     server.fault({
       command: 'update',
       when: (command) => command['startTransaction'] === true,
@@ -257,7 +257,7 @@ describe('a write on a replica set', () => {
     expect(begun).to.have.length(1);
   });
 
-  it('of an owner that died in the midst of it holds up nobody', async () => {
+  it('does not block others when its owner died in it', async () => {
     const other = await openMongoReadModel({
       url: server.url(),
       telemetry: silent,
@@ -276,7 +276,7 @@ describe('a write on a replica set', () => {
     expect(server.documents('svc', collection).map(({ _id }) => _id)).to.deep.equal(['b']);
   });
 
-  it('of an owner that died holds up others for a while where its session may not be ended', async () => {
+  it("blocks others for a while when its dead owner's session may not be ended", async () => {
     const dead = server.fault({ command: 'update', collection, effect: { kind: 'hold' } });
     const written = writer.write(batch(1));
     await dead.met;
@@ -301,14 +301,14 @@ describe('a write on a replica set', () => {
     expect(server.log.map(({ command }) => command)).not.to.include('killSessions');
   });
 
-  it('refuses an old owner before any document', async () => {
+  it('rejects an old owner before any document', async () => {
     await writerOf(readModel, projection, { fence: 2 });
     server.clearLog();
     await rejectsWith('FENCED', writer.write(batch(1)));
     expect(server.log.filter((entry) => entry.collection === collection)).to.deep.equal([]);
   });
 
-  it('waits for a majority in bulk too, as a new primary may lack what one member alone has', async () => {
+  it("waits for a majority in a bulk fill too, as a new primary may lack one member's writes", async () => {
     const bulk = await writerOf(readModel, projection, { generation: 2, bulk: true });
     server.clearLog();
     await bulk.write(batch(1));
@@ -319,14 +319,14 @@ describe('a write on a replica set', () => {
     expect(concerns).to.deep.equal(Array(3).fill({ w: 'majority', j: true }));
   });
 
-  it('makes indexes without waiting for a member that is away', async () => {
+  it('builds indexes without waiting for a member that is down', async () => {
     const bulk = await writerOf(readModel, projection, { generation: 2, bulk: true });
     await bulk.finish();
     const made = server.log.filter(({ command }) => command === 'createIndexes');
     expect(made.map(({ body }) => body['commitQuorum'])).to.deep.equal(['majority', 'majority']);
   });
 
-  it('leaves no session behind where its indexes can not be made, however often that is tried', async () => {
+  it('leaves no session behind when its indexes fail, however often that is tried', async () => {
     server.fault({
       command: 'createIndexes',
       times: Infinity,
@@ -341,7 +341,7 @@ describe('a write on a replica set', () => {
     expect(sessions.size).to.equal(1);
   });
 
-  it('makes indexes where the server does not know how not to wait', async () => {
+  it('builds indexes where the server does not know the quorum option', async () => {
     server.fault({
       command: 'createIndexes',
       when: (command) => 'commitQuorum' in command,
@@ -357,7 +357,7 @@ describe('a write on a replica set', () => {
     expect(server.indexes('svc', `${projection.name}_s1_g2`)).to.have.length.greaterThan(2);
   });
 
-  it('is retried by the driver in bulk, where it is no transaction, and done once', async () => {
+  it('is retried by the driver in a bulk fill, and done once', async () => {
     const bulk = await writerOf(readModel, projection, { generation: 2, bulk: true });
     server.fault({
       command: 'update',

@@ -3,7 +3,7 @@ import { CommitAnnouncer } from '../../../stores/sqlite/event-log/burst/commit-a
 import type { Committed } from '../../../stores/sqlite/event-log/writing/writer.ts';
 import { Signal } from '../../support/signals.ts';
 
-describe('what this process has committed', () => {
+describe('a commit of this process', () => {
   let told: Signal<string>;
   let announcer: CommitAnnouncer;
   let isMoreComing: boolean;
@@ -24,12 +24,12 @@ describe('what this process has committed', () => {
     });
   });
 
-  it('is told at once', () => {
+  it('is announced at once', () => {
     announcer.add(commit(1, false));
     expect(told.values).to.deep.equal(['up to 1', '1']);
   });
 
-  it('is kept, where it may be told later, until nothing more of the kind is on its way', async () => {
+  it('is held, where that is allowed, until no more of its kind is being written', async () => {
     announcer.add(commit(1, true));
     announcer.add(commit(2, true));
     isMoreComing = false;
@@ -43,7 +43,7 @@ describe('what this process has committed', () => {
     expect(announcer.isHolding).to.equal(false);
   });
 
-  it('is kept on where more has been sent by the next turn', async () => {
+  it('is held on when more has been sent by the next turn', async () => {
     isMoreComing = false;
     announcer.add(commit(1, true));
     isMoreComing = true;
@@ -53,12 +53,12 @@ describe('what this process has committed', () => {
     expect(handedOn()).to.deep.equal(['1', '2']);
   });
 
-  it('is not kept for long', async () => {
+  it('is not held for long', async () => {
     announcer.add(commit(1, true));
     await told.wait((value) => value === '1', { limitMs: 5_000 });
   });
 
-  it('is told before what comes behind it', () => {
+  it('is announced before later commits', () => {
     announcer.add(commit(1, true));
     announcer.add(commit(2, false));
     expect(told.values).to.deep.equal(['later', 'up to 1', '1', 'up to 2', '2']);
@@ -70,7 +70,7 @@ describe('what this process has committed', () => {
     expect(announcer.isHolding).to.equal(false);
   });
 
-  it('is told when the log is closed', () => {
+  it('is announced when the log is closed', () => {
     announcer.add(commit(1, true));
     announcer.releaseAll();
     expect(told.values).to.deep.equal(['later', 'up to 1', '1']);

@@ -31,13 +31,13 @@ describe('the file of the embedded coordination store', () => {
   });
   leavesNothingOpen();
 
-  it('is made anew when it is not a database', async () => {
+  it('is recreated when it is not a database', async () => {
     writeFileSync(file(), 'no database at all, but long enough to be taken for something');
     const coordination = await open();
     expect(await coordination.acquire('lease', 'one', 1_000)).to.not.equal(null);
   });
 
-  it('has a WAL that does not grow without end while another writes as fast as it can', async () => {
+  it('has a WAL of limited size while another process writes as fast as it can', async () => {
     const coordination = await open();
     const writes = `
       const { parentPort, workerData } = require('node:worker_threads');
@@ -68,7 +68,7 @@ describe('the file of the embedded coordination store', () => {
     expect(longest).to.be.below(24 * 1024 * 1024);
   });
 
-  it('is opened as soon as another lets go of it, whichever statement meets the lock', async () => {
+  it('is opened as soon as another process releases it, whichever statement meets the lock', async () => {
     // Longer than a call waits for a lock.
     const holds = `
       const { parentPort, workerData } = require('node:worker_threads');
@@ -87,7 +87,7 @@ describe('the file of the embedded coordination store', () => {
     await gone;
   });
 
-  it('lets all processes change over to a new one when it was thrown away', async () => {
+  it('lets all processes switch to a new file when it was deleted', async () => {
     const one = await open();
     const two = await open();
     await one.acquire('lease', 'one', 1_000);
@@ -96,7 +96,7 @@ describe('the file of the embedded coordination store', () => {
     expect(await one.acquire('lease', 'one', 1_000)).to.equal(null);
   });
 
-  it('is gone back to once it can be opened again, after it could not', async () => {
+  it('is used again once it can be reopened', async () => {
     const coordination = await open();
     await coordination.acquire('lease', 'one', 1_000);
     deleteDatabase(file());
@@ -110,7 +110,7 @@ describe('the file of the embedded coordination store', () => {
     expect(await coordination.acquire('lease', 'two', 1_000)).to.not.equal(null);
   });
 
-  it('is brought up to date from a file of the first release, whose leases and lives go on', async () => {
+  it('is migrated from the first release, with its leases and members', async () => {
     const old = new DatabaseSync(file());
     old.exec(`
       CREATE TABLE leases (
@@ -133,7 +133,7 @@ describe('the file of the embedded coordination store', () => {
     expect((await coordination.acquire('lease', 'one', 1_000))?.fence).to.equal(7);
   });
 
-  it('gives larger fences after it was thrown away than before', async () => {
+  it('returns larger fences after it was deleted than before', async () => {
     const one = await open();
     const before = await one.acquire('lease', 'one', 1_000);
     await one.release('lease', 'one');
@@ -146,7 +146,7 @@ describe('the file of the embedded coordination store', () => {
     expect(after?.fence).to.be.greaterThan(second?.fence ?? Infinity);
   });
 
-  it('is waited for without holding up the event loop while another writes', async () => {
+  it('is awaited without blocking the event loop while another process writes', async () => {
     const coordination = await open();
     const other = new DatabaseSync(file());
     other.exec('BEGIN IMMEDIATE');
@@ -159,7 +159,7 @@ describe('the file of the embedded coordination store', () => {
     expect(await acquiring).to.not.equal(null);
   });
 
-  it('loses what has run out', async () => {
+  it('loses expired rows', async () => {
     const coordination = await open();
     await coordination.heartbeat('gone', {}, 1_000);
     await coordination.count('requests', 1, 1_000);

@@ -7,7 +7,7 @@ import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
 const ROWS = 5_000;
 const PAGE = 4096;
 
-describe('a table that is damaged in its midst', () => {
+describe('a table that is damaged in its middle', () => {
   const directory = useTemporaryDirectory();
   let database: Database;
   const open = (): Database =>

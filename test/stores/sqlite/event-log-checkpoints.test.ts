@@ -41,7 +41,7 @@ describe("the embedded log's WAL", function () {
     return longest;
   }
 
-  it('does not grow without end while several write by turns', async () => {
+  it('has a limited size while several processes write', async () => {
     const open = (): Promise<EventStore> =>
       openSqliteEventStore({ directory: directory(), codec: plainCodec, telemetry: silent });
     const stores = [await open(), await open()];

@@ -43,7 +43,7 @@ describe('notices between processes', () => {
     }
   });
 
-  it('do not come back to who sent them', async () => {
+  it('do not return to their sender', async () => {
     const [one, two] = [await open(), await open()];
     const own = heard(one);
     await reaches(one, two);
@@ -69,7 +69,7 @@ describe('notices between processes', () => {
     ]);
   });
 
-  it('end for a listener that has unsubscribed', async () => {
+  it('do not reach a listener that has unsubscribed', async () => {
     const [one, two] = [await open(), await open()];
     await reaches(one, two);
     const gone = new Signal<string>();
@@ -80,7 +80,7 @@ describe('notices between processes', () => {
     expect(gone.values).to.deep.equal([]);
   });
 
-  it('go on when a member has left, and its socket is gone', async () => {
+  it('continue after a member has left, whose socket is gone', async () => {
     const [one, two, three] = [await open(), await open(), await open()];
     await reaches(one, three);
     await two.close();
@@ -88,7 +88,7 @@ describe('notices between processes', () => {
     expect(readdirSync(join(directory(), 'peers'))).to.have.lengthOf(2);
   });
 
-  it('remove the socket that a killed process has left', async () => {
+  it('remove the socket of a killed process', async () => {
     const folder = join(directory(), 'peers');
     mkdirSync(folder, { recursive: true });
     const stale = join(folder, 'dead.sock');
@@ -124,7 +124,7 @@ describe('notices between processes', () => {
     one.publish('nothing');
   });
 
-  it('end with a member, also where another does not read what it is told', async () => {
+  it('end with a member, even if another does not read them', async () => {
     const notices = await open();
     const [name = ''] = readdirSync(join(directory(), 'peers'));
     // As of a process that was stopped: it is connected, and takes nothing.

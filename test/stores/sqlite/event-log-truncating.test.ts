@@ -23,7 +23,7 @@ describe('truncating a long stream of the embedded event log', () => {
   });
   afterEach(() => store.close());
 
-  it('lets appends go between its parts', async () => {
+  it('lets appends run between its steps', async () => {
     const ended: string[] = [];
     const truncated = store.truncate('long', MANY - 1).then(() => ended.push('truncated'));
     for (const name of ['one', 'two', 'three']) {
@@ -38,7 +38,7 @@ describe('truncating a long stream of the embedded event log', () => {
     expect((await store.append('long', [event(0)], MANY - 1)).revision).to.equal(MANY);
   });
 
-  it('lets what else was asked go between its parts: pings, and cuts of other streams with the appends behind them', async () => {
+  it('lets pings, other truncations and appends run between its steps', async () => {
     await store.append('short', events(3), 'none');
     const ended: string[] = [];
     const note = (name: string) => (): number => ended.push(name);
@@ -51,7 +51,7 @@ describe('truncating a long stream of the embedded event log', () => {
     expect(ended).to.have.ordered.members(['answered', 'cut', 'one', 'truncated']);
   });
 
-  it('cuts many streams that are asked for together, each where it was said, with a long one among them', async () => {
+  it('truncates many streams at once, a long one among them', async () => {
     const names = Array.from({ length: 250 }, (_, at) => `short-${at}`);
     await Promise.all(names.map((name) => store.append(name, events(4), 'none')));
     const cuts = names.flatMap((name, at) => (at === 7 ? [name, 'long'] : [name]));
@@ -62,7 +62,7 @@ describe('truncating a long stream of the embedded event log', () => {
     }
   });
 
-  it('is done to its end by a store that is closed meanwhile', async () => {
+  it('is completed by a store that is closed meanwhile', async () => {
     const truncated = store.truncate('long', MANY);
     await store.close();
     await truncated;

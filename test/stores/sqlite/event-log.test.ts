@@ -50,7 +50,7 @@ describe('the embedded event log', () => {
   });
 
   describe('opening', () => {
-    it('refuses a log of a newer release, by name, and leaves it as it is', async () => {
+    it('rejects a log of a newer release by name, and leaves it unchanged', async () => {
       await (await open()).close();
       const file = logFile(directory());
       const database = openLogForWriting(file, false, undefined);
@@ -60,20 +60,20 @@ describe('the embedded event log', () => {
       expect(error.message).to.include(file).and.to.include('newer release').and.to.include('99');
     });
 
-    it('refuses a file that is no log, by name', async () => {
+    it('rejects a file that is not a log, by name', async () => {
       writeFileSync(logFile(directory()), 'x'.repeat(10_000));
       const error = await rejected('UNAVAILABLE', open());
       expect(error.message).to.include(logFile(directory())).and.to.include('not a database');
     });
 
-    it('says so when the folder cannot be made', async () => {
+    it('reports a folder that cannot be created', async () => {
       const file = join(directory(), 'file');
       writeFileSync(file, '');
       const error = await rejected('UNAVAILABLE', open({ directory: join(file, 'below') }));
       expect(error.message).to.include(file);
     });
 
-    it('makes one log of several opened at once', async () => {
+    it('creates one log when several stores open it at once', async () => {
       const stores = await Promise.all(Array.from({ length: 4 }, () => open()));
       await Promise.all(stores.map((store, i) => store.append(`s-${i}`, [event(i)], 'none')));
       for (const store of stores) expect(await store.readAll('', 10)).to.have.lengthOf(4);
@@ -81,7 +81,7 @@ describe('the embedded event log', () => {
   });
 
   describe('appending', () => {
-    it('keeps what came before the first failure of a sequence', async () => {
+    it('keeps the appends before the first failure of a sequence', async () => {
       const store = await open();
       await store.append('two', [event(0)], 'none');
       await rejected(
@@ -94,7 +94,7 @@ describe('the embedded event log', () => {
       expect(await store.readStream('one')).to.have.lengthOf(1);
     });
 
-    it('refuses an id that another event has, and says which', async () => {
+    it('rejects an id of another event, and names it', async () => {
       const store = await open();
       const taken = event(0);
       await store.append('one', [taken], 'none');
@@ -111,7 +111,7 @@ describe('the embedded event log', () => {
       expect((await store.append('two', [event(2)], 'none')).position).to.equal('0000000000000002');
     });
 
-    it('gives out positions without gaps, also around refused appends', async () => {
+    it('assigns positions without gaps, also around rejected appends', async () => {
       const store = await open();
       const outcomes = await Promise.allSettled(
         Array.from({ length: 300 }, (_, i) =>
@@ -127,7 +127,7 @@ describe('the embedded event log', () => {
       expect(positions).to.have.lengthOf(450);
     });
 
-    it('is UNAVAILABLE while another process keeps the lock, and goes on when it lets go', async () => {
+    it('is UNAVAILABLE while another process holds the lock, and works afterwards', async () => {
       const store = await open({ lockTimeout: 50 });
       const other = openLogForWriting(logFile(directory()), false, undefined);
       try {
@@ -141,7 +141,7 @@ describe('the embedded event log', () => {
       }
     });
 
-    it('is UNAVAILABLE when the disk is full, writes nothing of it, and goes on once there is room', async () => {
+    it('is UNAVAILABLE without writing when the disk is full, and works once there is space', async () => {
       const store = await open({ maxBytes: 400_000 });
       const large = { text: 'x'.repeat(50_000) };
       await store.append('big', [event(0, large), event(1, large)], 'none');
@@ -155,7 +155,7 @@ describe('the embedded event log', () => {
       expect((await store.append('more', tooMuch.slice(0, 3), 'none')).revision).to.equal(2);
     });
 
-    it('does not begin a log anew whose file has gone', async () => {
+    it('does not recreate a log whose file is gone', async () => {
       const store = await open();
       await store.append('one', [event(0)], 'none');
       for (const ending of ['', '-wal', '-shm']) {
@@ -168,7 +168,7 @@ describe('the embedded event log', () => {
   });
 
   describe('a writer thread that dies', () => {
-    it('leaves the outcome of what was under way unknown, and is started again', async () => {
+    it('leaves the outcome of pending appends unknown, and is restarted', async () => {
       let starts = 0;
       const writer = new Writer({
         settings: { file: 'none', create: true, lockTimeout: 0, maxBytes: undefined },
@@ -197,9 +197,9 @@ describe('the embedded event log', () => {
     });
   });
 
-  describe('following a log that was there before', () => {
+  describe('following an existing log', () => {
     for (const prefixes of [undefined, ['one']]) {
-      it(`says that all was told only at its end (${prefixes ? 'some' : 'all'} streams)`, async () => {
+      it(`reports that it has caught up only at the end (${prefixes ? 'some' : 'all'} streams)`, async () => {
         const before = await open();
         const appended = events(1_200);
         await before.append('one', appended, 'none');
@@ -216,7 +216,7 @@ describe('the embedded event log', () => {
   });
 
   describe('following another process', () => {
-    it('delivers its appends, told by notices', async () => {
+    it('delivers its appends after notices', async () => {
       const [here, there] = [await open(), await open()];
       const follower = new Follower(here, '');
       await follower.caughtUp('');
@@ -226,7 +226,7 @@ describe('the embedded event log', () => {
       await follower.end();
     });
 
-    it('delivers them when every notice is lost, by looking at the file', async () => {
+    it('delivers them by polling when every notice is lost', async () => {
       const [here, there] = [await open({ notices: deaf }), await open({ notices: deaf })];
       const follower = new Follower(here, '');
       await follower.caughtUp('');
@@ -237,7 +237,7 @@ describe('the embedded event log', () => {
       await follower.end();
     });
 
-    it('delivers all in the order of the log while both write', async () => {
+    it('delivers everything in log order while both write', async () => {
       const stores = [await open(), await open()];
       const followers = stores.map((store) => new Follower(store, ''));
       await Promise.all(followers.map((follower) => follower.caughtUp('')));
@@ -255,8 +255,8 @@ describe('the embedded event log', () => {
     });
   });
 
-  describe('appends that may be told later', () => {
-    it('come in the order of the log to those who follow, here and in another process', async () => {
+  describe('appends that may be announced later', () => {
+    it('reach followers in log order, here and in another process', async () => {
       const stores = [await open(), await open()];
       const followers = stores.map((store) => new Follower(store, ''));
       await Promise.all(followers.map((follower) => follower.caughtUp('')));
@@ -275,7 +275,7 @@ describe('the embedded event log', () => {
       }
     });
 
-    it('are found all the same by who is told no more than that', async () => {
+    it('are found even without a further notice', async () => {
       let tell: (message: string) => void = () => {};
       const subscribe: Notices['subscribe'] = (listener) => {
         tell = listener;
@@ -293,7 +293,7 @@ describe('the embedded event log', () => {
   });
 
   describe('following another process and itself', () => {
-    it('reads what the other has written, and hands on its own as it is', async () => {
+    it("reads the other's events, and delivers its own directly", async () => {
       const read: string[] = [];
       const decodeParsed: EventCodec['decodeParsed'] = (parsed) => {
         read.push(parsed.stream);
@@ -314,7 +314,7 @@ describe('the embedded event log', () => {
       await follower.end();
     });
 
-    it('goes by no notice further than the log goes', async () => {
+    it('follows no notice beyond the end of the log', async () => {
       let tell: (message: string) => void = () => {};
       const subscribe: Notices['subscribe'] = (listener) => {
         tell = listener;
@@ -335,7 +335,7 @@ describe('the embedded event log', () => {
   });
 
   describe('closing', () => {
-    it('ends subscriptions with an error, as they never end by themselves', async () => {
+    it('ends subscriptions with an error', async () => {
       const store = await open();
       const follower = new Follower(store, '');
       await follower.caughtUp('');
@@ -344,7 +344,7 @@ describe('the embedded event log', () => {
       await ended;
     });
 
-    it('makes every call UNAVAILABLE, and may be done twice', async () => {
+    it('makes every call UNAVAILABLE, and may be repeated', async () => {
       const store = await open();
       await store.close();
       await store.close();

@@ -63,7 +63,7 @@ describe('a generation that is filled in shares', function () {
   const counted = (team: string): Promise<number> =>
     readModel.count(projection, [{ field: 'team', op: 'eq', value: team }]);
 
-  it('has the documents of all, and their numbers, and goes on from where they were', async () => {
+  it('has the documents and tallies of all shares, and continues from their position', async () => {
     for (const index of [0, 1, 2]) await fill(index);
     expect(await readModel.generations(projection)).to.deep.equal([1]);
     expect(await readModel.schemas(projection)).to.deep.equal([1]);
@@ -92,7 +92,7 @@ describe('a generation that is filled in shares', function () {
     expect((await readModel.get(projection, 'b1'))?.position).to.equal(at(5));
   });
 
-  it('goes on with each where it was left, and with the whole once that has them', async () => {
+  it('resumes each share, and the whole once they are merged', async () => {
     for (const index of [0, 1]) await fill(index, 31);
     await fill(2);
     const other = await open(2);
@@ -118,7 +118,7 @@ describe('a generation that is filled in shares', function () {
     expect(await counted('red')).to.equal(3);
   });
 
-  it('is not put together of shares that are not at one place', async () => {
+  it('is not merged from shares at different positions', async () => {
     for (const index of [0, 1]) await fill(index);
     await fill(2, 21);
     const writer = await open(0);
@@ -127,7 +127,7 @@ describe('a generation that is filled in shares', function () {
     await writer.close();
   });
 
-  it('has nothing of another generation that had its number, and no share without it', async () => {
+  it('has no leftovers of an earlier generation with its number, and no share without it', async () => {
     await rejectsWith('FENCED', open(1));
     for (const index of [0, 1]) await fill(index);
     rmSync(fileOf(0));
@@ -136,7 +136,7 @@ describe('a generation that is filled in shares', function () {
     expect(existsSync(fileOf(1))).to.equal(false);
   });
 
-  it('takes in all or none', async () => {
+  it('merges all shares or none', async () => {
     for (const index of [0, 1]) await fill(index);
     const writer = await open(0);
     await rejectsWith('UNAVAILABLE', writer.takeIn?.() ?? Promise.resolve());
@@ -151,7 +151,7 @@ describe('a generation that is filled in shares', function () {
     await writer.close();
   });
 
-  it('is begun anew by who fills it whole, and by who makes other shares of it', async () => {
+  it('is started over by a writer of the whole, or of other shares', async () => {
     for (const index of [0, 1, 2]) await fill(index);
     const whole = await writerOf(readModel, projection, { bulk: true });
     expect(await whole.checkpoint()).to.equal(BEGINNING);
@@ -171,7 +171,7 @@ describe('a generation that is filled in shares', function () {
     await others.close();
   });
 
-  it('is thrown away with what lies beside it', async () => {
+  it('is discarded with its shares', async () => {
     for (const index of [0, 1, 2]) await fill(index);
     await readModel.discard(projection, 1);
     expect(
@@ -179,7 +179,7 @@ describe('a generation that is filled in shares', function () {
     ).to.deep.equal([]);
   });
 
-  it('is not written in part by who has not heard that it is whole', async () => {
+  it('rejects a writer of a share once it is whole', async () => {
     for (const index of [0, 1, 2]) await fill(index);
     const unaware = await open(0, 2);
     const taking = await open(0);
@@ -191,7 +191,7 @@ describe('a generation that is filled in shares', function () {
     await unaware.close();
   });
 
-  it('is not begun again once it is read', async () => {
+  it('accepts no share once it is live', async () => {
     for (const index of [0, 1, 2]) await fill(index);
     const writer = await open(0);
     await writer.takeIn?.();
@@ -203,7 +203,7 @@ describe('a generation that is filled in shares', function () {
     expect(await readModel.liveGeneration(projection)).to.equal(1);
   });
 
-  it('is not taken together by who was overtaken', async () => {
+  it('is not merged by an overtaken writer', async () => {
     for (const index of [0, 1, 2]) await fill(index);
     const overtaken = await open(0);
     const next = await open(0, 2);

@@ -35,7 +35,7 @@ describe('a generation that is being filled', function () {
   afterEach(() => readModel.close());
   leavesNothingOpen();
 
-  it('has a rollback journal until it is finished, goes on with it, and then has its WAL', async () => {
+  it('has a rollback journal until it is finished, even when resumed, and then a WAL', async () => {
     const projection = thingsProjection();
     const file = join(directory(), `${projection.name}-s1-g1.db`);
     const first = await writerOf(readModel, projection, { bulk: true });
@@ -57,7 +57,7 @@ describe('a generation that is being filled', function () {
     expect(await keysOf(readModel, projection, {})).to.deep.equal(['a', 'b']);
   });
 
-  it('gets its WAL from a writer that goes on with it not in bulk', async () => {
+  it('gets its WAL from a writer that resumes it without bulk', async () => {
     const projection = thingsProjection();
     const file = join(directory(), `${projection.name}-s1-g1.db`);
     const bulk = await writerOf(readModel, projection, { bulk: true });
@@ -69,7 +69,7 @@ describe('a generation that is being filled', function () {
     expect(journalOf(file)).to.equal('wal');
   });
 
-  it('keeps many pages in memory only while it adds beside an index over the keys', () => {
+  it('has a large page cache only while it adds beside an index over the keys', () => {
     const projection = thingsProjection();
     const files = new ViewFiles(directory(), silent);
     const options = { generation: 1, fence: 1, bulk: true };
@@ -96,7 +96,7 @@ describe('a generation that is being filled', function () {
     expect(kept).to.deep.equal([usual, fillingByKeys, fillingByKeys, usual, usual]);
   });
 
-  describe('by a writer who knows what comes first', () => {
+  describe('by a writer that knows first documents', () => {
     const first = (key: string, n: number): Written & { readonly isFirst: true } => ({
       ...thing(key, n, { name: String(n) }),
       isFirst: true,
@@ -123,7 +123,7 @@ describe('a generation that is being filled', function () {
       expect((await readModel.get(projection, 'b'))?.document).to.deep.include({ name: 'z' });
     });
 
-    it('adds many together, and changes each by what it remembers of it', async () => {
+    it('adds many rows at once, and changes each from memory', async () => {
       const projection = thingsProjection();
       const file = join(directory(), `${projection.name}-s1-g1.db`);
       const writer = await writerOf(readModel, projection, { bulk: true });
@@ -155,7 +155,7 @@ describe('a generation that is being filled', function () {
       expect(found).to.deep.equal(expected);
     });
 
-    it('has it as soon as another key is looked for', async () => {
+    it('has it as soon as a forgotten key is looked up', async () => {
       const projection = thingsProjection();
       const file = join(directory(), `${projection.name}-s1-g1.db`);
       const before = await writerOf(readModel, projection, { bulk: true });

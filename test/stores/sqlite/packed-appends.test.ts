@@ -23,7 +23,7 @@ const sequences: readonly WriteSequence[] = [
   { ticket: 9, appends: [] },
 ];
 
-describe('appends on their way to the thread that writes them', () => {
+describe('appends packed for the writer thread', () => {
   it('come out as they went in, one sequence after the other', () => {
     const packer = new AppendPacker();
     for (const sequence of sequences) packer.add(sequence);
@@ -34,7 +34,7 @@ describe('appends on their way to the thread that writes them', () => {
     expect(packer.size).to.equal(0);
   });
 
-  it('are measured by the texts of their events', () => {
+  it('are measured by the characters of their events', () => {
     const packer = new AppendPacker();
     packer.add({
       ticket: 1,
@@ -46,7 +46,7 @@ describe('appends on their way to the thread that writes them', () => {
     expect(packed.characters).to.equal((id + type + data + metadata).length);
   });
 
-  it('keep the names of streams apart from the texts, which those who remember a name would keep too', () => {
+  it('keep stream names apart from event data, which a remembered name would keep in memory', () => {
     const packer = new AppendPacker();
     for (const sequence of sequences) packer.add(sequence);
     expect(packer.take()).to.include({ size: 3, names: 'agrößerb' });

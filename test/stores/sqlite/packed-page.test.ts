@@ -19,7 +19,7 @@ import { event, events } from '../../contracts/event-store-subject.ts';
 import { plainCodec } from '../../support/plain-codec.ts';
 import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
 
-describe('rows that come as one text', function () {
+describe('rows packed into one string', function () {
   this.timeout(30_000);
   const directory = useTemporaryDirectory();
 
@@ -61,7 +61,7 @@ describe('rows that come as one text', function () {
   /** A codec that parses each event by itself. */
   const { decodeParsed: _, ...oneByOne } = plainCodec;
 
-  it('are what they are one by one, whatever stands in them', async () => {
+  it('are the same as when read one by one, whatever they hold', async () => {
     const texts = ['', 'ä', '漢字', '🎉', '"', '\\', '\\u0041', '],[', '\u2028', "it's"];
     await append({
       'one-1': texts.map((text, index) => event(index, { text, [text]: [text, null, 1.5e300] })),
@@ -76,7 +76,7 @@ describe('rows that come as one text', function () {
     }
   });
 
-  it('are read one by one where one of them is broken, however', async () => {
+  it('are read one by one when one of them is broken', async () => {
     await append({ 'one-1': events(200), 'one-2': events(5) });
     const good = read().all;
     const broken = [`'{"n":'`, `'1,2'`, `'1],[3,"one-1",2,"id",1,1,{}'`, `''`, `'{}]'`, `' '`];
@@ -90,7 +90,7 @@ describe('rows that come as one text', function () {
     }
   });
 
-  it('do not take for a newer event what is said of the log', async () => {
+  it('do not mistake a fault of the log for a newer event', async () => {
     await append({ 'one-1': events(3) });
     const decodeParsed = (): never => {
       throw new EventStoreError('UNAVAILABLE', 'away');
@@ -100,7 +100,7 @@ describe('rows that come as one text', function () {
     reader.close();
   });
 
-  it('are fewer where they are large', async () => {
+  it('are fewer when they are large', async () => {
     const text = 'x'.repeat(MAX_EVENT_BYTES - 1_000);
     await append({ 'one-1': [...events(3), ...events(70).map((_each, n) => event(n, { text }))] });
     const { all, pages } = read();
@@ -109,7 +109,7 @@ describe('rows that come as one text', function () {
     for (const count of pages) expect(count).to.be.at.most(20);
   });
 
-  it('are refused where they are not what was counted', () => {
+  it('are rejected when they differ from the count', () => {
     const row = (position: number): string => `[${position},"one-1",0,"id",1,1,{},{}]`;
     const part = { after: 4, upTo: 6, count: 2, text: `[${row(5)},${row(6)}]` };
     expect(unpackRows(part)).to.have.lengthOf(2);

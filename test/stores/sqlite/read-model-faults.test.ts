@@ -19,7 +19,7 @@ import {
 import { leavesNothingOpen } from '../../support/leaks.ts';
 import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
 
-describe('an embedded view that the disk does not give', () => {
+describe('an embedded view on a failing disk', () => {
   const directory = useTemporaryDirectory();
   const projection = thingsProjection();
   const all: Query = { filters: [], sort: [], limit: 1_000 };
@@ -47,14 +47,14 @@ describe('an embedded view that the disk does not give', () => {
     truncateSync(join(directory(), `${name}-s${schema}-g1.db-wal`), 0);
   });
 
-  it('says so to who asks for a list', async () => {
+  it('reports it to the reader of a list', async () => {
     const error: unknown = await readModel.find(projection, all).catch((e: unknown) => e);
     expect(error).to.include({ code: 'UNAVAILABLE' });
     expect(String(error)).to.contain('disk I/O error');
     await readModel.close().catch(() => undefined);
   });
 
-  it('leaves nothing open when all is closed, and says what was wrong', async () => {
+  it('leaves nothing open when closed, and reports the fault', async () => {
     const error: unknown = await readModel.close().catch((e: unknown) => e);
     expect(error).to.include({ code: 'UNAVAILABLE' });
     expect(String(error)).to.contain('disk I/O error');
@@ -68,7 +68,7 @@ describe('an embedded view that is damaged', () => {
   const projection = thingsProjection();
   leavesNothingOpen();
 
-  it('can not be read for now, while another process keeps it from being thrown away', async () => {
+  it('cannot be read while another process keeps it from being deleted', async () => {
     const { name, schema } = projection;
     const file = join(directory(), `${name}-s${schema}-g1.db`);
     const open = (): Promise<ReadModel> =>

@@ -58,7 +58,7 @@ describe('every list of the embedded read model', () => {
     }
   }
 
-  it('of runs is read in order from an index, and its total from an index or what is kept', () => {
+  it('of runs is read in order from an index, and its total from an index or a tally', () => {
     const plans = new Plans(runsProjection);
     for (const wanted of runLists()) {
       const listing = runListing(wanted);
@@ -70,7 +70,7 @@ describe('every list of the embedded read model', () => {
     plans.close();
   });
 
-  it('of tasks is read in order from an index, and its total from an index or what is kept', () => {
+  it('of tasks is read in order from an index, and its total from an index or a tally', () => {
     const plans = new Plans(tasksProjection);
     const sort = [{ field: 'created_at', direction: 'descending' }] as const;
     for (const wanted of taskLists()) {

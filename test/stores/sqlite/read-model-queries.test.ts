@@ -77,7 +77,7 @@ describe('a query of the embedded read model', function () {
     });
   }
 
-  describe('where several indexes would do', () => {
+  describe('with several possible indexes', () => {
     const indexes = [['name'], ['team', 'amount'], ['team', 'name'], ['team', 'active', 'name']];
     const red: Filter = { field: 'team', op: 'eq', value: 'red' };
     const byName = [{ field: 'name', direction: 'descending' }] as const;
@@ -93,7 +93,7 @@ describe('a query of the embedded read model', function () {
       ['what is equal, in whatever order', [some, red], [], 'by_team_and_amount'],
     ];
     for (const [sentence, filters, sort, index] of ways) {
-      it(`goes along the one that has ${sentence}`, () => {
+      it(`uses the one that has ${sentence}`, () => {
         const projection = { ...thingsProjection(), indexes };
         const { plans } = compileFind(projection, { filters, sort, limit: 10 });
         expect(explain(plans.rare, true, projection).join('\n')).to.include(`INDEX ${index} (`);
@@ -102,7 +102,7 @@ describe('a query of the embedded read model', function () {
       });
     }
 
-    it('looks at what an index has besides there, and not in the documents', () => {
+    it('reads covered fields from the index, not from the documents', () => {
       const projection = {
         ...thingsProjection(),
         indexes: [['team', 'amount'], ['name']],
@@ -119,7 +119,7 @@ describe('a query of the embedded read model', function () {
       }
     });
 
-    it('goes along a sparse one only for what has a value there', () => {
+    it('uses a sparse index only for filters with a value', () => {
       const projection = {
         ...thingsProjection(),
         indexes: [['team', 'amount'], ['team']],
@@ -136,7 +136,7 @@ describe('a query of the embedded read model', function () {
     });
   });
 
-  it('has nothing in a field, and its sparse index, of what is not asked for there', async () => {
+  it('stores no unqueried prefix in a field and its sparse index', async () => {
     const projection = { ...thingsProjection(), sparse: ['team'], unasked: { team: 're' } };
     const opened = await openSqliteReadModel({ directory: directory(), telemetry: silent });
     readModel = opened;
@@ -155,7 +155,7 @@ describe('a query of the embedded read model', function () {
     expect(await opened.count(projection, [{ field: 'team', op: 'eq', value: null }])).to.equal(2);
   });
 
-  it('by a sparse index finds all that has a value, from the start and page by page', async () => {
+  it('finds all documents with a value through a sparse index, from the start and page by page', async () => {
     const projection = { ...thingsProjection(), sparse: ['amount'] };
     readModel = await openSqliteReadModel({ directory: directory(), telemetry: silent });
     const documents: readonly Written[] = Array.from({ length: 120 }, (_, i) =>
@@ -198,7 +198,7 @@ describe('a query of the embedded read model', function () {
     expect(explain(compiled.plans.rare, false).join('\n')).to.match(/USING COVERING INDEX/);
   });
 
-  it('for one document at a known place of an index is told from all others', () => {
+  it('recognises a point query', () => {
     const red = { field: 'team', op: 'eq', value: 'red' } as const;
     const byAmount = [{ field: 'amount', direction: 'descending' }] as const;
     const first: Query = { filters: [red], sort: byAmount, limit: 1 };
@@ -220,7 +220,7 @@ describe('a query of the embedded read model', function () {
     for (const other of others) expect(isKnown(other), JSON.stringify(other)).to.equal(false);
   });
 
-  it('for one document at a known place finds the one that a page begins with', async () => {
+  it('finds the first document of a page with a point query', async () => {
     const projection = thingsProjection();
     readModel = await openSqliteReadModel({ directory: directory(), telemetry: silent });
     const documents = Array.from({ length: 100 }, (_, i) =>
@@ -237,7 +237,7 @@ describe('a query of the embedded read model', function () {
     }
   });
 
-  it('for one of several values merges what their indexes give in order', async () => {
+  it('merges the index ranges of several values in order', async () => {
     const projection = thingsProjection();
     readModel = await openSqliteReadModel({ directory: directory(), telemetry: silent });
     const documents: readonly Written[] = Array.from({ length: 200 }, (_, i) =>
@@ -268,7 +268,7 @@ describe('a query of the embedded read model', function () {
     }
   });
 
-  it('for a common entry of a list finds the same as for a rare one', async () => {
+  it('finds the same for a common entry of a list as for a rare one', async () => {
     const projection = thingsProjection();
     readModel = await openSqliteReadModel({ directory: directory(), telemetry: silent });
     const documents = Array.from({ length: 2_500 }, (_, i) =>
@@ -293,7 +293,7 @@ describe('a query of the embedded read model', function () {
     }
   });
 
-  it('that is long leaves the event loop free', async () => {
+  it('does not block the event loop when it is long', async () => {
     const projection = thingsProjection();
     readModel = await openSqliteReadModel({ directory: directory(), telemetry: silent });
     const documents = Array.from({ length: 20_000 }, (_, i) =>
@@ -313,7 +313,7 @@ describe('a query of the embedded read model', function () {
     expect(turns).to.be.greaterThan(10);
   });
 
-  it('does not take a value of another kind than its field, nor a sort by a list', () => {
+  it('rejects a value of another kind than its field, and a sort by a list', () => {
     const projection = thingsProjection();
     const find = (query: Partial<Query>) => () =>
       compileFind(projection, { filters: [], sort: [], limit: 1, ...query });

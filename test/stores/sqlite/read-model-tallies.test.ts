@@ -16,7 +16,7 @@ import {
 } from '../../contracts/read-model-things.ts';
 import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
 
-describe('totals that are kept beside the documents', () => {
+describe('tallies beside the documents', () => {
   const directory = useTemporaryDirectory();
   let readModel: ReadModel;
   beforeEach(async () => {
@@ -77,7 +77,7 @@ describe('totals that are kept beside the documents', () => {
     }
   };
 
-  it('are right after filling in bulk, changes, removals and repetitions', async () => {
+  it('are right after a bulk fill, changes, removals and repetitions', async () => {
     const projection = projectionOf();
     const filled = Array.from({ length: 1_100 }, (_, i) => thingOf(i, i + 1));
     await fill(readModel, projection, filled);
@@ -98,7 +98,7 @@ describe('totals that are kept beside the documents', () => {
     await writer.close();
   });
 
-  it('are kept while a generation is filled, also by a release that left them to the end', async () => {
+  it('are maintained during a bulk fill, also one begun by a release that left them to the end', async () => {
     const projection = projectionOf();
     const now = new Map<string, Written>();
     const write = async (writer: ViewWriter, documents: readonly Written[]): Promise<void> => {
@@ -140,7 +140,7 @@ describe('totals that are kept beside the documents', () => {
     );
   });
 
-  it('are summed up where the fields are theirs, and counted at the ends of a span alone', () => {
+  it('are summed up for their fields, and counted only at the ends of a span', () => {
     const sqlOf = (filters: readonly Filter[]): readonly string[] =>
       compileCount(projectionOf(), filters).plans.rare.map(({ sql }) => sql);
     expect(sqlOf([team, active])).to.have.length(1);

@@ -76,7 +76,7 @@ describe('the files of the embedded read model', function () {
     expect(existsSync(`${fileOf(projection)}-wal`) ? wal() : 0).to.equal(0);
   });
 
-  it('begin anew when one is not a database, and are not live any more', async () => {
+  it('are started over when one is not a database, and are not live any more', async () => {
     const projection = thingsProjection();
     writeFileSync(fileOf(projection), 'this is no database, but it is long enough to be looked at');
     const readModel = await open();
@@ -87,7 +87,7 @@ describe('the files of the embedded read model', function () {
     expect(errors.join()).to.match(/over: .*not a database/);
   });
 
-  it('begin anew when one is damaged where it says how far it is', async () => {
+  it('are started over when a checkpoint is damaged', async () => {
     const projection = thingsProjection();
     const before = await open();
     await fill(before, projection, [thing('a', 1, {})]);
@@ -102,7 +102,7 @@ describe('the files of the embedded read model', function () {
     expect(errors.join()).to.match(/over: .*damaged/);
   });
 
-  it('are no view when the live one is gone', async () => {
+  it('are not a view when the live one is gone', async () => {
     const projection = thingsProjection();
     const before = await open();
     await fill(before, projection, [thing('a', 1, {})]);
@@ -121,7 +121,7 @@ describe('the files of the embedded read model', function () {
     await writer.close();
   });
 
-  it('are thrown away when reading finds one damaged, which its writer learns', async () => {
+  it('are deleted when a read finds damage, which their writer notices', async () => {
     const projection = thingsProjection();
     const filling = await open();
     await fill(
@@ -152,7 +152,7 @@ describe('the files of the embedded read model', function () {
     await anew.close();
   });
 
-  it('are thrown away when one is found damaged in the midst of the documents that are asked for', async () => {
+  it('are deleted when a query finds damage among its documents', async () => {
     const projection = thingsProjection();
     const filling = await open();
     const documents = Array.from({ length: 3_000 }, (_, i) =>
@@ -167,7 +167,7 @@ describe('the files of the embedded read model', function () {
     await writer.close();
   });
 
-  it('begin anew when the machine was restarted during a bulk fill', async () => {
+  it('are started over after a reboot during a bulk fill', async () => {
     const projection = thingsProjection();
     const readModel = await open();
     const writer = await writerOf(readModel, projection, { bulk: true });
@@ -183,7 +183,7 @@ describe('the files of the embedded read model', function () {
     await anew.close();
   });
 
-  it('of an older release have no landmark until one is written, also for who reads them already', async () => {
+  it('of an older release have no landmark until one is written, also for open readers', async () => {
     const projection = thingsProjection();
     const readModel = await open();
     await fill(readModel, projection, [thing('a', 1, {})]);
@@ -201,7 +201,7 @@ describe('the files of the embedded read model', function () {
     expect(await readModel.landmark(projection)).to.deep.equal(landmark);
   });
 
-  it('filled in bulk take back what was not committed when a batch fails, and say where they are', async () => {
+  it('in a bulk fill roll back to the last commit when a batch fails, and report that position', async () => {
     const projection = thingsProjection();
     const readModel = await open();
     const writer = await writerOf(readModel, projection, { bulk: true });
@@ -223,7 +223,7 @@ describe('the files of the embedded read model', function () {
     expect(await keysOf(readModel, projection, {})).to.deep.equal(['a']);
   });
 
-  it('begin anew when an unfinished fill that is to go on is damaged', async () => {
+  it('are started over when an interrupted fill is damaged', async () => {
     const projection: Projection = { ...thingsProjection(), tallies: [{ fields: ['team'] }] };
     const readModel = await open();
     const begun = await writerOf(readModel, projection, { bulk: true });
@@ -238,7 +238,7 @@ describe('the files of the embedded read model', function () {
     await anew.close();
   });
 
-  it('are finished by a writer that goes on with an unfinished fill not in bulk', async () => {
+  it('are finished by a writer that resumes an interrupted fill without bulk', async () => {
     const projection = thingsProjection();
     const readModel = await open();
     const bulk = await writerOf(readModel, projection, { bulk: true });
@@ -270,7 +270,7 @@ describe('the files of the embedded read model', function () {
     expect(indexes).to.deep.equal([{ n: 4 }]);
   });
 
-  it('of a newer release are refused by name, and left as they are', async () => {
+  it('of a newer release are rejected by name, and left unchanged', async () => {
     const projection = thingsProjection();
     const readModel = await open();
     await fill(readModel, projection, [thing('a', 1, {})]);
@@ -290,7 +290,7 @@ describe('the files of the embedded read model', function () {
     expect(String(refused)).to.match(/"extra".*new schema number/);
   });
 
-  it('begin anew when the register is damaged', async () => {
+  it('are started over when the register is damaged', async () => {
     const projection = thingsProjection();
     const before = await open();
     await fill(before, projection, [thing('a', 1, {})]);
@@ -331,7 +331,7 @@ describe('the files of the embedded read model', function () {
     await writer.close();
   });
 
-  it('say in words when the disk is full or cannot be written', () => {
+  it('report a full or read-only disk in words', () => {
     for (const [code, words] of [
       [13, /UNAVAILABLE: .*disk is full/],
       [8, /UNAVAILABLE: .*read-only/],

@@ -10,7 +10,7 @@ describe('the threads that read views', function () {
   const directory = useTemporaryDirectory();
   const query: CompiledQuery = { probe: null, plans: { rare: [], common: [] } };
 
-  it('are as many as are asked at a time, one starting at a time', async () => {
+  it('are as many as concurrent queries, one starting at a time', async () => {
     const pool = new ReaderPool(3);
     try {
       const missing = join(directory(), 'missing.db');
@@ -30,7 +30,7 @@ describe('the threads that read views', function () {
     }
   });
 
-  it('end when they have nothing to do, but for one', async () => {
+  it('end when idle, except one', async () => {
     const pool = new ReaderPool(2, { idle: 1 });
     try {
       const missing = join(directory(), 'missing.db');
@@ -47,7 +47,7 @@ describe('the threads that read views', function () {
     }
   });
 
-  it('that end are waited for when all is closed', async () => {
+  it('are awaited on closing when they are ending', async () => {
     const pool = new ReaderPool(2, { idle: 0 });
     const missing = join(directory(), 'missing.db');
     await pool.ask(1, missing, query);

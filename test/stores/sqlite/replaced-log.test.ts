@@ -10,7 +10,7 @@ import { plainCodec } from '../../support/plain-codec.ts';
 import { eventually } from '../../support/signals.ts';
 import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
 
-describe('an embedded log whose file is taken away beneath a process', () => {
+describe('an embedded log whose file is replaced under a process', () => {
   const directory = useTemporaryDirectory();
   let store: EventStore;
   let revision = -1;
@@ -40,7 +40,7 @@ describe('an embedded log whose file is taken away beneath a process', () => {
     ['replaced by a copy', (file: string, copy: string) => renameSync(copy, file)],
     ['deleted', (file: string) => rmSync(file)],
   ] as const) {
-    it(`takes no more events when it was ${how}, and is not well`, async () => {
+    it(`accepts no more events when it was ${how}, and is not healthy`, async () => {
       const file = logFile(directory());
       const copy = join(directory(), 'copy');
       copyFileSync(file, copy);
@@ -50,7 +50,7 @@ describe('an embedded log whose file is taken away beneath a process', () => {
     });
   }
 
-  it('goes on when the file is back', async () => {
+  it('works again when the file is back', async () => {
     const file = logFile(directory());
     const aside = join(directory(), 'aside');
     renameSync(file, aside);

@@ -27,7 +27,7 @@ describe('shares of the streams of an embedded log', () => {
     return delivered;
   };
 
-  it('have each stream once, with all of its events, and are much the same size', async () => {
+  it('contain each stream once, with all of its events, and are of similar size', async () => {
     // As runs come about with a stream of another kind each.
     const streams = Array.from({ length: 300 }, (_, n) => `run-${String(n)}`);
     for (const stream of streams) {
@@ -51,7 +51,7 @@ describe('shares of the streams of an embedded log', () => {
     }
   });
 
-  it('are read once, as what comes is followed whole', async () => {
+  it('can only be read once, not followed', async () => {
     const share = { index: 0, of: 2 };
     const following = store.subscribe({ after: BEGINNING, prefixes: ['run-'], share, signal });
     const error: unknown = await following[Symbol.asyncIterator]()

@@ -17,7 +17,7 @@ const eventOf = (type: string, data = '{}'): EncodedEvent => ({
 /** More than are gone through for one part. */
 const MANY = 20_500;
 
-describe('an embedded log that is gone through', function () {
+describe('an embedded log that is transferred', function () {
   this.timeout(60_000);
   let directory: TemporaryDirectory;
   let log: LogTransfer;
@@ -49,14 +49,14 @@ describe('an embedded log that is gone through', function () {
   const streamsFor = async (wanted: WantedEvents): Promise<readonly string[]> =>
     (await partsFor(wanted)).flatMap(({ events }) => events.map(({ stream }) => stream));
 
-  it('gives all that there is, each once and in order', async () => {
+  it('returns everything once and in order', async () => {
     const parts = await partsFor();
     const positions = parts.flatMap(({ events }) => events.map(({ position }) => Number(position)));
     expect(positions).to.deep.equal(Array.from({ length: MANY + 7 }, (_, index) => index + 1));
     expect(parts.at(-1)?.share).to.equal(1);
   });
 
-  it('gives those of types, wherever they stand', async () => {
+  it('returns events of given types, wherever they are', async () => {
     expect(await streamsFor({ types: ['RunStarted', 'HoldPlaced'] })).to.deep.equal([
       ...['run-a', 'operations', 'runner-a'],
       ...['run-b', 'run-b'],
@@ -65,7 +65,7 @@ describe('an embedded log that is gone through', function () {
     expect(await streamsFor({ types: ['Fired'] })).to.have.lengthOf(MANY);
   });
 
-  it('gives those of kinds, and of no kind that begins alike', async () => {
+  it('returns streams of given kinds, and of no kind with the same beginning', async () => {
     expect(await streamsFor({ kinds: ['run'] })).to.deep.equal([
       ...['run-a', 'run-a'],
       ...['run-b', 'run-b', 'run-c'],
@@ -75,7 +75,7 @@ describe('an embedded log that is gone through', function () {
     expect(await streamsFor(both)).to.deep.equal(['run-a', 'run-c']);
   });
 
-  it('tells of each event that it was gone through, also where it is left out', async () => {
+  it('reports progress over each event, including skipped ones', async () => {
     for (const wanted of [undefined, { types: ['RunStarted'] }, { kinds: ['none'] }]) {
       const read = (await partsFor(wanted)).reduce((sum, part) => sum + part.read, 0);
       expect(read).to.equal(MANY + 7);

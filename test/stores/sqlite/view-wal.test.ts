@@ -36,7 +36,7 @@ describe('the WAL of a view', () => {
     return { wal, begun, arrive };
   }
 
-  it('goes to the disk in parts, the next when the one before is there', async () => {
+  it('is synced in parts, one after the other', async () => {
     const { wal, begun, arrive } = held();
     commit(200);
     wal.sync();
@@ -55,7 +55,7 @@ describe('the WAL of a view', () => {
     expect(begun).to.have.lengthOf(2);
   });
 
-  it('is moved to the file sooner where that is small', async () => {
+  it('is checkpointed sooner when the file is small', async () => {
     const { wal, arrive } = held();
     // What it says is put into the statement when that is prepared.
     const limit = () => prepareForArrays(database, 'PRAGMA wal_autocheckpoint').get()?.[0];
@@ -72,7 +72,7 @@ describe('the WAL of a view', () => {
     expect(largest).to.equal(8192);
   });
 
-  it('counts from its beginning where the WAL has begun anew', async () => {
+  it('counts from the beginning when the WAL has restarted', async () => {
     const { wal, begun, arrive } = held();
     commit(1000);
     wal.sync();
@@ -87,7 +87,7 @@ describe('the WAL of a view', () => {
     await arrive();
   });
 
-  it('tells of a disk that refuses, with the next look and once', async () => {
+  it('reports a failing disk once, at the next call', async () => {
     const { wal, begun, arrive } = held();
     commit(300);
     wal.sync();
