@@ -4,7 +4,6 @@ import { dirname, resolve } from 'node:path';
 /**
  * Creates a folder and its missing parents, accessible to its owner only. Node's `recursive` is not used: it never ends
  * where mkdir reports ENOENT below an existing folder, as under `/proc`.
- *
  * @throws the file system's error: ENOTDIR where a part of the path is a file, EEXIST where the path itself is one
  */
 export function makeFolder(path: string): void {

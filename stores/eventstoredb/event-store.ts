@@ -35,7 +35,6 @@ const DEFAULT_LIMIT = 1_000;
 /**
  * Opens the event log in an EventStoreDB server or cluster. Sends nothing yet: an unreachable server shows in the first
  * call, or in `ping`.
- *
  * @param options.url a connection string, `esdb://user:password@host:2113?tls=true`
  * @param options.timings overrides the production timings
  * @throws ConnectionUrlError for an invalid connection string

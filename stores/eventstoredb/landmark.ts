@@ -3,9 +3,8 @@ import { truncatedBefore } from './truncation.ts';
 import type { LogReader } from './log-reader.ts';
 
 /**
- * Whether the log has, or had, an event; see the port. It looks in the event's stream, because servers report a position
- * in `$all` without an event as a general error.
- *
+ * Whether the log has, or had, an event; see the port. It looks in the event's stream, because servers report a
+ * position in `$all` without an event as a general error.
  * @throws EventStoreError `UNAVAILABLE`
  */
 export async function hasHad(reader: LogReader, landmark: Landmark): Promise<boolean> {

@@ -43,7 +43,6 @@ export class LogReader {
 
   /**
    * Visits the log forwards after a position, the engine's own events included, until the visitor has enough.
-   *
    * @param page how many events to request at a time
    * @returns whether it reached the end of the log
    * @throws EventStoreError `UNAVAILABLE`
@@ -223,7 +222,6 @@ export class LogReader {
 /**
  * Runs one read to its end, or until the visitor has enough. The call is always cancelled here: leaving a `for await`
  * would keep it open on the server. A late error still has a listener, as it would otherwise end the process.
- *
  * @param firstMs how long the first event may take
  * @param nextMs how long each later one may take
  */

@@ -18,7 +18,6 @@ const CONCURRENT_READS = 8;
 /**
  * Streams by their first events, in the order in which they began. EventStoreDB has no index of names by prefix; its
  * `$streams` exists only where a server projection runs, which many turn off.
- *
  * @throws EventStoreError `INVALID_EVENT` for an invalid `after`, `UNAVAILABLE`
  */
 export async function listStreams(

@@ -14,7 +14,6 @@ const ATTEMPTS = 5;
  * Truncates a stream through its metadata, and keeps the other fields. Never moves backwards or beyond the last event:
  * a `$tb` past the end would hide the next events. The client's own method is not used. It drops unknown metadata, and
  * reports the commit position as the revision, so concurrent writers could not see each other.
- *
  * @throws EventStoreError `UNAVAILABLE`, `STREAM_DELETED`, `CONFLICT` after several lost races
  */
 export async function truncateStream(

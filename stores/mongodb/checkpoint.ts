@@ -33,7 +33,6 @@ export class Checkpoint {
   /**
    * Registers the generation, and makes this writer's fence the smallest accepted from now on. A writer that died in a
    * transaction blocks the checkpoint for about a minute, longer than its connection lives; that transaction is ended.
-   *
    * @param session of this writer's transactions
    * @throws ReadModelError `FENCED` when there was a larger fence
    */
@@ -61,7 +60,6 @@ export class Checkpoint {
   /**
    * Like {@link expect}, and marks that documents beyond the position are being written, so a list read now belongs to
    * no single instant. The mark is written without waiting: a crash that loses it also loses those documents.
-   *
    * @throws ReadModelError `FENCED`
    */
   async announce({ from, to }: Pick<Batch, 'from' | 'to'>): Promise<void> {

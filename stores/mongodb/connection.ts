@@ -86,7 +86,6 @@ export class MongoConnection {
 
   /**
    * Runs an operation on the database.
-   *
    * @param operation a name from a closed set, for messages and metrics
    * @param limit milliseconds it may take; `Infinity` for index builds
    * @throws the result of `failureOf` for a driver error; other errors unchanged

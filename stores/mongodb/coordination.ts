@@ -57,11 +57,10 @@ interface StoredValue {
 
 /**
  * Coordination in MongoDB (4.4 or newer). Each operation is one atomic change of one document, computed by the server
- * with its own clock (`$$NOW`), so process clocks and races do not matter. In a sharded cluster the clock is that of the
- * router (`mongos`) in use; lease durations vary by the difference between routers.
+ * with its own clock (`$$NOW`), so process clocks and races do not matter. In a sharded cluster the clock is that of
+ * the router (`mongos`) in use; lease durations vary by the difference between routers.
  *
  * Opens without a server; each operation then throws CoordinationError until one is reachable.
- *
  * @throws MongoParseError for an invalid URL; Error where a file that it names cannot be read
  */
 export async function openMongoCoordination(

@@ -81,10 +81,7 @@ export function collectionOf(projection: Projection, generation: number): string
   return `${viewOf(projection)}_g${generation}`;
 }
 
-/**
- * The path of a queried field.
- * @throws TypeError for a field that the projection does not declare
- */
+/** The path of a queried field. @throws TypeError for a field that the projection does not declare */
 export function pathOf(projection: Projection, field: string): string {
   if (!Object.hasOwn(projection.fields, field)) {
     throw new TypeError(`the projection ${projection.name} does not declare the field ${field}`);
@@ -99,7 +96,6 @@ export function pathOf(projection: Projection, field: string): string {
  * A view's indexes: the declared ones, each behind `live` and followed by the key, and one that counts and expires
  * tombstones. Covered fields stand behind the key and do not affect the order. They save fetching every document when a
  * list filters on more than the index's own fields.
- *
  * @throws TypeError for an index over two lists, which MongoDB refuses with the first document
  */
 export function indexesOf(projection: Projection): IndexDescription[] {

@@ -38,7 +38,6 @@ export interface MongoReadModelOptions extends MongoOptions {
  * The read model in MongoDB (4.4 or newer), or a compatible server. Uses transactions where the server has them.
  *
  * Opens without a server; each operation then throws `UNAVAILABLE` until one is reachable.
- *
  * @throws MongoParseError for an invalid URL; Error where a file that it names cannot be read
  */
 export async function openMongoReadModel(options: MongoReadModelOptions): Promise<ReadModel> {
@@ -165,7 +164,6 @@ class MongoReadModel implements ReadModel {
   /**
    * Resets the checkpoint first and deletes it last. After a crash in between, the generation is still listed, and it
    * reopens empty at the beginning of the log.
-   *
    * @throws RangeError when the generation is live
    */
   discard(projection: Projection, generation: number): Promise<void> {

@@ -1,6 +1,5 @@
 import type { AnyBulkWriteOperation, ClientSession, Db, WriteConcernSettings } from 'mongodb';
 import type { Position } from '../../domain/event-store.ts';
-
 import type {
   KeptDocument,
   Projection,

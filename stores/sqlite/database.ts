@@ -60,7 +60,6 @@ export class IncompatibleDatabaseError extends Error {
 
 /**
  * Opens one of the service's files without creating or changing anything. A missing file counts as an empty one.
- *
  * @throws IncompatibleDatabaseError, SQLite's own errors
  */
 export function openWithoutChanges(
@@ -76,7 +75,6 @@ export function openWithoutChanges(
 
 /**
  * Opens a file whose contents can be rebuilt. A damaged one is deleted and created anew.
- *
  * @throws IncompatibleDatabaseError, SQLite's own errors
  */
 export function openRebuildable(options: DatabaseOptions, telemetry: Telemetry): Database {
@@ -119,9 +117,8 @@ function versionOf(database: Database): string {
 /**
  * Opens one of the service's files, and creates or upgrades it. Journal mode, `synchronous` and `busy_timeout` are set
  * on every open, as SQLite does not store them all.
- *
- * @throws IncompatibleDatabaseError for a file of a newer release, or an unsafe SQLite; SQLite's own errors
- *   (see {@link faultOf})
+ * @throws IncompatibleDatabaseError for a file of a newer release, or an unsafe SQLite; SQLite's own errors, see
+ *   {@link faultOf}
  */
 export function openDatabase(options: DatabaseOptions): Database {
   return retryWhileBusy(() => openOnce(options));
@@ -193,9 +190,8 @@ export function describeFault(what: string, file: string, error: unknown): strin
 }
 
 /**
- * Executes a statement without rows whose outcome is not needed. `get` is a thirteenth cheaper than `run`, which returns
- * an object each time.
- *
+ * Executes a statement without rows whose outcome is not needed. `get` is a thirteenth cheaper than `run`, which
+ * returns an object each time.
  * @throws the driver's errors
  */
 export function execute(statement: Statement, ...values: Parameters<Statement['get']>): void {

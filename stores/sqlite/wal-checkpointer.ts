@@ -45,7 +45,6 @@ export class WalCheckpointer {
 
   /**
    * Call after each transaction.
-   *
    * @param idle whether no write is waiting
    * @throws the driver's error when the disk refuses; nothing is lost
    */

@@ -91,10 +91,7 @@ const codes: Readonly<Record<CallFailure, EventStoreErrorCode>> = {
   unclear: 'UNAVAILABLE',
 };
 
-/**
- * The port's error for a failed call that wrote nothing.
- * @param doing for the message: "read stream task-1"
- */
+/** The port's error for a failed call that wrote nothing. @param doing for the message: "read stream task-1" */
 export function toEventStoreError(error: unknown, doing: string, stream?: string): EventStoreError {
   if (error instanceof EventStoreError) return error;
   return new EventStoreError(

@@ -62,7 +62,6 @@ const DEFAULT_PORT = 2113;
  * Reads `esdb://[user:password@]host[:port][,host…][?option=value&…]`; `kurrentdb://` means the same. The client's own
  * parser is not used: it cuts a password at a colon, uses only the first host of `esdb+discover`, and ignores unknown
  * options.
- *
  * @throws ConnectionUrlError
  */
 export function readConnectionUrl(url: string): ConnectionSettings {

@@ -33,10 +33,7 @@ export class CoordinationFile {
   #isStuck = false;
   #number: number | undefined;
 
-  /**
-   * @param readOnly whether nothing is created or deleted
-   * @throws the driver's errors when it cannot be opened
-   */
+  /** @param readOnly whether nothing is created or deleted @throws the driver's errors when it cannot be opened */
   constructor(file: string, telemetry: Telemetry, readOnly: boolean) {
     this.#file = file;
     this.#telemetry = telemetry;

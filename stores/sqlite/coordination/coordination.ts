@@ -16,9 +16,8 @@ const RETRY_MS = 2_000;
 const CLEANING_INTERVAL_MS = 60_000;
 
 /**
- * Opens the embedded coordination store, `coordination.db` in a folder, for all processes of one machine. They share the
- * machine's clock.
- *
+ * Opens the embedded coordination store, `coordination.db` in a folder, for all processes of one machine. They share
+ * the machine's clock.
  * @param options.directory created if missing
  * @param options.readOnly creates and deletes nothing; a missing file counts as empty. Default: false
  * @param options.clock the time in milliseconds; default `Date.now`

@@ -21,9 +21,8 @@ export interface CopiedLog {
 }
 
 /**
- * Copies a consistent state of the embedded log while others write it. The copy is durable and complete in its file when
- * this resolves.
- *
+ * Copies a consistent state of the embedded log while others write it. The copy is durable and complete in its file
+ * when this resolves.
  * @param file path of the copy; must not exist
  * @param onShare receives the share that is done, 0 to 1
  * @throws EventStoreError `UNAVAILABLE`, naming the file that could not be read or written; the signal's reason

@@ -18,15 +18,15 @@ import {
 import type { Telemetry } from '../../../observability/telemetry.ts';
 import { withTimeout } from '../../waiting.ts';
 import { CommitAnnouncer } from './burst/commit-announcer.ts';
+import { Rehearsal } from './burst/rehearsal.ts';
 import { openNotices, type Notices } from './following/notices.ts';
 import { subscribe, type SubscribeOptions } from './following/subscription.ts';
 import { Tail } from './following/tail.ts';
 import { formatPosition, isPosition, parsePosition } from './position.ts';
-
 import { LogReader } from './reading/reader.ts';
 import { LogFileCheck } from './log-file-check.ts';
 import { logFile } from './schema.ts';
-import { Writer, type RehearsedSequence } from './writing/writer.ts';
+import { Writer } from './writing/writer.ts';
 
 /** Most events per call of `readAll`, to keep the event loop responsive. */
 const MAX_PAGE_EVENTS = 1_000;
@@ -62,7 +62,6 @@ export interface SqliteEventStoreOptions {
 
 /**
  * Opens the embedded event log: one SQLite file that any number of processes of a machine may write and follow.
- *
  * @throws EventStoreError `NEWER_SCHEMA` for a log of a newer release, `UNAVAILABLE` with the reason
  */
 export async function openSqliteEventStore(options: SqliteEventStoreOptions): Promise<EventStore> {
@@ -81,10 +80,7 @@ class SqliteEventStore implements EventStore {
     isMoreComing: () => this.#writer.isWritingForLater,
   });
   readonly #closing = new AbortController();
-
-  /** Collected during this turn. */
-  readonly #rehearsed: RehearsedSequence[] = [];
-  #rehearsing: Promise<void> | undefined;
+  readonly #rehearsal: Rehearsal;
   #opened:
     { readonly reader: LogReader; readonly tail: Tail; readonly file: LogFileCheck } | undefined;
   #notices: Notices | undefined;
@@ -104,6 +100,7 @@ class SqliteEventStore implements EventStore {
       telemetry: options.telemetry,
       onCommit: (committed) => this.#announcer.add(committed),
     });
+    this.#rehearsal = new Rehearsal((sequences) => this.#writer.rehearse(sequences));
   }
 
   async open(): Promise<void> {
@@ -150,14 +147,8 @@ class SqliteEventStore implements EventStore {
 
   async rehearse(appends: readonly StreamAppend[]): Promise<void> {
     this.#requireWritable();
-    const encoded: EncodedEvent[][] = [];
-    for (const append of appends) encoded.push(this.#encode(append));
-    this.#rehearsed.push({ appends, encoded });
-    this.#rehearsing ??= new Promise((resolve) => setImmediate(resolve)).then(() => {
-      this.#rehearsing = undefined;
-      return this.#writer.rehearse(this.#rehearsed.splice(0));
-    });
-    await this.#rehearsing;
+    const encoded = appends.map((append) => this.#encode(append));
+    await this.#rehearsal.run({ appends, encoded });
   }
 
   async readStream(stream: string, part: StreamPart = {}): Promise<readonly RecordedEvent[]> {
@@ -242,8 +233,7 @@ class SqliteEventStore implements EventStore {
     try {
       this.#requireWritable();
       this.#opened?.file.check();
-      const encoded: EncodedEvent[][] = [];
-      for (const append of appends) encoded.push(this.#encode(append));
+      const encoded = appends.map((append) => this.#encode(append));
       return this.#writer.append(appends, encoded);
     } catch (error) {
       return Promise.reject(error instanceof Error ? error : new Error(String(error)));
@@ -258,9 +248,7 @@ class SqliteEventStore implements EventStore {
       const text = `not a valid revision: ${expected}`;
       throw new EventStoreError('INVALID_EVENT', text, { stream });
     }
-    const encoded: EncodedEvent[] = [];
-    for (const event of events) encoded.push(this.#options.codec.encode(event));
-    return encoded;
+    return events.map((event) => this.#options.codec.encode(event));
   }
 
   #requireWritable(): void {

@@ -14,7 +14,6 @@ export function logFile(directory: string): string {
 
 /**
  * Opens the log for the writer thread, which makes the checkpoints itself.
- *
  * @param create whether a missing file is created; a log that vanished while in use must not be
  * @param maxBytes largest size of the file
  */

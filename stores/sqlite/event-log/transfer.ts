@@ -6,7 +6,6 @@ import type {
   RawEvent,
   RecordedEvent,
 } from '../../../domain/event-store.ts';
-import { EventStoreError } from '../../../domain/event-store.ts';
 import type {
   LogPart,
   LogTransfer,
@@ -14,18 +13,11 @@ import type {
   WantedEvents,
 } from '../../../domain/log-transfer.ts';
 import type { Telemetry } from '../../../observability/telemetry.ts';
-import {
-  ROW_LIMIT,
-  describeFault,
-  faultOf,
-  prepareForArrays,
-  type Database,
-  type Statement,
-} from '../database.ts';
+import { ROW_LIMIT, prepareForArrays, type Database, type Statement } from '../database.ts';
 import { openSqliteEventStore } from './event-store.ts';
-
+import { onLog } from './log-error.ts';
 import { rawEventOf } from './raw-event.ts';
-import { LOG, logFile, openLogForReading, openLogForWriting } from './schema.ts';
+import { logFile, openLogForReading, openLogForWriting } from './schema.ts';
 
 /** Events per part. */
 const PART_EVENTS = 200;
@@ -67,7 +59,6 @@ const SKIP = `
 
 /**
  * Opens an embedded log for a transfer.
- *
  * @param options.create whether to open it as the target, and create it if missing
  * @param options.immutable whether no file may be created beside a source; see `DatabaseOptions`
  * @throws EventStoreError `UNAVAILABLE`, `NEWER_SCHEMA`
@@ -101,12 +92,12 @@ class SqliteTransfer implements LogTransfer {
   }
 
   async *contents(wanted: WantedEvents = {}): AsyncGenerator<LogPart> {
-    const database = this.#guard(() => openLogForReading(this.#file, this.#immutable));
+    const database = onLog(this.#file, () => openLogForReading(this.#file, this.#immutable));
     try {
       // One transaction, so that concurrent appends and truncations do not show.
       database.exec('BEGIN');
       const head = Number(
-        this.#guard(() => database.prepare('SELECT head FROM log').get()?.['head']),
+        onLog(this.#file, () => database.prepare('SELECT head FROM log').get()?.['head']),
       );
       yield* this.#events(database, head, wanted);
       yield* this.#gone(database);
@@ -128,7 +119,7 @@ class SqliteTransfer implements LogTransfer {
 
   async skipTo(stream: string, revision: number): Promise<void> {
     this.#writable();
-    this.#guard(() => {
+    onLog(this.#file, () => {
       this.#skipping ??= openSkipping(this.#file);
       this.#skipping.prepare(SKIP).run(stream, revision - 1);
     });
@@ -146,10 +137,12 @@ class SqliteTransfer implements LogTransfer {
     );
     const filters = [types === undefined ? '' : OF_TYPES, kinds === undefined ? '' : OF_KINDS];
     const sql = [CONTENTS, ...filters, IN_ORDER].join(' ');
-    const statement = this.#guard(() => prepareForArrays(database, sql));
+    const statement = onLog(this.#file, () => prepareForArrays(database, sql));
     for (let after = 0; after < head;) {
       const end = Math.min(head, after + PART_POSITIONS);
-      const { events, isFull } = this.#guard(() => readPart(statement, [after, end, ...given]));
+      const { events, isFull } = onLog(this.#file, () =>
+        readPart(statement, [after, end, ...given]),
+      );
       const last = events.at(-1);
       const upTo = isFull && last !== undefined ? Number(last.position) : end;
       const read = given.length === 0 ? events.length : upTo - after;
@@ -159,9 +152,9 @@ class SqliteTransfer implements LogTransfer {
   }
 
   *#gone(database: Database): Generator<LogPart> {
-    const statement = this.#guard(() => prepareForArrays(database, GONE_STREAMS));
+    const statement = onLog(this.#file, () => prepareForArrays(database, GONE_STREAMS));
     for (let after = ''; ;) {
-      const rows = this.#guard(() => statement.all(after, PART_STREAMS)) as unknown as [
+      const rows = onLog(this.#file, () => statement.all(after, PART_STREAMS)) as unknown as [
         string,
         number,
       ][];
@@ -176,16 +169,6 @@ class SqliteTransfer implements LogTransfer {
   #writable(): EventStore {
     if (this.#store === null) throw new Error('the event log was opened for reading only');
     return this.#store;
-  }
-
-  #guard<T>(action: () => T): T {
-    try {
-      return action();
-    } catch (error) {
-      if (faultOf(error) === undefined) throw error;
-      const text = describeFault(LOG, this.#file, error);
-      throw new EventStoreError('UNAVAILABLE', text, { cause: error });
-    }
   }
 }
 

@@ -9,9 +9,8 @@ export type InFilter = Extract<Filter, { readonly op: 'in' }>;
 const MAX_MERGED_VALUES = 8;
 
 /**
- * The fields to use of the best index: the leading ones filtered by value, and the next one, if it gives the order or is
- * filtered by a range. The index with most such fields reads least; of equal ones the first wins. Null without any.
- *
+ * The fields to use of the best index: the leading ones filtered by value, and the next one, if it gives the order or
+ * is filtered by a range. The index with most such fields reads least; of equal ones the first wins. Null without any.
  * @param sort the order that the index must provide; may be empty
  */
 export function chooseIndex(

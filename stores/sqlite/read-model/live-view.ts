@@ -1,10 +1,11 @@
 import type { Landmark } from '../../../domain/event-store.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 import type { KeptDocument } from '../../../projections/read-model.ts';
+import type { Database } from '../database.ts';
 import { fileNumber } from '../database-file.ts';
+import { StatementCache } from '../statement-cache.ts';
 import type { Statement } from './query-sql.ts';
-import { ViewConnection } from './view-connection.ts';
-import { hasLandmark } from './view-table.ts';
+import { hasLandmark, openView } from './view-table.ts';
 
 let opened = 0;
 
@@ -19,7 +20,8 @@ export class LiveView {
   readonly file: string;
   /** See `fileNumber`. */
   readonly fileNumber: number | undefined;
-  readonly #connection: ViewConnection;
+  readonly #database: Database;
+  readonly #statements: StatementCache;
 
   /**
    * @param immutable whether no file may be created beside it; see `DatabaseOptions`
@@ -31,7 +33,8 @@ export class LiveView {
     this.generation = generation;
     this.file = file;
     this.fileNumber = fileNumber(file);
-    this.#connection = new ViewConnection(file, immutable, 200);
+    this.#database = openView(file, immutable, 200);
+    this.#statements = new StatementCache(this.#database);
   }
 
   /** Whether the path still leads to the open file. */
@@ -50,7 +53,7 @@ export class LiveView {
     { sql, parameters }: Statement,
     limit: number,
   ): readonly KeptDocument<D>[] {
-    const rows = this.#connection.prepared(sql).all(limit, ...parameters);
+    const rows = this.#statements.prepared(sql).all(limit, ...parameters);
     return (rows as [string, string, string][]).map(([key, position, json]) => {
       return { key, position, document: JSON.parse(json) as D };
     });
@@ -63,7 +66,7 @@ export class LiveView {
   /** The landmark as the writer left it, or null. */
   landmark(): Landmark | null {
     // Rarely read, and a writer of this release may have added the column since this file was opened.
-    if (!hasLandmark(this.#connection.database)) return null;
+    if (!hasLandmark(this.#database)) return null;
     const json = this.#row('SELECT landmark FROM checkpoint')?.[0];
     return typeof json === 'string' ? (JSON.parse(json) as Landmark) : null;
   }
@@ -74,10 +77,10 @@ export class LiveView {
   }
 
   close(): void {
-    this.#connection.database.close();
+    this.#database.close();
   }
 
   #row(sql: string, ...values: string[]): readonly unknown[] | undefined {
-    return this.#connection.prepared(sql).get(...values) as readonly unknown[] | undefined;
+    return this.#statements.prepared(sql).get(...values) as readonly unknown[] | undefined;
   }
 }

@@ -200,7 +200,6 @@ class QueryCompiler {
   /**
    * A page over several values of a field. Each value's rows are in order in the index, and SQLite merges compound
    * selects row by row, so only the page's documents are read.
-   *
    * @param behind further conditions besides the filters
    * @param fixed number of leading order parts that are equal in all rows
    */

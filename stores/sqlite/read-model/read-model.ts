@@ -12,10 +12,8 @@ const READERS = 2;
 /**
  * Opens the embedded read model: a folder with one file per generation of each projection. Any number of processes and
  * threads may open it; each thread opens its own.
- *
  * @param options.directory created if missing
  * @param options.readOnly creates, deletes and repairs nothing. Default: false
-
  * @throws ReadModelError `UNAVAILABLE` when the folder is unusable, or belongs to a newer release
  */
 export async function openSqliteReadModel(options: {

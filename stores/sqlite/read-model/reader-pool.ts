@@ -29,6 +29,8 @@ class Reader {
   readonly #onIdle: (reader: Reader) => void;
   /** Starting takes a tenth of a second. */
   hasStarted = false;
+  /** Ends it once idle. */
+  idleTimer: NodeJS.Timeout | undefined;
   /** Settles once the thread has ended. */
   readonly gone: Promise<void>;
 
@@ -106,9 +108,7 @@ export class ReaderPool {
   readonly #settings: ReaderSettings;
   readonly #readers = new Set<Reader>();
   /** Threads on their way out. */
-  readonly #ending = new Set<Reader>();
-  /** Timers that end idle threads. */
-  readonly #timers = new Map<Reader, NodeJS.Timeout>();
+  readonly #ending = new Set<Promise<void>>();
   #requests = 0;
   #closed = false;
 
@@ -143,9 +143,8 @@ export class ReaderPool {
     list?: ListRequest,
   ): Promise<ReadReply> {
     this.#requests += 1;
-    const reader = this.#idlest();
-    clearTimeout(this.#timers.get(reader));
-    this.#timers.delete(reader);
+    const reader = this.#leastBusy();
+    clearTimeout(reader.idleTimer);
     return reader.ask({ id: this.#requests, view, file, query, limit, list });
   }
 
@@ -157,32 +156,23 @@ export class ReaderPool {
   /** Ends the threads after their pending requests. */
   async close(): Promise<void> {
     this.#closed = true;
-    for (const timer of this.#timers.values()) clearTimeout(timer);
-    this.#timers.clear();
-    const ending = [...this.#ending].map(({ gone }) => gone);
-    await Promise.all([...ending, ...[...this.#readers].map((reader) => reader.end())]);
+    for (const { idleTimer } of this.#readers) clearTimeout(idleTimer);
+    const ending = Array.from(this.#readers, (reader) => reader.end());
+    await Promise.all([...this.#ending, ...ending]);
   }
 
   #endLater(reader: Reader): void {
     if (this.#closed) return;
-    clearTimeout(this.#timers.get(reader));
-    const end = (): void => {
-      this.#timers.delete(reader);
+    clearTimeout(reader.idleTimer);
+    reader.idleTimer = setTimeout(() => {
       if (this.#readers.size <= 1 || reader.load > 0 || !this.#readers.delete(reader)) return;
-      this.#ending.add(reader);
-      void reader.end();
-    };
-    this.#timers.set(reader, setTimeout(end, this.#idle).unref());
+      const gone = reader.end();
+      this.#ending.add(gone);
+      void gone.then(() => this.#ending.delete(gone));
+    }, this.#idle).unref();
   }
 
-  #onGone(reader: Reader): void {
-    this.#readers.delete(reader);
-    this.#ending.delete(reader);
-    clearTimeout(this.#timers.get(reader));
-    this.#timers.delete(reader);
-  }
-
-  #idlest(): Reader {
+  #leastBusy(): Reader {
     let best: Reader | undefined;
     let starting = false;
     for (const reader of this.#readers) {
@@ -194,7 +184,10 @@ export class ReaderPool {
     if (best !== undefined && (best.load === 0 || enough)) return best;
     const started = new Reader(
       this.#settings,
-      (gone) => this.#onGone(gone),
+      (gone) => {
+        this.#readers.delete(gone);
+        clearTimeout(gone.idleTimer);
+      },
       (idle) => this.#endLater(idle),
     );
     this.#readers.add(started);

@@ -1,6 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import type { Listed, ListedDocument } from '../../../projections/read-model.ts';
-import { faultOf } from '../database.ts';
+import { faultOf, type Database } from '../database.ts';
+import { StatementCache } from '../statement-cache.ts';
 import { CutDocumentCache } from './cut-document-cache.ts';
 import { COMMON_ROWS, type CompiledQuery, type Plan, type Statement } from './query-sql.ts';
 import type {
@@ -10,8 +11,7 @@ import type {
   ReadRequest,
   ToReader,
 } from './reader-protocol.ts';
-import { ViewConnection } from './view-connection.ts';
-import type { Cell } from './view-table.ts';
+import { openView, type Cell } from './view-table.ts';
 
 /**
  * The entry of a reader thread. It runs queries on its own connections, so that slow ones do not block the event loop.
@@ -21,18 +21,19 @@ import type { Cell } from './view-table.ts';
 const { immutable } = workerData as ReaderSettings;
 
 class ViewReader {
-  readonly #connection: ViewConnection;
+  readonly #database: Database;
+  readonly #statements: StatementCache;
   readonly #cutTexts = new CutDocumentCache();
 
   constructor(file: string) {
-    this.#connection = new ViewConnection(file, immutable, 1_000);
+    this.#database = openView(file, immutable, 1_000);
+    this.#statements = new StatementCache(this.#database);
   }
 
   answer(request: ReadRequest): ReadReply {
     const { id, query, limit, list } = request;
-    const { database } = this.#connection;
     // One transaction, so that all statements see the same state.
-    database.exec('BEGIN');
+    this.#database.exec('BEGIN');
     try {
       const plan = this.#planOf(query);
       if (limit === undefined) return { id, kind: 'count', count: this.#count(plan) };
@@ -44,12 +45,12 @@ class ViewReader {
       return { id, kind: 'list', listed: { ...page, total, position } };
     } finally {
       // A failing disk may have ended it already; ending it again would hide the cause.
-      if (database.isTransaction) database.exec('COMMIT');
+      if (this.#database.isTransaction) this.#database.exec('COMMIT');
     }
   }
 
   close(): void {
-    this.#connection.database.close();
+    this.#database.close();
   }
 
   #texts(plan: Plan, limit: number): readonly string[] {
@@ -75,7 +76,7 @@ class ViewReader {
     let bytes = 0;
     for (const { sql, parameters } of plan) {
       // One more than requested, to know whether there are more.
-      const rows = this.#connection.prepared(sql).iterate(missing + 1, ...parameters);
+      const rows = this.#statements.prepared(sql).iterate(missing + 1, ...parameters);
       for (const row of rows as Iterable<readonly Cell[]>) {
         if (missing === 0) return { documents, hasMore: true };
         const [key, position, stored] = row.map(String) as [string, string, string];
@@ -102,7 +103,7 @@ class ViewReader {
   }
 
   #rows(sql: string, parameters: readonly Cell[]): readonly (readonly Cell[])[] {
-    return this.#connection.prepared(sql).all(...parameters) as (readonly Cell[])[];
+    return this.#statements.prepared(sql).all(...parameters) as (readonly Cell[])[];
   }
 }
 

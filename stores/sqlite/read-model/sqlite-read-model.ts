@@ -17,7 +17,6 @@ import { faultOf, type DatabaseFault } from '../database.ts';
 import { deleteDatabase, fileNumber } from '../database-file.ts';
 import { unavailable } from './unavailable.ts';
 import { OtherShares } from './filling/other-shares.ts';
-
 import { LiveView } from './live-view.ts';
 import { compileCount, compileFind, isPointQuery, type CompiledQuery } from './query-sql.ts';
 import type { ReaderPool } from './reader-pool.ts';
@@ -323,7 +322,6 @@ export class SqliteReadModel implements ReadModel {
   /**
    * Deletes a damaged file and its registration, so that the view is rebuilt from the log. Its writer, in whichever
    * process, finds the file gone with its next batch.
-   *
    * @throws ReadModelError `UNAVAILABLE` where the register cannot be written now, and in a read-only model
    */
   #condemn(

@@ -3,9 +3,8 @@ import { fileURLToPath } from 'node:url';
 import { Worker, type ResourceLimits } from 'node:worker_threads';
 
 /**
- * Starts a thread on a module beside the caller's, with the caller's extension (`.js` once compiled). TypeScript sources
- * run through `source-thread.mjs`, because tsx does not reach into threads on Node 20.
- *
+ * Starts a thread on a module beside the caller's, with the caller's extension (`.js` once compiled). TypeScript
+ * sources run through `source-thread.mjs`, because tsx does not reach into threads on Node 20.
  * @param module relative to the caller, without extension: `./reader-thread`
  * @param caller `import.meta.url`
  * @param data the thread's `workerData`

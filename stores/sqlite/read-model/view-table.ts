@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from '../../../domain/json.ts';
 import type { FieldKind, Projection } from '../../../projections/read-model.ts';
-import type { Database } from '../database.ts';
+import { openDatabase, type Database } from '../database.ts';
 
 /**
  * The layout of one generation's file.
@@ -21,6 +21,20 @@ export const LAYOUT_VERSION = 1;
  * calls. A bulk fill with an index over the keys changes a random page per document, so it needs more.
  */
 export const PAGE_CACHE_MIB = { usual: 16, fillingByKeys: 192 } as const;
+
+/**
+ * Opens a view's file for reading.
+ *
+ * @param immutable whether no file may be created beside it; see `DatabaseOptions`
+ * @param busyTimeout milliseconds to wait for another connection's lock
+ * @throws the driver's errors: `cannot-open` when the file is gone
+ */
+export function openView(file: string, immutable: boolean, busyTimeout: number): Database {
+  return openDatabase({
+    ...{ file, what: 'view', version: LAYOUT_VERSION, migrate: () => undefined },
+    ...{ readOnly: true, immutable, busyTimeout, cacheMiB: 8 },
+  });
+}
 
 /** A value as SQLite stores it. */
 export type Cell = string | number | null;

@@ -109,7 +109,6 @@ export class Tail {
 
   /**
    * Another process may have committed.
-   *
    * @param upTo its last position; default: unknown. Up to there is read in the next turn of the event loop, after this
    *   process's earlier commits
    */

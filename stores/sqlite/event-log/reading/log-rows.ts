@@ -1,5 +1,6 @@
 import type { StreamShare } from '../../../../domain/stream-share.ts';
-import { ROW_LIMIT, prepareForArrays, type Database, type Statement } from '../../database.ts';
+import { ROW_LIMIT } from '../../database.ts';
+import type { StatementCache } from '../../statement-cache.ts';
 import { PACKED, type PackedPage, type PackedRows } from './packed-page.ts';
 
 /** The columns of an event's row. */
@@ -33,21 +34,17 @@ const SPREAD = 2_654_435_761;
 
 type StreamSelection = Pick<RowSelection, 'prefixes' | 'share'>;
 
-/** Reads the log's rows in order of position, over a given connection. */
+/** Reads the log's rows in order of position. */
 export class LogRows {
-  readonly #database: Database;
-  readonly #head: Statement;
-  /** By condition, which depends only on the prefixes' lengths, so there are few. */
-  readonly #known = new Map<string, RowStatements>();
+  readonly #statements: StatementCache;
 
-  constructor(database: Database) {
-    this.#database = database;
-    this.#head = prepareForArrays(database, 'SELECT head FROM log');
+  constructor(statements: StatementCache) {
+    this.#statements = statements;
   }
 
   /** The last event's position; 0 when there is none. @throws the driver's errors */
   head(): number {
-    return Number(this.#head.get()?.[0]);
+    return Number(this.#statements.prepared('SELECT head FROM log').get()?.[0]);
   }
 
   /** The next rows after a position. @throws the driver's errors */
@@ -56,7 +53,10 @@ export class LogRows {
     // Positions have no gaps and become visible in order: nothing can still appear before the head.
     const head = this.head();
     const end = Math.min(head, last, prefixes === undefined ? head : after + PAGE_SPAN);
-    const { packed } = this.#statements({ prefixes, share });
+    const packed = this.#statements.prepared(
+      `SELECT count(*), max(position), '[' || group_concat(packed) || ']'
+       FROM (SELECT events.position, ${PACKED} AS packed ${rangeOf({ prefixes, share })})`,
+    );
     const begins = inOrder(prefixes);
     const ask = (from: number, most: number): PackedRows | null => {
       const row = packed.get(from, end, ...begins, most);
@@ -88,35 +88,16 @@ export class LogRows {
 
   /** The rows of one part, one by one. @throws the driver's errors */
   rows({ after, upTo, count }: PackedRows, streams: StreamSelection): readonly LogRow[] {
-    const { rows } = this.#statements(streams);
+    const rows = this.#statements.prepared(`SELECT ${COLUMNS} ${rangeOf(streams)}`);
     return rows.all(after, upTo, ...inOrder(streams.prefixes), count);
-  }
-
-  #statements(streams: StreamSelection): RowStatements {
-    const condition = conditionOf(streams);
-    const known = this.#known.get(condition);
-    if (known !== undefined) return known;
-    const from = `FROM events JOIN streams ON streams.id = events.stream
-      WHERE events.position > ? AND events.position <= ? ${condition}
-      ORDER BY events.position ${ROW_LIMIT}`;
-    const made = {
-      rows: prepareForArrays(this.#database, `SELECT ${COLUMNS} ${from}`),
-      packed: prepareForArrays(
-        this.#database,
-        `SELECT count(*), max(position), '[' || group_concat(packed) || ']'
-         FROM (SELECT events.position, ${PACKED} AS packed ${from})`,
-      ),
-    };
-    this.#known.set(condition, made);
-    return made;
   }
 }
 
-/** Take a position, an upper bound, the prefixes, and a limit. */
-interface RowStatements {
-  readonly rows: Statement;
-  /** Returns their number, the last position, and all of them as one string. */
-  readonly packed: Statement;
+/** Takes a position, an upper bound, the prefixes, and a limit. Differs only by the prefixes' lengths and the share. */
+function rangeOf(streams: StreamSelection): string {
+  return `FROM events JOIN streams ON streams.id = events.stream
+    WHERE events.position > ? AND events.position <= ? ${conditionOf(streams)}
+    ORDER BY events.position ${ROW_LIMIT}`;
 }
 
 function conditionOf({ prefixes, share }: StreamSelection): string {

@@ -10,18 +10,12 @@ import {
   type StreamPage,
   type StreamPart,
 } from '../../../../domain/event-store.ts';
-import {
-  IncompatibleDatabaseError,
-  ROW_LIMIT,
-  describeFault,
-  faultOf,
-  prepareForArrays,
-  type Database,
-  type Statement,
-} from '../../database.ts';
+import { ROW_LIMIT, type Database, type Statement } from '../../database.ts';
+import { StatementCache } from '../../statement-cache.ts';
+import { onLog } from '../log-error.ts';
 import { formatPosition } from '../position.ts';
 import { rawEventOf, timestampOf } from '../raw-event.ts';
-import { LOG, openLogForReading } from '../schema.ts';
+import { openLogForReading } from '../schema.ts';
 import { COLUMNS, LogRows, PAGE_CHARACTERS, PAGE_EVENTS, type RowSelection } from './log-rows.ts';
 import { unpackRows, type PackedRows, type ParsedRow } from './packed-page.ts';
 
@@ -58,13 +52,7 @@ export class LogReader {
   readonly #file: string;
   readonly #codec: EventCodec;
   readonly #rows: LogRows;
-  readonly #version: Statement;
-  readonly #forwards: Statement;
-  readonly #backwards: Statement;
-  readonly #allBackwards: Statement;
-  readonly #types: Statement;
-  readonly #streams: Statement;
-  readonly #place: Statement;
+  readonly #statements: StatementCache;
   readonly #typeNames = new Map<number, string>();
 
   /**
@@ -74,27 +62,9 @@ export class LogReader {
   constructor(file: string, codec: EventCodec, immutable = false) {
     this.#file = file;
     this.#codec = codec;
-    try {
-      const database = openLogForReading(file, immutable);
-      const inStream = `SELECT ${COLUMNS} FROM streams JOIN events ON events.stream = streams.id WHERE streams.name = ?`;
-      this.#database = database;
-      this.#rows = new LogRows(database);
-      this.#version = prepareForArrays(database, 'PRAGMA data_version');
-      this.#types = prepareForArrays(database, 'SELECT id, name FROM types');
-      this.#forwards = prepareForArrays(
-        database,
-        `${inStream} AND events.revision >= ? ORDER BY events.revision ${ROW_LIMIT}`,
-      );
-      this.#backwards = prepareForArrays(
-        database,
-        `${inStream} AND events.revision <= ? ORDER BY events.revision DESC ${ROW_LIMIT}`,
-      );
-      this.#allBackwards = prepareForArrays(database, ALL_BACKWARDS);
-      this.#streams = prepareForArrays(database, STREAMS);
-      this.#place = prepareForArrays(database, PLACE);
-    } catch (error) {
-      throw this.#unavailable(error);
-    }
+    this.#database = onLog(file, () => openLogForReading(file, immutable));
+    this.#statements = new StatementCache(this.#database);
+    this.#rows = new LogRows(this.#statements);
   }
 
   /** The last event's position; 0 when there is none. @throws EventStoreError `UNAVAILABLE` */
@@ -104,7 +74,7 @@ export class LogReader {
 
   /** Changes with each commit of another connection. @throws EventStoreError `UNAVAILABLE` */
   version(): number {
-    return this.#read(() => Number(this.#version.get()?.[0]));
+    return this.#read(() => Number(this.#prepared('PRAGMA data_version').get()?.[0]));
   }
 
   /** @throws EventStoreError `CORRUPT_EVENT`, `NEWER_SCHEMA`, `UNAVAILABLE` */
@@ -112,8 +82,8 @@ export class LogReader {
     const { from, direction, limit = DEFAULT_LIMIT, faulty } = part;
     const rows = this.#read(() =>
       direction === 'backwards'
-        ? this.#backwards.all(stream, from ?? Number.MAX_SAFE_INTEGER, limit)
-        : this.#forwards.all(stream, from ?? 0, limit),
+        ? this.#prepared(BACKWARDS).all(stream, from ?? Number.MAX_SAFE_INTEGER, limit)
+        : this.#prepared(FORWARDS).all(stream, from ?? 0, limit),
     );
     return rows.map((row: unknown) => {
       const event = this.#codec.decode(this.#raw(row));
@@ -123,7 +93,7 @@ export class LogReader {
 
   /** See the port. @throws EventStoreError `UNAVAILABLE` */
   hasHad({ stream, revision, id, createdAt }: Landmark): boolean {
-    const row = this.#read(() => this.#place.get(revision, stream)) as
+    const row = this.#read(() => this.#prepared(PLACE).get(revision, stream)) as
       readonly [string | null, number | null, number | null, number] | undefined;
     if (row === undefined) return false;
     const [there, writtenAt, first, truncated] = row;
@@ -136,7 +106,7 @@ export class LogReader {
     const raws: RawEvent[] = [];
     this.#read(() => {
       let characters = 0;
-      for (const row of this.#allBackwards.iterate(position, limit)) {
+      for (const row of this.#prepared(ALL_BACKWARDS).iterate(position, limit)) {
         const raw = this.#raw(row);
         raws.push(raw);
         characters += raw.data.length + raw.metadata.length;
@@ -149,7 +119,12 @@ export class LogReader {
   /** Streams with events, by name. @throws EventStoreError `UNAVAILABLE` */
   streams(prefix: string, after: string, limit: number): StreamPage {
     const rows = this.#read(() =>
-      this.#streams.all(prefix, `${prefix}\u{10FFFF}`, after, Math.min(limit, PAGE_EVENTS)),
+      this.#prepared(STREAMS).all(
+        prefix,
+        `${prefix}\u{10FFFF}`,
+        after,
+        Math.min(limit, PAGE_EVENTS),
+      ),
     ) as readonly (readonly (string | number | null)[])[];
     const streams = rows.flatMap(([stream, revision, occurredAt, createdAt]): StreamEnd[] => {
       // Wholly truncated: only its name is kept.
@@ -215,27 +190,17 @@ export class LogReader {
   #typeName(id: number): string {
     const known = this.#typeNames.get(id);
     if (known !== undefined) return known;
-    const types = this.#read(() => this.#types.all());
+    const types = this.#read(() => this.#prepared('SELECT id, name FROM types').all());
     for (const row of types) this.#typeNames.set(Number(row[0]), String(row[1]));
     return this.#typeNames.get(id) ?? `unknown type ${id}`;
   }
 
-  #read<T>(action: () => T): T {
-    try {
-      return action();
-    } catch (error) {
-      throw this.#unavailable(error);
-    }
+  #prepared(sql: string): Statement {
+    return this.#statements.prepared(sql);
   }
 
-  #unavailable(error: unknown): unknown {
-    if (error instanceof IncompatibleDatabaseError) {
-      return new EventStoreError('NEWER_SCHEMA', error.message, { cause: error });
-    }
-    if (faultOf(error) === undefined) return error;
-    return new EventStoreError('UNAVAILABLE', describeFault(LOG, this.#file, error), {
-      cause: error,
-    });
+  #read<T>(action: () => T): T {
+    return onLog(this.#file, action);
   }
 }
 
@@ -260,6 +225,9 @@ function decodeAll<Row extends readonly [number, string, ...unknown[]]>(
   return undefined;
 }
 
+const IN_STREAM = `SELECT ${COLUMNS} FROM streams JOIN events ON events.stream = streams.id WHERE streams.name = ?`;
+const FORWARDS = `${IN_STREAM} AND events.revision >= ? ORDER BY events.revision ${ROW_LIMIT}`;
+const BACKWARDS = `${IN_STREAM} AND events.revision <= ? ORDER BY events.revision DESC ${ROW_LIMIT}`;
 const ALL_BACKWARDS = `SELECT ${COLUMNS} FROM events JOIN streams ON streams.id = events.stream WHERE events.position < ? ORDER BY events.position DESC ${ROW_LIMIT}`;
 
 /** The event at a revision of a stream; where there is none, the stream's first revision, or its last before truncation. */

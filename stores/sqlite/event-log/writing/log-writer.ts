@@ -1,11 +1,6 @@
 import type { EncodedEvent } from '../../../../domain/event-store.ts';
-import {
-  execute,
-  faultOf,
-  prepareForArrays,
-  type Database,
-  type Statement,
-} from '../../database.ts';
+import { execute, faultOf, type Database } from '../../database.ts';
+import { StatementCache } from '../../statement-cache.ts';
 import { WriteLock } from './write-lock.ts';
 import {
   ANY,
@@ -20,6 +15,17 @@ import { StreamCache, type CachedStream } from './stream-cache.ts';
 
 /** Most events removed per transaction, as no process can write meanwhile. */
 const MAX_REMOVED_EVENTS = 500;
+
+const HEAD = 'SELECT head FROM log';
+const SET_HEAD = 'UPDATE log SET head = ?';
+const INSERT = `
+  INSERT INTO events (position, stream, revision, id, type, created_at, data, metadata)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?)`;
+const UNDO = 'DELETE FROM events WHERE position > ?';
+const ID_AT = 'SELECT id, position FROM events WHERE stream = ? AND revision = ?';
+const PLACE = `
+  SELECT events.stream, revision, streams.name
+  FROM events JOIN streams ON streams.id = events.stream WHERE events.id = ?`;
 
 /** The outcome of one transaction. */
 export interface Written {
@@ -51,41 +57,20 @@ export class UnsureCommitError extends Error {
 export class LogWriter {
   readonly #database: Database;
   readonly #lock: WriteLock;
-  readonly #memory: StreamCache;
-  readonly #commit: Statement;
-  readonly #head: Statement;
-  readonly #setHead: Statement;
-  readonly #insert: Statement;
-  readonly #undo: Statement;
-  readonly #idAt: Statement;
-  readonly #placeOf: Statement;
+  readonly #streams: StreamCache;
+  readonly #statements: StatementCache;
   /** The log's head, as this transaction knows it. */
   #position = 0;
 
   constructor(database: Database, lockTimeout: number) {
     this.#database = database;
     this.#lock = new WriteLock(database, lockTimeout);
-    this.#memory = new StreamCache(database);
-    this.#commit = database.prepare('COMMIT');
-    this.#head = prepareForArrays(database, 'SELECT head FROM log');
-    this.#setHead = database.prepare('UPDATE log SET head = ?');
-    this.#insert = database.prepare(
-      'INSERT INTO events (position, stream, revision, id, type, created_at, data, metadata) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
-    );
-    this.#undo = database.prepare('DELETE FROM events WHERE position > ?');
-    this.#idAt = prepareForArrays(
-      database,
-      'SELECT id, position FROM events WHERE stream = ? AND revision = ?',
-    );
-    this.#placeOf = prepareForArrays(
-      database,
-      'SELECT events.stream, revision, streams.name FROM events JOIN streams ON streams.id = events.stream WHERE events.id = ?',
-    );
+    this.#statements = new StatementCache(database);
+    this.#streams = new StreamCache(this.#statements);
   }
 
   /**
    * Writes sequences in order. Blocks until they are durable.
-   *
    * @param take called once the lock is held, so that sequences arriving meanwhile are included
    * @throws the driver's error when nothing was written; {@link UnsureCommitError}
    */
@@ -109,14 +94,13 @@ export class LogWriter {
         }
         results[countAt] = count;
       }
-      if (this.#position !== before) execute(this.#setHead, this.#position);
+      if (this.#position !== before) execute(this.#statements.prepared(SET_HEAD), this.#position);
       return { createdAt, results: Float64Array.from(results), failures, timing };
     });
   }
 
   /**
    * Removes the oldest events of streams, within a limit. Blocks until that is durable.
-   *
    * @returns the number of completed truncations; the next one needs another call
    * @throws the driver's error when nothing was removed; {@link UnsureCommitError}
    */
@@ -124,7 +108,7 @@ export class LogWriter {
     return this.#transaction(() => {
       let left = MAX_REMOVED_EVENTS;
       for (const [done, { stream, before }] of cuts.entries()) {
-        const { removed, all } = this.#memory.truncate(stream, before, left);
+        const { removed, all } = this.#streams.truncate(stream, before, left);
         left -= removed;
         if (!all) return done;
       }
@@ -139,12 +123,12 @@ export class LogWriter {
     let committing = false;
     try {
       if (othersWrote) {
-        this.#memory.forget();
-        this.#position = Number(this.#head.get()?.[0]);
+        this.#streams.forget();
+        this.#position = Number(this.#statements.prepared(HEAD).get()?.[0]);
       }
       const result = work(timing);
       committing = true;
-      execute(this.#commit);
+      execute(this.#statements.prepared('COMMIT'));
       this.#lock.released();
       timing.writing = performance.now() - since;
       return result;
@@ -163,18 +147,21 @@ export class LogWriter {
     // SQLite rolls back by itself after some faults.
     if (this.#database.isTransaction) this.#database.exec('ROLLBACK');
     this.#lock.released();
-    this.#memory.forget();
+    this.#streams.forget();
     this.#lock.forget();
   }
 
   /** Appends, or recognises a repetition, and adds the result. @returns why it was refused */
   #append(append: WriteAppend, createdAt: number, results: number[]): Refusal | undefined {
     const { expected, events } = append;
-    const stream = this.#memory.find(append.stream, expected < 0);
+    const stream = this.#streams.find(append.stream, expected < 0);
     const last = stream?.revision ?? NONE;
     if (expected === ANY) {
       const first = events[0];
-      const place = first === undefined || last === NONE ? undefined : this.#placeOf.get(first.id);
+      const place =
+        first === undefined || last === NONE
+          ? undefined
+          : this.#statements.prepared(PLACE).get(first.id);
       if (stream !== undefined && place?.[0] === stream.id) {
         return this.#duplicate(stream, Number(place?.[1]), append, results);
       }
@@ -194,17 +181,18 @@ export class LogWriter {
     createdAt: number,
     results: number[],
   ): Refusal | undefined {
+    const insert = this.#statements.prepared(INSERT);
     const before = this.#position;
     let revision = stream.revision;
     for (const { id, type, data, metadata } of append.events) {
       try {
         execute(
-          this.#insert,
+          insert,
           this.#position + 1,
           stream.id,
           revision + 1,
           id,
-          this.#memory.typeId(type),
+          this.#streams.typeId(type),
           createdAt,
           data,
           metadata,
@@ -212,7 +200,7 @@ export class LogWriter {
       } catch (error) {
         if (faultOf(error) !== 'constraint') throw error;
         const refusal = this.#explain(append, id, error);
-        this.#undo.run(before);
+        this.#statements.prepared(UNDO).run(before);
         this.#position = before;
         return refusal;
       }
@@ -233,7 +221,7 @@ export class LogWriter {
   ): Refusal | undefined {
     let position = 0;
     for (const [i, { id }] of append.events.entries()) {
-      const row = this.#idAt.get(stream.id, revision + i);
+      const row = this.#statements.prepared(ID_AT).get(stream.id, revision + i);
       if (row?.[0] !== id) return conflict(append, stream.revision);
       position = Number(row?.[1]);
     }
@@ -243,7 +231,7 @@ export class LogWriter {
 
   /** Only an existing id violates a constraint; otherwise the file is damaged. */
   #explain(append: WriteAppend, id: EncodedEvent['id'], error: unknown): Refusal {
-    const place = this.#placeOf.get(id);
+    const place = this.#statements.prepared(PLACE).get(id);
     if (place === undefined) throw error;
     return {
       code: 'INVALID_EVENT',

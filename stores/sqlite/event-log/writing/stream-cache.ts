@@ -1,4 +1,4 @@
-import { prepareForArrays, type Database, type Statement } from '../../database.ts';
+import type { StatementCache } from '../../statement-cache.ts';
 
 /** A stream as the writer remembers it. */
 export interface CachedStream {
@@ -10,35 +10,27 @@ export interface CachedStream {
 /** Streams remembered at least, and twice as many at most; more would cost the garbage collector more than lookups. */
 const MIN_CACHED_STREAMS = 4_000;
 
+const SELECT = `
+  SELECT id, max(truncated_revision,
+    coalesce((SELECT max(revision) FROM events WHERE stream = streams.id), -1))
+  FROM streams WHERE name = ?`;
+const INSERT = 'INSERT INTO streams (name) VALUES (?) ON CONFLICT (name) DO NOTHING';
+const FIRST = 'SELECT min(revision) FROM events WHERE stream = ?';
+const DELETE = 'DELETE FROM events WHERE stream = ? AND revision < ?';
+const SET_TRUNCATED = 'UPDATE streams SET truncated_revision = ? WHERE id = ?';
+
 /**
  * Remembers where streams end, as most appends go to a recently written stream. Must be dropped when another process has
  * written, and after a rollback.
  */
 export class StreamCache {
-  readonly #select: Statement;
-  readonly #insert: Statement;
-  readonly #selectType: Statement;
-  readonly #insertType: Statement;
-  readonly #setTruncated: Statement;
-  readonly #first: Statement;
-  readonly #delete: Statement;
+  readonly #statements: StatementCache;
   #young = new Map<string, CachedStream>();
   #old = new Map<string, CachedStream>();
   readonly #types = new Map<string, number>();
 
-  constructor(database: Database) {
-    this.#select = prepareForArrays(
-      database,
-      'SELECT id, max(truncated_revision, coalesce((SELECT max(revision) FROM events WHERE stream = streams.id), -1)) FROM streams WHERE name = ?',
-    );
-    this.#insert = database.prepare(
-      'INSERT INTO streams (name) VALUES (?) ON CONFLICT (name) DO NOTHING',
-    );
-    this.#selectType = prepareForArrays(database, 'SELECT id FROM types WHERE name = ?');
-    this.#insertType = database.prepare('INSERT INTO types (name) VALUES (?)');
-    this.#setTruncated = database.prepare('UPDATE streams SET truncated_revision = ? WHERE id = ?');
-    this.#first = prepareForArrays(database, 'SELECT min(revision) FROM events WHERE stream = ?');
-    this.#delete = database.prepare('DELETE FROM events WHERE stream = ? AND revision < ?');
+  constructor(statements: StatementCache) {
+    this.#statements = statements;
   }
 
   forget(): void {
@@ -54,10 +46,10 @@ export class StreamCache {
     const old = this.#old.get(name);
     if (old !== undefined) return this.#remember(name, old);
     if (expectedNew) {
-      const { changes, lastInsertRowid } = this.#insert.run(name);
+      const { changes, lastInsertRowid } = this.#statements.prepared(INSERT).run(name);
       if (changes === 1) return this.#remember(name, { id: Number(lastInsertRowid), revision: -1 });
     }
-    const row = this.#select.get(name);
+    const row = this.#statements.prepared(SELECT).get(name);
     if (row === undefined) return undefined;
     return this.#remember(name, { id: Number(row[0]), revision: Number(row[1]) });
   }
@@ -66,8 +58,9 @@ export class StreamCache {
   typeId(name: string): number {
     const known = this.#types.get(name);
     if (known !== undefined) return known;
-    const row = this.#selectType.get(name);
-    const id = Number(row === undefined ? this.#insertType.run(name).lastInsertRowid : row[0]);
+    const row = this.#statements.prepared('SELECT id FROM types WHERE name = ?').get(name);
+    const insert = this.#statements.prepared('INSERT INTO types (name) VALUES (?)');
+    const id = Number(row === undefined ? insert.run(name).lastInsertRowid : row[0]);
     this.#types.set(name, id);
     return id;
   }
@@ -83,10 +76,10 @@ export class StreamCache {
   ): { readonly removed: number; readonly all: boolean } {
     const stream = this.find(name, false);
     if (stream === undefined) return { removed: 0, all: true };
-    const first = this.#first.get(stream.id)?.[0];
+    const [first] = this.#statements.prepared(FIRST).get(stream.id) ?? [];
     const end = typeof first === 'number' ? Math.min(before, first + most) : before;
-    const { changes } = this.#delete.run(stream.id, end);
-    this.#setTruncated.run(stream.revision, stream.id);
+    const { changes } = this.#statements.prepared(DELETE).run(stream.id, end);
+    this.#statements.prepared(SET_TRUNCATED).run(stream.revision, stream.id);
     return { removed: changes, all: end >= before };
   }
 

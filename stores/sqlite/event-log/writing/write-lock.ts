@@ -30,7 +30,6 @@ export class WriteLock {
 
   /**
    * Begins a write transaction. Blocks the thread.
-   *
    * @returns milliseconds waited, and whether another connection has written since the last time
    * @throws the driver's busy error after the timeout
    */

@@ -20,8 +20,8 @@ import {
   type WriterRequest,
   type WriterSettings,
 } from './protocol.ts';
-
-import { LOG, openLogForWriting, openLogInMemory } from '../schema.ts';
+import { rehearseInMemory } from '../burst/rehearsal.ts';
+import { LOG, openLogForWriting } from '../schema.ts';
 
 /**
  * Appends per transaction: a quarter of those waiting, so that callers of the first can prepare the next ones while the
@@ -223,20 +223,10 @@ class WriterThread {
     this.#tasks.splice(end === -1 ? this.#tasks.length : end, 0, task);
   }
 
-  /** Writes to a log in memory, never to the real one. */
-  #rehearse(task: Extract<Task, { readonly kind: 'rehearse' }>): void {
-    let database: Database | undefined;
-    try {
-      database = openLogInMemory();
-      const packed = new PackedSequences(task.packed);
-      const sequences = Array.from({ length: packed.left }, () => packed.take());
-      new LogWriter(database, this.#settings.lockTimeout).write(() => sequences);
-    } catch (error) {
-      this.#warn(error);
-    } finally {
-      database?.close();
-    }
-    this.#answer({ kind: 'done', ticket: task.ticket });
+  #rehearse({ ticket, packed }: Extract<Task, { readonly kind: 'rehearse' }>): void {
+    const fault = rehearseInMemory(packed, this.#settings.lockTimeout);
+    if (fault !== undefined) this.#answer({ kind: 'warning', message: fault });
+    this.#answer({ kind: 'done', ticket });
   }
 
   /** The log, reopened after a fault, but never created anew. */

@@ -7,6 +7,7 @@ import {
 } from '../../../../domain/event-store.ts';
 import type { Telemetry } from '../../../../observability/telemetry.ts';
 import { startThread } from '../../read-model/start-thread.ts';
+import type { RehearsedSequence } from '../burst/rehearsal.ts';
 import { formatPosition } from '../position.ts';
 import {
   AppendPacker,
@@ -38,12 +39,6 @@ export interface CommittedAppend extends Pick<StreamAppend, 'stream' | 'events'>
   readonly revision: number;
   /** Of the last event. */
   readonly position: number;
-}
-
-/** A sequence of appends for a rehearsal. */
-export interface RehearsedSequence {
-  readonly appends: readonly StreamAppend[];
-  readonly encoded: readonly (readonly EncodedEvent[])[];
 }
 
 /** A request awaiting its answer. */
@@ -132,7 +127,7 @@ export class Writer {
     await this.#ask((ticket) => ({ kind: 'truncate', ticket, stream, before }));
   }
 
-  /** Writes sequences to a log in memory, which is discarded. Resolves even after a failure, which is logged. */
+  /** See `burst/rehearsal.ts`. */
   async rehearse(sequences: readonly RehearsedSequence[]): Promise<void> {
     const packer = new AppendPacker();
     for (const [ticket, { appends, encoded }] of sequences.entries()) {
@@ -340,11 +335,9 @@ function toWrites(
   appends: readonly StreamAppend[],
   encoded: readonly (readonly EncodedEvent[])[],
 ): WriteAppend[] {
-  const writes: WriteAppend[] = [];
-  for (const [i, { stream, expected }] of appends.entries()) {
-    writes.push({ stream, expected: expectedToNumber(expected), events: encoded[i] ?? [] });
-  }
-  return writes;
+  return appends.map(({ stream, expected }, i) => {
+    return { stream, expected: expectedToNumber(expected), events: encoded[i] ?? [] };
+  });
 }
 
 function toError(failure: WriteFailure): EventStoreError {

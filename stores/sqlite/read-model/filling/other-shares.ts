@@ -28,7 +28,6 @@ export class OtherShares {
   /**
    * Adds their documents to those of the first share, in one transaction that also marks the generation whole, and
    * deletes their files. All shares must be at the same position.
-   *
    * @param database of the first share, outside a transaction
    * @param fence of the writer
    * @throws ReadModelError where a share is missing or at another position; the driver's errors
