@@ -42,15 +42,15 @@ interface PendingAppend {
 
 /** The same append, running once or more in this process: all but the first answer are duplicates. */
 interface RepeatedAppend {
-  underWay: number;
+  running: number;
   answered: boolean;
 }
 
 /** Appends until the outcome is known: repeats unclear attempts, and inspects the stream after a conflict. */
 export class Appender {
   readonly #log: LogParts;
-  readonly #twins = new Map<string, RepeatedAppend>();
-  readonly #underWay = new Set<Promise<unknown>>();
+  readonly #repeated = new Map<string, RepeatedAppend>();
+  readonly #running = new Set<Promise<unknown>>();
   #closed = false;
 
   constructor(log: LogParts) {
@@ -66,33 +66,33 @@ export class Appender {
     if (this.#closed) throw new EventStoreError('UNAVAILABLE', 'the event log is closed');
     const { telemetry } = this.#log;
     const id = `${events.at(-1)?.id} ${stream}`;
-    const twin = this.#twins.get(id) ?? { underWay: 0, answered: false };
-    this.#twins.set(id, twin);
-    twin.underWay += 1;
+    const repeated = this.#repeated.get(id) ?? { running: 0, answered: false };
+    this.#repeated.set(id, repeated);
+    repeated.running += 1;
     const appended = this.#appendUntilKnown(stream, events, expected);
-    this.#underWay.add(appended);
-    const asked = performance.now();
+    this.#running.add(appended);
+    const startedAt = performance.now();
     try {
       const result = await appended;
-      telemetry.observe('event_store_append_seconds', (performance.now() - asked) / 1000);
-      const duplicate = result.duplicate || twin.answered;
-      twin.answered = true;
+      telemetry.observe('event_store_append_seconds', (performance.now() - startedAt) / 1000);
+      const duplicate = result.duplicate || repeated.answered;
+      repeated.answered = true;
       return { ...result, duplicate };
     } catch (error) {
       const code = error instanceof EventStoreError ? error.code : 'other';
       if (code !== 'CONFLICT') telemetry.count('event_store_failures_total', { code });
       throw error;
     } finally {
-      this.#underWay.delete(appended);
-      twin.underWay -= 1;
-      if (twin.underWay === 0) this.#twins.delete(id);
+      this.#running.delete(appended);
+      repeated.running -= 1;
+      if (repeated.running === 0) this.#repeated.delete(id);
     }
   }
 
   /** Accepts no more appends, and resolves when the running ones have ended. */
   async close(): Promise<void> {
     this.#closed = true;
-    await Promise.allSettled(this.#underWay);
+    await Promise.allSettled(this.#running);
   }
 
   async #appendUntilKnown(
@@ -125,7 +125,7 @@ export class Appender {
         throw new EventStoreError('UNAVAILABLE', 'EventStoreDB cannot be reached', { stream });
       }
       const wait = pauseAfter(failures, timings.firstPauseMs, timings.longestPauseMs);
-      if (connection.closed || performance.now() + wait >= end) throw givenUp(stream, unclear);
+      if (connection.closed || performance.now() + wait >= end) throw gaveUpError(stream, unclear);
       telemetry.count('eventstore_append_retries_total');
       telemetry.log.debug('retrying an append', { stream, failure: describeError(unclear) });
       await pause(wait);
@@ -144,7 +144,7 @@ export class Appender {
       return true;
     } catch (error) {
       if (this.#log.identity.fault === undefined) return false;
-      throw unclear === undefined ? error : outcomeUnknown(stream, error, true);
+      throw unclear === undefined ? error : outcomeUnknownError(stream, error, true);
     }
   }
 
@@ -186,7 +186,7 @@ export class Appender {
       return isKnown(event?.position) ? toPosition(event.position) : await reader.end();
     } catch (error) {
       // Written at an unknown place; a repeated append finds it.
-      throw outcomeUnknown(append.stream, error);
+      throw outcomeUnknownError(append.stream, error);
     }
   }
 
@@ -195,12 +195,12 @@ export class Appender {
    * empty and continues counting.
    */
   async #verify(append: PendingAppend, answered: number): Promise<AppendResult> {
-    const disbelief = new Error(`the server answered revision ${answered}`);
+    const contradiction = new Error(`the server answered revision ${answered}`);
     const atPlace = await this.#findAtPlace(append).catch((error: unknown) => {
-      throw outcomeUnknown(append.stream, error);
+      throw outcomeUnknownError(append.stream, error);
     });
     const found = atPlace ?? (await this.#findInTail(append));
-    if (found === undefined) throw outcomeUnknown(append.stream, disbelief);
+    if (found === undefined) throw outcomeUnknownError(append.stream, contradiction);
     return found;
   }
 
@@ -221,12 +221,12 @@ export class Appender {
       if (typeof actual === 'number') await waitUntilVisible(reader, timings, stream, actual);
       found = await this.#findAtPlace(append);
     } catch (failure) {
-      if (unclear !== undefined) throw outcomeUnknown(stream, failure);
+      if (unclear !== undefined) throw outcomeUnknownError(stream, failure);
       throw toEventStoreError(failure, `append to ${stream}`, stream);
     }
     if (found === undefined) {
       // `any` cannot conflict by itself: the server has seen these ids in an earlier attempt.
-      if (expected === 'any' && unclear !== undefined) throw outcomeUnknown(stream, error);
+      if (expected === 'any' && unclear !== undefined) throw outcomeUnknownError(stream, error);
       throw conflictError(stream, expected, actual, error);
     }
     return unclear === undefined ? { ...found, duplicate: true } : found;
@@ -311,14 +311,14 @@ function toClientEvent(event: EncodedEvent): ReturnType<typeof jsonEvent> {
   });
 }
 
-function givenUp(stream: string, unclear: unknown): EventStoreError {
-  if (unclear !== undefined) return outcomeUnknown(stream, unclear, true);
+function gaveUpError(stream: string, unclear: unknown): EventStoreError {
+  if (unclear !== undefined) return outcomeUnknownError(stream, unclear, true);
   return new EventStoreError('UNAVAILABLE', 'no EventStoreDB node accepts appends', {
     ...{ stream, repeated: true },
   });
 }
 
-function outcomeUnknown(stream: string, cause: unknown, repeated = false): EventStoreError {
+function outcomeUnknownError(stream: string, cause: unknown, repeated = false): EventStoreError {
   return new EventStoreError(
     'OUTCOME_UNKNOWN',
     `it is unknown whether events were appended to ${stream}: ${describeError(cause)}`,

@@ -26,13 +26,13 @@ export async function listStreams(
 ): Promise<StreamPage> {
   const { prefix, after = BEGINNING, limit } = options;
   const names: string[] = [];
-  let looked = 0;
+  let visited = 0;
   let last: Position = after;
   const ended = await reader.forwards(after, PAGE, (event, position) => {
-    looked += 1;
+    visited += 1;
     last = position;
     if (isFirstOf(event, prefix)) names.push(event.streamId);
-    return names.length < limit && looked < MAX_EVENTS ? 'more' : 'enough';
+    return names.length < limit && visited < MAX_EVENTS ? 'more' : 'enough';
   });
   const streams: StreamEnd[] = [];
   for (let from = 0; from < names.length; from += CONCURRENT_READS) {

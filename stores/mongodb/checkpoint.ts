@@ -42,7 +42,7 @@ export class Checkpoint {
       await this.#claim(known, session, PREVIOUS_WRITER_TIMEOUT_MS);
     } catch (error) {
       if (!isTimeLimitError(error)) throw error;
-      await this.#endOther();
+      await this.#endPreviousTransaction();
       await this.#claim(known, session);
     }
   }
@@ -53,7 +53,7 @@ export class Checkpoint {
 
   /** @throws ReadModelError `FENCED` when it is elsewhere, or belongs to another writer */
   async expect(from: Position): Promise<void> {
-    const stored = await this.#stored.findOne(this.#mine(from));
+    const stored = await this.#stored.findOne(this.#expected(from));
     if (stored === null) throw await this.fencedError(from);
   }
 
@@ -64,7 +64,7 @@ export class Checkpoint {
    */
   async announce({ from, to }: Pick<Batch, 'from' | 'to'>): Promise<void> {
     const stored = await this.#stored.findOneAndUpdate(
-      this.#mine(from),
+      this.#expected(from),
       { $set: { writing: to } },
       { writeConcern: { w: 1, journal: false } },
     );
@@ -77,7 +77,7 @@ export class Checkpoint {
     session?: ClientSession,
   ): Promise<void> {
     const moved = await this.#stored.updateOne(
-      this.#mine(from),
+      this.#expected(from),
       {
         $set: { position: to, fence: this.#fence, ...(landmark && { landmark }) },
         $unset: { writing: '' },
@@ -133,7 +133,7 @@ export class Checkpoint {
   }
 
   /** Ends the previous writer's transaction. Every user may end their own sessions. */
-  async #endOther(): Promise<void> {
+  async #endPreviousTransaction(): Promise<void> {
     const stored = await this.#stored.findOne({
       _id: this.#collection,
       fence: { $lte: this.#fence },
@@ -147,7 +147,7 @@ export class Checkpoint {
     }
   }
 
-  #mine(from: Position) {
+  #expected(from: Position) {
     return { _id: this.#collection, position: from, fence: { $lte: this.#fence } };
   }
 }

@@ -79,7 +79,7 @@ class MongoCoordination implements Coordination {
   readonly #shared: SharedConnection;
   readonly #clock: Pick<Clock, 'now'> | undefined;
   #closed = false;
-  #tidied: Promise<void> | undefined;
+  #expiryEnsured: Promise<void> | undefined;
 
   constructor(shared: SharedConnection, clock: Pick<Clock, 'now'> | undefined) {
     this.#shared = shared;
@@ -91,7 +91,7 @@ class MongoCoordination implements Coordination {
       const me = { $literal: owner };
       const mine = { $eq: ['$owner', me] };
       const owned = { $ne: [{ $ifNull: ['$owner', null] }, null] };
-      const others = { $and: [owned, await this.#inForce()] };
+      const others = { $and: [owned, await this.#isUnexpired()] };
       const theirs = { $and: [{ $not: [mine] }, others] };
       // Every expression sees the lease as it was: fields of one $set do not see each other.
       const take = {
@@ -117,7 +117,7 @@ class MongoCoordination implements Coordination {
 
   heartbeat(id: string, about: JsonObject, ttl: number): Promise<void> {
     return this.#run('heartbeat', async (db) => {
-      await this.#tidy(db);
+      await this.#ensureExpiry(db);
       const life = {
         about: { $literal: JSON.stringify(about) },
         begins: this.#now(),
@@ -139,7 +139,7 @@ class MongoCoordination implements Coordination {
     return this.#run('alive', async (db) => {
       const members = await membersIn(db)
         .aggregate<Pick<StoredMember, '_id' | 'about'> & { readonly remaining: number }>([
-          { $match: { $expr: await this.#inForce() } },
+          { $match: { $expr: await this.#isUnexpired() } },
           { $project: { about: 1, remaining: { $subtract: ['$expires', this.#now()] } } },
           { $sort: { _id: 1 } },
         ])
@@ -152,7 +152,7 @@ class MongoCoordination implements Coordination {
 
   count(name: string, by: number, window: number): ReturnType<Coordination['count']> {
     return this.#run('count', async (db) => {
-      await this.#tidy(db);
+      await this.#ensureExpiry(db);
       const now = this.#now();
       const sinceEpoch = { $subtract: [now, new Date(0)] };
       const ends = { $add: [now, { $subtract: [window, { $mod: [sinceEpoch, window] }] }] };
@@ -223,7 +223,7 @@ class MongoCoordination implements Coordination {
    * Whether a document has not expired. One that starts in the future is ignored: the server's clock has been set back
    * since, and its end may lie hours ahead. Call inside `run`.
    */
-  async #inForce(): Promise<Document> {
+  async #isUnexpired(): Promise<Document> {
     const now = this.#now();
     const begins = { $ifNull: ['$begins', now] };
     const isSharded = (await this.#shared.connection.deployment()) === 'sharded';
@@ -237,11 +237,11 @@ class MongoCoordination implements Coordination {
    * Lets the server delete expired documents; nothing depends on it. Skipped with a test's clock, which may lie years
    * behind the server's. Runs once per process and is retried after a failure.
    */
-  #tidy(db: Db): Promise<void> {
+  #ensureExpiry(db: Db): Promise<void> {
     if (this.#clock !== undefined) return Promise.resolve();
-    const made = (this.#tidied ??= expireAfterAnHour(db));
+    const made = (this.#expiryEnsured ??= expireAfterAnHour(db));
     made.catch(() => {
-      this.#tidied = undefined;
+      this.#expiryEnsured = undefined;
     });
     return made;
   }

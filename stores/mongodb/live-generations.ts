@@ -6,7 +6,7 @@ const CACHE_MS = 400;
 
 /** Which generation each view is read from, cached briefly so that a read is one round trip. */
 export class LiveGenerations {
-  readonly #believed = new Map<string, { readonly generation: number; readonly until: number }>();
+  readonly #cached = new Map<string, { readonly generation: number; readonly until: number }>();
   readonly #now: () => number;
 
   /** @param now a monotonic clock in milliseconds; default: the process's own */
@@ -16,15 +16,15 @@ export class LiveGenerations {
 
   /** The live generation, possibly from the cache; null where there is none. */
   async recent(db: Db, view: string): Promise<number | null> {
-    const believed = this.#believed.get(view);
-    if (believed !== undefined && this.#now() < believed.until) return believed.generation;
+    const cached = this.#cached.get(view);
+    if (cached !== undefined && this.#now() < cached.until) return cached.generation;
     return this.current(db, view);
   }
 
   /** The live generation as stored now. */
   async current(db: Db, view: string): Promise<number | null> {
     const pointer = await db.collection<StoredPointer>(VIEWS).findOne({ _id: view });
-    this.#believe(view, pointer?.generation);
+    this.#remember(view, pointer?.generation);
     return pointer?.generation ?? null;
   }
 
@@ -33,17 +33,17 @@ export class LiveGenerations {
     await db
       .collection<StoredPointer>(VIEWS)
       .updateOne({ _id: view }, { $set: { generation } }, { upsert: true });
-    this.#believe(view, generation);
+    this.#remember(view, generation);
   }
 
   /** Leaves the view without a live generation. */
   async unset(db: Db, view: string): Promise<void> {
     await db.collection<StoredPointer>(VIEWS).deleteOne({ _id: view });
-    this.#believe(view, undefined);
+    this.#remember(view, undefined);
   }
 
-  #believe(view: string, generation: number | undefined): void {
-    if (generation === undefined) this.#believed.delete(view);
-    else this.#believed.set(view, { generation, until: this.#now() + CACHE_MS });
+  #remember(view: string, generation: number | undefined): void {
+    if (generation === undefined) this.#cached.delete(view);
+    else this.#cached.set(view, { generation, until: this.#now() + CACHE_MS });
   }
 }

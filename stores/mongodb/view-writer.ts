@@ -84,7 +84,7 @@ export class MongoViewWriter implements ViewWriter {
    * the session's next transaction begins, or for a minute. A plain write would end it too, but not with
    * `retryWrites=false`, which some compatible servers need.
    */
-  #mayBeOpen: boolean;
+  #mayHaveOpenTransaction: boolean;
   #bulk: boolean;
 
   private constructor(
@@ -99,7 +99,7 @@ export class MongoViewWriter implements ViewWriter {
     this.#options = options;
     this.#name = collectionOf(projection, options.generation);
     this.#bulk = options.bulk;
-    this.#mayBeOpen = !options.bulk;
+    this.#mayHaveOpenTransaction = !options.bulk;
   }
 
   /** Registers the generation, and creates its indexes unless it is filled in bulk. */
@@ -137,7 +137,7 @@ export class MongoViewWriter implements ViewWriter {
         .find({ _id: { $in: [...keys] } }, { projection: { f: 0 }, batchSize: keys.length })
         .toArray();
       for (const { _id, parts } of found) if (parts !== undefined) this.#large.add(_id);
-      return this.#texts(db).complete(found);
+      return this.#parts(db).complete(found);
     });
     return new Map(
       rows.map((row) => [
@@ -148,11 +148,12 @@ export class MongoViewWriter implements ViewWriter {
   }
 
   async write(batch: Batch): Promise<void> {
-    const documents = latestOfEach(batch.documents).map(prepared);
+    const documents = latestPerKey(batch.documents).map(prepared);
     await this.#run('write', async (db) => {
       // Most batches of most views only move the checkpoint, which is atomic by itself.
-      if (documents.length === 0 && !this.#mayBeOpen) return this.#checkpoint(db).move(batch);
-      await this.#keepParts(db, documents);
+      if (documents.length === 0 && !this.#mayHaveOpenTransaction)
+        return this.#checkpoint(db).move(batch);
+      await this.#writeParts(db, documents);
       const transactional = !this.#bulk && (await this.#connection.hasTransactions());
       if (!transactional || !(await this.#writeAtOnce(db, documents, batch))) {
         const checkpoint = this.#checkpoint(db);
@@ -161,7 +162,7 @@ export class MongoViewWriter implements ViewWriter {
         await this.#writeGuarded(db, documents);
         await checkpoint.move(batch);
       }
-      await this.#forgetParts(db, documents);
+      await this.#removeParts(db, documents);
     });
   }
 
@@ -171,7 +172,7 @@ export class MongoViewWriter implements ViewWriter {
       const rows = await this.#documents(db)
         .find(condition, { sort: { _id: 1 }, limit, projection: { f: 0 }, batchSize: limit })
         .toArray();
-      return (await this.#texts(db).complete(rows)).map((row) => toKeptDocument(row));
+      return (await this.#parts(db).complete(rows)).map((row) => toKeptDocument(row));
     });
   }
 
@@ -211,18 +212,18 @@ export class MongoViewWriter implements ViewWriter {
     if (session === null) return false;
     for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt += 1) {
       session.startTransaction();
-      this.#mayBeOpen = true;
+      this.#mayHaveOpenTransaction = true;
       try {
         await this.#checkpoint(db).move(batch, session);
-        const late = await this.#keptBehind(db, documents, session);
-        if (late.length > 0) {
+        const outdated = await this.#outdated(db, documents, session);
+        if (outdated.length > 0) {
           await this.#documents(db).bulkWrite(
-            late.map((one) => this.#guarded(one)),
+            outdated.map((one) => this.#guarded(one)),
             { session },
           );
         }
         await session.commitTransaction();
-        this.#mayBeOpen = false;
+        this.#mayHaveOpenTransaction = false;
         return true;
       } catch (error) {
         if (session.inTransaction()) await session.abortTransaction();
@@ -243,26 +244,26 @@ export class MongoViewWriter implements ViewWriter {
    * inserts, of which the refused one is later, or from another unique index.
    */
   async #writeGuarded(db: Db, documents: readonly PreparedDocument[]): Promise<void> {
-    let left = documents;
-    for (let attempt = 1; left.length > 0; attempt += 1) {
+    let remaining = documents;
+    for (let attempt = 1; remaining.length > 0; attempt += 1) {
       try {
         await this.#documents(db).bulkWrite(
-          left.map((one) => this.#guarded(one)),
+          remaining.map((one) => this.#guarded(one)),
           { ordered: false, ...((await this.#isRelaxed()) && { writeConcern: UNJOURNALED }) },
         );
         return;
       } catch (error) {
         const refused = duplicateStatementsOf(error);
         if (refused === null) throw error;
-        const met = left.filter((_, index) => refused.has(index));
-        left = await this.#keptBehind(db, met);
-        if (left.length > 0 && attempt >= MAX_ATTEMPTS) throw error;
+        const collided = remaining.filter((_, index) => refused.has(index));
+        remaining = await this.#outdated(db, collided);
+        if (remaining.length > 0 && attempt >= MAX_ATTEMPTS) throw error;
       }
     }
   }
 
   /** The documents that are stored not at all, or at an earlier position. */
-  async #keptBehind(
+  async #outdated(
     db: Db,
     documents: readonly PreparedDocument[],
     session?: ClientSession,
@@ -282,19 +283,19 @@ export class MongoViewWriter implements ViewWriter {
   }
 
   /** Writes parts before the rows that name them. Unreferenced parts do no harm. */
-  async #keepParts(db: Db, documents: readonly PreparedDocument[]): Promise<void> {
+  async #writeParts(db: Db, documents: readonly PreparedDocument[]): Promise<void> {
     for (const { key, position, parts } of documents) {
       if (parts === null) continue;
       this.#large.add(key);
-      await this.#texts(db).write(key, position, parts);
+      await this.#parts(db).write(key, position, parts);
     }
   }
 
   /** Deletes parts that no row names any more. What a crash leaves goes with the generation. */
-  async #forgetParts(db: Db, documents: readonly PreparedDocument[]): Promise<void> {
+  async #removeParts(db: Db, documents: readonly PreparedDocument[]): Promise<void> {
     for (const { key, position, parts } of documents) {
       if (!this.#large.has(key)) continue;
-      await this.#texts(db).remove(key, position, parts === null);
+      await this.#parts(db).remove(key, position, parts === null);
       if (parts === null) this.#large.delete(key);
     }
   }
@@ -315,7 +316,7 @@ export class MongoViewWriter implements ViewWriter {
   }
 
   readonly #checkpoint = (db: Db) => new Checkpoint(db, this.#name, this.#options.fence);
-  readonly #texts = (db: Db) => new DocumentParts(db, this.#name);
+  readonly #parts = (db: Db) => new DocumentParts(db, this.#name);
   readonly #documents = (db: Db) => db.collection<StoredDocument>(this.#name);
 
   #guarded(written: PreparedDocument): AnyBulkWriteOperation<StoredDocument> {
@@ -352,7 +353,7 @@ function prepared(written: WrittenDocument): PreparedDocument {
 }
 
 /** Keeps the latest document per key; an unordered write could leave an earlier one. */
-function latestOfEach(documents: readonly WrittenDocument[]): readonly WrittenDocument[] {
+function latestPerKey(documents: readonly WrittenDocument[]): readonly WrittenDocument[] {
   const latest = new Map<string, WrittenDocument>();
   for (const one of documents) {
     const known = latest.get(one.key);

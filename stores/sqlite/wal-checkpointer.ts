@@ -26,19 +26,19 @@ const LONG_WAL_FACTOR = 2;
  */
 export class WalCheckpointer {
   readonly #limits: CheckpointLimits;
-  readonly #look: Statement;
+  readonly #inspect: Statement;
   readonly #move: Statement;
   readonly #restart: Statement;
   /** Pages held back by readers at the last move; the next attempt waits for as many more. */
   #held = 0;
-  #unlooked = 0;
+  #unchecked = 0;
   /** The WAL was moved but not restarted; restarting is tried from this length on. */
   #restartFrom = Number.POSITIVE_INFINITY;
 
   /** @param database a connection without automatic checkpoints */
   constructor(database: Database, limits: CheckpointLimits) {
     this.#limits = limits;
-    this.#look = prepareForArrays(database, 'PRAGMA wal_checkpoint(NOOP)');
+    this.#inspect = prepareForArrays(database, 'PRAGMA wal_checkpoint(NOOP)');
     this.#move = prepareForArrays(database, 'PRAGMA wal_checkpoint(PASSIVE)');
     this.#restart = prepareForArrays(database, 'PRAGMA wal_checkpoint(RESTART)');
   }
@@ -50,10 +50,10 @@ export class WalCheckpointer {
    */
   run(idle: boolean): void {
     const { busyPages, idlePages, busyCalls, idleCalls, patience } = this.#limits;
-    this.#unlooked += 1;
-    if (this.#unlooked < (idle ? idleCalls : busyCalls)) return;
-    this.#unlooked = 0;
-    let wal = walState(this.#look);
+    this.#unchecked += 1;
+    if (this.#unchecked < (idle ? idleCalls : busyCalls)) return;
+    this.#unchecked = 0;
+    let wal = walState(this.#inspect);
     if (wal.unmoved >= (idle ? idlePages : busyPages) + this.#held) {
       wal = walState(this.#move);
       this.#held = Math.max(0, wal.unmoved);

@@ -33,14 +33,14 @@ const numberOptions = [
 type NumberOption = (typeof numberOptions)[number];
 
 /** Smallest values: below these the client would never find or keep a connection. */
-const least: Readonly<Partial<Record<NumberOption, number>>> = {
+const smallestValues: Readonly<Partial<Record<NumberOption, number>>> = {
   keepAliveTimeout: 1,
   gossipTimeout: 1,
   maxDiscoverAttempts: 1,
 };
 
 /** Options where -1 means never. */
-const endless: readonly NumberOption[] = ['keepAliveInterval', 'keepAliveTimeout'];
+const mayBeNever: readonly NumberOption[] = ['keepAliveInterval', 'keepAliveTimeout'];
 
 /** Node's longest timer, 24 days. Given -1, the client's timers fire after a millisecond, and each ping would disconnect. */
 const NEVER_MS = 2 ** 31 - 1;
@@ -122,7 +122,7 @@ function readHost(text: string): EndPoint {
   return { address: match[1] as string, port };
 }
 
-const known = new Map(
+const optionNames = new Map(
   [
     ...numberOptions,
     ...fileOptions,
@@ -131,14 +131,14 @@ const known = new Map(
     'tlsVerifyCert',
     'nodePreference',
     'connectionName',
-  ].map((name) => [flat(name), name]),
+  ].map((name) => [normalised(name), name]),
 );
 
 /** The options by their proper names. As in the client, `tls-ca-file` and `tlsCAFile` are the same. */
 function readOptions(query: string): ReadonlyMap<string, string> {
   const options = new Map<string, string>();
   for (const [key, value] of new URLSearchParams(query.replaceAll('+', '%2B'))) {
-    const name = known.get(flat(key));
+    const name = optionNames.get(normalised(key));
     if (name === undefined) throw new ConnectionUrlError(`has an unknown option '${key}'`);
     const reason = refused[name];
     if (reason !== undefined) throw new ConnectionUrlError(`may not set ${name}: it ${reason}`);
@@ -152,7 +152,7 @@ function readOptions(query: string): ReadonlyMap<string, string> {
   return options;
 }
 
-function flat(name: string): string {
+function normalised(name: string): string {
   return name.trim().toLowerCase().replace(/[_-]/g, '');
 }
 
@@ -176,11 +176,12 @@ function readNumbers(options: ReadonlyMap<string, string>): Partial<Record<Numbe
 }
 
 function readNumber(name: NumberOption, value: string): number {
-  if (value === '-1' && endless.includes(name)) return NEVER_MS;
+  if (value === '-1' && mayBeNever.includes(name)) return NEVER_MS;
   if (!/^\d{1,9}$/.test(value)) throw new ConnectionUrlError(`must set ${name} to a number`);
   const number = Number(value);
-  const smallest = least[name] ?? 0;
-  if (number < smallest) throw new ConnectionUrlError(`must set ${name} to at least ${smallest}`);
+  const smallest = smallestValues[name] ?? 0;
+  if (number < smallest)
+    throw new ConnectionUrlError(`must set ${name} to at smallestValues ${smallest}`);
   return number;
 }
 
@@ -199,7 +200,9 @@ function readFiles(options: ReadonlyMap<string, string>): Partial<Record<FileOpt
 function readNodePreference(options: ReadonlyMap<string, string>): NodePreference | undefined {
   const value = options.get('nodePreference');
   if (value === undefined) return undefined;
-  const preference = nodePreferences.find((candidate) => flat(candidate) === flat(value));
+  const preference = nodePreferences.find(
+    (candidate) => normalised(candidate) === normalised(value),
+  );
   if (preference === undefined) {
     throw new ConnectionUrlError(`must set nodePreference to one of ${nodePreferences.join(', ')}`);
   }

@@ -111,8 +111,8 @@ class SqliteEventStore implements EventStore {
       const isWriting = (): boolean => this.#writer.isWriting || this.#announcer.isHolding;
       const notices = (this.#notices =
         this.#options.notices ?? (await openNotices(readOnly ? null : directory)));
-      const lookEvery = notices.isReachable ? POLL_MS_WITH_NOTICES : POLL_MS_WITHOUT_NOTICES;
-      const tail = new Tail(reader, { telemetry, isWriting, lookEvery });
+      const pollInterval = notices.isReachable ? POLL_MS_WITH_NOTICES : POLL_MS_WITHOUT_NOTICES;
+      const tail = new Tail(reader, { telemetry, isWriting, pollInterval });
       this.#opened = { reader, tail, file: new LogFileCheck(logFile(directory)) };
       this.#unsubscribe = notices.subscribe((message) => {
         if (!message.startsWith(NOTICE)) return;

@@ -48,8 +48,8 @@ export function openLogInMemory(): Database {
 
 /** Opens an existing log for reading. @param immutable whether no file may be created beside it; see `DatabaseOptions` */
 export function openLogForReading(file: string, immutable = false): Database {
-  const how = { readOnly: true, immutable, cacheMiB: 32 };
-  return openDatabase({ file, what: LOG, version: VERSION, migrate, ...how });
+  const options = { readOnly: true, immutable, cacheMiB: 32 };
+  return openDatabase({ file, what: LOG, version: VERSION, migrate, ...options });
 }
 
 const PAGE_BYTES = 4096;

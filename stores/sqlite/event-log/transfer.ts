@@ -71,7 +71,7 @@ export async function openSqliteTransfer(options: {
 }): Promise<LogTransfer> {
   const { directory, create, immutable = false, telemetry } = options;
   const store = create
-    ? await openSqliteEventStore({ directory, codec: verbatim, telemetry })
+    ? await openSqliteEventStore({ directory, codec: passThrough, telemetry })
     : null;
   return new SqliteTransfer(logFile(directory), immutable, store);
 }
@@ -91,7 +91,7 @@ class SqliteTransfer implements LogTransfer {
     this.#store = store;
   }
 
-  async *contents(wanted: WantedEvents = {}): AsyncGenerator<LogPart> {
+  async *contents(filter: WantedEvents = {}): AsyncGenerator<LogPart> {
     const database = onLog(this.#file, () => openLogForReading(this.#file, this.#immutable));
     try {
       // One transaction, so that concurrent appends and truncations do not show.
@@ -99,8 +99,8 @@ class SqliteTransfer implements LogTransfer {
       const head = Number(
         onLog(this.#file, () => database.prepare('SELECT head FROM log').get()?.['head']),
       );
-      yield* this.#events(database, head, wanted);
-      yield* this.#gone(database);
+      yield* this.#events(database, head, filter);
+      yield* this.#emptyStreams(database);
     } finally {
       database.close();
     }
@@ -132,7 +132,7 @@ class SqliteTransfer implements LogTransfer {
   }
 
   *#events(database: Database, head: number, { types, kinds }: WantedEvents): Generator<LogPart> {
-    const given = [types, kinds].flatMap((names) =>
+    const parameters = [types, kinds].flatMap((names) =>
       names === undefined ? [] : [JSON.stringify(names)],
     );
     const filters = [types === undefined ? '' : OF_TYPES, kinds === undefined ? '' : OF_KINDS];
@@ -141,17 +141,17 @@ class SqliteTransfer implements LogTransfer {
     for (let after = 0; after < head;) {
       const end = Math.min(head, after + PART_POSITIONS);
       const { events, isFull } = onLog(this.#file, () =>
-        readPart(statement, [after, end, ...given]),
+        readPart(statement, [after, end, ...parameters]),
       );
       const last = events.at(-1);
       const upTo = isFull && last !== undefined ? Number(last.position) : end;
-      const read = given.length === 0 ? events.length : upTo - after;
+      const read = parameters.length === 0 ? events.length : upTo - after;
       yield { events, read, truncations: [], share: upTo / head };
       after = upTo;
     }
   }
 
-  *#gone(database: Database): Generator<LogPart> {
+  *#emptyStreams(database: Database): Generator<LogPart> {
     const statement = onLog(this.#file, () => prepareForArrays(database, GONE_STREAMS));
     for (let after = ''; ;) {
       const rows = onLog(this.#file, () => statement.all(after, PART_STREAMS)) as unknown as [
@@ -182,11 +182,11 @@ function openSkipping(file: string): Database {
 /** The next events, and whether the part is full, so that more may follow. */
 function readPart(
   statement: Statement,
-  given: readonly (string | number)[],
+  parameters: readonly (string | number)[],
 ): { readonly events: readonly RawEvent[]; readonly isFull: boolean } {
   const events: RawEvent[] = [];
   let characters = 0;
-  for (const row of statement.iterate(...given, PART_EVENTS)) {
+  for (const row of statement.iterate(...parameters, PART_EVENTS)) {
     const event = rawEventOf(row, String);
     events.push(event);
     characters += event.data.length + event.metadata.length;
@@ -196,7 +196,7 @@ function readPart(
 }
 
 /** Passes encoded events through, cast to the port's types. */
-const verbatim: EventCodec = {
+const passThrough: EventCodec = {
   encode: (event) => event as unknown as EncodedEvent,
   decode: (raw) => raw as unknown as RecordedEvent,
 };

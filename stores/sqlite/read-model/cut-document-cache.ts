@@ -14,7 +14,7 @@ interface CutDocument {
 
 /** Cuts a view's documents for lists, and caches the results. Cutting a large document takes milliseconds. */
 export class CutDocumentCache {
-  readonly #kept = new WeighedCache<CutDocument>({
+  readonly #cache = new WeighedCache<CutDocument>({
     entries: MAX_ENTRIES,
     weight: MAX_CHARACTERS,
     weigh: ({ text }) => text.length,
@@ -25,10 +25,10 @@ export class CutDocumentCache {
     // A cut document has at least a third as many characters as bytes.
     if (text.length * 3 <= cut.over) return text;
     const shape = JSON.stringify(cut);
-    const known = this.#kept.get(key);
+    const known = this.#cache.get(key);
     if (known?.position === position && known.cut === shape) return known.text;
-    const made = cutDocument(text, cut);
-    if (made !== text) this.#kept.set(key, { position, cut: shape, text: made });
-    return made;
+    const cutText = cutDocument(text, cut);
+    if (cutText !== text) this.#cache.set(key, { position, cut: shape, text: cutText });
+    return cutText;
   }
 }

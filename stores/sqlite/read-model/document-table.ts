@@ -129,10 +129,10 @@ export class DocumentTable {
       else found.set(key, { position: row.position, document: row.document });
     }
     if (missing.length === 0) return found;
-    this.#needKeys();
+    this.#ensureKeyIndex();
     const rows = this.#load.all(JSON.stringify(missing)) as [string, ...Row][];
     for (const [key, id, at, text] of rows) {
-      const { position, document } = this.#keep(key, id, at, text);
+      const { position, document } = this.#cache(key, id, at, text);
       found.set(key, { position, document });
     }
     this.#absent = new Set(missing.filter((key) => !found.has(key)));
@@ -164,28 +164,28 @@ export class DocumentTable {
     this.#hasKeys = null;
   }
 
-  #keep(key: string, id: number, position: Position, text: string): KnownRow {
+  #cache(key: string, id: number, position: Position, text: string): KnownRow {
     const document = JSON.parse(text) as JsonObject;
     const row = { id, position, cells: this.#cellsOf(document), document, size: text.length };
     this.#recent.set(key, row);
     return row;
   }
 
-  #known(key: string): KnownRow | undefined {
+  #rowOf(key: string): KnownRow | undefined {
     const recent = this.#recent.get(key);
     if (recent !== undefined) return recent;
-    this.#needKeys();
+    this.#ensureKeyIndex();
     const row = this.#select.get(key) as Row | undefined;
-    return row === undefined ? undefined : this.#keep(key, ...row);
+    return row === undefined ? undefined : this.#cache(key, ...row);
   }
 
-  #isKeyed(): boolean {
+  #hasKeyIndex(): boolean {
     return (this.#hasKeys ??= hasKeyIndex(this.#database));
   }
 
   /** Call before looking up a key. */
-  #needKeys(): void {
-    if (this.#isKeyed()) return;
+  #ensureKeyIndex(): void {
+    if (this.#hasKeyIndex()) return;
     createKeyIndex(this.#database);
     if (this.#bulk) setPageCache(this.#database, PAGE_CACHE_MIB.fillingByKeys);
     this.#hasKeys = true;
@@ -201,7 +201,7 @@ export class DocumentTable {
       else this.#put(key, position, document);
     }
     // Last, because the other rows are still remembered until then.
-    if (firsts.length > 0 && !this.#isKeyed()) this.#append(firsts);
+    if (firsts.length > 0 && !this.#hasKeyIndex()) this.#append(firsts);
     else for (const { key, position, document } of firsts) this.#put(key, position, document);
     this.#absent.clear();
     this.#tallies.flush();
@@ -224,7 +224,7 @@ export class DocumentTable {
         values.push(text);
         rows.push({ key, position, cells, document, size: text.length });
       }
-      const statement = many ? this.#forMany() : this.#insertOne;
+      const statement = many ? this.#insertManyStatement() : this.#insertOne;
       const { lastInsertRowid } = statement.run(...values);
       // Each id is one more than the previous one.
       let id = Number(lastInsertRowid) - rows.length;
@@ -236,7 +236,7 @@ export class DocumentTable {
     }
   }
 
-  #forMany(): Prepared {
+  #insertManyStatement(): Prepared {
     return (this.#insertMany ??= this.#database.prepare(
       this.#insertion + `, ${this.#row}`.repeat(ROWS_PER_INSERT - 1),
     ));
@@ -254,19 +254,19 @@ export class DocumentTable {
     const size = text.length;
     // During a bulk fill most are new: insert first, and look up only on a collision.
     const isNew = this.#bulk || this.#absent.has(key);
-    const row = this.#recent.get(key) ?? (isNew ? undefined : this.#known(key));
+    const row = this.#recent.get(key) ?? (isNew ? undefined : this.#rowOf(key));
     if (row === undefined) {
-      this.#needKeys();
+      this.#ensureKeyIndex();
       const id = this.#add(key, position, cells, text);
       if (id !== null) {
         this.#remember(key, { id, position, cells, document, size });
         return;
       }
     }
-    const there = row ?? this.#known(key);
-    if (there === undefined || there.position >= position) return;
-    this.#change(there, position, cells, text);
-    this.#remember(key, { id: there.id, position, cells, document, size });
+    const stored = row ?? this.#rowOf(key);
+    if (stored === undefined || stored.position >= position) return;
+    this.#change(stored, position, cells, text);
+    this.#remember(key, { id: stored.id, position, cells, document, size });
   }
 
   /** Remembers a written row, unless it is finished: long-lived objects cost the garbage collector. */
@@ -312,7 +312,7 @@ export class DocumentTable {
   }
 
   #remove(key: string, position: Position): void {
-    const row = this.#known(key);
+    const row = this.#rowOf(key);
     if (row === undefined || row.position >= position) return;
     this.#recent.delete(key);
     execute(this.#delete, row.id);

@@ -39,7 +39,7 @@ export function compileFind(projection: Projection, query: Query): CompiledQuery
   }
   const fields = new QueryCompiler(projection);
   const { filters, sort } = query;
-  return fields.bothWays(filters, sort, (where) =>
+  return fields.compiled(filters, sort, (where) =>
     query.after === undefined
       ? [fields.page({ where, filters, sort }, query.offset ?? 0)]
       : fields.pagesAfter({ where, filters, sort }, query.after),
@@ -101,7 +101,7 @@ interface ConditionOptions {
   /** Collect the rows of a string list, instead of testing each row. */
   readonly rare?: boolean;
   /** The fields of the chosen index, as far as it is used; null leaves the choice to the planner. */
-  readonly way?: ReadonlySet<string> | null;
+  readonly index?: ReadonlySet<string> | null;
 }
 
 const NO_INDEX: ReadonlySet<string> = new Set();
@@ -115,27 +115,27 @@ class QueryCompiler {
     this.#columns = new Map(columnsOf(projection).map((column) => [column.field, column]));
   }
 
-  bothWays(
+  compiled(
     filters: readonly Filter[],
     sort: readonly Sort[],
     plan: (where: Where) => Plan,
   ): CompiledQuery {
     const has = filters.find(({ op }) => op === 'has');
-    const way = chooseIndex(this.#projection, filters, sort);
+    const index = chooseIndex(this.#projection, filters, sort);
     // A rare value's rows are few, so no other index is used.
-    const collected = has === undefined ? way : NO_INDEX;
-    const rare = plan(this.#where(filters, { rare: true, way: collected }));
+    const collected = has === undefined ? index : NO_INDEX;
+    const rare = plan(this.#where(filters, { rare: true, index: collected }));
     if (has?.op !== 'has') return { probe: null, plans: { rare, common: rare } };
     const { column } = this.condition(has, {});
     const probe = {
       sql: `SELECT count(*) FROM (SELECT 1 FROM ${listTable(column)} WHERE value = ? LIMIT ${String(COMMON_ROWS)})`,
       parameters: [has.value],
     };
-    return { probe, plans: { rare, common: plan(this.#where(filters, { way })) } };
+    return { probe, plans: { rare, common: plan(this.#where(filters, { index })) } };
   }
 
   counted(filters: readonly Filter[]): CompiledQuery {
-    return this.bothWays(filters, [], ({ sql, parameters }) => [
+    return this.compiled(filters, [], ({ sql, parameters }) => [
       { sql: `SELECT count(*) FROM documents WHERE ${sql}`, parameters },
     ]);
   }
@@ -211,10 +211,10 @@ class QueryCompiler {
     fixed: number,
     skip: string,
   ): Statement {
-    const way = chooseIndex(this.#projection, filters, sort);
+    const index = chooseIndex(this.#projection, filters, sort);
     const rest = this.#where(
       filters.filter((filter) => filter !== merged),
-      { way },
+      { index },
     );
     const column = this.#column(merged.field);
     const sortColumns = sort.map(({ field }) => `, ${this.#column(field).name}`).join('');
@@ -234,11 +234,11 @@ class QueryCompiler {
 
   condition(
     filter: Filter,
-    { rare = false, way = null }: ConditionOptions,
+    { rare = false, index = null }: ConditionOptions,
   ): Where & { readonly column: Column } {
     const column = this.#column(filter.field);
     // The plus keeps the planner, which has no statistics, away from another index.
-    const name = `${way === null || way.has(filter.field) ? '' : '+'}${column.name}`;
+    const name = `${index === null || index.has(filter.field) ? '' : '+'}${column.name}`;
     switch (filter.op) {
       case 'eq':
         return filter.value === null
@@ -284,11 +284,11 @@ class QueryCompiler {
     }
   }
 
-  #where(filters: readonly Filter[], { rare = false, way = null }: ConditionOptions): Where {
+  #where(filters: readonly Filter[], { rare = false, index = null }: ConditionOptions): Where {
     // Only one list is collected; the others are tested on its rows.
     const first = filters.find(({ op }) => op === 'has');
     const conditions = filters.map((filter) =>
-      this.condition(filter, { rare: rare && filter === first, way }),
+      this.condition(filter, { rare: rare && filter === first, index }),
     );
     return {
       sql: conditions.length === 0 ? 'TRUE' : conditions.map(({ sql }) => sql).join(' AND '),

@@ -32,7 +32,7 @@ class Reader {
   /** Ends it once idle. */
   idleTimer: NodeJS.Timeout | undefined;
   /** Settles once the thread has ended. */
-  readonly gone: Promise<void>;
+  readonly exited: Promise<void>;
 
   /** @param onIdle called when it has answered everything */
   constructor(
@@ -45,7 +45,7 @@ class Reader {
     let cause: unknown;
     this.#worker.on('message', (replies: FromReader) => this.#settle(replies));
     this.#worker.on('error', (error) => (cause = error));
-    this.gone = new Promise((resolve) => {
+    this.exited = new Promise((resolve) => {
       this.#worker.on('exit', () => {
         const error = new Error('a reader thread of the read model has ended', { cause });
         for (const { reject } of this.#waiting.values()) reject(error);
@@ -70,15 +70,15 @@ class Reader {
     return new Promise((resolve, reject) => this.#waiting.set(request.id, { resolve, reject }));
   }
 
-  tell(message: ToReader): void {
+  send(message: ToReader): void {
     this.#flush();
     this.#worker.postMessage(message);
   }
 
   async end(): Promise<void> {
     this.#worker.ref();
-    this.tell({ kind: 'end' });
-    await this.gone;
+    this.send({ kind: 'end' });
+    await this.exited;
   }
 
   #flush(): void {
@@ -135,7 +135,7 @@ export class ReaderPool {
   }
 
   /** Runs a query on the least busy thread. Rejects when that thread dies. */
-  ask(
+  query(
     view: number,
     file: string,
     query: CompiledQuery,
@@ -150,7 +150,7 @@ export class ReaderPool {
 
   /** Closes all connections to a view, after earlier requests. */
   forget(view: number): void {
-    for (const reader of this.#readers) reader.tell({ kind: 'forget', view });
+    for (const reader of this.#readers) reader.send({ kind: 'forget', view });
   }
 
   /** Ends the threads after their pending requests. */
@@ -166,9 +166,9 @@ export class ReaderPool {
     clearTimeout(reader.idleTimer);
     reader.idleTimer = setTimeout(() => {
       if (this.#readers.size <= 1 || reader.load > 0 || !this.#readers.delete(reader)) return;
-      const gone = reader.end();
-      this.#ending.add(gone);
-      void gone.then(() => this.#ending.delete(gone));
+      const exited = reader.end();
+      this.#ending.add(exited);
+      void exited.then(() => this.#ending.delete(exited));
     }, this.#idle).unref();
   }
 
@@ -184,9 +184,9 @@ export class ReaderPool {
     if (best !== undefined && (best.load === 0 || enough)) return best;
     const started = new Reader(
       this.#settings,
-      (gone) => {
-        this.#readers.delete(gone);
-        clearTimeout(gone.idleTimer);
+      (exited) => {
+        this.#readers.delete(exited);
+        clearTimeout(exited.idleTimer);
       },
       (idle) => this.#endLater(idle),
     );

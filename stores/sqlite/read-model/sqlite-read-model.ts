@@ -72,7 +72,7 @@ export class SqliteReadModel implements ReadModel {
     const compiled = compileFind(projection, query);
     const [point] = isPointQuery(projection, query) ? compiled.plans.rare : [];
     if (point !== undefined) return this.#onLive(projection, (view) => view.find<D>(point, limit));
-    const reply = await this.#ask(projection, compiled, limit);
+    const reply = await this.#query(projection, compiled, limit);
     const texts = reply.kind === 'rows' ? reply.texts : [];
     const found: KeptDocument<D>[] = [];
     for (let i = 0; i + 2 < texts.length; i += 3) {
@@ -86,14 +86,14 @@ export class SqliteReadModel implements ReadModel {
     projection: Projection<D>,
     filters: readonly Filter[],
   ): Promise<number> {
-    const reply = await this.#ask(projection, compileCount(projection, filters), undefined);
+    const reply = await this.#query(projection, compileCount(projection, filters), undefined);
     return reply.kind === 'count' ? reply.count : 0;
   }
 
   async list(projection: Projection, query: ListQuery): Promise<Listed> {
     const limit = Math.max(0, Math.trunc(query.limit));
     const { counted = query.filters, mostBytes = Infinity, cut } = query;
-    const reply = await this.#ask(projection, compileFind(projection, query), limit, {
+    const reply = await this.#query(projection, compileFind(projection, query), limit, {
       counted: counted === null ? null : compileCount(projection, counted),
       mostBytes,
       cut,
@@ -158,8 +158,8 @@ export class SqliteReadModel implements ReadModel {
         const name = `${projection.name} (schema ${String(projection.schema)})`;
         throw new ReadModelError('NO_VIEW', `${name} has no generation ${String(generation)}`);
       }
-      const kept = this.#views.get(nameOf(projection));
-      if (kept !== undefined) kept.checkedAt = -Infinity;
+      const cached = this.#views.get(nameOf(projection));
+      if (cached !== undefined) cached.checkedAt = -Infinity;
     });
   }
 
@@ -235,7 +235,7 @@ export class SqliteReadModel implements ReadModel {
   }
 
   /** Reads on another thread. */
-  async #ask(
+  async #query(
     projection: Projection,
     query: CompiledQuery,
     limit: number | undefined,
@@ -245,7 +245,7 @@ export class SqliteReadModel implements ReadModel {
       const view = this.#live(projection);
       const pool = list === undefined ? this.#pool : this.#lists;
       const reply = await pool
-        .ask(view.number, view.file, query, limit, list)
+        .query(view.number, view.file, query, limit, list)
         .catch((error: unknown) => {
           throw new ReadModelError('UNAVAILABLE', `the view ${view.file} cannot be read`, error);
         });
@@ -279,14 +279,18 @@ export class SqliteReadModel implements ReadModel {
   /** The live view. Checks the register at most every {@link LIVE_CACHE_MS} per projection. */
   #live(projection: Projection): LiveView {
     this.#requireOpen();
-    const kept = this.#views.get(nameOf(projection));
+    const cached = this.#views.get(nameOf(projection));
     const now = performance.now();
-    if (kept !== undefined && now - kept.checkedAt < LIVE_CACHE_MS) return kept.view;
+    if (cached !== undefined && now - cached.checkedAt < LIVE_CACHE_MS) return cached.view;
     return this.#onFiles(projection, () => {
       const generation = this.#files.live(projection);
-      if (kept !== undefined && kept.view.generation === generation && kept.view.isCurrent()) {
-        kept.checkedAt = now;
-        return kept.view;
+      if (
+        cached !== undefined &&
+        cached.view.generation === generation &&
+        cached.view.isCurrent()
+      ) {
+        cached.checkedAt = now;
+        return cached.view;
       }
       this.#forget(projection);
       if (generation === null) throw noView(projection);
@@ -312,11 +316,11 @@ export class SqliteReadModel implements ReadModel {
   }
 
   #forget(projection: Projection): void {
-    const kept = this.#views.get(nameOf(projection));
-    if (kept === undefined) return;
+    const cached = this.#views.get(nameOf(projection));
+    if (cached === undefined) return;
     this.#views.delete(nameOf(projection));
-    for (const pool of [this.#pool, this.#lists]) pool.forget(kept.view.number);
-    kept.view.close();
+    for (const pool of [this.#pool, this.#lists]) pool.forget(cached.view.number);
+    cached.view.close();
   }
 
   /**

@@ -60,20 +60,23 @@ export function openGeneration(
   const share = options.share ?? null;
   const file = files.pathOf(projection, generation, share?.index);
   const columns = columnsOf(projection);
-  const isBeside = share !== null && share.index > 0;
+  const isFurtherShare = share !== null && share.index > 0;
   return files.exclusively(() => {
     const whole = files.pathOf(projection, generation);
-    if (isBeside && (files.live(projection) === generation || fileNumber(whole) === undefined)) {
+    if (
+      isFurtherShare &&
+      (files.live(projection) === generation || fileNumber(whole) === undefined)
+    ) {
       // This filler was overtaken: the generation is live already, or was discarded.
       throw new ReadModelError('FENCED', `there is no share for generation ${String(generation)}`);
     }
-    const beginAnew = (why: string): Database => {
+    const startOver = (why: string): Database => {
       telemetry.log.warn(`starting the view ${file} over: ${why}`, {
         projection: projection.name,
         generation,
       });
       // A share is deleted by itself, the generation with all its shares.
-      if (isBeside) deleteDatabase(file);
+      if (isFurtherShare) deleteDatabase(file);
       else {
         files.delete(projection, generation);
         files.unsetLive(projection, generation);
@@ -81,20 +84,20 @@ export function openGeneration(
       return open(file, projection, columns, bulk, share);
     };
     // Share 0 may have merged the others already.
-    const marks = isBeside ? [fillMark(share)] : [fillMark(null), fillMark(share)];
+    const marks = isFurtherShare ? [fillMark(share)] : [fillMark(null), fillMark(share)];
     const existed = fileNumber(file) !== undefined;
-    if (!existed && !isBeside) {
+    if (!existed && !isFurtherShare) {
       files.unsetLive(projection, generation);
       // Leftovers of an earlier generation with this number.
       files.deleteShares(projection, generation);
     }
-    const prepared = (opened: Database): OpenGeneration => {
+    const prepare = (opened: Database): OpenGeneration => {
       let database = opened;
       try {
         let filling = fillingOf(database);
         if (existed && filling !== null && !(canResume() && marks.includes(filling))) {
           database.close();
-          database = beginAnew('its bulk fill was interrupted');
+          database = startOver('its bulk fill was interrupted');
           filling = fillingOf(database);
         }
         requireFields(database, projection, columns, file);
@@ -125,11 +128,11 @@ export function openGeneration(
       }
     };
     try {
-      return prepared(open(file, projection, columns, bulk, share));
+      return prepare(open(file, projection, columns, bulk, share));
     } catch (error) {
       // Damage on any page stays.
       if (faultOf(error) !== 'corrupt') throw error;
-      return prepared(beginAnew(describeFault('view', file, error)));
+      return prepare(startOver(describeFault('view', file, error)));
     }
   });
 }

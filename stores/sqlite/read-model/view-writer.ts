@@ -76,7 +76,7 @@ export class SqliteViewWriter implements ViewWriter {
     const { database, columns, otherShares, fence } = this.#setup;
     this.#guarded(() => {
       this.#commit();
-      this.#requireTurn(this.#checkpoint().position);
+      this.#requireOwnership(this.#checkpoint().position);
       // The remembered rows and pages do not include what is merged.
       this.#table.forget();
       otherShares.mergeInto(database, columns, fence);
@@ -108,7 +108,7 @@ export class SqliteViewWriter implements ViewWriter {
       if (!this.#filling) this.#wal.sync();
       if (!database.isTransaction) database.exec('BEGIN IMMEDIATE');
       try {
-        this.#requireTurn(batch.from);
+        this.#requireOwnership(batch.from);
         this.#uncommitted += Math.max(1, batch.documents.length);
         this.#table.write(batch.documents);
         const { to, landmark } = batch;
@@ -168,7 +168,7 @@ export class SqliteViewWriter implements ViewWriter {
   }
 
   /** @throws ReadModelError `FENCED` when another writer has written, or the checkpoint is elsewhere */
-  #requireTurn(from: Position): void {
+  #requireOwnership(from: Position): void {
     const { position, fence, filling } = this.#checkpoint();
     if (fence > this.#setup.fence) {
       throw fencedError(`a writer with fence ${fence} has taken over from ${this.#setup.fence}`);

@@ -15,7 +15,7 @@ describe('the threads that read views', function () {
     try {
       const missing = join(directory(), 'missing.db');
       const askAll = (count: number): Promise<readonly { readonly kind: string }[]> =>
-        Promise.all(Array.from({ length: count }, () => pool.ask(1, missing, query)));
+        Promise.all(Array.from({ length: count }, () => pool.query(1, missing, query)));
       const first = askAll(4);
       expect(pool.threads).to.equal(1);
       expect((await first).map(({ kind }) => kind)).to.deep.equal(Array(4).fill('failed'));
@@ -34,7 +34,7 @@ describe('the threads that read views', function () {
     const pool = new ReaderPool(2, { idle: 1 });
     try {
       const missing = join(directory(), 'missing.db');
-      const ask = (): Promise<{ readonly kind: string }> => pool.ask(1, missing, query);
+      const ask = (): Promise<{ readonly kind: string }> => pool.query(1, missing, query);
       await ask();
       const both = [ask(), ask()];
       expect(pool.threads).to.equal(2);
@@ -50,8 +50,8 @@ describe('the threads that read views', function () {
   it('are awaited on closing when they are ending', async () => {
     const pool = new ReaderPool(2, { idle: 0 });
     const missing = join(directory(), 'missing.db');
-    await pool.ask(1, missing, query);
-    const both = [pool.ask(1, missing, query), pool.ask(1, missing, query)];
+    await pool.query(1, missing, query);
+    const both = [pool.query(1, missing, query), pool.query(1, missing, query)];
     expect(pool.threads).to.equal(2);
     await Promise.all(both);
     await eventually(() => pool.threads === 1);

@@ -1,8 +1,8 @@
 import type { EncodedEvent, StreamAppend } from '../../../../domain/event-store.ts';
-import { describeFault } from '../../database.ts';
+import { describeFault, type Database } from '../../database.ts';
 import { LOG, openLogInMemory } from '../schema.ts';
 import { LogWriter } from '../writing/log-writer.ts';
-import { PackedSequences, type PackedAppends } from '../writing/protocol.ts';
+import type { WriteSequence } from '../writing/protocol.ts';
 
 /** A sequence of appends that is written to a log in memory only. */
 export interface RehearsedSequence {
@@ -34,16 +34,18 @@ export class Rehearsal {
 }
 
 /** The writer thread's part: writes to a log in memory, never to the real one. @returns what went wrong, if anything */
-export function rehearseInMemory(packed: PackedAppends, lockTimeout: number): string | undefined {
-  const database = openLogInMemory();
+export function rehearseInMemory(
+  sequences: readonly WriteSequence[],
+  lockTimeout: number,
+): string | undefined {
+  let database: Database | undefined;
   try {
-    const unpacked = new PackedSequences(packed);
-    const sequences = Array.from({ length: unpacked.left }, () => unpacked.take());
+    database = openLogInMemory();
     new LogWriter(database, lockTimeout).write(() => sequences);
     return undefined;
   } catch (error) {
     return describeFault(LOG, 'in memory', error);
   } finally {
-    database.close();
+    database?.close();
   }
 }

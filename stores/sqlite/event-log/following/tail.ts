@@ -21,20 +21,20 @@ export class Tail {
   readonly #reader: LogReader;
   readonly #telemetry: Telemetry;
   readonly #isWriting: () => boolean;
-  readonly #lookEvery: number;
+  readonly #pollInterval: number;
   readonly #subscribers = new Set<Subscriber>();
   /** Every live subscriber was offered everything up to here. Without any, the last commit. */
   #position = 0;
   #seenVersion: number | undefined;
   #timer: NodeJS.Timeout | undefined;
   /** Consecutive polls skipped. */
-  #leftOut = 0;
+  #skippedPolls = 0;
   /** Whether the next page will be read in the next turn of the event loop. */
   #scheduled = false;
   /** The last position announced by another process. */
-  #toldOf = 0;
+  #announced = 0;
   /** No poll before this time, because another process announced a notice. By the monotonic clock. */
-  #noLookBefore = 0;
+  #noPollBefore = 0;
   /** Whether there may be more than was announced. */
   #mayBeMore = false;
   #failing = false;
@@ -42,20 +42,20 @@ export class Tail {
   /**
    * @param options.isWriting whether commits of this process are on their way here. Polling then would decode them a
    *   second time; commits of other processes show as a gap before them
-   * @param options.lookEvery milliseconds between polls, which are most of an idle process's work
+   * @param options.pollInterval milliseconds between polls, which are most of an idle process's work
    */
   constructor(
     reader: LogReader,
     options: {
       readonly telemetry: Telemetry;
       readonly isWriting: () => boolean;
-      readonly lookEvery: number;
+      readonly pollInterval: number;
     },
   ) {
     this.#reader = reader;
     this.#telemetry = options.telemetry;
     this.#isWriting = options.isWriting;
-    this.#lookEvery = options.lookEvery;
+    this.#pollInterval = options.pollInterval;
   }
 
   /** Makes a subscriber live that has read the file to its end, unless the tail is further. @returns whether it is live */
@@ -66,7 +66,7 @@ export class Tail {
     if (subscriber.position < this.#position) return false;
     subscriber.live = true;
     this.#subscribers.add(subscriber);
-    this.#timer ??= setInterval(() => this.#poll(), this.#lookEvery).unref();
+    this.#timer ??= setInterval(() => this.#poll(), this.#pollInterval).unref();
     return true;
   }
 
@@ -115,7 +115,7 @@ export class Tail {
   noticed(upTo = Number.NaN): void {
     if (this.#subscribers.size === 0 || upTo <= this.#position) return;
     if (Number.isNaN(upTo)) this.#mayBeMore = true;
-    else this.#toldOf = Math.max(this.#toldOf, upTo);
+    else this.#announced = Math.max(this.#announced, upTo);
     if (this.#scheduled) return;
     if (this.#mayBeMore) this.#pump();
     else this.#pumpSoon();
@@ -123,7 +123,7 @@ export class Tail {
 
   /** Another process will send a notice within 100 ms. A hint, like all notices. */
   expectNotice(): void {
-    this.#noLookBefore = performance.now() + NOTICE_DELAY_MS;
+    this.#noPollBefore = performance.now() + NOTICE_DELAY_MS;
   }
 
   close(): void {
@@ -134,12 +134,12 @@ export class Tail {
   }
 
   #poll(): void {
-    const isToldOf = this.#isWriting() || performance.now() < this.#noLookBefore;
-    if (isToldOf && this.#leftOut * this.#lookEvery < MAX_SKIPPED_POLL_MS) {
-      this.#leftOut += 1;
+    const isNoticeExpected = this.#isWriting() || performance.now() < this.#noPollBefore;
+    if (isNoticeExpected && this.#skippedPolls * this.#pollInterval < MAX_SKIPPED_POLL_MS) {
+      this.#skippedPolls += 1;
       return;
     }
-    this.#leftOut = 0;
+    this.#skippedPolls = 0;
     try {
       const version = this.#reader.version();
       if (version === this.#seenVersion) return;
@@ -154,15 +154,15 @@ export class Tail {
   /** Reads one page, and continues in another turn of the event loop while there is more. */
   #pump(): void {
     const all = this.#mayBeMore;
-    const told = this.#toldOf;
+    const announced = this.#announced;
     this.#mayBeMore = false;
-    this.#toldOf = 0;
-    if (!all && told <= this.#position) return;
-    const page = this.#read(all ? undefined : told);
+    this.#announced = 0;
+    if (!all && announced <= this.#position) return;
+    const page = this.#read(all ? undefined : announced);
     if (page === undefined || !this.#deliver(page)) return;
     this.#mayBeMore = all;
-    if (all || this.#position < told) {
-      this.#toldOf = told;
+    if (all || this.#position < announced) {
+      this.#announced = announced;
       this.#pumpSoon();
     }
   }

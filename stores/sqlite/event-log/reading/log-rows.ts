@@ -58,13 +58,13 @@ export class LogRows {
        FROM (SELECT events.position, ${PACKED} AS packed ${rangeOf({ prefixes, share })})`,
     );
     const begins = inOrder(prefixes);
-    const ask = (from: number, most: number): PackedRows | null => {
-      const row = packed.get(from, end, ...begins, most);
+    const fetchRows = (from: number, rows: number): PackedRows | null => {
+      const row = packed.get(from, end, ...begins, rows);
       const [count, upTo, text] = row as unknown as readonly [number, number, string];
       if (count === 0) return null;
       const share = PAGE_CHARACTERS / text.length;
       // Large rows: fewer make a page.
-      if (share < 1 && count > 1) return ask(from, Math.max(1, Math.floor(count * share)));
+      if (share < 1 && count > 1) return fetchRows(from, Math.max(1, Math.floor(count * share)));
       return { after: from, upTo, count, text };
     };
     const parts: PackedRows[] = [];
@@ -72,7 +72,7 @@ export class LogRows {
     let count = 0;
     let characters = 0;
     while (from < end) {
-      const part = ask(from, Math.min(ROWS_AT_ONCE, limit - count));
+      const part = fetchRows(from, Math.min(ROWS_AT_ONCE, limit - count));
       if (part === null) break;
       parts.push(part);
       from = part.upTo;

@@ -2,17 +2,19 @@ import type { EncodedEvent } from '../../../../domain/event-store.ts';
 import { execute, faultOf, type Database } from '../../database.ts';
 import { StatementCache } from '../../statement-cache.ts';
 import { WriteLock } from './write-lock.ts';
-import {
-  ANY,
-  NONE,
-  expectedFromNumber,
-  type CommitTiming,
-  type WriteAppend,
-  type WriteFailure,
-  type WriteSequence,
+import type {
+  CommitTiming,
+  SequenceResult,
+  WriteAppend,
+  WriteFailure,
+  WriteSequence,
+  Written,
+  WrittenAppend,
 } from './protocol.ts';
 import { StreamCache, type CachedStream } from './stream-cache.ts';
 
+/** The last revision of a stream without events. */
+const NO_EVENTS = -1;
 /** Most events removed per transaction, as no process can write meanwhile. */
 const MAX_REMOVED_EVENTS = 500;
 
@@ -27,23 +29,11 @@ const PLACE = `
   SELECT events.stream, revision, streams.name
   FROM events JOIN streams ON streams.id = events.stream WHERE events.id = ?`;
 
-/** The outcome of one transaction. */
-export interface Written {
-  readonly createdAt: number;
-  /** As in the protocol's `appended`. */
-  readonly results: Float64Array;
-  readonly failures: readonly WriteFailure[];
-  readonly timing: CommitTiming;
-}
-
 /** A truncation of a stream before a revision. */
 export interface Truncation {
   readonly stream: string;
   readonly before: number;
 }
-
-/** A refused append, without which the transaction continues. */
-type Refusal = Omit<WriteFailure, 'ticket'>;
 
 /** `COMMIT` failed, and may or may not be found written after a crash. */
 export class UnsureCommitError extends Error {
@@ -78,24 +68,23 @@ export class LogWriter {
     return this.#transaction((timing) => {
       const sequences = take();
       const createdAt = Date.now();
-      const results: number[] = [];
-      const failures: WriteFailure[] = [];
+      const results: SequenceResult[] = [];
       const before = this.#position;
       for (const { ticket, appends } of sequences) {
-        const countAt = results.push(ticket, 0) - 1;
-        let count = 0;
+        const appended: WrittenAppend[] = [];
+        let failure: WriteFailure | undefined;
         for (const append of appends) {
-          const refusal = this.#append(append, createdAt, results);
-          if (refusal !== undefined) {
-            failures.push({ ticket, ...refusal });
+          const outcome = this.#append(append, createdAt);
+          if ('code' in outcome) {
+            failure = outcome;
             break;
           }
-          count += 1;
+          appended.push(outcome);
         }
-        results[countAt] = count;
+        results.push({ ticket, appended, failure });
       }
       if (this.#position !== before) execute(this.#statements.prepared(SET_HEAD), this.#position);
-      return { createdAt, results: Float64Array.from(results), failures, timing };
+      return { createdAt, results, timing };
     });
   }
 
@@ -151,36 +140,34 @@ export class LogWriter {
     this.#lock.forget();
   }
 
-  /** Appends, or recognises a repetition, and adds the result. @returns why it was refused */
-  #append(append: WriteAppend, createdAt: number, results: number[]): Refusal | undefined {
+  /** Appends, or recognises a repetition. A failed append leaves the transaction usable. */
+  #append(append: WriteAppend, createdAt: number): WrittenAppend | WriteFailure {
     const { expected, events } = append;
-    const stream = this.#streams.find(append.stream, expected < 0);
-    const last = stream?.revision ?? NONE;
-    if (expected === ANY) {
-      const first = events[0];
-      const place =
-        first === undefined || last === NONE
-          ? undefined
-          : this.#statements.prepared(PLACE).get(first.id);
+    const stream = this.#streams.find(append.stream, typeof expected !== 'number');
+    const last = stream?.revision ?? NO_EVENTS;
+    if (expected === 'any') {
+      const first = last === NO_EVENTS ? undefined : events[0];
+      const place = first && this.#statements.prepared(PLACE).get(first.id);
       if (stream !== undefined && place?.[0] === stream.id) {
-        return this.#duplicate(stream, Number(place?.[1]), append, results);
+        return this.#duplicate(stream, Number(place?.[1]), append);
       }
-    } else if (expected !== last) {
-      return stream !== undefined && expected < last
-        ? this.#duplicate(stream, expected + 1, append, results)
-        : conflict(append, last);
+    } else {
+      const expectedLast = expected === 'none' ? NO_EVENTS : expected;
+      if (stream !== undefined && expectedLast < last) {
+        return this.#duplicate(stream, expectedLast + 1, append);
+      }
+      if (expectedLast !== last) return conflict(append, last);
     }
     // Missing only where a revision was expected, which is a conflict.
-    if (stream === undefined) return conflict(append, NONE);
-    return this.#insertAll(stream, append, createdAt, results);
+    if (stream === undefined) return conflict(append, NO_EVENTS);
+    return this.#insertAll(stream, append, createdAt);
   }
 
   #insertAll(
     stream: CachedStream,
     append: WriteAppend,
     createdAt: number,
-    results: number[],
-  ): Refusal | undefined {
+  ): WrittenAppend | WriteFailure {
     const insert = this.#statements.prepared(INSERT);
     const before = this.#position;
     let revision = stream.revision;
@@ -199,17 +186,16 @@ export class LogWriter {
         );
       } catch (error) {
         if (faultOf(error) !== 'constraint') throw error;
-        const refusal = this.#explain(append, id, error);
+        const failure = this.#explain(append, id, error);
         this.#statements.prepared(UNDO).run(before);
         this.#position = before;
-        return refusal;
+        return failure;
       }
       this.#position += 1;
       revision += 1;
     }
     stream.revision = revision;
-    results.push(0, revision, this.#position);
-    return undefined;
+    return { revision, position: this.#position, duplicate: false };
   }
 
   /** The stream is further than expected: a repetition if the same ids stand at that place. */
@@ -217,20 +203,18 @@ export class LogWriter {
     stream: CachedStream,
     revision: number,
     append: WriteAppend,
-    results: number[],
-  ): Refusal | undefined {
+  ): WrittenAppend | WriteFailure {
     let position = 0;
     for (const [i, { id }] of append.events.entries()) {
       const row = this.#statements.prepared(ID_AT).get(stream.id, revision + i);
       if (row?.[0] !== id) return conflict(append, stream.revision);
       position = Number(row?.[1]);
     }
-    results.push(1, revision + append.events.length - 1, position);
-    return undefined;
+    return { revision: revision + append.events.length - 1, position, duplicate: true };
   }
 
   /** Only an existing id violates a constraint; otherwise the file is damaged. */
-  #explain(append: WriteAppend, id: EncodedEvent['id'], error: unknown): Refusal {
+  #explain(append: WriteAppend, id: EncodedEvent['id'], error: unknown): WriteFailure {
     const place = this.#statements.prepared(PLACE).get(id);
     if (place === undefined) throw error;
     return {
@@ -241,14 +225,9 @@ export class LogWriter {
   }
 }
 
-function conflict(append: WriteAppend, actual: number): Refusal {
-  const is = actual === NONE ? 'has no events' : `is at revision ${actual}`;
-  const expected = expectedFromNumber(append.expected);
-  return {
-    code: 'CONFLICT',
-    message: `${append.stream} ${is}, expected ${expected}`,
-    stream: append.stream,
-    expected: append.expected,
-    actual,
-  };
+function conflict({ stream, expected }: WriteAppend, last: number): WriteFailure {
+  const is = last === NO_EVENTS ? 'has no events' : `is at revision ${last}`;
+  const actual = last === NO_EVENTS ? 'none' : last;
+  const message = `${stream} ${is}, expected ${expected}`;
+  return { code: 'CONFLICT', message, stream, expected, actual };
 }

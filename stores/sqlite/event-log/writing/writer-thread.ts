@@ -12,13 +12,12 @@ import {
 } from '../../database.ts';
 import { WalCheckpointer, type CheckpointLimits } from '../../wal-checkpointer.ts';
 import { LogWriter, UnsureCommitError } from './log-writer.ts';
-import {
-  PackedSequences,
-  type WriteFailure,
-  type WriteSequence,
-  type WriterAnswer,
-  type WriterRequest,
-  type WriterSettings,
+import type {
+  WriteFailure,
+  WriteSequence,
+  WriterAnswer,
+  WriterRequest,
+  WriterSettings,
 } from './protocol.ts';
 import { rehearseInMemory } from '../burst/rehearsal.ts';
 import { LOG, openLogForWriting } from '../schema.ts';
@@ -40,12 +39,10 @@ const CHECKPOINT_LIMITS: CheckpointLimits = {
   idleCalls: 4,
   patience: 10,
 };
-/** Finished tasks kept in the queue at most. */
-const MAX_DONE_TASKS = 16;
 /** Most truncations per transaction. */
 const MAX_TRUNCATIONS = 100;
 
-type Task = PackedSequences | Exclude<WriterRequest, { readonly kind: 'appends' }>;
+type Task = WriteSequence | Exclude<WriterRequest, { readonly kind: 'appends' }>;
 
 type TruncateTask = Extract<Task, { readonly kind: 'truncate' }>;
 
@@ -63,8 +60,6 @@ class WriterThread {
   readonly #port: MessagePort;
   readonly #settings: WriterSettings;
   readonly #tasks: Task[] = [];
-  /** Index of the first unfinished task. */
-  #next = 0;
   /** Sequences waiting in the queue. */
   #waiting = 0;
   #open: OpenLog | undefined;
@@ -110,9 +105,8 @@ class WriterThread {
 
   #take(request: WriterRequest): void {
     if (request.kind === 'appends') {
-      const { packed } = request;
-      this.#tasks.push(new PackedSequences(packed));
-      this.#waiting += packed.size;
+      for (const sequence of request.sequences) this.#tasks.push(sequence);
+      this.#waiting += request.sequences.length;
     } else {
       this.#tasks.push(request);
     }
@@ -122,17 +116,15 @@ class WriterThread {
   #work(): void {
     for (;;) {
       this.#receive();
-      if (this.#next >= MAX_DONE_TASKS) this.#forgetDone();
-      const task = this.#tasks[this.#next];
+      const [task] = this.#tasks;
       if (task === undefined) {
-        this.#forgetDone();
         this.#checkpoint(true);
         return;
       }
-      if (task instanceof PackedSequences) {
+      if ('appends' in task) {
         this.#write();
       } else {
-        this.#next += 1;
+        this.#tasks.shift();
         if (task.kind === 'close') return this.#close();
         if (task.kind === 'truncate') this.#truncate(task);
         else if (task.kind === 'rehearse') this.#rehearse(task);
@@ -151,27 +143,22 @@ class WriterThread {
     }
   }
 
-  /** Drops finished tasks with their data; a queue that is never empty would keep them all. */
-  #forgetDone(): void {
-    this.#tasks.splice(0, this.#next);
-    this.#next = 0;
-  }
-
   /** The next sequences that fit into one transaction, at least one. */
   #nextBatch(): WriteSequence[] {
-    const most = Math.min(
+    const limit = Math.min(
       MAX_APPENDS,
       Math.max(MIN_APPENDS, Math.ceil(this.#waiting / WAITING_FRACTION)),
     );
     const batch: WriteSequence[] = [];
     let characters = 0;
-    while (batch.length < most && characters < MAX_CHARACTERS) {
-      const task = this.#tasks[this.#next];
-      if (!(task instanceof PackedSequences)) break;
-      const before = task.characters;
-      batch.push(task.take());
-      characters += task.characters - before;
-      if (task.left === 0) this.#next += 1;
+    while (batch.length < limit && characters < MAX_CHARACTERS) {
+      const [task] = this.#tasks;
+      if (task === undefined || !('appends' in task)) break;
+      this.#tasks.shift();
+      batch.push(task);
+      for (const { events } of task.appends) {
+        for (const { data, metadata } of events) characters += data.length + metadata.length;
+      }
     }
     this.#waiting -= batch.length;
     return batch;
@@ -189,7 +176,7 @@ class WriterThread {
     } catch (error) {
       const failure = this.#fail(error);
       for (const { ticket } of sequences ?? this.#nextBatch()) {
-        this.#answer({ kind: 'failed', failure: { ticket, ...failure } });
+        this.#answer({ kind: 'failed', ticket, failure });
       }
     }
   }
@@ -197,34 +184,34 @@ class WriterThread {
   /** Truncates, together with further truncations right behind it; a long one in steps. */
   #truncate(first: TruncateTask): void {
     const cuts = [first];
-    for (let next = this.#tasks[this.#next]; isTruncation(next); next = this.#tasks[this.#next]) {
+    for (let [next] = this.#tasks; isTruncation(next); [next] = this.#tasks) {
       if (cuts.length === MAX_TRUNCATIONS) break;
       cuts.push(next);
-      this.#next += 1;
+      this.#tasks.shift();
     }
     try {
       const done = this.#opened().writer.truncate(cuts);
       for (const { ticket } of cuts.slice(0, done)) this.#answer({ kind: 'done', ticket });
-      const [begun, ...untouched] = cuts.slice(done);
-      if (begun === undefined) return;
-      this.#next -= untouched.length;
-      this.#goOnLater(begun);
+      const [unfinished, ...untouched] = cuts.slice(done);
+      if (unfinished === undefined) return;
+      this.#tasks.unshift(...untouched);
+      this.#requeue(unfinished);
     } catch (error) {
       const failure = this.#fail(error);
       for (const { ticket, stream } of cuts) {
-        this.#answer({ kind: 'failed', failure: { ticket, stream, ...failure } });
+        this.#answer({ kind: 'failed', ticket, failure: { stream, ...failure } });
       }
     }
   }
 
   /** Requeues the rest of a task behind all waiting ones, but before the end. */
-  #goOnLater(task: Task): void {
+  #requeue(task: Task): void {
     const end = this.#tasks.findIndex(isEnd);
     this.#tasks.splice(end === -1 ? this.#tasks.length : end, 0, task);
   }
 
-  #rehearse({ ticket, packed }: Extract<Task, { readonly kind: 'rehearse' }>): void {
-    const fault = rehearseInMemory(packed, this.#settings.lockTimeout);
+  #rehearse({ ticket, sequences }: Extract<Task, { readonly kind: 'rehearse' }>): void {
+    const fault = rehearseInMemory(sequences, this.#settings.lockTimeout);
     if (fault !== undefined) this.#answer({ kind: 'warning', message: fault });
     this.#answer({ kind: 'done', ticket });
   }
@@ -236,7 +223,7 @@ class WriterThread {
   }
 
   /** Describes a failed transaction, and drops a connection that may have suffered. */
-  #fail(error: unknown): Omit<WriteFailure, 'ticket'> {
+  #fail(error: unknown): WriteFailure {
     const unsure = error instanceof UnsureCommitError;
     const fault = faultOf(error);
     if (fault !== 'busy' && fault !== 'full') {

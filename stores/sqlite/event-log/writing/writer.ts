@@ -9,16 +9,13 @@ import type { Telemetry } from '../../../../observability/telemetry.ts';
 import { startThread } from '../../read-model/start-thread.ts';
 import type { RehearsedSequence } from '../burst/rehearsal.ts';
 import { formatPosition } from '../position.ts';
-import {
-  AppendPacker,
-  expectedFromNumber,
-  expectedToNumber,
-  NONE,
-  type WriteAppend,
-  type WriteFailure,
-  type WriterAnswer,
-  type WriterRequest,
-  type WriterSettings,
+import type {
+  WriteFailure,
+  WriterAnswer,
+  WriterRequest,
+  WriterSettings,
+  WriteSequence,
+  WrittenAppend,
 } from './protocol.ts';
 
 /** Sequences per message; the thread starts on them while this one produces more in the same turn. */
@@ -50,7 +47,7 @@ interface Pending {
   /** Time of the request, by the monotonic clock. */
   readonly since: number;
   /** Whether all of it may be announced later. */
-  readonly later: boolean;
+  readonly mayAnnounceLater: boolean;
 }
 
 /** The process's writer thread, seen from the main thread. Restarted when it dies. */
@@ -60,13 +57,13 @@ export class Writer {
   readonly #startThread: (settings: WriterSettings) => Worker;
   readonly #onCommit: (committed: Committed) => void;
   #worker: Worker | undefined;
-  #gone: Promise<void> = Promise.resolve();
+  #exited: Promise<void> = Promise.resolve();
   readonly #pending = new Map<number, Pending>();
   /** How many of them may be announced later. */
   #pendingLater = 0;
   #lastTicket = 0;
   /** Collected during this tick. */
-  readonly #packer = new AppendPacker();
+  #sequences: WriteSequence[] = [];
   #flushing = false;
   #closing = false;
 
@@ -111,8 +108,8 @@ export class Writer {
     return new Promise((resolve, reject) => {
       const ticket = this.#expect(appends, resolve, reject);
       if (ticket === undefined) return;
-      this.#packer.add({ ticket, appends: toWrites(appends, encoded) });
-      if (this.#packer.size >= MAX_SEQUENCES_PER_MESSAGE) this.#flush();
+      this.#sequences.push(toSequence(ticket, { appends, encoded }));
+      if (this.#sequences.length >= MAX_SEQUENCES_PER_MESSAGE) this.#flush();
       if (this.#flushing) return;
       this.#flushing = true;
       setImmediate(() => {
@@ -124,21 +121,18 @@ export class Writer {
 
   /** Truncates after earlier appends, in steps between which later requests are handled. */
   async truncate(stream: string, before: number): Promise<void> {
-    await this.#ask((ticket) => ({ kind: 'truncate', ticket, stream, before }));
+    await this.#request((ticket) => ({ kind: 'truncate', ticket, stream, before }));
   }
 
   /** See `burst/rehearsal.ts`. */
   async rehearse(sequences: readonly RehearsedSequence[]): Promise<void> {
-    const packer = new AppendPacker();
-    for (const [ticket, { appends, encoded }] of sequences.entries()) {
-      packer.add({ ticket, appends: toWrites(appends, encoded) });
-    }
-    await this.#ask((ticket) => ({ kind: 'rehearse', ticket, packed: packer.take() }));
+    const written = sequences.map((sequence, n) => toSequence(n, sequence));
+    await this.#request((ticket) => ({ kind: 'rehearse', ticket, sequences: written }));
   }
 
   /** Resolves when all earlier requests are done; truncations at least in part. */
   async ping(): Promise<void> {
-    await this.#ask((ticket) => ({ kind: 'ping', ticket }));
+    await this.#request((ticket) => ({ kind: 'ping', ticket }));
   }
 
   /** Finishes all requests, and ends the thread. */
@@ -149,10 +143,10 @@ export class Writer {
       this.#worker?.ref();
       this.#post({ kind: 'close' });
     }
-    await this.#gone;
+    await this.#exited;
   }
 
-  #ask(request: (ticket: number) => WriterRequest): Promise<unknown> {
+  #request(request: (ticket: number) => WriterRequest): Promise<unknown> {
     return new Promise((resolve, reject) => {
       const ticket = this.#expect([], resolve, reject);
       if (ticket === undefined) return;
@@ -174,20 +168,27 @@ export class Writer {
     if (this.#worker === undefined) void this.#restart();
     if (this.#pending.size === 0) this.#worker?.ref();
     const ticket = ++this.#lastTicket;
-    const later = appends.length > 0 && appends.every(({ mayBeToldLater }) => mayBeToldLater);
-    if (later) this.#pendingLater += 1;
-    this.#pending.set(ticket, { appends, resolve, reject, since: performance.now(), later });
+    const mayAnnounceLater =
+      appends.length > 0 && appends.every(({ mayBeToldLater }) => mayBeToldLater);
+    if (mayAnnounceLater) this.#pendingLater += 1;
+    this.#pending.set(ticket, {
+      appends,
+      resolve,
+      reject,
+      since: performance.now(),
+      mayAnnounceLater,
+    });
     return ticket;
   }
 
   #flush(): void {
-    if (this.#packer.size === 0) return;
-    const packed = this.#packer.take();
-    this.#post({ kind: 'appends', packed }, [packed.numbers.buffer as ArrayBuffer]);
+    if (this.#sequences.length === 0) return;
+    this.#post({ kind: 'appends', sequences: this.#sequences });
+    this.#sequences = [];
   }
 
-  #post(request: WriterRequest, transfer: ArrayBuffer[] = []): void {
-    this.#worker?.postMessage(request, transfer);
+  #post(request: WriterRequest): void {
+    this.#worker?.postMessage(request);
   }
 
   async #restart(): Promise<void> {
@@ -228,13 +229,13 @@ export class Writer {
           { cause },
         );
       });
-      this.#gone = new Promise((gone) => {
+      this.#exited = new Promise((exited) => {
         worker.on('exit', () => {
           if (ready && !this.#closing) this.#telemetry.log.error(end.message);
           this.#worker = undefined;
           this.#rejectAll(end);
           reject(end);
-          gone();
+          exited();
         });
       });
     });
@@ -244,9 +245,9 @@ export class Writer {
     const waiting = [...this.#pending.values()];
     this.#pending.clear();
     this.#pendingLater = 0;
-    this.#packer.take();
+    this.#sequences = [];
     for (const { appends, reject } of waiting) {
-      if (appends.length > 0) this.#noteFailure(error.code);
+      if (appends.length > 0) this.#countFailure(error.code);
       reject(error);
     }
   }
@@ -260,8 +261,8 @@ export class Writer {
         this.#take(answer.ticket)?.resolve([]);
         break;
       case 'failed':
-        this.#noteFailure(answer.failure.code);
-        this.#take(answer.failure.ticket)?.reject(toError(answer.failure));
+        this.#countFailure(answer.failure.code);
+        this.#take(answer.ticket)?.reject(toError(answer.failure));
         break;
       case 'warning':
         this.#telemetry.log.warn(answer.message);
@@ -271,39 +272,31 @@ export class Writer {
   }
 
   #settleAppends(answer: Extract<WriterAnswer, { readonly kind: 'appended' }>): void {
-    const { results, failures, createdAt, timing } = answer;
-    const failed = new Map(failures.map((failure) => [failure.ticket, failure]));
+    const { results, createdAt, timing } = answer;
     const settled: (() => void)[] = [];
     const written: CommittedAppend[] = [];
     let events = 0;
     let conflicts = 0;
     let mayBeToldLater = true;
-    let since = performance.now();
-    const now = since;
-    for (let at = 0; at < results.length;) {
-      const ticket = Number(results[at++]);
-      const count = Number(results[at++]);
+    const now = performance.now();
+    let since = now;
+    for (const { ticket, appended, failure } of results) {
       const pending = this.#take(ticket);
-      const given: AppendResult[] = [];
-      for (let i = 0; i < count; i += 1) {
-        const duplicate = results[at++] === 1;
-        const revision = wholeNumber(Number(results[at++]));
-        const position = Number(results[at++]);
-        given.push({ revision, position: formatPosition(position), duplicate });
-        const append = pending?.appends[i];
+      if (pending === undefined) continue;
+      for (const [i, { duplicate, revision, position }] of appended.entries()) {
+        const append = pending.appends[i];
         if (duplicate || append === undefined) continue;
         events += append.events.length;
-        mayBeToldLater &&= pending?.later === true;
+        mayBeToldLater &&= pending.mayAnnounceLater;
         written.push({ stream: append.stream, events: append.events, revision, position });
       }
-      const failure = failed.get(ticket);
-      if (pending === undefined) continue;
-      if (pending.since < since) since = pending.since;
+      since = Math.min(since, pending.since);
       if (failure?.code === 'CONFLICT') conflicts += 1;
-      else if (failure !== undefined) this.#noteFailure(failure.code);
-      settled.push(() =>
-        failure === undefined ? pending.resolve(given) : pending.reject(toError(failure)),
-      );
+      else if (failure !== undefined) this.#countFailure(failure.code);
+      settled.push(() => {
+        if (failure !== undefined) pending.reject(toError(failure));
+        else pending.resolve(appended.map(toResult));
+      });
     }
     const last = written.at(-1);
     if (last !== undefined) {
@@ -319,38 +312,29 @@ export class Writer {
     for (const settle of settled) settle();
   }
 
-  #noteFailure(code: string): void {
+  #countFailure(code: string): void {
     this.#telemetry.count('event_store_failures_total', { code });
   }
 
   #take(ticket: number): Pending | undefined {
     const pending = this.#pending.get(ticket);
     this.#pending.delete(ticket);
-    if (pending?.later) this.#pendingLater -= 1;
+    if (pending?.mayAnnounceLater) this.#pendingLater -= 1;
     return pending;
   }
 }
 
-function toWrites(
-  appends: readonly StreamAppend[],
-  encoded: readonly (readonly EncodedEvent[])[],
-): WriteAppend[] {
-  return appends.map(({ stream, expected }, i) => {
-    return { stream, expected: expectedToNumber(expected), events: encoded[i] ?? [] };
+function toSequence(ticket: number, { appends, encoded }: RehearsedSequence): WriteSequence {
+  const writes = appends.map(({ stream, expected }, i) => {
+    return { stream, expected, events: encoded[i] ?? [] };
   });
+  return { ticket, appends: writes };
 }
 
-function toError(failure: WriteFailure): EventStoreError {
-  const { code, message, stream, expected, actual } = failure;
-  return new EventStoreError(code, message, {
-    ...(stream === undefined ? {} : { stream }),
-    ...(expected === undefined ? {} : { expected: expectedFromNumber(expected) }),
-    ...(actual === undefined ? {} : { actual: actual === NONE ? 'none' : actual }),
-  });
+function toResult({ revision, position, duplicate }: WrittenAppend): AppendResult {
+  return { revision, position: formatPosition(position), duplicate };
 }
 
-/** An integer from a Float64Array as a V8 small integer. As a double it would deoptimise every field that it reaches. */
-function wholeNumber(double: number): number {
-  const whole = double | 0;
-  return whole === double ? whole : double;
+function toError({ code, message, ...details }: WriteFailure): EventStoreError {
+  return new EventStoreError(code, message, details);
 }

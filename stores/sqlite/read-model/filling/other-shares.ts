@@ -40,7 +40,7 @@ export class OtherShares {
     try {
       for (const file of files) {
         // ATTACH would create a missing file.
-        if (!existsSync(file)) throw unfit(file, 'is missing');
+        if (!existsSync(file)) throw mergeError(file, 'is missing');
         const name = `share_${attached.length + 1}`;
         database.prepare(`ATTACH DATABASE ? AS ${name}`).run(file);
         attached.push(name);
@@ -62,7 +62,7 @@ export class OtherShares {
   #add(database: Database, columns: readonly Column[], files: readonly string[], fence: number) {
     const main = checkpointIn(database, 'main');
     if (main['filling'] !== fillMark(this.#first)) {
-      throw unfit('the view', 'has its shares already');
+      throw mergeError('the view', 'has its shares already');
     }
     // Inserted share by share, each key would change another page of the index. It is rebuilt at the end.
     database.exec('DROP INDEX IF EXISTS main.documents_key');
@@ -72,9 +72,9 @@ export class OtherShares {
       const from = `share_${n + 1}`;
       const part = checkpointIn(database, from);
       if (part['filling'] !== fillMark({ index: n + 1, of: this.#first.of })) {
-        throw unfit(file, 'is not this share');
+        throw mergeError(file, 'is not this share');
       }
-      if (part['position'] !== main['position']) throw unfit(file, 'is at another position');
+      if (part['position'] !== main['position']) throw mergeError(file, 'is at another position');
       landmark ??= part['landmark'] ?? null;
       database.exec(
         `INSERT INTO main.documents (${names}) SELECT ${names} FROM ${from}.documents ORDER BY id`,
@@ -95,6 +95,6 @@ function checkpointIn(database: Database, name: string) {
   return database.prepare(`SELECT position, landmark, filling FROM ${name}.checkpoint`).get() ?? {};
 }
 
-function unfit(what: string, why: string): ReadModelError {
+function mergeError(what: string, why: string): ReadModelError {
   return new ReadModelError('UNAVAILABLE', `cannot merge the shares: ${what} ${why}`);
 }
