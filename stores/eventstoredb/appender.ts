@@ -313,9 +313,8 @@ function toClientEvent(event: EncodedEvent): ReturnType<typeof jsonEvent> {
 
 function gaveUpError(stream: string, unclear: unknown): EventStoreError {
   if (unclear !== undefined) return outcomeUnknownError(stream, unclear, true);
-  return new EventStoreError('UNAVAILABLE', 'no EventStoreDB node accepts appends', {
-    ...{ stream, repeated: true },
-  });
+  const message = 'no EventStoreDB node accepts appends';
+  return new EventStoreError('UNAVAILABLE', message, { stream, repeated: true });
 }
 
 function outcomeUnknownError(stream: string, cause: unknown, repeated = false): EventStoreError {

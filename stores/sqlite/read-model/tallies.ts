@@ -77,9 +77,6 @@ interface KeptTally {
   readonly places: readonly Place[];
   readonly add: Prepared;
   readonly changes: Map<string, Change>;
-  /** The changes used last: consecutive documents mostly change the same counts. */
-  lastLess: Change | null;
-  lastMore: Change | null;
 }
 
 /** Maintains a file's tallies; each changed count is written once per batch. */
@@ -96,21 +93,15 @@ export class Tallies {
         `INSERT INTO ${tableOf(index)} VALUES (${'?, '.repeat(parts.length)}?)
          ${ADDING_UP}`,
       );
-      return { places, add, changes: new Map<string, Change>(), lastLess: null, lastMore: null };
+      return { places, add, changes: new Map<string, Change>() };
     });
   }
 
   /** Notes a document's columns before and after a change; null where it does not exist. */
   move(before: readonly Cell[] | null, after: readonly Cell[] | null): void {
     for (const tally of this.#tallies) {
-      if (before !== null) {
-        tally.lastLess = changeOf(tally, before, tally.lastLess);
-        tally.lastLess.by -= 1;
-      }
-      if (after !== null) {
-        tally.lastMore = changeOf(tally, after, tally.lastMore);
-        tally.lastMore.by += 1;
-      }
+      if (before !== null) changeOf(tally, before).by -= 1;
+      if (after !== null) changeOf(tally, after).by += 1;
     }
   }
 
@@ -124,23 +115,13 @@ export class Tallies {
 
   /** Drops unwritten changes. */
   forget(): void {
-    for (const tally of this.#tallies) {
-      tally.changes.clear();
-      tally.lastLess = null;
-      tally.lastMore = null;
-    }
+    for (const { changes } of this.#tallies) changes.clear();
   }
 }
 
-/** The change of the count that a document belongs to. @param last a guess to check first */
-function changeOf(
-  { places, changes }: KeptTally,
-  cells: readonly Cell[],
-  last: Change | null,
-): Change {
-  if (last !== null && matches(places, cells, last.values)) return last;
-  const values: (string | number)[] = [];
-  for (const part of places) values.push(valueIn(cells, part));
+/** The change of the count that a document belongs to. */
+function changeOf({ places, changes }: KeptTally, cells: readonly Cell[]): Change {
+  const values = places.map((place) => valueIn(cells, place));
   const key = JSON.stringify(values);
   let change = changes.get(key);
   if (change === undefined) {
@@ -148,23 +129,6 @@ function changeOf(
     changes.set(key, change);
   }
   return change;
-}
-
-function matches(
-  places: readonly Place[],
-  cells: readonly Cell[],
-  values: readonly (string | number)[],
-): boolean {
-  for (let i = 0; i < places.length; i += 1) {
-    const part = places[i] as Place;
-    const value = values[i];
-    const cell = cells[part.place] ?? '';
-    if (cell === value) continue;
-    // Compared in place: cutting the hour out of each document would cost more than all the rest.
-    const isWithin = part.isHour && typeof cell === 'string' && typeof value === 'string';
-    if (!isWithin || value.length !== TO_THE_HOUR || !cell.startsWith(value)) return false;
-  }
-  return true;
 }
 
 /** How to answer a count from a tally. */

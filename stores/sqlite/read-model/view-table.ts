@@ -31,8 +31,14 @@ export const PAGE_CACHE_MIB = { usual: 16, fillingByKeys: 192 } as const;
  */
 export function openView(file: string, immutable: boolean, busyTimeout: number): Database {
   return openDatabase({
-    ...{ file, what: 'view', version: LAYOUT_VERSION, migrate: () => undefined },
-    ...{ readOnly: true, immutable, busyTimeout, cacheMiB: 8 },
+    file,
+    what: 'view',
+    version: LAYOUT_VERSION,
+    migrate: () => undefined,
+    readOnly: true,
+    immutable,
+    busyTimeout,
+    cacheMiB: 8,
   });
 }
 
