@@ -134,7 +134,7 @@ export class SqliteReadModel implements ReadModel {
         },
         closed: (closed) => this.#writers.delete(closed),
       });
-      // The release that began a share keeps its tallies.
+      // An older release leaves the tallies to the end of a fill, but it fills no shares.
       if (opened.bulk && opened.existed && opened.share === null) {
         try {
           writer.recount();
