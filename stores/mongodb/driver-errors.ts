@@ -53,7 +53,7 @@ export class NoAnswerError extends Error {
   /** @param limit milliseconds */
   constructor(limit: number) {
     super(`no answer within ${limit} ms`);
-    this.name = 'NoAnswer';
+    this.name = 'NoAnswerError';
   }
 }
 

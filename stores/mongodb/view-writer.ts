@@ -12,9 +12,9 @@ import {
   duplicateStatementsOf,
   isTransactionTooLarge,
   isTransientTransactionError,
+  isUnsupportedOption,
   isTransactionUnsupported,
 } from './driver-errors.ts';
-import { buildIndexes } from './index-builds.ts';
 import { DocumentParts, splitIntoParts } from './document-parts.ts';
 import {
   type StoredDocument,
@@ -87,7 +87,8 @@ export class MongoViewWriter implements ViewWriter {
   #mayHaveOpenTransaction: boolean;
   #bulk: boolean;
 
-  private constructor(
+  /** Use {@link open}. */
+  constructor(
     connection: MongoConnection,
     run: RunOperation,
     projection: Projection,
@@ -304,15 +305,26 @@ export class MongoViewWriter implements ViewWriter {
     return this.#bulk && (await this.#connection.deployment()) === 'standalone';
   }
 
-  /** Has no time limit: over a million documents it takes minutes, and a retry would start over. */
+  /**
+   * Has no time limit: over a million documents it takes minutes, and a retry would start over. By default a replica set
+   * waits until every voting member has built an index, so one that is down would block a view. A majority is enough.
+   */
   async #makeIndexes(tombstonesOnly: boolean): Promise<void> {
     const all = indexesOf(this.#projection);
     const indexes = tombstonesOnly ? all.slice(-1) : all;
-    await this.#run(
-      'make_indexes',
-      async (db) => buildIndexes(this.#documents(db), indexes, await this.#connection.deployment()),
-      Infinity,
-    );
+    const build = async (db: Db): Promise<void> => {
+      const documents = this.#documents(db);
+      if ((await this.#connection.deployment()) !== 'standalone') {
+        try {
+          await documents.createIndexes(indexes, { commitQuorum: 'majority' });
+          return;
+        } catch (error) {
+          if (!isUnsupportedOption(error)) throw error;
+        }
+      }
+      await documents.createIndexes(indexes);
+    };
+    await this.#run('make_indexes', build, Infinity);
   }
 
   readonly #checkpoint = (db: Db) => new Checkpoint(db, this.#name, this.#options.fence);

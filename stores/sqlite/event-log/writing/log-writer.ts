@@ -37,7 +37,7 @@ export interface Truncation {
 
 /** `COMMIT` failed, and may or may not be found written after a crash. */
 export class UnsureCommitError extends Error {
-  override readonly name = 'UnsureCommit';
+  override readonly name = 'UnsureCommitError';
 }
 
 /**
