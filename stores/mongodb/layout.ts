@@ -87,7 +87,7 @@ export function pathOf(projection: Projection, field: string): string {
     throw new TypeError(`the projection ${projection.name} does not declare the field ${field}`);
   }
   if (field.includes('.') || field.startsWith('$')) {
-    throw new TypeError(`a queried field can't be called ${field}`);
+    throw new TypeError(`a queried field cannot be called ${field}`);
   }
   return `f.${field}`;
 }

@@ -14,14 +14,14 @@ import { realServerAt } from '../support/left-out.ts';
 
 const realServer = realServerAt('SVC_TEST_MONGODB_URL');
 
-/** Coordinations over one database; each with a client of its own, as another process has. */
+/** Coordination stores over one database, each with its own client, as in separate processes. */
 async function harnessOver(
   options: Omit<MongoCoordinationOptions, 'telemetry'>,
   time: Pick<CoordinationHarness, 'advance' | 'close'>,
 ): Promise<CoordinationHarness> {
   const opened: Coordination[] = [];
   const another = async (): Promise<Coordination> => {
-    // Clients are shared by those who give the same options; these differ by a millisecond.
+    // Equal options share a client; these differ by a millisecond.
     const serverSelectionTimeoutMs = 2000 + opened.length;
     const coordination = await openMongoCoordination({
       ...options,
@@ -92,7 +92,7 @@ describe('the contract of coordination, in MongoDB', () => {
       const day = 24 * 60 * 60_000;
       await one.count(name, 1, day);
       const { sum, remaining } = await two.count(name, 2, day);
-      // One only where midnight came between the two.
+      // 1 only if midnight came in between.
       expect(sum).to.be.oneOf([3, 2]);
       expect(remaining).to.be.within(1, day);
     } finally {

@@ -1,17 +1,17 @@
 import { expect } from 'chai';
 import { CoordinationError, type Coordination, type Lease } from '../../scheduler/coordination.ts';
 
-/** What an adapter's test gives the contract suite: one store for one test. */
+/** What an adapter's test provides to the contract suite: one store for one test. */
 export interface CoordinationHarness {
   readonly coordination: Coordination;
   /** Another one over the same store, as another process would open it. The harness closes it. */
   another(): Promise<Coordination>;
-  /** Lets that many milliseconds pass on the store's own clock; fewer than none: it is put back. */
+  /** Advances the store's own clock by milliseconds; a negative number sets it back. */
   advance(milliseconds: number): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Long enough for a few calls to a real server, short enough to wait for its end on a real clock. */
+/** Milliseconds: enough for a few calls to a real server, and short enough to wait on a real clock. */
 const TTL = 3_000;
 
 let names = 0;
@@ -357,7 +357,7 @@ async function member(coordination: Coordination, id: string) {
   return (await coordination.alive()).find((one) => one.id === id);
 }
 
-/** Goes to the beginning of a window when this one may end before the test has counted. */
+/** Waits for the next window if this one may end during the test. */
 async function freshWindow(harness: CoordinationHarness, window: number): Promise<void> {
   const { remaining } = await harness.coordination.count(unique('window'), 1, window);
   if (remaining < Math.min(window, 2_000)) await harness.advance(remaining + 1);

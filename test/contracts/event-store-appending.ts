@@ -12,7 +12,7 @@ import {
   type Subject,
 } from './event-store-subject.ts';
 
-/** What the port says of `append` and `appendInOrder`. */
+/** The contract of `append` and `appendInOrder`. */
 export function describeAppending(subject: Subject): void {
   describe('appending', () => {
     it('answers with the revision of the last event, counting from 0', async () => {
@@ -227,7 +227,7 @@ function describeRepeating(subject: Subject): void {
       const first = await store.append(stream, batch, 'any');
       await store.append(stream, [event(3)], 'any');
       const again = await store.append(stream, batch, 'any');
-      // An engine may know only the ids that it has in memory, and appends the others once more.
+      // An engine may know only the ids in its memory, and append others again.
       const known = capabilities.recognisesDuplicatesAnywhere || again.duplicate === true;
       if (known) expect(again).to.deep.equal({ ...first, duplicate: true });
       expect(await store.readStream(stream)).to.have.lengthOf(known ? 4 : 6);

@@ -15,10 +15,10 @@ import {
   type Subject,
 } from './event-store-subject.ts';
 
-/** Longer than what an engine reads at a time by itself. */
+/** More events than an engine reads at a time. */
 const LONGEST_PAGE = 400;
 
-/** What the port says of `listStreams`. */
+/** The contract of `listStreams`. */
 export function describeListing(subject: Subject): void {
   describe('listing streams', () => {
     it('returns each stream with a prefix once, with its end, page by page', async () => {
@@ -69,13 +69,13 @@ export function describeListing(subject: Subject): void {
   });
 }
 
-/** What the port says of `readAllBackwards`. */
+/** The contract of `readAllBackwards`. */
 export function describeReadingBackwards(subject: Subject): void {
   describe('reading the log backwards', () => {
     it('returns everything strictly before a position, the last first, page by page', async () => {
       const { store } = subject();
       const prefix = newPrefix();
-      // What other tests left in the same log, events of a newer release among it, lies behind these.
+      // Events of other tests in the same log, some of a newer release, lie before these.
       const { position: start } = await store.append(newStream(), events(LONGEST_PAGE), 'none');
       const appended: string[] = [];
       for (let n = 0; n < 6; n += 1) {
@@ -116,14 +116,14 @@ export function describeReadingBackwards(subject: Subject): void {
   });
 }
 
-/** Where listing may begin to find what begins from now on; undefined: from the start. */
+/** Where listing must begin to find new streams; undefined: from the start. */
 async function startOf({ store, capabilities }: EventStoreSubject): Promise<string | undefined> {
   if (!capabilities.listsFromPositions) return undefined;
   const head = await store.head();
   return head === BEGINNING ? undefined : head;
 }
 
-/** All streams of a prefix, a page after the other. */
+/** All streams with a prefix, page by page. */
 async function listedOf(
   store: EventStore,
   prefix: string,

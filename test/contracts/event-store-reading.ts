@@ -14,7 +14,7 @@ import {
   type Subject,
 } from './event-store-subject.ts';
 
-/** What the port says of `readStream`, `readAll`, `head` and `truncate`. */
+/** The contract of `readStream`, `readAll`, `head` and `truncate`. */
 export function describeReading(subject: Subject): void {
   describeStreams(subject);
   describeTruncating(subject);

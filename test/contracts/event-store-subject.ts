@@ -26,20 +26,20 @@ export interface EventStoreSubject {
   readonly capabilities: EventStoreCapabilities;
 }
 
-/** What engines may do differently without breaking the port. */
+/** Differences between engines that the port allows. */
 export interface EventStoreCapabilities {
-  /** An append that expects nothing is recognised by its ids, also when more was appended since. */
+  /** Repeated appends with any expected revision are recognised by their ids, even after further appends. */
   readonly recognisesDuplicatesAnywhere: boolean;
-  /** Truncated events are gone from `readAll` at once. */
+  /** Truncated events disappear from `readAll` at once. */
   readonly truncatesTheWholeLog: boolean;
-  /** Streams are listed by looking through the log, from a position on: a log of others may be long. */
+  /** Streams are listed by reading the log from a position; a shared log may be long. */
   readonly listsFromPositions: boolean;
 }
 
-/** Gives the subject of the test that runs. */
+/** Returns the subject of the running test. */
 export type Subject = () => EventStoreSubject;
 
-/** A name for a stream that nothing else uses, beginning with a prefix that nothing else uses. */
+/** A unique stream name with a unique prefix. */
 export function newStream(prefix = newPrefix()): string {
   return `${prefix}${randomUUID()}`;
 }
@@ -78,7 +78,7 @@ export function events(count: number, first = 0): NewEvent[] {
   return Array.from({ length: count }, (_, i) => event(first + i));
 }
 
-/** An event whose data is this, whatever the catalogue says. */
+/** An event with arbitrary data. */
 export function eventWithData(data: unknown): NewEvent {
   return { ...event(0), data } as NewEvent;
 }
@@ -88,7 +88,7 @@ export function brokenEvent(): NewEvent {
   return eventWithData({ [BROKEN_KEY]: true });
 }
 
-/** An event that the codec refuses to know when it reads it. */
+/** An event that the codec takes for one of a newer release. */
 export function newerEvent(): NewEvent {
   const known = event(0);
   return { ...known, metadata: { ...known.metadata, schemaVersion: NEWER_VERSION } };
@@ -98,7 +98,7 @@ export function idsOf(some: readonly { readonly id: string }[]): string[] {
   return some.map(({ id }) => id);
 }
 
-/** Expects a rejection with this code, and gives the error. */
+/** Expects a rejection with this code, and returns the error. */
 export async function rejected(
   code: EventStoreErrorCode,
   promise: Promise<unknown>,
@@ -113,7 +113,7 @@ export async function rejected(
   return fault;
 }
 
-/** Reads the whole log after a position, and keeps what is in streams of this prefix. */
+/** The events after a position in streams with a prefix. */
 export async function readAllOf(
   store: EventStore,
   after: Position,
@@ -131,7 +131,7 @@ export async function readAllOf(
   }
 }
 
-/** A subscription that a test takes messages from, one by one or until something has come. */
+/** A subscription from which a test takes messages. */
 export class Follower {
   readonly events: RecordedEvent[] = [];
   readonly #abort = new AbortController();
@@ -155,13 +155,13 @@ export class Follower {
     return result.value;
   }
 
-  /** Takes messages until so many events have come, and gives them all. */
+  /** Takes messages until a number of events have arrived, and returns them. */
   async count(count: number): Promise<readonly RecordedEvent[]> {
     while (this.events.length < count) await this.#more();
     return this.events;
   }
 
-  /** Takes messages until it is caught up at or beyond a position, and gives that message's position. */
+  /** Takes messages until it has caught up at or beyond a position, and returns that message's position. */
   async caughtUp(at: Position): Promise<Position> {
     for (;;) {
       const message = await this.#more();
@@ -179,14 +179,14 @@ export class Follower {
     this.#abort.abort();
   }
 
-  /** Aborts, and takes what is left until the end. */
+  /** Aborts, and takes the remaining messages. */
   async end(): Promise<void> {
     this.abort();
     while ((await this.next()) !== undefined);
   }
 }
 
-/** The promise, or a rejection when it does not settle in time. */
+/** The promise's outcome, or a rejection after a timeout. */
 export async function within<T>(milliseconds: number, promise: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {

@@ -14,7 +14,7 @@ import {
   type Subject,
 } from './event-store-subject.ts';
 
-/** What the port says of `subscribe`. */
+/** The contract of `subscribe`. */
 export function describeSubscribing(subject: Subject): void {
   describe('subscribing', () => {
     const followers: Follower[] = [];
@@ -94,7 +94,7 @@ export function describeSubscribing(subject: Subject): void {
       const stream = newStream(prefix);
       const start = await store.head();
       const appended = await store.append(stream, events(5), 'none');
-      // Of some engines the last event is one of their own then.
+      // On some engines the last event is then one of their own.
       await store.truncate(stream, 3);
       for (const prefixes of [[prefix], [newPrefix()], undefined]) {
         const after = prefixes?.[0] === prefix ? start : appended.position;
@@ -147,7 +147,7 @@ export function describeSubscribing(subject: Subject): void {
       const plain = newPrefix();
       const special = `${newPrefix()}a.b[c|(\\`;
       const follower = follow(store, start, [plain, special]);
-      // What people would see as beginning so, or expressions match, and what the other way round only begins so.
+      // Names that look alike to people or match as expressions, and names with the exact prefix.
       const alike = [`${plain.slice(0, 4)}\u00ad${plain.slice(4)}`, special.replace('.', 'x')];
       const wanted = [`${plain}\u0301-`, special, `${plain}\u{1f600}`];
       const ids: string[] = [];
@@ -296,7 +296,7 @@ function describeLoad(subject: Subject, follow: Follow): void {
     const stream = newStream(prefix);
     await store.append(stream, [event(0)], 'none');
     await follower.count(1);
-    // The consumer works on its first event while all the others are appended.
+    // The consumer handles its first event while all others are appended.
     for (let i = 0; i < 60; i += 1) await store.append(stream, events(100, 1 + 100 * i), 100 * i);
     const delivered = await follower.count(6001);
     expect(delivered.map(({ revision }) => revision)).to.deep.equal(
@@ -305,7 +305,7 @@ function describeLoad(subject: Subject, follow: Follow): void {
     const { position } = await store.append(stream, [event(6001)], 6000);
     const told = await follower.caughtUp(position);
     expect(follower.events).to.have.lengthOf(6002);
-    // A server may have let it fall behind and catch up anew, and say then how far it is.
+    // A server may let it fall behind and catch up again, and then report its progress.
     expect(await store.reaches(told), told).to.equal(true);
   });
 
@@ -337,7 +337,7 @@ async function appendFromMany(
   );
 }
 
-/** All of them, none twice, by position, and each stream's by revision without a gap. */
+/** Expects every event once, by position, and each stream's by revision without gaps. */
 function expectOnceInOrder(delivered: readonly RecordedEvent[], count: number): void {
   expect(delivered).to.have.lengthOf(count);
   const positions = delivered.map(({ position }) => position);

@@ -41,7 +41,7 @@ async function subjectOver(
 describe('the contract of the event store, in EventStoreDB', () => {
   let server: EventStoreDbServer;
 
-  // One for all tests, as a real one is: each finds what those before it have left.
+  // One for all tests, like a real one: each test finds the leftovers of earlier ones.
   before(async () => {
     server = await EventStoreDbServer.start();
     server.write('$users', '$User', '"$admin"');
@@ -51,7 +51,7 @@ describe('the contract of the event store, in EventStoreDB', () => {
 
   describeEventStoreContract('over the stand-in', () =>
     subjectOver(server.url, {
-      // Quiet subscriptions are looked at more often than in production, so that tests are quick.
+      // Quiet subscriptions are checked more often than in production, to keep tests fast.
       timings: { settleMs: 5, probeMs: 50 },
       recognisesDuplicatesAnywhere: true,
     }),
@@ -59,7 +59,7 @@ describe('the contract of the event store, in EventStoreDB', () => {
 
   if (realServer !== undefined) {
     describeEventStoreContract('over the server that the environment names', () =>
-      // For appends that expect nothing, a server compares ids only with those it has in memory.
+      // With any expected revision, a server compares ids only with those in its memory.
       subjectOver(realServer, { timings: {}, recognisesDuplicatesAnywhere: false }),
     );
   }

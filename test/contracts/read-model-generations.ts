@@ -15,7 +15,7 @@ import {
   type Thing,
 } from './read-model-things.ts';
 
-/** What a read model promises about generations. Part of `describeReadModelContract`. */
+/** The contract of generations. Part of `describeReadModelContract`. */
 export function describeGenerations(harness: () => ReadModelHarness): void {
   describe('a view without a live generation', () => {
     it('cannot be read, and has no checkpoint', async () => {

@@ -10,7 +10,7 @@ import {
   type ReadModelHarness,
 } from './read-model-things.ts';
 
-/** What engines promise that write the documents before the checkpoint. Part of `describeReadModelContract`. */
+/** The contract of engines that write documents before the checkpoint. Part of `describeReadModelContract`. */
 export function describeInterruptedWriting(harness: () => ReadModelHarness): void {
   describe('a writer', () => {
     it('recovers when it stopped between its documents and its checkpoint', async () => {
@@ -36,7 +36,7 @@ export function describeInterruptedWriting(harness: () => ReadModelHarness): voi
       await rejectsWith('UNAVAILABLE', stopped.write(batch));
       expect(await stopped.checkpoint()).to.equal(at(2));
 
-      // The projector folds the same events again: what it loads has taken them already.
+      // The projector applies the same events again, which the loaded documents have already.
       const again = await writerOf(await harness().another(), projection, { fence: 2 });
       const loaded = await again.load(['a', 'b', 'c', 'd']);
       expect(loaded.get('a')?.position).to.equal(at(4));

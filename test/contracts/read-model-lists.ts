@@ -28,7 +28,7 @@ export function describeLists(harness: () => ReadModelHarness): void {
       const reader = await harness().another();
       let over = false;
       const seen = new Signal<Listed>('a list');
-      // Without transactions, a list needs a moment without writing: after some batches there is one.
+      // Without transactions, a list needs a pause between writes; there is one after some batches.
       const writing = writeOneByOne(harness, projection, () => seen.next()).finally(
         () => (over = true),
       );

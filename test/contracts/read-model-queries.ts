@@ -13,7 +13,7 @@ import {
 } from './read-model-things.ts';
 import { randomBy } from '../support/random.ts';
 
-/** What `get`, `find` and `count` promise. Part of `describeReadModelContract`. */
+/** The contract of `get`, `find` and `count`. Part of `describeReadModelContract`. */
 export function describeQueries(harness: () => ReadModelHarness): void {
   const few: readonly Written[] = [
     thing('a', 1, { name: 'Alpha', team: 'red', amount: 5, active: true, tags: ['x', 'y'] }),

@@ -11,7 +11,7 @@ import {
   type ViewWriter,
 } from '../../projections/read-model.ts';
 
-/** What an adapter's test gives the contract suite: one store, empty or not, for one test. */
+/** What an adapter's test provides to the contract suite: one store, empty or not, for one test. */
 export interface ReadModelHarness {
   readonly readModel: ReadModel;
   /** Another read model over the same store, as another process would open it. The harness closes it. */
@@ -40,7 +40,7 @@ export interface Written {
   readonly document: Thing | null;
 }
 
-/** A position as an engine would make one: of fixed width, so that "9" is before "10". */
+/** A position of fixed width, so that 9 sorts before 10. */
 export function at(number: number): Position {
   return String(number).padStart(16, '0');
 }
@@ -59,7 +59,7 @@ export function thingsProjection(schema = 1): Projection<Thing> {
     streams: ['thing-'],
     fields: { name: 'text', team: 'text', amount: 'number', active: 'boolean', tags: 'text-list' },
     indexes: [['name'], ['team', 'amount'], ['active', 'name'], ['amount'], ['tags']],
-    // An adapter may forget such a document, and must find it again all the same.
+    // An adapter may drop such a document from its cache, and must still find it.
     isOver: ({ active }) => active === false,
     keys: () => [],
     evolve: (document) => document,
@@ -98,7 +98,7 @@ export async function fill(
   await readModel.switchTo(projection, generation);
 }
 
-/** Keys of what a query finds, in order. */
+/** The keys that a query finds, in order. */
 export async function keysOf(
   readModel: ReadModel,
   projection: Projection<Thing>,
@@ -108,7 +108,7 @@ export async function keysOf(
   return found.map(({ key }) => key);
 }
 
-/** Everything a view holds, by key: for comparing two states of it. */
+/** All documents of a view by key, to compare two states of it. */
 export async function contents(
   readModel: ReadModel,
   projection: Projection<Thing>,

@@ -10,11 +10,11 @@ import { realServerAt } from '../support/left-out.ts';
 
 const realServer = realServerAt('SVC_TEST_MONGODB_URL');
 
-/** Read models over one database; each with a client of its own, as another process has. */
+/** Read models over one database, each with its own client, as in separate processes. */
 async function harnessOver(url: string, database: string, more: Partial<ReadModelHarness> = {}) {
   const opened: ReadModel[] = [];
   const another = async (): Promise<ReadModel> => {
-    // Clients are shared by those who give the same options; these differ by a millisecond.
+    // Equal options share a client; these differ by a millisecond.
     const serverSelectionTimeoutMs = 2000 + opened.length;
     const readModel = await openMongoReadModel({
       url,

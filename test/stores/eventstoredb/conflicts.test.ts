@@ -13,7 +13,7 @@ describe('a conflict in EventStoreDB with events that are not visible yet', () =
     store = await bench().open({ timings: { appendAttemptMs: 5_000 } });
   });
 
-  /** What a loser finds when it reads, as soon as it knows that it has lost. */
+  /** What the loser of a race reads as soon as it knows of the conflict. */
   const found = async (stream: string, expected: 'none' | number): Promise<readonly number[]> => {
     const other = await bench().open();
     const failure: unknown = await other.append(stream, [numbered(9)], expected).then(
@@ -24,7 +24,7 @@ describe('a conflict in EventStoreDB with events that are not visible yet', () =
     return numbersOf(await other.readStream(stream));
   };
 
-  /** Shows what is held back once somebody has looked for it in vain. */
+  /** Makes hidden events visible after the first read that missed them. */
   const showLater = async (): Promise<void> => {
     const { server } = bench();
     const { reads } = server;

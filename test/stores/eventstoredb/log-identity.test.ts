@@ -31,7 +31,7 @@ describe('an EventStoreDB server that comes back with another log', () => {
     }
   }
 
-  /** The first events of the log, as a backup had them. */
+  /** The first events of the log, as in a backup. */
   function olderLog(events: number): Log {
     const older = new Log();
     for (const event of bench().server.log.all.slice(0, events))
@@ -67,7 +67,7 @@ describe('an EventStoreDB server that comes back with another log', () => {
     for (let n = 0; n < 20; n += 1) older.append(`run-${n}`, [...olderLog(1).all], ANY);
     const { length } = older.all;
     await comesBackWith(older);
-    // What is read of it meanwhile is not taken for what was seen of the other.
+    // Reads of this log must not be noted as events of the other one.
     await eventually(async () => (await store.head().catch(() => '')) !== '');
     expect(await outcome()).to.be.oneOf(['UNAVAILABLE', 'OUTCOME_UNKNOWN']);
     expect(await outcome()).to.equal('UNAVAILABLE');
@@ -77,7 +77,7 @@ describe('an EventStoreDB server that comes back with another log', () => {
 
   it('receives no writes when none of the seen events exist in it', async () => {
     const other = new Log();
-    // Of other lengths, so that no event begins where one of those seen did.
+    // Of other lengths, so that no event begins at a position seen before.
     for (let n = 0; n < 20; n += 1) {
       const [first] = olderLog(1).all;
       if (first)

@@ -12,14 +12,14 @@ import {
 } from '../../support/eventstoredb-server/workbench.ts';
 import { eventually } from '../../support/signals.ts';
 
-/** More than a server takes at a time of one connection. */
+/** More calls than a server accepts on one connection. */
 const MANY = 150;
 
 describe('many subscriptions of EventStoreDB', () => {
   const bench = onWorkbench();
 
   it('do not block reads and appends, and receive all events', async () => {
-    // Looked at less often than elsewhere in tests: of so many, that alone would take the machine.
+    // Checked less often than in other tests: so many checks would occupy the machine.
     const timings = { probeMs: 2_000, silenceMs: 10_000, readMs: 5_000, appendAttemptMs: 2_000 };
     const store = await bench().open({ timings });
     const stop = new AbortController();

@@ -15,7 +15,7 @@ import { Signal, eventually } from '../../support/signals.ts';
 
 describe('a checkpoint of an EventStoreDB subscription', () => {
   const bench = onWorkbench();
-  /** Where lost subscriptions are taken up again. */
+  /** Where lost subscriptions resume. */
   let takenUp: Signal<string>;
   let store: EventStore;
   let stop: AbortController;
@@ -24,7 +24,7 @@ describe('a checkpoint of an EventStoreDB subscription', () => {
     stop = new AbortController();
     const warn = (_: string, fields?: { readonly after?: unknown }): void =>
       takenUp.send(String(fields?.after));
-    // Looks at the log itself so seldom that only what the server says counts.
+    // Probes the log so rarely that only the server's checkpoints count.
     store = await bench().open({
       timings: { ...patientAppends, settleMs: 30_000, probeMs: 30_000, silenceMs: 60_000 },
       telemetry: { ...silent, log: { ...silent.log, warn } },
@@ -42,7 +42,7 @@ describe('a checkpoint of an EventStoreDB subscription', () => {
   it('loses no event that arrives after the checkpoint at its position', async () => {
     await fill(0, 2, 'task-1');
     const { faults } = bench().server;
-    // The answer comes over the same connection: what was told before has arrived by then.
+    // The answer uses the same connection, so earlier messages have arrived by then.
     faults.betweenPlaceAndEvent = async () => void (await store.head());
     const arrived = new Signal<number>('events that arrived');
     const taken = take(subscribe(), ({ events }) => {
@@ -97,7 +97,7 @@ describe('a checkpoint of an EventStoreDB subscription', () => {
       await arrived.wait((count) => count === 2);
       const [subscription] = server.subscriptions;
       await subscription?.fallBehind(placeIn(server.log));
-      // The answer comes over the same connection: what was told before has arrived by then.
+      // The answer uses the same connection, so earlier messages have arrived by then.
       await store.head();
       subscription?.drop();
       expect(await takenUp.wait()).to.equal(second?.position);

@@ -44,7 +44,7 @@ describe('a subscription to EventStoreDB', () => {
     ({ events }: Received): boolean =>
       events.length >= count;
 
-  /** Settled for good: nothing more than expected came after having caught up again. */
+  /** Expects nothing more to arrive after it has caught up again. */
   const settledWith =
     (count: number) =>
     (received: Received): boolean =>
@@ -268,7 +268,7 @@ describe('a subscription to EventStoreDB', () => {
     const { reads } = bench().server;
     const iterator = watched.subscribe({ after: BEGINNING, signal: stop.signal });
     const taken = take(iterator, has(2));
-    // Ten looks at 20 ms are several times the 60 ms after which an owed event means silence.
+    // Ten checks at 20 ms take several times the 60 ms after which a missing event means silence.
     await eventually(() => bench().server.reads >= reads + 10);
     await fill(1, 2);
     expect(numbersOf((await taken).events)).to.deep.equal([0, 1]);

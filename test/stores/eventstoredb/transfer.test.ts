@@ -18,7 +18,7 @@ describe('transferring the log of an EventStoreDB server', () => {
   let log: LogTransfer | undefined;
   afterEach(() => log?.close());
 
-  /** With the patience that it has, and quick looks for a server that comes back. */
+  /** With its own timeouts, and frequent attempts to reconnect. */
   const open = (): LogTransfer => {
     const { firstPauseMs, longestPauseMs } = quickTimings;
     const timings = { firstPauseMs, longestPauseMs };
@@ -57,7 +57,7 @@ describe('transferring the log of an EventStoreDB server', () => {
     const begun = performance.now();
     const read = await open().contents()[Symbol.asyncIterator]().next().catch(kept);
     expect(read).to.include({ code: 'UNAVAILABLE' });
-    // Half of how long it waits for one that goes away later.
+    // Half the timeout for a server that goes down later.
     expect(performance.now() - begun).to.be.lessThan(15_000);
   }).timeout(60_000);
 

@@ -19,7 +19,7 @@ async function codeOf(promise: Promise<unknown>): Promise<string> {
   return (error as EventStoreError).code;
 }
 
-/** Short enough for a test; a server that is there takes a connection in far less. */
+/** Short enough for a test; a running server accepts a connection far sooner. */
 const timings = { ...patientAppends, establishMs: 400 };
 
 describe('a connection attempt to EventStoreDB that is never answered', () => {

@@ -10,7 +10,7 @@ import { at, thing, thingsProjection, writerOf } from '../../contracts/read-mode
 import { leavesNothingOpen } from '../../support/leaks.ts';
 import { MongoServer } from '../../support/mongodb-server/server.ts';
 
-/** How safely is written, and where is read, is the adapters' to say: drivers mix an option with what the URL says. */
+/** The adapters decide on concerns and read preference, but drivers merge options with the URL's. */
 describe('concerns in a MongoDB URL', () => {
   let server: MongoServer;
   let readModel: ReadModel;
@@ -60,7 +60,7 @@ describe('concerns in a MongoDB URL', () => {
         if (['find', 'aggregate', 'count'].includes(command)) {
           expect(body['readConcern'], command).to.deep.equal({ level: 'local' });
         } else if (command === 'commitTransaction') {
-          // The driver gives commits ten seconds, and says that the outcome is unknown after them.
+          // The driver limits commits to ten seconds, and then reports an unknown outcome.
           expect(body['writeConcern']).to.deep.equal({ ...safely, wtimeout: 10_000 });
         } else if (command !== 'ping') {
           expect(body['writeConcern'], command).to.deep.equal(safely);

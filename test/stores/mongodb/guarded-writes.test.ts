@@ -15,7 +15,7 @@ import {
 import { leavesNothingOpen } from '../../support/leaks.ts';
 import { MongoServer } from '../../support/mongodb-server/server.ts';
 
-/** Without transactions every step must be right by itself. */
+/** Without transactions every step must be correct by itself. */
 describe('a guarded write', () => {
   let server: MongoServer;
   let readModel: ReadModel;
@@ -105,7 +105,7 @@ describe('a guarded write', () => {
   it('does not mistake a failed insert for a later document', async () => {
     const writer = await writerOf(readModel, projection);
     const batch = { documents: [thing('a', 2, { name: 'later' })], from: BEGINNING, to: at(2) };
-    // What a server says to the second of two who insert at once: here the first was the earlier one.
+    // The server's answer to the second of two concurrent inserts; here the first has the earlier position.
     server.fault({
       command: 'update',
       collection,
@@ -217,7 +217,7 @@ describe('a generation in MongoDB', () => {
   leavesNothingOpen();
   beforeEach(async () => {
     server = await MongoServer.start();
-    // Time stands still, so that a pointer once read is believed for ever.
+    // Time stands still, so a cached pointer never expires.
     readModel = await openMongoReadModel({
       url: server.url(),
       telemetry: silent,

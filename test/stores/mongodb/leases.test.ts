@@ -134,7 +134,7 @@ describe('coordination in MongoDB', () => {
 });
 
 describe('coordination in a sharded cluster of MongoDB', () => {
-  /** Two routers, one of which is as far ahead of the other as they are apart. Milliseconds. */
+  /** How far one router's clock is ahead of the other's. Milliseconds. */
   const APART = 2_000;
   const TTL = 3_000;
   let routers: readonly MongoServer[];

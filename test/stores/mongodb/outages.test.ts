@@ -17,7 +17,7 @@ import {
 import { leavesNothingOpen } from '../../support/leaks.ts';
 import { MongoServer } from '../../support/mongodb-server/server.ts';
 
-/** Looks for a server long enough to find one that is there, short enough for a test. */
+/** Long enough to find a running server, and short enough for a test. */
 const IMPATIENT = { serverSelectionTimeoutMs: 400, pingTimeoutMs: 800 };
 
 describe('a MongoDB outage', () => {

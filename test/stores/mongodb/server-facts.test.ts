@@ -12,7 +12,7 @@ import { leavesNothingOpen } from '../../support/leaks.ts';
 import { MongoServer } from '../../support/mongodb-server/server.ts';
 import { leaveOut, realServerAt } from '../../support/left-out.ts';
 
-/** What is left out of the tests of a real server. */
+/** Facts that are not tested on a real server. */
 const NO_TRANSACTIONS =
   'transactions of a real MongoDB: SVC_TEST_MONGODB_URL must name a replica set or a sharded cluster';
 
@@ -107,7 +107,7 @@ function describeFacts(
       const half = 'x'.repeat(9 * 1024 * 1024);
       await rows.insertOne({ _id: 'a', value: half });
       const grown = await failureOf(rows.updateOne({ _id: 'a' }, { $set: { other: half } }));
-      // In words of its own where an update makes it grow.
+      // With another message where an update makes it grow.
       expect(Number((grown as MongoServerError).code)).to.be.oneOf([10334, 17419, 17420]);
     });
 
@@ -179,7 +179,7 @@ function describeFacts(
       });
     });
 
-    // The rest is about transactions, which the test before shows that it lacks.
+    // The rest is about transactions, which a standalone server lacks.
     if (alone) return;
 
     it("rejects concerns and counts in a transaction's statements", async function () {
@@ -229,7 +229,7 @@ function describeFacts(
         session.startTransaction();
         await rows.updateOne({ _id: 'a' }, { $inc: { n: 1 } }, { session });
         const late = rows.updateOne({ _id: 'a' }, { $inc: { n: 10 } }, { maxTimeMS: 50 });
-        // A router may say so in words of its own.
+        // A router may use another message.
         expect(Number(((await failureOf(late)) as MongoServerError).code)).to.be.oneOf([
           50, 202, 262,
         ]);

@@ -154,7 +154,7 @@ describe('a write on a replica set', () => {
     away.release();
     await outcome;
     await server.resume();
-    // A driver that has not heard yet of each of its connections' end may try two of them in vain.
+    // A driver may try two dead connections before it notices.
     await eventually(async () => (await writer.checkpoint()) === BEGINNING, {
       what: 'the server to be found again, with the checkpoint where it was',
     });

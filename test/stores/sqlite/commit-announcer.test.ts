@@ -10,7 +10,7 @@ describe('a commit of this process', () => {
   const commit = (last: number, mayBeToldLater: boolean): Committed => {
     return { first: last, last, createdAt: 0, appends: [], mayBeToldLater };
   };
-  /** The commits that were handed on here. */
+  /** The commits delivered in this process. */
   const handedOn = (): string[] => told.values.filter((value) => /^\d+$/.test(value));
 
   beforeEach(() => {
@@ -38,7 +38,7 @@ describe('a commit of this process', () => {
     expect(announcer.isHolding).to.equal(true);
     await told.wait((value) => value === '3');
     expect(handedOn()).to.deep.equal(['1', '2', '3']);
-    // Others read up to there by themselves.
+    // Other processes read up to there themselves.
     expect(told.values[1]).to.equal('up to 3');
     expect(announcer.isHolding).to.equal(false);
   });

@@ -9,14 +9,14 @@ import { event } from '../../contracts/event-store-subject.ts';
 import { plainCodec } from '../../support/plain-codec.ts';
 import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
 
-/** Callers of each store, each of which appends as soon as its last append was acknowledged. */
+/** Callers per store; each appends as soon as its last append was acknowledged. */
 const CALLERS = 20;
 /** Bytes of an event's text, so that few commits fill many pages. */
 const TEXT = 64 * 1024;
 const MIB = 1024 * 1024;
 /** What each store appends. */
 const APPENDED = 150 * MIB;
-/** Several times what is moved at once: the WAL may be in somebody's way now and then. */
+/** Several times what one checkpoint moves, as readers may delay it. */
 const MOST_WAL = 80 * MIB;
 
 describe("the embedded log's WAL", function () {
@@ -24,7 +24,7 @@ describe("the embedded log's WAL", function () {
   const directory = useTemporaryDirectory();
   const wal = (): number => statSync(`${logFile(directory())}-wal`).size;
 
-  /** Appends from all callers at once, to streams of their own. Resolves with the longest WAL that was seen. */
+  /** Appends from all callers at once, to separate streams. Resolves with the largest WAL size seen. */
   async function appendMuch(store: EventStore, name: string): Promise<number> {
     const payload = { text: 'x'.repeat(TEXT) };
     let left = APPENDED / TEXT;

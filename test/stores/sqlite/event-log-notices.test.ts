@@ -21,13 +21,13 @@ describe('notices between processes', () => {
     await Promise.all(opened.splice(0).map((notices) => notices.close()));
   });
 
-  /** What a member hears, once the others know it. */
+  /** The notices that a member receives, once the others know it. */
   const heard = (notices: Notices): Signal<string> => {
     const signal = new Signal<string>('a notice');
     notices.subscribe(signal.send);
     return signal;
   };
-  /** Publishes until it is heard: the greeting of a new member takes a moment. */
+  /** Publishes until it is received, as joining takes a moment. */
   const reaches = async (from: Notices, to: Notices): Promise<void> => {
     const signal = heard(to);
     await eventually(() => {
@@ -92,7 +92,7 @@ describe('notices between processes', () => {
     const folder = join(directory(), 'peers');
     mkdirSync(folder, { recursive: true });
     const stale = join(folder, 'dead.sock');
-    // Closing unlinks the name, so it is moved away before: what stays is a name that nobody listens on.
+    // Closing unlinks the name, so it is moved away before. A name without a listener remains.
     const server = createServer();
     const living = join(folder, 'living.sock');
     await new Promise<void>((resolve) => server.listen(living, resolve));
@@ -127,7 +127,7 @@ describe('notices between processes', () => {
   it('end with a member, even if another does not read them', async () => {
     const notices = await open();
     const [name = ''] = readdirSync(join(directory(), 'peers'));
-    // As of a process that was stopped: it is connected, and takes nothing.
+    // Like a stopped process: connected, but not reading.
     const stopped = connect(join(directory(), 'peers', name));
     try {
       stopped.pause();

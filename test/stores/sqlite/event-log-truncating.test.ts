@@ -8,7 +8,7 @@ import { event, events } from '../../contracts/event-store-subject.ts';
 import { plainCodec } from '../../support/plain-codec.ts';
 import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
 
-/** So many that to remove them takes some tenths of a second. */
+/** So many that removing them takes some tenths of a second. */
 const MANY = 20_000;
 
 describe('truncating a long stream of the embedded event log', () => {

@@ -23,7 +23,7 @@ import { leavesNothingOpen } from '../../support/leaks.ts';
 import { plainCodec } from '../../support/plain-codec.ts';
 import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
 
-/** Tells nothing and hears nothing, as if every notice were lost. */
+/** Sends and receives nothing, as if every notice were lost. */
 const deaf: Notices = {
   isReachable: false,
   publish() {},

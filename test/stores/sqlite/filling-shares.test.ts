@@ -49,7 +49,7 @@ describe('a generation that is filled in shares', function () {
     ...thing(key, n, document),
     isFirst: true,
   });
-  /** Two documents of each share, and where it has come to. */
+  /** Two documents of each share, and its position. */
   const fill = async (index: number, to = 20): Promise<void> => {
     const writer = await open(index);
     const documents = [
@@ -73,7 +73,7 @@ describe('a generation that is filled in shares', function () {
     expect(writer.share).to.equal(null);
     expect(await writer.checkpoint()).to.equal(at(20));
     expect([fileOf(1), fileOf(2)].filter(existsSync)).to.deep.equal([]);
-    // It goes on with the documents of all of them; what one has taken already changes nothing.
+    // It continues with the documents of all shares; events applied before change nothing.
     const documents = [thing('a1', 21, { team: 'blue' }), thing('b2', 6, { team: 'never' })];
     await writer.write({ documents, from: at(20), to: at(21) });
     await writer.finish();
@@ -102,7 +102,7 @@ describe('a generation that is filled in shares', function () {
     await other.close();
     const taking = await open(0);
     await taking.takeIn?.();
-    // As if it had died before they were deleted.
+    // As if the process had died before deleting them.
     const left = await open(1);
     await left.close();
     await taking.close();
@@ -140,7 +140,7 @@ describe('a generation that is filled in shares', function () {
     for (const index of [0, 1]) await fill(index);
     const writer = await open(0);
     await rejectsWith('UNAVAILABLE', writer.takeIn?.() ?? Promise.resolve());
-    // One that is no share of it, and is not made one by being looked at.
+    // Not a share, and not turned into one by being opened.
     expect(existsSync(fileOf(2))).to.equal(false);
     new DatabaseSync(fileOf(2)).exec('CREATE TABLE checkpoint (filling, position, landmark)');
     await rejectsWith('UNAVAILABLE', writer.takeIn?.() ?? Promise.resolve());
@@ -185,7 +185,7 @@ describe('a generation that is filled in shares', function () {
     const taking = await open(0);
     await taking.takeIn?.();
     await taking.close();
-    // Where it was: only what is in it has changed.
+    // At the same position, with other contents.
     const batch = { documents: [first('c0', 25, {})], from: at(20), to: at(40) };
     await rejectsWith('FENCED', unaware.write(batch));
     await unaware.close();

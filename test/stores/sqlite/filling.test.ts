@@ -48,7 +48,7 @@ describe('a generation that is being filled', function () {
     await writer.finish();
     await writer.close();
     expect(journalOf(file)).to.equal('wal');
-    // It may be opened so again where a process died before the switch.
+    // It may be reopened like this after a process died before going live.
     const again = await writerOf(readModel, projection, { bulk: true });
     expect(await again.checkpoint()).to.equal(at(2));
     await again.close();
@@ -87,7 +87,7 @@ describe('a generation that is being filled', function () {
     finishFilling(goesOn.database, projection, goesOn.columns);
     look(goesOn);
     goesOn.database.close();
-    // As it is opened where a process died before the switch.
+    // As after a process died before going live.
     const again = openGeneration(files, silent, projection, options);
     look(again);
     again.database.close();
@@ -108,7 +108,7 @@ describe('a generation that is being filled', function () {
       const writer = await writerOf(readModel, projection, { bulk: true });
       const documents = [first('b', 1), first('a', 2)];
       await writer.write({ documents, from: BEGINNING, to: at(2) });
-      // Remembered, so that nothing is looked for.
+      // Remembered, so nothing is looked up.
       await writer.write({ documents: [thing('b', 3, { name: 'z' })], from: at(2), to: at(3) });
       await writer.close();
       expect(isKeyed(file)).to.equal(false);
@@ -130,7 +130,7 @@ describe('a generation that is being filled', function () {
       const keys = Array.from({ length: 37 }, (_, i) => `k${i + 10}`);
       const documents = keys.map((key, i) => first(key, i + 1));
       await writer.write({ documents, from: BEGINNING, to: at(37) });
-      // More of what comes first than is remembered: what it changes is not to be looked for all the same.
+      // More first documents than are remembered; changing them must not need a lookup either.
       const long = 'x'.repeat(60_000);
       const more = Array.from({ length: 20 }, (_, i) => {
         return { ...thing(`l${i + 10}`, 41 + i, { name: long }), isFirst: true };
@@ -188,7 +188,7 @@ function isKeyed(file: string): boolean {
   }
 }
 
-/** As another connection finds it: what is no WAL is kept in memory alone, and told as the default. */
+/** As another connection sees it: a mode other than WAL is not stored, and shows as the default. */
 function journalOf(file: string): unknown {
   const database = new DatabaseSync(file, { readOnly: true });
   try {

@@ -38,7 +38,7 @@ describe('rows packed into one string', function () {
     database.close();
   };
 
-  /** All events, and how many of them came one by one. */
+  /** All events, and how many of them were read one by one. */
   const read = (codec: EventCodec = plainCodec, prefixes?: readonly string[]) => {
     let alone = 0;
     const decode: EventCodec['decode'] = (raw) => {
@@ -105,7 +105,7 @@ describe('rows packed into one string', function () {
     await append({ 'one-1': [...events(3), ...events(70).map((_each, n) => event(n, { text }))] });
     const { all, pages } = read();
     expect(all).to.have.lengthOf(73);
-    // Four MiB, and what then goes over it.
+    // Four MiB, plus the row that exceeds it.
     for (const count of pages) expect(count).to.be.at.most(20);
   });
 

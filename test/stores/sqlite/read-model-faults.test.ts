@@ -38,11 +38,11 @@ describe('an embedded view on a failing disk', () => {
     );
     await writer.write({ documents, from: '', to: at(1) });
     await readModel.switchTo(projection, 1);
-    // So that there is a thread, which has nothing of the rest in memory.
+    // Starts a thread, which has none of the later pages in memory.
     expect(await readModel.count(projection, [{ field: 'name', op: 'eq', value: 'x' }])).to.equal(
       0,
     );
-    // What was written is no longer where it is looked for, as with a disk that fails.
+    // The pages are missing, as on a failing disk.
     const { name, schema } = projection;
     truncateSync(join(directory(), `${name}-s${schema}-g1.db-wal`), 0);
   });

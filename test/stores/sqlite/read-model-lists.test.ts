@@ -98,7 +98,7 @@ describe('every list of the embedded read model', () => {
   });
 });
 
-/** What SQLite says it would do, over an empty view. */
+/** SQLite's plan over an empty view. */
 class Plans {
   readonly #projection: Projection;
   readonly #database = new DatabaseSync(':memory:');
@@ -110,7 +110,7 @@ class Plans {
     createIndexes(this.#database, projection, columnsOf(projection));
   }
 
-  /** The first page and one by cursor: along an index, of which nothing but the page itself is sorted. */
+  /** The first page and one by cursor read an index in order; at most the page itself is sorted. */
   expectOrdered(filters: readonly Filter[], sort: readonly Sort[], index: RegExp): void {
     const after = { values: sort.map(() => '2026-03-15T00:00:00.000Z'), key: 'k' };
     for (const page of [{}, { after }]) {
@@ -121,13 +121,13 @@ class Plans {
         .to.match(/USING (?:COVERING )?INDEX/)
         .and.to.match(index);
       expect(text).to.not.match(/SCAN documents$/m);
-      // What is merged comes in order, and the page is put in order once more when its documents were read.
+      // Merged rows come in order, and the page is sorted again after reading its documents.
       const isMerged = steps.some((step) => step.startsWith('MERGE'));
       if (!isMerged) expect(text).to.not.include('TEMP B-TREE');
     }
   }
 
-  /** One that has a rare entry of a list: its documents are collected by that, and nothing else. */
+  /** A list with a rare entry: its documents are collected by that entry alone. */
   expectCollected(filters: readonly Filter[], sort: readonly Sort[]): void {
     const { plans } = compileFind(this.#projection, { filters, sort, limit: 51 });
     const text = this.#steps({ probe: null, plans: { rare: [], common: plans.rare } }, true).join(

@@ -89,7 +89,7 @@ describe('tallies beside the documents', () => {
     const documents = [...changed, ...removed];
     const to = documents.at(-1)?.position ?? from;
     await writer.write({ documents, from, to });
-    // What was written before changes nothing.
+    // Repeated documents change nothing.
     await writer.write({ documents: changed, from: to, to });
     const now = new Map(filled.map((each) => [each.key, each]));
     for (const each of documents) now.set(each.key, each);
@@ -119,7 +119,7 @@ describe('tallies beside the documents', () => {
     const database = new DatabaseSync(
       join(directory(), `${projection.name}-s${String(projection.schema)}-g1.db`),
     );
-    // As such a release leaves them when it has gone on with the filling.
+    // As an older release leaves them after resuming the fill.
     database.exec('DELETE FROM tally_0 WHERE f_active = 1');
     database.close();
     const goesOn = await writerOf(readModel, projection, { bulk: true });

@@ -114,7 +114,7 @@ describe('the files of the embedded read model', function () {
     expect(await readModel.checkpoint(projection)).to.equal(BEGINNING);
     const writer = await writerOf(readModel, projection);
     await writer.write({ documents: [], from: BEGINNING, to: at(1) });
-    // Half a view must not pass for the whole: it is live once it has been switched to again.
+    // Half a view must not pass for a whole one; it is live only after another switch.
     expect(await readModel.liveGeneration(projection)).to.equal(null);
     await readModel.switchTo(projection, 1);
     expect(await readModel.checkpoint(projection)).to.equal(at(1));
@@ -195,7 +195,7 @@ describe('the files of the embedded read model', function () {
     await writer.write({ documents: [], from: at(1), to: at(2), landmark });
     await writer.close();
     expect(await readModel.landmark(projection)).to.deep.equal(landmark);
-    // As that release moves it.
+    // As that release writes it.
     change(fileOf(projection), `UPDATE checkpoint SET position = '${at(3)}', fence = 1`);
     expect(await readModel.checkpoint(projection)).to.equal(at(3));
     expect(await readModel.landmark(projection)).to.deep.equal(landmark);
@@ -346,7 +346,7 @@ describe('the files of the embedded read model', function () {
   });
 });
 
-/** Puts another file, with nonsense in its second half, in the place of a closed database. */
+/** Replaces a closed database by a file with garbage in its second half. */
 function damage(file: string): void {
   const content = readFileSync(file);
   for (const ending of ['', '-wal', '-shm']) rmSync(file + ending, { force: true });

@@ -28,7 +28,7 @@ describe('shares of the streams of an embedded log', () => {
   };
 
   it('contain each stream once, with all of its events, and are of similar size', async () => {
-    // As runs come about with a stream of another kind each.
+    // Like runs, each of which is created together with a stream of another kind.
     const streams = Array.from({ length: 300 }, (_, n) => `run-${String(n)}`);
     for (const stream of streams) {
       await store.append(`key-${stream}`, [event(0)], 'none');

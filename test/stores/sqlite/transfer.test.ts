@@ -14,7 +14,7 @@ const eventOf = (type: string, data = '{}'): EncodedEvent => ({
   metadata: '{}',
 });
 
-/** More than are gone through for one part. */
+/** More than one part covers. */
 const MANY = 20_500;
 
 describe('an embedded log that is transferred', function () {

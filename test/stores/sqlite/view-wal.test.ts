@@ -16,11 +16,11 @@ describe('the WAL of a view', () => {
   });
   afterEach(() => database.close());
 
-  /** Commits about so many pages. */
+  /** Commits about this many pages. */
   const commit = (pages: number): void =>
     database.exec(`INSERT INTO texts VALUES ('${'x'.repeat(pages * 4096)}')`);
 
-  /** One that is told when a part is on the disk. */
+  /** A WAL whose syncs the test completes. */
   function held() {
     const begun: Deferred<void>[] = [];
     const wal = new ViewWal(database, join(directory(), 'view.db-wal'), () => {
@@ -28,7 +28,7 @@ describe('the WAL of a view', () => {
       begun.push(part);
       return part.promise;
     });
-    /** The last part is on the disk. */
+    /** Completes the last sync. */
     const arrive = async (): Promise<void> => {
       begun.at(-1)?.resolve();
       await wal.settled();
@@ -57,7 +57,7 @@ describe('the WAL of a view', () => {
 
   it('is checkpointed sooner when the file is small', async () => {
     const { wal, arrive } = held();
-    // What it says is put into the statement when that is prepared.
+    // The PRAGMA's value is read when the statement is prepared.
     const limit = () => prepareForArrays(database, 'PRAGMA wal_autocheckpoint').get()?.[0];
     const limits: number[] = [];
     for (const pages of [300, 1000, 4000]) {
