@@ -3,9 +3,7 @@ import { isConflict, type EventStore } from '../../../domain/event-store.ts';
 import { numbered, numbersOf, onWorkbench } from '../../support/eventstoredb-server/workbench.ts';
 import { eventually } from '../../support/signals.ts';
 
-/**
- * A server tells of a conflict with what it has written, which it shows only when that is replicated and indexed.
- */
+/** A server reports conflicts with written events, but shows these only once they are replicated and indexed. */
 describe('a conflict in EventStoreDB with events that are not visible yet', () => {
   const bench = onWorkbench();
   let store: EventStore;

@@ -24,8 +24,8 @@ import { realServerAt } from '../../support/left-out.ts';
 const realServer = realServerAt('SVC_TEST_ESDB_URL');
 
 /**
- * What the adapter takes for granted of a server, asked of the stand-in, and of a real one where the environment names
- * one: so that what is only right for the stand-in shows.
+ * The adapter's assumptions about a server, tested against the stand-in, and against a real server named by the
+ * environment. This shows where the stand-in differs.
  */
 function describeFacts(
   name: string,

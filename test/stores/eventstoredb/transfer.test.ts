@@ -32,10 +32,7 @@ describe('transferring the log of an EventStoreDB server', () => {
     }
   };
 
-  /**
-   * Stops the server. What it gives brings it back after longer than a request waits for it, which is how long that takes
-   * to be refused.
-   */
+  /** Stops the server. The result restarts it after a longer outage than a request would survive. */
   const leave = async (): Promise<() => Promise<void>> => {
     const { connectMs, readMs, appendAttemptMs, appendOverallMs } = defaultTimings;
     const timings = { connectMs, readMs, appendAttemptMs, appendOverallMs };

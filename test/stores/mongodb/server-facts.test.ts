@@ -32,8 +32,8 @@ interface Subject {
 }
 
 /**
- * What the adapters take for granted of a server, asked of the stand-in, and of a real one where the environment names
- * one: so that what is only right for the stand-in shows.
+ * The adapters' assumptions about a server, tested against the stand-in, and against a real server named by the
+ * environment. This shows where the stand-in differs.
  *
  * @param options `alone`: the server is known to stand alone, without transactions
  */

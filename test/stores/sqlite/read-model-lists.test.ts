@@ -23,8 +23,8 @@ import {
 } from '../../../stores/sqlite/read-model/view-table.ts';
 
 /**
- * How SQLite goes about every list that the interface offers. It decides by the indexes alone, as it is told nothing of
- * how the values lie, so that what it does over an empty view is what it does over a million documents.
+ * SQLite's plan for every list of the interface. Without statistics it plans by the indexes alone, so an empty view has
+ * the same plans as one with a million documents.
  */
 describe('every list of the embedded read model', () => {
   const time = '2026-03-01T00:00:00.000Z';
