@@ -180,8 +180,7 @@ function readNumber(name: NumberOption, value: string): number {
   if (!/^\d{1,9}$/.test(value)) throw new ConnectionUrlError(`must set ${name} to a number`);
   const number = Number(value);
   const smallest = smallestValues[name] ?? 0;
-  if (number < smallest)
-    throw new ConnectionUrlError(`must set ${name} to at smallestValues ${smallest}`);
+  if (number < smallest) throw new ConnectionUrlError(`must set ${name} to at least ${smallest}`);
   return number;
 }
 
