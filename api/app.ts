@@ -9,12 +9,7 @@ import express, {
 import { newId } from '../domain/ids.ts';
 import type { Telemetry } from '../observability/telemetry.ts';
 import { agentEndpoints } from './endpoints/agent-endpoints.ts';
-import {
-  beginHeaders,
-  layOpen,
-  layOpenWhenTouched,
-  requestIdOf,
-} from './serving/answer-headers.ts';
+import { requestIdOf, setCommonHeaders } from './serving/answer-headers.ts';
 import { auditEndpoints } from './endpoints/history/audit-endpoints.ts';
 import { authEndpoints } from './endpoints/auth-endpoints.ts';
 import { serveAuthorizationServer } from './access/authorization-server.ts';
@@ -29,12 +24,11 @@ import { exportEndpoints } from './endpoints/export-endpoints.ts';
 import { serveDescription } from './openapi/docs-page.ts';
 import type { Endpoint } from './endpoint.ts';
 import { HttpError, errorHandler, sendError } from './errors.ts';
-import { lend, type MountedExtensions } from './extension-lending.ts';
+import { extensionRules, type MountedExtensions } from './extension-rules.ts';
 import { eventEndpoints } from './endpoints/events/event-endpoints.ts';
 import { historyEndpoints } from './endpoints/history/history-endpoints.ts';
 import { InnerRequests } from './inner-requests.ts';
 import { KeyedCommands } from './keyed-commands.ts';
-import { inOrder } from './serving/in-order.ts';
 import { liveEndpoints } from './live/live-endpoints.ts';
 import { MAX_HEADERS } from './serving/http-server.ts';
 import { measure } from './serving/measuring.ts';
@@ -60,7 +54,7 @@ import { traceRequests } from './serving/tracing.ts';
 import { webhookEndpoints } from './endpoints/events/webhook-endpoints.ts';
 
 /** Characters of a request's path and query. */
-const LONGEST_URL = 8192;
+const MAX_URL_LENGTH = 8192;
 
 /** Every endpoint that needs the read model and the log. */
 export const endpoints: readonly Endpoint[] = [
@@ -68,7 +62,7 @@ export const endpoints: readonly Endpoint[] = [
   ...oauthEndpoints,
   ...agentEndpoints,
   ...webhookEndpoints,
-  // Before `/tasks/{id}`, which its path would fit as well.
+  // Before `/tasks/{id}`, which its path would match.
   ...dueEndpoints,
   ...taskEndpoints,
   ...taskControlEndpoints,
@@ -76,8 +70,8 @@ export const endpoints: readonly Endpoint[] = [
   ...scheduleEndpoints,
   ...backfillEndpoints,
   ...concurrencyEndpoints,
+  // The live runs and the exports come before `/runs/{id}`.
   ...liveEndpoints,
-  // Before `/runs/{id}`, as the live runs.
   ...exportEndpoints,
   ...runEndpoints,
   ...runRetryEndpoints,
@@ -94,7 +88,7 @@ export const endpoints: readonly Endpoint[] = [
 /** What every process serves, whatever its roles. */
 export interface Observing {
   readonly health: HealthReports;
-  /** Prometheus text. */
+  /** In the text format of Prometheus. */
   readonly metricsText: () => Promise<string>;
 }
 
@@ -110,19 +104,20 @@ export function createApi(
   if (extensions !== null) {
     const pages = new PageAccess(dependencies, shared.authentication);
     const commands = new KeyedCommands(shared.keys, dependencies.clock);
-    extensions.useHttp(lend(shared.authentication, settings, inner, pages, commands));
+    const rules = extensionRules(shared.authentication, settings, inner, pages, commands);
+    extensions.useHttp(rules);
   }
-  const app = bare(settings.trustProxy, telemetry, [
+  const app = createApp(settings.trustProxy, telemetry, [
     inner.recognize,
     crossOrigin(settings.corsOrigins),
     rateLimiting(dependencies, shared.authentication, inner),
-    bounded,
+    checkSize,
     extensions === null ? null : guardProtectedResource(settings),
     checkHost,
-    extensions === null ? null : atExtensions(extensions),
+    extensions === null ? null : serveExtensions(extensions),
     serveAll(endpoints, shared),
   ]);
-  observe(app, observing);
+  serveObserving(app, observing);
   serveMetadata(app, settings);
   serveAuthorizationServer(app, settings);
   serveDescription(app, endpoints, {
@@ -134,7 +129,7 @@ export function createApi(
   if (extensions !== null) {
     app.use((request, response, next) => extensions.refuse(request, response, next));
   }
-  end(app, telemetry, settings.production);
+  answerRest(app, telemetry, settings.production);
   return app;
 }
 
@@ -143,73 +138,65 @@ export function createObservingApp(
   observing: Observing,
   about: { readonly telemetry: Telemetry; readonly production: boolean },
 ): Express {
-  const app = bare(0, about.telemetry, [bounded, checkHost]);
-  observe(app, observing);
-  end(app, about.telemetry, about.production);
+  const app = createApp(0, about.telemetry, [checkSize, checkHost]);
+  serveObserving(app, observing);
+  answerRest(app, about.telemetry, about.production);
   return app;
 }
 
-/** @param served goes before all that is added to it; see {@link inOrder} */
-function bare(
+function createApp(
   trustProxy: number | readonly string[],
   telemetry: Telemetry,
-  served: readonly (RequestHandler | null)[],
+  handlers: readonly (RequestHandler | null)[],
 ): Express {
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
   app.set('trust proxy', trustProxy === 0 ? false : trustProxy);
-  // All there are: how long a URL may be is bounded, and of a known parameter nothing may be left out without a word.
-  app.set('query parser', (text: string) => parseQuery(text, '&', '=', { maxKeys: 0 }));
+  // Without a limit: a URL's length is bounded, and no parameter may be silently dropped.
+  app.set('query parser', (query: string) => parseQuery(query, '&', '=', { maxKeys: 0 }));
   app.enable('case sensitive routing');
   app.response.json = answerJson;
-  layOpenWhenTouched(app);
   freshByValidator(app);
   addressByTrust(app);
   const traced = telemetry.traces === undefined ? null : traceRequests(telemetry.traces);
-  app.use(inOrder([measure(telemetry), begin, traced, ...served, open]));
+  for (const handler of [measure(telemetry), setHeaders, traced, ...handlers]) {
+    if (handler !== null) app.use(handler);
+  }
   return app;
 }
 
-const begin: RequestHandler = (request, response, next) => {
-  beginHeaders(response, newRequestId(request));
-  next();
-};
-
-const open: RequestHandler = (_request, response, next) => {
-  layOpen(response);
+const setHeaders: RequestHandler = (request, response, next) => {
+  setCommonHeaders(response, newRequestId(request));
   next();
 };
 
 /**
- * What has neither an ETag nor a time is never what a client knows: to Express `If-None-Match: *` means any answer, and it
- * would leave the body out.
+ * An answer is fresh only if it has a validator. Express takes `If-None-Match: *` for any answer, and would leave the
+ * body out.
  */
 function freshByValidator(app: Express): void {
-  const known = Object.getOwnPropertyDescriptor(express.request, 'fresh');
+  const original = Object.getOwnPropertyDescriptor(express.request, 'fresh');
   Object.defineProperty(app.request, 'fresh', {
     configurable: true,
     get(this: Request) {
       const { res } = this;
       const hasValidator =
         res?.hasHeader('ETag') === true || res?.hasHeader('Last-Modified') === true;
-      return hasValidator && known?.get?.call(this) === true;
+      return hasValidator && original?.get?.call(this) === true;
     },
   });
 }
 
-/** What extensions serve. */
-function atExtensions(extensions: MountedExtensions): RequestHandler {
+function serveExtensions(extensions: MountedExtensions): RequestHandler {
   return (request, response, next) => {
-    if (!request.path.startsWith('/ext/')) {
-      next();
-      return undefined;
-    }
-    return extensions.serve(request, response, next);
+    if (request.path.startsWith('/ext/')) return extensions.serve(request, response, next);
+    next();
+    return undefined;
   };
 }
 
-function observe(app: Express, { health, metricsText }: Observing): void {
+function serveObserving(app: Express, { health, metricsText }: Observing): void {
   servePlainly(app, '/health', async (response) => {
     const { status, body } = await health.report();
     sendJson(response, status, body);
@@ -227,11 +214,11 @@ function observe(app: Express, { health, metricsText }: Observing): void {
   });
 }
 
-/** What no client of this service comes near is refused before anything looks into it. */
-function bounded(request: Request, _response: Response, next: NextFunction): void {
-  const { url, rawHeaders } = request;
-  if (url.length > LONGEST_URL) {
-    next(new HttpError('uri_too_long', 'the URL is too long', { limit: LONGEST_URL }));
+/** Rejects oversized requests before anything parses them. */
+function checkSize({ url, rawHeaders }: Request, _response: Response, next: NextFunction): void {
+  if (url.length > MAX_URL_LENGTH) {
+    const details = { limit: MAX_URL_LENGTH };
+    next(new HttpError('uri_too_long', 'the URL is too long', details));
   } else if (rawHeaders.length > 2 * MAX_HEADERS) {
     next(new HttpError('headers_too_large', 'there are too many headers', { limit: MAX_HEADERS }));
   } else {
@@ -239,14 +226,14 @@ function bounded(request: Request, _response: Response, next: NextFunction): voi
   }
 }
 
-function end(app: Express, telemetry: Telemetry, production: boolean): void {
+function answerRest(app: Express, telemetry: Telemetry, production: boolean): void {
   app.use((request: Request, response: Response) => {
     sendError(response, unknownPath(request), requestIdOf(response));
   });
   app.use(errorHandler(telemetry, production));
 }
 
-/** The client's own id of the request where it has one and it is harmless, else a new one. */
+/** The client's own id of the request if it is harmless, else a new one. */
 function newRequestId(request: Request): string {
   const given = request.headers['x-request-id'];
   return typeof given === 'string' && /^[A-Za-z0-9_.:-]{1,100}$/.test(given)

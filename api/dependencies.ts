@@ -15,7 +15,7 @@ import type { LiveRuns } from './live/live-runs.ts';
 import type { Refusals } from './access/refusals.ts';
 import type { TokenKeys } from './access/tokens.ts';
 
-/** All that the HTTP interface needs of the rest of the service. */
+/** What the HTTP interface needs from the rest of the service. */
 export interface ApiDependencies {
   readonly store: EventStore;
   readonly readModel: ReadModel;
@@ -25,12 +25,12 @@ export interface ApiDependencies {
   readonly settings: ApiSettings;
   /** The secret of an agent's webhook, by its version. */
   readonly webhookSecret: (agentId: string, version: number) => string;
-  /** Agents and sessions as they are now, for authentication; kept live by the log. */
+  /** The present state of agents and sessions, for authentication; kept current by the log. */
   readonly agents: LiveStreams<AgentState, AgentEvent>;
   readonly sessions: LiveStreams<SessionState, SessionEvent>;
   readonly tasks: LiveStreams<TaskState, TaskEvent>;
   readonly topics: TopicIndex;
-  /** Every view there is. */
+  /** All views. */
   readonly projections: readonly Projection[];
   readonly positions: Positions;
   readonly live: LiveRuns;
@@ -38,31 +38,31 @@ export interface ApiDependencies {
   readonly refusals: Refusals;
   readonly exportPlaces: ExportPlaces;
   readonly tools: ToolSchemas;
-  /** Up to where every publication has got its runs. */
+  /** The position up to which every publication has its runs. */
   readonly requestedUpTo: () => Promise<Position>;
-  /** Aborted when the service stops: who waits for something is answered then, before connections are closed. */
+  /** Aborts when the service stops: waiting requests are then answered before connections are closed. */
   readonly stopping: AbortSignal;
 }
 
 export interface ApiSettings {
-  /** package.json's. */
+  /** Of package.json. */
   readonly version: string;
   readonly production: boolean;
   readonly maxBodyBytes: number;
   readonly trustProxy: number | readonly string[];
-  /** Of pages that may call this service from a browser; `*`: all; undefined: none. */
+  /** Origins whose pages may call this service; `*`: all; undefined: none. */
   readonly corsOrigins: readonly string[] | undefined;
-  /** The address under which clients reach the service, without a slash at its end; undefined: whichever they use. */
+  /** The address at which clients reach the service, without a trailing slash; undefined: whichever they use. */
   readonly publicUrl: string | undefined;
-  /** Requests of an agent, or an address without one, in a window; 0: without limit. */
+  /** Requests per window of an agent, or of an address without one; 0: no limit. */
   readonly rateLimit: number;
   readonly rateLimitWindowSeconds: number;
   readonly accessTokenSeconds: number;
   readonly refreshTokenSeconds: number;
   readonly allowSecretless: boolean;
-  /** Reads of the audit and of the past are recorded, before they are answered. */
+  /** Reads of the audit and of the past are recorded before they are answered. */
   readonly auditReads: boolean;
-  /** Sign and verify tokens. They may be replaced while the service runs, so read them at each use. */
+  /** Sign and verify tokens. Read them at each use: they may be replaced while the service runs. */
   readonly tokenKeys: TokenKeys;
 }
 
@@ -70,22 +70,22 @@ export interface ApiSettings {
 export interface Positions {
   /**
    * @param limit milliseconds
-   * @returns whether the view passed the position in time; at once where it is known to have
+   * @returns whether the view passed the position in time
    */
   wait(projection: Projection, position: Position, limit: number): Promise<boolean> | boolean;
 }
 
-/** What is known of the tools that a pipeline may use. */
+/** The tools that a pipeline may use. */
 export interface ToolSchemas {
-  /** JSON schema of a tool's `with`; undefined for a tool that nobody has registered. */
+  /** JSON schema of a tool's `with`; undefined for an unregistered tool. */
   schemaOf(name: string): object | undefined;
-  /** Another one after each tool that has come or gone. */
+  /** Changes whenever a tool is registered or removed. */
   readonly revision: number;
-  /** The tools of the service itself, which are there in every process. */
+  /** The tools of the service itself, which every process has. */
   readonly builtIn: readonly DescribedTool[];
 }
 
-/** A tool, as clients know it. */
+/** A tool as clients know it. */
 export interface DescribedTool {
   readonly name: string;
   readonly description: string;
@@ -98,6 +98,6 @@ export interface HealthReports {
   report(): Promise<{ readonly status: number; readonly body: object }>;
   /** Body of `GET /health/ready`, and its status code. */
   ready(): Promise<{ readonly status: number; readonly body: object }>;
-  /** Body of `GET /health/live`. Asks nothing of anybody. */
+  /** Body of `GET /health/live`; does no I/O. */
   live(): object;
 }

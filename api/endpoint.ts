@@ -1,4 +1,4 @@
-import type { TSchema } from '@sinclair/typebox';
+import type { Static, TSchema } from '@sinclair/typebox';
 import type { Request, Response } from 'express';
 import type { Instant } from '../domain/clock.ts';
 import type { CommandContext, SeenRevision } from '../domain/handle.ts';
@@ -9,7 +9,7 @@ import type { Answers } from './schemas/answer-schemas.ts';
 import type { ApiDependencies } from './dependencies.ts';
 import type { ErrorCode } from './errors.ts';
 
-/** Who calls, as the agent is now. */
+/** The agent that calls, as it is now. */
 export interface Caller {
   readonly agentId: string;
   readonly name: string;
@@ -24,6 +24,8 @@ export interface Caller {
 /** A request that has passed authentication and validation. */
 export interface Call<Body = unknown, Query = Record<string, string | undefined>> {
   readonly dependencies: ApiDependencies;
+  /** Method and path as the interface's description writes them: `GET /tasks/{id}`. */
+  readonly action: string;
   /** null on endpoints that need no token. */
   readonly caller: Caller | null;
   /** Of the path; ids in lower case. */
@@ -34,90 +36,86 @@ export interface Call<Body = unknown, Query = Record<string, string | undefined>
   readonly ownPosition: Position;
   /** Address of the client, behind trusted proxies. */
   readonly address: string;
-  /** For a command: who, why, and the id that its events' ids come from. */
+  /** Of a command: its actor, its reason, and the id from which its events' ids derive. */
   readonly context: CommandContext;
-  /** The address under which the client reaches the service, without a slash at its end. */
+  /** The address at which the client reaches the service, without a trailing slash. */
   readonly base: () => string;
-  /** The command was sent with an Idempotency-Key: what it creates has its id from there. */
+  /** The command carries an Idempotency-Key, from which the ids of what it creates derive. */
   readonly keyed: boolean;
   /** Revisions of `If-Match`; undefined without one. */
   readonly expectedRevision: SeenRevision | undefined;
-  /** A signal that is aborted once the client has left, or has its answer. */
+  /** A signal that aborts once the client has left or has its answer. */
   readonly gone: () => AbortSignal;
 }
 
-/** What an endpoint answers. */
+/** What an endpoint answers: a body, its JSON, or a stream. */
 export interface Answer {
   readonly status?: number;
-  readonly body: unknown;
-  /** The body as JSON text, where it is written out already: sent in place of `body`. */
-  readonly text?: string;
-  /** Of the snapshot that the answer was read from; default: what its views had passed before. */
+  readonly body?: unknown;
+  /** The body as JSON, already serialized. */
+  readonly json?: string;
+  /** Position of the snapshot that was read; default: what the views had passed before. */
   readonly readPosition?: Position;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Position of the command's last event: reads of the same agent wait for it. */
+  /** Position of the command's last event: later reads of the same agent wait for it. */
   readonly position?: Position | null;
-  /** In place of the body: answers by itself, for as long as it likes. May throw as long as nothing is sent. */
+  /** Writes the response itself, for as long as it takes. May throw until it has sent something. */
   readonly stream?: (streaming: Streaming) => Promise<void>;
 }
 
-/** What an answer needs that goes on for long. */
+/** What a streamed answer works with. */
 export interface Streaming {
   readonly request: Request;
   readonly response: Response;
-  /** Whether the caller would still be let in. */
-  readonly counts: () => Promise<boolean>;
+  /** Whether the caller would still be admitted. */
+  readonly stillAdmitted: () => Promise<boolean>;
 }
 
 export type Method = 'get' | 'post' | 'put' | 'delete';
 
 /**
- * An endpoint, whole: what it takes, who may call it, what it does. Validators, routes and the description of
- * the interface all come from this.
+ * An endpoint: what it takes, who may call it, what it does. Validators, routes and the description of the interface
+ * all derive from it.
  */
 export interface Endpoint {
   readonly method: Method;
-  /** One path, or several that are the same; `:id` stands for a UUID. */
+  /** One path or several synonyms; `:id` stands for a UUID. */
   readonly paths: readonly [string, ...string[]];
-  /**
-   * The name of its method in a generated client, at most 35 characters. By a further path of the endpoint, `Alias` is
-   * added to it.
-   */
+  /** Method name in a generated client, at most 35 characters; further paths append `Alias`. */
   readonly operationId: string;
-  /** In a line. */
+  /** One line. */
   readonly summary: string;
   /** What the summary leaves out. */
   readonly description?: string;
-  /** Any one of these (or `admin`) is enough; null: no token needed; empty: any valid token. */
+  /** Any one of these (or `admin`) suffices; null: no token needed; empty: any valid token. */
   readonly scopes: readonly string[] | null;
   readonly body?: TSchema;
-  /** The body may be left out altogether. */
   readonly bodyOptional?: boolean;
   /**
-   * It is one of OAuth 2.0 (RFC 6749): it takes a form in place of JSON, and ignores what it does not know there. Input at
-   * fault is answered in the form of that RFC.
+   * An endpoint of OAuth 2.0 (RFC 6749): it takes a form instead of JSON and ignores unknown fields. Bad input is
+   * answered as that RFC prescribes.
    */
   readonly oauth?: boolean;
-  /** Query parameters, strings as they come; all others are refused. Left out: there are none. */
+  /** Query parameters, which arrive as strings; others are rejected. Default: none. */
   readonly query?: TSchema;
-  /** Views that the answer comes from: a read waits until they have passed the caller's own commands. */
+  /** Views that the answer is read from: a read waits until they have passed the caller's own commands. */
   readonly reads?: readonly Projection[];
   /**
-   * Views that the answer follows from, with the path and the tools that are registered, and nothing else: not from
-   * who asks, nor from when. It is kept until one of them changes; one that is asked for with a query is not.
+   * The views that, with the path and the registered tools, determine the answer, whoever asks and whenever. It is
+   * cached until one of them changes; requests with a query are not.
    */
-  readonly follows?: readonly Projection[];
-  /** Its answers may have megabytes: a few are made at a time, each caller's in its turn. */
+  readonly cachedBy?: readonly Projection[];
+  /** Answers may have megabytes: a few are made at a time, with turns among the callers. */
   readonly bulky?: boolean;
   /** A command that may carry an Idempotency-Key. */
   readonly idempotent?: boolean;
   /** A command that heeds `If-Match`. */
   readonly ifMatch?: boolean;
-  /** What it answers where nothing is wrong, by status; the tests hold every answer to it. */
+  /** Successful answers, by status; the tests check every answer against them. */
   readonly answers: Answers;
   /** Headers of those answers, beside the ones that follow from the rest. */
   readonly answerHeaders?: readonly AnswerHeader[];
-  /** Errors beside those that follow from the rest: a 404 of an endpoint without an id in its path, say. */
+  /** Errors beside those that follow from the rest, such as a 404 without an id in the path. */
   readonly refusals?: readonly ErrorCode[];
   readonly handle: (call: Call) => Promise<Answer> | Answer;
 }
@@ -126,27 +124,64 @@ export interface Endpoint {
 export const answerHeaders = ['ETag', 'Location', 'X-Total-Count'] as const;
 export type AnswerHeader = (typeof answerHeaders)[number];
 
-/** An endpoint whose body and query have the types of their schemas. */
-export function endpoint<Body = unknown, Query = Record<string, string | undefined>>(
-  definition: Omit<Endpoint, 'handle'> & {
-    readonly handle: (call: Call<Body, Query>) => Promise<Answer> | Answer;
+type Route = `${'GET' | 'POST' | 'PUT' | 'DELETE'} /${string}`;
+
+/** The schema's type; the default where the endpoint declares no schema. */
+type TypeOf<Schema extends TSchema, Default> = TSchema extends Schema ? Default : Static<Schema>;
+
+/**
+ * Declares an endpoint; `handle` receives body and query with the types of their schemas.
+ * @param definition.aliases further paths of the same endpoint
+ */
+export function endpoint<
+  Body extends TSchema = TSchema,
+  Query extends TSchema = TSchema,
+  Optional extends boolean = false,
+>(
+  route: Route,
+  definition: Omit<Endpoint, 'method' | 'paths' | 'handle' | 'body' | 'query' | 'bodyOptional'> & {
+    readonly aliases?: readonly string[];
+    readonly body?: Body;
+    readonly bodyOptional?: Optional;
+    readonly query?: Query;
+    readonly handle: (
+      call: Call<
+        TypeOf<Body, unknown> | (Optional extends true ? undefined : never),
+        TypeOf<Query, Record<string, string | undefined>>
+      >,
+    ) => Promise<Answer> | Answer;
   },
 ): Endpoint {
+  const [method = '', path = ''] = route.split(' ');
+  const { aliases = [], ...rest } = definition;
+  const declared = { method: method.toLowerCase(), paths: [path, ...aliases], ...rest };
   // The schemas are checked before `handle` is called, so that the types hold there.
-  return definition as unknown as Endpoint;
+  return declared as unknown as Endpoint;
 }
 
-/** The id at the place of a parameter of the path, such as `task_id` of `/task/:task_id/latest`. */
+/** The id in a parameter of the path, such as `task_id` of `/task/:task_id/latest`. */
 export function idIn({ parameters }: Pick<Call, 'parameters'>, name: string): string {
   const id = parameters[name];
   if (id === undefined) throw new Error(`the endpoint's path has no parameter ${name}`);
   return id;
 }
 
-/** The id of what a command creates: new, or the one that its Idempotency-Key stands for. */
+/** The id of what a command creates: new, or derived from its Idempotency-Key. */
 export function createdId(
   kind: string,
   { keyed, context }: Pick<Call, 'keyed' | 'context'>,
 ): string {
   return keyed ? nameBasedId(kind, context.commandId) : newId(context.now);
 }
+
+/** The answer to a command that shows no resource. @param position of its last event */
+export function success(
+  message: string,
+  details: object,
+  position: Position | null = null,
+): Pick<Answer, 'body' | 'position'> {
+  return { body: { success: true, message, details }, position };
+}
+
+/** The header that names a resource's revision. */
+export const etag = (revision: number | 'none') => ({ ETag: `"${revision}"` });

@@ -5,10 +5,10 @@ import type { Telemetry } from '../observability/telemetry.ts';
 import { ReadModelError } from '../projections/read-model.ts';
 import { CoordinationError } from '../scheduler/coordination.ts';
 import { challengeOf } from './access/challenges.ts';
-import { layOpen, requestIdOf } from './serving/answer-headers.ts';
+import { requestIdOf } from './serving/answer-headers.ts';
 import { sendJson } from './serving/sending.ts';
 
-/** The codes of the error body, each with its status. */
+/** The codes of the error body, with their statuses. */
 export const errorStatuses = {
   bad_request: 400,
   unauthorized: 401,
@@ -28,7 +28,7 @@ export const errorStatuses = {
 } as const;
 export type ErrorCode = keyof typeof errorStatuses;
 
-/** What a request is answered with when it is not done. */
+/** An error as the client receives it. */
 export class HttpError extends Error {
   readonly code: ErrorCode;
   readonly details: Readonly<Record<string, unknown>>;
@@ -59,7 +59,7 @@ export const oauthErrorCodes = [
 ] as const;
 export type OAuthErrorCode = (typeof oauthErrorCodes)[number];
 
-/** A refusal in the form of OAuth 2.0 (RFC 6749, section 5.2): 401 for `invalid_client`, else 400. */
+/** An error of OAuth 2.0 (RFC 6749, section 5.2): 401 for `invalid_client`, else 400. */
 export class OAuthError extends HttpError {
   readonly oauthCode: OAuthErrorCode;
 
@@ -72,30 +72,26 @@ export class OAuthError extends HttpError {
     this.oauthCode = oauthCode;
   }
 
-  /** The body; the RFC allows few characters in the description. */
+  /** The body; the RFC restricts the characters of the description. */
   body(): object {
     const description = this.message.replaceAll('"', "'").replaceAll(/[^ !#-[\]-~]/g, '?');
     return { error: this.oauthCode, error_description: description };
   }
 }
 
-/** Input at fault. `issues` lists all faults; the first one is also named by itself. */
+/** Invalid input. `issues` lists all issues; the first is also named by itself. */
 export function badRequest(issues: readonly [Issue, ...Issue[]]): HttpError {
   const [{ field, issue }] = issues;
   return new HttpError('bad_request', `${field}: ${issue}`, { field, issue, issues });
 }
 
-/** No token, or one that does not count. */
+/** No token, or an invalid one. */
 export function unauthorized(message: string, requiredScopes: readonly string[] = []): HttpError {
-  return new HttpError(
-    'unauthorized',
-    message,
-    { required_scopes: requiredScopes },
-    { 'WWW-Authenticate': 'Bearer' },
-  );
+  const headers = { 'WWW-Authenticate': 'Bearer' };
+  return new HttpError('unauthorized', message, { required_scopes: requiredScopes }, headers);
 }
 
-/** A valid token that does not reach. */
+/** A valid token with too few scopes, or another agent's resource. */
 export function forbidden(
   message: string,
   requiredScopes: readonly string[],
@@ -109,7 +105,7 @@ export function notFound(resource: string, id: string): HttpError {
   return new HttpError('not_found', `there is no ${resource} ${id}`, { resource, id });
 }
 
-const refusals: Readonly<Record<RefusalCode, ErrorCode>> = {
+const refusalCodes: Readonly<Record<RefusalCode, ErrorCode>> = {
   INVALID: 'bad_request',
   NOT_FOUND: 'not_found',
   FORBIDDEN: 'forbidden',
@@ -117,61 +113,59 @@ const refusals: Readonly<Record<RefusalCode, ErrorCode>> = {
   REVISION_MISMATCH: 'precondition_failed',
 };
 
-const storeFaults: Readonly<Partial<Record<EventStoreErrorCode, ErrorCode>>> = {
+const storeCodes: Readonly<Partial<Record<EventStoreErrorCode, ErrorCode>>> = {
   CONFLICT: 'conflict',
   OUTCOME_UNKNOWN: 'unavailable',
   UNAVAILABLE: 'unavailable',
   TOO_LARGE: 'payload_too_large',
 };
 
-/** The one table from what can go wrong anywhere to what the client is told. */
+/** Maps an error from anywhere in the service to the one that the client receives. */
 export function toHttpError(error: unknown): HttpError {
   if (error instanceof HttpError) return error;
-  if (error instanceof Refusal)
-    return new HttpError(refusals[error.code], error.message, error.details);
+  if (error instanceof Refusal) {
+    return new HttpError(refusalCodes[error.code], error.message, error.details);
+  }
   if (error instanceof EventStoreError) {
-    const code = storeFaults[error.code];
-    if (code === 'unavailable') return unavailable('stream_store', 'the event log is away');
+    const code = storeCodes[error.code];
+    if (code === 'unavailable') return unavailable('stream_store', 'event log unavailable');
     if (code !== undefined) return new HttpError(code, error.message);
     if (error.code === 'CORRUPT_EVENT') return corrupt(error);
   }
   if (error instanceof ReadModelError) {
     return error.code === 'NO_VIEW'
       ? unavailable('projections', 'the view is being built')
-      : unavailable('database', 'the read model is away');
+      : unavailable('database', 'read model unavailable');
   }
   if (error instanceof CoordinationError) {
-    return unavailable('database', 'the coordination store is away');
+    return unavailable('database', 'coordination store unavailable');
   }
-  // Of the router: a part of the path can't be decoded.
+  // A part of the path can't be decoded.
   if (error instanceof URIError) {
-    return badRequest([{ field: 'path', issue: 'is not well percent-encoded UTF-8' }]);
+    return badRequest([{ field: 'path', issue: 'must be percent-encoded UTF-8' }]);
   }
-  return new HttpError('internal_error', 'the service has a fault');
+  return new HttpError('internal_error', 'internal error');
 }
 
-/** Why it can't be read is for the log alone: it may show what was read. */
+/** Without the cause, which may quote the event and goes to the log only. */
 function corrupt({ code, stream, revision }: EventStoreError): HttpError {
-  const which = revision === undefined ? 'an event' : `the event ${revision}`;
+  const event = revision === undefined ? 'an event' : `event ${revision}`;
   const details = { error_type: code, stream: stream ?? null, revision: revision ?? null };
-  return new HttpError(
-    'internal_error',
-    `${which} of ${stream ?? 'the log'} can't be read`,
-    details,
-  );
+  const message = `${event} of ${stream ?? 'the log'} can't be read`;
+  return new HttpError('internal_error', message, details);
 }
 
-/** A part of the service is away. @param component as `GET /health` names it */
+/** A part of the service is unavailable. @param component as `GET /health` names it */
 export function unavailable(component: string, message: string): HttpError {
   return new HttpError('unavailable', message, { component }, { 'Retry-After': '1' });
 }
 
-/** A view has not passed a position that a read is to have passed. @param within milliseconds that it was waited for */
-export function notReached(position: string, within: number): HttpError {
-  return unavailable('projections', `the view has not reached ${position} within ${within} ms`);
+/** A view has not passed the position that a read asked for. @param limit milliseconds of waiting */
+export function notReached(position: string, limit: number): HttpError {
+  return unavailable('projections', `the view has not reached ${position} within ${limit} ms`);
 }
 
-/** The one error body of all endpoints. */
+/** The error body of all endpoints but OAuth's. */
 export function errorBody(error: HttpError, requestId: string): object {
   const { code, message, details } = error;
   return { error: code, message, details, request_id: requestId };
@@ -187,36 +181,35 @@ export function sendError(response: Response, error: HttpError, requestId: strin
   sendJson(response, status, isOAuth ? error.body() : errorBody(error, requestId));
 }
 
-/** The last handler: whatever was thrown becomes an answer; a fault of ours is logged whole. */
+/** The last handler: answers with whatever was thrown; internal errors go to the log in full. */
 export function errorHandler(telemetry: Telemetry, production: boolean) {
   return (thrown: unknown, request: Request, response: Response, next: NextFunction): void => {
     if (response.headersSent) {
       next(thrown);
       return;
     }
-    layOpen(response);
     const requestId = requestIdOf(response);
     const error = toHttpError(thrown);
-    // What was made to be an answer is one as it is, a fault of an extension among them.
+    // An HttpError is already an answer, even an internal error of an extension.
     if (error.code !== 'internal_error' || error === thrown) {
-      // What exactly is wrong, with names of files and machines, is for the log alone.
+      // The cause names files and machines, so only the log has it.
       if (error.code === 'unavailable' && error !== thrown) {
         const fields = { request: requestId, component: error.details['component'], error: thrown };
-        telemetry.log.warn('a request met a part of the service that is away', fields);
+        telemetry.log.warn('request failed, component unavailable', fields);
       }
       sendError(response, error, requestId);
       return;
     }
-    telemetry.log.error('a request failed', {
-      request: requestId,
-      path: request.path,
-      error: thrown,
-    });
-    const details = {
-      error_type: thrown instanceof Error ? thrown.name : typeof thrown,
-      ...error.details,
-      ...(production || !(thrown instanceof Error) ? {} : { traceback: thrown.stack }),
-    };
+    const { path } = request;
+    telemetry.log.error('request failed', { request: requestId, path, error: thrown });
+    const details = { ...causeOf(thrown, production), ...error.details };
     sendError(response, new HttpError('internal_error', error.message, details), requestId);
   };
+}
+
+/** What `details` of an internal error say of its cause; the traceback only outside of production. */
+export function causeOf(thrown: unknown, production: boolean): Readonly<Record<string, unknown>> {
+  if (!(thrown instanceof Error)) return { error_type: typeof thrown };
+  const { name: error_type, stack: traceback } = thrown;
+  return production ? { error_type } : { error_type, traceback };
 }

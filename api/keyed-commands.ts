@@ -6,7 +6,7 @@ import { requestIdOf } from './serving/answer-headers.ts';
 import { reasonOf, traceparentOf } from './serving/headers.ts';
 import { checkKey, type IdempotencyKeys } from './serving/idempotency.ts';
 
-/** Commands of those who answer requests without being of the interface, which a key makes one as it does its own. */
+/** Runs commands of extensions once for their Idempotency-Key. */
 export class KeyedCommands {
   readonly #keys: IdempotencyKeys;
   readonly #clock: Clock;
@@ -17,17 +17,17 @@ export class KeyedCommands {
   }
 
   /**
-   * @param carryOut gets the id of the command that the request's key stands for; null without one
-   * @returns what `carryOut` gave, or gave the first time
-   * @throws HttpError 400 for a malformed key, 409 as the interface does, and what was refused the first time
+   * @param run receives the id of the command that the key stands for; null without a key
+   * @returns what `run` returned, now or the first time
+   * @throws HttpError 400 for a malformed key, 409 as the interface does, and the refusal of the first time
    */
   async once<T>(
     request: Request,
     agentId: string,
-    carryOut: (commandId: string | null) => Promise<T>,
+    run: (commandId: string | null) => Promise<T>,
   ): Promise<T> {
     const key = checkKey(request.get('idempotency-key'));
-    if (key === undefined) return carryOut(null);
+    if (key === undefined) return run(null);
     const { method, originalUrl: path, body, res: response } = request;
     const now = this.#clock.now();
     const context = {
@@ -41,22 +41,21 @@ export class KeyedCommands {
     };
     const keyed = { agentId, key, method, path, body: body as unknown };
     const answer = await this.#keys.once(keyed, context, async (commandId) => {
-      const given = await carryOut(commandId);
-      // Of what was written on the way: a repetition tells it again.
+      const result = await run(commandId);
+      // The position of what was written meanwhile is replayed, too.
       const position = response?.getHeader('X-Event-Position');
-      return { body: given, position: typeof position === 'string' ? position : null };
+      return { body: result, position: typeof position === 'string' ? position : null };
     });
-    if ((answer.status ?? 200) >= 400) throw refusedBefore(answer.body, answer.headers);
+    if ((answer.status ?? 200) >= 400) throw replayedRefusal(answer.body, answer.headers);
     for (const [name, value] of Object.entries(answer.headers ?? {})) {
       response?.setHeader(name, value);
     }
-    // JSON, as it was given.
+    // The JSON value that `run` returned.
     return answer.body as T;
   }
 }
 
-/** A refusal that is told again. */
-function refusedBefore(body: unknown, headers: Readonly<Record<string, string>> = {}): HttpError {
+function replayedRefusal(body: unknown, headers: Readonly<Record<string, string>> = {}): HttpError {
   const { error, message, details } = body as {
     readonly error: ErrorCode;
     readonly message: string;

@@ -4,55 +4,50 @@ import type { ApiDependencies } from './dependencies.ts';
 import { badRequest, notReached } from './errors.ts';
 
 /** How long a request waits for a view. Milliseconds. */
-const LIMIT = 2000;
-
-type Waiting = Pick<ApiDependencies, 'positions'>;
+const MAX_WAIT = 2000;
 
 /**
  * @param field as the client knows it
- * @throws HttpError 400 for a text that is no position of the log, or one that the log has not come to
+ * @throws HttpError 400 for what is no position of the log, or lies beyond its end
  */
 export async function checkPosition(
   store: Pick<EventStore, 'isPosition' | 'reaches'>,
   field: string,
-  text: string,
+  given: string,
 ): Promise<void> {
-  if (!store.isPosition(text)) {
+  if (!store.isPosition(given)) {
     throw badRequest([{ field, issue: 'is not a position of this log' }]);
   }
-  if (!(await store.reaches(text))) {
+  if (!(await store.reaches(given))) {
     throw badRequest([{ field, issue: "lies beyond the log's end" }]);
   }
 }
 
-/** Whether views have passed a position, in two seconds at the most; at once where that is known of them. */
-export function havePassed(
-  { positions }: Waiting,
+/** Whether views have passed a position; waits for two seconds at most. */
+export async function havePassed(
+  { positions }: Pick<ApiDependencies, 'positions'>,
   views: readonly Projection[],
   position: Position,
-): Promise<boolean> | boolean {
+): Promise<boolean> {
   if (position === BEGINNING) return true;
-  const passed = views.map((view) => positions.wait(view, position, LIMIT));
-  const known = !passed.includes(false);
-  const waiting = passed.filter((each) => each instanceof Promise);
-  if (waiting.length === 0) return known;
-  return Promise.all(waiting).then((all) => known && !all.includes(false));
+  const passed = await Promise.all(views.map((view) => positions.wait(view, position, MAX_WAIT)));
+  return !passed.includes(false);
 }
 
 /**
- * Waits until views have passed a position that they have to.
- * @param own what they should have passed besides: it is waited for no longer, and gone on without
+ * Waits until views have passed a position.
+ * @param own what they should also have passed; it is waited for no longer, and may be missed
  * @throws HttpError 503 when they have not passed it in two seconds
  */
-export async function untilPassed(
-  waiting: Waiting,
+export async function requirePassed(
+  dependencies: Pick<ApiDependencies, 'positions'>,
   views: readonly Projection[],
   position: Position,
   own: Position = BEGINNING,
 ): Promise<void> {
   const [passed] = await Promise.all([
-    havePassed(waiting, views, position),
-    havePassed(waiting, views, own),
+    havePassed(dependencies, views, position),
+    havePassed(dependencies, views, own),
   ]);
-  if (!passed) throw notReached(position, LIMIT);
+  if (!passed) throw notReached(position, MAX_WAIT);
 }

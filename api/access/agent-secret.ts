@@ -5,24 +5,24 @@ import type { ApiDependencies } from '../dependencies.ts';
 import { verifyNobody, verifySecret } from './secrets.ts';
 
 /**
- * The agent, when the secret is right; null when not, which takes as long for every way of being wrong.
- * @param secret undefined: none was given, which is right only where `SVC_ALLOW_SECRETLESS` says so
- * @param who asks, such as the network of an address: the others' turns come in between
- * @throws TooManyWaiting
+ * The agent if the secret is right, else null; all failures take the same time.
+ * @param secret undefined: none was given, which `SVC_ALLOW_SECRETLESS` allows to agents without one
+ * @param caller such as the network of an address; callers take turns
+ * @throws TooManyWaitingError
  */
 export async function agentBySecret(
   { store, settings }: Pick<ApiDependencies, 'store' | 'settings'>,
   agentId: string,
   secret: string | undefined,
-  who: string,
+  caller: string,
 ): Promise<RegisteredAgent | null> {
-  // From the log itself: a secret counts from the moment that it was given, in every process.
+  // From the log: a new secret is valid at once, in every process.
   const { state } = await load(store, streams.agent(agentId), agentFold);
-  if (state.status !== 'registered') return (await verifyNobody(secret ?? '', who)) || null;
+  if (state.status !== 'registered') return (await verifyNobody(secret ?? '', caller)) || null;
   if (state.credentials === null) {
     const allowed = settings.allowSecretless && secret === undefined;
-    if (!allowed) await verifyNobody(secret ?? '', who);
+    if (!allowed) await verifyNobody(secret ?? '', caller);
     return allowed ? state : null;
   }
-  return (await verifySecret(secret ?? '', state.credentials.secret_hash, who)) ? state : null;
+  return (await verifySecret(secret ?? '', state.credentials.secret_hash, caller)) ? state : null;
 }

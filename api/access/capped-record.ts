@@ -5,20 +5,20 @@ import { toNewEvents, type CommandContext } from '../../domain/handle.ts';
 import { newId } from '../../domain/ids.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
 
-/** Things of an agent that are told one by one in a minute; those beyond are summed. */
-const TOLD_IN_A_MINUTE = 30;
+/** Events of an agent in a minute that are recorded one by one; later ones are summed. */
+const MAX_PER_MINUTE = 30;
 const MINUTE = 60_000;
 
-/** Milliseconds from the first thing that is not written until it is. */
+/** How long an event may wait before it is appended. Milliseconds. */
 const DELAY = 1000;
 
-/** Things that wait while the log is away; those beyond are summed too. */
-const MOST_WAITING = 10_000;
+/** Events that wait while the log is unavailable; later ones are summed. */
+const MAX_WAITING = 10_000;
 
 /** Events of one append. */
-const TOGETHER = 100;
+const BATCH_SIZE = 100;
 
-/** Something that an agent did, or was refused, that changed nothing. */
+/** What an agent did, or was refused, without changing anything. */
 export interface Noted {
   readonly agentId: string;
   readonly context: CommandContext;
@@ -31,46 +31,40 @@ export interface Counted {
   readonly last_at: string;
 }
 
-/** How the things of a record are summed and written. */
+/** How a record sums and writes. */
 export interface Recording<N extends Noted> {
-  /** What they are called in the log of the process: `refused commands`. */
+  /** Names the notes in the process's log: `refused commands`. */
   readonly what: string;
-  /** Those that are summed together. */
+  /** Notes with the same key are summed. */
   readonly keyOf: (noted: N) => string;
   /** @param day `2026-11-21` */
   readonly streamOf: (agentId: string, day: string) => string;
-  /** @param isSum several were summed, or may have been */
+  /** @param isSum several may have been summed */
   readonly eventOf: (noted: N, counted: Counted, isSum: boolean) => DomainEvent;
 }
 
-/** What a record needs. */
 export interface RecordParts {
   readonly store: EventStore;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
 }
 
-interface Waiting {
-  readonly stream: string;
-  readonly event: NewEvent;
-}
-
 /** One append. */
 interface Batch {
   readonly stream: string;
-  readonly events: readonly NewEvent[];
+  readonly events: NewEvent[];
 }
 
-/** What was noted of an agent in one minute. */
+/** Notes of an agent in one minute. */
 interface Minute<N> {
   readonly began: number;
-  told: number;
+  recorded: number;
   readonly sums: Map<string, { readonly last: N; count: number; readonly first_at: string }>;
 }
 
 /**
- * A record off the path of the requests: kept for up to a second, then appended. However much an agent does, it has so
- * many events in a minute and one more for each kind of thing.
+ * A record that no request waits for: notes are appended within a second. The events of an agent in a minute are
+ * capped; beyond, one event sums each kind of note.
  */
 export class CappedRecord<N extends Noted> {
   readonly #store: EventStore;
@@ -78,144 +72,136 @@ export class CappedRecord<N extends Noted> {
   readonly #telemetry: Telemetry;
   readonly #recording: Recording<N>;
   readonly #minutes = new Map<string, Minute<N>>();
-  #waiting: Waiting[] = [];
-  /** What was tried, and is to be tried again. */
-  #batches: Batch[] = [];
-  #forget: Cancel | null = null;
+  /** New batches, and the one of each stream to which events are added. */
+  #waiting: Batch[] = [];
+  readonly #open = new Map<string, Batch>();
+  #waitingEvents = 0;
+  /** Failed batches, which are appended again unchanged. */
+  #failed: Batch[] = [];
+  #cancelFlush: Cancel | null = null;
   #flushing: Promise<void> = Promise.resolve();
-  #failing = false;
+  #isFailing = false;
 
-  constructor(options: RecordParts, recording: Recording<N>) {
-    this.#store = options.store;
-    this.#clock = options.clock;
-    this.#telemetry = options.telemetry;
+  constructor(parts: RecordParts, recording: Recording<N>) {
+    this.#store = parts.store;
+    this.#clock = parts.clock;
+    this.#telemetry = parts.telemetry;
     this.#recording = recording;
   }
 
-  /** Takes note of one. Never fails, and waits for nothing. */
+  /** Notes something. Never fails, and waits for nothing. */
   note(noted: N): void {
     const minute = this.#minuteOf(noted);
-    if (minute.told < TOLD_IN_A_MINUTE && this.#undone < MOST_WAITING) {
-      minute.told += 1;
-      this.#wait(noted, 1, toIso(noted.context.now), false);
+    if (minute.recorded < MAX_PER_MINUTE && this.#pending < MAX_WAITING) {
+      minute.recorded += 1;
+      this.#add(noted, 1, toIso(noted.context.now), false);
     } else {
       const key = this.#recording.keyOf(noted);
       const sum = minute.sums.get(key);
       const first_at = sum?.first_at ?? toIso(noted.context.now);
       minute.sums.set(key, { last: noted, count: (sum?.count ?? 0) + 1, first_at });
     }
-    this.#arm();
+    this.#scheduleFlush();
   }
 
-  /** Appends what waits, as far as the log takes it; sums only of minutes that are over. */
+  /** Appends what waits, as far as the log accepts it, and the sums of past minutes. */
   flush(): Promise<void> {
     this.#flushing = this.#flushing.then(() => this.#append(false));
     return this.#flushing;
   }
 
-  /** Appends everything, sums included; called when no more requests come. */
+  /** Appends everything, including all sums; called after the last request. */
   async close(): Promise<void> {
-    this.#forget?.();
-    this.#forget = null;
+    this.#cancelFlush?.();
+    this.#cancelFlush = null;
     this.#flushing = this.#flushing.then(() => this.#append(true));
     await this.#flushing;
   }
 
-  /** How many wait, about: of those that are tried again each batch counts whole. */
-  get #undone(): number {
-    return this.#waiting.length + this.#batches.length * TOGETHER;
+  /** How many events wait at most. */
+  get #pending(): number {
+    return this.#waitingEvents + this.#failed.length * BATCH_SIZE;
   }
 
   #minuteOf({ agentId, context: { now } }: N): Minute<N> {
     const began = Math.floor(now / MINUTE);
     const known = this.#minutes.get(agentId);
     if (known?.began === began) return known;
-    if (known !== undefined) this.#endMinute(known);
-    const minute: Minute<N> = { began, told: 0, sums: new Map() };
+    if (known !== undefined) this.#addSums(known);
+    const minute: Minute<N> = { began, recorded: 0, sums: new Map() };
     this.#minutes.set(agentId, minute);
     return minute;
   }
 
-  #endMinute({ sums }: Minute<N>): void {
-    for (const { last, count, first_at } of sums.values()) {
-      this.#wait(last, count, first_at, true);
-    }
+  #addSums({ sums }: Minute<N>): void {
+    for (const { last, count, first_at } of sums.values()) this.#add(last, count, first_at, true);
     sums.clear();
   }
 
-  #wait(noted: N, count: number, first_at: string, isSum: boolean): void {
+  #add(noted: N, count: number, first_at: string, isSum: boolean): void {
     const { agentId, context } = noted;
     const { streamOf, eventOf } = this.#recording;
     const last_at = toIso(context.now);
     const stream = streamOf(agentId, last_at.slice(0, 10));
     const own = { ...context, actor: agentId, commandId: newId(context.now) };
-    const [event] = toNewEvents(stream, [eventOf(noted, { count, first_at, last_at }, isSum)], own);
-    if (event !== undefined) this.#waiting.push({ stream, event });
+    const event = eventOf(noted, { count, first_at, last_at }, isSum);
+    let batch = this.#open.get(stream);
+    if (batch === undefined || batch.events.length === BATCH_SIZE) {
+      batch = { stream, events: [] };
+      this.#open.set(stream, batch);
+      this.#waiting.push(batch);
+    }
+    batch.events.push(...toNewEvents(stream, [event], own));
+    this.#waitingEvents += 1;
   }
 
-  #arm(): void {
-    if (this.#forget !== null) return;
+  #scheduleFlush(): void {
+    if (this.#cancelFlush !== null) return;
     const flush = (): void => {
-      this.#forget = null;
+      this.#cancelFlush = null;
       void this.flush().then(() => {
-        if (this.#undone > 0 || this.#minutes.size > 0) this.#arm();
+        if (this.#pending > 0 || this.#minutes.size > 0) this.#scheduleFlush();
       });
     };
-    this.#forget = this.#clock.after(DELAY, flush, { background: true });
+    this.#cancelFlush = this.#clock.after(DELAY, flush, { background: true });
   }
 
   async #append(everything: boolean): Promise<void> {
     const minute = Math.floor(this.#clock.now() / MINUTE);
     for (const [agentId, each] of this.#minutes) {
       if (!everything && each.began === minute) continue;
-      this.#endMinute(each);
+      this.#addSums(each);
       this.#minutes.delete(agentId);
     }
-    this.#batches.push(...batchesOf(this.#waiting));
+    const batches = [...this.#failed, ...this.#waiting];
+    this.#failed = [];
     this.#waiting = [];
-    const batches = this.#batches;
-    this.#batches = [];
+    this.#open.clear();
+    this.#waitingEvents = 0;
     for (const batch of batches) {
       try {
         await this.#store.append(batch.stream, batch.events, 'any');
-        this.#failing = false;
+        this.#isFailing = false;
       } catch (error) {
-        this.#failed(error, batch);
+        this.#onFailure(error, batch);
       }
     }
   }
 
-  /** A batch stays as it is: what was written although the answer was lost is then not written twice. */
-  #failed(error: unknown, batch: Batch): void {
+  /** A failed batch stays unchanged, so that one which was appended after all is not appended twice. */
+  #onFailure(error: unknown, batch: Batch): void {
     const { log } = this.#telemetry;
     const { what } = this.#recording;
     const { stream, events } = batch;
-    const passes =
+    const isTransient =
       error instanceof EventStoreError &&
       (error.code === 'UNAVAILABLE' || error.code === 'OUTCOME_UNKNOWN');
-    if (!passes) {
-      log.error(`${what} can not be recorded`, { stream, count: events.length, error });
+    if (!isTransient) {
+      log.error(`${what} cannot be recorded`, { stream, count: events.length, error });
       return;
     }
-    this.#batches.push(batch);
-    if (!this.#failing) log.warn(`${what} could not be recorded; trying again`, { error });
-    this.#failing = true;
+    this.#failed.push(batch);
+    if (!this.#isFailing) log.warn(`${what} could not be recorded; trying again`, { error });
+    this.#isFailing = true;
   }
-}
-
-/** What waits, by stream, in appends of a bounded size. */
-function batchesOf(waiting: readonly Waiting[]): readonly Batch[] {
-  const batches: Batch[] = [];
-  const open = new Map<string, NewEvent[]>();
-  for (const { stream, event } of waiting) {
-    const events = open.get(stream);
-    if (events !== undefined && events.length < TOGETHER) {
-      events.push(event);
-      continue;
-    }
-    const begun = [event];
-    open.set(stream, begun);
-    batches.push({ stream, events: begun });
-  }
-  return batches;
 }

@@ -1,30 +1,29 @@
 import type { Response } from 'express';
 
-/** Under what name a response holds the metadata of the resource that it is about. */
+/** Key of `response.locals`. */
 const RESOURCE = 'resource';
 
-/** RFC 6749, section 3.3. An extension may say anything. */
+/** RFC 6749, section 3.3; extensions may require any string. */
 const SCOPE = /^[!#-[\]-~]+$/;
 
-/** What clients can find out about the resource that they have asked for. */
+/** The protected resource that a request is for. */
 export interface ChallengedResource {
   /** Address of its metadata (RFC 9728, section 5.1). */
   readonly metadata: string;
-  /** The request has brought a token, or something in the place of one. */
+  /** The request has an `Authorization`. */
   readonly hasToken: boolean;
 }
 
-/** Has a 401 or 403 of this response name the metadata of the resource. */
+/** Makes a 401 or 403 of this response name the resource's metadata. */
 export function challengeFor(response: Response, resource: ChallengedResource): void {
   response.locals[RESOURCE] = resource;
 }
 
 /**
- * The `WWW-Authenticate` of a refusal, as RFC 6750, section 3 has it. Of several scopes any one is enough, so the first is
- * named: a client would ask for all of a list.
- *
- * @param requiredScopes of the refusal's details
- * @returns undefined where the one that the refusal itself brings, if any, is right
+ * The `WWW-Authenticate` of an error (RFC 6750, section 3). It names the first of several sufficient scopes, as clients
+ * would request all of a list.
+ * @param requiredScopes of the error's details
+ * @returns undefined: the error's own header stays
  */
 export function challengeOf(
   response: Response,

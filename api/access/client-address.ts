@@ -1,15 +1,14 @@
 import { SocketAddress, isIP } from 'node:net';
 import type { Express, Request } from 'express';
+import { ipKeyGenerator } from 'express-rate-limit';
 
-/** Decides whether the machine at an address is a trusted proxy; `hop` counts from the socket's own address, 0. */
+/** Whether the machine at an address is a trusted proxy; hop 0 is the socket's address. */
 type Trust = (address: string, hop: number) => boolean;
 
 /**
- * Gives every request of an application the client's address, alone and in one spelling. It replaces the address of
- * Express, which returns entries of `X-Forwarded-For` as they are: with a port, a client would have a new address, and
- * so a new limit, for each of its connections.
- *
- * @param app its setting `trust proxy` says which entries count
+ * Gives every request the client's normalized address. Express returns entries of `X-Forwarded-For` as they are: with a
+ * port, each connection of a client would have its own limits.
+ * @param app its setting `trust proxy` decides which entries count
  */
 export function addressByTrust(app: Express): void {
   const trust = app.get('trust proxy fn') as Trust;
@@ -22,13 +21,11 @@ export function addressByTrust(app: Express): void {
 }
 
 /**
- * The address of a client behind trusted proxies. Each proxy appends the address that it was called from, so the
- * entries are read from the last one on, for as long as the machine that wrote them is trusted. An entry without an
- * address (`unknown`, RFC 7239 section 6) ends the way: the address of the proxy that wrote it counts then.
- *
- * @param socket the address of the machine that is connected; undefined once it has hung up
- * @param forwarded the value of `X-Forwarded-For`
- * @returns an address without port, brackets and zone, see {@link addressOf}; undefined where there is none
+ * The address of a client behind trusted proxies. Entries are read from the last one on, as long as the proxy that wrote
+ * them is trusted. At an entry without an address (`unknown`, RFC 7239 section 6), its proxy's address counts.
+ * @param socket the address of the connected machine; undefined once it has hung up
+ * @param forwarded `X-Forwarded-For`
+ * @returns normalized, see {@link addressOf}; undefined where there is none
  */
 export function clientAddress(
   socket: string | undefined,
@@ -49,18 +46,24 @@ export function clientAddress(
 }
 
 /**
- * The address in a text such as `203.0.113.7`, `203.0.113.7:4711`, `2001:db8::7`, `[2001:db8::7]:4711`, in quotes or
- * not, as proxies write them. Equal addresses give equal texts: IPv6 in the form of RFC 5952, without a zone, and an
- * IPv4 address that is mapped into IPv6 as IPv4.
- *
- * @returns null where there is no address in it
+ * Normalizes an address as proxies write it, such as `203.0.113.7:4711` or `"[2001:db8::7]:4711"`: without port and zone,
+ * IPv6 as in RFC 5952, IPv4 mapped into IPv6 as IPv4.
+ * @returns null where there is no address
  */
-export function addressOf(text: string): string | null {
-  const bare = text.replace(/^"(.*)"$/, '$1');
+export function addressOf(given: string): string | null {
+  const bare = given.replace(/^"(.*)"$/, '$1');
   const [, inBrackets, withPort] = /^(?:\[([^\]]*)\](?::\w*)?|([\d.]+):\w*)$/.exec(bare) ?? [];
   const address = (inBrackets ?? withPort ?? bare).replace(/%.*$/, '');
   if (isIP(address) === 4) return inBrackets === undefined ? address : null;
   if (isIP(address) !== 6) return null;
   const written = new SocketAddress({ address, family: 'ipv6' }).address;
   return /^::ffff:(\d+\.\d+\.\d+\.\d+)$/.exec(written)?.[1] ?? written;
+}
+
+/** Bits of an IPv6 address that stand for one caller: what a provider assigns to a customer. */
+const IPV6_SUBNET = 56;
+
+/** The address, or the network of an IPv6 address, by which callers are told apart. */
+export function networkOf(address: string): string {
+  return ipKeyGenerator(address, IPV6_SUBNET);
 }

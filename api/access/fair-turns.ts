@@ -1,61 +1,63 @@
-/** One who asks has as much waiting as may. */
-export class TooManyWaiting extends Error {
+/** A caller has as much work waiting as it may. */
+export class TooManyWaitingError extends Error {
   readonly limit: number;
 
   constructor(limit: number) {
-    super(`${limit} wait already`);
-    this.name = 'TooManyWaiting';
+    super(`${limit} requests of this caller are waiting already`);
+    this.name = 'TooManyWaitingError';
     this.limit = limit;
   }
 }
 
-/**
- * Lets work be done that anyone may ask for: so much of it at a time, and of all who wait each has its turn after the
- * others. Whoever asks for a thousand pieces at once waits for them; of anybody else's, one of them goes before at most.
- */
+/** Bounds how much work is done at a time. Waiting callers take turns, however much one of them asks for. */
 export class FairTurns {
-  readonly #atOnce: number;
-  #underWay = 0;
-  /** What waits, by who asked for it. Whose turn is next comes first. */
+  readonly #maxConcurrent: number;
+  #running = 0;
+  /** Waiting work by its caller; the next caller comes first. */
   readonly #waiting = new Map<string, (() => void)[]>();
 
-  /** @param atOnce pieces of work under way at a time */
-  constructor(atOnce: number) {
-    this.#atOnce = atOnce;
+  constructor(maxConcurrent: number) {
+    this.#maxConcurrent = maxConcurrent;
   }
 
   /**
-   * What the work gives or throws, once it has had its turn.
-   * @param mostWaiting pieces that may wait for the one who asks
-   * @throws TooManyWaiting where it is to wait, and there is no room
+   * Does work in its turn.
+   * @param maxWaiting pieces of work that may wait for this caller
+   * @throws TooManyWaitingError when there is no room to wait
    */
-  async take<T>(who: string, mostWaiting: number, work: () => Promise<T>): Promise<T> {
-    if (this.#underWay < this.#atOnce) this.#underWay += 1;
-    else await this.#turnOf(who, mostWaiting);
+  async take<T>(caller: string, maxWaiting: number, work: () => Promise<T>): Promise<T> {
+    const end = await this.start(caller, maxWaiting);
     try {
       return await work();
     } finally {
-      this.#handOn();
+      end();
     }
   }
 
-  #turnOf(who: string, mostWaiting: number): Promise<void> {
-    const queue = this.#waiting.get(who) ?? [];
-    if (queue.length >= mostWaiting) throw new TooManyWaiting(mostWaiting);
-    this.#waiting.set(who, queue);
+  /** Waits for a turn, as {@link take} does. @returns ends it; to be called once */
+  async start(caller: string, maxWaiting: number): Promise<() => void> {
+    if (this.#running < this.#maxConcurrent) this.#running += 1;
+    else await this.#turnOf(caller, maxWaiting);
+    return () => this.#startNext();
+  }
+
+  #turnOf(caller: string, maxWaiting: number): Promise<void> {
+    const queue = this.#waiting.get(caller) ?? [];
+    if (queue.length >= maxWaiting) throw new TooManyWaitingError(maxWaiting);
+    this.#waiting.set(caller, queue);
     return new Promise((resolve) => queue.push(resolve));
   }
 
-  /** To the one whose turn it is, who then comes last. */
-  #handOn(): void {
+  /** The caller whose turn it is then comes last. */
+  #startNext(): void {
     const [next] = this.#waiting;
     if (next === undefined) {
-      this.#underWay -= 1;
+      this.#running -= 1;
       return;
     }
-    const [who, [begin, ...rest]] = next;
-    this.#waiting.delete(who);
-    if (rest.length > 0) this.#waiting.set(who, rest);
+    const [caller, [begin, ...rest]] = next;
+    this.#waiting.delete(caller);
+    if (rest.length > 0) this.#waiting.set(caller, rest);
     begin?.();
   }
 }

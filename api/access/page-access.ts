@@ -8,44 +8,43 @@ import type { Authentication } from './authentication.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import type { Caller } from '../endpoint.ts';
 import { HttpError } from '../errors.ts';
-import { braked } from './token-brake.ts';
+import { limitFailures } from './token-brake.ts';
 
-/** What a browser shows when it asks for the id and the secret. */
+/** Makes a browser ask for the id and the secret. */
 const CHALLENGE = 'Basic realm="Task scheduling service", charset="UTF-8", Bearer';
 
-/** For how long a secret that was right is not looked at again: a page has many files. Milliseconds. */
-const KEPT_FOR = 60_000;
+/** How long a verified secret is remembered, as a page has many files. Milliseconds. */
+const REMEMBERED_FOR = 60_000;
 
-/** Headers that are remembered at a time. */
-const MOST_KEPT = 1000;
+/** Headers that are remembered. */
+const MAX_REMEMBERED = 1000;
 
-/** Who looks at a page. */
+/** The agent that looks at a page. */
 export type Visitor = Pick<Caller, 'agentId' | 'name' | 'scopes' | 'admin'>;
 
-interface Kept {
+interface Remembered {
   readonly agentId: string;
-  /** Of the credentials: a new secret ends it. */
+  /** Of the credentials: a new secret invalidates it. */
   readonly revision: number | null;
   readonly until: Instant;
 }
 
 /**
- * Lets browsers to pages that are closed: they know no bearer tokens where an address is typed, but ask people for a
- * name and a password (RFC 7617), which are an agent's id and secret. Only what is read and changes nothing may be
- * guarded so, as browsers send them along by themselves, whichever page the request comes from.
+ * Authenticates browsers at closed pages by HTTP Basic (RFC 7617), with an agent's id and secret. Only reads may be
+ * guarded like this, as browsers send the credentials with requests from any page.
  */
 export class PageAccess {
   readonly #dependencies: ApiDependencies;
   readonly #authentication: Authentication;
-  /** By a hash of the header, so that no secret stays in memory. */
-  readonly #kept = new Map<string, Kept>();
+  /** By the header's hash, so that no secret stays in memory. */
+  readonly #remembered = new Map<string, Remembered>();
 
   constructor(dependencies: ApiDependencies, authentication: Authentication) {
     this.#dependencies = dependencies;
     this.#authentication = authentication;
   }
 
-  /** @throws HttpError 401 with the challenge; 429 for too many wrong secrets */
+  /** @throws HttpError 401 with the challenge, 429 for too many wrong secrets */
   async authenticate(request: Request): Promise<Visitor> {
     const { authorization = '' } = request.headers;
     const basic = /^basic +([A-Za-z0-9+/]+={0,2}) *$/i.exec(authorization)?.[1];
@@ -62,44 +61,47 @@ export class PageAccess {
 
   async #byHeader(basic: string, address: string): Promise<Visitor> {
     const key = createHash('sha256').update(basic).digest('base64url');
-    const known = await this.#known(key);
+    const known = await this.#recall(key);
     if (known !== null) return known;
-    const text = Buffer.from(basic, 'base64').toString();
-    const colon = text.indexOf(':');
-    const agentId = text.slice(0, Math.max(0, colon)).toLowerCase();
-    if (!isUuid(agentId)) throw refused("the name is an agent's id, the password its secret");
-    const secret = text.slice(colon + 1);
-    const agent = await braked(this.#dependencies, { agentId, address }, (network) =>
+    const credentials = Buffer.from(basic, 'base64').toString();
+    const colon = credentials.indexOf(':');
+    const agentId = credentials.slice(0, Math.max(0, colon)).toLowerCase();
+    if (!isUuid(agentId)) {
+      throw refused("the name must be an agent's id, and the password its secret");
+    }
+    const secret = credentials.slice(colon + 1);
+    const agent = await limitFailures(this.#dependencies, { agentId, address }, (network) =>
       agentBySecret(this.#dependencies, agentId, secret === '' ? undefined : secret, network),
     );
     if (agent === null) throw refused('the agent is unknown, or the secret is wrong');
-    this.#keep(key, agentId, agent);
-    return visitor(agentId, agent);
+    this.#remember(key, agentId, agent);
+    return visitorOf(agentId, agent);
   }
 
-  async #known(key: string): Promise<Visitor | null> {
-    const kept = this.#kept.get(key);
-    if (kept === undefined) return null;
+  async #recall(key: string): Promise<Visitor | null> {
+    const known = this.#remembered.get(key);
+    if (known === undefined) return null;
     const { agents, clock } = this.#dependencies;
-    const { state } = await agents.get(kept.agentId);
-    const counts =
-      kept.until > clock.now() &&
+    const { state } = await agents.get(known.agentId);
+    const isValid =
+      known.until > clock.now() &&
       state.status === 'registered' &&
-      (state.credentials?.revision ?? null) === kept.revision;
-    if (counts) return visitor(kept.agentId, state);
-    this.#kept.delete(key);
+      (state.credentials?.revision ?? null) === known.revision;
+    if (isValid) return visitorOf(known.agentId, state);
+    this.#remembered.delete(key);
     return null;
   }
 
-  #keep(key: string, agentId: string, { credentials }: RegisteredAgent): void {
-    const until = this.#dependencies.clock.now() + KEPT_FOR;
-    this.#kept.set(key, { agentId, revision: credentials?.revision ?? null, until });
-    const [oldest] = this.#kept.keys();
-    if (this.#kept.size > MOST_KEPT && oldest !== undefined) this.#kept.delete(oldest);
+  #remember(key: string, agentId: string, { credentials }: RegisteredAgent): void {
+    const until = this.#dependencies.clock.now() + REMEMBERED_FOR;
+    this.#remembered.set(key, { agentId, revision: credentials?.revision ?? null, until });
+    const [oldest] = this.#remembered.keys();
+    const isFull = this.#remembered.size > MAX_REMEMBERED;
+    if (isFull && oldest !== undefined) this.#remembered.delete(oldest);
   }
 }
 
-function visitor(agentId: string, { name, scopes }: RegisteredAgent): Visitor {
+function visitorOf(agentId: string, { name, scopes }: RegisteredAgent): Visitor {
   return { agentId, name, scopes, admin: scopes.includes('admin') };
 }
 

@@ -5,23 +5,22 @@ import { sendJson } from '../serving/sending.ts';
 import { challengeFor } from './challenges.ts';
 import { baseOf, addressOf } from './public-address.ts';
 
-/** The endpoint of the Model Context Protocol. Its clients find out by themselves how to authenticate. */
+/** The endpoint of the Model Context Protocol, whose clients discover how to authenticate. */
 export const MCP_PATH = '/ext/mcp_http/mcp';
 
-/** Where the metadata of a protected resource are (RFC 9728, section 3.1); the path of the resource follows. */
+/** Path of the metadata (RFC 9728, section 3.1); the path of the resource follows. */
 const WELL_KNOWN = '/.well-known/oauth-protected-resource';
 
 export interface OriginSettings {
-  /** `SVC_PUBLIC_URL`: the address under which clients reach the service; undefined: the one that they used. */
+  /** `SVC_PUBLIC_URL`: the address at which clients reach the service; undefined: the one they used. */
   readonly publicUrl: string | undefined;
   /** `SVC_CORS_ORIGINS`. */
   readonly corsOrigins: readonly string[] | undefined;
 }
 
 /**
- * Guards the endpoint of the Model Context Protocol as its specification demands (2025-06-18 and later).
- * A request whose `Origin` is unknown gets 403: a page that was loaded under a name that now leads to this machine
- * (DNS rebinding) must not reach it. A 401 or 403 names the metadata of the resource (RFC 9728, section 5.1).
+ * Guards the endpoint of the Model Context Protocol, as its specification requires (2025-06-18 and later). An unknown
+ * `Origin` gets 403, against DNS rebinding. A 401 or 403 names the resource's metadata (RFC 9728, section 5.1).
  */
 export function guardProtectedResource(settings: OriginSettings): RequestHandler {
   return (request, response, next) => {
@@ -55,7 +54,7 @@ export function serveMetadata(app: Express, settings: OriginSettings): void {
   }
 }
 
-/** The scopes that a client may need; an agent has those that an admin gave it. */
+/** All scopes of the service. */
 export const scopes = [
   'tasks:read',
   'tasks:write',
@@ -74,11 +73,11 @@ function isKnown(
 ): boolean {
   if (corsOrigins.includes('*') || corsOrigins.includes(origin)) return true;
   if (publicUrl !== undefined && new URL(publicUrl).origin === origin) return true;
-  // That `Host` and `Origin` agree proves nothing for a name, which its owner can lead anywhere.
+  // For a name, equal `Host` and `Origin` prove nothing: its owner may resolve it to any address.
   return origin === addressOf(request) && isOwnAddress(new URL(origin).hostname);
 }
 
-/** Whether a host is an address, or the name of this machine that no server of names is asked for (RFC 6761). */
+/** Whether a host is an address, or `localhost`, which is resolved without DNS (RFC 6761). */
 const isOwnAddress = (host: string): boolean =>
   /^\d+\.\d+\.\d+\.\d+$/.test(host) || host.startsWith('[') || /(?:^|\.)localhost$/.test(host);
 

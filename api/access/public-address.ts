@@ -1,16 +1,17 @@
 import type { Request } from 'express';
 
-/** `SVC_PUBLIC_URL`: the address under which clients reach the service; undefined: the one that they used. */
-interface PublicAddress {
-  readonly publicUrl: string | undefined;
-}
-
-/** The address of the service, without a slash at its end. */
-export function baseOf(request: Request, { publicUrl }: PublicAddress): string {
+/**
+ * The address of the service, without a trailing slash.
+ * @param settings.publicUrl `SVC_PUBLIC_URL`; undefined: the address that the client used
+ */
+export function baseOf(
+  request: Request,
+  { publicUrl }: { readonly publicUrl: string | undefined },
+): string {
   return publicUrl ?? addressOf(request) ?? 'http://localhost';
 }
 
-/** The origin that the client used, as far as it can be told; null for a `Host` that is none. */
+/** The origin that the client used; null for an invalid `Host`. */
 export function addressOf(request: Request): string | null {
   const address = `${request.protocol}://${request.host ?? ''}`;
   return URL.canParse(address) ? new URL(address).origin : null;

@@ -1,19 +1,17 @@
 import type { Request, RequestHandler, Response } from 'express';
 import { rateLimit } from 'express-rate-limit';
 import { toIso } from '../../domain/clock.ts';
-import { setHeader } from '../serving/answer-headers.ts';
 import type { Authentication } from './authentication.ts';
-import { networkOf } from './client-network.ts';
+import { networkOf } from './client-address.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import { HttpError } from '../errors.ts';
 import type { InnerRequests } from '../inner-requests.ts';
 import { RequestCounts } from './request-counts.ts';
 
 /**
- * Counts every request, but those of health, for the agent whose token it carries, or for its address where
- * it carries none that counts; and refuses what is over the limit, before all else that may be said of it.
- *
- * @param inner requests that were counted before, and are not again
+ * Counts all requests but those of health: for the agent of a valid token, else for the address. Rejects those over the
+ * limit before any other check.
+ * @param inner knows requests that were counted already
  * @returns null where `SVC_RATE_LIMIT` is 0
  */
 export function rateLimiting(
@@ -24,22 +22,20 @@ export function rateLimiting(
   const { rateLimit: limit, rateLimitWindowSeconds } = settings;
   if (limit === 0) return null;
   const window = rateLimitWindowSeconds * 1000;
-  const limited = String(limit);
-  const tell = (request: Request, response: Response): void => {
+  const setHeaders = (request: Request, response: Response): void => {
     const { rateLimit: state } = request as Counted;
     if (state === undefined) return;
-    setHeader(response, 'X-RateLimit-Limit', limited);
-    setHeader(response, 'X-RateLimit-Remaining', String(state.remaining));
+    response.setHeader('X-RateLimit-Limit', String(limit));
+    response.setHeader('X-RateLimit-Remaining', String(state.remaining));
     const reset = String(Math.ceil(state.resetTime.getTime() / 1000));
-    setHeader(response, 'X-RateLimit-Reset', reset);
+    response.setHeader('X-RateLimit-Reset', reset);
   };
   const limiter = rateLimit({
     windowMs: window,
     limit,
-    // Set above: the library would also write the date anew, in each answer.
+    // Set above, without the date that the library adds.
     legacyHeaders: false,
     standardHeaders: false,
-    // They look for faults in the use of the library, by looking at the first requests.
     validate: false,
     store: new RequestCounts({ coordination, clock, log: telemetry.log, window }),
     skip: (request) =>
@@ -51,23 +47,26 @@ export function rateLimiting(
     handler: (request, _response, next) => {
       const resetsAt = (request as Counted).rateLimit?.resetTime.getTime() ?? clock.now();
       const remaining = resetsAt - clock.now();
-      const details = {
-        limit,
-        window: `${rateLimitWindowSeconds}s`,
-        reset_at: toIso(resetsAt),
-      };
+      const details = { limit, window: `${rateLimitWindowSeconds}s`, reset_at: toIso(resetsAt) };
       const headers = { 'Retry-After': String(Math.max(1, Math.ceil(remaining / 1000))) };
-      next(new HttpError('rate_limit_exceeded', 'too many requests', details, headers));
+      next(
+        new HttpError(
+          'rate_limit_exceeded',
+          'too many requests; wait until reset_at',
+          details,
+          headers,
+        ),
+      );
     },
   });
   return (request, response, next) =>
     limiter(request, response, (fault?: unknown) => {
-      tell(request, response);
+      setHeaders(request, response);
       next(fault);
     });
 }
 
-/** What the library leaves on a request that it has counted. */
+/** A request that the library has counted. */
 type Counted = Request & {
   readonly rateLimit?: { readonly remaining: number; readonly resetTime: Date };
 };

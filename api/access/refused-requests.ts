@@ -2,29 +2,27 @@ import type { Request } from 'express';
 import { isJsonObject } from '../../domain/json.ts';
 import type { CommandContext } from '../../domain/handle.ts';
 import { isUuid, newId } from '../../domain/ids.ts';
-import type { Instant } from '../../domain/clock.ts';
 import type { Authentication } from './authentication.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import { OAuthError, errorStatuses, toHttpError, type ErrorCode } from '../errors.ts';
-import { reasonForTheRecord } from '../serving/headers.ts';
+import { recordedReason } from '../serving/headers.ts';
 import { verifyAnyToken } from './tokens.ts';
 
-/** The statuses that say that something was not allowed, or not possible as things stand. */
-const recorded: ReadonlySet<number> = new Set([401, 403, 409, 412]);
+/** Statuses of refusals that are recorded. */
+const recordedStatuses: ReadonlySet<number> = new Set([401, 403, 409, 412]);
 
-/** A request that has failed, and what was known of it by then. */
-export interface Failed {
+/** A request that was refused. */
+export interface RefusedRequest {
   readonly request: Request;
-  /** Method and path as the interface's description writes it. */
+  /** Method and path as the interface's description writes them. */
   readonly action: string;
-  /** The body, where it was read. */
+  /** Its body, if it was read. */
   readonly body: unknown;
-  readonly now: Instant;
-  /** Of the request. */
+  /** Its id. */
   readonly id: string;
 }
 
-/** Sees to it that refusals of known agents are recorded. */
+/** Records the refusals of known agents. */
 export class RefusedRequests {
   readonly #dependencies: ApiDependencies;
   readonly #authentication: Authentication;
@@ -34,44 +32,51 @@ export class RefusedRequests {
     this.#authentication = authentication;
   }
 
-  /** A request that was answered by throwing. */
-  thrown(error: unknown, failed: Failed): void {
+  /** Records a request that failed with an error. */
+  thrown(error: unknown, refused: RefusedRequest): void {
     const { code } = toHttpError(error);
     const status = errorStatuses[code];
-    if (!(error instanceof OAuthError)) this.#note(status, code, failed);
+    if (!(error instanceof OAuthError)) this.#note(status, code, refused);
     else if (error.oauthCode === 'invalid_client' || error.oauthCode === 'invalid_grant') {
-      this.#record(status, error.oauthCode, failed, this.#named(failed.body));
+      this.#record(status, error.oauthCode, refused, this.#claimedAgent(refused.body));
     }
   }
 
-  /** A request that was answered with an error body, from the memory of its Idempotency-Key. */
-  answered(body: unknown, failed: Failed): void {
+  /** Records a request that was answered with the recorded refusal of its Idempotency-Key. */
+  answered(body: unknown, refused: RefusedRequest): void {
     const code = isJsonObject(body) ? body['error'] : undefined;
-    if (isErrorCode(code)) this.#note(errorStatuses[code], code, failed);
+    if (isErrorCode(code)) this.#note(errorStatuses[code], code, refused);
   }
 
-  #note(status: number, code: ErrorCode, failed: Failed): void {
-    if (recorded.has(status)) this.#record(status, code, failed, this.#whose(status, failed));
+  #note(status: number, code: ErrorCode, refused: RefusedRequest): void {
+    if (!recordedStatuses.has(status)) return;
+    this.#record(status, code, refused, this.#agentOf(status, refused));
   }
 
-  #record(status: number, code: string, failed: Failed, whose: Promise<string | null>): void {
-    const { request, action } = failed;
-    void whose.then(
+  #record(
+    status: number,
+    code: string,
+    refused: RefusedRequest,
+    agent: Promise<string | null>,
+  ): void {
+    const now = this.#dependencies.clock.now();
+    void agent.then(
       (agentId) => {
         if (agentId === null) return;
+        const { action, request } = refused;
         const { path } = request;
-        const context = contextOf(agentId, failed);
+        const context = contextOf(agentId, refused, now);
         this.#dependencies.refusals.note({ agentId, action, path, status, code, context });
       },
       (error: unknown) => {
         const { log } = this.#dependencies.telemetry;
-        log.warn('it could not be found out whose request was refused', { error });
+        log.warn('could not identify the agent of a refused request', { error });
       },
     );
   }
 
-  /** Who was refused: by its token, also one that counts no longer; else who the request says it is. */
-  async #whose(status: number, { request, body }: Failed): Promise<string | null> {
+  /** The agent by its token, even an invalid one; else the one that the request claims to be from. */
+  async #agentOf(status: number, { request, body }: RefusedRequest): Promise<string | null> {
     if (status !== 401) {
       const caller = await this.#authentication.callerOf(request);
       return caller?.agentId ?? null;
@@ -83,11 +88,10 @@ export class RefusedRequests {
       const claims = verifyAnyToken(token, this.#dependencies.settings.tokenKeys);
       if (claims !== null) return this.#known(claims.sub);
     }
-    return this.#named(body);
+    return this.#claimedAgent(body);
   }
 
-  /** Who a body says that it is from. */
-  async #named(body: unknown): Promise<string | null> {
+  async #claimedAgent(body: unknown): Promise<string | null> {
     const fields = isJsonObject(body) ? body : {};
     const named = fields['agent_id'] ?? fields['client_id'];
     return typeof named === 'string' && isUuid(named) ? this.#known(named.toLowerCase()) : null;
@@ -102,13 +106,17 @@ export class RefusedRequests {
 const isErrorCode = (code: unknown): code is ErrorCode =>
   typeof code === 'string' && Object.hasOwn(errorStatuses, code);
 
-function contextOf(agentId: string, { request, body, now, id }: Failed): CommandContext {
+function contextOf(
+  agentId: string,
+  { request, body, id }: RefusedRequest,
+  now: number,
+): CommandContext {
   return {
     commandId: newId(now),
     actor: agentId,
     source: request.ip ?? '',
     correlationId: id,
-    reason: reasonForTheRecord(request, body),
+    reason: recordedReason(request, body),
     now,
   };
 }

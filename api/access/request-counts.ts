@@ -3,30 +3,29 @@ import type { Clock, Instant } from '../../domain/clock.ts';
 import type { Log } from '../../observability/telemetry.ts';
 import type { Coordination } from '../../scheduler/coordination.ts';
 
-/** How often, at most, what was counted here is added to what all processes have counted. Milliseconds. */
-const SETTLE_EVERY = 1000;
+/** How often counts are shared with the other processes. Milliseconds. */
+const SHARE_INTERVAL = 1000;
 
-/** Callers whose counts are added at one time, and in one round; the others' turn is the next round. */
-const SIDE_BY_SIDE = 20;
-const IN_A_ROUND = 1000;
+/** Callers whose counts are shared concurrently, and in one round. */
+const MAX_CONCURRENT = 20;
+const MAX_PER_ROUND = 1000;
 
-/** Callers of one kind that are remembered. Whoever was there longest is forgotten, and begins anew. */
-const MOST_CALLERS = 50_000;
+/** Callers of one kind that are remembered; the oldest are forgotten. */
+const MAX_CALLERS = 50_000;
 
 interface Count {
   /** The window's end. */
   ends: Instant;
   reset: Date;
-  /** What the processes together have told the coordination store. */
+  /** The sum of all processes in the coordination store. */
   shared: number;
-  /** What this process has counted and not yet told. */
+  /** Requests of this process that are not yet shared. */
   own: number;
 }
 
 /**
- * How many requests each caller has made in the present window, over all processes: counted here, and settled
- * with the others once a second in the background, so that no request waits for the coordination store. While
- * that is away, each process counts for itself.
+ * Counts each caller's requests in the present window, over all processes. Counts are shared once a second in the
+ * background, so that no request waits for the coordination store. While that is unavailable, each process counts alone.
  */
 export class RequestCounts implements Store {
   readonly localKeys = false;
@@ -34,15 +33,15 @@ export class RequestCounts implements Store {
   readonly #clock: Clock;
   readonly #log: Log;
   readonly #window: number;
-  /** By kind of caller: many addresses push no agent out. In the order in which their windows began. */
+  /** By kind of caller, so that many addresses displace no agent; in the order in which windows began. */
   readonly #counts = new Map<string, Map<string, Count>>();
-  readonly #unsettled = new Map<string, Count>();
-  /** Where windows end, as the coordination store's clock has it: a rest of division by the window. */
+  readonly #unshared = new Map<string, Count>();
+  /** Remainder, modulo the window, of the times at which windows end in the coordination store. */
   #phase = 0;
-  #armed = false;
-  /** When it was settled last, by the clock's `steady`. */
-  #settledAt = Number.NEGATIVE_INFINITY;
-  #alone = false;
+  #isScheduled = false;
+  /** In the clock's `steady`. */
+  #sharedAt = Number.NEGATIVE_INFINITY;
+  #isAlone = false;
 
   /** @param options.window milliseconds */
   constructor(options: {
@@ -62,24 +61,24 @@ export class RequestCounts implements Store {
     const now = this.#clock.now();
     const count = this.#countOf(key, now);
     count.own += 1;
-    this.#unsettled.set(key, count);
-    this.#arm();
+    this.#unshared.set(key, count);
+    this.#schedule();
     return { totalHits: count.shared + count.own, resetTime: count.reset };
   }
 
-  /** Takes one request back. */
+  /** Uncounts one request. */
   decrement(key: string): void {
     const count = this.#known(key);
     if (count === undefined) return;
     count.own -= 1;
-    this.#unsettled.set(key, count);
-    this.#arm();
+    this.#unshared.set(key, count);
+    this.#schedule();
   }
 
-  /** Forgets, in this process, what a caller has made of its window. */
+  /** Forgets a caller's window in this process. */
   resetKey(key: string): void {
     this.#counts.get(kindOf(key))?.delete(key);
-    this.#unsettled.delete(key);
+    this.#unshared.delete(key);
   }
 
   #known(key: string): Count | undefined {
@@ -91,7 +90,7 @@ export class RequestCounts implements Store {
     const counts = this.#counts.get(kind) ?? new Map<string, Count>();
     this.#counts.set(kind, counts);
     const known = counts.get(key);
-    // An end that lies further ahead than a window: the clock was put back.
+    // If the end is too far ahead, the clock was set back.
     if (known && known.ends > now && known.ends - now <= 2 * this.#window) return known;
     const ends = this.#endOf(now);
     const count = { ends, reset: new Date(ends), shared: 0, own: 0 };
@@ -101,14 +100,14 @@ export class RequestCounts implements Store {
     return count;
   }
 
-  /** Two for each new one, where their windows are over, so that all that is over goes in time. */
+  /** Forgets up to two expired counts for each new one. */
   #forgetOldest(counts: Map<string, Count>, now: Instant): void {
-    let most = 2;
+    let left = 2;
     for (const [key, { ends }] of counts) {
-      if (most === 0 || (ends > now && counts.size < MOST_CALLERS)) return;
+      if (left === 0 || (ends > now && counts.size < MAX_CALLERS)) return;
+      left -= 1;
       counts.delete(key);
-      this.#unsettled.delete(key);
-      most -= 1;
+      this.#unshared.delete(key);
     }
   }
 
@@ -117,68 +116,60 @@ export class RequestCounts implements Store {
     return now - into + this.#window;
   }
 
-  #arm(): void {
-    if (this.#armed) return;
-    this.#armed = true;
-    // After a pause at once: what the others have counted meanwhile is known with the next request.
-    const left = Math.max(0, this.#settledAt + SETTLE_EVERY - this.#clock.steady());
-    this.#clock.after(left, () => void this.#settle(), { background: true });
+  #schedule(): void {
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
+    // At once after a pause, to learn what the others have counted meanwhile.
+    const left = Math.max(0, this.#sharedAt + SHARE_INTERVAL - this.#clock.steady());
+    this.#clock.after(left, () => void this.#shareRound(), { background: true });
   }
 
-  /** Never rejects: what can't be told now is told later. */
-  async #settle(): Promise<void> {
-    const round = [...this.#unsettled].slice(0, IN_A_ROUND);
-    for (const [key] of round) this.#unsettled.delete(key);
+  /** Never rejects: what can't be shared now is shared later. */
+  async #shareRound(): Promise<void> {
+    const round = [...this.#unshared].slice(0, MAX_PER_ROUND);
+    for (const [key] of round) this.#unshared.delete(key);
     let failed = false;
-    this.#settledAt = this.#clock.steady();
-    for (let from = 0; from < round.length && !failed; from += SIDE_BY_SIDE) {
-      const some = round.slice(from, from + SIDE_BY_SIDE);
-      const settled = await Promise.all(some.map(([key, count]) => this.#tell(key, count)));
-      failed = settled.includes(false);
+    this.#sharedAt = this.#clock.steady();
+    for (let from = 0; from < round.length && !failed; from += MAX_CONCURRENT) {
+      const some = round.slice(from, from + MAX_CONCURRENT);
+      const shared = await Promise.all(some.map(([key, count]) => this.#share(key, count)));
+      failed = shared.includes(false);
       if (!failed) continue;
       for (const [key, count] of round.slice(from)) {
-        if (this.#known(key) === count) this.#unsettled.set(key, count);
+        if (this.#known(key) === count) this.#unshared.set(key, count);
       }
     }
-    if (round.length > 0) this.#noteAlone(failed);
-    this.#armed = false;
-    if (this.#unsettled.size > 0) this.#arm();
+    if (round.length > 0 && !failed && this.#isAlone) {
+      this.#isAlone = false;
+      this.#log.info('counting requests over all processes again');
+    }
+    this.#isScheduled = false;
+    if (this.#unshared.size > 0) this.#schedule();
   }
 
   /** @returns whether the coordination store has answered */
-  async #tell(key: string, count: Count): Promise<boolean> {
+  async #share(key: string, count: Count): Promise<boolean> {
     const { own } = count;
     if (count.ends <= this.#clock.now()) return true;
     try {
-      const { sum, remaining } = await this.#coordination.count(
-        `requests ${key}`,
-        own,
-        this.#window,
-      );
-      // Its window counts, and not ours: their clocks may differ.
+      const name = `requests ${key}`;
+      const { sum, remaining } = await this.#coordination.count(name, own, this.#window);
+      // The store's window applies, as clocks may differ.
       const ends = Math.round(this.#clock.now() + remaining);
       this.#phase = ends % this.#window;
       count.own -= own;
       count.shared = sum;
-      // Moments on the way make it a little different each time.
-      if (Math.abs(ends - count.ends) > SETTLE_EVERY) {
+      // Small differences come from latency.
+      if (Math.abs(ends - count.ends) > SHARE_INTERVAL) {
         count.ends = ends;
         count.reset = new Date(ends);
       }
       return true;
     } catch (error) {
-      if (!this.#alone) {
-        this.#log.warn('requests are counted by this process alone', { error });
-      }
-      this.#alone = true;
+      if (!this.#isAlone) this.#log.warn('counting requests in this process alone', { error });
+      this.#isAlone = true;
       return false;
     }
-  }
-
-  #noteAlone(failed: boolean): void {
-    if (failed || !this.#alone) return;
-    this.#alone = false;
-    this.#log.info('requests are counted over all processes again');
   }
 }
 

@@ -1,21 +1,18 @@
 import { randomBytes, scrypt, timingSafeEqual, type ScryptOptions } from 'node:crypto';
 import { FairTurns } from './fair-turns.ts';
 
-/**
- * Cost of a hash: N = 2^15, r = 8, p = 1 takes 32 MiB and some 60 ms of a thread of the pool (RFC 7914; the
- * figures of the OWASP password storage cheat sheet for servers that check many).
- */
+/** Cost of a hash: 32 MiB and some 60 ms of a thread (RFC 7914; OWASP password storage cheat sheet). */
 const COST = { N: 2 ** 15, r: 8, p: 1 } as const;
 const KEY_BYTES = 32;
 const SALT_BYTES = 16;
 const MEMORY = 64 * 1024 * 1024;
 
-/** A secret that nobody guesses: 32 random bytes, as text. */
+/** A secret of 32 random bytes, in base64url. */
 export function newSecret(): string {
   return randomBytes(32).toString('base64url');
 }
 
-/** What is kept of a secret: `scrypt$N$r$p$salt$key`. Computed off the event loop. */
+/** The hash of a secret: `scrypt$N$r$p$salt$key`. Computed off the event loop. */
 export async function hashSecret(secret: string): Promise<string> {
   const salt = randomBytes(SALT_BYTES);
   const key = await derive(secret, salt, COST, null);
@@ -24,24 +21,24 @@ export async function hashSecret(secret: string): Promise<string> {
 }
 
 /**
- * Whether a secret is the one that was hashed. Takes as long for a wrong one.
- * @param who asks: the others' turns come in between; null: the service itself
- * @throws TooManyWaiting
+ * Whether a secret matches a hash; a wrong one takes the same time.
+ * @param caller callers take turns; null: the service itself
+ * @throws TooManyWaitingError
  */
 export async function verifySecret(
   secret: string,
   hash: string,
-  who: string | null = null,
+  caller: string | null = null,
 ): Promise<boolean> {
   const [kind, N, r, p, salt, key] = hash.split('$');
-  if (kind !== 'scrypt' || !salt || !key) throw new Error('a secret hash of an unknown kind');
+  if (kind !== 'scrypt' || !salt || !key) throw new Error('unknown kind of secret hash');
   const expected = Buffer.from(key, 'base64url');
   const options = { N: Number(N), r: Number(r), p: Number(p) };
-  const actual = await derive(secret, Buffer.from(salt, 'base64url'), options, who);
+  const actual = await derive(secret, Buffer.from(salt, 'base64url'), options, caller);
   return actual.length === expected.length && timingSafeEqual(actual, expected);
 }
 
-/** Of the form of a hash, of no secret. Written down and not made: making it would take time at the first need. */
+/** A hash that no secret matches. */
 const nobody = [
   'scrypt',
   COST.N,
@@ -51,27 +48,27 @@ const nobody = [
   Buffer.alloc(KEY_BYTES, 1).toString('base64url'),
 ].join('$');
 
-/** For an agent that does not exist: does the work of {@link verifySecret} all the same, and says no. */
-export async function verifyNobody(secret: string, who: string): Promise<false> {
-  await verifySecret(secret, nobody, who);
+/** Takes as long as {@link verifySecret}, for an unknown agent. */
+export async function verifyNobody(secret: string, caller: string): Promise<false> {
+  await verifySecret(secret, nobody, caller);
   return false;
 }
 
-/** Hashes at one time: of the pool's four threads others need some, for files and names of hosts. */
+/** Concurrent hashes; files and DNS need the other two threads of the pool. */
 const turns = new FairTurns(2);
 
-/** Hashes that may wait for one who asks from outside: some seconds' work. */
-const MOST_WAITING = 200;
+/** Hashes that may wait for one caller: some seconds' work. */
+const MAX_WAITING = 200;
 
-/** @param who null: the service itself, or an operator */
+/** @param caller null: the service itself, or an operator */
 function derive(
   secret: string,
   salt: Buffer,
   cost: ScryptOptions,
-  who: string | null,
+  caller: string | null,
 ): Promise<Buffer> {
-  const work = (): Promise<Buffer> => deriveNow(secret, salt, cost);
-  return who === null ? turns.take('', Infinity, work) : turns.take(who, MOST_WAITING, work);
+  const maxWaiting = caller === null ? Infinity : MAX_WAITING;
+  return turns.take(caller ?? '', maxWaiting, () => deriveNow(secret, salt, cost));
 }
 
 function deriveNow(secret: string, salt: Buffer, cost: ScryptOptions): Promise<Buffer> {

@@ -1,15 +1,15 @@
 import { toIso, type Clock } from '../../domain/clock.ts';
 import type { Coordination } from '../../scheduler/coordination.ts';
 import { HttpError } from '../errors.ts';
-import { networkOf } from './client-network.ts';
-import { TooManyWaiting } from './fair-turns.ts';
+import { networkOf } from './client-address.ts';
+import { TooManyWaitingError } from './fair-turns.ts';
 
-/** From this failure on within {@link WINDOW}, an agent and address are told to wait. */
-const MOST_FAILURES = 10;
+/** From this failure on within {@link WINDOW}, an agent at an address must wait. */
+const MAX_FAILURES = 10;
 /** Milliseconds. */
 const WINDOW = 60_000;
 
-/** After which one may try again whose address has too many attempts waiting. Milliseconds. */
+/** How long an address with too many waiting attempts should pause. Milliseconds. */
 const PAUSE = 1000;
 
 type Counting = Pick<Coordination, 'count' | 'counted'>;
@@ -19,19 +19,17 @@ interface Dependencies {
   readonly clock: Pick<Clock, 'now'>;
 }
 
-/** The attempts under way, of each name the last: the next one waits for it. */
+/** The last attempt of each name: the next one waits for it. */
 const queues = new WeakMap<Counting, Map<string, Promise<unknown>>>();
 
 /**
- * Slows down the guessing of secrets. Attempts for one agent from one address go one after the other, as many at
- * once would all be looked at before the first of them has failed. A network of IPv6 counts as one address.
- *
- * @param attempt gets the address, or its network; resolves with null for a failure
- * @returns what the attempt gave; null for a failure that is not yet one too many
- * @throws HttpError 429 from the tenth failure in a minute on, and where too many from the address wait, without another
- *   attempt
+ * Limits the guessing of secrets. Attempts for one agent from one address, or IPv6 network, run one after the other:
+ * concurrent ones would all be checked before the first has failed.
+ * @param attempt receives the address or network; resolves with null for a failure
+ * @returns the attempt's result; null for a failure
+ * @throws HttpError 429, without another attempt, after ten failures in a minute, and where too many attempts wait
  */
-export async function braked<T>(
+export async function limitFailures<T>(
   dependencies: Dependencies,
   { agentId, address }: { readonly agentId: string; readonly address: string },
   attempt: (network: string) => Promise<T | null>,
@@ -39,29 +37,30 @@ export async function braked<T>(
   const network = networkOf(address);
   const name = `token-failures ${agentId} ${network}`;
   return inTurn(dependencies.coordination, name, async () => {
-    // Without a trace: whoever asks under ever new names leaves none before a secret was looked at, and that takes time.
-    refuseBraked(dependencies, await dependencies.coordination.counted(name, WINDOW));
+    // `counted` leaves no record, so that constantly changing names leave none before a secret was checked.
+    requireFewFailures(dependencies, await dependencies.coordination.counted(name, WINDOW));
     const result = await attempt(network).catch((error: unknown) => {
-      if (!(error instanceof TooManyWaiting)) throw error;
-      throw tooMany(dependencies, 'too many attempts wait; try again', error.limit, PAUSE, PAUSE);
+      if (!(error instanceof TooManyWaitingError)) throw error;
+      const message = 'too many attempts are waiting; try again';
+      throw tooMany(dependencies, message, error.limit, PAUSE, PAUSE);
     });
     if (result === null) {
-      refuseBraked(dependencies, await dependencies.coordination.count(name, 1, WINDOW));
+      requireFewFailures(dependencies, await dependencies.coordination.count(name, 1, WINDOW));
     }
     return result;
   });
 }
 
-function refuseBraked(
+function requireFewFailures(
   dependencies: Dependencies,
   failures: { readonly sum: number; readonly remaining: number } | null,
 ): void {
-  if (failures === null || failures.sum < MOST_FAILURES) return;
+  if (failures === null || failures.sum < MAX_FAILURES) return;
   const message = 'too many failures; wait before you try again';
-  throw tooMany(dependencies, message, MOST_FAILURES, WINDOW, failures.remaining);
+  throw tooMany(dependencies, message, MAX_FAILURES, WINDOW, failures.remaining);
 }
 
-/** @param remaining of the window, after which it makes sense to try again */
+/** @param remaining milliseconds until the next attempt makes sense */
 function tooMany(
   { clock }: Dependencies,
   message: string,
@@ -79,7 +78,7 @@ async function inTurn<T>(coordination: Counting, name: string, work: () => Promi
   const queue = queues.get(coordination) ?? new Map<string, Promise<unknown>>();
   queues.set(coordination, queue);
   const before = queue.get(name) ?? Promise.resolve();
-  // Whatever became of the one before, its own caller was told.
+  // A failure of the previous attempt concerns only its own caller.
   const mine = before.then(work, work);
   queue.set(name, mine);
   try {

@@ -10,22 +10,22 @@ import type { ApiDependencies } from '../dependencies.ts';
 import type { Answer, Call } from '../endpoint.ts';
 import { unauthorized } from '../errors.ts';
 import { agentBySecret } from './agent-secret.ts';
-import { braked } from './token-brake.ts';
+import { limitFailures } from './token-brake.ts';
 import { signToken, verifyToken } from './tokens.ts';
 
-type Asking = Pick<Call, 'dependencies' | 'context' | 'address'>;
+type TokenCall = Pick<Call, 'dependencies' | 'context' | 'address'>;
 
 /**
- * The agent whose secret is right; see {@link braked} and {@link agentBySecret}.
+ * The agent if the secret is right; see {@link limitFailures} and {@link agentBySecret}.
  * @param agentId in lower case
- * @throws HttpError 401 for an unknown agent or a wrong secret, in the same time; 429
+ * @throws HttpError 401 for an unknown agent or a wrong secret, 429
  */
-export async function signedIn(
-  { dependencies, address }: Asking,
+export async function signIn(
+  { dependencies, address }: TokenCall,
   agentId: string,
   secret: string | undefined,
 ): Promise<RegisteredAgent> {
-  const agent = await braked(dependencies, { agentId, address }, (network) =>
+  const agent = await limitFailures(dependencies, { agentId, address }, (network) =>
     agentBySecret(dependencies, agentId, secret, network),
   );
   if (agent === null) throw unauthorized('the agent is unknown, or the secret is wrong');
@@ -34,7 +34,7 @@ export async function signedIn(
 
 /** Begins a session of an agent. @returns its first pair of tokens */
 export async function beginSession(
-  { dependencies, context }: Asking,
+  { dependencies, context }: TokenCall,
   agentId: string,
   agent: RegisteredAgent,
 ): Promise<Answer> {
@@ -50,38 +50,34 @@ export async function beginSession(
       credentials_revision: agent.credentials?.revision ?? null,
     },
   };
-  const actor = { ...context, actor: agentId };
-  const { position } = await dependencies.store.append(
-    stream,
-    toNewEvents(stream, [started], actor),
-    'none',
-  );
+  const events = toNewEvents(stream, [started], { ...context, actor: agentId });
+  const { position } = await dependencies.store.append(stream, events, 'none');
   return { body: tokensFor(dependencies, agentId, agent, sessionId, refreshId, context), position };
 }
 
 /**
- * Exchanges a refresh token for a new pair. The old one is spent; one that was spent before ends the session.
- * @param of whose it must be; undefined: anybody's
+ * Exchanges a refresh token for a new pair. A token that was used before ends the session.
+ * @param agentId whose it must be; undefined: any agent's
  * @throws HttpError 401
  */
 export async function refreshTokens(
-  { dependencies, context }: Asking,
+  { dependencies, context }: TokenCall,
   refreshToken: string,
-  of?: string,
+  agentId?: string,
 ): Promise<Answer> {
   const { settings, store, sessions } = dependencies;
   const claims = verifyToken(refreshToken, 'refresh', context.now, settings.tokenKeys);
-  if (claims === null || (of !== undefined && claims.sub !== of)) {
-    throw unauthorized('the refresh token is not valid, or has expired');
+  if (claims === null || (agentId !== undefined && claims.sub !== agentId)) {
+    throw unauthorized('the refresh token is invalid or has expired');
   }
   const { state: agent } = await load(store, streams.agent(claims.sub), agentFold);
   const stream = streams.session(claims.sid);
   const { state: session } = await load(store, stream, sessionFold);
-  const counts =
+  const isOpen =
     agent.status === 'registered' &&
     session.status === 'open' &&
     session.credentials_revision === (agent.credentials?.revision ?? null);
-  if (!counts) throw unauthorized('the session has ended');
+  if (!isOpen) throw unauthorized('the session has ended');
   const refreshId = newId(context.now);
   const next = { refresh_id: refreshId, expires_at: refreshExpiry(dependencies, context) };
   let reused = false;
@@ -100,7 +96,7 @@ export async function refreshTokens(
     throw error;
   });
   sessions.learn(claims.sid, handled);
-  if (reused) throw unauthorized('the refresh token was spent before: the session is ended');
+  if (reused) throw unauthorized('the refresh token was used before; the session is ended');
   return {
     body: tokensFor(dependencies, claims.sub, agent, claims.sid, refreshId, context),
     position: handled.position,

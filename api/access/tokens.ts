@@ -7,7 +7,7 @@ const ISSUER = 'task-scheduling-service';
 const tokenTypes = ['access', 'refresh'] as const;
 export type TokenType = (typeof tokenTypes)[number];
 
-/** What a token says. Scopes count as the agent's are now, not as stands here. */
+/** The claims of a token. The agent's present scopes apply, not those in the token. */
 export interface Claims {
   /** The agent's id. */
   readonly sub: string;
@@ -15,7 +15,7 @@ export interface Claims {
   /** Separated by spaces. */
   readonly scope: string;
   readonly name: string;
-  /** The session that it belongs to. */
+  /** The session's id. */
   readonly sid: string;
   readonly jti: string;
   /** Seconds since 1970. */
@@ -23,11 +23,11 @@ export interface Claims {
   readonly exp: number;
 }
 
-/** What tokens are signed and verified with. As KeyObjects: verifying with a string costs forty times as much. */
+/** Keys as KeyObjects: verifying with a string takes forty times as long. */
 export interface TokenKeys {
   /** Signs and verifies. */
   readonly jwtKey: KeyObject;
-  /** Still verifies, during a change of keys. */
+  /** Verifies older tokens while keys are rotated. */
   readonly previousJwtKey: KeyObject | null;
 }
 
@@ -43,10 +43,7 @@ export function signToken(
   return jwt.sign(payload, key, { algorithm: 'HS256' });
 }
 
-/**
- * What a token says, when it is one of ours, of the right type, and has not expired; else null. `none` and other
- * algorithms are refused; during a change of keys the previous one still verifies.
- */
+/** The claims of a valid token of a type; null for all others. Only HS256 is accepted. */
 export function verifyToken(
   token: string,
   type: TokenType,
@@ -57,12 +54,12 @@ export function verifyToken(
   return claims !== null && claims.type === type ? claims : null;
 }
 
-/** As {@link verifyToken}, for either type, and also for one that has expired: to end its session. */
+/** As {@link verifyToken}, for either type, even expired: to end its session. */
 export function verifyAnyToken(token: string, keys: TokenKeys): Claims | null {
   return decode(token, null, keys.jwtKey) ?? decode(token, null, keys.previousJwtKey);
 }
 
-/** @param now null accepts expired ones */
+/** @param now null accepts expired tokens */
 function decode(token: string, now: Instant | null, key: KeyObject | null): Claims | null {
   if (key === null) return null;
   try {
@@ -73,10 +70,10 @@ function decode(token: string, now: Instant | null, key: KeyObject | null): Clai
       audience: ISSUER,
       ...(now === null ? { ignoreExpiration: true } : { clockTimestamp: Math.floor(now / 1000) }),
     });
-    // What must be understood is none of ours (RFC 7515, 4.1.11).
+    // No critical extension is supported (RFC 7515, 4.1.11).
     return !('crit' in header) && isClaims(payload) ? payload : null;
   } catch (error) {
-    // A SyntaxError: parts of the right form that hold no JSON. A TypeError: null in the place of claims.
+    // SyntaxError: a part is no JSON. TypeError: the claims are null.
     const kinds = [jwt.JsonWebTokenError, SyntaxError, TypeError];
     if (kinds.some((kind) => error instanceof kind)) return null;
     throw error;
@@ -85,6 +82,6 @@ function decode(token: string, now: Instant | null, key: KeyObject | null): Clai
 
 function isClaims(claims: unknown): claims is Claims {
   const { sub, type, sid, jti, exp } = (claims ?? {}) as Record<string, unknown>;
-  const texts = [sub, sid, jti].every((claim) => typeof claim === 'string' && claim !== '');
-  return texts && typeof exp === 'number' && tokenTypes.includes(type as TokenType);
+  const hasIds = [sub, sid, jti].every((claim) => typeof claim === 'string' && claim !== '');
+  return hasIds && typeof exp === 'number' && tokenTypes.includes(type as TokenType);
 }

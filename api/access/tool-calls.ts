@@ -2,15 +2,15 @@ import type { ToolCallOutcome } from '../../domain/events/audit-events.ts';
 import { streams } from '../../domain/streams.ts';
 import { CappedRecord, type Noted, type RecordParts } from './capped-record.ts';
 
-/** A tool that an agent has called directly, past any run. Neither arguments nor results are recorded. */
+/** A tool that an agent called outside of any run. Arguments and results are not recorded. */
 export interface ToolCalled extends Noted {
   readonly tool: string;
   readonly outcome: ToolCallOutcome;
-  /** Of the error; null where there was none. */
+  /** Of the error; null without one. */
   readonly code: string | null;
 }
 
-/** The record of tools that were called directly. */
+/** The record of direct calls of tools. */
 export class ToolCalls extends CappedRecord<ToolCalled> {
   constructor(parts: RecordParts) {
     super(parts, {

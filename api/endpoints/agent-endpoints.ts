@@ -3,11 +3,12 @@ import {
   agentFold,
   requireAgent,
   setCredentials,
+  type AgentState,
   type RegisteredAgent,
 } from '../../domain/agents/agent.ts';
 import { registerWithName, updateWithName } from '../../domain/agents/agent-registration.ts';
 import { Refusal } from '../../domain/errors.ts';
-import { handle, type SeenRevision } from '../../domain/handle.ts';
+import { handle, type Handled, type SeenRevision } from '../../domain/handle.ts';
 import { streams } from '../../domain/streams.ts';
 import { documentAsOf } from '../../projections/reading/as-of.ts';
 import {
@@ -17,8 +18,8 @@ import {
 } from '../../projections/views/agents.ts';
 import { Agent, AgentList, Credentials } from '../schemas/answer-schemas-agents.ts';
 import { adminsIn, remove } from './agent-removal.ts';
-import { PastQuery, momentAsked } from './history/audit-access.ts';
-import { createdId, endpoint, idIn, type Endpoint } from '../endpoint.ts';
+import { PastQuery, pastAskedFor } from './history/audit-access.ts';
+import { createdId, endpoint, etag, idIn, type Answer, type Endpoint } from '../endpoint.ts';
 import { notFound } from '../errors.ts';
 import { readPage } from './listing.ts';
 import { placeOfReading, viewRefusals } from './history/replay-reading.ts';
@@ -26,7 +27,7 @@ import { AgentQuery, CreateAgent, SetCredentials, UpdateAgent } from '../schemas
 import { hashSecret, newSecret } from '../access/secrets.ts';
 
 const scopes = ['admin'] as const;
-/** Of reads: the log, which auditors may read, says the same. */
+/** Auditors may read them, as the log shows the same. */
 const readers = ['admin', 'audit:read'] as const;
 
 /** An agent as clients see it. */
@@ -35,9 +36,11 @@ function showAgent(id: string, agent: RegisteredAgent | AgentDocument): object {
   return { id, name, scopes: granted, webhook_url, created_at, updated_at };
 }
 
-const create = endpoint<CreateAgent>({
-  method: 'post',
-  paths: ['/agents'],
+function changedAgent(id: string, { state, revision, position }: Handled<AgentState>): Answer {
+  return { body: showAgent(id, requireAgent(state)), headers: etag(revision), position };
+}
+
+const create = endpoint('POST /agents', {
   operationId: 'createAgent',
   summary: 'Registers an agent',
   scopes,
@@ -52,18 +55,12 @@ const create = endpoint<CreateAgent>({
     const fields = { name: body.name, scopes: body.scopes, webhook_url: body.webhook_url ?? null };
     const handled = await registerWithName(store, id, fields, null, context);
     agents.learn(id, handled);
-    return {
-      status: 201,
-      body: showAgent(id, requireAgent(handled.state)),
-      headers: { Location: `/agents/${id}`, ETag: `"${handled.revision}"` },
-      position: handled.position,
-    };
+    const headers = { Location: `/agents/${id}`, ...etag(handled.revision) };
+    return { ...changedAgent(id, handled), status: 201, headers };
   },
 });
 
-const list = endpoint<unknown, AgentQuery>({
-  method: 'get',
-  paths: ['/agents'],
+const list = endpoint('GET /agents', {
   operationId: 'listAgents',
   summary: 'Lists agents, newest first',
   scopes: readers,
@@ -74,28 +71,23 @@ const list = endpoint<unknown, AgentQuery>({
   refusals: viewRefusals,
   answerHeaders: ['X-Total-Count'],
   async handle(call) {
-    const { query } = call;
-    const { readModel } = (await placeOfReading(call, 'GET /agents')).dependencies;
-    const filters = agentFilters({ name: query.name_filter, scope: query.scope_filter });
-    const { limit, offset } = query;
-    const { items, total, position } = await readPage(
-      readModel,
-      agentsProjection,
-      { filters, sort: [{ field: 'created_at', direction: 'descending' }], limit, offset },
-      (agent) => showAgent(agent.id, agent),
+    const { name_filter, scope_filter, limit, offset } = call.query;
+    const { readModel } = (await placeOfReading(call)).dependencies;
+    const filters = agentFilters({ name: name_filter, scope: scope_filter });
+    const sort = [{ field: 'created_at', direction: 'descending' }] as const;
+    const query = { filters, sort, limit, offset };
+    const page = await readPage(readModel, agentsProjection, query, (agent) =>
+      showAgent(agent.id, agent),
     );
     return {
-      body: null,
-      text: `[${items.join(',')}]`,
-      headers: { 'X-Total-Count': String(total) },
-      readPosition: position,
+      json: `[${page.items.join(',')}]`,
+      headers: { 'X-Total-Count': String(page.total) },
+      readPosition: page.position,
     };
   },
 });
 
-const read = endpoint<unknown, PastQuery>({
-  method: 'get',
-  paths: ['/agents/:agent_id'],
+const read = endpoint('GET /agents/:agent_id', {
   operationId: 'getAgent',
   summary: 'Shows an agent, as it is or as it was',
   scopes: readers,
@@ -106,19 +98,17 @@ const read = endpoint<unknown, PastQuery>({
   async handle(call) {
     const id = idIn(call, 'agent_id');
     const { store, readModel } = call.dependencies;
-    const moment = await momentAsked(call, 'GET /agents/{agent_id}');
+    const past = await pastAskedFor(call);
     const agent =
-      moment === null
+      past === null
         ? (await readModel.get(agentsProjection, id))?.document
-        : await documentAsOf(store, agentsProjection, streams.agent(id), id, moment);
+        : await documentAsOf(store, agentsProjection, streams.agent(id), id, past);
     if (!agent) throw notFound('agent', id);
-    return { body: showAgent(id, agent), headers: { ETag: `"${agent.revision}"` } };
+    return { body: showAgent(id, agent), headers: etag(agent.revision) };
   },
 });
 
-const update = endpoint<UpdateAgent>({
-  method: 'put',
-  paths: ['/agents/:agent_id'],
+const update = endpoint('PUT /agents/:agent_id', {
   operationId: 'updateAgent',
   summary: 'Changes an agent',
   scopes,
@@ -131,24 +121,20 @@ const update = endpoint<UpdateAgent>({
     const { dependencies, body, context, expectedRevision } = call;
     const { store, agents } = dependencies;
     const id = idIn(call, 'agent_id');
-    const change = (seen?: SeenRevision) => updateWithName(store, id, body, context, seen);
-    const keeps = body.scopes?.includes('admin') ?? true;
-    const taking = { store, agentId: id, others: () => adminsIn(call), context, expectedRevision };
-    const handled = await naming(id, () =>
-      keeps ? change(expectedRevision) : withdrawAdmin({ ...taking, act: change }),
+    const act = (seen?: SeenRevision) => updateWithName(store, id, body, context, seen);
+    const staysAdmin = body.scopes?.includes('admin') ?? true;
+    const others = () => adminsIn(call);
+    const handled = await namingAgent(id, () =>
+      staysAdmin
+        ? act(expectedRevision)
+        : withdrawAdmin({ store, agentId: id, others, context, expectedRevision, act }),
     );
     agents.learn(id, handled);
-    return {
-      body: showAgent(id, requireAgent(handled.state)),
-      headers: { ETag: `"${handled.revision}"` },
-      position: handled.position,
-    };
+    return changedAgent(id, handled);
   },
 });
 
-const credentials = endpoint<SetCredentials | undefined>({
-  method: 'post',
-  paths: ['/agents/:agent_id/credentials'],
+const credentials = endpoint('POST /agents/:agent_id/credentials', {
   operationId: 'setAgentCredentials',
   summary: 'Gives an agent a new secret, shown this once; ends its sessions',
   scopes,
@@ -162,20 +148,16 @@ const credentials = endpoint<SetCredentials | undefined>({
     const id = idIn(call, 'agent_id');
     const secret = body?.agent_secret ?? newSecret();
     const hash = await hashSecret(secret);
-    const handled = await naming(id, () =>
-      handle({
-        store,
-        stream: streams.agent(id),
-        fold: agentFold,
-        decide: (state) => setCredentials(state, hash),
-        context,
-      }),
+    const stream = streams.agent(id);
+    const decide = (state: AgentState) => setCredentials(state, hash);
+    const handled = await namingAgent(id, () =>
+      handle({ store, stream, fold: agentFold, decide, context }),
     );
     agents.learn(id, handled);
     const message = 'keep the secret: it is not shown again';
     return {
       body: { agent_id: id, agent_secret: secret, message },
-      headers: { ETag: `"${handled.revision}"` },
+      headers: etag(handled.revision),
       position: handled.position,
     };
   },
@@ -190,8 +172,8 @@ export const agentEndpoints: readonly Endpoint[] = [
   credentials,
 ];
 
-/** Names the agent in a refusal that knows its id no longer. */
-async function naming<T>(id: string, work: () => Promise<T>): Promise<T> {
+/** Adds the agent's id to a refusal that lacks it. */
+async function namingAgent<T>(id: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {

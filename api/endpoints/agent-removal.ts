@@ -2,27 +2,26 @@ import { withdrawAdmin } from '../../domain/agents/admin-withdrawal.ts';
 import { agentFold, removeAgent } from '../../domain/agents/agent.ts';
 import { release } from '../../domain/agents/agent-registration.ts';
 import { BEGINNING, type Position } from '../../domain/event-store.ts';
-import { handle } from '../../domain/handle.ts';
+import { handle, type SeenRevision } from '../../domain/handle.ts';
 import { sideBySide } from '../../domain/side-by-side.ts';
 import { streams } from '../../domain/streams.ts';
 import { agentFilters, agentsProjection } from '../../projections/views/agents.ts';
 import { runsProjection } from '../../projections/views/runs.ts';
 import { liveTasksOf, tasksProjection } from '../../projections/views/tasks.ts';
 import { AgentRemoved } from '../schemas/answer-schemas-agents.ts';
-import { endpoint, idIn, type Call } from '../endpoint.ts';
+import { endpoint, idIn, success, type Call } from '../endpoint.ts';
 import { HttpError, notFound } from '../errors.ts';
-import { havePassed, untilPassed } from '../positions.ts';
+import { havePassed, requirePassed } from '../positions.ts';
 import { RemoveAgentQuery } from '../schemas/schemas.ts';
+import { keyPages } from './listing.ts';
 import { cancelRunsOf, cancelTask } from './tasks/task-cancellation.ts';
 
-const PAGE = 200;
+/** Tasks that are canceled concurrently: their appends are made durable together. */
+const MAX_CONCURRENT = 25;
 
-/** Tasks that are canceled at a time: what they append is made durable together. */
-const SIDE_BY_SIDE = 25;
+type Removal = Pick<Call, 'dependencies' | 'context'>;
 
-export const remove = endpoint<unknown, RemoveAgentQuery>({
-  method: 'delete',
-  paths: ['/agents/:agent_id'],
+export const remove = endpoint('DELETE /agents/:agent_id', {
   operationId: 'deleteAgent',
   summary: 'Removes an agent; its tokens stop working at once',
   scopes: ['admin'],
@@ -35,68 +34,53 @@ export const remove = endpoint<unknown, RemoveAgentQuery>({
     const id = idIn(call, 'agent_id');
     const agent = (await agents.get(id)).state;
     if (agent.status !== 'registered') {
-      // What a process that died in the midst of it has left.
-      if (agent.status === 'removed') await endTasksLeft(call, id, await store.head());
+      // A process may have died during the removal.
+      if (agent.status === 'removed') await cancelRemainingTasks(call, id, await store.head());
       throw notFound('agent', id);
     }
-    if (id === caller?.agentId) throw conflict('an agent does not remove itself', { agent_id: id });
-    // Before tasks are canceled in vain; that it stays so is seen to below.
+    if (id === caller?.agentId) throw conflict('an agent cannot remove itself', { agent_id: id });
+    // Checked again below; here, before any task is canceled in vain.
     if (agent.scopes.includes('admin')) await refuseLastAdmin(call, id);
-    await endTasksOf(call, id, query.cancel_tasks);
+    await cancelLiveTasks(call, id, query.cancel_tasks);
+    const stream = streams.agent(id);
     const handled = await withdrawAdmin({
-      ...{ store, agentId: id, others: () => adminsIn(call), context },
-      act: (expectedRevision) =>
-        handle({
-          ...{ store, stream: streams.agent(id), fold: agentFold },
-          ...{ decide: removeAgent, context, expectedRevision },
-        }),
+      store,
+      agentId: id,
+      others: () => adminsIn(call),
+      context,
+      act: (expectedRevision?: SeenRevision) =>
+        handle({ store, stream, fold: agentFold, decide: removeAgent, context, expectedRevision }),
     });
     agents.learn(id, handled);
     const removedAt = handled.position ?? (await store.head());
-    const position = await endTasksLeft(call, id, removedAt);
+    const position = await cancelRemainingTasks(call, id, removedAt);
     await release(store, agent.name, id, context);
-    const details = { agent_id: id };
-    const body = { success: true, message: 'the agent is removed', details };
-    return { body, position };
+    return success('the agent is removed', { agent_id: id }, position);
   },
 });
 
 async function refuseLastAdmin(call: Pick<Call, 'dependencies'>, id: string): Promise<void> {
   for await (const other of adminsIn(call)) if (other !== id) return;
-  throw conflict('the last admin is not removed', { agent_id: id });
+  throw conflict('the last admin cannot be removed', { agent_id: id });
 }
 
-/** Ids of the agents that have the scope `admin`, as the view has them. */
+/** Ids of the agents that have the scope `admin`, from the view. */
 export async function* adminsIn({
   dependencies,
 }: Pick<Call, 'dependencies'>): AsyncGenerator<string> {
-  for (let after: string | null = null; ;) {
-    const page: readonly { readonly key: string }[] = await dependencies.readModel.find(
-      agentsProjection,
-      {
-        filters: agentFilters({ scope: 'admin' }),
-        sort: [],
-        limit: PAGE,
-        ...(after === null ? {} : { after: { values: [], key: after } }),
-      },
-    );
-    for (const { key } of page) yield key;
-    if (page.length < PAGE) return;
-    after = page.at(-1)?.key ?? null;
+  const filters = agentFilters({ scope: 'admin' });
+  for await (const page of keyPages(dependencies.readModel, agentsProjection, filters)) {
+    yield* page;
   }
 }
 
 /**
- * An agent with live tasks stays, unless they are canceled with it.
- * @throws HttpError 409; 503 where the view does not come to the log's end: it may lack a task
+ * Cancels the agent's live tasks if the caller asks for that.
+ * @throws HttpError 409 if not; 503 where the view lags behind the log's end, and may lack a task
  */
-async function endTasksOf(
-  call: Pick<Call, 'dependencies' | 'context'>,
-  id: string,
-  cancel: boolean,
-): Promise<void> {
+async function cancelLiveTasks(call: Removal, id: string, cancel: boolean): Promise<void> {
   const { store, readModel } = call.dependencies;
-  await untilPassed(call.dependencies, [tasksProjection], await store.head());
+  await requirePassed(call.dependencies, [tasksProjection], await store.head());
   const count = await readModel.count(tasksProjection, liveTasksOf(id));
   if (count === 0) return;
   if (!cancel) {
@@ -108,47 +92,32 @@ async function endTasksOf(
 }
 
 /**
- * Cancels what was created for an agent while it was being removed. What comes into the log behind its removal is canceled
- * by whoever creates it, see `cancelOrphan`.
- *
- * @returns the position of the last of all that
+ * Cancels tasks that were created for an agent during its removal. Later ones are canceled by the request that creates
+ * them, see `cancelOrphan`.
+ * @returns the position of the last event
  */
-async function endTasksLeft(
-  call: Pick<Call, 'dependencies' | 'context'>,
+async function cancelRemainingTasks(
+  call: Removal,
   id: string,
   removedAt: Position,
 ): Promise<Position> {
   const { telemetry } = call.dependencies;
   try {
-    await untilPassed(call.dependencies, [tasksProjection], removedAt);
+    await requirePassed(call.dependencies, [tasksProjection], removedAt);
     return (await cancelTasksOf(call, id)) ?? removedAt;
   } catch (error) {
-    // It is removed all the same, and said to be.
-    telemetry.log.warn('a removed agent may have live tasks: they could not be looked up', {
-      ...{ agent: id, error },
-    });
+    // The agent is removed all the same, and the answer says so.
+    telemetry.log.warn('could not check a removed agent for live tasks', { agent: id, error });
     return removedAt;
   }
 }
 
 /** @returns the position of the last cancellation; null where there was none */
-async function cancelTasksOf(
-  call: Pick<Call, 'dependencies' | 'context'>,
-  id: string,
-): Promise<Position | null> {
+async function cancelTasksOf(call: Removal, id: string): Promise<Position | null> {
   const { readModel } = call.dependencies;
-  const filters = liveTasksOf(id);
-  // By keys, once through: pages that are asked for anew would come back for as long as the view is behind.
-  let after: string | null = null;
   let end: Position | null = null;
-  do {
-    const page: readonly { readonly key: string }[] = await readModel.find(tasksProjection, {
-      filters,
-      sort: [],
-      limit: PAGE,
-      ...(after === null ? {} : { after: { values: [], key: after } }),
-    });
-    const canceled = await sideBySide(page, SIDE_BY_SIDE, ({ key }) =>
+  for await (const page of keyPages(readModel, tasksProjection, liveTasksOf(id))) {
+    const canceled = await sideBySide(page, MAX_CONCURRENT, (key) =>
       cancelTask(call, key, () => {}),
     );
     const [last] = canceled
@@ -159,9 +128,8 @@ async function cancelTasksOf(
       await havePassed(call.dependencies, [runsProjection], last);
       end = last;
     }
-    await sideBySide(page, SIDE_BY_SIDE, ({ key }) => cancelRunsOf(call, key));
-    after = page.length < PAGE ? null : (page.at(-1)?.key ?? null);
-  } while (after !== null);
+    await sideBySide(page, MAX_CONCURRENT, (key) => cancelRunsOf(call, key));
+  }
   return end;
 }
 

@@ -2,15 +2,13 @@ import { handle } from '../../domain/handle.ts';
 import { endSession, sessionFold } from '../../domain/agents/session.ts';
 import { streams } from '../../domain/streams.ts';
 import { Revoked, Tokens } from '../schemas/answer-schemas-agents.ts';
-import { endpoint, type Endpoint } from '../endpoint.ts';
+import { endpoint, success, type Endpoint } from '../endpoint.ts';
 import { badRequest } from '../errors.ts';
 import { RefreshRequest, RevokeRequest, TokenRequest } from '../schemas/schemas.ts';
-import { beginSession, refreshTokens, signedIn } from '../access/token-pairs.ts';
+import { beginSession, refreshTokens, signIn } from '../access/token-pairs.ts';
 import { verifyAnyToken } from '../access/tokens.ts';
 
-const token = endpoint<TokenRequest>({
-  method: 'post',
-  paths: ['/agents/auth/token'],
+const token = endpoint('POST /agents/auth/token', {
   operationId: 'issueToken',
   summary: 'Exchanges an id and a secret for tokens',
   scopes: null,
@@ -19,16 +17,14 @@ const token = endpoint<TokenRequest>({
   refusals: ['unauthorized'],
   async handle(call) {
     const agentId = call.body.agent_id.toLowerCase();
-    const agent = await signedIn(call, agentId, call.body.agent_secret);
+    const agent = await signIn(call, agentId, call.body.agent_secret);
     return beginSession(call, agentId, agent);
   },
 });
 
-const refresh = endpoint<RefreshRequest>({
-  method: 'post',
-  paths: ['/agents/auth/refresh'],
+const refresh = endpoint('POST /agents/auth/refresh', {
   operationId: 'refreshToken',
-  summary: 'Exchanges a refresh token for a new pair; the old one is spent',
+  summary: 'Exchanges a refresh token for a new pair; the old one stops working',
   scopes: null,
   body: RefreshRequest,
   answers: { 200: Tokens },
@@ -36,21 +32,19 @@ const refresh = endpoint<RefreshRequest>({
   handle: (call) => refreshTokens(call, call.body.refresh_token),
 });
 
-const revoke = endpoint<RevokeRequest>({
-  method: 'post',
-  paths: ['/agents/auth/revoke'],
+const revoke = endpoint('POST /agents/auth/revoke', {
   operationId: 'revokeToken',
   summary: 'Ends the session of a token of either kind (RFC 7009)',
   scopes: null,
   body: RevokeRequest,
   answers: { 200: Revoked },
   async handle({ dependencies, body, context }) {
-    const text = body.token ?? body.refresh_token;
-    if (text === undefined) throw badRequest([{ field: 'token', issue: 'is required' }]);
+    const given = body.token ?? body.refresh_token;
+    if (given === undefined) throw badRequest([{ field: 'token', issue: 'is required' }]);
     const { store, settings, sessions } = dependencies;
-    const done = { success: true, message: 'the token counts no longer', details: {} };
-    const claims = verifyAnyToken(text, settings.tokenKeys);
-    if (claims === null) return { body: done };
+    const message = 'the token is no longer valid';
+    const claims = verifyAnyToken(given, settings.tokenKeys);
+    if (claims === null) return success(message, {});
     const handled = await handle({
       store,
       stream: streams.session(claims.sid),
@@ -59,7 +53,7 @@ const revoke = endpoint<RevokeRequest>({
       context: { ...context, actor: claims.sub },
     });
     sessions.learn(claims.sid, handled);
-    return { body: done, position: handled.position };
+    return success(message, {}, handled.position);
   },
 });
 

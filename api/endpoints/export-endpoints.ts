@@ -10,7 +10,7 @@ import { exportEvents } from '../exporting/event-rows.ts';
 import type { ExportFormat, ExportedPart } from '../exporting/export-formats.ts';
 import { eventsEndMark, runsEndMark } from '../exporting/end-mark.ts';
 import { eventsOfLog } from '../exporting/log-source.ts';
-import { sendRows, type Rows } from '../exporting/row-sending.ts';
+import { sendRows } from '../exporting/row-sending.ts';
 import { exportRuns } from '../exporting/run-rows.ts';
 import { checkPosition } from '../positions.ts';
 import { EventsExportQuery, RunsExportQuery, exportedRows } from '../schemas/export-schemas.ts';
@@ -19,9 +19,7 @@ import { auditScope, recordReading } from './history/audit-access.ts';
 import { instantOfTask, instantsOf, zoneOfTask } from './history/instant.ts';
 import { placeOfReading, viewRefusals } from './history/replay-reading.ts';
 
-const runs = endpoint<unknown, RunsExportQuery>({
-  method: 'get',
-  paths: ['/runs/export'],
+const runs = endpoint('GET /runs/export', {
   operationId: 'exportRuns',
   summary: 'Exports runs as NDJSON or CSV, the first queued first',
   scopes: ['runs:read'],
@@ -30,33 +28,21 @@ const runs = endpoint<unknown, RunsExportQuery>({
   answers: { 200: exportedRows },
   refusals: viewRefusals,
   async handle(call) {
-    const { query } = call;
-    const { dependencies } = await placeOfReading(call, 'GET /runs/export');
+    const { dependencies } = await placeOfReading(call);
     const { readModel } = dependencies;
-    const { since, until, start_time, end_time } = await instantsAsked(call, {
-      since: query.since,
-      until: query.until,
-      start_time: query.start_time,
-      end_time: query.end_time,
-    });
-    const { success, state, trigger, format } = query;
-    const filter = {
-      ...{ since, until, startTime: start_time, endTime: end_time, success, state, trigger },
-      taskId: query.task_id?.toLowerCase(),
-    };
+    const { since, until, start_time, end_time, cursor, format, ...rest } = call.query;
+    const times = await instantsIn(call, { since, until, start_time, end_time });
+    const { success, state, trigger } = rest;
+    const taskId = rest.task_id?.toLowerCase();
+    const filter = { ...times, success, state, trigger, taskId };
     const names = namesIn(dependencies);
-    const behind = await runOf(readModel, query.cursor);
-    return rowsAnswer(call, {
-      name: 'runs',
-      endMark: runsEndMark,
-      parts: () => exportRuns(readModel, format, filter, { behind, names }),
-    });
+    const behind = await runOf(readModel, cursor);
+    const parts = () => exportRuns(readModel, format, filter, { behind, names });
+    return rowsAnswer(call, { name: 'runs', endMark: runsEndMark, parts });
   },
 });
 
-const events = endpoint<unknown, EventsExportQuery>({
-  method: 'get',
-  paths: ['/events/export'],
+const events = endpoint('GET /events/export', {
   operationId: 'exportEvents',
   summary: 'Exports events of the log as NDJSON or CSV, in its order',
   scopes: [auditScope],
@@ -66,98 +52,90 @@ const events = endpoint<unknown, EventsExportQuery>({
     const { dependencies, query } = call;
     const { store } = dependencies;
     const { format, stream, actor, source, correlation_id: correlationId, cursor } = query;
-    const times = await instantsAsked(call, { since: query.since, until: query.until });
-    const types = wordsIn('type', query.type, Object.keys(catalogue));
-    const kinds = wordsIn('kind', query.kind, [...streamKinds(), 'demo'], 'ext_');
+    const times = await instantsIn(call, { since: query.since, until: query.until });
+    const types = listOf('type', query.type, Object.keys(catalogue));
+    const kinds = listOf('kind', query.kind, [...streamKinds(), 'demo'], 'ext_');
     if (cursor !== undefined) await checkPosition(store, 'cursor', cursor);
     const taskId = query.task_id?.toLowerCase();
     const filter = { ...times, types, kinds, taskId, stream, actor, source, correlationId };
-    await recordReading(call, 'GET /events/export');
-    return rowsAnswer(call, {
-      name: 'events',
-      endMark: eventsEndMark,
-      parts(signal) {
-        const part = { after: cursor ?? BEGINNING, stream, signal };
-        return exportEvents(eventsOfLog(store, part), format, filter, namesIn(dependencies));
-      },
-    });
+    await recordReading(call);
+    const parts = (signal: AbortSignal) => {
+      const log = eventsOfLog(store, { after: cursor ?? BEGINNING, stream, signal });
+      return exportEvents(log, format, filter, namesIn(dependencies));
+    };
+    return rowsAnswer(call, { name: 'events', endMark: eventsEndMark, parts });
   },
 });
 
 /** Before `/runs/:run_id`, which would take it for an id. */
 export const exportEndpoints: readonly Endpoint[] = [runs, events];
 
-interface Exported {
-  readonly name: Rows['name'];
+interface Export {
+  readonly name: string;
   readonly endMark: (format: ExportFormat, rows: number) => string;
   readonly parts: (signal: AbortSignal) => AsyncGenerator<ExportedPart>;
 }
 
 type ExportCall = Call<unknown, { readonly format: ExportFormat; readonly end_mark: boolean }>;
 
-/** Answers with rows, once there is a place for one more export. */
-function rowsAnswer(call: ExportCall, { name, endMark, parts }: Exported): Answer {
-  const { dependencies, query, caller } = call;
+/** Answers with rows. @throws HttpError 503 where too many exports are running */
+function rowsAnswer(
+  { dependencies, query, caller }: ExportCall,
+  { name, endMark, parts }: Export,
+): Answer {
   const { format, end_mark } = query;
   return {
-    body: null,
     stream: async (streaming) => {
-      const giveBack = dependencies.exportPlaces.take(caller?.agentId ?? '');
-      const ends = new AbortController();
+      const release = dependencies.exportPlaces.take(caller?.agentId ?? '');
+      const stop = new AbortController();
+      const lastRow = end_mark ? (rows: number) => endMark(format, rows) : null;
+      const rows = { name, format, stop, parts: parts(stop.signal), endMark: lastRow };
       try {
-        await sendRows(
-          streaming,
-          {
-            ...{ name, format, ends, parts: parts(ends.signal) },
-            endMark: end_mark ? (rows) => endMark(format, rows) : null,
-          },
-          dependencies,
-        );
+        await sendRows(streaming, rows, dependencies);
       } finally {
-        giveBack();
+        release();
       }
     },
   };
 }
 
-function instantsAsked<Field extends string>(
+function instantsIn<Field extends string>(
   { dependencies, query }: Call<unknown, { readonly task_id?: string }>,
   given: Readonly<Record<Field, string | undefined>>,
 ): Promise<Readonly<Record<Field, string | undefined>>> {
   const zoneOf = () => zoneOfTask(dependencies, query.task_id);
-  return instantsOf(given, (field, text) => instantOfTask(field, text, zoneOf));
+  return instantsOf(given, (field, value) => instantOfTask(field, value, zoneOf));
 }
 
-/** The run that a cursor names. @throws HttpError 400 where there is none */
+/** The run that a cursor names. @throws HttpError 400 for an unknown one */
 async function runOf(
   readModel: ReadModel,
   cursor: string | undefined,
 ): Promise<KeptDocument<RunDocument> | undefined> {
   if (cursor === undefined) return undefined;
-  const found = isUuid(cursor)
-    ? await readModel.get(runsProjection, cursor.toLowerCase())
-    : undefined;
-  if (found) return found;
+  const isId = isUuid(cursor);
+  const found = isId ? await readModel.get(runsProjection, cursor.toLowerCase()) : null;
+  if (found !== null) return found;
   throw badRequest([{ field: 'cursor', issue: 'must be the id of a run; `since` takes a time' }]);
 }
 
 /**
- * Names with commas between.
- * @param open how others begin that may be there too
- * @throws HttpError 400 for one that nothing has: no row would come, and nobody would know why
+ * Names separated by commas.
+ * @param prefix names that begin with it are allowed, too
+ * @throws HttpError 400 for an unknown name, which would select no rows
  */
-function wordsIn(
+function listOf(
   field: string,
-  text: string | undefined,
+  given: string | undefined,
   known: readonly string[],
-  open?: string,
+  prefix?: string,
 ): readonly string[] | undefined {
-  const names = text?.split(',').map((name) => name.trim());
+  const names = given?.split(',').map((name) => name.trim());
   const isKnown = (name: string): boolean =>
-    known.includes(name) || (open !== undefined && name.startsWith(open));
+    known.includes(name) || (prefix !== undefined && name.startsWith(prefix));
   const unknown = names?.find((name) => !isKnown(name));
   if (unknown === undefined) return names;
-  const others = open === undefined ? '' : `, ${open}…`;
+  const others = prefix === undefined ? '' : `, ${prefix}…`;
   const issue = `"${unknown}" is unknown; there are ${known.join(', ')}${others}`;
   throw badRequest([{ field, issue }]);
 }

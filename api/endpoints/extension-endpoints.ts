@@ -6,13 +6,13 @@ import type { ErrorCode } from '../errors.ts';
 import type { Examples } from '../openapi/examples.ts';
 import { operationIdFrom } from '../openapi/operation-ids.ts';
 
-/** What is served of extensions, whichever there are. */
+/** What the host of the extensions serves itself. */
 export const hostEndpoints: readonly DescribedEndpoint[] = [
   {
     method: 'get',
     paths: ['/ext/status'],
     operationId: 'getExtensionStatus',
-    summary: 'The extensions of this process, and how they are',
+    summary: 'Shows the extensions of this process and their health',
     scopes: null,
     answers: { 200: ExtensionStatus },
   },
@@ -20,17 +20,17 @@ export const hostEndpoints: readonly DescribedEndpoint[] = [
     method: 'get',
     paths: ['/ext/:extension_id/health'],
     operationId: 'getExtensionHealth',
-    summary: 'How an extension is',
+    summary: 'Shows the health of an extension',
     scopes: [],
     answers: { 200: ExtensionHealth },
     refusals: ['not_found', 'gateway_timeout'],
   },
 ];
 
-/** An extension and what it says of its endpoints, in the form of the extensions' contract. */
+/** An extension and its endpoints, in the form of the extensions' contract. */
 export interface DescribingExtension {
   readonly id: string;
-  /** Whether it is answered for with 504 where it does not answer in its time. */
+  /** Whether its requests time out with 504. */
   readonly isLimited: boolean;
   readonly endpoints: readonly {
     readonly method: Method;
@@ -51,17 +51,16 @@ export interface DescribingExtension {
 }
 
 /**
- * The endpoints of an extension as the interface has its own. `{"$ref": "Task"}` in their schemas is the service's own
- * schema of that title; titles of theirs are left out, as they could be those of others.
- *
+ * The endpoints of an extension in the form of the service's own. `{"$ref": "Task"}` in a schema refers to the
+ * service's schema of that title. Their own titles are removed, as they might clash.
  * @param core the service's own endpoints
- * @throws Error for a schema of a title that the service has not
+ * @throws Error for an unknown title
  */
 export function endpointsOf(
   { id, isLimited, endpoints }: DescribingExtension,
   core: readonly DescribedEndpoint[],
 ): readonly DescribedEndpoint[] {
-  const known = titled(core);
+  const known = titledSchemas(core);
   return endpoints.map(({ path, query, body, answers, ...rest }) => ({
     ...rest,
     operationId: rest.operationId ?? operationIdFrom(rest.method, `/${id}${path}`),
@@ -71,16 +70,18 @@ export function endpointsOf(
       ...(rest.refusals ?? []),
     ],
     paths: [`/ext/${id}${path}`],
-    ...(query === undefined ? {} : { query: schemaOf(query, known) }),
-    ...(body === undefined ? {} : { body: schemaOf(body, known) }),
+    ...(query === undefined ? {} : { query: resolve(query, known) as TSchema }),
+    ...(body === undefined ? {} : { body: resolve(body, known) as TSchema }),
     answers: Object.fromEntries(
-      Object.entries(answers).map(([status, answer]) => [status, schemaOf(answer, known)]),
+      Object.entries(answers).map(([status, answer]) => [
+        status,
+        resolve(answer, known) as TSchema,
+      ]),
     ),
   }));
 }
 
-/** The schemas of the service that clients know by a name. */
-function titled(core: readonly DescribedEndpoint[]): ReadonlyMap<string, TSchema> {
+function titledSchemas(core: readonly DescribedEndpoint[]): ReadonlyMap<string, TSchema> {
   const found = new Map<string, TSchema>();
   for (const { body, answers } of core) {
     for (const schema of [body, ...Object.values(answers)]) {
@@ -90,23 +91,23 @@ function titled(core: readonly DescribedEndpoint[]): ReadonlyMap<string, TSchema
   return found;
 }
 
-function schemaOf(said: object, known: ReadonlyMap<string, TSchema>): TSchema {
-  return resolved(said, known) as TSchema;
-}
-
-function resolved(value: unknown, known: ReadonlyMap<string, TSchema>, named = false): unknown {
-  if (Array.isArray(value)) return value.map((each: unknown) => resolved(each, known));
+/** @param areProperties the value's keys are names of properties, not keywords of a schema */
+function resolve(
+  value: unknown,
+  known: ReadonlyMap<string, TSchema>,
+  areProperties = false,
+): unknown {
+  if (Array.isArray(value)) return value.map((each: unknown) => resolve(each, known));
   if (typeof value !== 'object' || value === null) return value;
   const { $ref: name } = value as { readonly $ref?: unknown };
-  if (typeof name === 'string' && !named) {
+  if (typeof name === 'string' && !areProperties) {
     const schema = known.get(name);
-    if (schema === undefined) throw new Error(`the service has no schema ${name}`);
+    if (schema === undefined) throw new Error(`$ref: the service has no schema ${name}`);
     return schema;
   }
   return Object.fromEntries(
     Object.entries(value)
-      // A property may be called so; what is not one is the schema's own.
-      .filter(([key]) => named || key !== 'title')
-      .map(([key, part]) => [key, resolved(part, known, key === 'properties' && !named)]),
+      .filter(([key]) => areProperties || key !== 'title')
+      .map(([key, part]) => [key, resolve(part, known, key === 'properties' && !areProperties)]),
   );
 }

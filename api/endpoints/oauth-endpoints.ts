@@ -1,15 +1,13 @@
 import { isUuid } from '../../domain/ids.ts';
 import { TOKEN_PATH, grantTypes, isOwnResource } from '../access/authorization-server.ts';
-import { beginSession, refreshTokens, signedIn } from '../access/token-pairs.ts';
+import { beginSession, refreshTokens, signIn } from '../access/token-pairs.ts';
 import { endpoint, type Call, type Endpoint } from '../endpoint.ts';
 import { HttpError, OAuthError, type OAuthErrorCode } from '../errors.ts';
 import { OAuthRefusal, Tokens } from '../schemas/answer-schemas-agents.ts';
 import { OAuthTokenRequest } from '../schemas/schemas.ts';
 
-/** The token endpoint of OAuth 2.0, for clients that know no other: RFC 6749, sections 4.4 and 6. */
-const token = endpoint<OAuthTokenRequest>({
-  method: 'post',
-  paths: [TOKEN_PATH],
+/** The token endpoint of OAuth 2.0 (RFC 6749, sections 4.4 and 6). */
+const token = endpoint(`POST ${TOKEN_PATH}`, {
   operationId: 'requestOAuthToken',
   summary: "Exchanges an agent's id and secret, or a refresh token of it, for tokens (OAuth 2.0)",
   description:
@@ -21,40 +19,38 @@ const token = endpoint<OAuthTokenRequest>({
   async handle(call) {
     const { grant_type, refresh_token, resource = [] } = call.body;
     if (!grantTypes.some((each) => each === grant_type)) {
-      throw new OAuthError(
-        'unsupported_grant_type',
-        `grant_type must be ${grantTypes.join(' or ')}`,
-      );
+      const message = `grant_type must be ${grantTypes.join(' or ')}`;
+      throw new OAuthError('unsupported_grant_type', message);
     }
     if (grant_type === 'refresh_token' && refresh_token === undefined) {
       throw new OAuthError('invalid_request', 'refresh_token: is required');
     }
     const base = call.base();
-    const strange = resource.find((each) => !isOwnResource(each, base));
-    if (strange !== undefined) {
-      throw new OAuthError('invalid_target', `resource: ${strange} is not a resource of ${base}`);
+    const unknown = resource.find((each) => !isOwnResource(each, base));
+    if (unknown !== undefined) {
+      throw new OAuthError('invalid_target', `resource: ${unknown} is not a resource of ${base}`);
     }
-    const { agentId, agent } = await client(call);
+    const { agentId, agent } = await authenticateClient(call);
     if (refresh_token === undefined || grant_type !== 'refresh_token') {
       return beginSession(call, agentId, agent);
     }
-    return elseRefused('invalid_grant', () => refreshTokens(call, refresh_token, agentId));
+    return withOAuthCode('invalid_grant', () => refreshTokens(call, refresh_token, agentId));
   },
 });
 
 /** @throws OAuthError `invalid_client`; HttpError 429 */
-async function client(call: Call<OAuthTokenRequest>) {
+async function authenticateClient(call: Call<OAuthTokenRequest, unknown>) {
   const { client_id, client_secret } = call.body;
   if (client_id === undefined || !isUuid(client_id)) {
     throw new OAuthError('invalid_client', "client_id must be an agent's id");
   }
   const agentId = client_id.toLowerCase();
-  const agent = await elseRefused('invalid_client', () => signedIn(call, agentId, client_secret));
+  const agent = await withOAuthCode('invalid_client', () => signIn(call, agentId, client_secret));
   return { agentId, agent };
 }
 
-/** Does something whose 401 has another name here. */
-async function elseRefused<T>(code: OAuthErrorCode, work: () => Promise<T>): Promise<T> {
+/** Gives a 401 its code of OAuth. */
+async function withOAuthCode<T>(code: OAuthErrorCode, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {

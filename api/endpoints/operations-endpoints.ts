@@ -1,4 +1,3 @@
-import type { Static } from '@sinclair/typebox';
 import { load } from '../../domain/handle.ts';
 import { holdCommand, operationsFold, releaseCommand } from '../../domain/operators/operations.ts';
 import { streams } from '../../domain/streams.ts';
@@ -10,15 +9,13 @@ import {
   Released,
 } from '../schemas/answer-schemas-operations.ts';
 import { ReadQuery } from '../schemas/schemas.ts';
-import { endpoint, type Endpoint } from '../endpoint.ts';
+import { endpoint, success, type Endpoint } from '../endpoint.ts';
 
 const scopes = ['ops'] as const;
 
-const show = endpoint({
-  method: 'get',
-  paths: ['/operations'],
+const show = endpoint('GET /operations', {
   operationId: 'getOperations',
-  summary: 'Says whether the service is on hold, by whom and why, and how the last hold ended',
+  summary: 'Shows whether the service is on hold, by whom and why, and how the last hold ended',
   scopes,
   query: ReadQuery,
   answers: { 200: Operations },
@@ -28,9 +25,7 @@ const show = endpoint({
   },
 });
 
-const hold = endpoint<Static<typeof HoldBody>>({
-  method: 'post',
-  paths: ['/operations/hold'],
+const hold = endpoint('POST /operations/hold', {
   operationId: 'holdService',
   summary: 'Holds the service: nothing fires and no run starts until it is released',
   scopes,
@@ -39,16 +34,14 @@ const hold = endpoint<Static<typeof HoldBody>>({
   answers: { 200: Held },
   async handle({ dependencies, body, context }) {
     const { state, position } = await holdCommand(dependencies.store, body.reason, context);
-    const details = { held: true, ...state.hold };
-    return { body: { success: true, message: 'the service is on hold', details }, position };
+    return success('the service is on hold', { held: true, ...state.hold }, position);
   },
 });
 
-const release = endpoint<Static<typeof ReleaseBody> | undefined>({
-  method: 'post',
-  paths: ['/operations/release'],
+const release = endpoint('POST /operations/release', {
   operationId: 'releaseService',
-  summary: 'Ends a hold; what was due meanwhile goes by the misfire policies, or by `missed`',
+  summary:
+    'Ends a hold; `missed`, or else the misfire policies, decide on the fires missed meanwhile',
   scopes,
   body: ReleaseBody,
   bodyOptional: true,
@@ -57,10 +50,9 @@ const release = endpoint<Static<typeof ReleaseBody> | undefined>({
   async handle({ dependencies, body, context }) {
     const missed = body?.missed ?? null;
     const { state, position } = await releaseCommand(dependencies.store, missed, context);
-    const details = { held: false, ...state.released };
-    return { body: { success: true, message: 'the service goes on', details }, position };
+    return success('the hold has ended', { held: false, ...state.released }, position);
   },
 });
 
-/** Orders to the whole service. */
+/** Holds the whole service, and releases it. */
 export const operationsEndpoints: readonly Endpoint[] = [show, hold, release];

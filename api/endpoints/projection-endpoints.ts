@@ -1,4 +1,4 @@
-import { Type, type Static } from '@sinclair/typebox';
+import { Type } from '@sinclair/typebox';
 import { BEGINNING } from '../../domain/event-store.ts';
 import {
   cancelRebuildCommand,
@@ -34,23 +34,20 @@ import {
   SwitchBody,
   Switched,
 } from '../schemas/answer-schemas-projections.ts';
-import { endpoint, type Answer, type Call, type Endpoint } from '../endpoint.ts';
+import { endpoint, success, type Call, type Endpoint } from '../endpoint.ts';
 import { notFound } from '../errors.ts';
 import { ReadQuery } from '../schemas/schemas.ts';
 import { emptyPage, listPage, pageParameters } from './listing.ts';
-import { carriedOut, projectionStates, versionRead } from '../serving/projection-state.ts';
+import { awaitOrder, projectionStates, versionRead } from '../serving/projection-state.ts';
 
 const scopes = ['ops'] as const;
 const refusals = ['not_found'] as const;
 
-// No view of a log's events, so that there is nothing to wait for.
-const { after: _noWaiting, ...parkedParameters } = pageParameters;
+// This view is not built from the log, so there is no position to wait for.
+const { after: _after, ...parkedParameters } = pageParameters;
 const ParkedQuery = Type.Object(parkedParameters);
-type ParkedQuery = Static<typeof ParkedQuery>;
 
-const list = endpoint({
-  method: 'get',
-  paths: ['/projections'],
+const list = endpoint('GET /projections', {
   operationId: 'listProjections',
   summary: 'Lists the views with their generations, their lag and their rebuilds',
   scopes,
@@ -62,11 +59,9 @@ const list = endpoint({
   },
 });
 
-const rebuild = endpoint<RebuildBody | undefined>({
-  method: 'post',
-  paths: ['/projections/:name/rebuild'],
+const rebuild = endpoint('POST /projections/:name/rebuild', {
   operationId: 'rebuildProjection',
-  summary: 'Makes the next generation of a view beside the one that is read',
+  summary: 'Builds the next generation of a view beside the one that is read',
   scopes,
   body: RebuildBody,
   bodyOptional: true,
@@ -78,27 +73,23 @@ const rebuild = endpoint<RebuildBody | undefined>({
     const { readModel } = call.dependencies;
     const known = Math.max(0, ...(await readModel.generations(projection)));
     const { rate = null, switch: how = 'auto' } = call.body ?? {};
-    const ask = { rate, switch: how, known };
-    const { state, position } = await rebuildCommand(commandOf(call, projection), ask);
+    const order = { rate, switch: how, known };
+    const { state, position } = await rebuildCommand(commandOf(call, projection), order);
     const version = state.rebuild?.version ?? 0;
     const details = { name: projection.name, version, rate, switch: how };
-    const message = 'the next generation is being made';
-    return { status: 202, body: { success: true, message, details }, position };
+    return { ...success('the next generation is being built', details, position), status: 202 };
   },
 });
 
-/** An order to a rebuild that is under way. */
-const change = (
-  operationId: string,
-  verb: string,
+/** A command on a running rebuild. */
+const rebuildEndpoint = (
+  verb: 'pause' | 'resume' | 'cancel',
   summary: string,
   message: string,
-  order: (command: ProjectionCommand) => Promise<Handled<ProjectionOrders>>,
+  command: (command: ProjectionCommand) => Promise<Handled<ProjectionOrders>>,
 ): Endpoint =>
-  endpoint({
-    method: 'post',
-    paths: [`/projections/:name/${verb}`],
-    operationId,
+  endpoint(`POST /projections/:name/${verb}`, {
+    operationId: `${verb}Rebuild`,
     summary,
     scopes,
     idempotent: true,
@@ -106,24 +97,20 @@ const change = (
     answers: { 200: RebuildChanged },
     async handle(call) {
       const projection = projectionOf(call);
-      const { events, position } = await order(commandOf(call, projection));
-      const [event] = events;
-      const version = event !== undefined && 'version' in event.data ? event.data.version : 0;
-      const details = { name: projection.name, version };
-      return { body: { success: true, message, details }, position };
+      const { events, position } = await command(commandOf(call, projection));
+      const details = { name: projection.name, version: versionIn(events) };
+      return success(message, details, position);
     },
   });
 
-/** Lets reads go to another generation, and waits until they do. */
-const redirect = (
+/** Redirects reads to another generation, and waits until they go there. */
+const redirectEndpoint = (
+  verb: 'switch' | 'rollback',
   operationId: string,
-  verb: string,
   summary: string,
-  order: (command: ProjectionCommand, seen?: SeenVersion) => Promise<Handled<ProjectionOrders>>,
+  command: (command: ProjectionCommand, seen?: SeenVersion) => Promise<Handled<ProjectionOrders>>,
 ): Endpoint =>
-  endpoint<SwitchBody | undefined>({
-    method: 'post',
-    paths: [`/projections/:name/${verb}`],
+  endpoint(`POST /projections/:name/${verb}`, {
     operationId,
     summary,
     scopes,
@@ -139,29 +126,28 @@ const redirect = (
         expected === undefined
           ? undefined
           : { expected, ...(await versionRead(call.dependencies, projection)) };
-      const ordered = await order(commandOf(call, projection), seen);
-      const [event] = ordered.events;
-      const wanted = event !== undefined && 'version' in event.data ? event.data.version : 0;
-      const isDone = ({ live }: ProjectionOrders): boolean => live === wanted;
-      const after = ordered.position ?? BEGINNING;
-      const orders = await carriedOut(call.dependencies, projection, after, isDone);
-      const { name } = projection;
+      const { events, position } = await command(commandOf(call, projection), seen);
+      const version = versionIn(events);
+      const isDone = ({ live }: ProjectionOrders): boolean => live === version;
+      const after = position ?? BEGINNING;
+      const orders = await awaitOrder(call.dependencies, projection, after, isDone);
       const details = {
-        name,
+        name: projection.name,
         version: orders.live ?? 0,
         previous: orders.previous?.version ?? null,
         done: isDone(orders),
       };
-      const message = details.done ? `reads go to version ${wanted}` : 'it is ordered';
-      return { body: { success: true, message, details }, position: ordered.position };
+      const message = details.done ? `reads go to version ${version}` : ORDERED;
+      return success(message, details, position);
     },
   });
 
-const parked = endpoint<unknown, ParkedQuery>({
-  method: 'get',
-  paths: ['/projections/:name/parked'],
+/** The message of an order that is not carried out yet. */
+const ORDERED = 'the order is recorded; the projector has not carried it out yet';
+
+const parked = endpoint('GET /projections/:name/parked', {
   operationId: 'listParkedKeys',
-  summary: 'Lists the keys of a view that are held back since an event could not be folded',
+  summary: 'Lists the keys of a view that are parked because an event could not be applied',
   scopes,
   query: ParkedQuery,
   bulky: true,
@@ -172,88 +158,65 @@ const parked = endpoint<unknown, ParkedQuery>({
     const { readModel } = call.dependencies;
     const live = (await readModel.liveGeneration(projection)) ?? 0;
     const value = parkedView(projection, live);
-    const asked = {
-      filters: [{ field: 'view', op: 'eq', value }],
-      sort: [{ field: 'key', direction: 'ascending' }],
-    } as const;
-    try {
-      return await listPage(readModel, parkedProjection, asked, call.query, show);
-    } catch (error) {
-      // Nothing was ever parked.
-      if (!(error instanceof ReadModelError && error.code === 'NO_VIEW')) throw error;
-      return { body: emptyPage(call.query) };
-    }
+    const filters = [{ field: 'view', op: 'eq', value }] as const;
+    const sort = [{ field: 'key', direction: 'ascending' }] as const;
+    const page = listPage(readModel, parkedProjection, { filters, sort }, call.query, show);
+    return (await nullWithoutView(page)) ?? emptyPage(call.query);
   },
 });
 
-/** What becomes of a key that is held back. */
-const settle = (order: ParkedOrder, summary: string): Endpoint =>
-  endpoint({
-    method: 'post',
-    paths: [`/projections/:name/parked/:key/${order}`],
+/** What happens to a parked key. */
+const parkedKeyEndpoint = (order: ParkedOrder, summary: string): Endpoint =>
+  endpoint(`POST /projections/:name/parked/:key/${order}`, {
     operationId: `${order}ParkedKey`,
     summary,
     scopes,
     idempotent: true,
     refusals,
     answers: { 200: ParkedKeyDone },
-    handle: (call) => settled(call, order),
+    async handle(call) {
+      const { dependencies, parameters } = call;
+      const projection = projectionOf(call);
+      const key = parameters['key'] ?? '';
+      const version = (await dependencies.readModel.liveGeneration(projection)) ?? 0;
+      const view = parkedView(projection, version);
+      const read = () => parkedKey(call, view, key);
+      if ((await read()) === null) throw notFound('parked key', key);
+      const command = commandOf(call, projection);
+      const { position } = await parkedKeyCommand(command, { version, key, order });
+      const isDone = (orders: ProjectionOrders): boolean => !orders.parked.has(key);
+      const after = position ?? BEGINNING;
+      const done = isDone(await awaitOrder(dependencies, projection, after, isDone));
+      const error = (await read())?.document.error ?? null;
+      const details = { name: projection.name, key, order, done, error };
+      const message =
+        error === null ? 'the key is no longer parked' : `the key is still parked: ${error}`;
+      return success(done ? message : ORDERED, details, position);
+    },
   });
 
-async function settled(call: Call, order: ParkedOrder): Promise<Answer> {
-  const projection = projectionOf(call);
-  const key = call.parameters['key'] ?? '';
-  const { dependencies } = call;
-  const version = (await dependencies.readModel.liveGeneration(projection)) ?? 0;
-  if ((await parkedKey(call, projection, version, key)) === null) {
-    throw notFound('parked key', key);
-  }
-  const ordered = await parkedKeyCommand(commandOf(call, projection), { version, key, order });
-  const isDone = (orders: ProjectionOrders): boolean => !orders.parked.has(key);
-  const after = ordered.position ?? BEGINNING;
-  const orders = await carriedOut(dependencies, projection, after, isDone);
-  const left = await parkedKey(call, projection, version, key);
-  const error = left?.document.error ?? null;
-  const details = { name: projection.name, key, order, done: isDone(orders), error };
-  const message = error === null ? 'the key goes on' : `the key is held back: ${error}`;
-  const shown = isDone(orders) ? message : 'it is ordered';
-  return { body: { success: true, message: shown, details }, position: ordered.position };
-}
-
-/** Orders to the projector. */
+/** Commands to the projector. */
 export const projectionEndpoints: readonly Endpoint[] = [
   list,
   rebuild,
-  redirect(
-    'switchProjection',
+  redirectEndpoint(
     'switch',
-    'Lets reads go to a rebuilt view that waits for it',
+    'switchProjection',
+    'Switches reads to a rebuilt view that waits for it',
     switchCommand,
   ),
-  change('pauseRebuild', 'pause', 'Lets a rebuild rest', 'the rebuild rests', pauseRebuildCommand),
-  change(
-    'resumeRebuild',
-    'resume',
-    'Lets a rebuild go on',
-    'the rebuild goes on',
-    resumeRebuildCommand,
-  ),
-  change(
-    'cancelRebuild',
-    'cancel',
-    'Throws a rebuild away',
-    'the rebuild is thrown away',
-    cancelRebuildCommand,
-  ),
-  redirect(
-    'rollBackProjection',
+  rebuildEndpoint('pause', 'Pauses a rebuild', 'the rebuild is paused', pauseRebuildCommand),
+  rebuildEndpoint('resume', 'Resumes a rebuild', 'the rebuild is resumed', resumeRebuildCommand),
+  rebuildEndpoint('cancel', 'Cancels a rebuild', 'the rebuild is canceled', cancelRebuildCommand),
+  redirectEndpoint(
     'rollback',
-    'Lets reads go back to the generation before',
+    'rollBackProjection',
+    'Switches reads back to the previous generation',
     rollbackCommand,
   ),
   parked,
-  settle('retry', 'Folds the event that a key is held back for after all, and what follows'),
-  settle('skip', 'Leaves out the event that a key is held back for, and folds what follows'),
+  parkedKeyEndpoint('retry', 'Applies the event of a parked key again, and the following ones'),
+  parkedKeyEndpoint('skip', 'Skips the event of a parked key, and applies the following ones'),
 ];
 
 /** @throws HttpError 404 */
@@ -267,20 +230,29 @@ function projectionOf({
   return found;
 }
 
-function commandOf({ dependencies, context }: Call, projection: Projection): ProjectionCommand {
-  const { name, schema } = projection;
+function commandOf(
+  { dependencies, context }: Pick<Call, 'dependencies' | 'context'>,
+  { name, schema }: Projection,
+): ProjectionCommand {
   return { store: dependencies.store, name, schema, context };
 }
 
-async function parkedKey(
-  { dependencies }: Call,
-  projection: Projection,
-  version: number,
+function versionIn([event]: Handled<ProjectionOrders>['events']): number {
+  return event !== undefined && 'version' in event.data ? event.data.version : 0;
+}
+
+function parkedKey(
+  { dependencies }: Pick<Call, 'dependencies'>,
+  view: string,
   key: string,
 ): Promise<KeptDocument<ParkedDocument> | null> {
+  return nullWithoutView(dependencies.readModel.get(parkedProjection, `${view}/${key}`));
+}
+
+/** The view of parked keys does not exist before the first one. */
+async function nullWithoutView<T>(read: Promise<T>): Promise<T | null> {
   try {
-    const view = parkedView(projection, version);
-    return await dependencies.readModel.get(parkedProjection, `${view}/${key}`);
+    return await read;
   } catch (error) {
     if (error instanceof ReadModelError && error.code === 'NO_VIEW') return null;
     throw error;

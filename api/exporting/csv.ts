@@ -1,16 +1,14 @@
 import { writeJson } from '../../domain/exact-numbers.ts';
-/** What a cell of a table holds; objects and arrays stand in it as JSON. */
+
+/** The value of a cell; objects and arrays are written as JSON. */
 export type Cell = string | number | boolean | null | object;
 
-/** These begin a formula in programs for tables (some take the full-width forms too), or are skipped on the way to one. */
+/** Characters that begin a formula in spreadsheets (some accept full-width forms), or are skipped before one. */
 const FORMULA = /^[=+\-@\uff1d\uff0b\uff0d\uff20\t\r\n]/;
 
 /**
- * A line of CSV as RFC 4180 has it, its end (CR LF) included: a cell with a comma, a quote or a line end is quoted, and
- * its quotes are doubled. Nothing is an empty cell.
- *
- * A text that a program for tables would take for a formula gets a `'` before it: titles, errors and reasons are what
- * others have written, and opening a table must not run it. Numbers stay numbers.
+ * A line of CSV (RFC 4180), with its CR LF. Strings that a spreadsheet would take for a formula get a `'` in front:
+ * others have written titles, errors and reasons, and opening the table must not run them.
  */
 export function csvLine(cells: readonly (Cell | undefined)[]): string {
   return `${cells.map(cellOf).join(',')}\r\n`;
@@ -19,7 +17,7 @@ export function csvLine(cells: readonly (Cell | undefined)[]): string {
 function cellOf(value: Cell | undefined): string {
   if (value === null || value === undefined) return '';
   if (typeof value === 'number' || typeof value === 'boolean') return String(value);
-  const text = typeof value === 'string' ? value : writeJson(value);
-  const safe = FORMULA.test(text) ? `'${text}` : text;
+  const string = typeof value === 'string' ? value : writeJson(value);
+  const safe = FORMULA.test(string) ? `'${string}` : string;
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }

@@ -3,7 +3,7 @@ import { eventColumns } from './event-rows.ts';
 import type { ExportFormat } from './export-formats.ts';
 import { runColumns } from './run-rows.ts';
 
-/** What the last row of an export has in place of a row's first field. */
+/** The first field of the last row of an export. */
 const NAME = 'end_of_export';
 
 const markOf =
@@ -13,17 +13,13 @@ const markOf =
       ? csvLine(columns.map((_, index) => [NAME, rows][index]))
       : `${JSON.stringify({ [NAME]: { rows } })}\n`;
 
-/** The last row of an export of runs that is whole. @param rows how many came before it, without a head */
+/** The last row of a complete export of runs. @param rows before it, without the header */
 export const runsEndMark = markOf(runColumns);
 
-/** The same of events. */
+/** The same for events. */
 export const eventsEndMark = markOf(eventColumns);
 
-/**
- * How many rows an end mark counts.
- * @param line without its end
- * @returns null for a line that is no end mark
- */
+/** The number of rows in an end mark; null for any other line. @param line without its line end */
 export function rowsOfEndMark(format: ExportFormat, line: string): number | null {
   const pattern =
     format === 'csv' ? /^end_of_export,(\d+),+$/ : /^\{"end_of_export":\{"rows":(\d+)\}\}$/;

@@ -1,17 +1,16 @@
-/** What rows can be written as. */
 export const exportFormats = ['ndjson', 'csv'] as const;
 export type ExportFormat = (typeof exportFormats)[number];
 
-/** A part of what is written, and how far its source has been read. */
+/** A part of an export, and how far its source has been read. */
 export interface ExportedPart {
   readonly text: string;
-  /** Rows in the text, without a head. */
+  /** Rows in the text, without the header. */
   readonly count: number;
-  /** 0 to 1; 0 where nobody knows. */
+  /** 0 to 1; 0 where unknown. */
   readonly share: number;
-  /** What was read for this part, wanted or not. */
+  /** Rows read for this part, wanted or not. */
   readonly read: number;
 }
 
-/** Characters after which a part is given out: so much, and one row more, is in memory at a time. */
+/** Characters of a part: with one more row, this is what memory holds. */
 export const PART = 64 * 1024;

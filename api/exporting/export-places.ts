@@ -1,41 +1,38 @@
 import { unavailable } from '../errors.ts';
 
-/** Exports that a process answers at a time, and those of one agent among them: each holds a page of rows. */
-const MOST = 8;
-const MOST_OF_AGENT = 2;
+/** Concurrent exports of a process, and of an agent: each holds a page of rows in memory. */
+const MAX_EXPORTS = 8;
+const MAX_PER_AGENT = 2;
 
-/** Bounds how many exports are under way at a time. */
+/** Limits the concurrent exports. */
 export class ExportPlaces {
-  readonly #taken = new Map<string, number>();
-  #count = 0;
+  readonly #byAgent = new Map<string, number>();
+  #size = 0;
 
-  /** How many are taken. */
+  /** Running exports. */
   get size(): number {
-    return this.#count;
+    return this.#size;
   }
 
   /**
    * Takes a place.
-   * @returns gives it back; a second call does nothing
-   * @throws HttpError 503 where the process, or the agent, has as many as it may have
+   * @returns releases it; to be called once
+   * @throws HttpError 503 where the process or the agent has no place left
    */
   take(agentId: string): () => void {
-    const own = this.#taken.get(agentId) ?? 0;
-    if (own >= MOST_OF_AGENT || this.#count >= MOST) {
-      const whose = own >= MOST_OF_AGENT ? 'of this agent' : 'of this process';
+    const own = this.#byAgent.get(agentId) ?? 0;
+    if (own >= MAX_PER_AGENT || this.#size >= MAX_EXPORTS) {
+      const whose = own >= MAX_PER_AGENT ? 'of this agent' : 'of this process';
       const message = `too many exports ${whose} are running; try again when one has ended`;
       throw unavailable('exports', message);
     }
-    this.#taken.set(agentId, own + 1);
-    this.#count += 1;
-    let isTaken = true;
+    this.#byAgent.set(agentId, own + 1);
+    this.#size += 1;
     return () => {
-      if (!isTaken) return;
-      isTaken = false;
-      this.#count -= 1;
-      const left = (this.#taken.get(agentId) ?? 1) - 1;
-      if (left === 0) this.#taken.delete(agentId);
-      else this.#taken.set(agentId, left);
+      this.#size -= 1;
+      const left = (this.#byAgent.get(agentId) ?? 1) - 1;
+      if (left === 0) this.#byAgent.delete(agentId);
+      else this.#byAgent.set(agentId, left);
     };
   }
 }

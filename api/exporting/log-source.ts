@@ -5,20 +5,18 @@ import type { EventSource } from './event-rows.ts';
 /** Events of a stream that are read at a time: each may have 512 KiB. */
 const PAGE = 50;
 
-/** Which part of a log is read. */
-export interface LogPart {
+/** The part of the log that is read. */
+interface LogPart {
   /** Events strictly after it. */
   readonly after: Position;
-  /** One stream alone. */
+  /** Only this stream. */
   readonly stream: string | undefined;
-  /** Ends the reading, without an error. */
+  /** Ends the reading without an error. */
   readonly signal: AbortSignal;
 }
 
 /**
- * The events of a log up to its end, as auditors see them: in the present version of their type, and without what is
- * hidden from everybody.
- *
+ * The events of the log up to its end, as auditors see them: in the present version of their type, without hidden fields.
  * @throws EventStoreError `UNAVAILABLE`, and `NEWER_SCHEMA` for an event that this release does not know
  */
 export function eventsOfLog(store: EventStore, part: LogPart): EventSource {
@@ -35,7 +33,7 @@ export function eventsOfLog(store: EventStore, part: LogPart): EventSource {
   };
 }
 
-/** One at a time: as texts, those of a page would be in memory a second time. */
+/** One at a time, as the JSON of a whole page would double its memory. */
 function* rowsOf(
   events: readonly RecordedEvent[],
   isWanted: (event: RecordedEvent) => boolean,
@@ -67,14 +65,12 @@ async function* ofStream(
   }
 }
 
-/** An event as a row of the log has it. What is no JSON stays the text that it is. */
+/** An event as the log's file has it. Broken JSON stays as it is. */
 function rawOf(event: RecordedEvent): RawEvent {
   const { id, type, stream, revision, position, createdAt } = event;
   const { data, metadata } = showEvent(event) as { readonly data: unknown; metadata: unknown };
   const isBroken = event.fault !== undefined && typeof data === 'string';
-  return {
-    ...{ id, type, stream, revision, position, createdAt },
-    data: isBroken ? data : JSON.stringify(data),
-    metadata: JSON.stringify(metadata),
-  };
+  const json = isBroken ? data : JSON.stringify(data);
+  const row = { id, type, stream, revision, position, createdAt };
+  return { ...row, data: json, metadata: JSON.stringify(metadata) };
 }

@@ -9,33 +9,32 @@ import type { Names } from '../../projections/reading/names.ts';
 import { csvLine, type Cell } from './csv.ts';
 import { PART, type ExportedPart, type ExportFormat } from './export-formats.ts';
 
-/** Which runs are wanted; what is left out does not matter. Instants are written as the service writes them. */
+/** Which runs are exported; instants are normalized. */
 export interface RunsFilter {
   /** Queued at or after it, and before the other. */
   readonly since?: string | undefined;
   readonly until?: string | undefined;
   /** Started after it, and before the other. */
-  readonly startTime?: string | undefined;
-  readonly endTime?: string | undefined;
+  readonly start_time?: string | undefined;
+  readonly end_time?: string | undefined;
   readonly success?: boolean | undefined;
   readonly state?: RunState | undefined;
   readonly trigger?: RunTrigger | undefined;
   readonly taskId?: string | undefined;
 }
 
-/** How an export goes along the view. */
-export interface RunsReading {
-  /** Behind this run in the order of the export; default: from the first. */
+interface RunsReading {
+  /** Start behind this run; default: at the first. */
   readonly behind?: KeptDocument<RunDocument> | undefined;
-  /** What agents and tasks are called; default: nobody knows. */
+  /** Looks up the names of agents and tasks; default: they are left out. */
   readonly names?: Names | undefined;
 }
 
-/** Documents that are read at a time, and most of their bytes together: one alone may have megabytes of results. */
+/** Documents that are read at a time, and their bytes: one may have megabytes of results. */
 const PAGE = 500;
 const PAGE_BYTES = 4 * 1024 * 1024;
 
-/** The head of CSV. */
+/** The header of CSV. */
 export const runColumns = [
   'id',
   'task_id',
@@ -61,9 +60,8 @@ export const runColumns = [
 ] as const;
 
 /**
- * The runs of the view that pass a filter, the first queued first (the first started first where a span of starts is
- * asked for without a task); those that were skipped only by their state. Reads a page at a time: each run is as it was
- * when its page was read.
+ * The runs that match a filter, the first queued first (or the first started, for a span of starts without a task);
+ * skipped ones only by their state. Each run is as it was when its page was read.
  */
 export async function* exportRuns(
   readModel: ReadModel,
@@ -93,23 +91,21 @@ export async function* exportRuns(
     let text = '';
     let count = 0;
     for (const { key, text: stored } of documents) {
-      // One at a time: parsed, those of a page would take several times its bytes, and all other requests' time.
+      // One at a time: a parsed page would take several times its bytes, and block other requests.
       const document = JSON.parse(stored) as RunDocument;
-      // To parse megabytes and to write them takes tens of milliseconds each.
+      // Parsing and writing megabytes takes tens of milliseconds each.
       if (stored.length > PART) await setImmediate();
       last = { key, document };
-      const called = {
+      const named = {
         task_title: (await names?.taskTitle(document.task_id)) ?? null,
         created_by_name: (await names?.agentName(document.created_by)) ?? null,
       };
-      text +=
-        format === 'csv'
-          ? csvOf(document, called)
-          : `${writeJson({ ...showRun(document), ...called })}\n`;
+      const row = { ...showRun(document), ...named };
+      text += format === 'csv' ? csvOf(document, row) : `${writeJson(row)}\n`;
       count += 1;
       if (text.length < PART) continue;
       yield { text, count, share, read: count };
-      // Other requests come in between: a row may be megabytes.
+      // Gives other requests a turn.
       await setImmediate();
       [text, count] = ['', 0];
     }
@@ -125,13 +121,9 @@ interface Listing {
   ];
 }
 
-/** As a list of runs is asked for, in the other order; null where nothing can fit. */
-function listingOf(wanted: RunsFilter): Listing | null {
-  const { since, until, startTime, endTime, success, state, trigger, taskId } = wanted;
-  const listed = runListing({
-    ...{ task_id: taskId, success, state, trigger },
-    ...{ start_time: startTime, end_time: endTime },
-  });
+/** The list of runs in ascending order; null where nothing can match. */
+function listingOf({ since, until, taskId, ...filter }: RunsFilter): Listing | null {
+  const listed = runListing({ ...filter, task_id: taskId });
   if (listed === null) return null;
   const filters = [...listed.filters];
   if (since !== undefined) filters.push({ field: 'queued_at', op: 'gte', value: since });
@@ -140,11 +132,10 @@ function listingOf(wanted: RunsFilter): Listing | null {
   return { filters, sort: [{ field, direction: 'ascending' }] };
 }
 
-function csvOf(run: RunDocument, called: Readonly<Record<string, Cell>>): string {
+function csvOf(run: RunDocument, row: object): string {
   const { started_at: started, finished_at: finished, run_at: due } = run;
   const cells: Readonly<Record<string, Cell | undefined>> = {
-    ...showRun(run),
-    ...called,
+    ...row,
     seconds: between(started, finished),
     late_seconds: between(run.scheduled_for ?? due, started),
   };

@@ -8,26 +8,26 @@ import {
   type AuditFilters,
 } from '../../projections/views/audit.ts';
 import type { Names } from '../../projections/reading/names.ts';
-import { namedItems, type AuditLooks } from '../endpoints/history/audit-naming.ts';
+import { matchingItems, type AuditItemFilters } from '../endpoints/history/audit-naming.ts';
 import { unavailable } from '../errors.ts';
 import type { AuditItem } from '../schemas/answer-schemas-audit.ts';
-import type { Frame, LiveClient } from '../client/live-client.ts';
+import type { Frame, LiveClient } from './live-client.ts';
 
-/** Auditors who watch one process at a time: each follows the log by itself. */
-const MOST_CLIENTS = 50;
+/** Auditors of one process: each follows the log by itself. */
+const MAX_CLIENTS = 50;
 
-/** Milliseconds from one look at a client to the next; a heartbeat goes out at each fifteenth. */
+/** Milliseconds between two checks of a client's access; every fifteenth sends a heartbeat. */
 const BEAT = 1000;
-const BEATS_TO_A_HEARTBEAT = 15;
+const BEATS_PER_HEARTBEAT = 15;
 
-/** What agents do, told as it becomes durable. Who was away goes on where it was, from the log. */
+/** Streams what agents do, as it becomes durable. Clients resume from the log. */
 export class AuditTail {
   readonly #store: EventStore;
   readonly #clock: Clock;
   readonly #telemetry: Telemetry;
   readonly #beat: number;
   readonly #clients = new Map<LiveClient, Promise<void>>();
-  /** Those who have been told that there is room, and do not watch yet. */
+  /** Clients that were promised a place and have not joined yet. */
   #opening = 0;
   #closed = false;
 
@@ -44,20 +44,20 @@ export class AuditTail {
     this.#beat = options.beat ?? BEAT;
   }
 
-  /** How many watch. */
+  /** Connected clients. */
   get size(): number {
     return this.#clients.size;
   }
 
   /**
-   * Whether there is room for one more, and from where it begins.
-   * @throws HttpError 503 when too many watch, or the service stops; EventStoreError when the log is away
+   * Reserves a place for a client.
+   * @returns the position at which its stream begins
+   * @throws HttpError 503 with too many clients, or while the service stops; EventStoreError
    */
   async open(): Promise<Position> {
     if (this.#closed) throw unavailable('stream_store', 'the service is stopping');
-    if (this.#clients.size + this.#opening >= MOST_CLIENTS) {
-      const message = `more than ${MOST_CLIENTS} auditors can't watch at once`;
-      throw unavailable('stream_store', message);
+    if (this.#clients.size + this.#opening >= MAX_CLIENTS) {
+      throw unavailable('stream_store', `${MAX_CLIENTS} auditors are already connected`);
     }
     this.#opening += 1;
     try {
@@ -67,16 +67,16 @@ export class AuditTail {
     }
   }
 
-  /** Tells a client what it asks for, from where it is, until it goes or is not let in any longer. */
-  join(client: LiveClient, wanted: AuditFilters & AuditLooks, names: Names): void {
+  /** Streams the matching items to a client, from its position on, until it leaves or loses its access. */
+  join(client: LiveClient, filters: AuditFilters & AuditItemFilters, names: Names): void {
     if (this.#closed) {
       client.end('shutdown');
       return;
     }
     const place = { reached: client.last };
-    const following = this.#follow(client, { wanted, names }, place);
+    const following = this.#follow(client, filters, names, place);
     this.#clients.set(client, following);
-    const stop = this.#watchOver(client, place);
+    const stop = this.#startBeat(client, place);
     void following.finally(() => {
       stop();
       this.#clients.delete(client);
@@ -91,10 +91,11 @@ export class AuditTail {
     await Promise.all(following);
   }
 
-  /** Never rejects: a client who can't be served is told so. */
+  /** Never rejects: its stream ends with the reason. */
   async #follow(
     client: LiveClient,
-    { wanted, names }: { readonly wanted: AuditFilters & AuditLooks; readonly names: Names },
+    filters: AuditFilters & AuditItemFilters,
+    names: Names,
     place: { reached: Position },
   ): Promise<void> {
     const { signal } = client;
@@ -102,8 +103,8 @@ export class AuditTail {
     try {
       for await (const message of this.#store.subscribe(from)) {
         if (message.kind === 'events') {
-          const audited = message.events.filter((event) => isAudited(event, wanted));
-          const items = await namedItems(audited.map(auditDocumentOf), wanted, names);
+          const audited = message.events.filter((event) => isAudited(event, filters));
+          const items = await matchingItems(audited.map(auditDocumentOf), filters, names);
           client.send(items.map(frameOf));
           await client.drained();
         }
@@ -112,36 +113,33 @@ export class AuditTail {
         place.reached = passed ?? place.reached;
       }
     } catch (error) {
-      this.#telemetry.log.warn('a live audit could not follow the log', { error });
+      this.#telemetry.log.warn('live audit could not follow the log', { error });
       client.end('unavailable');
     }
   }
 
-  /** Looks at a client's token, and keeps its connection known. */
-  #watchOver(client: LiveClient, place: { readonly reached: Position }): Cancel {
+  /** Checks a client's access, and sends heartbeats. */
+  #startBeat(client: LiveClient, place: { readonly reached: Position }): Cancel {
     let beats = 0;
     let forget: Cancel = () => {};
-    const look = async (): Promise<void> => {
+    const checkAccess = async (): Promise<void> => {
       try {
-        if (!(await client.counts())) client.end('access_ended');
+        if (!(await client.stillAdmitted())) client.end('access_ended');
       } catch (error) {
-        this.#telemetry.log.warn("an auditor's token could not be looked at", { error });
+        this.#telemetry.log.warn('could not check the access of an auditor', { error });
       }
     };
-    const arm = (): void => {
-      forget = this.#clock.after(
-        this.#beat,
-        () => {
-          if (client.signal.aborted) return;
-          beats += 1;
-          if (beats % BEATS_TO_A_HEARTBEAT === 0) client.beat(place.reached);
-          void look();
-          arm();
-        },
-        { background: true },
-      );
+    const beat = (): void => {
+      if (client.signal.aborted) return;
+      beats += 1;
+      if (beats % BEATS_PER_HEARTBEAT === 0) client.sendHeartbeat(place.reached);
+      void checkAccess();
+      schedule();
     };
-    arm();
+    const schedule = (): void => {
+      forget = this.#clock.after(this.#beat, beat, { background: true });
+    };
+    schedule();
     return () => forget();
   }
 }

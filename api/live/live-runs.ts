@@ -5,22 +5,22 @@ import type { Telemetry } from '../../observability/telemetry.ts';
 import { BackOff } from '../../projections/projector/back-off.ts';
 import { RunChanges, type RunChange } from '../../projections/views/run-changes.ts';
 import { unavailable } from '../errors.ts';
-import type { Frame, LiveClient } from '../client/live-client.ts';
+import type { Frame, LiveClient } from './live-client.ts';
 import { LiveSending } from './live-sending.ts';
 import { showInList } from '../endpoints/runs/run-records.ts';
 
-/** Clients of one process at a time. */
-const MOST_CLIENTS = 2_000;
-/** Clients that are brought up from the log at one time; others wait their turn. */
-const REPLAYS = 4;
-/** Changes that are kept for clients who come back after a short absence: how many, and their bytes. */
-const RETAINED = 2_000;
-const RETAINED_BYTES = 8 * 1024 * 1024;
-/** Milliseconds from one look at the clients to the next; a heartbeat goes out at each fifteenth. */
+/** Clients of one process. */
+const MAX_CLIENTS = 2_000;
+/** Clients that catch up from the log at a time. */
+const MAX_REPLAYS = 4;
+/** Changes that are retained for clients that resume, and their bytes. */
+const MAX_RETAINED = 2_000;
+const MAX_RETAINED_BYTES = 8 * 1024 * 1024;
+/** Milliseconds between two checks of the clients' access; every fifteenth sends a heartbeat. */
 const BEAT = 1000;
-const BEATS_TO_A_HEARTBEAT = 15;
-/** Beats without a client after which the log is followed no longer. */
-const IDLE_BEATS = 30;
+const BEATS_PER_HEARTBEAT = 15;
+/** Beats without clients until the subscription ends. */
+const MAX_IDLE_BEATS = 30;
 
 const PREFIXES = ['run-'];
 
@@ -28,23 +28,22 @@ export interface LiveRunsOptions {
   readonly store: EventStore;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
-  readonly mostClients?: number;
+  readonly maxClients?: number;
   /** Milliseconds. */
   readonly beat?: number;
 }
 
 /**
- * What happens to runs, told to any number of clients as it becomes durable. One subscription of the log serves all
- * of this process, and is there only while somebody watches; each change is folded and written once. Who was away
- * goes on where it was: from what is kept in memory, or from the log.
+ * Streams the changes of runs to any number of clients, as they become durable. One subscription, which exists only
+ * while there are clients, serves the whole process. Clients resume from memory, or from the log.
  */
 export class LiveRuns {
   readonly #options: LiveRunsOptions;
-  readonly #mostClients: number;
+  readonly #maxClients: number;
   readonly #clients = new Set<LiveClient>();
-  /** Those of them that hear what comes; the others are still being brought up. */
-  readonly #level = new Set<LiveClient>();
-  /** Those who have been told that there is room, and do not watch yet. */
+  /** Clients that receive new changes; the others still catch up. */
+  readonly #caughtUp = new Set<LiveClient>();
+  /** Clients that were promised a place and have not joined yet. */
   #opening = 0;
   readonly #outgoing: LiveSending;
   readonly #waiting: (() => void)[] = [];
@@ -53,44 +52,41 @@ export class LiveRuns {
   #following: AbortController | null = null;
   #ended: Promise<void> = Promise.resolve();
   #closed = false;
-  /** The last changes, and after which position there are all of them. */
+  /** The last changes: all after the position `#start`. */
   #retained: Frame[] = [];
   #retainedBytes = 0;
   #start: Position = '';
   #reached: Position = '';
   #beats = 0;
   #idleBeats = 0;
-  #looking = false;
+  #isChecking = false;
   #forgetBeat: Cancel = () => {};
 
   constructor(options: LiveRunsOptions) {
     this.#options = options;
-    this.#outgoing = new LiveSending(options.clock, this.#level);
-    this.#mostClients = options.mostClients ?? MOST_CLIENTS;
+    this.#outgoing = new LiveSending(options.clock, this.#caughtUp);
+    this.#maxClients = options.maxClients ?? MAX_CLIENTS;
   }
 
-  /** How many watch. */
+  /** Connected clients. */
   get size(): number {
     return this.#clients.size;
   }
 
-  /** Whether the log is followed, as it is for a while after the last client has gone. */
+  /** Whether it follows the log, which it does for a while after the last client has left. */
   get following(): boolean {
     return this.#beginning !== null;
   }
 
   /**
-   * Makes sure that the log is followed, and that there is room for one more.
-   * @returns the position after which everything is told
-   * @throws HttpError 503 when too many watch, or the service stops; EventStoreError when the log is away
+   * Reserves a place for a client, and starts the subscription.
+   * @returns the position at which its stream begins
+   * @throws HttpError 503 with too many clients, or while the service stops; EventStoreError
    */
   async open(): Promise<Position> {
     if (this.#closed) throw unavailable('stream_store', 'the service is stopping');
-    if (this.#clients.size + this.#opening >= this.#mostClients) {
-      throw unavailable(
-        'stream_store',
-        `more than ${this.#mostClients} clients can't watch at once`,
-      );
+    if (this.#clients.size + this.#opening >= this.#maxClients) {
+      throw unavailable('stream_store', `${this.#maxClients} clients are already connected`);
     }
     this.#opening += 1;
     try {
@@ -102,7 +98,7 @@ export class LiveRuns {
     }
   }
 
-  /** Tells a client what comes after the place where it is, for as long as it is there. */
+  /** Streams the changes after a client's position, until it leaves. */
   join(client: LiveClient): void {
     if (this.#closed) {
       client.end('shutdown');
@@ -111,14 +107,14 @@ export class LiveRuns {
     this.#clients.add(client);
     const leave = (): void => {
       this.#clients.delete(client);
-      this.#level.delete(client);
+      this.#caughtUp.delete(client);
     };
     client.signal.addEventListener('abort', leave, { once: true });
     if (client.signal.aborted) leave();
     else if (!this.#attach(client, client.last)) void this.#replay(client);
   }
 
-  /** Ends all streams, and follows the log no longer. */
+  /** Ends all streams and the subscription. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#outgoing.clear();
@@ -139,7 +135,7 @@ export class LiveRuns {
       this.#following = new AbortController();
       if (this.#closed) this.#following.abort();
       const { signal } = this.#following;
-      // One that was ended for want of clients may still be on its way out.
+      // A former subscription may still be ending.
       this.#ended = this.#ended.then(() => this.#follow(signal));
       this.#armBeat();
     } catch (error) {
@@ -160,7 +156,7 @@ export class LiveRuns {
           const frames = message.kind === 'events' ? await framesOf(message.events, changes) : [];
           if (signal.aborted) return;
           if (message.kind === 'caught-up') this.#reached = message.position;
-          else this.#tell(frames, message.events);
+          else this.#publish(frames, message.events);
         }
       } catch (error) {
         telemetry.log.warn('live streams could not follow the log; trying again', { error });
@@ -169,7 +165,7 @@ export class LiveRuns {
     }
   }
 
-  #tell(frames: readonly Frame[], events: readonly RecordedEvent[]): void {
+  #publish(frames: readonly Frame[], events: readonly RecordedEvent[]): void {
     this.#reached = events.at(-1)?.position ?? this.#reached;
     this.#retain(frames);
     this.#outgoing.add(frames);
@@ -182,8 +178,8 @@ export class LiveRuns {
     }
     let drop = 0;
     while (
-      this.#retained.length - drop > RETAINED ||
-      (this.#retainedBytes > RETAINED_BYTES && drop < this.#retained.length)
+      this.#retained.length - drop > MAX_RETAINED ||
+      (this.#retainedBytes > MAX_RETAINED_BYTES && drop < this.#retained.length)
     ) {
       const frame = this.#retained[drop];
       drop += 1;
@@ -194,19 +190,19 @@ export class LiveRuns {
     if (drop > 0) this.#retained.splice(0, drop);
   }
 
-  /** Lets a client hear what comes, when all that it lacks is here. */
+  /** Lets a client receive new changes, if memory has all that it lacks. */
   #attach(client: LiveClient, after: Position): boolean {
     if (after < this.#start) return false;
     if (client.signal.aborted) return true;
     client.send(this.#retained.filter(({ position }) => position > after));
-    this.#level.add(client);
+    this.#caughtUp.add(client);
     return true;
   }
 
-  /** Brings a client up from the log. Never rejects: a client who can't be served is told so. */
+  /** Lets a client catch up from the log. Never rejects: its stream ends with the reason. */
   async #replay(client: LiveClient): Promise<void> {
     const { store, telemetry } = this.#options;
-    await this.#turn();
+    await this.#takeReplayTurn();
     const stop = new AbortController();
     const signal = AbortSignal.any([client.signal, stop.signal]);
     const changes = new RunChanges(store);
@@ -223,7 +219,7 @@ export class LiveRuns {
         if (this.#attach(client, after)) return;
       }
     } catch (error) {
-      telemetry.log.warn('a live stream could not be replayed from the log', { error });
+      telemetry.log.warn('live stream could not be replayed from the log', { error });
       client.end('unavailable');
     } finally {
       stop.abort();
@@ -232,9 +228,8 @@ export class LiveRuns {
     }
   }
 
-  async #turn(): Promise<void> {
-    if (this.#replaying >= REPLAYS) {
-      // One who leaves in the meantime gives its turn to the next as soon as it comes.
+  async #takeReplayTurn(): Promise<void> {
+    if (this.#replaying >= MAX_REPLAYS) {
       await new Promise<void>((resolve) => this.#waiting.push(resolve));
     }
     this.#replaying += 1;
@@ -249,38 +244,38 @@ export class LiveRuns {
   #onBeat(): void {
     if (this.#closed) return;
     this.#idleBeats = this.#clients.size > 0 ? 0 : this.#idleBeats + 1;
-    if (this.#idleBeats >= IDLE_BEATS) {
+    if (this.#idleBeats >= MAX_IDLE_BEATS) {
       this.#following?.abort();
       this.#beginning = null;
       return;
     }
     this.#beats += 1;
-    if (this.#beats % BEATS_TO_A_HEARTBEAT === 0) {
-      const isLevel = this.#outgoing.isEmpty;
+    if (this.#beats % BEATS_PER_HEARTBEAT === 0) {
+      const isIdle = this.#outgoing.isEmpty;
       for (const client of this.#clients) {
-        client.beat(isLevel && this.#level.has(client) ? this.#reached : null);
+        client.sendHeartbeat(isIdle && this.#caughtUp.has(client) ? this.#reached : null);
       }
     }
-    if (!this.#looking) void this.#lookAtTokens();
+    if (!this.#isChecking) void this.#checkAccess();
     this.#armBeat();
   }
 
-  /** A token that has expired, a session that is over, a scope that was taken away end a stream too. */
-  async #lookAtTokens(): Promise<void> {
-    this.#looking = true;
-    let fault: unknown;
+  /** Ends the streams of clients whose token, session or scope is gone. */
+  async #checkAccess(): Promise<void> {
+    this.#isChecking = true;
+    let failure: unknown;
     for (const client of [...this.#clients]) {
       try {
-        if (!(await client.counts())) client.end('access_ended');
+        if (!(await client.stillAdmitted())) client.end('access_ended');
       } catch (error) {
-        // Of one it can't be told just now, as its agent can't be read: of the others it may be.
-        fault = error;
+        // Its agent can't be read just now; the others are still checked.
+        failure = error;
       }
     }
-    this.#looking = false;
-    if (fault === undefined) return;
+    this.#isChecking = false;
+    if (failure === undefined) return;
     const { log } = this.#options.telemetry;
-    log.warn('the tokens of live streams could not be looked at', { error: fault });
+    log.warn('could not check the access of clients of live streams', { error: failure });
   }
 }
 
@@ -303,7 +298,7 @@ function frameOf({ name, position, at, run, step }: RunChange): Frame {
   return { position, taskId: run.task_id, state: run.state, bytes: Buffer.from(text) };
 }
 
-/** A result may be large, and is there to be read with the run. */
+/** A result may be large; clients read it with the run. */
 function withoutResult(step: NonNullable<RunChange['step']>): object {
   const { result: _result, ...shown } = step;
   return shown;

@@ -7,22 +7,20 @@ import { HttpError, badRequest } from '../errors.ts';
 const JSON_TYPE = /^application\/(?:[a-z0-9.-]+\+)?json$/i;
 const UTF_8 = /^"?utf-?8"?$/i;
 
-/** How deep a body may be nested. What goes through it later does so by recursion. */
+/** Levels of nesting: later code walks the body by recursion. */
 const MAX_DEPTH = 64;
 
-/** Most issues that an error lists, and the longest path of a field in one. */
-const MOST_ISSUES = 100;
-const LONGEST_FIELD = 200;
+/** Issues in an error, and characters of a field's path. */
+const MAX_ISSUES = 100;
+const MAX_FIELD_LENGTH = 200;
 
 /**
- * Reads a request's body as JSON. It is read here and not by a middleware before the routes, because who may
- * not call an endpoint is told so before anything is said of the body. What is left unread is read and
- * forgotten by `node:http` after the answer, so that the client gets to see it and the connection stays sound.
+ * Reads a request's body as JSON, after the caller is authenticated: a 401 or 403 precedes all errors of the body.
+ * `node:http` discards what is left unread, so that the client receives the answer.
  *
- * @returns undefined where there is no body
- * @throws HttpError 413 over the limit, 415 for what is not JSON in UTF-8, 400 for broken JSON, and for what
- *   JSON can say but the service can't keep: a key `__proto__`, deep nesting, and a number that JavaScript cannot
- *   represent (see {@link lostNumbers})
+ * @returns undefined without a body
+ * @throws HttpError 413 over the limit; 415 for what is not JSON in UTF-8; 400 for broken JSON, a key `__proto__`, deep
+ *   nesting, and numbers that JavaScript cannot represent (see {@link lostNumbers})
  */
 export async function readJson(request: IncomingMessage, limit: number): Promise<unknown> {
   const declared = request.headers['content-length'];
@@ -30,15 +28,15 @@ export async function readJson(request: IncomingMessage, limit: number): Promise
   if (!chunked && (declared === undefined || declared === '0')) return undefined;
   if (Number(declared) > limit) throw tooLarge(limit);
   const refusal = refusalOfType(request);
-  // A body of unknown length may turn out to be none, which needs no type.
+  // A chunked body may turn out to be empty, which needs no type.
   if (refusal !== null && !chunked) throw refusal;
   const bytes = await readBytes(request, limit);
   if (bytes.length === 0) return undefined;
   if (refusal !== null) throw refusal;
-  const text = textOf(bytes);
-  const body = parse(text);
+  const json = decodeUtf8(bytes);
+  const body = parse(json);
   checkTree(body, []);
-  checkNumbers(text);
+  checkNumbers(json);
   return body;
 }
 
@@ -52,7 +50,7 @@ function refusalOfType({ headers }: IncomingMessage): HttpError | null {
   });
 }
 
-/** Whether a media type is JSON in UTF-8. Of its parameters only `charset` says something of a body (RFC 8259). */
+/** Whether a media type is JSON in UTF-8; its only meaningful parameter is `charset` (RFC 8259). */
 function isJson(type: string): boolean {
   const [name, ...parameters] = type.split(';').map((part) => part.trim());
   const isUtf8 = parameters.every((parameter) => {
@@ -73,7 +71,7 @@ export function readBytes(request: IncomingMessage, limit: number): Promise<Buff
         chunks.push(chunk);
         return;
       }
-      // What still comes is read and forgotten, so that the client gets to read the answer.
+      // The rest is discarded, so that the client receives the answer.
       chunks = [];
       request.off('data', onData);
       request.resume();
@@ -81,7 +79,7 @@ export function readBytes(request: IncomingMessage, limit: number): Promise<Buff
     };
     let whole = false;
     const onEarlyEnd = (): void => {
-      if (!whole) reject(endedEarly());
+      if (!whole) reject(fault([], 'ended early'));
     };
     request.on('data', onData);
     request.on('end', () => {
@@ -94,42 +92,41 @@ export function readBytes(request: IncomingMessage, limit: number): Promise<Buff
 }
 
 /** @throws HttpError 400 for what is not UTF-8 */
-export function textOf(bytes: Buffer): string {
+export function decodeUtf8(bytes: Buffer): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch {
-    throw badRequest([{ field: 'body', issue: 'is not UTF-8' }]);
+    throw fault([], 'is not UTF-8');
   }
 }
 
-function parse(text: string): unknown {
+function parse(json: string): unknown {
   try {
-    return JSON.parse(text);
+    return JSON.parse(json);
   } catch (error) {
-    const issue = `is not JSON: ${error instanceof Error ? error.message : String(error)}`;
-    throw badRequest([{ field: 'body', issue }]);
+    throw fault([], `is not JSON: ${error instanceof Error ? error.message : String(error)}`);
   }
 }
 
-/** Goes through a body once, whatever its schema: its own depth is the first thing that is bounded. */
+/** Bounds the depth of a body, before its schema is applied. */
 function checkTree(value: unknown, path: string[]): void {
   if (typeof value !== 'object' || value === null) return;
   if (path.length === MAX_DEPTH) throw fault([], `is nested deeper than ${MAX_DEPTH} levels`);
   for (const [key, child] of Object.entries(value)) {
     path.push(key);
-    // It could change an object's prototype further on.
-    if (key === '__proto__') throw fault(path, 'is not a name that a field may have');
+    // It could replace an object's prototype later.
+    if (key === '__proto__') throw fault(path, 'is not an allowed field name');
     checkTree(child, path);
     path.pop();
   }
 }
 
 /** @throws HttpError 400 for numbers that would be stored as others */
-function checkNumbers(text: string): void {
-  const [first, ...rest] = lostNumbers(text)
-    .slice(0, MOST_ISSUES)
+function checkNumbers(json: string): void {
+  const [first, ...rest] = lostNumbers(json)
+    .slice(0, MAX_ISSUES)
     .map((lost): Issue => {
-      const field = start(lost.path.join('.') || 'body', LONGEST_FIELD);
+      const field = start(lost.path.join('.') || 'body', MAX_FIELD_LENGTH);
       return { field, issue: lostIssue(lost) };
     });
   if (first !== undefined) throw badRequest([first, ...rest]);
@@ -137,8 +134,6 @@ function checkNumbers(text: string): void {
 
 const fault = (path: readonly string[], issue: string): HttpError =>
   badRequest([{ field: path.join('.') || 'body', issue }]);
-
-const endedEarly = (): HttpError => badRequest([{ field: 'body', issue: 'ended early' }]);
 
 const tooLarge = (limit: number): HttpError =>
   new HttpError('payload_too_large', `the body is larger than ${limit} bytes`, { limit });

@@ -1,58 +1,44 @@
 import type { Response } from 'express';
 import { FairTurns } from '../access/fair-turns.ts';
 
-/** Answers with megabytes that are made and sent at a time. Each has up to 8 MiB of documents in memory, and its text. */
-const AT_ONCE = 4;
+/** Large answers that are made and sent at a time. Each holds up to 8 MiB of documents, and its JSON. */
+const MAX_CONCURRENT = 4;
 
-/** How long a client that is slow to take its answer keeps others waiting. Milliseconds. */
-const PATIENCE = 5_000;
+/** How long a slow client may keep others waiting. Milliseconds. */
+const MAX_SENDING = 5_000;
 
 /**
- * Bounds what of this process's memory is taken by large answers. However many ask for lists at once, few of these are
- * read, serialised and sent at a time, and of all callers each has its turn after the others. Health endpoints, and
- * whatever answers with little, wait for none of them.
+ * Bounds the memory that large answers take: few are read, serialized and sent at a time, with turns among the callers.
  */
 export class BulkyAnswers {
   readonly #turns: FairTurns;
-  readonly #patience: number;
+  readonly #maxSending: number;
 
-  /**
-   * @param atOnce how many at a time; default 4
-   * @param patience milliseconds for which a client may take its answer alone; default 5,000
-   */
-  constructor(atOnce = AT_ONCE, patience = PATIENCE) {
-    this.#turns = new FairTurns(atOnce);
-    this.#patience = patience;
+  /** @param maxSending milliseconds until the turn ends although the client has not received its answer */
+  constructor(maxConcurrent = MAX_CONCURRENT, maxSending = MAX_SENDING) {
+    this.#turns = new FairTurns(maxConcurrent);
+    this.#maxSending = maxSending;
   }
 
-  /**
-   * Makes an answer in its turn. Does nothing for a client that has left meanwhile.
-   *
-   * @param who the caller's id
-   * @param make reads and sends it
-   */
-  async inTurn(who: string, response: Response, make: () => Promise<void>): Promise<void> {
-    await this.#turns.take(who, Infinity, async () => {
-      if (response.closed) return;
-      await make();
-      await sent(response, this.#patience);
-    });
+  /** Waits for a caller's turn. @returns ends it, once the client has received what was sent */
+  async takeTurn(caller: string, response: Response): Promise<() => void> {
+    const endTurn = await this.#turns.start(caller, Infinity);
+    return () => afterSending(response, this.#maxSending, endTurn);
   }
 }
 
-/** Resolves once a response was handed over to the system, its client has left, or has taken too long. */
-function sent(response: Response, patience: number): Promise<void> {
+/** Calls once the system has taken the response, its client has left, or the time is over. */
+function afterSending(response: Response, limit: number, call: () => void): void {
   // What fits into the socket's buffer is gone by now.
   if (response.closed || response.writableFinished || response.writableLength === 0) {
-    return Promise.resolve();
+    call();
+    return;
   }
-  return new Promise((resolve) => {
-    const over = (): void => {
-      clearTimeout(timer);
-      response.off('close', over);
-      resolve();
-    };
-    const timer = setTimeout(over, patience);
-    response.once('close', over);
-  });
+  const end = (): void => {
+    clearTimeout(timer);
+    response.off('close', end);
+    call();
+  };
+  const timer = setTimeout(end, limit);
+  response.once('close', end);
 }

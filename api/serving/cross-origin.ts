@@ -1,7 +1,7 @@
 import cors from 'cors';
 import type { RequestHandler } from 'express';
 
-/** Headers of answers that a page of another origin may read. */
+/** Response headers that a page of another origin may read. */
 const exposedHeaders = [
   'ETag',
   'Location',
@@ -17,7 +17,7 @@ const exposedHeaders = [
   'X-RateLimit-Reset',
 ];
 
-/** Headers that a page of another origin may send. */
+/** Request headers that a page of another origin may send. */
 const allowedHeaders = [
   'Authorization',
   'Content-Type',
@@ -31,15 +31,13 @@ const allowedHeaders = [
   'traceparent',
 ];
 
-/** Seconds that a browser keeps what it was told of a path. */
-const KEPT = 600;
+/** How long a browser may cache the answer to a preflight. Seconds. */
+const PREFLIGHT_MAX_AGE = 600;
 
 /**
- * Lets pages of some origins call this service (`SVC_CORS_ORIGINS`). A call is made by a token that the page
- * itself sends, never by a cookie, so no credentials of the browser are taken.
- *
+ * Lets pages of other origins call this service (`SVC_CORS_ORIGINS`). They send a token themselves; cookies are not used.
  * @param origins `*` for every origin
- * @returns null where none was named: browsers then let no page of another origin read an answer
+ * @returns null where none is configured: browsers then block pages of other origins
  */
 export function crossOrigin(origins: readonly string[] | undefined): RequestHandler | null {
   if (origins === undefined) return null;
@@ -48,8 +46,8 @@ export function crossOrigin(origins: readonly string[] | undefined): RequestHand
     methods: ['GET', 'HEAD', 'POST', 'PUT', 'DELETE'],
     allowedHeaders,
     exposedHeaders,
-    maxAge: KEPT,
-    // The route answers OPTIONS, so that it is counted like all else, and an unknown path stays unknown.
+    maxAge: PREFLIGHT_MAX_AGE,
+    // The route answers OPTIONS, so that it is counted, and unknown paths stay unknown.
     preflightContinue: true,
   });
 }

@@ -2,19 +2,17 @@ import type { IncomingMessage } from 'node:http';
 import type { TSchema } from '@sinclair/typebox';
 import type { Issue } from '../../domain/errors.ts';
 import { HttpError, OAuthError, badRequest } from '../errors.ts';
-import { readBytes, textOf } from './body.ts';
+import { decodeUtf8, readBytes } from './body.ts';
 
 const FORM_TYPE = /^application\/x-www-form-urlencoded *(?:; *charset="?utf-?8"? *)?$/i;
 
 /**
- * Reads the parameters of a request to an endpoint of OAuth 2.0 (RFC 6749, sections 2.3.1 and 3.2): from its body, and
- * `client_id` and `client_secret` also from HTTP Basic, where both are form-encoded. A parameter without a value counts as
- * left out, and one that the schema does not know is ignored.
+ * Reads the form of an OAuth 2.0 request (RFC 6749, sections 2.3.1 and 3.2); `client_id` and `client_secret` may come by
+ * HTTP Basic. Parameters without a value count as missing, those that the schema lacks are ignored.
  *
- * @param schema of the parameters; one whose type is an array may come several times
- * @returns the parameters that the schema knows, those of a list as an array
- * @throws HttpError 413 over the limit, 415 for what is no form, 400 for what is not UTF-8 or comes twice; OAuthError where
- *   the client authenticates in both ways
+ * @param schema of the parameters; only an array may be given several times
+ * @throws HttpError 413 over the limit, 415 for what is no form, 400 for what is not UTF-8 or is given twice; OAuthError
+ *   when the client authenticates in both ways
  */
 export async function readForm(
   request: IncomingMessage,
@@ -23,14 +21,14 @@ export async function readForm(
 ): Promise<Readonly<Record<string, unknown>>> {
   const bytes = await readBytes(request, limit);
   if (bytes.length > 0) checkType(request);
-  const form = new URLSearchParams(textOf(bytes));
+  const form = new URLSearchParams(decodeUtf8(bytes));
   const fields: Record<string, unknown> = {};
   const twice: Issue[] = [];
   for (const [name, { type }] of Object.entries(propertiesOf(schema))) {
     const values = form.getAll(name).filter((value) => value !== '');
     if (values.length === 0) continue;
-    if (type !== 'array' && values.length > 1)
-      twice.push({ field: name, issue: 'must be given once' });
+    const isTwice = type !== 'array' && values.length > 1;
+    if (isTwice) twice.push({ field: name, issue: 'must be given once' });
     fields[name] = type === 'array' ? values : values[0];
   }
   const [first, ...rest] = twice;
@@ -51,7 +49,7 @@ function checkType({ headers }: IncomingMessage): void {
   });
 }
 
-/** @param header `Authorization`; what is not Basic does not authenticate a client */
+/** @param header `Authorization`; only Basic authenticates a client */
 function withClient(
   fields: Readonly<Record<string, unknown>>,
   header = '',
@@ -62,10 +60,8 @@ function withClient(
   const client_id = decoded(id);
   const client_secret = decoded(rest.join(':'));
   if (client_id === '') {
-    throw new OAuthError(
-      'invalid_client',
-      'Authorization must be Basic with client_id:client_secret',
-    );
+    const message = 'Authorization must be Basic with client_id:client_secret';
+    throw new OAuthError('invalid_client', message);
   }
   const { client_id: other = client_id } = fields;
   if ('client_secret' in fields || other !== client_id) {
@@ -75,11 +71,11 @@ function withClient(
   return { ...fields, client_id, ...(client_secret === '' ? {} : { client_secret }) };
 }
 
-/** Form-decoded; as it is where that is no form encoding. */
-function decoded(text: string): string {
+/** Form-decoded; unchanged where it is not form-encoded. */
+function decoded(value: string): string {
   try {
-    return decodeURIComponent(text.replaceAll('+', ' '));
+    return decodeURIComponent(value.replaceAll('+', ' '));
   } catch {
-    return text;
+    return value;
   }
 }

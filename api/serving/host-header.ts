@@ -6,8 +6,8 @@ const HOST =
   /^(?:\[(?:[\da-f:.]+|v[\da-f]+\.[\w.~!$&'()*+,;=:-]+)\]|(?:[\w.~!$&'()*+,;=-]|%[\da-f]{2})*)(?::\d*)?$/i;
 
 /**
- * Rejects a request whose target host is in doubt (RFC 9112 section 3.2): none in HTTP/1.1, several `Host` headers, or
- * one that is no host. A proxy in front may have read the other one: what it checked would not be what is served.
+ * Rejects a request whose host is in doubt (RFC 9112 section 3.2): no `Host` in HTTP/1.1, several, or an invalid one. A
+ * proxy in front may have checked another host than the one that is served.
  */
 export function checkHost(request: Request, _response: Response, next: NextFunction): void {
   const issue = issueOf(request);
@@ -16,7 +16,7 @@ export function checkHost(request: Request, _response: Response, next: NextFunct
 
 function issueOf({ rawHeaders, headers: { host }, httpVersion }: Request): string | null {
   if (host === undefined) return httpVersion === '1.0' ? null : 'is required';
-  // `node:http` keeps the first one only.
+  // `headers` has only the first.
   let count = 0;
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const name = rawHeaders[index] ?? '';

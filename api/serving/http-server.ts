@@ -6,32 +6,30 @@ import { newId } from '../../domain/ids.ts';
 import { HttpError, errorBody, errorStatuses, type ErrorCode } from '../errors.ts';
 import { messageClasses } from './message-classes.ts';
 
-/** A client that is slower than this with its headers, or its whole request, is cut off. Milliseconds. */
+// Timeouts in milliseconds.
 const HEADERS_TIMEOUT = 15_000;
 const REQUEST_TIMEOUT = 60_000;
-/** How long a connection without a request is kept. Milliseconds. */
 const KEEP_ALIVE_TIMEOUT = 65_000;
-/** A connection on which nothing moves, also one whose client does not take its answer. Milliseconds. */
+/** Also for a client that does not read its answer. */
 const IDLE_TIMEOUT = 120_000;
 /** Bytes of a request's line and headers together. */
 const MAX_HEADER_BYTES = 16_384;
-/** How many headers a request may have. The interface counts them itself: see `maxHeadersCount` below. */
+/** Headers of a request; the interface counts them, see `maxHeadersCount` below. */
 export const MAX_HEADERS = 100;
-/** How often slow clients are looked for. Milliseconds. */
-const CHECK_EVERY = 5_000;
+/** How often slow clients are checked for. Milliseconds. */
+const CHECK_INTERVAL = 5_000;
 
 /**
- * A server with bounds for slow, large and broken requests. What never becomes a request is answered too,
- * with the error body of all endpoints.
- *
- * @param options the times in milliseconds, where they are to be others
+ * A server with limits for slow, large and malformed requests. What is no HTTP request is answered with the error body
+ * of all endpoints, too.
+ * @param options times in milliseconds
  */
 export function createHttpServer(
   listener: RequestListener | Express,
   options: {
     readonly headersTimeout?: number;
     readonly checkEvery?: number;
-    /** A PEM certificate with its chain, and its key: HTTPS is served. null: plain HTTP. */
+    /** A PEM certificate with its chain, and its key, to serve HTTPS; null: plain HTTP. */
     readonly tls?: { readonly cert: string; readonly key: string } | null;
   } = {},
 ): Server {
@@ -41,35 +39,29 @@ export function createHttpServer(
     headersTimeout: options.headersTimeout ?? HEADERS_TIMEOUT,
     requestTimeout: REQUEST_TIMEOUT,
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT,
-    connectionsCheckingInterval: options.checkEvery ?? CHECK_EVERY,
+    connectionsCheckingInterval: options.checkEvery ?? CHECK_INTERVAL,
     maxHeaderSize: MAX_HEADER_BYTES,
-    // The interface says so itself, with a body.
+    // The interface answers with a body.
     requireHostHeader: false,
   };
   const server =
     tls === null
       ? createServer(bounds, listener)
       : createTlsServer({ ...bounds, ...tls, handshakeTimeout: HEADERS_TIMEOUT }, listener);
-  // No limit: Node 20 silently drops the headers beyond one, and later versions report an overflow of bytes.
+  // No limit: Node 20 silently drops headers beyond one, later versions report an overflow of bytes.
   server.maxHeadersCount = 0;
   server.setTimeout(IDLE_TIMEOUT);
   server.on('clientError', refuse);
-  // Whoever knows none of what a client expects may pass over it (RFC 9110, 10.1.1); `node:http` answers 417, without a body.
+  // Unknown expectations may be ignored (RFC 9110, 10.1.1); `node:http` would answer 417, without a body.
   server.on('checkExpectation', (request, response) => server.emit('request', request, response));
   return server;
 }
 
-/** What the parser of `node:http` says, as clients are told. */
+/** How errors of node's parser are answered. */
 const faults: Readonly<Record<string, readonly [code: ErrorCode, message: string]>> = {
-  HPE_HEADER_OVERFLOW: [
-    'headers_too_large',
-    `the headers have more than ${MAX_HEADER_BYTES} bytes`,
-  ],
-  HPE_CHUNK_EXTENSIONS_OVERFLOW: [
-    'payload_too_large',
-    "the body's chunks have extensions too long",
-  ],
-  ERR_HTTP_REQUEST_TIMEOUT: ['request_timeout', 'the request did not come in time'],
+  HPE_HEADER_OVERFLOW: ['headers_too_large', `the headers exceed ${MAX_HEADER_BYTES} bytes`],
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: ['payload_too_large', "the body's chunk extensions are too long"],
+  ERR_HTTP_REQUEST_TIMEOUT: ['request_timeout', 'the request did not arrive in time'],
 };
 
 const reasons: Readonly<Partial<Record<ErrorCode, string>>> = {
@@ -79,12 +71,15 @@ const reasons: Readonly<Partial<Record<ErrorCode, string>>> = {
 };
 
 function refuse(fault: NodeJS.ErrnoException, socket: Duplex): void {
-  // Gone, or an answer is under way, into which no other can be written.
+  // The client is gone, or an answer has begun.
   if (fault.code === 'ECONNRESET' || !socket.writable || hasBegunAnAnswer(socket)) {
     socket.destroy();
     return;
   }
-  const [code, message] = faults[fault.code ?? ''] ?? ['bad_request', 'this is no HTTP request'];
+  const [code, message] = faults[fault.code ?? ''] ?? [
+    'bad_request',
+    'this is not an HTTP request',
+  ];
   const details = detailsOf(code, message);
   const id = newId(Date.now());
   const body = JSON.stringify(errorBody(new HttpError(code, message, details), id));
@@ -107,7 +102,7 @@ function detailsOf(code: ErrorCode, issue: string): Record<string, unknown> {
   return code === 'headers_too_large' ? { limit: MAX_HEADER_BYTES } : {};
 }
 
-/** `node:http` keeps the answer under way on the socket; it is not in its types. */
+/** `node:http` keeps the answer in progress on the socket, outside its types. */
 function hasBegunAnAnswer(socket: Duplex): boolean {
   const { _httpMessage: answer } = socket as Duplex & {
     readonly _httpMessage?: { readonly headersSent: boolean } | null;

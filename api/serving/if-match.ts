@@ -5,26 +5,27 @@ import { HttpError, badRequest } from '../errors.ts';
 
 /** What `If-Match` says. */
 export interface IfMatch {
-  /** Revisions that the caller accepts; an empty list where every tag is that of something else. */
+  /** Revisions that the caller accepts; an empty list when no tag is a revision. */
   readonly seen: SeenRevision;
-  /** For `details.expected`: revisions as numbers, tags of something else as they were sent; a list if there are several. */
+  /** For `details.expected`: revisions as numbers, other tags as sent; a list if there are several. */
   readonly sent: Sent | readonly Sent[];
 }
 type Sent = number | string;
 
 /**
- * The service's own entity tag is a revision. A proxy that compresses a response marks the tag, as Apache (`"3-gzip"`),
- * Jetty (`"3--gzip"`) and nginx (`W/"3"`) do. The tag still names the same revision. So a weak tag counts too, although
- * RFC 9110, section 13.1.1, compares strongly: a revision says more than the bytes of one representation.
+ * The service's entity tag is a revision. A proxy that compresses a response marks the tag, as Apache (`"3-gzip"`),
+ * Jetty (`"3--gzip"`) and nginx (`W/"3"`) do, but the tag still names the same revision. So a weak tag counts too,
+ * although RFC 9110, section 13.1.1, compares strongly.
  */
-const OWN = /^(?:W\/)?"(0|[1-9]\d{0,14})(?:(?:--?|;)(?:x-)?(?:gzip|br|zstd|deflate|compress))*"$/;
+const REVISION_TAG =
+  /^(?:W\/)?"(0|[1-9]\d{0,14})(?:(?:--?|;)(?:x-)?(?:gzip|br|zstd|deflate|compress))*"$/;
 
 /** An entity tag (RFC 9110, section 8.8.3), or a revision without quotes; then a comma or the end. */
 const ELEMENT = /[ \t]*(?:((?:W\/)?"[^"]*"|\d{1,15})[ \t]*)?(?:,|$)/y;
 
 /**
  * Reads `If-Match` (RFC 9110, section 13.1.1).
- * @returns undefined without one and for `*`, which whatever exists matches
+ * @returns undefined without one and for `*`, which matches whatever exists
  * @throws HttpError 400 for what is neither `*` nor a list of entity tags
  */
 export function ifMatchOf({ headers }: Pick<Request, 'headers'>): IfMatch | undefined {
@@ -35,21 +36,20 @@ export function ifMatchOf({ headers }: Pick<Request, 'headers'>): IfMatch | unde
   while (ELEMENT.lastIndex < header.length) {
     const element = ELEMENT.exec(header);
     if (element === null) throw malformed();
-    // Empty elements are to be passed over (section 5.6.1).
+    // Empty elements are skipped (section 5.6.1).
     if (element[1] !== undefined) sent.push(revisionOf(element[1]) ?? element[1]);
   }
   const [first, ...others] = sent;
   if (first === undefined) throw malformed();
   const seen = sent.filter((each) => typeof each === 'number');
-  const [only] = seen;
-  const isOne = others.length === 0;
-  return { seen: isOne && only !== undefined ? only : seen, sent: isOne ? first : sent };
+  if (others.length > 0) return { seen, sent };
+  return { seen: seen[0] ?? [], sent: first };
 }
 
-/** Carries a command out, and says in its refusal what the caller sent. @throws HttpError 412; what the work throws */
-export async function holdingTo<T>(ifMatch: IfMatch, work: () => Promise<T> | T): Promise<T> {
+/** Runs a command; its refusal says what the caller sent. @throws HttpError 412; what `run` throws */
+export async function withIfMatch<T>(ifMatch: IfMatch, run: () => Promise<T> | T): Promise<T> {
   try {
-    return await work();
+    return await run();
   } catch (error) {
     if (!(error instanceof Refusal) || error.code !== 'REVISION_MISMATCH') throw error;
     const details = { ...error.details, expected: ifMatch.sent };
@@ -58,8 +58,8 @@ export async function holdingTo<T>(ifMatch: IfMatch, work: () => Promise<T> | T)
 }
 
 function revisionOf(tag: string): number | undefined {
-  const text = /^\d+$/.test(tag) ? tag : OWN.exec(tag)?.[1];
-  return text === undefined ? undefined : Number(text);
+  const digits = /^\d+$/.test(tag) ? tag : REVISION_TAG.exec(tag)?.[1];
+  return digits === undefined ? undefined : Number(digits);
 }
 
 const malformed = (): HttpError =>

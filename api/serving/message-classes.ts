@@ -1,19 +1,16 @@
 import { IncomingMessage, ServerResponse, type RequestListener } from 'node:http';
 import type { Express } from 'express';
 
-/** What `node:http` makes a request and its answer with. */
+/** The classes that `node:http` instantiates. */
 export interface MessageClasses {
   readonly IncomingMessage?: typeof IncomingMessage;
   readonly ServerResponse?: typeof ServerResponse;
 }
 
 /**
- * Classes whose objects are from the start what Express makes of them. Express gives each request and each answer the
- * application's prototype; an object whose prototype is changed gets a shape of its own, by which V8 looks up every one
- * of its properties anew, in `node:http` as in the handlers: a fifth of the time that a request took. A prototype that
- * is there already is left as it is.
- *
- * @param listener where it is no application of Express there is nothing to do
+ * Classes of requests and responses that have the application's prototypes from the start. Express would replace the
+ * prototype of each object, after which V8 finds none of its properties by shape: a fifth of a request's time.
+ * @param listener unless it is an application of Express, the classes stay node's
  */
 export function messageClasses(listener: RequestListener | Express): MessageClasses {
   if (!('request' in listener)) return {};
@@ -21,13 +18,13 @@ export function messageClasses(listener: RequestListener | Express): MessageClas
   class ApplicationResponse<
     R extends IncomingMessage = IncomingMessage,
   > extends ServerResponse<R> {}
-  listener.request = inPlaceOf(listener.request, ApplicationRequest.prototype);
-  listener.response = inPlaceOf(listener.response, ApplicationResponse.prototype);
+  listener.request = extend(ApplicationRequest.prototype, listener.request);
+  listener.response = extend(ApplicationResponse.prototype, listener.response);
   return { IncomingMessage: ApplicationRequest, ServerResponse: ApplicationResponse };
 }
 
-/** The prototype of a class, with all that the application's has. */
-function inPlaceOf<T extends object>(applications: T, prototype: object): T {
+/** Makes a class's prototype inherit from the application's. */
+function extend<T extends object>(prototype: object, applications: T): T {
   Object.setPrototypeOf(prototype, applications);
   return prototype as T;
 }

@@ -15,21 +15,23 @@ import {
 import { ReadModelError, type Projection } from '../../projections/read-model.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import { HttpError } from '../errors.ts';
+import { awaitState } from './await-state.ts';
 
-/** How long an order may take until it is carried out, while its caller waits. Milliseconds. */
-const PATIENCE = 5_000;
+/** Upper bound of `Retry-After`. Seconds. */
+const MAX_RETRY_AFTER = 30;
 
-/** Seconds until a client is to ask again at the latest. */
-const LONGEST_RETRY = 30;
-
-type Parts = Pick<ApiDependencies, 'store' | 'readModel' | 'coordination' | 'clock'>;
+type Stores = Pick<ApiDependencies, 'store' | 'readModel' | 'coordination' | 'clock'>;
 
 /**
- * What is answered while a view that a read needs is made for the first time, or in a new shape: how far each is that
- * can't be read, and when to ask again; and where nobody makes them, that, so that nobody waits for it in vain.
+ * The error of a read whose views are not built yet: their progress, when to retry, and whether any projector runs.
  */
-export async function beingMade(
-  parts: {
+export async function viewsUnavailable(
+  {
+    readModel,
+    coordination,
+    projections,
+    clock,
+  }: {
     readonly readModel: Pick<ApiDependencies['readModel'], 'liveGeneration'>;
     readonly coordination: Pick<ApiDependencies['coordination'], 'recall'>;
     readonly projections: readonly Projection[];
@@ -37,80 +39,82 @@ export async function beingMade(
   },
   reads: readonly Projection[],
 ): Promise<HttpError> {
-  const { readModel, coordination, projections, clock } = parts;
   const report = await recallReport(coordination, projections);
   const live = await Promise.all(reads.map((each) => readModel.liveGeneration(each)));
   const views = reads
     .filter((_, index) => live[index] === null)
     .map(({ name }) => {
-      const told = report?.views.find((view) => view.name === name)?.rebuild ?? null;
-      return { name, progress: told?.progress ?? 0, seconds_left: told?.seconds_left ?? null };
+      const rebuild = report?.views.find((view) => view.name === name)?.rebuild;
+      return {
+        name,
+        progress: rebuild?.progress ?? 0,
+        seconds_left: rebuild?.seconds_left ?? null,
+      };
     });
   const seconds = Math.max(1, ...views.map(({ seconds_left }) => seconds_left ?? 1));
-  const after = String(Math.min(LONGEST_RETRY, Math.ceil(seconds)));
+  const after = String(Math.min(MAX_RETRY_AFTER, Math.ceil(seconds)));
   const names = views.map(({ name }) => name).join(', ');
-  const isAtWork = report !== null && isOfNow(report, clock.now());
-  const said = isAtWork
-    ? `being made: ${names}`
-    : `not yet made, and no projector is known to be at work: ${names}`;
-  const message = names === '' ? 'a view was being made' : said;
+  const isBuilding = report !== null && isOfNow(report, clock.now());
+  const state = isBuilding
+    ? `views are being built: ${names}`
+    : `views are not built, and no projector is running: ${names}`;
+  const message = names === '' ? 'a view was being built; try again' : state;
   const details = { component: 'projections', views };
   return new HttpError('unavailable', message, details, { 'Retry-After': after });
 }
 
-/** The orders for a view. */
 async function ordersOf(
-  { store }: Pick<Parts, 'store'>,
+  { store }: Pick<Stores, 'store'>,
   { name, schema }: Projection,
 ): Promise<ProjectionOrders> {
   const { state } = await load(store, streams.projection(name), projectionOrdersFold(schema));
   return state;
 }
 
-/** How views are: as the projector says, and what is ordered; where no projector runs, as the stores say. */
+/** The state of views: as the projector reports it, or from the stores where none runs; with pending orders. */
 export async function projectionStates(
-  parts: Parts,
+  stores: Stores,
   projections: readonly Projection[],
 ): Promise<readonly ProjectionStatus[]> {
-  const { coordination, clock } = parts;
+  const { coordination, clock } = stores;
   const report = await recallReport(coordination, projections);
   const isFresh = report !== null && isOfNow(report, clock.now());
   return Promise.all(
     projections.map(async (projection) => {
       const { name, schema } = projection;
-      const told = isFresh
+      const reported = isFresh
         ? report.views.find((view) => view.name === name && view.schema === schema)
         : undefined;
-      const orders = await ordersOf(parts, projection);
+      const orders = await ordersOf(stores, projection);
       const { rebuild, lastVersion } = orders;
-      // What was ordered since the report was made stands in the log.
-      const making = told?.rebuild ?? null;
+      // The log has what was ordered since the report.
+      const running = reported?.rebuild ?? null;
       const isCurrent =
-        making !== null && (making.version === rebuild?.version || making.version > lastVersion);
-      const version = await versionOf(parts, projection, orders);
-      const view = told ?? (await unattended(parts, projection, version));
+        running !== null && (running.version === rebuild?.version || running.version > lastVersion);
+      const version = await versionOf(stores, projection, orders);
+      const view = reported ?? (await stateWithoutProjector(stores, projection, version));
       return {
         ...view,
         version,
-        rebuild: rebuildStatus(rebuild, isCurrent ? making : null),
+        rebuild: rebuildStatus(rebuild, isCurrent ? running : null),
         previous: previousOf(orders, clock.now()),
       };
     }),
   );
 }
 
-/** Which version of a view is read (0: none), and by which switch of its orders that was found. */
+/** The version of a view that is read (0: none), and the one that its orders last switched to. */
 export async function versionRead(
-  parts: Pick<Parts, 'store' | 'readModel'>,
+  stores: Pick<Stores, 'store' | 'readModel'>,
   projection: Projection,
 ): Promise<{ readonly found: number; readonly switched: number | null }> {
-  const orders = await ordersOf(parts, projection);
-  return { found: await versionOf(parts, projection, orders), switched: orders.live };
+  const orders = await ordersOf(stores, projection);
+  return { found: await versionOf(stores, projection, orders), switched: orders.live };
 }
 
-/** Which generation is read: where a switch was just said, the one that reads are about to go to. */
+/** The generation that is read, or that a pending switch leads to. */
 async function versionOf(
-  { readModel }: Pick<Parts, 'readModel'>,
+  { readModel }: Pick<Stores, 'readModel'>,
   projection: Projection,
   { live }: ProjectionOrders,
 ): Promise<number> {
@@ -123,9 +127,8 @@ function previousOf({ previous }: ProjectionOrders, now: Instant): ProjectionSta
   return { version: previous.version, until: toIso(previous.until) };
 }
 
-/** As it is where no projector looks after it. */
-async function unattended(
-  { store, readModel, clock }: Parts,
+async function stateWithoutProjector(
+  { store, readModel, clock }: Stores,
   projection: Projection,
   version: number,
 ): Promise<ProjectionStatus> {
@@ -150,7 +153,7 @@ async function unattended(
 }
 
 async function parkedCount(
-  { readModel }: Pick<Parts, 'readModel'>,
+  { readModel }: Pick<Stores, 'readModel'>,
   projection: Projection,
   version: number,
 ): Promise<number> {
@@ -165,28 +168,16 @@ async function parkedCount(
 }
 
 /**
- * Waits until the projector has carried something out, for a while.
+ * Waits until the projector has carried out an order, for five seconds at most.
  * @param after position of the order
- * @returns the orders as they then stand
+ * @returns the orders as they then are
  */
-export async function carriedOut(
-  { store, clock }: Parts,
+export async function awaitOrder(
+  stores: Stores,
   projection: Projection,
   after: Position,
   isDone: (orders: ProjectionOrders) => boolean,
 ): Promise<ProjectionOrders> {
-  const stop = new AbortController();
-  const cancel = clock.after(PATIENCE, () => stop.abort());
-  const prefixes = [streams.projection(projection.name)];
-  try {
-    for await (const message of store.subscribe({ after, prefixes, signal: stop.signal })) {
-      if (message.kind !== 'events') continue;
-      const orders = await ordersOf({ store }, projection);
-      if (isDone(orders)) return orders;
-    }
-    return await ordersOf({ store }, projection);
-  } finally {
-    cancel();
-    stop.abort();
-  }
+  const stream = streams.projection(projection.name);
+  return awaitState(stores, { stream, after }, () => ordersOf(stores, projection), isDone);
 }

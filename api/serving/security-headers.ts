@@ -1,20 +1,12 @@
 import type { Request, Response } from 'express';
 import helmet, { type HelmetOptions } from 'helmet';
 
-/**
- * Helmet's headers for an answer that is no page, with a policy under which it loads nothing and is framed by
- * nobody. Those of Helmet's headers that tell of pages alone are for pages: {@link pageHeaders}.
- *
- * They are the same for every answer, so Helmet is asked for them once and not in each request.
- */
+/** Helmet's headers for answers that are no pages: they may load nothing and appear in no frame. */
 export function securityHeaders(): Readonly<Record<string, string>> {
   return headersOf(answers);
 }
 
-/**
- * Helmet's headers for a page of this service, which may load what this service serves and nothing from elsewhere.
- * They take the place of those that every answer has.
- */
+/** Helmet's headers for a page of this service, which may load only what this service serves. */
 export function pageHeaders(): Readonly<Record<string, string>> {
   return headersOf(pages);
 }
@@ -22,7 +14,7 @@ export function pageHeaders(): Readonly<Record<string, string>> {
 const none = ["'none'"];
 const self = ["'self'"];
 
-/** Browsers of other origins may read what `SVC_CORS_ORIGINS` lets them read. */
+/** `SVC_CORS_ORIGINS` decides which origins may read an answer. */
 const crossOriginResourcePolicy = { policy: 'cross-origin' } as const;
 
 const answers: HelmetOptions = {
@@ -70,7 +62,7 @@ function headersOf(options: HelmetOptions): Readonly<Record<string, string>> {
     removeHeader: (name: string) => void delete headers[name],
   };
   helmet(options)({} as Request, recorder as unknown as Response, (fault?: unknown) => {
-    if (fault !== undefined) throw new Error('Helmet gives no headers', { cause: fault });
+    if (fault !== undefined) throw new Error('Helmet failed', { cause: fault });
   });
   return headers;
 }

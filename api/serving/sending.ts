@@ -1,32 +1,35 @@
-import { writeJson } from '../../domain/exact-numbers.ts';
 import express, { type Response } from 'express';
-import { areGathered, endWith } from './answer-headers.ts';
+import { writeJson } from '../../domain/exact-numbers.ts';
+
+const JSON_TYPE = 'application/json; charset=utf-8';
 
 /**
- * Ends a response with a JSON body. Not by Express, whose `json` answers 304 to an `If-None-Match` that fits:
- * what is read here is never to come out of anybody's store.
+ * Ends a response with a JSON body. Express's own `json` would answer 304 to a matching `If-None-Match`, but answers
+ * must never come from a cache.
  */
 export function sendJson(response: Response, status: number, body: unknown): void {
-  endWith(response, status, writeJson(body));
+  sendJsonString(response, status, writeJson(body));
+}
+
+/** Ends a response with a body that is already serialized. */
+export function sendJsonString(response: Response, status: number, json: string): void {
+  response.statusCode = status;
+  response.setHeader('Content-Type', JSON_TYPE);
+  response.setHeader('Content-Length', Buffer.byteLength(json));
+  response.end(json);
 }
 
 /**
- * In the place of Express's `json`, which takes as long as all that an endpoint does: handlers of extensions answer by
- * it. A type that was set before stays, and an answer that has no body is left to Express.
+ * Replaces Express's `json` for the handlers of extensions, so that large floats are written exactly. It keeps a type
+ * that is already set, and leaves answers without a body to Express.
  */
 export function answerJson(this: Response, body?: unknown): Response {
   const { statusCode } = this;
   if (body === undefined || statusCode < 200 || statusCode === 204 || statusCode === 304) {
     return express.response.json.call(this, body);
   }
-  const text = writeJson(body);
-  if (areGathered(this)) {
-    endWith(this, statusCode, text);
-    return this;
-  }
-  if (!this.hasHeader('Content-Type')) {
-    this.setHeader('Content-Type', 'application/json; charset=utf-8');
-  }
-  this.setHeader('Content-Length', Buffer.byteLength(text));
-  return this.end(text);
+  const json = writeJson(body);
+  if (!this.hasHeader('Content-Type')) this.setHeader('Content-Type', JSON_TYPE);
+  this.setHeader('Content-Length', Buffer.byteLength(json));
+  return this.end(json);
 }

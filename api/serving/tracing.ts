@@ -3,25 +3,14 @@ import type { Span, Traces } from '../../observability/telemetry.ts';
 import { requestIdOf } from './answer-headers.ts';
 import type { Call } from '../endpoint.ts';
 import { errorStatuses, toHttpError } from '../errors.ts';
+import { knownMethods, routeOf } from './measuring.ts';
 
-/** Methods as they are; whatever else a client sends is one of them all (as the semantic conventions call it). */
-const methods: ReadonlySet<string> = new Set([
-  'GET',
-  'HEAD',
-  'POST',
-  'PUT',
-  'PATCH',
-  'DELETE',
-  'OPTIONS',
-]);
-const OTHER = '_OTHER';
-
-/** Asked again and again by machines: nobody looks for what follows from these. */
+/** Polled by machines all the time. */
 const untraced = /^\/(?:health(?:\/|\?|$)|ext\/observability\/metrics)/;
 
 /**
- * Makes each request a span, named by its route, in the trace that the client says (`traceparent`). What is done for
- * the request runs within it. The query is left out, and so are all headers: they may hold tokens.
+ * Makes each request a span, named by its route, in the trace that `traceparent` names. Query and headers are left out,
+ * as they may hold tokens.
  */
 export function traceRequests(traces: Traces): RequestHandler {
   return (request: Request, response: Response, next: NextFunction): void => {
@@ -29,7 +18,8 @@ export function traceRequests(traces: Traces): RequestHandler {
       next();
       return;
     }
-    const method = methods.has(request.method) ? request.method : OTHER;
+    // The name that the semantic conventions give to all other methods.
+    const method = knownMethods.has(request.method) ? request.method : '_OTHER';
     const span = traces.begin(method, {
       kind: 'server',
       parent: request.get('traceparent'),
@@ -44,7 +34,7 @@ export function traceRequests(traces: Traces): RequestHandler {
     });
     response.locals['span'] = span;
     const end = (): void => {
-      const route = response.locals['endpoint'] as string | undefined;
+      const route = routeOf(response);
       const status = response.statusCode;
       if (route !== undefined) span.rename(`${method} ${route}`);
       span.set({ 'http.route': route });
@@ -52,38 +42,31 @@ export function traceRequests(traces: Traces): RequestHandler {
       if (status >= 500) span.fail(String(status));
       span.end();
     };
-    // After all who listen for the same: routes of extensions are named only then.
+    // After the other listeners, which name the routes of extensions.
     response.once('close', () => queueMicrotask(end));
     span.within(next);
   };
 }
 
-/** The span of a request; none where it is not traced. */
+/** The span of a request; undefined where it is not traced. */
 export function spanOf(response: Response): Span | undefined {
   return response.locals['span'] as Span | undefined;
 }
 
-/**
- * Carries a command out within a span of its own, whose `traceparent` its events carry. What is refused by the rules
- * is told of, but is no error of the service.
- * @param action method and route
- */
+/** Runs a command in a span of its own, whose `traceparent` its events carry. A refusal does not fail the span. */
 export async function traceCommand<T>(
   traces: Traces,
   response: Response,
-  action: string,
   call: Call,
-  carryOut: (call: Call) => Promise<T> | T,
+  run: (call: Call) => Promise<T> | T,
 ): Promise<T> {
-  const span = traces.begin(`command ${action}`, {
+  const span = traces.begin(`command ${call.action}`, {
     parent: spanOf(response),
     attributes: { 'svc.agent.id': call.caller?.agentId },
   });
   const { traceparent } = span;
   try {
-    return await span.within(() =>
-      carryOut({ ...call, context: { ...call.context, traceparent } }),
-    );
+    return await span.within(() => run({ ...call, context: { ...call.context, traceparent } }));
   } catch (error) {
     const { code } = toHttpError(error);
     if (errorStatuses[code] >= 500) span.fail(code);

@@ -5,11 +5,11 @@ import { countCharactersRarely } from '../../domain/events/text-length.ts';
 import { isUuid } from '../../domain/ids.ts';
 import { start } from '../../domain/pipeline/size.ts';
 import { limitWords } from '../../domain/pipeline/schema-faults.ts';
-import { badRequest } from '../errors.ts';
+import { badRequest, type HttpError } from '../errors.ts';
 
-/** Most issues that an answer lists, and the longest name of a field in one. */
-const MOST_ISSUES = 100;
-const LONGEST_FIELD = 200;
+/** Issues in an error, and characters of a field's path. */
+const MAX_ISSUES = 100;
+const MAX_FIELD_LENGTH = 200;
 
 /** How a number is written (RFC 8259, 6); zeros may stand before it. */
 const NUMBER = /^-?\d+(?:\.\d+)?(?:e[+-]?\d+)?$/i;
@@ -17,45 +17,53 @@ const NUMBER = /^-?\d+(?:\.\d+)?(?:e[+-]?\d+)?$/i;
 const common = {
   allErrors: true,
   strict: false,
-  // For the description of a schema, which says better than a pattern what is wanted.
+  // Gives errors the schema, whose description explains more than its pattern.
   verbose: true,
-  // The schemas are our own, as those of the events: see the codec for both.
+  // The schemas are the service's own.
   meta: false,
   validateSchema: false,
   code: { optimize: false },
   formats: { uuid: isUuid, 'http-url': isHttpUrl, 'well-formed': isWellFormed },
 } as const;
 const bodies = new Ajv({ ...common, strictNumbers: true });
-// Not strict with numbers: a text that becomes `Infinity` would be looked at no further, and pass.
+// With strict numbers, a string that is coerced to `Infinity` would pass.
 const queries = new Ajv({ ...common, strictNumbers: false, coerceTypes: true, useDefaults: true });
 countCharactersRarely(bodies);
 countCharactersRarely(queries);
 
 /**
- * The check of bodies by a schema. Like that of a query it is compiled by the first of them, some milliseconds of work:
- * compiling all would hold up the start.
- *
- * @returns throws HttpError 400 listing every fault
+ * The check of bodies against a schema, compiled at its first use: compiling all would delay the start.
+ * @returns throws HttpError 400 listing every issue
  */
 export function bodyCheck(schema: TSchema): (body: unknown) => void {
   let compiled: ValidateFunction | undefined;
-  const sizes = sizesOf(schema);
+  const limits = sizeLimitsOf(schema);
   return (body) => {
-    checkSize(body, sizes);
+    checkSize(body, limits);
     const check = (compiled ??= bodies.compile(schema));
-    if (!check(body)) throw faultsOf(check, 'body');
+    if (!check(body)) throw invalid(issuesOf(check, 'body'));
   };
 }
 
-/** How much a body may hold, as far as its schema says so. */
-interface Sizes {
-  /** Its fields; null: any. */
+/** The check of a command without fields, which takes no body or an empty object. */
+export function checkEmpty(body: unknown): void {
+  const isObject = typeof body === 'object' && body !== null && !Array.isArray(body);
+  if (!isObject) throw badRequest([{ field: 'body', issue: 'must be object' }]);
+  const [field] = Object.keys(body);
+  if (field === undefined) return;
+  const hint = field === 'reason' ? '; X-Reason takes a reason' : '';
+  throw badRequest([{ field, issue: `is not a known field${hint}` }]);
+}
+
+/** How large a body may be, as far as its schema says. */
+interface SizeLimits {
+  /** The known fields; null: any. */
   readonly fields: ReadonlySet<string> | null;
-  /** The most items of each field that is a list. */
+  /** `maxItems` by field. */
   readonly lists: ReadonlyMap<string, number>;
 }
 
-function sizesOf(schema: TSchema): Sizes {
+function sizeLimitsOf(schema: TSchema): SizeLimits {
   const { properties = {}, additionalProperties } = schema as {
     readonly properties?: Readonly<Record<string, { readonly maxItems?: number }>>;
     readonly additionalProperties?: unknown;
@@ -70,16 +78,17 @@ function sizesOf(schema: TSchema): Sizes {
   };
 }
 
-/** Refuses what is far too much before each part of it is looked at: Ajv makes an object of every fault. */
-function checkSize(body: unknown, { fields, lists }: Sizes): void {
+/** Rejects huge bodies early, as Ajv makes an object of every error. */
+function checkSize(body: unknown, { fields, lists }: SizeLimits): void {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) return;
   const names = Object.keys(body);
-  if (fields !== null && names.length > fields.size + MOST_ISSUES) {
-    const unknown = names.filter((name) => !fields.has(name)).slice(0, MOST_ISSUES);
-    const [first, ...rest] = unknown.map((name): Issue => {
-      return { field: start(name, LONGEST_FIELD), issue: 'is not a known field' };
-    });
-    if (first !== undefined) throw badRequest([first, ...rest]);
+  if (fields !== null && names.length > fields.size + MAX_ISSUES) {
+    const unknown = names.filter((name) => !fields.has(name)).slice(0, MAX_ISSUES);
+    throw invalid(
+      unknown.map((name) => {
+        return { field: start(name, MAX_FIELD_LENGTH), issue: 'is not a known field' };
+      }),
+    );
   }
   for (const [field, most] of lists) {
     const value = (body as Readonly<Record<string, unknown>>)[field];
@@ -90,11 +99,9 @@ function checkSize(body: unknown, { fields, lists }: Sizes): void {
 }
 
 /**
- * The check of query parameters by a schema; they are strings and become what the schema says.
- *
+ * The check of query parameters against a schema, which coerces the strings to its types.
  * @param schema undefined: there are no parameters
- * @returns throws HttpError 400 listing every fault: a parameter that the schema does not have (naming those that it has),
- *   one that is given more than once, and a bad value
+ * @returns throws HttpError 400 listing every issue: unknown parameters, repeated ones and invalid values
  */
 export function queryCheck(
   schema: TSchema | undefined,
@@ -108,64 +115,65 @@ export function queryCheck(
     known.filter((name) => ['integer', 'number'].includes(String(properties[name]?.type))),
   );
   return (query) => {
-    const issues = [...unknownIn(query, known), ...faultyIn(query, known)];
+    const issues = [...unknownParameters(query, known), ...invalidValues(query, known)];
     const values: Record<string, unknown> = {};
     for (const name of known) {
       const value = query[name];
       if (value === undefined) continue;
-      // To Ajv whatever `Number` takes is one, in other bases and between spaces; a list never is.
-      const isOther = numbers.has(name) && typeof value === 'string' && !NUMBER.test(value);
-      values[name] = isOther ? [value] : value;
+      // Ajv would coerce whatever `Number` takes, such as other bases and spaces; but never a list.
+      const isNoNumber = numbers.has(name) && typeof value === 'string' && !NUMBER.test(value);
+      values[name] = isNoNumber ? [value] : value;
     }
     const check = schema === undefined ? null : (compiled ??= queries.compile(schema));
     if (check !== null && !check(values)) {
-      // What was said of a parameter already says more.
-      const told = new Set(issues.map(({ field }) => field));
-      issues.push(...issuesOf(check, 'query').filter(({ field }) => !told.has(field)));
+      // The issue that a parameter already has says more.
+      const reported = new Set(issues.map(({ field }) => field));
+      issues.push(...issuesOf(check, 'query').filter(({ field }) => !reported.has(field)));
     }
-    const [first, ...rest] = issues.slice(0, MOST_ISSUES);
-    if (first !== undefined) throw badRequest([first, ...rest]);
+    if (issues.length > 0) throw invalid(issues.slice(0, MAX_ISSUES));
     return values;
   };
 }
 
-function unknownIn(query: Readonly<Record<string, unknown>>, known: readonly string[]): Issue[] {
-  const there =
+function unknownParameters(
+  query: Readonly<Record<string, unknown>>,
+  known: readonly string[],
+): Issue[] {
+  const hint =
     known.length === 0 ? 'there are none here' : `there are ${[...known].sort().join(', ')}`;
-  return Object.keys(query)
-    .filter((name) => !known.includes(name))
-    .map((name) => {
-      const issue = `is not a known query parameter; ${there}`;
-      return { field: start(name, LONGEST_FIELD), issue };
-    });
+  const issue = `is not a known query parameter; ${hint}`;
+  const unknown = Object.keys(query).filter((name) => !known.includes(name));
+  return unknown.map((name) => ({ field: start(name, MAX_FIELD_LENGTH), issue }));
 }
 
-/** Parameters whose values are at fault whatever their schema says. */
-function faultyIn(query: Readonly<Record<string, unknown>>, known: readonly string[]): Issue[] {
+/** Values that are invalid whatever the schema. */
+function invalidValues(
+  query: Readonly<Record<string, unknown>>,
+  known: readonly string[],
+): Issue[] {
   return known.flatMap((field) => {
     const value = query[field];
     if (Array.isArray(value)) return [{ field, issue: `must be given once, got ${value.length}` }];
-    // Stores cut a text off there, and would look for another one.
+    // Stores would truncate the string there, and find something else.
     const hasNull = typeof value === 'string' && value.includes('\0');
-    return hasNull ? [{ field, issue: 'must not hold the character U+0000' }] : [];
+    return hasNull ? [{ field, issue: 'must not contain the character U+0000' }] : [];
   });
 }
 
-/** Whether no half of a pair of surrogates stands alone. */
-function isWellFormed(text: string): boolean {
-  return !/\p{Surrogate}/u.test(text);
+/** Whether a string has no lone surrogate. */
+function isWellFormed(value: string): boolean {
+  return !/\p{Surrogate}/u.test(value);
 }
 
-/** Without a user and a password: an address stands in events and answers, where no secret may. */
-function isHttpUrl(text: string): boolean {
-  if (!/^https?:\/\/[^\s/]/i.test(text) || !URL.canParse(text)) return false;
-  const { username, password } = new URL(text);
+/** Without user and password: events and answers show the URL, but no secrets. */
+function isHttpUrl(value: string): boolean {
+  if (!/^https?:\/\/[^\s/]/i.test(value) || !URL.canParse(value)) return false;
+  const { username, password } = new URL(value);
   return username === '' && password === '';
 }
 
-function faultsOf(check: ValidateFunction, whole: string): Error {
-  const [first, ...rest] = issuesOf(check, whole);
-  return badRequest([first ?? { field: whole, issue: 'is not as it should be' }, ...rest]);
+function invalid([first, ...rest]: readonly Issue[]): HttpError {
+  return badRequest([first ?? { field: 'body', issue: 'is invalid' }, ...rest]);
 }
 
 function issuesOf(check: ValidateFunction, whole: string): readonly Issue[] {
@@ -174,7 +182,7 @@ function issuesOf(check: ValidateFunction, whole: string): readonly Issue[] {
     const field = fieldOf(error, whole);
     const known = byField.get(field);
     if (known) known.push(error);
-    else if (byField.size < MOST_ISSUES) byField.set(field, [error]);
+    else if (byField.size < MAX_ISSUES) byField.set(field, [error]);
   }
   return [...byField].map(([field, errors]): Issue => ({ field, issue: issueOf(errors) }));
 }
@@ -183,24 +191,23 @@ function fieldOf({ instancePath, keyword, params }: ErrorObject, whole: string):
   const path = instancePath.split('/').slice(1).map(unescapePointer);
   if (keyword === 'additionalProperties') path.push(String(params['additionalProperty']));
   if (keyword === 'required') path.push(String(params['missingProperty']));
-  return start(path.join('.') || whole, LONGEST_FIELD);
+  return start(path.join('.') || whole, MAX_FIELD_LENGTH);
 }
 
 /**
- * What is wrong with a field. Of a value that may be null, each branch says what it is not: where it is of none of
- * the types, they are named together; else the branch that has the right type says the most.
+ * What is wrong with a field. Where a value may have several types, each branch reports an error: the one of the
+ * matching type says most; if none matches, the types are named together.
  */
 function issueOf(errors: readonly ErrorObject[]): string {
-  const types = errors.filter(({ keyword }) => keyword === 'type');
-  const telling = errors.find(({ keyword }) => keyword !== 'type' && keyword !== 'anyOf');
-  if (telling !== undefined) return wordsOf(telling);
-  const names = types.flatMap(({ params }) => params['type'] as string | string[]);
-  return names.length === 0
-    ? 'is not as it should be'
-    : `must be ${[...new Set(names)].join(' or ')}`;
+  const specific = errors.find(({ keyword }) => keyword !== 'type' && keyword !== 'anyOf');
+  if (specific !== undefined) return messageOf(specific);
+  const types = errors
+    .filter(({ keyword }) => keyword === 'type')
+    .flatMap(({ params }) => params['type'] as string | string[]);
+  return types.length === 0 ? 'is invalid' : `must be ${[...new Set(types)].join(' or ')}`;
 }
 
-function wordsOf(error: ErrorObject): string {
+function messageOf(error: ErrorObject): string {
   if (error.keyword === 'additionalProperties') return 'is not a known field';
   return error.keyword === 'required' ? 'is required' : limitWords(error);
 }

@@ -6,7 +6,7 @@ import express from 'express';
 import type { Authentication } from '../../api/access/authentication.ts';
 import type { Caller } from '../../api/endpoint.ts';
 import { errorHandler, forbidden, unauthorized } from '../../api/errors.ts';
-import { lend } from '../../api/extension-lending.ts';
+import { extensionRules } from '../../api/extension-rules.ts';
 import { KeyedCommands } from '../../api/keyed-commands.ts';
 import { IdempotencyKeys } from '../../api/serving/idempotency.ts';
 import { measure } from '../../api/serving/measuring.ts';
@@ -171,7 +171,7 @@ export class Hosting {
     await host.start(packagesOf);
     const app = express();
     host.useHttp(
-      lend(
+      extensionRules(
         authentication as unknown as Authentication,
         {
           maxBodyBytes: 10_000,

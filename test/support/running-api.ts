@@ -182,7 +182,7 @@ export class RunningApi {
     );
     const tools = createBuiltInTools({ actions: noActions, allowPrivate: false });
     const settings: ApiSettings = { ...plainSettings, ...given };
-    const live = new LiveRuns({ store, clock, telemetry, beat: 20, mostClients: 1_100 });
+    const live = new LiveRuns({ store, clock, telemetry, beat: 20, maxClients: 1_100 });
     const auditTail = new AuditTail({ store, clock, telemetry, beat: 20 });
     const refusals = new Refusals({ store, clock, telemetry });
     const exportPlaces = new ExportPlaces();

@@ -5,22 +5,20 @@ import { MAX_PUBLISHED_BYTES } from '../../../domain/topics/topic.ts';
 import type { Sort } from '../../../projections/read-model.ts';
 import { topicsProjection } from '../../../projections/views/topics.ts';
 import { EventPublished, Topics } from '../../schemas/answer-schemas-events.ts';
-import { endpoint, type Call, type Endpoint } from '../../endpoint.ts';
+import { endpoint, success, type Call, type Endpoint } from '../../endpoint.ts';
 import { HttpError, badRequest, forbidden, unavailable } from '../../errors.ts';
-import { cursorOf, fitting, listText, parseCursor } from '../listing.ts';
+import { ItemList, behindCursor, cursorOf, listJson } from '../listing.ts';
 import { PublishEvent, TopicsQuery } from '../../schemas/schemas.ts';
 
-/** How long it is waited to know the tasks that were just changed. Milliseconds. */
-const LIMIT = 2000;
+/** How long a publication waits for tasks that were just changed. Milliseconds. */
+const MAX_WAIT = 2000;
 
-/** Most ids of the tasks that listen to a pattern. */
-const MOST_IDS = 1000;
+/** Ids of tasks that are listed for a pattern. */
+const MAX_TASK_IDS = 1000;
 
 const byTopic: readonly Sort[] = [{ field: 'topic', direction: 'ascending' }];
 
-const publish = endpoint<PublishEvent>({
-  method: 'post',
-  paths: ['/events'],
+const publish = endpoint('POST /events', {
   operationId: 'publishEvent',
   summary: 'Publishes an event; the tasks that listen to its topic are triggered',
   scopes: ['events:publish'],
@@ -32,29 +30,24 @@ const publish = endpoint<PublishEvent>({
     const bytes = Buffer.byteLength(JSON.stringify(body.payload));
     if (bytes > MAX_PUBLISHED_BYTES) {
       const details = { field: 'payload', limit: MAX_PUBLISHED_BYTES };
-      const message = `payload has ${bytes} bytes; it may have ${MAX_PUBLISHED_BYTES}`;
+      const message = `payload: must have at most ${MAX_PUBLISHED_BYTES} bytes, got ${bytes}`;
       throw new HttpError('payload_too_large', message, details);
     }
     const source_agent_id = await sourceOf(call);
-    await knowTasks(dependencies, call.ownPosition);
+    await awaitTopics(dependencies, call.ownPosition);
     const { topic, payload } = body;
     const triggered = dependencies.topics.matching(topic);
     const event = { topic, payload: payload as JsonObject, source_agent_id };
     const published = await publishEvent(dependencies.store, event, triggered, context);
     const { position, ...details } = published;
-    return {
-      status: 202,
-      body: { success: true, message: 'the event is published', details },
-      position,
-    };
+    return { ...success('the event is published', details, position), status: 202 };
   },
 });
 
-const topics = endpoint<unknown, TopicsQuery>({
-  method: 'get',
-  paths: ['/topics', '/events/topics'],
+const topics = endpoint('GET /topics', {
+  aliases: ['/events/topics'],
   operationId: 'listTopics',
-  summary: 'Topics that at least one active task listens to, in order of their text',
+  summary: 'Lists the topics that at least one active task listens to, in alphabetical order',
   scopes: ['tasks:read'],
   query: TopicsQuery,
   bulky: true,
@@ -62,21 +55,20 @@ const topics = endpoint<unknown, TopicsQuery>({
   answers: { 200: Topics },
   async handle({ dependencies, query }) {
     const { limit, offset, cursor } = query;
-    const after =
-      cursor === undefined ? null : parseCursor(cursor, byTopic, { fields: { topic: 'text' } }).key;
-    // What the view has passed is promised already; who listens is known in memory, without reading them all.
-    await knowTasks(dependencies, await dependencies.readModel.checkpoint(topicsProjection));
+    const after = behindCursor(cursor, byTopic, { fields: { topic: 'text' } }).after?.key ?? null;
+    // The index in memory answers, once it has passed what the view has.
+    await awaitTopics(dependencies, await dependencies.readModel.checkpoint(topicsProjection));
     const place = { after, limit, offset: after === null ? offset : 0 };
-    const page = dependencies.topics.page(place, MOST_IDS);
-    const items = fitting(page.topics);
-    const last = page.topics[items.length - 1];
-    const has_more = page.hasMore || items.length < page.topics.length;
+    const page = dependencies.topics.page(place, MAX_TASK_IDS);
+    const items = new ItemList();
+    const last = page.topics.filter((topic) => items.add(topic)).at(-1);
+    const has_more = page.hasMore || items.json.length < page.topics.length;
     const next_cursor =
       has_more && last !== undefined
         ? cursorOf({ key: last.topic, document: { topic: last.topic } }, byTopic)
         : null;
     const rest = { total_topics: page.total, limit, offset, has_more, next_cursor };
-    return { body: null, text: listText('topics', items, rest), readPosition: page.position };
+    return { json: listJson('topics', items.json, rest), readPosition: page.position };
   },
 });
 
@@ -87,21 +79,22 @@ async function sourceOf(call: Call<PublishEvent>): Promise<string> {
   const { caller, dependencies } = call;
   const source = call.body.source_agent_id.toLowerCase();
   if (caller === null || source === caller.agentId) return source;
-  if (!caller.admin)
-    throw forbidden('source_agent_id must be the caller', ['admin'], caller.scopes);
+  if (!caller.admin) {
+    throw forbidden('source_agent_id: must be the caller', ['admin'], caller.scopes);
+  }
   const { state } = await dependencies.agents.get(source);
   if (state.status === 'registered') return source;
   throw badRequest([{ field: 'source_agent_id', issue: 'is not an agent' }]);
 }
 
-/** What was done up to a position counts: a task that was just created is known to listen. */
-async function knowTasks(
+/** Waits until the index of topics has passed a position. @throws HttpError 503 */
+async function awaitTopics(
   { topics: index, clock }: Call['dependencies'],
   position: Position,
 ): Promise<void> {
   const limit = new AbortController();
-  const late = unavailable('projections', 'which tasks listen is not known yet');
-  const forget = clock.after(LIMIT, () => limit.abort(late));
+  const late = unavailable('projections', 'the index of topics lags behind; try again');
+  const forget = clock.after(MAX_WAIT, () => limit.abort(late));
   try {
     await index.passed(position, limit.signal);
   } finally {

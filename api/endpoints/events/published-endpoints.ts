@@ -9,23 +9,23 @@ import {
 } from '../../../projections/views/published.ts';
 import type { KeptDocument } from '../../../projections/read-model.ts';
 import { EventsRemoved, RecentEvents } from '../../schemas/answer-schemas-events.ts';
-import { endpoint, type Call, type Endpoint } from '../../endpoint.ts';
-import { cutPayload, listText, readPage } from '../listing.ts';
+import { endpoint, success, type Call, type Endpoint } from '../../endpoint.ts';
+import { cutPayload, listJson, readPage } from '../listing.ts';
 import { CleanupQuery, RecentQuery } from '../../schemas/schemas.ts';
 
-/** Topics trimmed at one time, and for how long one request goes on. Milliseconds. */
-const SIDE_BY_SIDE = 16;
-const TIME = 30_000;
+/** Topics that are trimmed concurrently. */
+const MAX_CONCURRENT = 16;
+/** How long one request may trim. Milliseconds. */
+const MAX_DURATION = 30_000;
 
 const HOUR = 3_600_000;
 
 type Kept = KeptDocument<PublishedDocument | TopicExtentDocument>;
 
-const recent = endpoint<unknown, RecentQuery>({
-  method: 'get',
-  paths: ['/stream/recent', '/events/stream/recent'],
+const recent = endpoint('GET /stream/recent', {
+  aliases: ['/events/stream/recent'],
   operationId: 'listRecentEvents',
-  summary: 'The latest publications, newest first',
+  summary: 'Lists the latest publications, newest first',
   scopes: ['events:read'],
   query: RecentQuery,
   bulky: true,
@@ -37,19 +37,18 @@ const recent = endpoint<unknown, RecentQuery>({
       dependencies.readModel,
       publishedProjection,
       { ...recentQuery(query.topic, query.count), counted: null, cut: cutPayload },
-      (document) => shown(document as PublishedDocument),
+      (document) => show(document as PublishedDocument),
     );
     const truncated = hasMore && items.length < query.count;
-    const text = listText('events', items, { total_events: items.length, truncated });
-    return { body: null, text, readPosition: position };
+    const json = listJson('events', items, { total_events: items.length, truncated });
+    return { json, readPosition: position };
   },
 });
 
-const cleanup = endpoint<unknown, CleanupQuery>({
-  method: 'delete',
-  paths: ['/stream/cleanup', '/events/stream/cleanup'],
+const cleanup = endpoint('DELETE /stream/cleanup', {
+  aliases: ['/events/stream/cleanup'],
   operationId: 'deleteOldEvents',
-  summary: 'Takes older publications away',
+  summary: 'Deletes older publications',
   scopes: ['admin'],
   query: CleanupQuery,
   reads: [publishedProjection],
@@ -59,33 +58,30 @@ const cleanup = endpoint<unknown, CleanupQuery>({
     const cutoff = call.context.now - max_age_hours * HOUR;
     const { deleted, position, complete } = await trimAll(call, cutoff);
     const message = complete
-      ? 'older events are gone'
-      : 'so many older events are gone; ask again for the rest';
+      ? 'older events are deleted'
+      : 'some older events are deleted; repeat the request for the rest';
     const details = { deleted_count: deleted, max_age_hours, cutoff: toIso(cutoff), complete };
-    // Where nothing was older, how far that is known.
+    // If nothing was deleted, the position up to which nothing was older.
     const { readModel } = call.dependencies;
-    return {
-      body: { success: true, message, details },
-      position: position ?? (await readModel.checkpoint(publishedProjection)),
-    };
+    return success(message, details, position ?? (await readModel.checkpoint(publishedProjection)));
   },
 });
 
 export const publishedEndpoints: readonly Endpoint[] = [recent, cleanup];
 
-function shown(document: PublishedDocument): object {
+function show(document: PublishedDocument): object {
   const { event_id, stream_id, topic, payload, source_agent_id, published_at, triggered_tasks } =
     document;
   return { event_id, stream_id, topic, payload, source_agent_id, published_at, triggered_tasks };
 }
 
-/** Topic by topic, for as long as one request may take: what is left is found by the next one. */
+/** Trims topic by topic until the time is over: the next request finds the rest. */
 async function trimAll(
   call: Call<unknown, CleanupQuery>,
   cutoff: number,
 ): Promise<Trimmed & { readonly complete: boolean }> {
   const { store, readModel, clock, requestedUpTo } = call.dependencies;
-  const until = clock.steady() + TIME;
+  const until = clock.steady() + MAX_DURATION;
   const [requestedTo, knownUpTo] = await Promise.all([
     requestedUpTo(),
     readModel.checkpoint(publishedProjection),
@@ -96,7 +92,7 @@ async function trimAll(
   let after: string | null = null;
   for (;;) {
     if (clock.steady() > until) return { deleted, position, complete: false };
-    const query = olderTopics(toIso(cutoff), SIDE_BY_SIDE, after);
+    const query = olderTopics(toIso(cutoff), MAX_CONCURRENT, after);
     const page: readonly Kept[] = await readModel.find(publishedProjection, query);
     const trimmed = await Promise.all(
       page.map(async ({ document }): Promise<Trimmed> =>
@@ -109,7 +105,7 @@ async function trimAll(
       deleted += each.deleted;
       if (each.position !== null && each.position > (position ?? '')) position = each.position;
     }
-    if (page.length < SIDE_BY_SIDE) return { deleted, position, complete: true };
+    if (page.length < MAX_CONCURRENT) return { deleted, position, complete: true };
     after = page.at(-1)?.key ?? null;
   }
 }

@@ -15,23 +15,23 @@ import { DeliveryQuery } from '../../schemas/webhook-schemas.ts';
 import {
   createdId,
   endpoint,
+  etag,
   idIn,
+  success,
   type Answer,
-  type Call,
   type Endpoint,
 } from '../../endpoint.ts';
 import { notFound } from '../../errors.ts';
 import { cutPayload, listPage } from '../listing.ts';
+import { agentInPath } from '../lookup.ts';
 
 const scopes = ['admin'] as const;
 
-// Without an Idempotency-Key: its answer would be kept, and with it the secret.
-const newSecret = endpoint({
-  method: 'post',
-  paths: ['/agents/:agent_id/webhook-secret'],
+// Without an Idempotency-Key, which would record the answer with the secret.
+const newSecret = endpoint('POST /agents/:agent_id/webhook-secret', {
   operationId: 'rotateWebhookSecret',
   summary:
-    "Gives an agent's webhook a new secret, shown this once; the one before signs a day longer",
+    "Gives an agent's webhook a new secret, shown this once; the old one signs for another day",
   scopes,
   answers: { 200: WebhookSecret },
   answerHeaders: ['ETag'],
@@ -54,17 +54,15 @@ const newSecret = endpoint({
     const message = 'keep the secret: it is not shown again';
     return {
       body: { agent_id: id, webhook_secret: webhookSecret(id, version), version, message },
-      headers: { ETag: `"${handled.revision}"` },
+      headers: etag(handled.revision),
       position: handled.position,
     };
   },
 });
 
-const test = endpoint({
-  method: 'post',
-  paths: ['/agents/:agent_id/webhook-test'],
+const test = endpoint('POST /agents/:agent_id/webhook-test', {
   operationId: 'testWebhook',
-  summary: "Sends an agent's webhook a message that tells nothing",
+  summary: "Sends a test message to an agent's webhook",
   scopes,
   idempotent: true,
   answers: { 202: WebhookSent },
@@ -77,9 +75,7 @@ const test = endpoint({
   },
 });
 
-const list = endpoint<unknown, DeliveryQuery>({
-  method: 'get',
-  paths: ['/agents/:agent_id/webhooks/deliveries'],
+const list = endpoint('GET /agents/:agent_id/webhooks/deliveries', {
   operationId: 'listWebhookDeliveries',
   summary: "Lists what was sent to an agent's webhook and what it answered, newest first",
   scopes,
@@ -89,39 +85,28 @@ const list = endpoint<unknown, DeliveryQuery>({
   answers: { 200: WebhookDeliveryPage },
   async handle(call) {
     const { dependencies, query } = call;
-    const id = await agentIn(call);
+    const id = await agentInPath(call);
     const asked = { ...webhooksOf(id, query), cut: cutPayload };
     return listPage(dependencies.readModel, webhooksProjection, asked, query, (each) => each);
   },
 });
 
-const repeat = endpoint({
-  method: 'post',
-  paths: ['/agents/:agent_id/webhooks/deliveries/:delivery_id/repeat'],
+const repeat = endpoint('POST /agents/:agent_id/webhooks/deliveries/:delivery_id/repeat', {
   operationId: 'redeliverWebhook',
-  summary: 'Sends a message again that was delivered or has failed, with the same id',
+  summary: 'Sends a delivered or failed message again, with the same id',
   scopes,
   idempotent: true,
   answers: { 202: WebhookSent },
   async handle(call) {
     const { dependencies, context } = call;
-    const agentId = await agentIn(call);
+    const agentId = await agentInPath(call);
     const id = idIn(call, 'delivery_id');
     const { position } = await repeatWebhookCommand(dependencies.store, id, agentId, context);
     return sent(agentId, id, 'the message is on its way again', position);
   },
 });
 
-/** What an agent's webhook is told, and by which secret. */
 export const webhookEndpoints: readonly Endpoint[] = [newSecret, test, list, repeat];
-
-/** The agent of the path. @throws HttpError 404 */
-async function agentIn(call: Pick<Call, 'dependencies' | 'parameters'>): Promise<string> {
-  const id = idIn(call, 'agent_id');
-  const { state } = await call.dependencies.agents.get(id);
-  if (state.status !== 'registered') throw notFound('agent', id);
-  return id;
-}
 
 function sent(
   agentId: string,
@@ -130,9 +115,5 @@ function sent(
   position: Answer['position'],
 ): Answer {
   const details = { agent_id: agentId, delivery_id: deliveryId, state: 'pending' };
-  return {
-    status: 202,
-    body: { success: true, message, details },
-    position: position ?? null,
-  };
+  return { ...success(message, details, position), status: 202 };
 }

@@ -10,22 +10,19 @@ import { checkPosition } from '../../positions.ts';
 import { instantOfTask } from './instant.ts';
 import { pageParameters } from '../listing.ts';
 
-/** What lets one look at the past, at streams and at the audit. */
+/** Scope for the past, the streams and the audit. */
 export const auditScope = 'audit:read';
 
-type Reader = Pick<Call<unknown, object>, 'caller' | 'context' | 'dependencies' | 'parameters'> & {
+type Reader = Pick<Call, 'action' | 'caller' | 'context' | 'dependencies' | 'parameters'> & {
   readonly query: object;
 };
 
 /**
- * Records that somebody looks at the audit or at the past, where the settings ask for that. Durable before the
- * answer: what could not be recorded is not shown.
- *
- * @param action as the interface's description writes it: `GET /audit`
- * @throws EventStoreError what the log throws
+ * Records a read of the audit or of the past, if the settings ask for that. It is durable before the answer: what could
+ * not be recorded is not shown.
  */
-export async function recordReading(call: Reader, action: string): Promise<void> {
-  const { caller, context, dependencies, parameters, query } = call;
+export async function recordReading(call: Reader): Promise<void> {
+  const { action, caller, context, dependencies, parameters, query } = call;
   const { settings, store, clock } = dependencies;
   if (!settings.auditReads || caller === null) return;
   const asked: Record<string, string> = { ...parameters };
@@ -37,16 +34,15 @@ export async function recordReading(call: Reader, action: string): Promise<void>
 }
 
 /**
- * Refuses whoever asks for the past without being allowed to.
- * @param parameter by which it is asked for
+ * @param parameter that asks for the past
  * @throws HttpError 403 without the scope `audit:read`
  */
-export function checkMayLookBack({ caller }: Pick<Reader, 'caller'>, parameter: string): void {
+export function requireAuditScope({ caller }: Pick<Reader, 'caller'>, parameter: string): void {
   if (caller === null || caller.admin || caller.scopes.includes(auditScope)) return;
   throw forbidden(`${parameter} needs the scope ${auditScope}`, [auditScope], caller.scopes);
 }
 
-/** For reads of one thing that was otherwise before. */
+/** Query of a resource that may be read as it was. */
 export const PastQuery = Type.Object({
   after: pageParameters.after,
   as_of: Type.Optional(
@@ -61,48 +57,44 @@ export const PastQuery = Type.Object({
 export type PastQuery = Static<typeof PastQuery>;
 
 /**
- * The moment that a read asks for by `as_of`; null where it asks for the present.
- * @param zoneOf see {@link momentOf}
+ * The instant or position that `as_of` asks for; null for the present.
+ * @param zoneOf see {@link parseMoment}
  * @throws HttpError 403 without the scope `audit:read`, 400 for what is neither an instant nor a position
  */
-export async function momentAsked(
+export async function pastAskedFor(
   call: Reader & { readonly query: { readonly as_of?: string } },
-  action: string,
   zoneOf?: () => Promise<string | null>,
 ): Promise<Moment | null> {
   const { dependencies, query } = call;
-  const text = query.as_of;
-  if (text === undefined) return null;
-  checkMayLookBack(call, 'as_of');
-  const moment = await momentOf(text, dependencies, 'as_of', zoneOf);
-  await recordReading(call, action);
-  return moment;
+  if (query.as_of === undefined) return null;
+  requireAuditScope(call, 'as_of');
+  const past = await parseMoment('as_of', query.as_of, dependencies, zoneOf);
+  await recordReading(call);
+  return past;
 }
 
 /**
- * The moment that a text means.
- * @param field as the caller knows it
- * @param zoneOf the zone of an instant that names no offset; default: it must name one
- * @throws HttpError 400 for what is neither an instant nor a position of the log
+ * Parses an instant or a position of the log.
+ * @param zoneOf the time zone of an instant without an offset; default: it must have one
+ * @throws HttpError 400 for what is neither
  */
-export async function momentOf(
-  text: string,
-  { store }: Pick<Call['dependencies'], 'store'>,
+export async function parseMoment(
   field: string,
+  given: string,
+  { store }: Pick<Call['dependencies'], 'store'>,
   zoneOf: () => Promise<string | null> = () => Promise.resolve(null),
 ): Promise<Moment> {
-  // Of no engine is it shorter, nor is an instant written like that.
-  if (/^[0-9a-f]{16,}$/.test(text)) {
-    await checkPosition(store, field, text);
-    return { kind: 'position', position: text };
+  // All engines have positions of at least this length.
+  if (/^[0-9a-f]{16,}$/.test(given)) {
+    await checkPosition(store, field, given);
+    return { kind: 'position', position: given };
   }
-  if (/^\d{1,15}$/.test(text)) {
-    const issue =
-      'is no instant; a position is given with all its digits, as X-Event-Position has it';
+  if (/^\d{1,15}$/.test(given)) {
+    const issue = 'is no instant; a position must have all its digits, as in X-Event-Position';
     throw badRequest([{ field, issue }]);
   }
-  // All that was done that day had been done: a date alone is its end.
-  const at = await instantOfTask(field, text, zoneOf, 'last');
+  // A date alone means the end of that day.
+  const at = await instantOfTask(field, given, zoneOf, 'last');
   if (at === undefined) throw badRequest([{ field, issue: 'is required' }]);
   return { kind: 'instant', at };
 }

@@ -3,20 +3,17 @@ import type { AuditDocument } from '../../../projections/views/audit.ts';
 import type { ApiDependencies } from '../../dependencies.ts';
 import type { AuditItem } from '../../schemas/answer-schemas-audit.ts';
 
-/** What can be asked of an item of the audit once it is named. */
-export interface AuditLooks {
+/** Filters that apply to items with their names. */
+export interface AuditItemFilters {
   readonly source?: string | undefined;
   readonly correlation_id?: string | undefined;
   readonly outcome?: AuditItem['outcome'] | undefined;
   readonly search?: string | undefined;
 }
 
-/** What agents and tasks are called in this process. */
-export function namesIn({
-  agents,
-  tasks,
-  store,
-}: Pick<ApiDependencies, 'agents' | 'tasks' | 'store'>): Names {
+/** Looks up the names of agents and tasks. */
+export function namesIn(dependencies: Pick<ApiDependencies, 'agents' | 'tasks' | 'store'>): Names {
+  const { agents, tasks, store } = dependencies;
   return new Names({
     agentName: async (id) => nameOfAgent((await agents.get(id)).state),
     taskTitle: async (id) => titleOfTask((await tasks.get(id)).state),
@@ -24,7 +21,7 @@ export function namesIn({
   });
 }
 
-/** An item as auditors see it: with the names of who did it and of the task that it was done to. */
+/** An item as auditors see it, with the names of the agent and of the task. */
 export async function namedItem(document: AuditDocument, names: Names): Promise<AuditItem> {
   const { position, at, actor, call = null, ...rest } = document;
   const { source, action, type, stream, ...more } = rest;
@@ -37,47 +34,40 @@ export async function namedItem(document: AuditDocument, names: Names): Promise<
   return { ...named, ...more, call };
 }
 
-/** A refusal stands in a stream of its agent: its path says what it was about. */
+/** A refusal is in its agent's stream; its path names the task, run or backfill. */
 function taskOfItem({ refusal, stream }: AuditDocument, names: Names): Promise<string | null> {
   const [, kind = '', id = ''] =
     /^\/(?:runs\/)?(tasks?|runs|backfills)\/([0-9a-f-]{36})(?:\/|$)/i.exec(refusal?.path ?? '') ??
     [];
-  const of = { task: 'task', tasks: 'task', runs: 'run', backfills: 'backfill' }[kind];
-  return names.taskOf(of === undefined ? stream : `${of}-${id.toLowerCase()}`);
+  const prefix = { task: 'task', tasks: 'task', runs: 'run', backfills: 'backfill' }[kind];
+  return names.taskOf(prefix === undefined ? stream : `${prefix}-${id.toLowerCase()}`);
 }
 
-/** Whether more is asked than a view has an index for: then items are looked at one by one. */
-export const isLooking = ({ source, correlation_id, outcome, search }: AuditLooks): boolean =>
+/** Whether filters have no index, so that items must be examined one by one. */
+export const needsScan = ({ source, correlation_id, outcome, search }: AuditItemFilters): boolean =>
   [source, correlation_id, outcome, search].some((each) => each !== undefined);
 
-/** Whether an item is as it is looked for; a search finds a text in any part of it, upper and lower case alike. */
-export function looksLike(item: AuditItem, wanted: AuditLooks): boolean {
-  const { source, correlation_id, outcome, search } = wanted;
+/** Whether an item passes the filters; `search` ignores case, and finds a string in any field. */
+export function matches(item: AuditItem, filters: AuditItemFilters): boolean {
+  const { source, correlation_id, outcome, search } = filters;
   if (source !== undefined && item.source !== source) return false;
   if (correlation_id !== undefined && item.correlation_id !== correlation_id) return false;
   if (outcome !== undefined && item.outcome !== outcome) return false;
   if (search === undefined) return true;
   const { actor_name, task_title, action, type, stream, reason, refusal } = item;
-  const texts = [
-    actor_name,
-    task_title,
-    action,
-    type,
-    stream,
-    reason,
-    refusal?.path,
-    refusal?.code,
-  ];
-  const found = search.toLowerCase();
-  return texts.some((text) => text?.toLowerCase().includes(found) === true);
+  const names = [actor_name, task_title, action, type, stream];
+  const wanted = search.toLowerCase();
+  return [...names, reason, refusal?.path, refusal?.code].some(
+    (value) => value?.toLowerCase().includes(wanted) === true,
+  );
 }
 
-/** Items of documents, named, as far as they are as it is looked for. */
-export async function namedItems(
+/** The items that pass the filters. */
+export async function matchingItems(
   documents: readonly AuditDocument[],
-  wanted: AuditLooks,
+  filters: AuditItemFilters,
   names: Names,
-): Promise<readonly AuditItem[]> {
+): Promise<AuditItem[]> {
   const items = await Promise.all(documents.map((document) => namedItem(document, names)));
-  return items.filter((item) => looksLike(item, wanted));
+  return items.filter((item) => matches(item, filters));
 }

@@ -8,54 +8,46 @@ import {
   type AuditFilters,
 } from '../../../projections/views/audit.ts';
 import type { Names } from '../../../projections/reading/names.ts';
-import type { AuditPage } from '../../schemas/answer-schemas-audit.ts';
-import { cursorOf, parseCursor } from '../listing.ts';
-import { namedItems, type AuditLooks } from './audit-naming.ts';
+import type { AuditItem, AuditPage } from '../../schemas/answer-schemas-audit.ts';
+import { behindCursor, cursorOf } from '../listing.ts';
+import { matchingItems, type AuditItemFilters } from './audit-naming.ts';
 
 /** Events that are read at a time. */
 const READ = 500;
 
 /**
- * What agents did in one short stream, newest first: read from the log, as the view of the audit would tell it.
- *
- * @param wanted.stream whose events are all read
+ * What agents did in one short stream, newest first: from the log, in the form of the audit view.
+ * @param filters.stream all of its events are read
  * @throws HttpError 400 for a cursor of another list; EventStoreError `UNAVAILABLE`
  */
 export async function auditOfStream(
   { store, names }: { readonly store: EventStore; readonly names: Names },
-  wanted: AuditFilters & AuditLooks & { readonly stream: string },
+  filters: AuditFilters & AuditItemFilters & { readonly stream: string },
   { limit, cursor }: { readonly limit: number; readonly cursor?: string },
 ): Promise<AuditPage> {
-  const after = cursor === undefined ? null : parseCursor(cursor, newestAudited, auditProjection);
+  const { after } = behindCursor(cursor, newestAudited, auditProjection);
   const documents: AuditDocument[] = [];
-  for await (const event of eventsOf(store, wanted.stream)) {
-    if (isAudited(event, wanted)) documents.push(auditDocumentOf(event));
+  for await (const event of eventsOf(store, filters.stream)) {
+    if (isAudited(event, filters)) documents.push(auditDocumentOf(event));
   }
-  const found = [...(await namedItems(documents, wanted, names))];
+  const found = await matchingItems(documents, filters, names);
   found.sort((one, other) => compare(other.at, one.at) || compare(other.position, one.position));
-  const [at] = after?.values ?? [];
-  const left =
-    after === null
-      ? found
-      : found.filter(
-          (one) => (compare(one.at, String(at)) || compare(one.position, after.key)) < 0,
-        );
-  const items = left.slice(0, limit);
+  const isBehind = ({ at, position }: AuditItem): boolean =>
+    after === undefined ||
+    (compare(at, String(after.values[0])) || compare(position, after.key)) < 0;
+  const rest = found.filter(isBehind);
+  const items = rest.slice(0, limit);
   const last = items.at(-1);
-  // As in the view, where more than one equality is not counted.
-  const countable = wanted.actor === undefined && wanted.type === undefined;
-  const { position: key = '' } = last ?? {};
-  return {
-    items,
-    total: countable ? found.length : null,
-    next_cursor:
-      left.length > limit && last
-        ? cursorOf({ key, document: { at: last.at } }, newestAudited)
-        : null,
-  };
+  // The view counts no more than one equality, either.
+  const isCounted = filters.actor === undefined && filters.type === undefined;
+  const next_cursor =
+    rest.length > limit && last
+      ? cursorOf({ key: last.position, document: { at: last.at } }, newestAudited)
+      : null;
+  return { items, total: isCounted ? found.length : null, next_cursor };
 }
 
-/** The events of a stream from the first on, with those that can't be read, which are in no view either. */
+/** The events of a stream; it includes unreadable ones, which no view has. */
 async function* eventsOf(store: EventStore, stream: string): AsyncGenerator<RecordedEvent> {
   for (let from = 0; ;) {
     const page = await store.readStream(stream, { from, limit: READ, faulty: true });

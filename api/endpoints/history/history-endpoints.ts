@@ -10,10 +10,11 @@ import { namesIn } from './audit-naming.ts';
 import { auditScope, recordReading } from './audit-access.ts';
 import { HistoryQuery } from '../../schemas/audit-schemas.ts';
 import { endpoint, idIn, type Call, type Endpoint } from '../../endpoint.ts';
-import { badRequest, notFound } from '../../errors.ts';
+import { notFound } from '../../errors.ts';
+import { invalidCursor } from '../listing.ts';
 import { showRun } from '../runs/run-records.ts';
 
-/** Reads a part of what was done to a record of some kind. */
+/** Reads a page of a record's history. */
 type Read = (
   store: Call['dependencies']['store'],
   id: string,
@@ -28,13 +29,16 @@ const agents = historyEndpoint('getAgentHistory', 'agent', '/agents/:agent_id', 
 
 export const historyEndpoints: readonly Endpoint[] = [tasks, runs, agents];
 
-function historyEndpoint(operationId: string, kind: string, path: string, read: Read): Endpoint {
+function historyEndpoint(
+  operationId: string,
+  kind: string,
+  path: `/${string}`,
+  read: Read,
+): Endpoint {
   const parameter = path.slice(path.indexOf(':') + 1);
-  return endpoint<unknown, HistoryQuery>({
-    method: 'get',
-    paths: [`${path}/history`],
+  return endpoint(`GET ${path}/history`, {
     operationId,
-    summary: `Tells what was done to ${kind === 'agent' ? 'an' : 'a'} ${kind}, by whom, and what it changed; oldest first`,
+    summary: `Lists what was done to ${kind === 'agent' ? 'an' : 'a'} ${kind}, by whom, and what it changed; oldest first`,
     scopes: [auditScope],
     query: HistoryQuery,
     bulky: true,
@@ -42,7 +46,7 @@ function historyEndpoint(operationId: string, kind: string, path: string, read: 
     async handle(call) {
       const id = idIn(call, parameter);
       const from = revisionOf(call.query.cursor);
-      await recordReading(call, `GET ${path.replace(/:(\w+)/, '{$1}')}/history`);
+      await recordReading(call);
       const page = await read(call.dependencies.store, id, { from, limit: call.query.limit });
       if (page === null) throw notFound(kind, id);
       const next_cursor = page.next === null ? null : String(page.next);
@@ -57,9 +61,9 @@ function historyEndpoint(operationId: string, kind: string, path: string, read: 
   });
 }
 
-/** @throws HttpError 400 for what is no cursor of a history */
+/** @throws HttpError 400 for an invalid cursor */
 function revisionOf(cursor: string | undefined): number {
   if (cursor === undefined) return 0;
   if (/^\d{1,15}$/.test(cursor)) return Number(cursor);
-  throw badRequest([{ field: 'cursor', issue: 'is not a cursor of this list' }]);
+  throw invalidCursor();
 }

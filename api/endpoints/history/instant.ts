@@ -10,61 +10,55 @@ import type { ApiDependencies } from '../../dependencies.ts';
 import { HttpError, badRequest } from '../../errors.ts';
 
 /**
- * A moment that a client gives, as the service writes it (UTC, milliseconds); undefined where it gives none.
+ * A client's timestamp, normalized (UTC, milliseconds); undefined where it gives none.
  * @throws HttpError 400 naming the field, for what is no timestamp with an offset
  */
-export function instant(field: string, text: string | undefined): string | undefined {
-  return text === undefined ? undefined : toIso(instantOf(field, text, null));
+export function instant(field: string, given: string | undefined): string | undefined {
+  return given === undefined ? undefined : toIso(instantOf(field, given, null));
 }
 
 /**
- * The same where there is a task: without an offset it is wall time of the task's zone.
- * @param zoneOf looks that up; null where there is no such task. Asked only for what names no offset
+ * As {@link instant}; without an offset it is wall time in a task's zone.
+ * @param zoneOf called only for what has no offset; null where there is no such task
  * @param edge what a date without a time means
  * @throws HttpError 400 naming the field, and what `zoneOf` throws
  */
 export async function instantOfTask(
   field: string,
-  text: string | undefined,
+  given: string | undefined,
   zoneOf: () => Promise<string | null>,
   edge: DayEdge = 'first',
 ): Promise<string | undefined> {
-  if (text === undefined) return undefined;
-  // First: what is no timestamp in any zone is a fault of the request, whatever becomes of the task.
-  const inUtc = instantOf(field, text, 'UTC');
-  if (readTimestamp(withPlus(text)).offset !== null) return toIso(inUtc);
-  return toIso(instantOf(field, text, await zoneOf(), edge));
+  if (given === undefined) return undefined;
+  // An invalid timestamp is reported before an unknown task.
+  const inUtc = instantOf(field, given, 'UTC');
+  if (readTimestamp(withPlus(given)).offset !== null) return toIso(inUtc);
+  return toIso(instantOf(field, given, await zoneOf(), edge));
 }
 
-/**
- * Reads the two bounds of the runs that are asked for: those that started after `start_time` and before `end_time`. A
- * date without a time takes in that whole day of the task's zone.
- * @param zoneOf as of {@link instantOfTask}
- * @throws HttpError as {@link instantOfTask}
- */
-export function readSpanOf(
-  zoneOf: () => Promise<string | null>,
-): (field: string, text: string | undefined) => Promise<string | undefined> {
-  return (field, text) =>
-    instantOfTask(field, text, zoneOf, field === 'end_time' ? 'after' : 'first');
+/** Reads `start_time` and `end_time` of runs, of which a date without a time includes that day in the task's zone. */
+export function spanReader(
+  dependencies: Pick<ApiDependencies, 'tasks'>,
+  taskId: string | undefined,
+): (field: string, given: string | undefined) => Promise<string | undefined> {
+  const zoneOf = () => zoneOfTask(dependencies, taskId);
+  return (field, given) =>
+    instantOfTask(field, given, zoneOf, field === 'end_time' ? 'after' : 'first');
 }
 
-/**
- * Several moments, by their fields, each read by one of the two above.
- * @throws HttpError 400 listing all that are at fault
- */
+/** Several timestamps by their fields. @throws HttpError 400 listing all invalid ones */
 export async function instantsOf<Field extends string>(
   given: Readonly<Record<Field, string | undefined>>,
   read: (
     field: string,
-    text: string | undefined,
+    value: string | undefined,
   ) => Promise<string | undefined> | string | undefined,
 ): Promise<Readonly<Record<Field, string | undefined>>> {
   const issues: Issue[] = [];
   const found: Record<string, string | undefined> = {};
-  for (const [field, text] of Object.entries<string | undefined>(given)) {
+  for (const [field, value] of Object.entries<string | undefined>(given)) {
     try {
-      found[field] = await read(field, text);
+      found[field] = await read(field, value);
     } catch (error) {
       if (!(error instanceof HttpError) || error.code !== 'bad_request') throw error;
       issues.push(...(error.details['issues'] as readonly Issue[]));
@@ -75,7 +69,7 @@ export async function instantsOf<Field extends string>(
   return found as Record<Field, string | undefined>;
 }
 
-/** The zone of a task; null where there is none, or none was named. */
+/** The time zone of a task; null without a task. */
 export async function zoneOfTask(
   { tasks }: Pick<ApiDependencies, 'tasks'>,
   taskId: string | undefined,
@@ -86,32 +80,30 @@ export async function zoneOfTask(
 }
 
 /**
- * A timestamp of a client. The plus of an offset that was not percent-encoded in a query has become a space on its
- * way, and is taken as a plus.
- * @param zone without an offset it is wall time of this zone; null: it must have one
+ * A client's timestamp. The plus of an offset may be a space, as in a query that was not percent-encoded.
+ * @param zone of wall time without an offset; null: an offset is required
  * @param edge what a date without a time means
  * @throws HttpError 400 naming the field
  */
 export function instantOf(
   field: string,
-  text: string,
+  given: string,
   zone: string | null,
   edge?: DayEdge,
 ): Instant {
-  const found = readInstant(text, zone, edge);
+  const found = readInstant(given, zone, edge);
   if (typeof found === 'number') return found;
   throw badRequest([{ field, issue: found.issue }]);
 }
 
-/** The same, or what is wrong with it. */
+/** As {@link instantOf}; returns what is wrong instead of throwing. */
 export function readInstant(
-  text: string,
+  given: string,
   zone: string | null,
   edge?: DayEdge,
 ): Instant | { readonly issue: string } {
   try {
-    const found = parseInstant(withPlus(text), zone, edge);
-    // What lies before the year 1 or after 9999 has no text of its own.
+    const found = parseInstant(withPlus(given), zone, edge);
     if (/^(?!0000)\d{4}-/.test(toIso(found))) return found;
     return { issue: 'lies outside of the years 1 to 9999' };
   } catch (error) {
@@ -120,4 +112,5 @@ export function readInstant(
   }
 }
 
-const withPlus = (text: string): string => text.replace(/(:\d\d(?:\.\d+)?) (\d\d:?\d\d)$/, '$1+$2');
+const withPlus = (given: string): string =>
+  given.replace(/(:\d\d(?:\.\d+)?) (\d\d:?\d\d)$/, '$1+$2');

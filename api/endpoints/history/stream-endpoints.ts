@@ -1,4 +1,3 @@
-import { writeJson } from '../../../domain/exact-numbers.ts';
 import {
   EventStoreError,
   sound,
@@ -9,16 +8,14 @@ import { StreamEvents, StreamPage } from '../../schemas/answer-schemas-audit.ts'
 import { auditScope, recordReading } from './audit-access.ts';
 import { EventsQuery, StreamsQuery } from '../../schemas/audit-schemas.ts';
 import { endpoint, type Endpoint } from '../../endpoint.ts';
-import { badRequest, notFound } from '../../errors.ts';
-import { listText, Room } from '../listing.ts';
+import { notFound } from '../../errors.ts';
+import { ItemList, invalidCursor, listJson } from '../listing.ts';
 import { showEvent } from '../events/event-records.ts';
 
 /** Events that are read at a time: each may have 512 KiB. */
-const READ = 20;
+const PAGE = 20;
 
-const list = endpoint<unknown, StreamsQuery>({
-  method: 'get',
-  paths: ['/streams'],
+const list = endpoint('GET /streams', {
   operationId: 'listStreams',
   summary: 'Lists the streams of the log whose names begin with a prefix',
   scopes: [auditScope],
@@ -28,21 +25,17 @@ const list = endpoint<unknown, StreamsQuery>({
   async handle(call) {
     const { prefix, limit, cursor } = call.query;
     const after = cursor === undefined ? undefined : placeOf(cursor, prefix);
-    await recordReading(call, 'GET /streams');
+    await recordReading(call);
     const options = { prefix, limit, ...(after === undefined ? {} : { after }) };
-    const { streams, next } = await listed(call.dependencies.store, options);
-    const items = streams.map(({ stream, revision, lastAt }) => ({
-      stream,
-      revision,
-      last_at: lastAt,
-    }));
+    const { streams, next } = await listStreams(call.dependencies.store, options);
+    const items = streams.map(({ stream, revision, lastAt: last_at }) => {
+      return { stream, revision, last_at };
+    });
     return { body: { items, next_cursor: next === null ? null : cursorAt(next, prefix) } };
   },
 });
 
-const read = endpoint<unknown, EventsQuery>({
-  method: 'get',
-  paths: ['/streams/:stream'],
+const read = endpoint('GET /streams/:stream', {
   operationId: 'readStream',
   summary: 'Shows the events of a stream',
   scopes: [auditScope],
@@ -53,63 +46,59 @@ const read = endpoint<unknown, EventsQuery>({
   async handle(call) {
     const { dependencies, parameters, query } = call;
     const stream = parameters['stream'] ?? '';
-    await recordReading(call, 'GET /streams/{stream}');
-    const { items, last } = await page(dependencies.store, stream, query);
-    if (last === undefined && !(await isThere(dependencies.store, stream))) {
+    await recordReading(call);
+    const { items, last } = await readEvents(dependencies.store, stream, query);
+    if (last === undefined && !(await exists(dependencies.store, stream))) {
       throw notFound('stream', stream);
     }
     const next_from = await nextFrom(dependencies.store, stream, query, last);
-    return { body: null, text: listText('items', items, { stream, next_from }) };
+    return { json: listJson('items', items, { stream, next_from }) };
   },
 });
 
 export const streamEndpoints: readonly Endpoint[] = [list, read];
 
-/** @throws HttpError 400 for a cursor that is none of this log */
-async function listed(store: EventStore, options: Parameters<EventStore['listStreams']>[0]) {
+/** @throws HttpError 400 for a cursor of another log */
+async function listStreams(store: EventStore, options: Parameters<EventStore['listStreams']>[0]) {
   try {
     return await store.listStreams(options);
   } catch (error) {
-    if (error instanceof EventStoreError && error.code === 'INVALID_EVENT') throw noCursor();
+    if (error instanceof EventStoreError && error.code === 'INVALID_EVENT') throw invalidCursor();
     throw error;
   }
 }
 
 /**
- * Events as JSON, and the last of them. They come whole, as nothing else shows what the log has.
+ * Events as JSON, and the last of them. They are complete, as nothing else shows what the log has.
  * @throws EventStoreError `CORRUPT_EVENT` where the first event can't be read; later ones end the page
  */
-async function page(
+async function readEvents(
   store: EventStore,
   stream: string,
   { from, direction, limit }: EventsQuery,
 ): Promise<{ readonly items: readonly string[]; readonly last: RecordedEvent | undefined }> {
-  const items: string[] = [];
-  const room = new Room();
+  const items = new ItemList();
+  const { json } = items;
   let shown: RecordedEvent | undefined;
-  for (let at = from; items.length < limit;) {
-    const wanted = Math.min(READ, limit - items.length);
-    const options = { direction, limit: wanted, faulty: true };
-    const part = await store.readStream(
-      stream,
-      at === undefined ? options : { ...options, from: at },
-    );
+  for (let next = from; json.length < limit;) {
+    const wanted = Math.min(PAGE, limit - json.length);
+    const start = next === undefined ? {} : { from: next };
+    const options = { direction, limit: wanted, faulty: true, ...start };
+    const part = await store.readStream(stream, options);
     for (const event of part) {
-      if (event.fault !== undefined && items.length > 0) return { items, last: shown };
-      const item = writeJson(showEvent(sound(event)));
-      if (!room.takes(item)) return { items, last: shown };
-      items.push(item);
+      const isUnreadable = event.fault !== undefined && json.length > 0;
+      if (isUnreadable || !items.add(showEvent(sound(event)))) return { items: json, last: shown };
       shown = event;
     }
     const last = part.at(-1);
     if (last === undefined || part.length < wanted) break;
-    at = last.revision + (direction === 'forwards' ? 1 : -1);
-    if (at < 0) break;
+    next = last.revision + (direction === 'forwards' ? 1 : -1);
+    if (next < 0) break;
   }
-  return { items, last: shown };
+  return { items: json, last: shown };
 }
 
-/** Where to go on; null where there is nothing behind the page. */
+/** The revision of the next page's first event; null at the end. */
 async function nextFrom(
   store: EventStore,
   stream: string,
@@ -123,7 +112,7 @@ async function nextFrom(
   return more?.revision ?? null;
 }
 
-async function isThere(store: EventStore, stream: string): Promise<boolean> {
+async function exists(store: EventStore, stream: string): Promise<boolean> {
   const options = { direction: 'backwards', limit: 1, faulty: true } as const;
   return (await store.readStream(stream, options)).length > 0;
 }
@@ -131,16 +120,13 @@ async function isThere(store: EventStore, stream: string): Promise<boolean> {
 const cursorAt = (place: string, prefix: string): string =>
   Buffer.from(JSON.stringify([prefix, place])).toString('base64url');
 
-/** @throws HttpError 400 for what is no cursor of a list with this prefix */
+/** @throws HttpError 400 for a cursor of another prefix */
 function placeOf(cursor: string, prefix: string): string {
   try {
-    const [of, place] = JSON.parse(Buffer.from(cursor, 'base64url').toString()) as unknown[];
-    if (of === prefix && typeof place === 'string') return place;
+    const [given, place] = JSON.parse(Buffer.from(cursor, 'base64url').toString()) as unknown[];
+    if (given === prefix && typeof place === 'string') return place;
   } catch {
-    // Falls through to the refusal: whatever it is, it is no cursor of ours.
+    // Falls through to the error: whatever it is, it is no cursor of this service.
   }
-  throw noCursor();
+  throw invalidCursor();
 }
-
-const noCursor = (): Error =>
-  badRequest([{ field: 'cursor', issue: 'is not a cursor of this list' }]);

@@ -12,23 +12,21 @@ import { endpoint, type Endpoint } from '../../endpoint.ts';
 import { badRequest } from '../../errors.ts';
 import { ConcurrencyQuery } from '../../schemas/schedule-schemas.ts';
 
-/** Characters of a concurrency key, as for a task's `concurrency_key`. */
-const LONGEST_KEY = 200;
+/** Characters, as of a task's `concurrency_key`. */
+const MAX_KEY_LENGTH = 200;
 
-/** In a line shorter than this stand all who wait, or are called to it at this moment. */
+/** A shorter line has all waiting runs. */
 const SHORT_LINE = LONGEST_LINE / 2;
 
-/** Of a key that more tasks share it is not counted who waits behind the line. */
-const MOST_TASKS = 1000;
+/** If more tasks share a key, the runs behind its line are not counted. */
+const MAX_TASKS = 1000;
 
 /** Tasks that are read at a time: each may be as large as its payload. */
 const PAGE = 100;
 
-const show = endpoint<unknown, ConcurrencyQuery>({
-  method: 'get',
-  paths: ['/concurrency/:key'],
+const show = endpoint('GET /concurrency/:key', {
   operationId: 'getConcurrencyKey',
-  summary: "Shows who holds a concurrency key of an agent's tasks, and who waits for it",
+  summary: "Shows which runs hold a concurrency key of an agent's tasks, and which wait for it",
   scopes: ['tasks:read'],
   query: ConcurrencyQuery,
   reads: [tasksProjection, runsProjection],
@@ -36,29 +34,22 @@ const show = endpoint<unknown, ConcurrencyQuery>({
   async handle({ dependencies, caller, parameters, query }) {
     const { store, readModel } = dependencies;
     const key = parameters['key'] ?? '';
-    // In characters as the schema of a task counts them.
-    if ([...key].length > LONGEST_KEY) {
-      throw badRequest([{ field: 'key', issue: `has more than ${LONGEST_KEY} characters` }]);
+    // In code points, as the schema of a task counts them.
+    if ([...key].length > MAX_KEY_LENGTH) {
+      throw badRequest([{ field: 'key', issue: `must have at most ${MAX_KEY_LENGTH} characters` }]);
     }
     const owner = query.created_by?.toLowerCase() ?? caller?.agentId ?? '';
     const { limit, holders, waiters } = await concurrencyOf(store, owner, key);
     const more_waiters =
       waiters.length < SHORT_LINE ? 0 : await behindTheLine(readModel, owner, key, waiters.length);
-    return {
-      body: {
-        key,
-        limit: limit ?? (await smallestLimit(readModel, owner, key)),
-        holders,
-        waiters,
-        more_waiters,
-      },
-    };
+    const shownLimit = limit ?? (await smallestLimit(readModel, owner, key));
+    return { body: { key, limit: shownLimit, holders, waiters, more_waiters } };
   },
 });
 
 export const concurrencyEndpoints: readonly Endpoint[] = [show];
 
-/** The smallest limit that an active task with the key asks for; null when there is none. */
+/** The smallest limit among the active tasks with the key; null when there is none. */
 async function smallestLimit(
   readModel: ReadModel,
   owner: string,
@@ -73,8 +64,8 @@ async function smallestLimit(
 }
 
 /**
- * How many wait without a place in line, which the key's own stream does not know: the queued runs of the tasks with
- * this key, but for those in line. null where too many tasks share it.
+ * How many runs wait without a place in line: the queued runs of the tasks with this key, less those in line. null
+ * where too many tasks share it.
  */
 async function behindTheLine(
   readModel: ReadModel,
@@ -93,7 +84,7 @@ async function behindTheLine(
     tasks.push(...page.map((task) => task.key));
     last = page.at(-1);
     if (page.length < PAGE || last === undefined) break;
-    if (tasks.length > MOST_TASKS) return null;
+    if (tasks.length > MAX_TASKS) return null;
   }
   const queued = await readModel.count(runsProjection, [
     { field: 'state', op: 'eq', value: 'queued' },

@@ -26,11 +26,13 @@ import {
   StatisticsSummary,
   TaskStatistics,
 } from '../../schemas/answer-schemas-runs.ts';
-import { PastQuery, momentAsked } from '../history/audit-access.ts';
-import { endpoint, idIn, type Call, type Endpoint } from '../../endpoint.ts';
+import type { ApiDependencies } from '../../dependencies.ts';
+import { PastQuery, pastAskedFor } from '../history/audit-access.ts';
+import { endpoint, idIn, success, type Call, type Endpoint } from '../../endpoint.ts';
 import { notFound } from '../../errors.ts';
-import { instantsOf, readSpanOf, zoneOfTask } from '../history/instant.ts';
+import { instantsOf, spanReader } from '../history/instant.ts';
 import { emptyPage, listPage } from '../listing.ts';
+import { taskWithId } from '../lookup.ts';
 import { placeOfReading, viewRefusals } from '../history/replay-reading.ts';
 import { cutRuns, showInList, showRun } from './run-records.ts';
 import { DaysQuery, ReadQuery, RunQuery } from '../../schemas/schemas.ts';
@@ -38,9 +40,7 @@ import { ownedTaskOf } from '../tasks/task-ownership.ts';
 
 const scopes = ['runs:read'] as const;
 
-const list = endpoint<unknown, RunQuery>({
-  method: 'get',
-  paths: ['/runs'],
+const list = endpoint('GET /runs', {
   operationId: 'listRuns',
   summary: 'Lists runs, newest first',
   scopes,
@@ -51,26 +51,19 @@ const list = endpoint<unknown, RunQuery>({
   refusals: viewRefusals,
   async handle(call) {
     const { query } = call;
-    const { dependencies } = await placeOfReading(call, 'GET /runs');
-    const zoneOf = () => zoneOfTask(dependencies, query.task_id);
-    const readTime = readSpanOf(zoneOf);
-    const listing = runListing({
-      task_id: query.task_id?.toLowerCase(),
-      success: query.success,
-      state: query.state,
-      trigger: query.trigger,
-      ...(await instantsOf({ start_time: query.start_time, end_time: query.end_time }, readTime)),
-    });
-    if (listing === null) return { body: emptyPage(query) };
+    const { dependencies } = await placeOfReading(call);
+    const { task_id, success: succeeded, state, trigger, start_time, end_time } = query;
+    const times = await instantsOf({ start_time, end_time }, spanReader(dependencies, task_id));
+    const filter = { task_id: task_id?.toLowerCase(), success: succeeded, state, trigger };
+    const listing = runListing({ ...filter, ...times });
+    if (listing === null) return emptyPage(query);
     const show = (run: RunDocument): object => showInList(run, query.include_errors);
     const { readModel } = dependencies;
     return listPage(readModel, runsProjection, { ...listing, cut: cutRuns }, query, show);
   },
 });
 
-const one = endpoint<unknown, PastQuery>({
-  method: 'get',
-  paths: ['/runs/:run_id'],
+const one = endpoint('GET /runs/:run_id', {
   operationId: 'getRun',
   summary: 'Shows a run with its attempts, steps and output, as it is or as it was',
   scopes,
@@ -81,21 +74,19 @@ const one = endpoint<unknown, PastQuery>({
   async handle(call) {
     const id = idIn(call, 'run_id');
     const { store, readModel } = call.dependencies;
-    const moment = await momentAsked(call, 'GET /runs/{run_id}');
+    const past = await pastAskedFor(call);
     const run =
-      moment === null
+      past === null
         ? (await readModel.get(runsProjection, id))?.document
-        : await documentAsOf(store, runsProjection, streams.run(id), id, moment);
+        : await documentAsOf(store, runsProjection, streams.run(id), id, past);
     if (!run) throw notFound('run', id);
     return { body: showRun(run) };
   },
 });
 
-const cancel = endpoint({
-  method: 'post',
-  paths: ['/runs/:run_id/cancel'],
+const cancel = endpoint('POST /runs/:run_id/cancel', {
   operationId: 'cancelRun',
-  summary: 'Cancels a run; a running one is told to stop',
+  summary: 'Cancels a run; a running one is asked to stop',
   scopes: ['tasks:write'],
   idempotent: true,
   answers: { 200: RunCanceled },
@@ -103,82 +94,76 @@ const cancel = endpoint({
     const { dependencies, context } = call;
     const { store } = dependencies;
     const id = idIn(call, 'run_id');
-    // From the log and not from the view, which may not know yet of a run that was requested just now.
+    // From the log: the view may lack a run that was just requested.
     const { state: run, position: known } = await load(store, streams.run(id), runFold);
     if (!('request' in run)) throw notFound('run', id);
     await ownedTaskOf(call, 'run', run.request.task_id);
     const commandId = nameBasedId('cancel run', context.commandId, id);
     const position = await cancelRunCommand(store, id, { ...context, commandId });
     const details = { run_id: id, old_state: run.state };
-    const body = { success: true, message: 'the run is canceled', details };
-    return { body, position: position ?? known };
+    return success('the run is canceled', details, position ?? known);
   },
 });
 
-const latest = endpoint({
-  method: 'get',
-  paths: ['/task/:task_id/latest', '/runs/task/:task_id/latest'],
+const latest = endpoint('GET /task/:task_id/latest', {
+  aliases: ['/runs/task/:task_id/latest'],
   operationId: 'getLatestRun',
-  summary: 'The most recent run of a task, or null when it never ran',
+  summary: 'Shows the most recent run of a task, or null if it never ran',
   scopes,
   query: ReadQuery,
   bulky: true,
   reads: [runsProjection],
   answers: { 200: LatestRun },
   async handle(call) {
-    const taskId = await knownTask(call);
+    const taskId = await taskInPath(call);
     const [run] = await call.dependencies.readModel.find(runsProjection, latestRunOf(taskId));
     return { body: run === undefined ? null : showRun(run.document) };
   },
 });
 
-const TaskDays = DaysQuery(30);
-const stats = endpoint<unknown, DaysQuery>({
-  method: 'get',
-  paths: ['/task/:task_id/stats', '/runs/task/:task_id/stats'],
+const stats = endpoint('GET /task/:task_id/stats', {
+  aliases: ['/runs/task/:task_id/stats'],
   operationId: 'getTaskStatistics',
-  summary: "Statistics of a task's runs",
+  summary: "Shows statistics of a task's runs",
   scopes,
-  query: TaskDays,
+  query: DaysQuery(30),
   reads: [statisticsProjection],
   answers: { 200: TaskStatistics },
   refusals: viewRefusals,
   async handle(call) {
     const { query } = call;
-    const place = await placeOfReading(call, 'GET /task/{task_id}/stats');
-    const { now } = place;
-    const taskId = await knownTask(call);
-    const { days, position } = await daysOf(place, taskId, firstDayOf(query.days, now));
+    const { dependencies, now } = await placeOfReading(call);
+    const taskId = await taskInPath(call);
+    const firstDay = firstDayOf(query.days, now);
+    const { days, position } = await daysOf(dependencies, taskId, firstDay);
     return { body: taskStatistics(taskId, query.days, days, now), readPosition: position };
   },
 });
 
-const SummaryDays = DaysQuery(7);
-const summary = endpoint<unknown, DaysQuery>({
-  method: 'get',
-  paths: ['/stats/summary', '/runs/stats/summary'],
+const summary = endpoint('GET /stats/summary', {
+  aliases: ['/runs/stats/summary'],
   operationId: 'getStatistics',
-  summary: 'Statistics of all runs',
+  summary: 'Shows statistics of all runs',
   scopes,
-  query: SummaryDays,
+  query: DaysQuery(7),
   reads: [statisticsProjection],
   answers: { 200: StatisticsSummary },
   refusals: viewRefusals,
   async handle(call) {
     const { query } = call;
-    const place = await placeOfReading(call, 'GET /stats/summary');
-    const { now } = place;
-    const { days, tasks, position } = await daysOf(place, null, firstDayOf(query.days, now));
+    const { dependencies, now } = await placeOfReading(call);
+    const firstDay = firstDayOf(query.days, now);
+    const { days, tasks, position } = await daysOf(dependencies, null, firstDay);
     return { body: statisticsSummary(query.days, days, tasks, now), readPosition: position };
   },
 });
 
-/** `/runs/stats/summary` before `/runs/:run_id`, which would take it for an id. */
+/** `/runs/stats/summary` comes before `/runs/:run_id`, which its path would match. */
 export const runEndpoints: readonly Endpoint[] = [list, summary, latest, stats, one, cancel];
 
-/** The days of a task, or of all; and for all how many tasks have run. From one snapshot. */
+/** The days of a task; or of all tasks, with the number of tasks that ran. From one snapshot. */
 async function daysOf(
-  { dependencies }: Pick<Call, 'dependencies'>,
+  { readModel }: Pick<ApiDependencies, 'readModel'>,
   taskId: string | null,
   firstDay: string,
 ): Promise<{
@@ -186,7 +171,7 @@ async function daysOf(
   readonly tasks: number;
   readonly position: Position;
 }> {
-  const { documents, total, position } = await dependencies.readModel.list(statisticsProjection, {
+  const { documents, total, position } = await readModel.list(statisticsProjection, {
     ...daysSince(taskId, firstDay),
     counted: taskId === null ? tasksExecutedSince(firstDay) : null,
   });
@@ -194,10 +179,9 @@ async function daysOf(
   return { days, tasks: total ?? 0, position };
 }
 
-/** @throws HttpError 404 for a task that never was */
-async function knownTask(call: Pick<Call, 'dependencies' | 'parameters'>): Promise<string> {
+/** The id of the task in the path. @throws HttpError 404 for an unknown task */
+async function taskInPath(call: Pick<Call, 'dependencies' | 'parameters'>): Promise<string> {
   const id = idIn(call, 'task_id');
-  const { state } = await call.dependencies.tasks.get(id);
-  if (state.status === 'none') throw notFound('task', id);
+  await taskWithId(call, id);
   return id;
 }

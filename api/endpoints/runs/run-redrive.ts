@@ -4,46 +4,44 @@ import type { PassedOver, Redriven } from '../../../domain/runs/run-redrive.ts';
 import type { KeptDocument, ReadModel } from '../../../projections/read-model.ts';
 import type { RunListing } from '../../../projections/reading/run-queries.ts';
 import { runsProjection, type RunDocument } from '../../../projections/views/runs.ts';
-import { cursorOf, parseCursor } from '../listing.ts';
+import { behindCursor, cursorOf } from '../listing.ts';
 
-/** Documents that are read at once: a run may have megabytes of results. */
+/** Documents that are read at a time: a run may have megabytes of results. */
 const PAGE = 50;
 
-/** Runs that are retried side by side. */
-const SIDE_BY_SIDE = 10;
+/** Runs that are retried concurrently. */
+const MAX_CONCURRENT = 10;
 
-/** Most failed runs that one call looks at. */
-const MOST_LOOKED_AT = 10_000;
+/** Failed runs that one call examines. */
+const MAX_EXAMINED = 10_000;
 
-/** How long one call begins retries; it answers with a cursor then. Milliseconds. */
-const LONGEST = 8000;
+/** How long one call starts retries before it answers with a cursor. Milliseconds. */
+const MAX_DURATION = 8000;
 
-/** What a redrive came to. */
+/** The result of a redrive. */
 export interface Tally {
-  /** Retries made, in order; in a dry run none. */
+  /** Retries made, in order; none in a dry run. */
   readonly runs: readonly {
     readonly run_id: string;
     readonly retry_of: string;
     readonly task_id: string;
     readonly skip_reason?: 'overlap';
   }[];
-  /** How many runs are retried, or would be. */
+  /** Runs that are retried, or would be. */
   readonly count: number;
   readonly passedOver: Readonly<Record<PassedOver, number>>;
-  /** Failed runs of the list that were not looked at; about, where several began in the same millisecond. */
+  /** Failed runs not examined; approximate where several began in the same millisecond. */
   readonly left: number;
-  /** Goes on behind the last one that was looked at; null when none is left. */
+  /** Continues behind the last run examined; null when none is left. */
   readonly nextCursor: string | null;
   /** Of the last event appended. */
   readonly position: Position | null;
 }
 
 /**
- * Goes through a list of failed runs, oldest first, and retries them: up to a limit, and no longer than a client waits.
- *
- * @param options.fits whether a run of the list is meant
- * @param options.redrive retries one of them
- * @throws HttpError 400 for a cursor of another list; all that the stores throw
+ * Retries the failed runs of a list, oldest first, up to a limit of runs and of time.
+ * @param options.matches whether a run of the list is meant
+ * @throws HttpError 400 for a cursor of another list
  */
 export async function redriveListed(options: {
   readonly readModel: ReadModel;
@@ -51,29 +49,31 @@ export async function redriveListed(options: {
   readonly listing: RunListing;
   readonly cursor: string | undefined;
   readonly limit: number;
-  readonly fits: (run: RunDocument) => Promise<boolean>;
+  readonly matches: (run: RunDocument) => Promise<boolean>;
   readonly redrive: (runId: string) => Promise<Redriven>;
 }): Promise<Tally> {
-  const { readModel, clock, listing, cursor, limit, fits, redrive } = options;
-  const until = clock.steady() + LONGEST;
-  const tallying = new Tallying();
+  const { readModel, clock, listing, cursor, limit, matches, redrive } = options;
+  const until = clock.steady() + MAX_DURATION;
+  const tally = new Tallying();
   const listed = listedRuns(readModel, listing, cursor);
   let last: Listed | null = null;
-  for (let lookedAt = 0; lookedAt < MOST_LOOKED_AT && clock.steady() <= until;) {
-    const some = await take(listed, Math.min(SIDE_BY_SIDE, limit - tallying.count));
+  for (let examined = 0; examined < MAX_EXAMINED && clock.steady() <= until;) {
+    const some = await take(listed, Math.min(MAX_CONCURRENT, limit - tally.count));
     if (some.length === 0) break;
-    lookedAt += some.length;
+    examined += some.length;
     last = some.at(-1) ?? last;
-    const fitting = await Promise.all(some.map(({ document }) => fits(document)));
-    const meant = some.filter((_, index) => fitting[index]).map(({ document }) => document);
+    const matching = await Promise.all(some.map(({ document }) => matches(document)));
+    const meant = some.filter((_, index) => matching[index]).map(({ document }) => document);
+    // All settle first, so that a failed call may be repeated at once.
     for (const one of await Promise.allSettled(meant.map(({ id }) => redrive(id)))) {
-      // Only once nothing of this call is under way: it may be repeated at once.
       if (one.status === 'rejected') throw one.reason;
-      tallying.add(one.value);
+      tally.add(one.value);
     }
   }
   const [next] = await take(listed, 1);
-  return { ...tallying.told(), ...(await restOf(readModel, listing, last, next)) };
+  const { runs, count, passedOver, position } = tally;
+  const rest = await restOf(readModel, listing, last, next);
+  return { runs, count, passedOver, position, ...rest };
 }
 
 type Listed = KeptDocument<RunDocument>;
@@ -84,8 +84,8 @@ async function* listedRuns(
   cursor: string | undefined,
 ): AsyncGenerator<Listed, void> {
   for (let at = cursor; ;) {
-    const after = at === undefined ? {} : { after: parseCursor(at, sort, runsProjection) };
-    const page = await readModel.find(runsProjection, { filters, sort, limit: PAGE, ...after });
+    const start = behindCursor(at, sort, runsProjection);
+    const page = await readModel.find(runsProjection, { filters, sort, limit: PAGE, ...start });
     yield* page;
     const last = page.at(-1);
     if (last === undefined || page.length < PAGE) return;
@@ -95,10 +95,10 @@ async function* listedRuns(
 
 async function take(
   listed: AsyncGenerator<Listed, void>,
-  most: number,
+  limit: number,
 ): Promise<readonly Listed[]> {
   const taken: Listed[] = [];
-  while (taken.length < most) {
+  while (taken.length < limit) {
     const { value, done } = await listed.next();
     if (done === true) break;
     taken.push(value);
@@ -106,11 +106,7 @@ async function take(
   return taken;
 }
 
-/**
- * How many are left, and how to go on.
- * @param last that was looked at
- * @param next the one behind it
- */
+/** How many runs are left, and the cursor. @param last the last one examined @param next the one behind it */
 async function restOf(
   readModel: ReadModel,
   { filters, sort }: RunListing,
@@ -129,17 +125,17 @@ async function restOf(
 
 class Tallying {
   count = 0;
-  /** A run may be the last retry of several that are put forward. */
-  private readonly seen = new Set<string>();
-  private readonly runs: Tally['runs'][number][] = [];
-  private readonly passedOver = {
+  readonly runs: Tally['runs'][number][] = [];
+  readonly passedOver = {
     succeeded: 0,
     under_way: 0,
     task_canceled: 0,
     not_owned: 0,
     not_failed: 0,
   };
-  private position: Position | null = null;
+  position: Position | null = null;
+  /** The last retry of several runs of the list may be the same. */
+  readonly #seen = new Set<string>();
 
   add(redriven: Redriven): void {
     if (redriven.kind === 'passed-over') {
@@ -147,18 +143,13 @@ class Tallying {
       return;
     }
     const { run, retry } = redriven;
-    if (this.seen.has(run)) return;
-    this.seen.add(run);
+    if (this.#seen.has(run)) return;
+    this.#seen.add(run);
     this.count += 1;
     if (retry === null) return;
     const { runId: run_id, retryOf: retry_of, taskId: task_id, overlaps, position } = retry;
     const skipped = overlaps === null ? {} : { skip_reason: 'overlap' as const };
     this.runs.push({ run_id, retry_of, task_id, ...skipped });
     if (position !== null && position > (this.position ?? '')) this.position = position;
-  }
-
-  told(): Pick<Tally, 'runs' | 'count' | 'passedOver' | 'position'> {
-    const { runs, count, passedOver, position } = this;
-    return { runs, count, passedOver, position };
   }
 }

@@ -8,15 +8,15 @@ import { runsProjection, type RunDocument } from '../../../projections/views/run
 import type { ApiDependencies } from '../../dependencies.ts';
 
 /** How long the view may take to show the end of a run. Milliseconds. */
-const LIMIT = 2000;
+const MAX_LAG = 2000;
 
 type Waiting = Pick<ApiDependencies, 'store' | 'readModel' | 'positions' | 'clock' | 'stopping'>;
 
 /**
- * A run once it has ended, or as it is when the time is over, the service stops or nobody waits any more; null while the view does not show it:
- * the run is requested all the same, and a client that is told of a fault would ask for another.
- * @param seconds to wait at most
- * @param gone aborted once nobody waits any more
+ * A run once it has ended, or as it is when the time is over, the service stops or the client has left. null where the
+ * view lacks it: an error would make clients request another run.
+ * @param seconds maximum to wait
+ * @param gone aborts once the client has left
  */
 export async function runAtEnd(
   dependencies: Waiting,
@@ -25,9 +25,13 @@ export async function runAtEnd(
   gone?: AbortSignal,
 ): Promise<RunDocument | null> {
   const { positions, readModel } = dependencies;
-  const ends = gone === undefined ? [dependencies.stopping] : [dependencies.stopping, gone];
-  const position = await knownEndOf(dependencies, runId, seconds, ends);
-  if (position !== null) await positions.wait(runsProjection, position, LIMIT);
+  const signals = gone === undefined ? [dependencies.stopping] : [dependencies.stopping, gone];
+  try {
+    const position = await endOf(dependencies, runId, seconds, signals);
+    if (position !== null) await positions.wait(runsProjection, position, MAX_LAG);
+  } catch (error) {
+    if (!(error instanceof EventStoreError)) throw error;
+  }
   try {
     return (await readModel.get(runsProjection, runId))?.document ?? null;
   } catch (error) {
@@ -36,27 +40,12 @@ export async function runAtEnd(
   }
 }
 
-/** As {@link endOf}; null where the log can't be followed now. */
-async function knownEndOf(
-  dependencies: Waiting,
-  runId: string,
-  seconds: number,
-  ends: readonly AbortSignal[],
-): Promise<Position | null> {
-  try {
-    return await endOf(dependencies, runId, seconds, ends);
-  } catch (error) {
-    if (error instanceof EventStoreError) return null;
-    throw error;
-  }
-}
-
-/** Follows the run's stream. @returns position of the last event that it has seen */
+/** Follows the run's stream until it ends. @returns position of the last event */
 async function endOf(
   { store, clock }: Waiting,
   runId: string,
   seconds: number,
-  ends: readonly AbortSignal[],
+  signals: readonly AbortSignal[],
 ): Promise<Position | null> {
   const stream = streams.run(runId);
   const loaded = await load(store, stream, runFold);
@@ -64,17 +53,15 @@ async function endOf(
   if (hasEnded(state) || position === null) return position;
   const stop = new AbortController();
   const end = (): void => stop.abort();
-  const forget = clock.after(seconds * 1000, end);
-  for (const each of ends) {
+  const cancel = clock.after(seconds * 1000, end);
+  // `AbortSignal.any` would keep something of each call at `stopping`.
+  for (const each of signals) {
     each.addEventListener('abort', end, { once: true });
     if (each.aborted) end();
   }
   try {
-    const following = store.subscribe({
-      after: position,
-      prefixes: [stream],
-      signal: stop.signal,
-    });
+    const { signal } = stop;
+    const following = store.subscribe({ after: position, prefixes: [stream], signal });
     for await (const message of following) {
       if (message.kind === 'caught-up') continue;
       for (const event of message.events) {
@@ -84,8 +71,8 @@ async function endOf(
       if (hasEnded(state)) break;
     }
   } finally {
-    forget();
-    for (const each of ends) each.removeEventListener('abort', end);
+    cancel();
+    for (const each of signals) each.removeEventListener('abort', end);
     end();
   }
   return position;

@@ -31,6 +31,7 @@ import {
   createdId,
   endpoint,
   idIn,
+  success,
   type Answer,
   type Call,
   type Endpoint,
@@ -38,6 +39,7 @@ import {
 import { HttpError, badRequest, notFound } from '../../errors.ts';
 import { readInstant } from '../history/instant.ts';
 import { listPage } from '../listing.ts';
+import { taskWithId } from '../lookup.ts';
 import { BackfillQuery, RequestBackfill } from '../../schemas/schedule-schemas.ts';
 import { ReadQuery } from '../../schemas/schemas.ts';
 import { overlappingBackfills } from './overlapping-backfills.ts';
@@ -47,13 +49,11 @@ const read = ['tasks:read'] as const;
 const write = ['tasks:write'] as const;
 
 /** Nominal times that a dry run shows. */
-const SHOWN = 20;
+const MAX_SHOWN = 20;
 
-const request = endpoint<RequestBackfill>({
-  method: 'post',
-  paths: ['/tasks/:id/backfill'],
+const request = endpoint('POST /tasks/:id/backfill', {
   operationId: 'backfillTask',
-  summary: 'Runs the nominal times of a span of the past, a few at a time',
+  summary: 'Runs the nominal times of a past span, a few at a time',
   scopes: write,
   body: RequestBackfill,
   reads: [backfillsProjection],
@@ -68,8 +68,8 @@ const request = endpoint<RequestBackfill>({
     if (task.status === 'none') throw notFound('task', taskId);
     mayChange(call)(task);
     const id = createdId('backfill', call);
-    const before = call.keyed ? await begun(call, id) : null;
-    if (before !== null) return before;
+    const earlierAnswer = call.keyed ? await replayedAnswer(call, id) : null;
+    if (earlierAnswer !== null) return earlierAnswer;
     const { only = 'missing', concurrency = DEFAULT_CONCURRENCY, dry_run = false } = body;
     const { timezone } = task.definition;
     const span = spanOf(body, timezone);
@@ -80,13 +80,12 @@ const request = endpoint<RequestBackfill>({
     const plan = planBackfill(taskId, task, ask, ids, context.now);
     if (dry_run) {
       const { earlier: _earlier, task_revision: _revision, created_by: _owner, ...shown } = plan;
-      const preview = await previewBackfill(store, task, plan, SHOWN);
-      const details = { ...shown, ...preview };
-      return { body: { success: true, message: 'nothing was requested', details } };
+      const preview = await previewBackfill(store, task, plan, MAX_SHOWN);
+      return success('nothing was requested', { ...shown, ...preview });
     }
     const running = earlier.find(({ state }) => state === 'running');
     if (running !== undefined) {
-      const message = 'another backfill of the task is under way in this span';
+      const message = 'another backfill of the task is running in this span';
       throw new HttpError('conflict', message, { backfill_id: running.id, state: running.state });
     }
     const { position } = await requestBackfillCommand(store, id, plan, context);
@@ -94,9 +93,7 @@ const request = endpoint<RequestBackfill>({
   },
 });
 
-const list = endpoint<unknown, BackfillQuery>({
-  method: 'get',
-  paths: ['/tasks/:id/backfills'],
+const list = endpoint('GET /tasks/:id/backfills', {
   operationId: 'listBackfills',
   summary: "Lists a task's backfills with their progress, newest first",
   scopes: read,
@@ -107,16 +104,13 @@ const list = endpoint<unknown, BackfillQuery>({
   async handle(call) {
     const { dependencies, query } = call;
     const id = idIn(call, 'id');
-    const { state } = await dependencies.tasks.get(id);
-    if (state.status === 'none') throw notFound('task', id);
+    await taskWithId(call, id);
     const { readModel } = dependencies;
     return listPage(readModel, backfillsProjection, backfillsOf(id), query, show);
   },
 });
 
-const one = endpoint({
-  method: 'get',
-  paths: ['/backfills/:backfill_id'],
+const one = endpoint('GET /backfills/:backfill_id', {
   operationId: 'getBackfill',
   summary: 'Shows a backfill with its progress',
   scopes: read,
@@ -131,9 +125,7 @@ const one = endpoint({
   },
 });
 
-const cancel = endpoint({
-  method: 'post',
-  paths: ['/backfills/:backfill_id/cancel'],
+const cancel = endpoint('POST /backfills/:backfill_id/cancel', {
   operationId: 'cancelBackfill',
   summary: 'Cancels a backfill, and those of its runs that have not ended',
   scopes: write,
@@ -156,21 +148,19 @@ const cancel = endpoint({
       requested: progress.requested,
       total: asked.total,
     };
-    const body = { success: true, message: 'the backfill is canceled', details };
-    return { body, position: handled.position };
+    return success('the backfill is canceled', details, handled.position);
   },
 });
 
-/** Runs of the past, after the fact. */
 export const backfillEndpoints: readonly Endpoint[] = [request, list, one, cancel];
 
-/** A backfill without what only its scheduler needs. */
+/** A backfill without the field that only its scheduler needs. */
 function show({ open: _open, ...shown }: BackfillDocument): object {
   return shown;
 }
 
-/** What a repetition is answered: the backfill that the same command began before; null where it did not. */
-async function begun(
+/** The answer of a repeated command: the backfill that it requested before; null where it did not. */
+async function replayedAnswer(
   { dependencies }: Pick<Call, 'dependencies'>,
   id: string,
 ): Promise<Answer | null> {
@@ -186,15 +176,11 @@ function accepted(
   const { task_id, task_revision, from, to, only, concurrency, total } = plan;
   const asked = { task_id, task_revision, from, to, only, concurrency, total };
   const details = { backfill_id: id, ...asked, requested: 0, state: 'running' };
-  return {
-    status: 202,
-    body: { success: true, message: 'the backfill is under way', details },
-    headers: { Location: `/backfills/${id}` },
-    position: position ?? null,
-  };
+  const headers = { Location: `/backfills/${id}` };
+  return { ...success('the backfill is running', details, position), status: 202, headers };
 }
 
-/** @throws HttpError 400 naming each of the two that is no timestamp */
+/** @throws HttpError 400 naming each field that is no timestamp */
 function spanOf(
   body: Pick<RequestBackfill, 'from' | 'to'>,
   timezone: string,

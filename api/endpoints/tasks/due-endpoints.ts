@@ -7,13 +7,10 @@ import { endpoint, type Endpoint } from '../../endpoint.ts';
 import { listPage } from '../listing.ts';
 import { instantOf } from '../history/instant.ts';
 
-/** Times are fixed-width text: this one is before them all. */
+/** Precedes all times, which are compared as strings. */
 const FIRST = '0001';
 
-/** What comes next, over all tasks, however many there are: by the view that the scheduler goes by. */
-const list = endpoint<unknown, DueQuery>({
-  method: 'get',
-  paths: ['/tasks/due'],
+const list = endpoint('GET /tasks/due', {
   operationId: 'listDueTasks',
   summary: 'Lists active tasks by when they run next, soonest first',
   scopes: ['tasks:read'],

@@ -7,16 +7,16 @@ import {
   type BackfillDocument,
 } from '../../../projections/views/backfills.ts';
 
-/** How many of a task's latest backfills are looked at for what they have run. */
-const MOST_EARLIER = 100;
+/** Backfills of a task that are examined, the latest first. */
+const MAX_EARLIER = 100;
 
-/** The task's latest backfills that share some of a span, the latest first. @throws ReadModelError */
+/** The task's latest backfills that overlap a span, the latest first. @throws ReadModelError */
 export async function overlappingBackfills(
   readModel: ReadModel,
   taskId: string,
   span: { readonly from: Instant; readonly to: Instant },
 ): Promise<readonly BackfillDocument[]> {
-  const query = { ...backfillsOf(taskId), limit: MOST_EARLIER };
+  const query = { ...backfillsOf(taskId), limit: MAX_EARLIER };
   const found = await readModel.find(backfillsProjection, query);
   return found.map(({ document }) => document).filter((backfill) => overlaps(backfill, span));
 }

@@ -20,55 +20,53 @@ import { endpoint, type Endpoint } from '../../endpoint.ts';
 import { badRequest, notFound } from '../../errors.ts';
 import { PreviewSchedule, scheduleFields } from '../../schemas/schedule-schemas.ts';
 import { instantOf } from '../history/instant.ts';
-import { textOf } from './task-records.ts';
+import { wordsOf } from './task-records.ts';
 import { checkDefinition } from './task-definitions.ts';
 
-/** So long the fires of a preview may hold the event loop before others get a turn, and one more fire. Milliseconds. */
-const TURN = 2;
+/** How long a preview may compute before other requests get a turn. Milliseconds. */
+const MAX_TURN = 2;
 
 /** What is previewed. */
 interface Subject {
   readonly definition: TaskDefinition;
-  /** Of a task that there is. */
+  /** null: no task has the schedule. */
   readonly anchor: string | null;
   readonly budget: Budget;
   readonly warnings: readonly string[];
-  /** Whether it fires by time at all, and still. */
+  /** Whether it still fires by time. */
   readonly fires: boolean;
 }
 
-const preview = endpoint<PreviewSchedule>({
-  method: 'post',
-  paths: ['/schedules/preview'],
+const preview = endpoint('POST /schedules/preview', {
   operationId: 'previewSchedule',
-  summary: 'Shows when a schedule, or that of a task, fires',
+  summary: 'Shows when a schedule, or the schedule of a task, fires',
   scopes: ['tasks:read'],
   body: PreviewSchedule,
   answers: { 200: SchedulePreview },
   refusals: ['not_found'],
   async handle({ dependencies, body, context }) {
-    const given =
+    const subject =
       body.task_id === undefined
         ? givenSchedule(body, dependencies, context.now)
         : await taskSchedule(body.task_id.toLowerCase(), body, dependencies);
-    const { definition, budget } = given;
+    const { definition, budget, fires: isActive } = subject;
     const from =
       body.from === undefined ? context.now : instantOf('from', body.from, definition.timezone);
-    const anchor = given.anchor ?? anchorAt(from);
+    const anchor = subject.anchor ?? anchorAt(from);
     const schedule = scheduleOf(definition, anchor);
-    const steps = previewFires(schedule, from, given.fires ? (body.count ?? 10) : 0, budget);
-    const fires = await inTurns(steps);
-    const warnings = [...given.warnings, ...schedule.warnings];
-    if (fires.length === 0 && (given.fires || definition.schedule_kind === 'event')) {
+    const count = isActive ? (body.count ?? 10) : 0;
+    const fires = await collectInTurns(previewFires(schedule, from, count, budget));
+    const warnings = [...subject.warnings, ...schedule.warnings];
+    if (fires.length === 0 && (isActive || definition.schedule_kind === 'event')) {
       warnings.push(emptyWarning(definition, from, budget));
     }
-    return { body: { schedule_text: textOf(definition, anchor), fires, warnings } };
+    return { body: { schedule_text: wordsOf(definition, anchor), fires, warnings } };
   },
 });
 
 export const scheduleEndpoints: readonly Endpoint[] = [preview];
 
-/** A schedule that no task has yet, checked like that of a creation. */
+/** A schedule that no task has yet, checked as when a task is created. */
 function givenSchedule(
   { task_id: _task, from: _from, count: _count, ...fields }: PreviewSchedule,
   dependencies: ApiDependencies,
@@ -76,18 +74,18 @@ function givenSchedule(
 ): Subject {
   const { schedule_kind: kind } = fields;
   if (kind === undefined) {
-    throw badRequest([{ field: 'schedule_kind', issue: 'is required, or else task_id' }]);
+    throw badRequest([{ field: 'schedule_kind', issue: 'is required, unless task_id is given' }]);
   }
-  const asked = { ...taskDefaults, ...nobody, ...fields, schedule_kind: kind };
-  const { definition } = checkDefinition(asked, dependencies, now);
+  const given = { ...taskDefaults, ...placeholders, ...fields, schedule_kind: kind };
+  const { definition } = checkDefinition(given, dependencies, now);
   const budget = wholeBudget(definition.max_runs);
   return { definition, anchor: null, budget, warnings: [], fires: kind !== 'event' };
 }
 
-/** What a task's definition needs and its schedule does not. */
-const nobody = { title: '-', description: '-', created_by: '', payload: { pipeline: [] } };
+/** Fields of a task that do not matter to its schedule. */
+const placeholders = { title: '-', description: '-', created_by: '', payload: { pipeline: [] } };
 
-/** The schedule of a task as it is now, with what is left of it. */
+/** The schedule of a task as it is now, with its remaining runs. */
 async function taskSchedule(
   id: string,
   body: PreviewSchedule,
@@ -95,14 +93,13 @@ async function taskSchedule(
 ): Promise<Subject> {
   const [beside] = Object.keys(scheduleFields).filter((field) => field in body);
   if (beside !== undefined) {
-    throw badRequest([{ field: beside, issue: 'is not taken beside task_id' }]);
+    throw badRequest([{ field: beside, issue: 'must not be given together with task_id' }]);
   }
   const [{ state }, [newest]] = await Promise.all([
     tasks.get(id),
     store.readStream(streams.fires(id), { direction: 'backwards', limit: 1 }),
   ]);
   if (state.status === 'none') throw notFound('task', id);
-  // A stream holds the events of its kind alone.
   const last = (newest as unknown as (FiresEvent & EventPlace) | undefined) ?? null;
   const { definition, anchor } = state;
   const [budget, warnings] = [budgetOf(state, last), taskWarnings(state, last)];
@@ -112,15 +109,15 @@ async function taskSchedule(
 const firesByTime = ({ status, definition }: LiveTask): boolean =>
   status !== 'canceled' && definition.schedule_kind !== 'event';
 
-/** Takes all that a generator gives, and lets others have the event loop in between. */
-async function inTurns(steps: Iterable<PreviewedFire>): Promise<readonly PreviewedFire[]> {
-  const taken: PreviewedFire[] = [];
+/** Collects what a generator yields, and gives other requests turns in between. */
+async function collectInTurns(steps: Iterable<PreviewedFire>): Promise<readonly PreviewedFire[]> {
+  const collected: PreviewedFire[] = [];
   let begun = performance.now();
   for (const step of steps) {
-    taken.push(step);
-    if (performance.now() - begun < TURN) continue;
+    collected.push(step);
+    if (performance.now() - begun < MAX_TURN) continue;
     await new Promise((resolve) => setImmediate(resolve));
     begun = performance.now();
   }
-  return taken;
+  return collected;
 }

@@ -13,15 +13,14 @@ import {
 import type { TaskStatus } from '../../../domain/vocabulary.ts';
 import { runsProjection } from '../../../projections/views/runs.ts';
 import type { Call } from '../../endpoint.ts';
+import { keyPages } from '../listing.ts';
 
-const PAGE = 200;
-
-/** A task that was canceled, now or before. */
+/** A task that was canceled, now or earlier. */
 export interface CanceledTask extends Handled<TaskState> {
   readonly oldStatus: TaskStatus;
 }
 
-/** Cancels a task; what it has queued stays, until {@link cancelRunsOf}. */
+/** Cancels a task; its queued runs stay, until {@link cancelRunsOf}. */
 export async function cancelTask(
   call: Pick<Call, 'dependencies' | 'context'> & Partial<Pick<Call, 'expectedRevision'>>,
   taskId: string,
@@ -36,10 +35,9 @@ export async function cancelTask(
 }
 
 /**
- * Cancels the runs of a task as the view of runs knows them: those that nobody has begun end, running ones are told
- * to stop. A run that is requested in the same moment is ended by the worker that would start it.
- *
- * @returns how many there were
+ * Cancels the runs of a task that the view has: queued ones end, running ones are asked to stop. The worker that would
+ * start a later run ends it.
+ * @returns how many were canceled
  */
 export async function cancelRunsOf(
   call: Pick<Call, 'dependencies' | 'context'>,
@@ -47,30 +45,20 @@ export async function cancelRunsOf(
 ): Promise<number> {
   const { dependencies, context } = call;
   let canceled = 0;
-  let after: string | null = null;
-  do {
-    const page: readonly { readonly key: string }[] = await dependencies.readModel.find(
-      runsProjection,
-      {
-        filters: [
-          { field: 'task_id', op: 'eq', value: taskId },
-          { field: 'state', op: 'in', value: ['queued', 'running', 'retrying'] },
-        ],
-        sort: [],
-        limit: PAGE,
-        ...(after === null ? {} : { after: { values: [], key: after } }),
-      },
-    );
-    for (const { key } of page) {
+  const runs = keyPages(dependencies.readModel, runsProjection, [
+    { field: 'task_id', op: 'eq', value: taskId },
+    { field: 'state', op: 'in', value: ['queued', 'running', 'retrying'] },
+  ]);
+  for await (const page of runs) {
+    for (const key of page) {
       const commandId = nameBasedId('cancel run', context.commandId, key);
       if (await cancelUnlessEnded(call, key, commandId)) canceled += 1;
     }
-    after = page.length < PAGE ? null : (page.at(-1)?.key ?? null);
-  } while (after !== null);
+  }
   return canceled;
 }
 
-/** @returns whether there was something to do; a run that has just ended by itself is left as it is */
+/** @returns whether the run was canceled; one that has just ended stays as it is */
 async function cancelUnlessEnded(
   { dependencies, context }: Pick<Call, 'dependencies' | 'context'>,
   runId: string,
@@ -85,7 +73,7 @@ async function cancelUnlessEnded(
   }
 }
 
-/** The status from which a task was canceled. From the log, as a command that is repeated meets it canceled. */
+/** The status before the cancellation; from the log, as a repeated command finds the task canceled. */
 async function statusBefore(store: EventStore, taskId: string): Promise<TaskStatus> {
   let state = taskFold.initial;
   for (const event of await store.readStream(streams.task(taskId))) {

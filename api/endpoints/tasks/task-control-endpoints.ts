@@ -15,10 +15,9 @@ import {
   StatusChanged,
   TaskCanceled,
 } from '../../schemas/answer-schemas-tasks.ts';
-import { endpoint, idIn, type Answer, type Call, type Endpoint } from '../../endpoint.ts';
-import { notFound } from '../../errors.ts';
+import { endpoint, idIn, success, type Answer, type Call, type Endpoint } from '../../endpoint.ts';
+import { taskWithId } from '../lookup.ts';
 import { showRun } from '../runs/run-records.ts';
-import type { RunDocument } from '../../../projections/views/runs.ts';
 import { runAtEnd } from '../runs/run-waiting.ts';
 import { ResumeQuery, RunNowQuery, SnoozeTask } from '../../schemas/schemas.ts';
 import { cancelRunsOf, cancelTask } from './task-cancellation.ts';
@@ -26,14 +25,12 @@ import { mayChange } from './task-ownership.ts';
 
 const scopes = ['tasks:write'] as const;
 
-/** How long the view of runs may take to show what was queued before a cancel. Milliseconds. */
-const LIMIT = 2000;
+/** How long a cancellation waits for the view to show the task's runs. Milliseconds. */
+const MAX_LAG = 2000;
 
-const runNow = endpoint<unknown, RunNowQuery>({
-  method: 'post',
-  paths: ['/tasks/:id/run_now'],
+const runNow = endpoint('POST /tasks/:id/run_now', {
   operationId: 'runTask',
-  summary: 'Runs a task once, outside of its schedule; waits for its end where that is asked for',
+  summary: 'Runs a task once, outside of its schedule; `wait` waits for the end of the run',
   scopes,
   query: RunNowQuery,
   idempotent: true,
@@ -42,34 +39,35 @@ const runNow = endpoint<unknown, RunNowQuery>({
     const { dependencies, context, query } = call;
     const { store } = dependencies;
     const id = idIn(call, 'id');
-    const { state } = await dependencies.tasks.get(id);
-    if (state.status === 'none') throw notFound('task', id);
-    mayChange(call)(state);
-    const manual = await requestManualRun(store, id, state, context);
+    const task = await taskWithId(call, id);
+    mayChange(call)(task);
+    const manual = await requestManualRun(store, id, task, context);
     const { runId, result, deduplicated, overlaps } = manual;
     const details = {
       task_id: id,
       run_id: runId,
       ...(deduplicated ? { deduplicated } : {}),
       ...(overlaps === null ? {} : { skip_reason: 'overlap' }),
-      ...(query.wait === undefined
-        ? {}
-        : { run: shown(await runAtEnd(dependencies, runId, query.wait, waiterOf(call))) }),
+      ...(query.wait === undefined ? {} : { run: await waitForEnd(call, runId, query.wait) }),
     };
-    const body = { success: true, message: messageOf(manual), details };
-    return { body, position: result?.position ?? (await positionOf(store, runId)) };
+    const position = result?.position ?? (await positionOf(store, runId));
+    return success(messageOf(manual), details, position);
   },
 });
 
-/** Whose leaving ends a waiting. What a key remembers is for whoever comes with it again. */
-const waiterOf = ({ keyed, gone }: Pick<Call, 'keyed' | 'gone'>): AbortSignal | undefined =>
-  keyed ? undefined : gone();
+/** The run once it has ended, or the time is over. A recorded answer is made even if the client leaves. */
+async function waitForEnd(
+  { dependencies, keyed, gone }: Pick<Call, 'dependencies' | 'keyed' | 'gone'>,
+  runId: string,
+  seconds: number,
+): Promise<object | null> {
+  const run = await runAtEnd(dependencies, runId, seconds, keyed ? undefined : gone());
+  return run === null ? null : showRun(run);
+}
 
-const snooze = endpoint<SnoozeTask>({
-  method: 'post',
-  paths: ['/tasks/:id/snooze'],
+const snooze = endpoint('POST /tasks/:id/snooze', {
   operationId: 'snoozeTask',
-  summary: 'Puts the next fire off',
+  summary: 'Postpones the next fire',
   scopes,
   body: SnoozeTask,
   idempotent: true,
@@ -79,22 +77,16 @@ const snooze = endpoint<SnoozeTask>({
     const { dependencies } = call;
     const { delay_seconds } = call.body;
     const task_id = idIn(call, 'id');
-    const handled = await snoozeTaskCommand({
-      ...command(call),
-      delaySeconds: delay_seconds,
-    });
+    const handled = await snoozeTaskCommand({ ...command(call), delaySeconds: delay_seconds });
     dependencies.tasks.learn(task_id, handled);
     const details = { task_id, delay_seconds, next_run_at: requireTask(handled.state).next_run_at };
-    const done = { success: true, message: 'the next fire is put off', details };
-    return { body: done, position: handled.position };
+    return success('the next fire is postponed', details, handled.position);
   },
 });
 
-const pause = endpoint({
-  method: 'post',
-  paths: ['/tasks/:id/pause'],
+const pause = endpoint('POST /tasks/:id/pause', {
   operationId: 'pauseTask',
-  summary: 'Pauses a task; it fires no more until it is resumed',
+  summary: 'Pauses a task; it does not fire until it is resumed',
   scopes,
   idempotent: true,
   ifMatch: true,
@@ -104,9 +96,7 @@ const pause = endpoint({
   },
 });
 
-const resume = endpoint<unknown, ResumeQuery>({
-  method: 'post',
-  paths: ['/tasks/:id/resume'],
+const resume = endpoint('POST /tasks/:id/resume', {
   operationId: 'resumeTask',
   summary: 'Resumes a paused task',
   scopes,
@@ -121,11 +111,9 @@ const resume = endpoint<unknown, ResumeQuery>({
   },
 });
 
-const cancel = endpoint({
-  method: 'post',
-  paths: ['/tasks/:id/cancel'],
+const cancel = endpoint('POST /tasks/:id/cancel', {
   operationId: 'cancelTask',
-  summary: 'Cancels a task for ever, and its runs',
+  summary: 'Cancels a task permanently, with its runs',
   scopes,
   idempotent: true,
   ifMatch: true,
@@ -133,39 +121,36 @@ const cancel = endpoint({
   async handle(call) {
     const id = idIn(call, 'id');
     const { oldStatus, position } = await cancelTask(call, id, mayChange(call));
-    // Its own last run may have been requested just before.
+    // The caller may have requested a run just before.
     const queued = position !== null && position > call.ownPosition ? position : call.ownPosition;
-    await call.dependencies.positions.wait(runsProjection, queued, LIMIT);
+    await call.dependencies.positions.wait(runsProjection, queued, MAX_LAG);
     const details = {
       task_id: id,
       old_status: oldStatus,
       new_status: 'canceled',
       canceled_runs: await cancelRunsOf(call, id),
     };
-    return { body: { success: true, message: 'the task is canceled', details }, position };
+    return success('the task is canceled', details, position);
   },
 });
 
-/** What happens to a task beside its definition. */
 export const taskControlEndpoints: readonly Endpoint[] = [runNow, snooze, pause, resume, cancel];
 
 function messageOf({ deduplicated, overlaps }: ManualRun): string {
-  if (deduplicated) return "the run that has used the task's dedupe key stands for this one";
-  return overlaps === null ? 'the run is requested' : 'another run of the task is under way';
+  if (deduplicated) return "no run was requested: an earlier run has used the task's dedupe key";
+  return overlaps === null ? 'the run is requested' : 'skipped: another run of the task is running';
 }
 
-/** Of a run that was requested before. */
+/** The position at which an earlier run was requested. */
 async function positionOf(store: EventStore, runId: string): Promise<Position | null> {
   const [requested] = await store.readStream(streams.run(runId), { limit: 1 });
   return requested?.position ?? null;
 }
 
-type TaskCommandParts = Parameters<typeof pauseTaskCommand>[0];
-
-/** What a command on a task takes from its call. */
+/** The options of a command on a task. */
 function command(
   call: Pick<Call, 'dependencies' | 'parameters' | 'context' | 'expectedRevision' | 'caller'>,
-): TaskCommandParts {
+): Parameters<typeof pauseTaskCommand>[0] {
   return {
     store: call.dependencies.store,
     taskId: idIn(call, 'id'),
@@ -175,7 +160,7 @@ function command(
   };
 }
 
-/** The answer to a change of status; one that found it as it should be has changed nothing. */
+/** The answer to a change of status, which may have found the task in that status already. */
 function changed(
   call: Pick<Call, 'dependencies' | 'parameters'>,
   before: string,
@@ -186,8 +171,5 @@ function changed(
   call.dependencies.tasks.learn(task_id, handled);
   const old_status = handled.events.length === 0 ? after : before;
   const details = { task_id, old_status, new_status: after };
-  const body = { success: true, message: `the task is ${after}`, details };
-  return { body, position: handled.position };
+  return success(`the task is ${after}`, details, handled.position);
 }
-
-const shown = (run: RunDocument | null): object | null => (run === null ? null : showRun(run));

@@ -16,15 +16,15 @@ import type { ApiDependencies } from '../../dependencies.ts';
 import { HttpError, badRequest } from '../../errors.ts';
 import { readInstant } from '../history/instant.ts';
 
-/** A definition with its instants in UTC and its ids in lower case, and what may not be meant in it. */
+/** A definition with its instants in UTC and its ids in lower case, and warnings about likely mistakes. */
 export interface CheckedDefinition {
   readonly definition: TaskDefinition;
   readonly warnings: readonly string[];
 }
 
 /**
- * What the schema can't say. That an expression has a fire ahead is said by the command.
- * @throws HttpError 400 listing every fault, 413
+ * Checks what the schema can't express. The command checks that the schedule will fire.
+ * @throws HttpError 400 listing every issue, 413
  */
 export function checkDefinition(
   given: TaskDefinition,
@@ -34,41 +34,39 @@ export function checkDefinition(
   const bytes = Buffer.byteLength(JSON.stringify(given.payload));
   if (bytes > MAX_PAYLOAD_BYTES) {
     const details = { field: 'payload', limit: MAX_PAYLOAD_BYTES };
-    const message = `payload has ${bytes} bytes; it may have ${MAX_PAYLOAD_BYTES}`;
+    const message = `payload: must have at most ${MAX_PAYLOAD_BYTES} bytes, got ${bytes}`;
     throw new HttpError('payload_too_large', message, details);
   }
   const issues: Issue[] = [];
-  const definition = normalise(given, issues);
+  const definition = normalize(given, issues);
   const { schedule_kind: kind, schedule_expr: expr } = definition;
   if (kind !== 'event' && expr === null) {
     issues.push({ field: 'schedule_expr', issue: `is required for ${kind}` });
   }
-  const { issues: faults, warnings } = checkPayload(definition.payload as JsonObject, tools);
-  issues.push(...faults.slice(0, MOST_ISSUES));
-  // Of an expression that is the only fault the command tells: most have none, and would be compiled twice.
-  if (issues.length > 0) issues.push(...faultsOfSchedule(definition, issues, now));
+  const payload = checkPayload(definition.payload as JsonObject, tools);
+  issues.push(...payload.issues.slice(0, MAX_ISSUES));
+  // If the expression is the only issue, the command reports it: compiling it here, too, would take twice the time.
+  if (issues.length > 0) issues.push(...scheduleIssues(definition, issues, now));
   const [first, ...rest] = issues;
   if (first !== undefined) throw badRequest([first, ...rest]);
-  return {
-    definition,
-    warnings: [...warningsOfSchedule(definition, anchorAt(now), MOST_STEPS), ...warnings],
-  };
+  const warnings = scheduleWarningsOf(definition, anchorAt(now), MOST_STEPS);
+  return { definition, warnings: [...warnings, ...payload.warnings] };
 }
 
-/** Most faults of a payload that an answer lists. */
-const MOST_ISSUES = 100;
+/** Issues of a payload that an error lists. */
+const MAX_ISSUES = 100;
 
-/** Instants in UTC, ids in lower case. @param issues takes what is wrong; what it is wrong with becomes the default */
-function normalise(definition: TaskDefinition, issues: Issue[]): TaskDefinition {
+/** Converts instants to UTC and ids to lower case. @param issues receives what is wrong; defaults replace it */
+function normalize(definition: TaskDefinition, issues: Issue[]): TaskDefinition {
   let { timezone } = definition;
   if (zoneOf(timezone) === null) {
     issues.push({ field: 'timezone', issue: unknownZone(timezone) });
     timezone = taskDefaults.timezone;
   }
   const inUtc = (field: 'starts_at' | 'ends_at'): string | null => {
-    const text = definition[field];
-    if (text === null) return null;
-    const found = readInstant(text, timezone, field === 'ends_at' ? 'last' : 'first');
+    const given = definition[field];
+    if (given === null) return null;
+    const found = readInstant(given, timezone, field === 'ends_at' ? 'last' : 'first');
     if (typeof found === 'number') return toIso(found);
     issues.push({ field, issue: found.issue });
     return null;
@@ -78,8 +76,8 @@ function normalise(definition: TaskDefinition, issues: Issue[]): TaskDefinition 
   return { ...definition, timezone, starts_at, ends_at, created_by };
 }
 
-/** What is wrong with the schedule of a definition, in fields that are not known to be at fault. */
-function faultsOfSchedule(
+/** What is wrong with the schedule, in fields without a known issue. */
+function scheduleIssues(
   definition: TaskDefinition,
   known: readonly Issue[],
   now: Instant,
@@ -94,7 +92,7 @@ function faultsOfSchedule(
   }
 }
 
-/** What holds for fires by time alone. */
+/** Fields that only limit fires by time. */
 const boundFields = ['starts_at', 'ends_at', 'max_runs', 'jitter_seconds'] as const;
 
 type ScheduleFields = Pick<
@@ -103,7 +101,7 @@ type ScheduleFields = Pick<
 >;
 
 /**
- * What may not be meant in a task: of its schedule, then of its pipeline.
+ * Warnings about likely mistakes in a task: in its schedule, then in its pipeline.
  * @param anchor when its expression was last set
  */
 export function warningsOf(
@@ -111,23 +109,26 @@ export function warningsOf(
   anchor: string,
   { tools }: Pick<ApiDependencies, 'tools'>,
 ): readonly string[] {
-  // A list leaves out large payloads.
-  if (!('pipeline' in definition.payload)) return warningsOfSchedule(definition, anchor);
-  const { warnings } = checkPayload(definition.payload as JsonObject, tools);
-  return [...warningsOfSchedule(definition, anchor), ...warnings];
+  const warnings = scheduleWarningsOf(definition, anchor);
+  // Lists leave out large payloads.
+  if (!('pipeline' in definition.payload)) return warnings;
+  return [...warnings, ...checkPayload(definition.payload as JsonObject, tools).warnings];
 }
 
-/** @param most steps of work of counting; default: as many as a list can afford */
-function warningsOfSchedule(definition: ScheduleFields, anchor: string, most?: number): string[] {
+/** @param maxSteps bounds the work of counting fires; default: what a list can afford */
+function scheduleWarningsOf(
+  definition: ScheduleFields,
+  anchor: string,
+  maxSteps?: number,
+): string[] {
   const { schedule_kind: kind, schedule_expr: expr, timezone } = definition;
   if (kind === 'event') {
     return boundFields
       .filter((field) => definition[field] !== taskDefaults[field])
-      .map((field) => `${field}: says nothing here: each event on its topics triggers the task`);
+      .map((field) => `${field}: has no effect, as events on its topics trigger the task`);
   }
-  const instantOf = (text: string | null) => (text === null ? null : fromIso(text));
+  const instantOf = (time: string | null) => (time === null ? null : fromIso(time));
   const [startsAt, endsAt] = [instantOf(definition.starts_at), instantOf(definition.ends_at)];
   const spec = { kind, expr, timezone, anchor: fromIso(anchor), startsAt, endsAt };
-  const warnings = scheduleWarnings(spec, most);
-  return warnings.map((warning) => `schedule_expr: ${warning}`);
+  return scheduleWarnings(spec, maxSteps).map((warning) => `schedule_expr: ${warning}`);
 }

@@ -9,11 +9,11 @@ import { runsProjection } from '../../../projections/views/runs.ts';
 import { statisticsProjection } from '../../../projections/views/statistics.ts';
 import { taskFilters, tasksProjection } from '../../../projections/views/tasks.ts';
 import { Task, TaskPage } from '../../schemas/answer-schemas-tasks.ts';
-import { PastQuery, momentAsked } from '../history/audit-access.ts';
-import { createdId, endpoint, idIn, type Endpoint } from '../../endpoint.ts';
+import { PastQuery, pastAskedFor } from '../history/audit-access.ts';
+import { createdId, endpoint, etag, idIn, type Endpoint } from '../../endpoint.ts';
 import { notFound } from '../../errors.ts';
-import { zoneOfTask } from '../history/instant.ts';
 import { cutPayload, listPage } from '../listing.ts';
+import { taskWithId } from '../lookup.ts';
 import { placeOfReading, viewRefusals } from '../history/replay-reading.ts';
 import { CreateTask, TaskQuery, UpdateTask } from '../../schemas/schemas.ts';
 import { checkDefinition } from './task-definitions.ts';
@@ -23,9 +23,7 @@ import { lastRunAt, pastTask, showDocument, showTask } from './task-records.ts';
 const read = ['tasks:read'] as const;
 const write = ['tasks:write'] as const;
 
-const create = endpoint<CreateTask>({
-  method: 'post',
-  paths: ['/tasks'],
+const create = endpoint('POST /tasks', {
   operationId: 'createTask',
   summary: 'Creates a task',
   scopes: write,
@@ -40,7 +38,7 @@ const create = endpoint<CreateTask>({
     const { definition, warnings } = checkDefinition(given, dependencies, context.now);
     await checkOwner(call, definition.created_by);
     const id = createdId('task', call);
-    // The id of one with an Idempotency-Key may have been there before; then both streams are asked.
+    // With an Idempotency-Key, an earlier attempt may have created it.
     const isNew = !call.keyed;
     const handled = await createTaskCommand({ store, taskId: id, definition, context, isNew });
     tasks.learn(id, handled);
@@ -50,15 +48,13 @@ const create = endpoint<CreateTask>({
     return {
       status: 201,
       body: showTask(id, task, { next_run_at, last_run_at: null, warnings }),
-      headers: { Location: `/tasks/${id}`, ETag: `"${handled.revision}"` },
+      headers: { Location: `/tasks/${id}`, ...etag(handled.revision) },
       position: handled.position,
     };
   },
 });
 
-const list = endpoint<unknown, TaskQuery>({
-  method: 'get',
-  paths: ['/tasks'],
+const list = endpoint('GET /tasks', {
   operationId: 'listTasks',
   summary: 'Lists tasks, newest first',
   scopes: read,
@@ -69,56 +65,43 @@ const list = endpoint<unknown, TaskQuery>({
   refusals: viewRefusals,
   async handle(call) {
     const { query } = call;
-    const { dependencies } = await placeOfReading(call, 'GET /tasks');
+    const { dependencies } = await placeOfReading(call);
     const filters = taskFilters({ ...query, created_by: query.created_by?.toLowerCase() });
     const sort = [{ field: 'created_at', direction: 'descending' }] as const;
-    return listPage(
-      dependencies.readModel,
-      tasksProjection,
-      { filters, sort, cut: cutPayload },
-      query,
-      async (task) => showDocument(task, await lastRunAt(dependencies, task.id), dependencies),
+    const asked = { filters, sort, cut: cutPayload };
+    return listPage(dependencies.readModel, tasksProjection, asked, query, async (task) =>
+      showDocument(task, await lastRunAt(dependencies, task.id), dependencies),
     );
   },
 });
 
-const show = endpoint<unknown, PastQuery>({
-  method: 'get',
-  paths: ['/tasks/:id'],
+const show = endpoint('GET /tasks/:id', {
   operationId: 'getTask',
   summary: 'Shows a task, as it is or as it was',
   scopes: read,
   query: PastQuery,
   reads: [tasksProjection],
-  // The last run tells when the task was run last, or the statistics where it was removed.
-  follows: [tasksProjection, runsProjection, statisticsProjection],
+  // `last_run_at` comes from the last run, or from the statistics if that was removed.
+  cachedBy: [tasksProjection, runsProjection, statisticsProjection],
   answers: { 200: Task },
   answerHeaders: ['ETag'],
   async handle(call) {
     const { dependencies } = call;
     const id = idIn(call, 'id');
-    const zoneOf = async (): Promise<string> => {
-      const zone = await zoneOfTask(dependencies, id);
-      if (zone === null) throw notFound('task', id);
-      return zone;
-    };
-    const moment = await momentAsked(call, 'GET /tasks/{id}', zoneOf);
-    if (moment !== null) return pastTask(dependencies, id, moment);
+    const zoneOf = async () => (await taskWithId(call, id)).definition.timezone;
+    const past = await pastAskedFor(call, zoneOf);
+    if (past !== null) return pastTask(dependencies, id, past);
     const [kept, last] = await Promise.all([
       dependencies.readModel.get(tasksProjection, id),
       lastRunAt(dependencies, id),
     ]);
     if (kept === null) throw notFound('task', id);
-    return {
-      body: showDocument(kept.document, last, dependencies),
-      headers: { ETag: `"${kept.document.revision}"` },
-    };
+    const { document } = kept;
+    return { body: showDocument(document, last, dependencies), headers: etag(document.revision) };
   },
 });
 
-const update = endpoint<UpdateTask>({
-  method: 'put',
-  paths: ['/tasks/:id'],
+const update = endpoint('PUT /tasks/:id', {
   operationId: 'updateTask',
   summary: 'Changes the fields that are given',
   scopes: write,
@@ -130,8 +113,7 @@ const update = endpoint<UpdateTask>({
     const { dependencies, body, context, expectedRevision } = call;
     const { store, tasks } = dependencies;
     const id = idIn(call, 'id');
-    const known = (await tasks.get(id)).state;
-    if (known.status === 'none') throw notFound('task', id);
+    const known = await taskWithId(call, id);
     mayChange(call)(known);
     const changed = { ...known.definition, ...(body as Partial<TaskDefinition>) };
     const { definition, warnings } = checkDefinition(changed, dependencies, context.now);
@@ -157,7 +139,7 @@ const update = endpoint<UpdateTask>({
     ]);
     return {
       body: showTask(id, task, { next_run_at, last_run_at, warnings }),
-      headers: { ETag: `"${handled.revision}"` },
+      headers: etag(handled.revision),
       position: handled.position,
     };
   },

@@ -9,24 +9,22 @@ import { cancelTask } from './task-cancellation.ts';
 
 type Calling = Pick<Call, 'caller'>;
 
-/** @returns whether a task is the caller's to change: with `admin` any is, else only its own */
+/** @returns whether the caller may change a task: an admin any, others their own */
 export function owns({ caller }: Calling): (task: LiveTask) => boolean {
   return ({ definition }) =>
     caller === null || caller.admin || definition.created_by === caller.agentId;
 }
 
-/** @returns refuses what is done to another agent's task: throws HttpError 403 where the caller does not {@link owns} it */
+/** @returns throws HttpError 403 for another agent's task */
 export function mayChange(call: Calling): (task: LiveTask) => void {
   return (task) => {
-    if (!owns(call)(task)) throw anothers(call, "another agent's task");
+    if (!owns(call)(task)) throw notOwned(call, "another agent's task");
   };
 }
 
 /**
- * Refuses what is done to a run or a backfill of another agent's task. Both belong to whoever the task belongs to now,
- * and not to whom it belonged to when they were requested: who is handed a task is handed what it has left behind.
- * @returns the task
- * @throws HttpError 403
+ * The task of a run or a backfill, which belong to the task's present owner, whoever requested them.
+ * @throws HttpError 403 for another agent's task
  */
 export async function ownedTaskOf(
   call: Calling & Pick<Call, 'dependencies'>,
@@ -34,22 +32,22 @@ export async function ownedTaskOf(
   taskId: string,
 ): Promise<LiveTask> {
   const task = requireTask((await call.dependencies.tasks.get(taskId)).state);
-  if (!owns(call)(task)) throw anothers(call, `a ${what} of another agent's task`);
+  if (!owns(call)(task)) throw notOwned(call, `a ${what} of another agent's task`);
   return task;
 }
 
-function anothers({ caller }: Calling, what: string): HttpError {
+function notOwned({ caller }: Calling, what: string): HttpError {
   return forbidden(`this is ${what}`, ['admin'], caller?.scopes ?? []);
 }
 
-/** Whom a task is to belong to: oneself, or for an admin any agent that exists. @throws HttpError 403, 400 */
+/** The owner must be the caller; an admin may name any existing agent. @throws HttpError 403, 400 */
 export async function checkOwner(
   { caller, dependencies }: Pick<Call, 'caller' | 'dependencies'>,
   owner: string,
 ): Promise<void> {
   if (caller === null || owner === caller.agentId) return;
   if (!caller.admin) {
-    throw forbidden('created_by must be the caller', ['admin'], caller.scopes);
+    throw forbidden('created_by: must be the caller', ['admin'], caller.scopes);
   }
   const { state } = await dependencies.agents.get(owner);
   if (state.status !== 'registered') {
@@ -57,7 +55,7 @@ export async function checkOwner(
   }
 }
 
-/** That a task that is changed belongs to somebody, as it may be brought back to life by that. @throws HttpError 409 */
+/** A changed task, which may become active by that, must have an owner. @throws HttpError 409 */
 export async function requireOwner(
   { caller, dependencies }: Pick<Call, 'caller' | 'dependencies'>,
   owner: string,
@@ -65,26 +63,25 @@ export async function requireOwner(
   if (owner === caller?.agentId) return;
   const { state } = await dependencies.agents.get(owner);
   if (state.status === 'registered') return;
-  const message = 'its agent has been removed: give it to another one by created_by';
+  const message = 'the agent of the task was removed; set created_by to another agent';
   throw new HttpError('conflict', message, { created_by: owner });
 }
 
 /**
- * Cancels a task whose owner was removed while it was created, changed or handed over: those that the owner had by then
- * are canceled with it.
- * @throws HttpError 409 where that was so
+ * Cancels a task whose owner was removed while the task was created, changed or handed over.
+ * @throws HttpError 409 if so
  */
 export async function cancelOrphan(
   call: Pick<Call, 'dependencies' | 'context'>,
   taskId: string,
   owner: string,
 ): Promise<void> {
-  // From the log: what is known of agents here may be older than the task.
+  // From the log: the state in memory may be older than the task.
   const { state } = await load(call.dependencies.store, streams.agent(owner), agentFold);
   if (state.status === 'registered') return;
-  // A command of its own: by the one that made the task nothing would be appended to it any more.
+  // A command of its own: the one that created the task has already appended to its stream.
   const commandId = nameBasedId('cancel-orphan', call.context.commandId);
   await cancelTask({ ...call, context: { ...call.context, commandId } }, taskId, () => {});
   const details = { task_id: taskId, created_by: owner };
-  throw new HttpError('conflict', 'its agent was removed meanwhile: the task is canceled', details);
+  throw new HttpError('conflict', 'the agent was removed meanwhile; the task is canceled', details);
 }

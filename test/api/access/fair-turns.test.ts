@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { FairTurns, TooManyWaiting } from '../../../api/access/fair-turns.ts';
+import { FairTurns, TooManyWaitingError } from '../../../api/access/fair-turns.ts';
 import { settle } from '../../support/virtual-clock.ts';
 
 describe('turns', () => {
@@ -48,7 +48,7 @@ describe('turns', () => {
     const { begun, ask, end } = setUp();
     for (const name of ['a1', 'a2', 'a3', 'a4']) void ask(name, 2);
     const refused = await ask('a5', 2).catch((error: unknown) => error);
-    expect(refused).to.be.instanceOf(TooManyWaiting).and.include({ limit: 2 });
+    expect(refused).to.be.instanceOf(TooManyWaitingError).and.include({ limit: 2 });
     void ask('b1', 2);
     for (const name of ['a1', 'a2', 'a3', 'b1']) await end(name);
     expect(begun).to.deep.equal(['a1', 'a2', 'a3', 'b1', 'a4']);

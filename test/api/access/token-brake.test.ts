@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import { TooManyWaiting } from '../../../api/access/fair-turns.ts';
+import { TooManyWaitingError } from '../../../api/access/fair-turns.ts';
 import { hashSecret, verifySecret } from '../../../api/access/secrets.ts';
-import { braked } from '../../../api/access/token-brake.ts';
+import { limitFailures } from '../../../api/access/token-brake.ts';
 import { HttpError } from '../../../api/errors.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 
@@ -18,7 +18,9 @@ describe('the brake on guessing', () => {
     };
     const dependencies = { coordination: { count, counted }, clock: new VirtualClock() };
     return (address: string, attempt: () => Promise<string | null>) =>
-      braked(dependencies, { agentId: 'a', address }, attempt).catch((error: unknown) => error);
+      limitFailures(dependencies, { agentId: 'a', address }, attempt).catch(
+        (error: unknown) => error,
+      );
   };
   const wrong = (): Promise<null> => Promise.resolve(null);
   const right = (): Promise<string> => Promise.resolve('right');
@@ -36,7 +38,7 @@ describe('the brake on guessing', () => {
 
   it('answers with 429 where too many of an address wait', async () => {
     const attempt = setUp();
-    const refused = await attempt('192.0.2.1', () => Promise.reject(new TooManyWaiting(7)));
+    const refused = await attempt('192.0.2.1', () => Promise.reject(new TooManyWaitingError(7)));
     expect(refused).to.be.instanceOf(HttpError).and.include({ code: 'rate_limit_exceeded' });
     const { details, headers } = refused as HttpError;
     expect(details).to.include({ limit: 7, window: '1s' });
@@ -48,7 +50,7 @@ describe('the brake on guessing', () => {
     const sums = new Map<string, number>();
     const attempt = setUp(sums);
     await attempt('192.0.2.1', right);
-    await attempt('192.0.2.1', () => Promise.reject(new TooManyWaiting(7)));
+    await attempt('192.0.2.1', () => Promise.reject(new TooManyWaitingError(7)));
     expect([...sums]).to.deep.equal([]);
     await attempt('192.0.2.1', wrong);
     expect([...sums.values()]).to.deep.equal([1]);

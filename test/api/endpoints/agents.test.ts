@@ -342,7 +342,7 @@ describe('the agents of the HTTP interface', () => {
     const again = { schedule_expr: '2091-01-01T00:00:00Z' };
     const refused = await admin.client.put(path, again);
     expect(refused.status, refused.text).to.equal(409);
-    expect(refused.textAt('message')).to.match(/^its agent has been removed/);
+    expect(refused.textAt('message')).to.match(/^the agent of the task was removed/);
     const handedOver = await admin.client.put(path, { ...again, created_by: admin.id });
     expect(handedOver.status, handedOver.text).to.equal(200);
   });

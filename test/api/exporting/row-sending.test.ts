@@ -10,7 +10,7 @@ import { eventually } from '../../support/signals.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 
 /** Serves one export of parts of 64 KiB without end, as fast as they are taken. */
-async function serve(counts: () => Promise<boolean>, clock = new VirtualClock(0)) {
+async function serve(stillAdmitted: () => Promise<boolean>, clock = new VirtualClock(0)) {
   const made = { parts: 0, ended: false };
   async function* parts(): AsyncGenerator<ExportedPart> {
     try {
@@ -24,10 +24,14 @@ async function serve(counts: () => Promise<boolean>, clock = new VirtualClock(0)
     }
   }
   const server = createServer((request, response) => {
-    const streaming = { request: request as Request, response: response as Response, counts };
+    const streaming = {
+      request: request as Request,
+      response: response as Response,
+      stillAdmitted,
+    };
     const rows = { name: 'rows', format: 'ndjson', parts: parts(), endMark: null } as const;
     const around = { clock, telemetry: silent, stopping: new AbortController().signal };
-    void sendRows(streaming, { ...rows, ends: new AbortController() }, around);
+    void sendRows(streaming, { ...rows, stop: new AbortController() }, around);
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');

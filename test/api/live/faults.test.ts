@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { PassThrough } from 'node:stream';
 import { expect } from 'chai';
-import { LiveClient } from '../../../api/client/live-client.ts';
+import { LiveClient } from '../../../api/live/live-client.ts';
 import type { DomainEvent } from '../../../domain/events/catalogue.ts';
 import { EventStoreError, sound, type RecordedEvent } from '../../../domain/event-store.ts';
 import { newId } from '../../../domain/ids.ts';
@@ -86,11 +86,11 @@ describe('live streams of runs, where a part of the log can not be read', () => 
 
   it('end with their tokens, also where that of another client can not be looked at', async () => {
     const { live, clock } = api;
-    const join = async (counts: () => Promise<boolean>): Promise<LiveClient> => {
+    const join = async (stillAdmitted: () => Promise<boolean>): Promise<LiveClient> => {
       const response = new PassThrough().resume() as unknown as ServerResponse;
       const filter = { taskId: undefined, state: undefined };
       const after = await live.open();
-      const options = { response, filter, after, counts, clock, mostPending: 1_000 };
+      const options = { response, filter, after, stillAdmitted, clock, maxPending: 1_000 };
       const client = new LiveClient(options);
       live.join(client);
       return client;

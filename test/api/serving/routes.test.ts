@@ -10,41 +10,41 @@ describe('the routes of the interface', () => {
   routes.add('GET', '/task/:task_id/latest', 'latest');
   routes.add('PUT', '/runs', 'change');
 
-  const led = (method: string, path: string): unknown => {
-    const found = routes.find(method, path);
-    return found?.taker === null ? found.methods : (found?.taker ?? null);
+  const found = (method: string, path: string): unknown => {
+    const route = routes.find(method, path);
+    return route?.target === null ? route.methods : (route?.target ?? null);
   };
 
-  it('take a request by its method and path', () => {
-    expect(led('GET', '/runs')).to.equal('list');
-    expect(led('PUT', '/runs')).to.equal('change');
-    expect(led('GET', '/runs/live')).to.equal('live');
-    expect(led('GET', '/task/7/latest')).to.equal('latest');
+  it('find a target by method and path', () => {
+    expect(found('GET', '/runs')).to.equal('list');
+    expect(found('PUT', '/runs')).to.equal('change');
+    expect(found('GET', '/runs/live')).to.equal('live');
+    expect(found('GET', '/task/7/latest')).to.equal('latest');
   });
 
-  it('give the parameters as they were sent', () => {
-    const found = routes.find('GET', '/runs/a%20b');
-    expect(found).to.deep.equal({ taker: 'one', parameters: { run_id: 'a%20b' } });
+  it('return the parameters as they were sent', () => {
+    const route = routes.find('GET', '/runs/a%20b');
+    expect(route).to.deep.equal({ target: 'one', parameters: { run_id: 'a%20b' } });
   });
 
-  it('go on to a pattern further down for a method that the first has not', () => {
-    expect(led('GET', '/runs/redrive')).to.equal('one');
-    expect(led('POST', '/runs/redrive')).to.equal('redrive');
+  it('try later patterns for a method that the first lacks', () => {
+    expect(found('GET', '/runs/redrive')).to.equal('one');
+    expect(found('POST', '/runs/redrive')).to.equal('redrive');
   });
 
-  it('tell the methods of a path that is there with others', () => {
-    expect(led('DELETE', '/runs')).to.deep.equal(['GET', 'PUT']);
-    expect(led('POST', '/runs/live')).to.deep.equal(['GET']);
+  it('return the methods of a path that exists with others', () => {
+    expect(found('DELETE', '/runs')).to.deep.equal(['GET', 'PUT']);
+    expect(found('POST', '/runs/live')).to.deep.equal(['GET']);
   });
 
-  it('answer HEAD as GET, and take a slash at the end', () => {
-    expect(led('HEAD', '/runs/live')).to.equal('live');
-    expect(led('GET', '/runs/')).to.equal('list');
+  it('treat HEAD as GET, and ignore a trailing slash', () => {
+    expect(found('HEAD', '/runs/live')).to.equal('live');
+    expect(found('GET', '/runs/')).to.equal('list');
   });
 
-  it('know no other path', () => {
+  it('find no other path', () => {
     for (const path of ['/', '/Runs', '/runs//', '/runs/a/b', '/task//latest', 'runs', '*', '']) {
-      expect(led('GET', path), path).to.equal(null);
+      expect(found('GET', path), path).to.equal(null);
     }
   });
 });

@@ -131,7 +131,7 @@ describe('the tasks of the HTTP interface', () => {
     const made = await client.post('/tasks', { ...plainTask(created_by), ...fields });
     expect(made.status, made.text).to.equal(201);
     for (const [index, field] of Object.keys(bounds).entries()) {
-      expect(made.textAt(`warnings.${index}`)).to.match(new RegExp(`^${field}: says nothing here`));
+      expect(made.textAt(`warnings.${index}`)).to.match(new RegExp(`^${field}: has no effect`));
     }
     const path = made.header('Location');
     expect((await client.get(path)).at('warnings')).to.deep.equal(made.at('warnings'));

@@ -1,36 +1,37 @@
 import { expect } from 'chai';
-import { KeptAnswers } from '../../../api/serving/kept-answers.ts';
+import { AnswerCache } from '../../../api/serving/answer-cache.ts';
 import { newId } from '../../../domain/ids.ts';
 import { useRunningApi } from '../../support/running-api.ts';
 import { plainTask } from '../plain-task.ts';
 
-describe('answers that are kept', () => {
+describe('cached answers', () => {
   const answer = { body: { name: 'a' }, headers: { ETag: '"0"' } };
-  const kept = { status: 200, headers: { ETag: '"0"' }, text: '{"name":"a"}' };
+  const cached = { status: 200, headers: { ETag: '"0"' }, json: '{"name":"a"}' };
+  const entry = (key: string, version: string) => ({ key, version });
 
-  it('are told by their key, of one version', () => {
-    const answers = new KeptAnswers();
-    expect(answers.find('a', '1')).to.equal(undefined);
-    expect(answers.keep('a', '1', answer)).to.deep.equal(kept);
-    expect(answers.find('a', '1')).to.deep.equal(kept);
-    expect(answers.find('b', '1')).to.equal(undefined);
-    expect(answers.find('a', '2')).to.equal(undefined);
-    expect(answers.find('a', '1')).to.equal(undefined);
+  it('are found by their key, in one version only', () => {
+    const answers = new AnswerCache();
+    expect(answers.find(entry('a', '1'))).to.equal(undefined);
+    expect(answers.keep(entry('a', '1'), answer)).to.deep.equal(cached);
+    expect(answers.find(entry('a', '1'))).to.deep.equal(cached);
+    expect(answers.find(entry('b', '1'))).to.equal(undefined);
+    expect(answers.find(entry('a', '2'))).to.equal(undefined);
+    expect(answers.find(entry('a', '1'))).to.equal(undefined);
   });
 
-  it('are not those that were made of what has changed meanwhile', () => {
-    const answers = new KeptAnswers();
-    answers.find('a', '1');
-    answers.find('a', '2');
-    expect(answers.keep('a', '1', answer)).to.deep.equal(kept);
-    expect(answers.find('a', '2')).to.equal(undefined);
+  it('are not kept if their version has been replaced meanwhile', () => {
+    const answers = new AnswerCache();
+    answers.find(entry('a', '1'));
+    answers.find(entry('a', '2'));
+    expect(answers.keep(entry('a', '1'), answer)).to.deep.equal(cached);
+    expect(answers.find(entry('a', '2'))).to.equal(undefined);
   });
 });
 
-describe('a task that is read again and again', () => {
+describe('a task that is read repeatedly', () => {
   const api = useRunningApi();
 
-  it('is told as every change leaves it, to whom it may be told', async () => {
+  it('is shown as the last change left it, to those who may read it', async () => {
     const { client, id: admin } = api().admin;
     const created = await client.post('/tasks', plainTask(admin));
     const id = created.textAt('id');
@@ -48,7 +49,7 @@ describe('a task that is read again and again', () => {
     expect((await client.get(`/tasks/${newId(Date.now())}`)).status).to.equal(404);
   });
 
-  it('is told anew once a tool comes or goes that it uses', async () => {
+  it('is shown with new warnings once a tool that it uses is registered or removed', async () => {
     const { client, id: admin } = api().admin;
     const payload = { pipeline: [{ uses: 'late.tool' }] };
     const created = await client.post('/tasks', { ...plainTask(admin), payload });

@@ -1,70 +1,69 @@
 import type { ServerResponse } from 'node:http';
-import type { Clock } from '../../domain/clock.ts';
+import type { Cancel, Clock } from '../../domain/clock.ts';
 import type { Position } from '../../domain/event-store.ts';
 import type { RunState } from '../../domain/vocabulary.ts';
 
-/** A change as it goes out: written once, sent to all who watch. */
+/** A server-sent event, serialized once for all clients. */
 export interface Frame {
   readonly position: Position;
-  /** Of the run; null for what is no change of a run, which goes to all who ask for no task or state. */
+  /** The run's task; null for what is no change of a run. */
   readonly taskId: string | null;
   readonly state: RunState | null;
   readonly bytes: Buffer;
 }
 
-/** Of which runs a client wants to hear. */
+/** Which runs a client watches. */
 export interface LiveFilter {
   readonly taskId: string | undefined;
   readonly state: RunState | undefined;
 }
 
-/** Why a stream ends from this side. */
+/** Why the service ends a stream. */
 export type LiveEnd = 'slow' | 'access_ended' | 'shutdown' | 'unavailable';
 
-/** How long a client may take to read the end of its stream, and to go on reading in a replay. Milliseconds. */
-const PATIENCE = 10_000;
+/** How long a client may take to read the end of its stream, or to continue reading in a replay. Milliseconds. */
+const READ_TIMEOUT = 10_000;
 
-/** One client of a live stream: what it wants, how far it is, and whether it keeps up. */
+/** One client of a live stream: its filter, its position, and whether it keeps up. */
 export class LiveClient {
   readonly filter: LiveFilter;
-  /** Whether its token still lets it watch. */
-  readonly counts: () => Promise<boolean>;
-  /** Aborted once it is gone, or the stream has ended. */
+  /** Whether its token still admits it. */
+  readonly stillAdmitted: () => Promise<boolean>;
+  /** Aborts once the client has left, or the stream has ended. */
   readonly signal: AbortSignal;
   readonly #response: ServerResponse;
   readonly #clock: Clock;
-  readonly #mostPending: number;
+  readonly #maxPending: number;
   readonly #gone = new AbortController();
-  /** Everything up to here was sent, or is not for this client. */
+  /** Everything up to here was sent, or filtered out. */
   #last: Position;
 
-  /** @param options.mostPending bytes that may wait for a client when the next change comes */
+  /** @param options.maxPending unread bytes at which the next change ends the stream */
   constructor(options: {
     readonly response: ServerResponse;
     readonly filter: LiveFilter;
     readonly after: Position;
-    readonly counts: () => Promise<boolean>;
+    readonly stillAdmitted: () => Promise<boolean>;
     readonly clock: Clock;
-    readonly mostPending: number;
+    readonly maxPending: number;
   }) {
     this.#response = options.response;
     this.filter = options.filter;
     this.#last = options.after;
-    this.counts = options.counts;
+    this.stillAdmitted = options.stillAdmitted;
     this.#clock = options.clock;
-    this.#mostPending = options.mostPending;
+    this.#maxPending = options.maxPending;
     this.signal = this.#gone.signal;
-    // Of one that left before its stream could begin no other word would come.
     if (options.response.closed) this.#gone.abort();
     else options.response.once('close', () => this.#gone.abort());
   }
 
-  /** Position of the last change that it has behind it. */
+  /** Position of the last change that it has received. */
   get last(): Position {
     return this.#last;
   }
 
-  /** Says where the stream begins: a client that loses the connection before the first change goes on from there. */
+  /** Sends the position at which the stream begins, so that a client can resume before the first change. */
   begin(): void {
     const position = this.#last;
     const data = JSON.stringify({ position });
@@ -72,17 +71,16 @@ export class LiveClient {
   }
 
   /**
-   * Sends what this client wants of some changes, in their order. One that has left too much unread is told so, and
-   * its stream ends: it goes on by `Last-Event-ID`.
-   *
-   * @param joined the bytes of all of them in one, where somebody has put them together
+   * Sends the changes that match the filter. The stream of a client that has too much unread ends; it resumes by
+   * `Last-Event-ID`.
+   * @param joined the bytes of all changes, where they are already concatenated
    */
   send(frames: readonly Frame[], joined?: () => Buffer): void {
     const end = frames.at(-1)?.position;
     const first = frames[0]?.position;
-    if (end === undefined || first === undefined || end <= this.#last || this.signal.aborted)
-      return;
-    if (this.#response.writableLength > this.#mostPending) {
+    if (end === undefined || first === undefined) return;
+    if (end <= this.#last || this.signal.aborted) return;
+    if (this.#response.writableLength > this.#maxPending) {
       this.end('slow');
       return;
     }
@@ -97,22 +95,22 @@ export class LiveClient {
   }
 
   /**
-   * What goes to everybody, so that a connection on which nothing happens is known to stand.
-   * @param position up to where there is nothing that this client has not been sent; null: not known
+   * Sends a heartbeat, which keeps an idle connection open.
+   * @param position up to which this client has received everything; null: unknown
    */
-  beat(position: Position | null): void {
-    // What it has not read keeps the connection known as well, or shows that it is dead.
+  sendHeartbeat(position: Position | null): void {
+    // Unread bytes keep the connection open, too, or show that it is dead.
     if (this.#response.writableLength > 0 || this.signal.aborted) return;
     if (position === null || position < this.#last) {
       this.#response.write(': heartbeat\n\n');
       return;
     }
-    // A client that hears of few changes need not go through all others when it comes back.
+    // A client with a narrow filter then resumes without reading all other changes.
     this.#last = position;
     this.#response.write(`: heartbeat\nid: ${position}\n\n`);
   }
 
-  /** Resolves once the client has read what was sent; ends its stream when it does not. */
+  /** Resolves once the client has read what was sent; ends its stream if it does not. */
   async drained(): Promise<void> {
     if (!this.#response.writableNeedDrain || this.signal.aborted) return;
     await new Promise<void>((resolve) => {
@@ -122,24 +120,24 @@ export class LiveClient {
         this.signal.removeEventListener('abort', done);
         resolve();
       };
-      const forget = this.#clock.after(PATIENCE, () => this.end('slow'), {
-        background: true,
-      });
+      const forget = this.#after(READ_TIMEOUT, () => this.end('slow'));
       this.#response.once('drain', done);
       this.signal.addEventListener('abort', done, { once: true });
     });
   }
 
-  /** Ends the stream, saying why and from where to go on. */
+  /** Ends the stream, with the reason and the position to resume from. */
   end(reason: LiveEnd): void {
     if (this.signal.aborted) return;
     const data = JSON.stringify({ reason, last_event_id: this.#last });
     this.#gone.abort();
     this.#response.end(`event: live.ended\ndata: ${data}\n\n`);
-    const forget = this.#clock.after(PATIENCE, () => this.#response.destroy(), {
-      background: true,
-    });
+    const forget = this.#after(READ_TIMEOUT, () => this.#response.destroy());
     this.#response.once('close', forget);
+  }
+
+  #after(milliseconds: number, call: () => void): Cancel {
+    return this.#clock.after(milliseconds, call, { background: true });
   }
 
   #wants({ position, taskId, state }: Frame): boolean {
@@ -152,7 +150,7 @@ export class LiveClient {
   }
 }
 
-/** The bytes of changes in one, without a copy where there is one alone. */
+/** The bytes of all frames; not copied if there is only one. */
 export function joinedBytes(frames: readonly Frame[]): Buffer {
   const [only] = frames;
   if (only !== undefined && frames.length === 1) return only.bytes;

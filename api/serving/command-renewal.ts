@@ -1,0 +1,64 @@
+import type { Cancel, Clock } from '../../domain/clock.ts';
+import { isConflict, type EventStore, type NewEvent } from '../../domain/event-store.ts';
+import { UNDER_WAY_RENEWAL } from '../../domain/idempotency.ts';
+import type { Log } from '../../observability/telemetry.ts';
+
+interface RenewalOptions {
+  readonly store: EventStore;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** The stream of the Idempotency-Key. */
+  readonly stream: string;
+  /** The event that says that the command was received, as of now. */
+  readonly received: () => readonly NewEvent[];
+}
+
+/**
+ * Renews the record of a keyed command while it runs. Without that, other processes would take it for dead and run it
+ * a second time.
+ */
+export class CommandRenewal {
+  readonly #options: RenewalOptions;
+  #revision: number;
+  #renewing: Promise<void> = Promise.resolve();
+  /** Events whose append failed: they may be in the log or not. */
+  #unconfirmed: readonly NewEvent[] | null = null;
+  #cancel: Cancel = () => {};
+  #ended = false;
+
+  /** @param revision of the event that first recorded the command */
+  constructor(options: RenewalOptions, revision: number) {
+    this.#options = options;
+    this.#revision = revision;
+    this.#schedule();
+  }
+
+  /** Ends the renewal. @returns the revision of the last event */
+  async end(): Promise<number> {
+    this.#ended = true;
+    this.#cancel();
+    await this.#renewing;
+    if (this.#unconfirmed !== null) await this.#renew();
+    return this.#revision;
+  }
+
+  #schedule(): void {
+    const renew = (): void => void (this.#renewing = this.#renew());
+    this.#cancel = this.#options.clock.after(UNDER_WAY_RENEWAL, renew, { background: true });
+  }
+
+  async #renew(): Promise<void> {
+    const { store, log, stream, received } = this.#options;
+    this.#unconfirmed ??= received();
+    try {
+      this.#revision = (await store.append(stream, this.#unconfirmed, this.#revision)).revision;
+      this.#unconfirmed = null;
+    } catch (error) {
+      // Another process took the command over, as this one could not renew it in time.
+      if (isConflict(error)) this.#ended = true;
+      // Nobody can write the log, so nobody takes over. The same events are appended later.
+      else log.warn("could not record the command's progress", { stream, error });
+    }
+    if (!this.#ended) this.#schedule();
+  }
+}

@@ -1,0 +1,283 @@
+import type { Request, Response } from 'express';
+import { BEGINNING, type Position } from '../../domain/event-store.ts';
+import { isUuid, newId } from '../../domain/ids.ts';
+import type { Authentication } from '../access/authentication.ts';
+import { baseOf } from '../access/public-address.ts';
+import type { RefusedRequests } from '../access/refused-requests.ts';
+import type { ApiDependencies } from '../dependencies.ts';
+import type { Answer, Call, Caller, Endpoint } from '../endpoint.ts';
+import { badRequest } from '../errors.ts';
+import type { AnswerCache, CacheEntry, CachedAnswer } from './answer-cache.ts';
+import { readJson } from './body.ts';
+import type { BulkyAnswers } from './bulky-answers.ts';
+import { readForm } from './form.ts';
+import { reasonOf, reasonOfCommand, traceparentOf } from './headers.ts';
+import { checkKey, type IdempotencyKeys } from './idempotency.ts';
+import { ifMatchOf, withIfMatch, type IfMatch } from './if-match.ts';
+import { notMeasured } from './measuring.ts';
+import type { OwnWrites } from './own-writes.ts';
+import { sendJson, sendJsonString } from './sending.ts';
+import { spanOf, traceCommand } from './tracing.ts';
+
+/** What all endpoints of one process share. */
+export interface Shared {
+  readonly dependencies: ApiDependencies;
+  readonly authentication: Authentication;
+  readonly ownWrites: OwnWrites;
+  readonly keys: IdempotencyKeys;
+  readonly bulky: BulkyAnswers;
+  readonly refused: RefusedRequests;
+}
+
+/** An endpoint with its checks. */
+export interface ServedEndpoint {
+  readonly endpoint: Endpoint;
+  readonly shared: Shared;
+  /** Method and path as the interface's description writes them. */
+  readonly action: string;
+  /** @throws HttpError 400 */
+  readonly checkBody: (body: unknown) => void;
+  readonly checkQuery: (query: Readonly<Record<string, unknown>>) => object;
+  readonly cache: AnswerCache;
+}
+
+/** A request on its way through the steps, each of which fills in what it finds out. */
+export interface Exchange extends ServedEndpoint {
+  readonly request: Request;
+  readonly response: Response;
+  /** As they were sent. */
+  readonly pathParameters: Readonly<Record<string, string>>;
+  /** The request's id. */
+  readonly id: string;
+  caller: Caller | null;
+  parameters: Readonly<Record<string, string>>;
+  query: Call['query'];
+  body: unknown;
+  /** The Idempotency-Key. */
+  key: string | undefined;
+  reason: string | undefined;
+  ifMatch: IfMatch | undefined;
+  /** Position of the caller's last command through this process. */
+  ownPosition: Position;
+  /** What the view had passed before it was read; null where not exactly one is read. */
+  passed: Position | null;
+  cacheEntry: CacheEntry | null;
+  answer: Answer | undefined;
+  isAnswered: boolean;
+  /** Lets the next bulky answer begin. */
+  endTurn: () => void;
+}
+
+/** @throws HttpError 401, 403 */
+export async function authenticate(exchange: Exchange): Promise<void> {
+  const { endpoint, shared, request } = exchange;
+  if (endpoint.scopes === null) return;
+  exchange.caller = await shared.authentication.authenticate(request, endpoint.scopes);
+  exchange.ownPosition = shared.ownWrites.of(exchange.caller.agentId);
+}
+
+/** @throws HttpError 413, 415, 400 for what is not JSON (or a form, for OAuth) */
+export async function readBody(exchange: Exchange): Promise<void> {
+  const { endpoint, shared, request } = exchange;
+  if (endpoint.method !== 'post' && endpoint.method !== 'put') return;
+  const limit = shared.dependencies.settings.maxBodyBytes;
+  const isForm = endpoint.oauth === true && endpoint.body !== undefined;
+  const sent = isForm
+    ? await readForm(request, endpoint.body, limit)
+    : await readJson(request, limit);
+  const mayBeLeftOut = endpoint.body === undefined || endpoint.bodyOptional === true;
+  exchange.body = sent === undefined && !mayBeLeftOut ? {} : sent;
+}
+
+/** Checks the parameters of the path, the query and the body. @throws HttpError 400 */
+export function checkInput(exchange: Exchange): void {
+  const { endpoint, request, body } = exchange;
+  exchange.parameters = decodeParameters(exchange.pathParameters);
+  if (endpoint.query !== undefined || request.url.includes('?')) {
+    exchange.query = exchange.checkQuery(request.query) as Call['query'];
+  }
+  if (body !== undefined) exchange.checkBody(body);
+}
+
+/** Reads `Idempotency-Key`, `X-Reason` and `If-Match`. @throws HttpError 400 for a malformed one */
+export function readCommandHeaders(exchange: Exchange): void {
+  const { endpoint, request, caller } = exchange;
+  if (endpoint.idempotent === true && caller !== null) {
+    exchange.key = checkKey(request.get('idempotency-key'));
+  }
+  const hasReason = endpoint.body?.properties['reason'] !== undefined;
+  exchange.reason = hasReason ? reasonOfCommand(request, exchange.body) : reasonOf(request);
+  if (endpoint.ifMatch === true) exchange.ifMatch = ifMatchOf(request);
+}
+
+/**
+ * Waits until the views have passed the caller's own commands, and `after`.
+ * @throws HttpError 400 for an `after` that is no position, 503 when they do not reach it in time
+ */
+export async function waitForViews(exchange: Exchange): Promise<void> {
+  const { endpoint, shared, query, ownPosition: own } = exchange;
+  const { ownWrites, dependencies } = shared;
+  const { reads, cachedBy } = endpoint;
+  const { after } = query;
+  if (reads === undefined) {
+    // What is read from the log itself is visible as soon as it was appended.
+    const isRead = endpoint.method === 'get' && endpoint.scopes !== null;
+    if (after !== undefined && isRead) await ownWrites.wait([], own, after);
+    return;
+  }
+  await ownWrites.wait(reads, own, after);
+  // Looked up before the views are read, so that the answer has seen at least that much.
+  const reached = await ownWrites.reached(reads, later(own, after));
+  // The stored checkpoint may lag behind `after`, which was waited for.
+  const position = later(reached.position, after);
+  if (position !== BEGINNING) exchange.response.setHeader('X-Read-Position', position);
+  // Several views are read at different instants: only what all had passed holds.
+  if (reads.length === 1) exchange.passed = position;
+  if (cachedBy === undefined || exchange.request.url.includes('?')) return;
+  const version = ownWrites.versionOf(cachedBy, reached);
+  if (version === null) return;
+  const key = Object.values(exchange.parameters).join('/');
+  exchange.cacheEntry = { key, version: `${version}${dependencies.tools.revision}` };
+}
+
+/** Sends an answer that was cached, where what it was made from is unchanged. */
+export function answerFromCache(exchange: Exchange): void {
+  const { cache, cacheEntry, response } = exchange;
+  const cached = cacheEntry === null ? undefined : cache.find(cacheEntry);
+  if (cached === undefined) return;
+  sendCached(response, cached);
+  exchange.isAnswered = true;
+}
+
+/** Waits for the caller's turn where the answer may be large. A client that left meanwhile gets none. */
+export async function takeTurn(exchange: Exchange): Promise<void> {
+  const { endpoint, shared, caller, response } = exchange;
+  if (endpoint.bulky !== true || caller === null) return;
+  exchange.endTurn = await shared.bulky.takeTurn(caller.agentId, response);
+  exchange.isAnswered = response.closed;
+}
+
+/** Calls the endpoint: in a span of its own, once for its Idempotency-Key, holding to `If-Match`. */
+export async function handle(exchange: Exchange): Promise<void> {
+  const { endpoint, shared, caller, response, ifMatch } = exchange;
+  const { traces } = shared.dependencies.telemetry;
+  const run = (call: Call): Promise<Answer> | Answer =>
+    ifMatch === undefined
+      ? endpoint.handle(call)
+      : withIfMatch(ifMatch, () => endpoint.handle(call));
+  const runOnce = (call: Call) => onceForKey(exchange, call, run);
+  const call = callOf(exchange);
+  const answer =
+    traces === undefined || endpoint.method === 'get'
+      ? await runOnce(call)
+      : await traceCommand(traces, response, call, runOnce);
+  exchange.answer = answer;
+  if (answer.position && caller !== null) shared.ownWrites.note(caller.agentId, answer.position);
+}
+
+/** Lets a stream or an export write its answer itself, for as long as it takes. */
+export async function sendStream(exchange: Exchange): Promise<void> {
+  const { endpoint, shared, caller, request, response, answer } = exchange;
+  if (answer?.stream === undefined) return;
+  exchange.isAnswered = true;
+  notMeasured(response);
+  const stillAdmitted = async (): Promise<boolean> =>
+    caller === null || shared.authentication.stillAdmits(caller, endpoint.scopes ?? []);
+  await answer.stream({ request, response, stillAdmitted });
+}
+
+/** Sends the answer, and caches it where it may be. */
+export function sendBody({ answer = {}, response, passed, cache, cacheEntry }: Exchange): void {
+  if (cacheEntry !== null) {
+    sendCached(response, cache.keep(cacheEntry, answer));
+    return;
+  }
+  const { status = 200, headers = {}, position, readPosition } = answer;
+  setHeaders(response, headers);
+  if (position) response.setHeader('X-Event-Position', position);
+  if (passed !== null && readPosition !== undefined && readPosition > passed) {
+    response.setHeader('X-Read-Position', readPosition);
+  }
+  if (answer.json === undefined) sendJson(response, status, answer.body);
+  else sendJsonString(response, status, answer.json);
+}
+
+function sendCached(response: Response, { status, headers, json }: CachedAnswer): void {
+  setHeaders(response, headers);
+  sendJsonString(response, status, json);
+}
+
+function setHeaders(response: Response, headers: Readonly<Record<string, string>>): void {
+  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
+}
+
+const later = (position: Position, after: Position | undefined): Position =>
+  after !== undefined && after > position ? after : position;
+
+function onceForKey(
+  { shared, caller, key, request, body }: Exchange,
+  call: Call,
+  run: (call: Call) => Promise<Answer> | Answer,
+): Promise<Answer> | Answer {
+  if (key === undefined || caller === null) return run(call);
+  const { method, originalUrl: path } = request;
+  const keyed = { agentId: caller.agentId, key, method, path, body };
+  return shared.keys.once(keyed, call.context, async (commandId) =>
+    run({ ...call, context: { ...call.context, commandId } }),
+  );
+}
+
+function callOf(exchange: Exchange): Call {
+  const { shared, request, response, caller, parameters, query, body } = exchange;
+  const { dependencies } = shared;
+  const now = dependencies.clock.now();
+  const address = request.ip ?? '';
+  return {
+    dependencies,
+    action: exchange.action,
+    caller,
+    parameters,
+    query,
+    body,
+    ownPosition: exchange.ownPosition,
+    address,
+    context: {
+      commandId: newId(now),
+      actor: caller?.agentId ?? 'anonymous',
+      source: address,
+      correlationId: exchange.id,
+      reason: exchange.reason,
+      traceparent: spanOf(response)?.traceparent ?? traceparentOf(request),
+      now,
+    },
+    base: () => baseOf(request, dependencies.settings),
+    keyed: exchange.key !== undefined,
+    expectedRevision: exchange.ifMatch?.seen,
+    gone: () => closeSignal(response),
+  };
+}
+
+/**
+ * The parameters of the path, decoded; ids in lower case.
+ * @throws HttpError 400 for an id that is no UUID; URIError for malformed percent-encoding
+ */
+function decodeParameters(
+  sent: Readonly<Record<string, string>>,
+): Readonly<Record<string, string>> {
+  const parameters: Record<string, string> = {};
+  for (const [name, encoded] of Object.entries(sent)) {
+    const value = decodeURIComponent(encoded);
+    const isId = name.endsWith('id');
+    if (isId && !isUuid(value)) throw badRequest([{ field: name, issue: 'must be a UUID' }]);
+    parameters[name] = isId ? value.toLowerCase() : value;
+  }
+  return parameters;
+}
+
+/** Aborts once the response has closed. */
+function closeSignal(response: Response): AbortSignal {
+  const closed = new AbortController();
+  if (response.closed) closed.abort();
+  else response.once('close', () => closed.abort());
+  return closed.signal;
+}
