@@ -68,10 +68,7 @@ export interface ApiSettings {
 
 /** Waiting until a view has passed a position of the log. */
 export interface Positions {
-  /**
-   * @param limit milliseconds
-   * @returns whether the view passed the position in time
-   */
+  /** @param limit milliseconds @returns whether the view passed the position in time */
   wait(projection: Projection, position: Position, limit: number): Promise<boolean> | boolean;
 }
 

@@ -161,7 +161,7 @@ export function unavailable(component: string, message: string): HttpError {
 }
 
 /** A view has not passed the position that a read asked for. @param limit milliseconds of waiting */
-export function notReached(position: string, limit: number): HttpError {
+export function positionNotReached(position: string, limit: number): HttpError {
   return unavailable('projections', `the view has not reached ${position} within ${limit} ms`);
 }
 

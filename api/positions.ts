@@ -1,7 +1,7 @@
 import { BEGINNING, type EventStore, type Position } from '../domain/event-store.ts';
 import type { Projection } from '../projections/read-model.ts';
 import type { ApiDependencies } from './dependencies.ts';
-import { badRequest, notReached } from './errors.ts';
+import { badRequest, positionNotReached } from './errors.ts';
 
 /** How long a request waits for a view. Milliseconds. */
 const MAX_WAIT = 2000;
@@ -49,5 +49,5 @@ export async function requirePassed(
     havePassed(dependencies, views, position),
     havePassed(dependencies, views, own),
   ]);
-  if (!passed) throw notReached(position, MAX_WAIT);
+  if (!passed) throw positionNotReached(position, MAX_WAIT);
 }

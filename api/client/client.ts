@@ -58,48 +58,46 @@ export type { Task, TaskItem, TaskPage } from '../schemas/answer-schemas-tasks.t
 export type { WebhookDelivery } from '../schemas/answer-schemas-webhooks.ts';
 export type { CreateTask, PublishEvent, UpdateTask } from '../schemas/schemas.ts';
 
-/** What a client can ask for; every method throws {@link ApiError} where the service refuses. */
+/** The client's methods; each throws {@link ApiError} when the service refuses. */
 export type Client = ReturnType<typeof createClient>;
 
 /**
- * A client of the service for programs in TypeScript and JavaScript, over `fetch`. Its types are those of the schemas
- * by which the service checks what it takes, and its tests what it answers.
+ * A client of the service for TypeScript and JavaScript, over `fetch`. Its types are those of the schemas that the
+ * service checks requests against.
  */
 export function createClient(options: ClientOptions) {
   const connection = new ClientConnection(options);
-  const ask = <T>(asking: Asking): Promise<Answered<T>> => connection.call<T>(asking);
+  const api = methodsOver((asking) => connection.call(asking));
   return {
-    /** For what has no method here. */
-    request: ask,
+    /** For endpoints without a method here. */
+    request: <T>(asking: Asking): Promise<Answered<T>> => connection.call<T>(asking),
     /** The messages of a live path: `/runs/live`, `/tasks/{id}/live`, `/audit/live`. */
     live: (watching: Watching) => connection.live(watching),
-    /** Rows as text, as they come: with `end_mark`, a last one says that they are all. */
+    /** Rows as text, as they arrive; with `end_mark`, a last row proves that they are complete. */
     exports: exports(connection),
-    /** The access token as which it calls; null where it has none. */
+    /** The access token; null without one. */
     token: () => connection.token(),
-    tokens: tokens(ask),
-    agents: agents(ask),
-    tasks: tasks(ask),
-    schedules: schedules(ask),
-    backfills: backfills(ask),
-    runs: runs(ask),
-    statistics: statistics(ask),
-    events: events(ask),
-    audit: audit(ask),
-    webhooks: webhooks(ask),
-    projections: projections(ask),
-    replays: replays(ask),
-    operations: operations(ask),
-    health: health(ask),
+    tokens: tokens(api),
+    agents: agents(api),
+    tasks: tasks(api),
+    schedules: schedules(api),
+    backfills: backfills(api),
+    runs: runs(api),
+    statistics: statistics(api),
+    events: events(api),
+    audit: audit(api),
+    webhooks: webhooks(api),
+    projections: projections(api),
+    replays: replays(api),
+    operations: operations(api),
+    health: health(api),
   };
 }
 
-type Ask = <T>(asking: Asking) => Promise<Answered<T>>;
-
-/** Parameters with a default may be left out, as all that are undefined. */
+/** Parameters with a default may be left out, or be undefined. */
 type Query<T> = { readonly [Name in keyof T]?: T[Name] | undefined };
 interface Read {
-  /** A position of the log: the answer has seen at least that much. */
+  /** A position of the log that the answer must have seen. */
   readonly after?: string | undefined;
 }
 interface Page {
@@ -108,24 +106,70 @@ interface Page {
   readonly cursor: string;
 }
 interface ReadAsOf extends Read {
-  /** A position or a time: how it was then. */
+  /** A position or a time: the resource as it was then. */
   readonly as_of?: string | undefined;
 }
 
-/** A path with ids in it. @throws RangeError for what no part of a path can be: URLs drop it, and mean another one */
-const at = (strings: TemplateStringsArray, ...ids: readonly string[]): string => {
-  const odd = ids.find((id) => ['', '.', '..'].includes(id));
-  if (odd !== undefined) throw new RangeError(`"${odd}" is no id`);
-  return String.raw({ raw: strings }, ...ids.map(encodeURIComponent));
-};
+type Api = ReturnType<typeof methodsOver>;
+type Command = 'POST' | 'PUT' | 'DELETE';
 
-/** Answers of 503 are thrown, as all that say that something is wrong. */
-const health = (ask: Ask) => ({
+/** Makes the client's methods from routes. In a path, `:id` stands for the method's id. */
+function methodsOver(ask: <T>(asking: Asking) => Promise<Answered<T>>) {
+  return {
+    ask,
+    /** Reads a path. */
+    read:
+      <T, Q = Read>(path: string) =>
+      (query: Query<Q> = {}, call: CallOptions = {}) =>
+        ask<T>({ ...call, method: 'GET', path, query }),
+    /** Reads a path with an id. */
+    readOne:
+      <T, Q = Read>(path: string) =>
+      (id: string, query: Query<Q> = {}, call: CallOptions = {}) =>
+        ask<T>({ ...call, method: 'GET', path: pathTo(path, id), query }),
+    /** Sends a command with a body. */
+    send:
+      <T, B>(method: Command, path: string) =>
+      (body: B, call: CallOptions = {}) =>
+        ask<T>({ ...call, method, path, body }),
+    /** Sends a command with a body to a path with an id. */
+    sendTo:
+      <T, B>(method: Command, path: string) =>
+      (id: string, body: B, call: CallOptions = {}) =>
+        ask<T>({ ...call, method, path: pathTo(path, id), body }),
+    /** Sends a command without a body to a path with an id. */
+    act:
+      <T>(method: Command, path: string) =>
+      (id: string, call: CallOptions = {}) =>
+        ask<T>({ ...call, method, path: pathTo(path, id) }),
+    /** The same, with a query. */
+    actWith:
+      <T, Q>(method: Command, path: string) =>
+      (id: string, query: Query<Q> = {}, call: CallOptions = {}) =>
+        ask<T>({ ...call, method, path: pathTo(path, id), query }),
+    /** Sends a command without a body to a path with two ids. */
+    actOnPart:
+      <T>(path: string) =>
+      (id: string, part: string, call: CallOptions = {}) =>
+        ask<T>({ ...call, method: 'POST', path: pathTo(path, id, part) }),
+  };
+}
+
+/** A path with its ids. @throws RangeError for `''`, `.` and `..`, which URLs would drop */
+function pathTo(path: string, ...ids: readonly string[]): string {
+  const invalid = ids.find((id) => ['', '.', '..'].includes(id));
+  if (invalid !== undefined) throw new RangeError(`"${invalid}" is no id`);
+  const left = ids.map(encodeURIComponent);
+  return path.replaceAll(/:\w+/g, () => left.shift() ?? '');
+}
+
+/** A 503 is thrown like all errors. */
+const health = ({ ask }: Api) => ({
   report: () => ask<HealthReport>({ method: 'GET', path: '/health', open: true }),
   ready: () => ask<Readiness>({ method: 'GET', path: '/health/ready', open: true }),
 });
 
-const tokens = (ask: Ask) => ({
+const tokens = ({ ask }: Api) => ({
   get: (body: Taken.TokenRequest) =>
     ask<Agents.Tokens>({ method: 'POST', path: '/agents/auth/token', body, open: true }),
   refresh: (body: Taken.RefreshRequest) =>
@@ -134,95 +178,68 @@ const tokens = (ask: Ask) => ({
     ask<Agents.Revoked>({ method: 'POST', path: '/agents/auth/revoke', body, open: true }),
 });
 
-const agents = (ask: Ask) => ({
-  create: (body: Taken.CreateAgent, call: CallOptions = {}) =>
-    ask<Agents.Agent>({ ...call, method: 'POST', path: '/agents', body }),
-  list: (query: Query<Taken.AgentQuery> = {}, call: CallOptions = {}) =>
-    ask<Agents.AgentList>({ ...call, method: 'GET', path: '/agents', query }),
-  get: (id: string, query: ReadAsOf = {}, call: CallOptions = {}) =>
-    ask<Agents.Agent>({ ...call, method: 'GET', path: at`/agents/${id}`, query }),
-  update: (id: string, body: Taken.UpdateAgent, call: CallOptions = {}) =>
-    ask<Agents.Agent>({ ...call, method: 'PUT', path: at`/agents/${id}`, body }),
-  remove: (id: string, query: Query<Taken.RemoveAgentQuery> = {}, call: CallOptions = {}) =>
-    ask<Agents.AgentRemoved>({ ...call, method: 'DELETE', path: at`/agents/${id}`, query }),
+const agents = ({ ask, read, readOne, send, sendTo, actWith }: Api) => ({
+  create: send<Agents.Agent, Taken.CreateAgent>('POST', '/agents'),
+  list: read<Agents.AgentList, Taken.AgentQuery>('/agents'),
+  get: readOne<Agents.Agent, ReadAsOf>('/agents/:id'),
+  update: sendTo<Agents.Agent, Taken.UpdateAgent>('PUT', '/agents/:id'),
+  remove: actWith<Agents.AgentRemoved, Taken.RemoveAgentQuery>('DELETE', '/agents/:id'),
   setCredentials: (id: string, body: Taken.SetCredentials = {}, call: CallOptions = {}) =>
-    ask<Agents.Credentials>({ ...call, method: 'POST', path: at`/agents/${id}/credentials`, body }),
-  history: (id: string, query: Query<Looked.HistoryQuery> = {}, call: CallOptions = {}) =>
-    ask<Audit.History>({ ...call, method: 'GET', path: at`/agents/${id}/history`, query }),
-});
-
-const tasks = (ask: Ask) => ({
-  create: (body: Taken.CreateTask, call: CallOptions = {}) =>
-    ask<Tasks.Task>({ ...call, method: 'POST', path: '/tasks', body }),
-  list: (query: Query<Taken.TaskQuery> = {}, call: CallOptions = {}) =>
-    ask<Tasks.TaskPage>({ ...call, method: 'GET', path: '/tasks', query }),
-  due: (query: Query<DueQuery> = {}, call: CallOptions = {}) =>
-    ask<DueTaskPage>({ ...call, method: 'GET', path: '/tasks/due', query }),
-  get: (id: string, query: ReadAsOf = {}, call: CallOptions = {}) =>
-    ask<Tasks.Task>({ ...call, method: 'GET', path: at`/tasks/${id}`, query }),
-  update: (id: string, body: Taken.UpdateTask, call: CallOptions = {}) =>
-    ask<Tasks.Task>({ ...call, method: 'PUT', path: at`/tasks/${id}`, body }),
-  runNow: (id: string, query: Query<Taken.RunNowQuery> = {}, call: CallOptions = {}) =>
-    ask<Tasks.RunRequested>({ ...call, method: 'POST', path: at`/tasks/${id}/run_now`, query }),
-  snooze: (id: string, body: Taken.SnoozeTask, call: CallOptions = {}) =>
-    ask<Tasks.Snoozed>({ ...call, method: 'POST', path: at`/tasks/${id}/snooze`, body }),
-  pause: (id: string, call: CallOptions = {}) =>
-    ask<Tasks.StatusChanged>({ ...call, method: 'POST', path: at`/tasks/${id}/pause` }),
-  resume: (id: string, query: Query<Taken.ResumeQuery> = {}, call: CallOptions = {}) =>
-    ask<Tasks.StatusChanged>({ ...call, method: 'POST', path: at`/tasks/${id}/resume`, query }),
-  cancel: (id: string, call: CallOptions = {}) =>
-    ask<Tasks.TaskCanceled>({ ...call, method: 'POST', path: at`/tasks/${id}/cancel` }),
-  explain: (id: string, query: Spans.ExplainQuery, call: CallOptions = {}) =>
-    ask<Schedules.Explanation>({ ...call, method: 'GET', path: at`/tasks/${id}/explain`, query }),
-  history: (id: string, query: Query<Looked.HistoryQuery> = {}, call: CallOptions = {}) =>
-    ask<Audit.History>({ ...call, method: 'GET', path: at`/tasks/${id}/history`, query }),
-});
-
-const schedules = (ask: Ask) => ({
-  preview: (body: Spans.PreviewSchedule, call: CallOptions = {}) =>
-    ask<Schedules.SchedulePreview>({ ...call, method: 'POST', path: '/schedules/preview', body }),
-  concurrency: (key: string, query: Query<Spans.ConcurrencyQuery> = {}, call: CallOptions = {}) =>
-    ask<Schedules.ConcurrencyKey>({ ...call, method: 'GET', path: at`/concurrency/${key}`, query }),
-});
-
-const backfills = (ask: Ask) => ({
-  /** With `dry_run` it is answered what would be requested. */
-  request: (taskId: string, body: Spans.RequestBackfill, call: CallOptions = {}) =>
-    ask<Schedules.BackfillRequested | Schedules.BackfillPlanned>({
+    ask<Agents.Credentials>({
       ...call,
       method: 'POST',
-      path: at`/tasks/${taskId}/backfill`,
+      path: pathTo('/agents/:id/credentials', id),
       body,
     }),
-  list: (taskId: string, query: Query<Spans.BackfillQuery> = {}, call: CallOptions = {}) =>
-    ask<Schedules.BackfillPage>({
-      ...call,
-      method: 'GET',
-      path: at`/tasks/${taskId}/backfills`,
-      query,
-    }),
-  get: (id: string, query: Read = {}, call: CallOptions = {}) =>
-    ask<Schedules.Backfill>({ ...call, method: 'GET', path: at`/backfills/${id}`, query }),
-  cancel: (id: string, call: CallOptions = {}) =>
-    ask<Schedules.BackfillCanceled>({ ...call, method: 'POST', path: at`/backfills/${id}/cancel` }),
+  history: readOne<Audit.History, Looked.HistoryQuery>('/agents/:id/history'),
 });
 
-const runs = (ask: Ask) => ({
-  list: (query: Query<Taken.RunQuery> = {}, call: CallOptions = {}) =>
-    ask<Runs.RunPage>({ ...call, method: 'GET', path: '/runs', query }),
-  get: (id: string, query: ReadAsOf = {}, call: CallOptions = {}) =>
-    ask<Runs.Run>({ ...call, method: 'GET', path: at`/runs/${id}`, query }),
-  /** The task's most recent run; null when it never ran. */
-  latest: (taskId: string, query: Read = {}, call: CallOptions = {}) =>
-    ask<Runs.LatestRun>({ ...call, method: 'GET', path: at`/task/${taskId}/latest`, query }),
-  cancel: (id: string, call: CallOptions = {}) =>
-    ask<Runs.RunCanceled>({ ...call, method: 'POST', path: at`/runs/${id}/cancel` }),
-  retry: (id: string, query: Query<RetryQuery> = {}, call: CallOptions = {}) =>
-    ask<Runs.RunRetried>({ ...call, method: 'POST', path: at`/runs/${id}/retry`, query }),
+const tasks = ({ ask, read, readOne, send, sendTo, act, actWith }: Api) => ({
+  create: send<Tasks.Task, Taken.CreateTask>('POST', '/tasks'),
+  list: read<Tasks.TaskPage, Taken.TaskQuery>('/tasks'),
+  due: read<DueTaskPage, DueQuery>('/tasks/due'),
+  get: readOne<Tasks.Task, ReadAsOf>('/tasks/:id'),
+  update: sendTo<Tasks.Task, Taken.UpdateTask>('PUT', '/tasks/:id'),
+  runNow: actWith<Tasks.RunRequested, Taken.RunNowQuery>('POST', '/tasks/:id/run_now'),
+  snooze: sendTo<Tasks.Snoozed, Taken.SnoozeTask>('POST', '/tasks/:id/snooze'),
+  pause: act<Tasks.StatusChanged>('POST', '/tasks/:id/pause'),
+  resume: actWith<Tasks.StatusChanged, Taken.ResumeQuery>('POST', '/tasks/:id/resume'),
+  cancel: act<Tasks.TaskCanceled>('POST', '/tasks/:id/cancel'),
+  explain: (id: string, query: Spans.ExplainQuery, call: CallOptions = {}) =>
+    ask<Schedules.Explanation>({
+      ...call,
+      method: 'GET',
+      path: pathTo('/tasks/:id/explain', id),
+      query,
+    }),
+  history: readOne<Audit.History, Looked.HistoryQuery>('/tasks/:id/history'),
+});
+
+const schedules = ({ readOne, send }: Api) => ({
+  preview: send<Schedules.SchedulePreview, Spans.PreviewSchedule>('POST', '/schedules/preview'),
+  concurrency: readOne<Schedules.ConcurrencyKey, Spans.ConcurrencyQuery>('/concurrency/:key'),
+});
+
+type BackfillAnswer = Schedules.BackfillRequested | Schedules.BackfillPlanned;
+
+const backfills = ({ readOne, sendTo, act }: Api) => ({
+  /** With `dry_run`, the answer shows what would be requested. */
+  request: sendTo<BackfillAnswer, Spans.RequestBackfill>('POST', '/tasks/:id/backfill'),
+  list: readOne<Schedules.BackfillPage, Spans.BackfillQuery>('/tasks/:id/backfills'),
+  get: readOne<Schedules.Backfill>('/backfills/:id'),
+  cancel: act<Schedules.BackfillCanceled>('POST', '/backfills/:id/cancel'),
+});
+
+const runs = ({ ask, read, readOne, act, actWith }: Api) => ({
+  list: read<Runs.RunPage, Taken.RunQuery>('/runs'),
+  get: readOne<Runs.Run, ReadAsOf>('/runs/:id'),
+  /** The task's most recent run; null if it never ran. */
+  latest: readOne<Runs.LatestRun>('/task/:id/latest'),
+  cancel: act<Runs.RunCanceled>('POST', '/runs/:id/cancel'),
+  retry: actWith<Runs.RunRetried, RetryQuery>('POST', '/runs/:id/retry'),
   redrive: (body: Query<RedriveRuns> = {}, call: CallOptions = {}) =>
     ask<Runs.RunsRedriven>({ ...call, method: 'POST', path: '/runs/redrive', body }),
-  history: (id: string, query: Query<Looked.HistoryQuery> = {}, call: CallOptions = {}) =>
-    ask<Audit.History>({ ...call, method: 'GET', path: at`/runs/${id}/history`, query }),
+  history: readOne<Audit.History, Looked.HistoryQuery>('/runs/:id/history'),
 });
 
 const exports = (connection: ClientConnection) => ({
@@ -232,87 +249,48 @@ const exports = (connection: ClientConnection) => ({
     connection.download({ ...call, path: '/events/export', query }),
 });
 
-const statistics = (ask: Ask) => ({
-  ofTask: (taskId: string, query: Query<Taken.DaysQuery> = {}, call: CallOptions = {}) =>
-    ask<Runs.TaskStatistics>({ ...call, method: 'GET', path: at`/task/${taskId}/stats`, query }),
-  summary: (query: Query<Taken.DaysQuery> = {}, call: CallOptions = {}) =>
-    ask<Runs.StatisticsSummary>({ ...call, method: 'GET', path: '/stats/summary', query }),
+const statistics = ({ read, readOne }: Api) => ({
+  ofTask: readOne<Runs.TaskStatistics, Taken.DaysQuery>('/task/:id/stats'),
+  summary: read<Runs.StatisticsSummary, Taken.DaysQuery>('/stats/summary'),
 });
 
-const events = (ask: Ask) => ({
-  publish: (body: Taken.PublishEvent, call: CallOptions = {}) =>
-    ask<Events.EventPublished>({ ...call, method: 'POST', path: '/events', body }),
-  topics: (query: Query<Taken.TopicsQuery> = {}, call: CallOptions = {}) =>
-    ask<Events.Topics>({ ...call, method: 'GET', path: '/topics', query }),
-  recent: (query: Query<Taken.RecentQuery> = {}, call: CallOptions = {}) =>
-    ask<Events.RecentEvents>({ ...call, method: 'GET', path: '/stream/recent', query }),
+const events = ({ ask, read, send }: Api) => ({
+  publish: send<Events.EventPublished, Taken.PublishEvent>('POST', '/events'),
+  topics: read<Events.Topics, Taken.TopicsQuery>('/topics'),
+  recent: read<Events.RecentEvents, Taken.RecentQuery>('/stream/recent'),
   cleanup: (query: Query<Taken.CleanupQuery> = {}, call: CallOptions = {}) =>
     ask<Events.EventsRemoved>({ ...call, method: 'DELETE', path: '/stream/cleanup', query }),
 });
 
-const audit = (ask: Ask) => ({
-  list: (query: Query<Looked.AuditQuery> = {}, call: CallOptions = {}) =>
-    ask<Audit.AuditPage>({ ...call, method: 'GET', path: '/audit', query }),
-  streams: (query: Query<Looked.StreamsQuery> = {}, call: CallOptions = {}) =>
-    ask<Audit.StreamPage>({ ...call, method: 'GET', path: '/streams', query }),
-  stream: (name: string, query: Query<Looked.EventsQuery> = {}, call: CallOptions = {}) =>
-    ask<Audit.StreamEvents>({ ...call, method: 'GET', path: at`/streams/${name}`, query }),
+const audit = ({ read, readOne }: Api) => ({
+  list: read<Audit.AuditPage, Looked.AuditQuery>('/audit'),
+  streams: read<Audit.StreamPage, Looked.StreamsQuery>('/streams'),
+  stream: readOne<Audit.StreamEvents, Looked.EventsQuery>('/streams/:stream'),
 });
 
-const webhooks = (ask: Ask) => ({
-  newSecret: (agentId: string, call: CallOptions = {}) =>
-    ask<Webhooks.WebhookSecret>({
-      ...call,
-      method: 'POST',
-      path: at`/agents/${agentId}/webhook-secret`,
-    }),
-  test: (agentId: string, call: CallOptions = {}) =>
-    ask<Webhooks.WebhookSent>({
-      ...call,
-      method: 'POST',
-      path: at`/agents/${agentId}/webhook-test`,
-    }),
-  deliveries: (agentId: string, query: Query<DeliveryQuery> = {}, call: CallOptions = {}) =>
-    ask<Webhooks.WebhookDeliveryPage>({
-      ...call,
-      method: 'GET',
-      path: at`/agents/${agentId}/webhooks/deliveries`,
-      query,
-    }),
-  repeat: (agentId: string, deliveryId: string, call: CallOptions = {}) =>
-    ask<Webhooks.WebhookSent>({
-      ...call,
-      method: 'POST',
-      path: at`/agents/${agentId}/webhooks/deliveries/${deliveryId}/repeat`,
-    }),
+const webhooks = ({ readOne, act, actOnPart }: Api) => ({
+  newSecret: act<Webhooks.WebhookSecret>('POST', '/agents/:id/webhook-secret'),
+  test: act<Webhooks.WebhookSent>('POST', '/agents/:id/webhook-test'),
+  deliveries: readOne<Webhooks.WebhookDeliveryPage, DeliveryQuery>(
+    '/agents/:id/webhooks/deliveries',
+  ),
+  repeat: actOnPart<Webhooks.WebhookSent>('/agents/:id/webhooks/deliveries/:delivery/repeat'),
 });
 
-const projections = (ask: Ask) => {
-  const changed =
-    (verb: string) =>
-    (name: string, call: CallOptions = {}) =>
-      ask<Static<typeof Views.RebuildChanged>>({
-        ...call,
-        method: 'POST',
-        path: `${at`/projections/${name}`}/${verb}`,
-      });
-  const switched =
+const projections = ({ ask, readOne, act, actOnPart }: Api) => {
+  const redirect =
     (verb: string) =>
     (name: string, { expected_version, ...call }: CallOptions & Views.SwitchBody = {}) =>
       ask<Static<typeof Views.Switched>>({
         ...call,
         method: 'POST',
-        path: `${at`/projections/${name}`}/${verb}`,
+        path: pathTo(`/projections/:name/${verb}`, name),
         ...(expected_version === undefined ? {} : { body: { expected_version } }),
       });
-  const parked =
-    (order: string) =>
-    (name: string, key: string, call: CallOptions = {}) =>
-      ask<Static<typeof Views.ParkedKeyDone>>({
-        ...call,
-        method: 'POST',
-        path: `${at`/projections/${name}/parked/${key}`}/${order}`,
-      });
+  const onRebuild = (verb: string) =>
+    act<Static<typeof Views.RebuildChanged>>('POST', `/projections/:name/${verb}`);
+  const onParkedKey = (verb: string) =>
+    actOnPart<Static<typeof Views.ParkedKeyDone>>(`/projections/:name/parked/:key/${verb}`);
   return {
     list: (call: CallOptions = {}) =>
       ask<Static<typeof Views.Projections>>({ ...call, method: 'GET', path: '/projections' }),
@@ -320,46 +298,33 @@ const projections = (ask: Ask) => {
       ask<Static<typeof Views.RebuildOrdered>>({
         ...call,
         method: 'POST',
-        path: at`/projections/${name}/rebuild`,
+        path: pathTo('/projections/:name/rebuild', name),
         body,
       }),
-    /** Refused where another version is read than `expected_version`. */
-    switch: switched('switch'),
-    /** The same. */
-    rollback: switched('rollback'),
-    pause: changed('pause'),
-    resume: changed('resume'),
-    cancel: changed('cancel'),
-    parked: (name: string, query: Query<Page> = {}, call: CallOptions = {}) =>
-      ask<Static<typeof Views.ParkedKeyPage>>({
-        ...call,
-        method: 'GET',
-        path: at`/projections/${name}/parked`,
-        query,
-      }),
-    retryParked: parked('retry'),
-    skipParked: parked('skip'),
+    /** Refused unless `expected_version` is the version that is read. */
+    switch: redirect('switch'),
+    /** As {@link switch}. */
+    rollback: redirect('rollback'),
+    pause: onRebuild('pause'),
+    resume: onRebuild('resume'),
+    cancel: onRebuild('cancel'),
+    parked: readOne<Static<typeof Views.ParkedKeyPage>, Page>('/projections/:name/parked'),
+    retryParked: onParkedKey('retry'),
+    skipParked: onParkedKey('skip'),
   };
 };
 
-const replays = (ask: Ask) => ({
+const replays = ({ ask, send, act }: Api) => ({
   list: (call: CallOptions = {}) =>
     ask<Static<typeof Replays.ReplayList>>({ ...call, method: 'GET', path: '/replays' }),
-  request: (body: Replays.ReplayBody, call: CallOptions = {}) =>
-    ask<Static<typeof Replays.ReplayOrdered>>({ ...call, method: 'POST', path: '/replays', body }),
-  drop: (name: string, call: CallOptions = {}) =>
-    ask<Static<typeof Replays.ReplayDropOrdered>>({
-      ...call,
-      method: 'DELETE',
-      path: at`/replays/${name}`,
-    }),
+  request: send<Static<typeof Replays.ReplayOrdered>, Replays.ReplayBody>('POST', '/replays'),
+  drop: act<Static<typeof Replays.ReplayDropOrdered>>('DELETE', '/replays/:name'),
 });
 
-const operations = (ask: Ask) => ({
+const operations = ({ ask, send }: Api) => ({
   get: (call: CallOptions = {}) =>
     ask<Static<typeof Operations>>({ ...call, method: 'GET', path: '/operations' }),
-  hold: (body: Static<typeof HoldBody>, call: CallOptions = {}) =>
-    ask<Static<typeof Held>>({ ...call, method: 'POST', path: '/operations/hold', body }),
+  hold: send<Static<typeof Held>, Static<typeof HoldBody>>('POST', '/operations/hold'),
   release: (body: Static<typeof ReleaseBody> = {}, call: CallOptions = {}) =>
     ask<Static<typeof Released>>({ ...call, method: 'POST', path: '/operations/release', body }),
 });

@@ -6,7 +6,7 @@ import type { WantedEvents } from '../../domain/log-transfer.ts';
 import { kindOf } from '../../domain/streams.ts';
 import { taskIn, type Names } from '../../projections/reading/names.ts';
 import { csvLine } from './csv.ts';
-import { PART, type ExportedPart, type ExportFormat } from './export-formats.ts';
+import { PART_CHARACTERS, type ExportedPart, type ExportFormat } from './export-formats.ts';
 
 /** Which events are exported; fields that are left out select all. */
 export interface EventFilter extends WantedEvents {
@@ -85,7 +85,7 @@ export async function* exportEvents(
       const named = await namesOf(event, names);
       text += format === 'csv' ? csvOf(event, named) : lineOf(event, named);
       count += 1;
-      if (text.length < PART) continue;
+      if (text.length < PART_CHARACTERS) continue;
       yield { text, count, share, read: 0 };
       // Gives other requests a turn.
       await setImmediate();

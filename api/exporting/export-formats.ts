@@ -13,4 +13,4 @@ export interface ExportedPart {
 }
 
 /** Characters of a part: with one more row, this is what memory holds. */
-export const PART = 64 * 1024;
+export const PART_CHARACTERS = 64 * 1024;

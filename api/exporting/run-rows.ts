@@ -7,7 +7,7 @@ import { runsProjection, type RunDocument } from '../../projections/views/runs.t
 import { showRun } from '../endpoints/runs/run-records.ts';
 import type { Names } from '../../projections/reading/names.ts';
 import { csvLine, type Cell } from './csv.ts';
-import { PART, type ExportedPart, type ExportFormat } from './export-formats.ts';
+import { PART_CHARACTERS, type ExportedPart, type ExportFormat } from './export-formats.ts';
 
 /** Which runs are exported; instants are normalized. */
 export interface RunsFilter {
@@ -94,7 +94,7 @@ export async function* exportRuns(
       // One at a time: a parsed page would take several times its bytes, and block other requests.
       const document = JSON.parse(stored) as RunDocument;
       // Parsing and writing megabytes takes tens of milliseconds each.
-      if (stored.length > PART) await setImmediate();
+      if (stored.length > PART_CHARACTERS) await setImmediate();
       last = { key, document };
       const named = {
         task_title: (await names?.taskTitle(document.task_id)) ?? null,
@@ -103,7 +103,7 @@ export async function* exportRuns(
       const row = { ...showRun(document), ...named };
       text += format === 'csv' ? csvOf(document, row) : `${writeJson(row)}\n`;
       count += 1;
-      if (text.length < PART) continue;
+      if (text.length < PART_CHARACTERS) continue;
       yield { text, count, share, read: count };
       // Gives other requests a turn.
       await setImmediate();

@@ -17,7 +17,6 @@ const MAX_FIELD_LENGTH = 200;
 /**
  * Reads a request's body as JSON, after the caller is authenticated: a 401 or 403 precedes all errors of the body.
  * `node:http` discards what is left unread, so that the client receives the answer.
- *
  * @returns undefined without a body
  * @throws HttpError 413 over the limit; 415 for what is not JSON in UTF-8; 400 for broken JSON, a key `__proto__`, deep
  *   nesting, and numbers that JavaScript cannot represent (see {@link lostNumbers})

@@ -9,7 +9,6 @@ const FORM_TYPE = /^application\/x-www-form-urlencoded *(?:; *charset="?utf-?8"?
 /**
  * Reads the form of an OAuth 2.0 request (RFC 6749, sections 2.3.1 and 3.2); `client_id` and `client_secret` may come by
  * HTTP Basic. Parameters without a value count as missing, those that the schema lacks are ignored.
- *
  * @param schema of the parameters; only an array may be given several times
  * @throws HttpError 413 over the limit, 415 for what is no form, 400 for what is not UTF-8 or is given twice; OAuthError
  *   when the client authenticates in both ways

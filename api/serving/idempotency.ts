@@ -62,7 +62,6 @@ export class IdempotencyKeys {
    * Runs a command once for its key: the command is recorded before, its answer after. After a crash in between, a
    * repetition runs it again with the same ids, which completes it. A refusal is an answer too. Internal errors, lost
    * races and answers too large for an event are not recorded.
-   *
    * @param run receives the id of the command that the key stands for
    * @throws HttpError, Refusal 409 when the key was used for another request, or the first is still running
    */

@@ -22,9 +22,7 @@ const MAX_RETRY_AFTER = 30;
 
 type Stores = Pick<ApiDependencies, 'store' | 'readModel' | 'coordination' | 'clock'>;
 
-/**
- * The error of a read whose views are not built yet: their progress, when to retry, and whether any projector runs.
- */
+/** The error of a read whose views are not built yet: their progress, when to retry, and whether any projector runs. */
 export async function viewsUnavailable(
   {
     readModel,

@@ -33,10 +33,7 @@ export async function recordReading(call: Reader): Promise<void> {
   await store.append(stream, toNewEvents(stream, [{ type: 'AuditRead', data }], own), 'any');
 }
 
-/**
- * @param parameter that asks for the past
- * @throws HttpError 403 without the scope `audit:read`
- */
+/** @param parameter that asks for the past @throws HttpError 403 without the scope `audit:read` */
 export function requireAuditScope({ caller }: Pick<Reader, 'caller'>, parameter: string): void {
   if (caller === null || caller.admin || caller.scopes.includes(auditScope)) return;
   throw forbidden(`${parameter} needs the scope ${auditScope}`, [auditScope], caller.scopes);

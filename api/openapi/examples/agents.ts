@@ -47,7 +47,7 @@ export const agentExamples: Readonly<Record<string, Examples>> = {
   refreshToken: { body: { refresh_token: tokens.refresh_token }, answers: { 200: tokens } },
   revokeToken: {
     body: { token: tokens.access_token },
-    answers: { 200: done('the token no longer counts', {}) },
+    answers: { 200: done('the token is no longer valid', {}) },
   },
   createAgent: {
     body: { name: agent.name, scopes: agent.scopes, webhook_url: agent.webhook_url },

@@ -35,7 +35,7 @@ export const eventExamples: Readonly<Record<string, Examples>> = {
   },
   deleteOldEvents: {
     answers: {
-      200: done('12 events are deleted', {
+      200: done('older events are deleted', {
         deleted_count: 12,
         max_age_hours: 72,
         cutoff: '2026-11-20T08:00:00.000Z',

@@ -12,19 +12,21 @@ const switched = (message: string, version: number, previous: number) => ({
 const key = `task-${taskId}`;
 const settled = (order: string) => ({
   parameters: { key },
-  answers: { 200: done('the key goes on', { name, key, order, done: true, error: null }) },
+  answers: {
+    200: done('the key is no longer parked', { name, key, order, done: true, error: null }),
+  },
 });
 
 export const operationsExamples: Readonly<Record<string, Examples>> = {
   getOperations: { answers: { 200: { held: true, hold, released: null } } },
   holdService: {
     body: { reason: hold.reason },
-    answers: { 200: done('the service is held', { held: true, ...hold }) },
+    answers: { 200: done('the service is on hold', { held: true, ...hold }) },
   },
   releaseService: {
     body: { missed: 'latest' },
     answers: {
-      200: done('the service is released', { held: false, ...release, missed: 'latest' }),
+      200: done('the hold has ended', { held: false, ...release, missed: 'latest' }),
     },
   },
   listProjections: {
@@ -52,7 +54,7 @@ export const operationsExamples: Readonly<Record<string, Examples>> = {
   rebuildProjection: {
     body: { rate: 5000, switch: 'auto' },
     answers: {
-      202: done('the next generation is being made', {
+      202: done('the next generation is being built', {
         name,
         version: 4,
         rate: 5000,
@@ -61,7 +63,7 @@ export const operationsExamples: Readonly<Record<string, Examples>> = {
     },
   },
   pauseRebuild: rebuilt('the rebuild is paused'),
-  resumeRebuild: rebuilt('the rebuild goes on'),
+  resumeRebuild: rebuilt('the rebuild is resumed'),
   cancelRebuild: rebuilt('the rebuild is canceled'),
   switchProjection: switched('reads go to version 4', 4, 3),
   rollBackProjection: switched('reads go to version 3', 3, 4),
@@ -104,11 +106,15 @@ export const operationsExamples: Readonly<Record<string, Examples>> = {
   createReplay: {
     body: { name: 'november', until: '2026-11-21T00:00:00Z', keep_hours: 168 },
     answers: {
-      202: done('the views are being made', { name: 'november', until: position, at: created }),
+      202: done(`the views as of ${created} are being built`, {
+        name: 'november',
+        until: position,
+        at: created,
+      }),
     },
   },
   deleteReplay: {
     parameters: { name: 'november' },
-    answers: { 200: done('the views are deleted', { name: 'november', done: true }) },
+    answers: { 200: done('the replay is deleted', { name: 'november', done: true }) },
   },
 };

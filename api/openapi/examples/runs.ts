@@ -95,12 +95,12 @@ export const runExamples: Readonly<Record<string, Examples>> = {
   },
   retryRun: {
     parameters: { from: 'failed_step' },
-    answers: { 200: done('a new run takes its place', retry) },
+    answers: { 200: done('the retry is requested', retry) },
   },
   redriveRuns: {
     body: { task_id: taskId, start_time: '2026-11-23T00:00:00Z', error: 'timeout', limit: 100 },
     answers: {
-      200: done('1 run is redriven', {
+      200: done('1 failed run is retried', {
         dry_run: false,
         count: 1,
         passed_over: {

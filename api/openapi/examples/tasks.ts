@@ -126,7 +126,7 @@ export const taskExamples: Readonly<Record<string, Examples>> = {
   snoozeTask: {
     body: { delay_seconds: 900, reason: 'the shop is being updated' },
     answers: {
-      200: done('the next run is delayed', {
+      200: done('the next fire is postponed', {
         task_id: taskId,
         delay_seconds: 900,
         next_run_at: '2026-11-23T08:15:00.000Z',
@@ -188,13 +188,13 @@ export const taskExamples: Readonly<Record<string, Examples>> = {
   backfillTask: {
     body: { from: '2026-11-01', to: '2026-11-10' },
     answers: {
-      200: done('this is what would be requested', {
+      200: done('nothing was requested', {
         ...span,
         existing: 0,
         to_request: 7,
         first: ['2026-11-02T08:00:00.000Z', '2026-11-03T08:00:00.000Z'],
       }),
-      202: done('the backfill has begun', {
+      202: done('the backfill is running', {
         ...span,
         backfill_id: backfillId,
         task_revision: 0,

@@ -29,8 +29,10 @@ describe('turns', () => {
     for (let ended = 0; ended < asked.length; ended += 1) await end(begun[ended] ?? '');
     expect(begun).to.deep.equal(['a1', 'a2', 'a3', 'b1', 'c1', 'a4', 'b2', 'a5']);
     expect(await Promise.all(asked)).to.have.lengthOf(8);
-    await Promise.all([ask('d1'), end('d1')]);
+    const last = ask('d1');
+    await settle();
     expect(begun.at(-1)).to.equal('d1');
+    await Promise.all([last, end('d1')]);
   });
 
   it('go on after work that fails', async () => {

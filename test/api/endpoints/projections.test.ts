@@ -148,7 +148,7 @@ describe('views over HTTP', () => {
       component: 'projections',
       views: [{ name: 'statistics', progress: 0, seconds_left: null }],
     });
-    expect(answer.at('message')).to.equal('being made: statistics');
+    expect(answer.at('message')).to.equal('views are being built: statistics');
     expect(Number(answer.header('retry-after'))).to.be.within(1, 30);
     expect((await api().admin.client.get('/runs')).status).to.equal(200);
     await api().readModel.switchTo(statisticsProjection, live);

@@ -243,11 +243,10 @@ describe('exports at one time', () => {
     expect(() => places.take('a')).to.throw(/too many exports of this agent/);
     taken.push(places.take('d'));
     expect(() => places.take('e')).to.throw(/too many exports of this process/);
-    taken[0]?.();
-    taken[0]?.();
+    taken.shift()?.();
     expect(places.size).to.equal(7);
     places.take('a')();
-    for (const giveBack of taken) giveBack();
+    for (const release of taken) release();
     expect(places.size).to.equal(0);
   });
 });

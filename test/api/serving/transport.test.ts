@@ -80,7 +80,7 @@ describe('the connections of the HTTP interface', () => {
       what: 'the request to be over',
     });
     expect(api().store.appended.length).to.equal(before);
-    expect(api().logged.filter((line) => line.includes('a request failed'))).to.deep.equal([]);
+    expect(api().logged.filter((line) => line.includes('request failed'))).to.deep.equal([]);
   });
 
   it('carries a command out whose client goes away before the answer', async () => {

@@ -134,7 +134,7 @@ describe('svc tasks', () => {
     expect((await call(['tasks', 'resume', id, '--missed', 'latest'])).code).to.equal(0);
     const snoozed = await call(['tasks', 'snooze', id, '90m']);
     expect(snoozed.out).to.match(
-      /^the next fire is put off; it runs \d{4}-\d\d-\d\d \d\d:30:00Z\n$/,
+      /^the next fire is postponed; it runs \d{4}-\d\d-\d\d \d\d:30:00Z\n$/,
     );
     expect((await call(['tasks', 'cancel', id])).code).to.equal(0);
     expect((await call(['tasks', 'pause', id])).err).to.match(

@@ -245,7 +245,7 @@ describe('the history of a record over HTTP', () => {
       }
       const short = await auditor.client.get(`/tasks/${id}?as_of=12`);
       expect(short.status).to.equal(400);
-      expect(short.at('details.issue')).to.include('a position is given with all its digits');
+      expect(short.at('details.issue')).to.include('a position must have all its digits');
     });
   });
 });
