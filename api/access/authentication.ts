@@ -1,7 +1,6 @@
 import type { IncomingMessage } from 'node:http';
-import { fromIso, type Instant } from '../../domain/clock.ts';
+import { fromIso } from '../../domain/clock.ts';
 import type { AgentState, RegisteredAgent } from '../../domain/agents/agent.ts';
-import type { Loaded } from '../../domain/handle.ts';
 import type { SessionState } from '../../domain/agents/session.ts';
 import { EventStoreError } from '../../domain/event-store.ts';
 import type { ApiDependencies } from '../dependencies.ts';
@@ -12,28 +11,11 @@ import { verifyToken, type Claims, type TokenKeys } from './tokens.ts';
 /** Verified tokens that are remembered, so that not every request computes a signature. */
 const MAX_VERIFIED = 10_000;
 
-/** A token with a valid signature, and its caller. */
-interface VerifiedToken {
-  readonly claims: Claims;
-  found:
-    | {
-        /** Every change replaces these objects. */
-        readonly agent: Loaded<AgentState>;
-        readonly session: Loaded<SessionState>;
-        /** When the session expires. */
-        readonly until: Instant;
-        readonly caller: Caller;
-      }
-    | undefined;
-}
-
 /** Identifies callers. A token is valid as long as its session is open and its agent exists. */
 export class Authentication {
   readonly #dependencies: ApiDependencies;
   /** By `Authorization`; their expiry is checked each time. */
-  readonly #verified = new Map<string, VerifiedToken>();
-  /** Callers that the rate limit has identified, so that a request is looked up once. */
-  readonly #callers = new WeakMap<IncomingMessage, Caller>();
+  readonly #verified = new Map<string, Claims>();
   /** The keys that the remembered tokens were verified with. */
   #keys: TokenKeys;
 
@@ -48,10 +30,7 @@ export class Authentication {
    * @throws HttpError 401, 403
    */
   async authenticate(request: IncomingMessage, scopes: readonly string[]): Promise<Caller> {
-    const known = this.#callers.get(request);
-    // A stream that authenticates again needs the present state.
-    this.#callers.delete(request);
-    const caller = known ?? (await this.#identify(request.headers.authorization, scopes));
+    const caller = await this.#identify(request.headers.authorization, scopes);
     if (caller.admin || scopes.length === 0) return caller;
     if (scopes.some((scope) => caller.scopes.includes(scope))) return caller;
     throw forbidden(`this needs the scope ${scopes.join(' or ')}`, scopes, caller.scopes);
@@ -62,9 +41,7 @@ export class Authentication {
     const { authorization } = request.headers;
     if (authorization === undefined) return null;
     try {
-      const caller = await this.#identify(authorization, []);
-      this.#callers.set(request, caller);
-      return caller;
+      return await this.#identify(authorization, []);
     } catch (error) {
       if (error instanceof HttpError || error instanceof EventStoreError) return null;
       throw error;
@@ -77,36 +54,25 @@ export class Authentication {
     if (expiresAt <= this.#dependencies.clock.now()) return false;
     const { agents, sessions } = this.#dependencies;
     const [agent, session] = await Promise.all([agents.get(agentId), sessions.get(sessionId)]);
-    const open = this.#openSession(agentId, agent.state, session.state);
-    return open !== null && ['admin', ...scopes].some((each) => open.agent.scopes.includes(each));
+    const found = this.#agentOfSession(agentId, agent.state, session.state);
+    return found !== null && ['admin', ...scopes].some((each) => found.scopes.includes(each));
   }
 
   async #identify(header: string | undefined, scopes: readonly string[]): Promise<Caller> {
     if (header === undefined) throw unauthorized('a bearer token is required', scopes);
     this.#forgetTokensOfReplacedKeys();
-    const token = this.#verified.get(header) ?? this.#verify(header, scopes);
-    const { claims, found } = token;
-    const { sub, sid, exp } = claims;
+    const { sub, sid, exp } = this.#verified.get(header) ?? this.#verify(header, scopes);
     const { clock, agents, sessions } = this.#dependencies;
     if (exp * 1000 <= clock.now()) {
       this.#verified.delete(header);
       throw unauthorized('the token is invalid or has expired', scopes);
     }
     const [agent, session] = await Promise.all([agents.get(sub), sessions.get(sid)]);
-    const isUnchanged = found?.agent === agent && found.session === session;
-    if (isUnchanged && found.until > clock.now()) return found.caller;
-    const open = this.#openSession(sub, agent.state, session.state);
-    if (open === null) throw unauthorized('the token is no longer valid', scopes);
-    const caller: Caller = {
-      agentId: sub,
-      name: open.agent.name,
-      scopes: open.agent.scopes,
-      admin: open.agent.scopes.includes('admin'),
-      sessionId: sid,
-      expiresAt: exp * 1000,
-    };
-    token.found = { agent, session, until: open.until, caller };
-    return caller;
+    const found = this.#agentOfSession(sub, agent.state, session.state);
+    if (found === null) throw unauthorized('the token is no longer valid', scopes);
+    const { name, scopes: granted } = found;
+    const admin = granted.includes('admin');
+    return { agentId: sub, name, scopes: granted, admin, sessionId: sid, expiresAt: exp * 1000 };
   }
 
   #forgetTokensOfReplacedKeys(): void {
@@ -117,34 +83,28 @@ export class Authentication {
   }
 
   /** @throws HttpError 401 */
-  #verify(header: string, scopes: readonly string[]): VerifiedToken {
+  #verify(header: string, scopes: readonly string[]): Claims {
     const token = /^bearer +([^ ]+) *$/i.exec(header)?.[1];
     if (token === undefined) throw unauthorized('Authorization must be Bearer <token>', scopes);
     const { clock, settings } = this.#dependencies;
     const claims = verifyToken(token, 'access', clock.now(), settings.tokenKeys);
     if (claims === null) throw unauthorized('the token is invalid or has expired', scopes);
-    const verified: VerifiedToken = { claims, found: undefined };
     // Other spellings are not remembered, or one token could fill the memory.
-    if (header.length !== 'Bearer '.length + token.length) return verified;
-    this.#verified.set(header, verified);
+    if (header.length !== 'Bearer '.length + token.length) return claims;
+    this.#verified.set(header, claims);
     if (this.#verified.size > MAX_VERIFIED) {
       const [oldest] = this.#verified.keys();
       if (oldest !== undefined) this.#verified.delete(oldest);
     }
-    return verified;
+    return claims;
   }
 
-  /** The agent, and when its session expires; null where either is gone. */
-  #openSession(
-    sub: string,
-    agent: AgentState,
-    session: SessionState,
-  ): { readonly agent: RegisteredAgent; readonly until: Instant } | null {
+  /** The agent; null if it is gone, or its session has ended. */
+  #agentOfSession(sub: string, agent: AgentState, session: SessionState): RegisteredAgent | null {
     if (agent.status !== 'registered' || session.status !== 'open') return null;
     if (session.agent_id !== sub) return null;
     // New credentials end every earlier session.
     if (session.credentials_revision !== (agent.credentials?.revision ?? null)) return null;
-    const until = fromIso(session.expires_at);
-    return until > this.#dependencies.clock.now() ? { agent, until } : null;
+    return fromIso(session.expires_at) > this.#dependencies.clock.now() ? agent : null;
   }
 }

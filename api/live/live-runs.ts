@@ -4,6 +4,7 @@ import type { EventStore, Position, RecordedEvent } from '../../domain/event-sto
 import type { Telemetry } from '../../observability/telemetry.ts';
 import { BackOff } from '../../projections/projector/back-off.ts';
 import { RunChanges, type RunChange } from '../../projections/views/run-changes.ts';
+import { FairTurns } from '../access/fair-turns.ts';
 import { unavailable } from '../errors.ts';
 import type { Frame, LiveClient } from './live-client.ts';
 import { LiveSending } from './live-sending.ts';
@@ -46,8 +47,7 @@ export class LiveRuns {
   /** Clients that were promised a place and have not joined yet. */
   #opening = 0;
   readonly #outgoing: LiveSending;
-  readonly #waiting: (() => void)[] = [];
-  #replaying = 0;
+  readonly #replays = new FairTurns(MAX_REPLAYS);
   #beginning: Promise<void> | null = null;
   #following: AbortController | null = null;
   #ended: Promise<void> = Promise.resolve();
@@ -111,7 +111,9 @@ export class LiveRuns {
     };
     client.signal.addEventListener('abort', leave, { once: true });
     if (client.signal.aborted) leave();
-    else if (!this.#attach(client, client.last)) void this.#replay(client);
+    else if (!this.#attach(client, client.last)) {
+      void this.#replays.take('', Infinity, () => this.#replay(client));
+    }
   }
 
   /** Ends all streams and the subscription. */
@@ -176,18 +178,12 @@ export class LiveRuns {
       this.#retained.push(frame);
       this.#retainedBytes += frame.bytes.length;
     }
-    let drop = 0;
-    while (
-      this.#retained.length - drop > MAX_RETAINED ||
-      (this.#retainedBytes > MAX_RETAINED_BYTES && drop < this.#retained.length)
-    ) {
-      const frame = this.#retained[drop];
-      drop += 1;
+    while (this.#retained.length > MAX_RETAINED || this.#retainedBytes > MAX_RETAINED_BYTES) {
+      const frame = this.#retained.shift();
       if (frame === undefined) break;
       this.#retainedBytes -= frame.bytes.length;
       this.#start = frame.position;
     }
-    if (drop > 0) this.#retained.splice(0, drop);
   }
 
   /** Lets a client receive new changes, if memory has all that it lacks. */
@@ -202,7 +198,6 @@ export class LiveRuns {
   /** Lets a client catch up from the log. Never rejects: its stream ends with the reason. */
   async #replay(client: LiveClient): Promise<void> {
     const { store, telemetry } = this.#options;
-    await this.#takeReplayTurn();
     const stop = new AbortController();
     const signal = AbortSignal.any([client.signal, stop.signal]);
     const changes = new RunChanges(store);
@@ -223,16 +218,7 @@ export class LiveRuns {
       client.end('unavailable');
     } finally {
       stop.abort();
-      this.#replaying -= 1;
-      this.#waiting.shift()?.();
     }
-  }
-
-  async #takeReplayTurn(): Promise<void> {
-    if (this.#replaying >= MAX_REPLAYS) {
-      await new Promise<void>((resolve) => this.#waiting.push(resolve));
-    }
-    this.#replaying += 1;
   }
 
   #armBeat(): void {
