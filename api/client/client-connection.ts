@@ -3,68 +3,67 @@ import type { Tokens } from '../schemas/answer-schemas-agents.ts';
 import type { ErrorBody } from '../schemas/answer-schemas.ts';
 import { serverSentEvents, type ServerSentEvent } from './server-sent-events.ts';
 
-/** An agent's id, and its secret. */
 export interface Credentials {
   readonly agentId: string;
   readonly agentSecret?: string;
 }
 
-/** Where a service is, and as whom to speak with it. */
+/** The address of a service, and how to authenticate. */
 export interface ClientOptions {
-  /** Such as `http://127.0.0.1:8000`; a path before the service's own is kept. */
+  /** Such as `http://127.0.0.1:8000`; may have a path. */
   readonly baseUrl: string;
-  /** An access token, taken as it is. */
+  /** An access token. */
   readonly token?: string;
-  /** For which a token is got when one is needed, and again when it has expired; a function is asked each time. */
+  /** Exchanged for a token when needed, and again when that has expired; a function is called each time. */
   readonly credentials?: Credentials | (() => Credentials);
-  /** Where tokens that were got for credentials are kept for later clients; nowhere where it is not given. */
+  /** Stores tokens for later clients; default: they are not stored. */
   readonly kept?: KeptTokens;
-  /** Goes into the events of every command, unless the call says another (`X-Reason`). */
+  /** The reason of every command, unless the call gives another (`X-Reason`). */
   readonly reason?: string;
-  /** Ends every call that is under way. */
+  /** Aborts all running calls. */
   readonly signal?: AbortSignal;
-  /** In place of the platform's own. */
+  /** Default: the platform's. */
   readonly fetch?: typeof fetch;
 }
 
-/** Keeps tokens between one client and the next. Neither method throws: without them it is signed in anew. */
+/** Stores tokens between clients. Neither method throws: without a token, the client signs in again. */
 export interface KeptTokens {
-  /** One that was kept for these credentials and has not expired; null where there is none. */
+  /** An unexpired token for these credentials; null without one. */
   find(credentials: Credentials): string | null;
   keep(credentials: Credentials, token: string): void;
 }
 
-/** What any call may say beside its own fields. */
+/** Options of every call. */
 export interface CallOptions {
-  /** The same key gives the first answer again, for 24 hours. */
+  /** Repeating a key returns the first answer, for 24 hours. */
   readonly idempotencyKey?: string;
-  /** The revision (of an `ETag`) that was seen: with another one the command is refused. */
+  /** The expected revision (of an `ETag`); the command fails if the resource has another one. */
   readonly ifMatch?: number;
   readonly reason?: string;
   readonly signal?: AbortSignal;
 }
 
-/** An answer where nothing was wrong. */
+/** A successful answer. */
 export interface Answered<T> {
   readonly data: T;
   readonly status: number;
-  /** Position of the command's last event: what a later read may wait for with `after`; null for reads. */
+  /** Position of the command's last event, for `after` of a later read; null for reads. */
   readonly position: string | null;
-  /** The resource's revision, for `ifMatch`; null where the answer has none. */
+  /** The resource's revision, for `ifMatch`; null without one. */
   readonly revision: number | null;
   readonly headers: Headers;
 }
 
-/** An answer that something was wrong. */
+/** An error that the service, or something before it, answered with. */
 export class ApiError extends Error {
   readonly status: number;
-  /** `unknown` where it was not the service that answered. */
+  /** `unknown` if the answer is not the service's. */
   readonly code: ErrorBody['error'] | 'unknown';
   readonly details: Readonly<Record<string, unknown>>;
   readonly requestId: string | null;
-  /** What the service said, without what it was asked; null where it was not the service that answered. */
+  /** The service's message alone; null if the answer is not the service's. */
   readonly said: string | null;
-  /** Seconds after which to try again; null where none are said. */
+  /** Seconds to wait before the next attempt; null if unknown. */
   readonly retryAfter: number | null;
 
   constructor(response: Response, body: Partial<ErrorBody>, asked: string) {
@@ -80,17 +79,17 @@ export class ApiError extends Error {
   }
 }
 
-/** A request, as the methods of the client put it. */
+/** A request. */
 export interface Asking extends CallOptions {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
-  /** With its ids already in place. */
+  /** With its ids filled in. */
   readonly path: string;
-  /** Parameters that are undefined are left out. */
+  /** Undefined parameters are left out. */
   readonly query?: object | undefined;
   readonly body?: unknown;
   /** Needs no token. */
   readonly open?: boolean;
-  /** Statuses that are answers as those of success are: a report that something is wrong, say. */
+  /** Statuses that are returned rather than thrown, such as the 503 of a health report. */
   readonly also?: readonly number[];
 }
 
@@ -98,19 +97,19 @@ export interface Asking extends CallOptions {
 export interface Watching {
   readonly path: string;
   readonly query?: object | undefined;
-  /** The id of the last message that was seen: it goes on after it. */
+  /** The id of the last message received: the stream continues behind it. */
   readonly lastEventId?: string | undefined;
   readonly signal?: AbortSignal;
 }
 
-/** Speaks with a service over `fetch`, and sees to the token. */
+/** Calls a service over `fetch`, and manages the token. */
 export class ClientConnection {
   readonly #options: ClientOptions;
   readonly #fetch: typeof fetch;
   #token: Promise<string | null>;
-  /** What {@link #token} has come to; null while it is waited for. */
+  /** The value of {@link #token}; null while it is pending. */
   #held: string | null;
-  /** A token was refused: one that was kept before counts no more than that. */
+  /** A token was rejected, so that a stored one is not used. */
   #refused = false;
 
   constructor(options: ClientOptions) {
@@ -120,7 +119,7 @@ export class ClientConnection {
     this.#token = Promise.resolve(this.#held);
   }
 
-  /** @throws ApiError where the service refuses; what `fetch` throws where it does not answer */
+  /** @throws ApiError for an error; what `fetch` throws without an answer */
   async call<T>(asking: Asking): Promise<Answered<T>> {
     const response = await this.#sendAgain(asking);
     if (!response.ok && asking.also?.includes(response.status) !== true) {
@@ -138,20 +137,14 @@ export class ClientConnection {
     };
   }
 
-  /**
-   * The messages of a live path, until the service or the caller's signal ends it.
-   * @throws ApiError where the service refuses; what `fetch` throws where the connection is lost
-   */
+  /** The messages of a live path, until either side ends it. @throws ApiError; what `fetch` throws */
   async *live({ lastEventId, ...watched }: Watching): AsyncGenerator<ServerSentEvent> {
     const response = await this.#sendAgain({ ...watched, method: 'GET' }, { lastEventId });
     if (!response.ok) throw await refusal(response, `GET ${watched.path}`);
     if (response.body !== null) yield* serverSentEvents(response.body);
   }
 
-  /**
-   * The text of an answer, as it comes: for what may be larger than memory. No more is taken than is asked for.
-   * @throws ApiError where the service refuses; what `fetch` throws where the connection is lost, also in the middle
-   */
+  /** The text of an answer as it arrives, with back-pressure. @throws ApiError; what `fetch` throws, at any time */
   async *download(asking: Pick<Asking, 'path' | 'query' | 'signal'>): AsyncGenerator<string> {
     const response = await this.#sendAgain({ ...asking, method: 'GET' });
     if (!response.ok) throw await refusal(response, `GET ${asking.path}`);
@@ -160,19 +153,19 @@ export class ClientConnection {
     yield decoder.decode();
   }
 
-  /** The token as which it calls; null where it has none. @throws ApiError where the credentials are refused */
+  /** The access token; null without one. @throws ApiError for invalid credentials */
   token(): Promise<string | null> {
     return this.#accessToken();
   }
 
-  /** Sends; and once more with another token where the first counts no longer. */
+  /** Sends a request, and again with a new token if the first was rejected. */
   async #sendAgain(asking: Asking, live?: Pick<Watching, 'lastEventId'>): Promise<Response> {
     const token = await this.#tokenFor(asking);
     const response = await this.#send(asking, token, live);
     const renewable = this.#options.credentials !== undefined && asking.open !== true;
     if (response.status !== 401 || !renewable) return response;
     await response.arrayBuffer();
-    // Where another call has got a new one meanwhile, that one was not refused.
+    // Unless another call has already replaced the rejected token.
     if (token === this.#held) {
       this.#refused = true;
       this.#held = null;
@@ -181,7 +174,7 @@ export class ClientConnection {
     return this.#send(asking, await this.#tokenFor(asking), live);
   }
 
-  /** Waits no longer than the caller does: a sign-in goes on for others who wait for it. */
+  /** Stops waiting when the caller aborts; a sign-in continues for other calls. */
   async #tokenFor({ open = false, signal }: Pick<Asking, 'open' | 'signal'>) {
     return open ? null : untilAborted(this.#accessToken(), signal);
   }
@@ -200,7 +193,7 @@ export class ClientConnection {
     if (body !== undefined) headers.set('content-type', 'application/json');
     if (idempotencyKey !== undefined) headers.set('idempotency-key', idempotencyKey);
     if (ifMatch !== undefined) headers.set('if-match', `"${ifMatch}"`);
-    if (reason !== undefined && method !== 'GET') headers.set('x-reason', headerText(reason));
+    if (reason !== undefined && method !== 'GET') headers.set('x-reason', utf8Header(reason));
     const signals = [asking.signal, this.#options.signal].filter((each) => each !== undefined);
     return this.#fetch(this.#options.baseUrl.replace(/\/+$/, '') + path + queryText(query), {
       method,
@@ -210,7 +203,7 @@ export class ClientConnection {
     });
   }
 
-  /** Calls that need a token at the same time wait for the same one. */
+  /** Concurrent calls share one sign-in. */
   async #accessToken(): Promise<string | null> {
     const { credentials } = this.#options;
     const known = this.#token;
@@ -219,7 +212,7 @@ export class ClientConnection {
     if (this.#token === known) {
       const asked = this.#signIn(credentials).then((got) => (this.#held = got));
       this.#token = asked;
-      // A sign-in that failed is tried again by the next call.
+      // The next call tries again.
       asked.catch(() => (this.#token = Promise.resolve(null)));
     }
     return this.#token;
@@ -231,10 +224,8 @@ export class ClientConnection {
     const known = this.#refused ? null : (kept?.find(given) ?? null);
     if (known !== null) return known;
     const { agentId, agentSecret } = given;
-    const body = {
-      agent_id: agentId,
-      ...(agentSecret === undefined ? {} : { agent_secret: agentSecret }),
-    };
+    // JSON leaves undefined fields out.
+    const body = { agent_id: agentId, agent_secret: agentSecret };
     const asking = { method: 'POST', path: '/agents/auth/token', body, open: true } as const;
     const token = (await this.call<Tokens>(asking)).data.access_token;
     kept?.keep(given, token);
@@ -242,11 +233,10 @@ export class ClientConnection {
   }
 }
 
-/** What is waited for; rejects with the signal's reason as soon as that is aborted. */
+/** Resolves with the work; rejects with the signal's reason once that aborts. */
 function untilAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return work;
   return new Promise((resolve, reject) => {
-    // Of the kind that `fetch` rejects with.
     const leave = (): void => reject(signal.reason as Error);
     const done = (): void => signal.removeEventListener('abort', leave);
     if (signal.aborted) leave();
@@ -256,8 +246,8 @@ function untilAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Pro
 }
 
 /** Headers are bytes; the service reads them as UTF-8. */
-function headerText(text: string): string {
-  return String.fromCharCode(...new TextEncoder().encode(text));
+function utf8Header(value: string): string {
+  return String.fromCharCode(...new TextEncoder().encode(value));
 }
 
 function queryText(query: object = {}): string {

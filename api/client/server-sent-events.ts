@@ -1,13 +1,13 @@
 /** One message of a live path. */
 export interface ServerSentEvent {
-  /** What to go on after; empty where none was given. */
+  /** Where to resume; empty without one. */
   readonly id: string;
-  /** `message` where none was given. */
+  /** Default: `message`. */
   readonly event: string;
   readonly data: string;
 }
 
-/** Takes the bytes of a `text/event-stream` apart, as the HTML standard says; comments are left out. */
+/** Parses a `text/event-stream` (HTML standard); comments are left out. */
 export async function* serverSentEvents(
   bytes: AsyncIterable<Uint8Array>,
 ): AsyncGenerator<ServerSentEvent> {
