@@ -6,7 +6,7 @@ import type { Request, RequestHandler } from 'express';
 const HEADER = 'x-svc-inner';
 
 /** A request that the service makes to itself. */
-interface InnerRequest {
+export interface InnerRequest {
   /** To send along: the ticket, and the id and the reason of the client's request. */
   readonly headers: Readonly<Record<string, string>>;
   /** To be called once it was answered or has failed. */
