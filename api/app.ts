@@ -9,7 +9,13 @@ import express, {
 import { newId } from '../domain/ids.ts';
 import type { Telemetry } from '../observability/telemetry.ts';
 import { agentEndpoints } from './endpoints/agent-endpoints.ts';
-import { requestIdOf, setCommonHeaders } from './serving/answer-headers.ts';
+import {
+  applyHeaders,
+  applyHeadersOnAccess,
+  deferHeaders,
+  requestIdOf,
+} from './serving/answer-headers.ts';
+import { compose } from './serving/compose.ts';
 import { auditEndpoints } from './endpoints/history/audit-endpoints.ts';
 import { authEndpoints } from './endpoints/auth-endpoints.ts';
 import { serveAuthorizationServer } from './access/authorization-server.ts';
@@ -157,17 +163,21 @@ function createApp(
   app.set('query parser', (query: string) => parseQuery(query, '&', '=', { maxKeys: 0 }));
   app.enable('case sensitive routing');
   app.response.json = answerJson;
+  applyHeadersOnAccess(app);
   freshByValidator(app);
   addressByTrust(app);
   const traced = telemetry.traces === undefined ? null : traceRequests(telemetry.traces);
-  for (const handler of [measure(telemetry), setHeaders, traced, ...handlers]) {
-    if (handler !== null) app.use(handler);
-  }
+  app.use(compose([measure(telemetry), beginHeaders, traced, ...handlers, endDeferral]));
   return app;
 }
 
-const setHeaders: RequestHandler = (request, response, next) => {
-  setCommonHeaders(response, newRequestId(request));
+const beginHeaders: RequestHandler = (request, response, next) => {
+  deferHeaders(response, newRequestId(request));
+  next();
+};
+
+const endDeferral: RequestHandler = (_request, response, next) => {
+  applyHeaders(response);
   next();
 };
 

@@ -5,7 +5,7 @@ import type { Telemetry } from '../observability/telemetry.ts';
 import { ReadModelError } from '../projections/read-model.ts';
 import { CoordinationError } from '../scheduler/coordination.ts';
 import { challengeOf } from './access/challenges.ts';
-import { requestIdOf } from './serving/answer-headers.ts';
+import { applyHeaders, requestIdOf } from './serving/answer-headers.ts';
 import { sendJson } from './serving/sending.ts';
 
 /** The codes of the error body, with their statuses. */
@@ -188,6 +188,7 @@ export function errorHandler(telemetry: Telemetry, production: boolean) {
       next(thrown);
       return;
     }
+    applyHeaders(response);
     const requestId = requestIdOf(response);
     const error = toHttpError(thrown);
     // An HttpError is already an answer, even an internal error of an extension.

@@ -1,6 +1,7 @@
 import type { Request, RequestHandler, Response } from 'express';
 import { rateLimit } from 'express-rate-limit';
 import { toIso } from '../../domain/clock.ts';
+import { setHeader } from '../serving/answer-headers.ts';
 import type { Authentication } from './authentication.ts';
 import { networkOf } from './client-address.ts';
 import type { ApiDependencies } from '../dependencies.ts';
@@ -25,10 +26,10 @@ export function rateLimiting(
   const setHeaders = (request: Request, response: Response): void => {
     const { rateLimit: state } = request as Counted;
     if (state === undefined) return;
-    response.setHeader('X-RateLimit-Limit', String(limit));
-    response.setHeader('X-RateLimit-Remaining', String(state.remaining));
+    setHeader(response, 'X-RateLimit-Limit', String(limit));
+    setHeader(response, 'X-RateLimit-Remaining', String(state.remaining));
     const reset = String(Math.ceil(state.resetTime.getTime() / 1000));
-    response.setHeader('X-RateLimit-Reset', reset);
+    setHeader(response, 'X-RateLimit-Reset', reset);
   };
   const limiter = rateLimit({
     windowMs: window,

@@ -7,7 +7,7 @@ import type { ApiDependencies } from '../dependencies.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { HttpError, OAuthError } from '../errors.ts';
 import { AnswerCache } from './answer-cache.ts';
-import { requestIdOf } from './answer-headers.ts';
+import { applyHeaders, requestIdOf } from './answer-headers.ts';
 import { BulkyAnswers } from './bulky-answers.ts';
 import { IdempotencyKeys } from './idempotency.ts';
 import { writtenPath, setRoute } from './measuring.ts';
@@ -92,6 +92,7 @@ export function serveAll(endpoints: readonly Endpoint[], shared: Shared): Reques
     }
     if (found.target === null) {
       setRoute(response, writtenPath(found.path));
+      applyHeaders(response);
       answerOtherMethod(request, response, found.methods);
       return undefined;
     }
@@ -118,8 +119,14 @@ function begin(
   response: Response,
   pathParameters: Readonly<Record<string, string>>,
 ): Exchange {
+  const { endpoint, shared, action, checkBody, checkQuery, cache } = served;
   return {
-    ...served,
+    endpoint,
+    shared,
+    action,
+    checkBody,
+    checkQuery,
+    cache,
     request,
     response,
     pathParameters,

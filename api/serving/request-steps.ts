@@ -8,6 +8,7 @@ import type { ApiDependencies } from '../dependencies.ts';
 import type { Answer, Call, Caller, Endpoint } from '../endpoint.ts';
 import { badRequest } from '../errors.ts';
 import type { AnswerCache, CacheEntry, CachedAnswer } from './answer-cache.ts';
+import { applyHeaders, endWithJson, setHeader } from './answer-headers.ts';
 import { readJson } from './body.ts';
 import type { BulkyAnswers } from './bulky-answers.ts';
 import { readForm } from './form.ts';
@@ -16,7 +17,7 @@ import { checkKey, type IdempotencyKeys } from './idempotency.ts';
 import { ifMatchOf, withIfMatch, type IfMatch } from './if-match.ts';
 import { notMeasured } from './measuring.ts';
 import type { OwnWrites } from './own-writes.ts';
-import { sendJson, sendJsonString } from './sending.ts';
+import { sendJson } from './sending.ts';
 import { spanOf, traceCommand } from './tracing.ts';
 
 /** What all endpoints of one process share. */
@@ -93,8 +94,9 @@ export async function readBody(exchange: Exchange): Promise<void> {
 export function checkInput(exchange: Exchange): void {
   const { endpoint, request, body } = exchange;
   exchange.parameters = decodeParameters(exchange.pathParameters);
-  if (endpoint.query !== undefined || request.url.includes('?')) {
-    exchange.query = exchange.checkQuery(request.query) as Call['query'];
+  const hasQuery = request.url.includes('?');
+  if (hasQuery || endpoint.query !== undefined) {
+    exchange.query = exchange.checkQuery(hasQuery ? request.query : {}) as Call['query'];
   }
   if (body !== undefined) exchange.checkBody(body);
 }
@@ -130,7 +132,7 @@ export async function waitForViews(exchange: Exchange): Promise<void> {
   const reached = await ownWrites.reached(reads, later(own, after));
   // The stored checkpoint may lag behind `after`, which was waited for.
   const position = later(reached.position, after);
-  if (position !== BEGINNING) exchange.response.setHeader('X-Read-Position', position);
+  if (position !== BEGINNING) setHeader(exchange.response, 'X-Read-Position', position);
   // Several views are read at different instants: only what all had passed holds.
   if (reads.length === 1) exchange.passed = position;
   if (cachedBy === undefined || exchange.request.url.includes('?')) return;
@@ -181,6 +183,7 @@ export async function sendStream(exchange: Exchange): Promise<void> {
   if (answer?.stream === undefined) return;
   exchange.isAnswered = true;
   notMeasured(response);
+  applyHeaders(response);
   const stillAdmitted = async (): Promise<boolean> =>
     caller === null || shared.authentication.stillAdmits(caller, endpoint.scopes ?? []);
   await answer.stream({ request, response, stillAdmitted });
@@ -194,21 +197,21 @@ export function sendBody({ answer = {}, response, passed, cache, cacheEntry }: E
   }
   const { status = 200, headers = {}, position, readPosition } = answer;
   setHeaders(response, headers);
-  if (position) response.setHeader('X-Event-Position', position);
+  if (position) setHeader(response, 'X-Event-Position', position);
   if (passed !== null && readPosition !== undefined && readPosition > passed) {
-    response.setHeader('X-Read-Position', readPosition);
+    setHeader(response, 'X-Read-Position', readPosition);
   }
   if (answer.json === undefined) sendJson(response, status, answer.body);
-  else sendJsonString(response, status, answer.json);
+  else endWithJson(response, status, answer.json);
 }
 
 function sendCached(response: Response, { status, headers, json }: CachedAnswer): void {
   setHeaders(response, headers);
-  sendJsonString(response, status, json);
+  endWithJson(response, status, json);
 }
 
 function setHeaders(response: Response, headers: Readonly<Record<string, string>>): void {
-  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
+  for (const name in headers) setHeader(response, name, headers[name] ?? '');
 }
 
 const later = (position: Position, after: Position | undefined): Position =>
