@@ -111,5 +111,19 @@ export async function bundle(emitted) {
     mkdirSync(dirname(path), { recursive: true });
     writeFileSync(path, path.endsWith('.js') ? addressed(text, path, folder) : text);
   }
+  await bundlePageLibrary(folder);
   return outputFiles.map(({ path }) => join(emitted, relative(folder, path)));
+}
+
+/** The web page's libraries, from their packages, as one file beside the page's own. */
+function bundlePageLibrary(folder) {
+  return build({
+    entryPoints: [join(import.meta.dirname, '../extensions/webui/page-library.mjs')],
+    outfile: join(folder, 'extensions/webui/static/preact.js'),
+    bundle: true,
+    format: 'esm',
+    minify: true,
+    legalComments: 'none',
+    logLevel: 'warning',
+  });
 }

@@ -109,8 +109,8 @@ export async function measurePage(
     const views: ViewCost[] = [];
     views.push(
       await meter.view('overview', async () => {
-        await page.getByLabel("The agent's id").fill(credentials.agent_id);
-        await page.getByLabel('Its secret').fill(credentials.agent_secret);
+        await page.getByLabel("Agent ID").fill(credentials.agent_id);
+        await page.getByLabel('Secret').fill(credentials.agent_secret);
         await page.getByRole('button', { name: 'Log in' }).click();
       }),
     );

@@ -1,11 +1,12 @@
-// Speaks to the service. The tokens stay in this module's memory: they are gone with the page.
+// The client of the service. The tokens stay in this module's memory, and are gone with the page.
 
-import { writeJson } from './json-input.js';
+import { writeJson } from './json.js';
+import { getState, setState } from './store.js';
 
-/** A refusal of the service, with its faults by field. */
+/** A refusal of the service, with its issues by field. */
 export class Refusal extends Error {
   constructor(status, { message, details, error } = {}) {
-    super(message ?? `the service answered ${status}`);
+    super(message ?? `the service responded with ${status}`);
     this.status = status;
     this.code = error;
     this.details = details ?? {};
@@ -14,35 +15,27 @@ export class Refusal extends Error {
 }
 
 const root = new URL('../../../', import.meta.url);
-/** Longest pause that is waited for by itself after too many requests. Seconds. */
+/** The longest pause after which a rate-limited request is sent again. Seconds. */
 const LONGEST_PAUSE = 60;
 let session = null;
 let renewing = null;
-let onEnd = () => {};
-let onTrouble = () => {};
 
-/** Who is logged in: `{agentId, scopes}`, or null. */
-export const who = () => session && { agentId: session.agentId, scopes: session.scopes };
+/** The id of the agent that is logged in. */
+export const agentId = () => session?.agentId;
 
-/** Whether the agent may, so that what it may not is not offered. */
+/** Whether the agent has a scope; what it may not do is not offered. */
 export const may = (scope) =>
   session !== null && (session.scopes.includes('admin') || session.scopes.includes(scope));
 
-/** Whether the agent may change a task, and what is of it: without `admin` only those that are its own. */
+/** Whether the agent may change a task and its runs: without `admin` only its own tasks. */
 export const mayChange = ({ created_by }) =>
   may('tasks:write') && (may('admin') || created_by === session.agentId);
 
-/** @param {(why: string) => void} listener called when the session has ended; `''`: as it was asked for */
-export const whenSignedOut = (listener) => void (onEnd = listener);
-
-/** @param {(text: string) => void} listener told what is the matter with the service; `''` when it answers again */
-export const whenTroubled = (listener) => void (onTrouble = listener);
-
 export async function signIn(given, secret) {
-  // As the service writes it in the tasks that are the agent's own.
-  const agentId = given.toLowerCase();
-  const body = { agent_id: agentId, ...(secret === '' ? {} : { agent_secret: secret }) };
-  take(await answerOf(await send('POST', 'agents/auth/token', { body })), agentId);
+  // Tasks name their owners in lower case.
+  const id = given.toLowerCase();
+  const body = { agent_id: id, ...(secret === '' ? {} : { agent_secret: secret }) };
+  begin(await bodyOf(await send('POST', 'agents/auth/token', { body })), id);
 }
 
 export async function signOut() {
@@ -51,14 +44,16 @@ export async function signOut() {
   await send('POST', 'agents/auth/revoke', { body: { token: refresh } });
 }
 
-function take({ access_token, refresh_token, scope }, agentId) {
+function begin({ access_token, refresh_token, scope }, id) {
   const scopes = scope.split(' ').filter((each) => each !== '');
-  session = { agentId, scopes, token: access_token, refresh: refresh_token };
+  session = { agentId: id, scopes, token: access_token, refresh: refresh_token };
+  setState({ agent: { agentId: id, scopes } });
 }
 
+/** @param why shown to the person, who has to log in again */
 function end(why) {
   session = null;
-  onEnd(why);
+  setState({ agent: null, signedOut: why, dialog: null, hold: null });
 }
 
 /**
@@ -68,46 +63,43 @@ function end(why) {
  * @throws {Refusal}
  */
 export async function call(method, path, options = {}) {
-  return answerOf(await open(method, path, options));
+  return bodyOf(await open(method, path, options));
 }
 
 /** The same, with the headers. */
 export async function callFully(method, path, options = {}) {
   const response = await open(method, path, options);
-  return { body: await answerOf(response), headers: response.headers };
+  return { body: await bodyOf(response), headers: response.headers };
 }
 
-/** Orders of which nobody knows whether they were carried out, as nothing was answered: each with its key. */
+/** The idempotency keys of commands whose response was lost: they may have been carried out. */
 const unanswered = new Map();
-/** How long one that is given anew is taken for the same. Milliseconds. */
+/** How long a repeated command counts as the same one. Milliseconds. */
 const SAME_FOR = 300_000;
 
 /**
- * Gives an order, once: whoever gives it again, as there was no answer, means the same one.
+ * Sends a command. If the response is lost, sending it again carries it out only once.
  * @param {{reason?: string, body?: object, query?: object}} options the reason goes into the log
  */
-export async function order(path, { reason = '', headers = {}, ...options } = {}) {
-  const { agentId } = session ?? {};
-  const said = JSON.stringify([agentId, path, options.body, options.query]);
-  const before = unanswered.get(said);
+export async function command(path, { reason = '', ...options } = {}) {
+  const identity = JSON.stringify([agentId(), path, options.body, options.query]);
+  const before = unanswered.get(identity);
   const isSame = before !== undefined && performance.now() - before.at < SAME_FOR;
   const key = isSame ? before.key : (crypto.randomUUID?.() ?? `${Date.now()}-${Math.random()}`);
   try {
-    const answer = await call('POST', path, {
-      ...options,
-      headers: { 'Idempotency-Key': key, ...reasonHeader(reason), ...headers },
-    });
-    unanswered.delete(said);
-    return answer;
+    const headers = { 'Idempotency-Key': key, ...reasonHeader(reason) };
+    const response = await call('POST', path, { ...options, headers });
+    unanswered.delete(identity);
+    return response;
   } catch (error) {
-    if (isAnswered(error)) unanswered.delete(said);
-    else unanswered.set(said, { key, at: performance.now() });
+    if (isRefused(error)) unanswered.delete(identity);
+    else unanswered.set(identity, { key, at: performance.now() });
     throw error;
   }
 }
 
-/** Whether an order was refused, and is neither lost on its way nor still being carried out. */
-const isAnswered = (error) =>
+/** Whether a command was refused, and is neither lost nor still being carried out. */
+const isRefused = (error) =>
   error instanceof Refusal &&
   error.status >= 400 &&
   error.status < 500 &&
@@ -117,37 +109,37 @@ const isAnswered = (error) =>
 export const reasonHeader = (reason) =>
   reason === '' ? {} : { 'X-Reason': String.fromCharCode(...new TextEncoder().encode(reason)) };
 
-/** The answer as it begins; a token that has expired is renewed. */
+/** The response before its body is read. An expired token is renewed. */
 export async function open(method, path, options = {}) {
   const used = session?.token;
   const response = await patiently(method, path, options);
   if (response.status !== 401 || session === null) return response;
-  // Others may have met the same expiry at the same time: a refresh token is good for one renewal.
+  // A refresh token is good for one renewal, and several requests may meet the same expiry.
   if (session.token === used) await (renewing ??= renew().finally(() => (renewing = null)));
   return session === null ? response : patiently(method, path, options);
 }
 
 async function renew() {
-  const { refresh, agentId } = session;
+  const { refresh, agentId: id } = session;
   const response = await send('POST', 'agents/auth/refresh', { body: { refresh_token: refresh } });
-  // Whoever has logged out meanwhile, or is another by now, is not brought back.
+  // The agent may have logged out meanwhile, or another may have logged in.
   if (session?.refresh !== refresh) return;
-  if (response.ok) take(await response.json(), agentId);
-  // A service that is just restarting has not ended the session.
+  if (response.ok) begin(await response.json(), id);
+  // A service that is restarting has not ended the session.
   else if (response.status < 500 && response.status !== 429) {
-    end('Your session has ended: log in again.');
+    end('Your session has ended. Log in again.');
   }
 }
 
-/** Nothing was done by a request that was one too many: it goes out again when it may. */
+/** Sends a request again that was rate-limited: nothing was done by it. */
 async function patiently(method, path, options) {
   for (;;) {
     const response = await send(method, path, options);
     const seconds = Number(response.headers.get('retry-after'));
     if (response.status !== 429 || !(seconds > 0 && seconds <= LONGEST_PAUSE)) return response;
-    onTrouble(`Too many requests: this goes on in ${seconds} s.`);
+    setTrouble(`Too many requests. Continuing in ${seconds} s.`);
     await pause(seconds * 1000, options.signal);
-    onTrouble('');
+    setTrouble('');
   }
 }
 
@@ -171,25 +163,31 @@ async function send(method, path, { body, query = {}, headers = {}, signal } = {
   if (body !== undefined) all['Content-Type'] = 'application/json';
   try {
     const response = await fetch(url, {
-      ...{ method, headers: all, signal },
+      method,
+      headers: all,
+      signal,
       body: body && writeJson(body),
     });
-    if (response.status !== 429) onTrouble('');
+    if (response.status !== 429) setTrouble('');
     return response;
   } catch (error) {
     if (signal?.aborted) throw error;
-    onTrouble('The service does not answer. What you see is as it was before.');
-    throw new Refusal(0, { message: 'The service does not answer.' });
+    setTrouble('The service does not respond. This page shows older data.');
+    throw new Refusal(0, { message: 'The service does not respond.' });
   }
 }
 
-async function answerOf(response) {
+function setTrouble(trouble) {
+  if (getState().trouble !== trouble) setState({ trouble });
+}
+
+async function bodyOf(response) {
   const text = await response.text();
   let body = null;
   try {
     body = text === '' ? null : JSON.parse(text);
   } catch {
-    // What stands in between, a proxy say, may answer in its own words.
+    // A proxy in between may answer in its own words.
   }
   if (!response.ok) throw new Refusal(response.status, body ?? {});
   return body;

@@ -1,32 +1,48 @@
 // Server-sent events by fetch: EventSource can't send a token.
 
+import { html, useLayoutEffect, useRef, useState } from './preact.js';
 import { open, pause, Refusal } from './client.js';
-import { h } from './dom.js';
 
-/** Between attempts to take a lost connection up again: the first pause, and the longest. Milliseconds. */
+/** Between attempts to reconnect: the first pause, and the longest. Milliseconds. */
 const FIRST_PAUSE = 500;
 const LONGEST_PAUSE = 8000;
+const words = {
+  connecting: 'connecting …',
+  live: 'live',
+  lost: 'reconnecting …',
+  refused: 'not live',
+};
 
-/** A mark that says whether what is seen is live. */
-export function liveMark() {
-  const mark = h('span.live', { role: 'status' }, 'connecting …');
-  return {
-    mark,
-    /** @param {'live' | 'lost' | 'refused'} how */
-    say: (how) => {
-      const words = { live: 'live', lost: 'reconnecting …', refused: 'not live' };
-      mark.dataset.how = how;
-      if (mark.textContent !== words[how]) mark.textContent = words[how];
-    },
-  };
-}
+const tones = { live: 'good', lost: 'wait' };
+
+/** Says whether what is shown is live. */
+export const LiveMark = ({ state }) =>
+  html`<span class="live ${tones[state] ?? 'idle'}" role="status" data-how=${state}>${words[state]}</span>`;
 
 /**
- * Follows a stream of events until the signal is aborted; goes on after the last event when the connection is lost.
- * @param {(name: string, data: object) => void} told
- * @param {(how: 'live' | 'lost' | 'refused') => void} stateChanged
+ * Follows a stream of events, for as long as the component is there and the path is not null; anew when `deps` change.
+ * @param {(name: string, data: object) => void} onEvent
+ * @returns {'connecting' | 'live' | 'lost' | 'refused'}
  */
-export async function follow(path, { signal, query, told, stateChanged }) {
+export function useLive(path, onEvent, { query, deps = [] } = {}) {
+  const [state, setState] = useState('connecting');
+  const latest = useRef();
+  latest.current = onEvent;
+  useLayoutEffect(() => {
+    if (path === null) return undefined;
+    const leaving = new AbortController();
+    const { signal } = leaving;
+    const take = (name, data) => {
+      if (!signal.aborted) latest.current(name, data);
+    };
+    void follow(path, { signal, query, take, changed: (how) => signal.aborted || setState(how) });
+    return () => leaving.abort();
+  }, [path, ...deps]);
+  return state;
+}
+
+/** Goes on after the last event when the connection is lost. */
+async function follow(path, { signal, query, take, changed }) {
   let last;
   let wait = FIRST_PAUSE;
   while (!signal.aborted) {
@@ -34,23 +50,23 @@ export async function follow(path, { signal, query, told, stateChanged }) {
       const headers = last === undefined ? {} : { 'Last-Event-ID': last };
       const response = await open('GET', path, { headers, query, signal });
       if (response.ok) {
-        stateChanged('live');
+        changed('live');
         wait = FIRST_PAUSE;
         await read(response.body, (id, name, data) => {
           if (id !== undefined) last = id;
-          if (data !== '') told(name, JSON.parse(data));
+          if (data !== '') take(name, JSON.parse(data));
         });
       } else if (response.status < 500 && response.status !== 429) {
-        stateChanged('refused');
+        changed('refused');
         return;
       }
     } catch (error) {
-      // A lost connection is taken up again; anything else is a fault of this page.
       if (signal.aborted) return;
+      // A lost connection; anything else is a defect of this page.
       if (!(error instanceof TypeError || error instanceof Refusal)) throw error;
     }
     if (signal.aborted) return;
-    stateChanged('lost');
+    changed('lost');
     await pause(wait, signal);
     wait = Math.min(LONGEST_PAUSE, wait * 2);
   }

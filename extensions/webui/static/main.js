@@ -1,179 +1,145 @@
-// The frame: who is logged in, and which view is shown.
+// The frame of the page: who is logged in, and which view is shown.
 
-import { agentsView, agentView } from './agents-view.js';
-import { auditView } from './audit-view.js';
-import { look, startBanners } from './banners.js';
-import { signOut, who, whenSignedOut } from './client.js';
-import { button, failure, h, notify, put } from './dom.js';
-import { actor, forgetAgents, learnAgents, maySee, views } from './names.js';
-import { overviewView } from './overview-view.js';
-import { projectionsView } from './projections-view.js';
-import { runView } from './run-view.js';
-import { runsView } from './runs-view.js';
-import { showSignIn } from './sign-in.js';
-import { streamView } from './stream-view.js';
-import { streamsView } from './streams-view.js';
-import { taskForm } from './task-form.js';
-import { taskView } from './task-view.js';
-import { tasksView } from './tasks-view.js';
-import { toggleExact } from './times.js';
+import { html, options, render, useLayoutEffect, useRef } from './preact.js';
+import { signOut } from './client.js';
+import { findRoute, visibleViews } from './routes.js';
+import { setState, useStore } from './store.js';
+import { Dialog } from './ui/dialog.js';
+import { Button, Heading } from './ui/elements.js';
+import { Actor } from './ui/names.js';
+import { AgentView } from './views/agent.js';
+import { AgentsView } from './views/agents.js';
+import { AuditView } from './views/audit.js';
+import { Banners } from './views/banners.js';
+import { OverviewView } from './views/overview.js';
+import { ProjectionsView } from './views/projections.js';
+import { RunView } from './views/run.js';
+import { RunsView } from './views/runs.js';
+import { SignIn } from './views/sign-in.js';
+import { StreamView } from './views/stream.js';
+import { StreamsView } from './views/streams.js';
+import { TaskForm } from './views/task-form.js';
+import { TaskView } from './views/task.js';
+import { TasksView } from './views/tasks.js';
 
-const content = document.getElementById('content');
-const nav = document.getElementById('views');
-
-/** Patterns of addresses; `:id` is handed to the view. */
+/** Patterns of addresses. `:id` becomes a property of the view. */
 const routes = [
-  ['overview', overviewView],
-  ['tasks', tasksView],
-  ['tasks/new', taskForm],
-  ['tasks/:id', taskView],
-  ['tasks/:id/edit', taskForm],
-  ['runs', runsView],
-  ['runs/:id', runView],
-  ['streams', streamsView],
-  ['streams/:id', streamView],
-  ['projections', projectionsView],
-  ['audit', auditView],
-  ['agents', agentsView],
-  ['agents/:id', agentView],
+  ['overview', OverviewView],
+  ['tasks', TasksView],
+  ['tasks/new', TaskForm],
+  ['tasks/:id', TaskView],
+  ['tasks/:id/edit', TaskForm],
+  ['runs', RunsView],
+  ['runs/:id', RunView],
+  ['streams', StreamsView],
+  ['streams/:id', StreamView],
+  ['projections', ProjectionsView],
+  ['audit', AuditView],
+  ['agents', AgentsView],
+  ['agents/:id', AgentView],
 ];
 
-/** The views that are offered to who is logged in, the first of which is shown where the address names none. */
-const offered = () => Object.keys(views).filter(maySee);
-const titleOf = (view) => view[0].toUpperCase() + view.slice(1);
+function Page() {
+  const isLoggedIn = useStore(({ agent }) => agent !== null);
+  const { path: given, query, visit } = useStore(({ address }) => address);
+  const dialog = useStore((state) => state.dialog);
+  const notice = useStore((state) => state.notice);
+  const content = useRef();
+  const path = given || (visibleViews()[0] ?? '');
+  const skip = (event) => {
+    event.preventDefault();
+    content.current.focus();
+  };
+  return html`<a class="skip" href="#content" onClick=${skip}>Skip to the content</a>
+    <header class="top">
+      <span class="brand">Task scheduling</span>
+      ${isLoggedIn && html`<${Navigation} current=${path.split('/')[0]} /><${Account} />`}
+    </header>
+    <${Banners} />
+    <main id="content" tabindex="-1" ref=${content}>
+      ${isLoggedIn ? html`<${View} key=${visit} path=${path} query=${query} />` : html`<${SignIn} />`}
+    </main>
+    <div id="notice" role="status" aria-live="polite">${notice}</div>
+    ${dialog && html`<${Dialog} ...${dialog} />`}`;
+}
 
-let leaving = new AbortController();
+function Navigation({ current }) {
+  const nav = useRef();
+  useLayoutEffect(() => {
+    const link = nav.current.querySelector('[aria-current]');
+    link?.scrollIntoView?.({ block: 'nearest', inline: 'nearest' });
+  }, [current]);
+  return html`<nav aria-label="Views" ref=${nav}>
+    ${visibleViews().map(
+      (view) => html`<a href="#/${view}" aria-current=${view === current ? 'page' : null}>
+        ${view[0].toUpperCase() + view.slice(1)}
+      </a>`,
+    )}
+  </nav>`;
+}
 
-async function show() {
-  leaving.abort();
-  leaving = new AbortController();
-  const { signal } = leaving;
-  for (const dialog of document.querySelectorAll('dialog')) dialog.remove();
-  const [given, query = ''] = location.hash.replace(/^#\/?/, '').split('?');
-  const [first = ''] = offered();
-  const path = given.replace(/\/$/, '') || first;
-  const found = find(path);
-  showFrame(path);
-  if (found === null) {
-    showNothing(path);
-    return;
+function Account() {
+  const { agentId } = useStore(({ agent }) => agent);
+  const isExact = useStore((state) => state.isExact);
+  return html`<div class="account">
+    <button class="quiet" type="button" aria-pressed=${isExact} title="Show dates instead of distances"
+      onClick=${() => setState({ isExact: !isExact })}>Exact times</button>
+    <span class="soft"><${Actor} id=${agentId} /></span>
+    <${Button} kind="quiet" onClick=${signOut}>Log out<//>
+  </div>`;
+}
+
+function View({ path, query }) {
+  const route = findRoute(routes, path);
+  // At once: keyboard users may move on while the view loads.
+  useLayoutEffect(() => document.getElementById('content').focus({ preventScroll: true }), []);
+  if (route !== null) {
+    const parameters = { ...route.parameters, query: new URLSearchParams(query) };
+    return html`<${route.component} ...${parameters} />`;
   }
-  const place = h('div');
-  put(content, place);
-  // At once: whoever goes on by keyboard while it loads is not brought back.
-  content.focus({ preventScroll: true });
-  try {
-    await found.view(place, { ...found.parameters, query: new URLSearchParams(query), signal });
-  } catch (error) {
-    if (signal.aborted) return;
-    const what = error.status === 404 ? 'There is no such thing' : 'That did not work';
-    put(place, h('h1', {}, what), failure(error, show));
-  }
-  if (signal.aborted) return;
-  nameTab();
-  if (document.activeElement === document.body) content.focus({ preventScroll: true });
+  return path === ''
+    ? html`<${Heading} title="Nothing to see" /><p>This agent may not read anything.</p>`
+    : html`<${Heading} title="Page not found" />
+        <p>There is no page at the address <code>#/${path}</code>.</p>`;
 }
 
-function nameTab() {
-  const title = content.querySelector('h1')?.textContent;
-  document.title = title ? `${title} – Task scheduling` : 'Task scheduling';
+/** Reads the address. Each navigation starts its view anew. */
+let visits = 0;
+function navigate() {
+  const [path, query = ''] = location.hash.replace(/^#\/?/, '').split('?');
+  visits += 1;
+  setState({ address: { path: path.replace(/\/$/, ''), query, visit: visits }, dialog: null });
 }
 
-/** @param path an address without a view, or `''`: no view is offered */
-function showNothing(path) {
-  const why =
-    path === ''
-      ? [h('h1', {}, 'Nothing to see'), h('p', {}, 'This agent may read nothing.')]
-      : [
-          h('h1', {}, 'There is no such view'),
-          h('p', {}, 'The page has none at the address ', h('code', {}, `#/${path}`), '.'),
-        ];
-  put(content, why);
-  nameTab();
-  content.focus({ preventScroll: true });
+/**
+ * While a button or a link is held down, nothing is redrawn: if it moved or went away, releasing it would be no click.
+ */
+function drawAfterPress() {
+  let isPressed = false;
+  let draw = null;
+  const release = () => {
+    isPressed = false;
+    // The click comes right after.
+    if (draw !== null) setTimeout(draw);
+    draw = null;
+  };
+  const press = ({ button, isPrimary, target }) => {
+    isPressed = button === 0 && isPrimary && target.closest('a, button, summary') !== null;
+  };
+  addEventListener('pointerdown', press, true);
+  for (const each of ['pointerup', 'pointercancel']) addEventListener(each, release, true);
+  addEventListener('blur', release);
+  options.debounceRendering = (redraw) => {
+    if (isPressed) draw = redraw;
+    else queueMicrotask(redraw);
+  };
 }
 
-function find(path) {
-  const parts = path.split('/');
-  for (const [pattern, view] of routes) {
-    const wanted = pattern.split('/');
-    if (wanted.length !== parts.length) continue;
-    const parameters = {};
-    const fits = wanted.every((each, n) => {
-      if (!each.startsWith(':')) return each === parts[n];
-      parameters[each.slice(1)] = decoded(parts[n]);
-      return parts[n] !== '';
-    });
-    if (fits) return { view, parameters };
-  }
-  return null;
-}
-
-/** What was typed by hand may be no encoding: then it is taken as it is. */
-function decoded(text) {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
-}
-
-function showFrame(path) {
-  nav.hidden = false;
-  const [current] = path.split('/');
-  put(
-    nav,
-    offered().map((to) =>
-      h('a', { href: `#/${to}`, 'aria-current': to === current ? 'page' : null }, titleOf(to)),
-    ),
-  );
-  nav.querySelector('[aria-current]')?.scrollIntoView?.({ block: 'nearest', inline: 'nearest' });
-}
-
-function showWho() {
-  const { agentId } = who();
-  const exact = h(
-    'button.quiet',
-    {
-      ...{ type: 'button', 'aria-pressed': 'false', title: 'Times as dates, and not how long ago' },
-      onclick() {
-        exact.setAttribute('aria-pressed', String(toggleExact()));
-      },
-    },
-    'Exact times',
-  );
-  put(
-    document.getElementById('who'),
-    exact,
-    h('span.soft', {}, actor(agentId)),
-    button('Log out', () => signOut().catch((error) => notify(error.message)), '.quiet'),
-  );
-}
-
-async function enter() {
-  await learnAgents().catch((error) => notify(error.message));
-  showWho();
-  await Promise.all([show(), look()]);
-}
-
-function leave(why) {
-  leaving.abort();
-  forgetAgents();
-  nav.hidden = true;
-  put(document.getElementById('who'));
-  for (const dialog of document.querySelectorAll('dialog')) dialog.remove();
-  void look();
-  document.title = 'Log in – Task scheduling';
-  showSignIn(content, why, enter);
-}
-
-document.getElementById('skip').addEventListener('click', (event) => {
-  event.preventDefault();
-  content.focus();
-});
-whenSignedOut(leave);
-addEventListener('hashchange', () => {
-  if (who() !== null) void show();
-});
-startBanners();
-leave('');
+drawAfterPress();
+addEventListener('hashchange', navigate);
+// Relative times go on.
+setInterval(() => {
+  if (!document.hidden) setState();
+}, 1000);
+navigate();
+render(html`<${Page} />`, document.body);

@@ -63,7 +63,7 @@ const programs = [
   /^dist\/chunks\/[\w.-]+-[A-Z0-9]{8}\.js$/,
   /^dist\/(app|stores)\/[\w/-]+-thread\.js$/,
   /^dist\/extensions\/(\w+)\/[\w-]+\.js$/,
-  /^dist\/extensions\/webui\/static\/[\w-]+\.js$/,
+  /^dist\/extensions\/webui\/static\/[\w/-]+\.js$/,
   /^dist\/api\/client\/(client|client-connection|server-sent-events)\.js$/,
   // What the client writes numbers with.
   /^dist\/domain\/exact-numbers\.js$/,

@@ -68,8 +68,8 @@ export class Browsing {
   }
 
   async fillIn({ agent_id, agent_secret }: Credentials): Promise<void> {
-    await this.page.getByLabel("The agent's id").fill(agent_id);
-    await this.page.getByLabel('Its secret').fill(agent_secret);
+    await this.page.getByLabel("Agent ID").fill(agent_id);
+    await this.page.getByLabel('Secret').fill(agent_secret);
     await this.page.getByRole('button', { name: 'Log in' }).click();
   }
 

@@ -159,7 +159,7 @@ describe('the web page, when things go wrong', function () {
     await browsing().goTo('overview');
     await asked;
     await page.getByRole('button', { name: 'Log out' }).click();
-    const id = page.getByLabel("The agent's id");
+    const id = page.getByLabel("Agent ID");
     await id.fill('another');
     const answered = page.waitForResponse('**/agents/auth/refresh');
     letGo();
@@ -182,7 +182,7 @@ describe('the web page, when things go wrong', function () {
     };
     await page.route('**/tasks', lose);
     await page.getByRole('button', { name: 'Create' }).click();
-    await page.getByRole('alert').filter({ hasText: 'does not answer' }).first().waitFor();
+    await page.getByRole('alert').filter({ hasText: 'does not respond' }).first().waitFor();
     await page.getByRole('button', { name: 'Create' }).click();
     await page.getByRole('heading', { level: 1, name: 'Ordered twice' }).waitFor();
     const listed = await (await admin()).get('/tasks?search=Ordered%20twice');
@@ -209,10 +209,10 @@ describe('the web page, when things go wrong', function () {
       'Overview',
       'Runs',
     ]);
-    expect(await page.getByRole('button', { name: 'Retry failed ones …' }).count()).to.equal(0);
+    expect(await page.getByRole('button', { name: 'Retry failed runs …' }).count()).to.equal(0);
     await client.as(await signIn(service.client(), credentials)).delete(path);
     await page.getByLabel('State').selectOption('failed');
-    await page.getByText('Your session has ended: log in again.').waitFor();
+    await page.getByText('Your session has ended. Log in again.').waitFor();
     await browsing().fillIn(credentials);
     await page.getByRole('heading', { level: 1, name: 'Runs' }).waitFor();
   });
@@ -233,7 +233,7 @@ describe('the web page, when things go wrong', function () {
       });
     };
     await page.route('**/tasks?*', refuse);
-    const said = page.getByText('Too many requests: this goes on in 1 s.').waitFor();
+    const said = page.getByText('Too many requests. Continuing in 1 s.').waitFor();
     await browsing().goTo('tasks');
     await said;
     seen = true;
@@ -251,13 +251,13 @@ describe('the web page, when things go wrong', function () {
     const port = new URL(service.address).port;
     await service.terminate();
     await page.getByText('reconnecting …').waitFor();
-    await page.getByText('The service does not answer.').waitFor();
+    await page.getByText('The service does not respond.').waitFor();
     await browsing().goTo('tasks');
     await page.getByRole('button', { name: 'Try again' }).waitFor();
     service = await start({ SVC_PORT: port });
     await page.getByRole('button', { name: 'Try again' }).click();
     await page.getByText(/^\d+ tasks?/).waitFor();
-    await page.getByText('The service does not answer.').waitFor({ state: 'hidden' });
+    await page.getByText('The service does not respond.').waitFor({ state: 'hidden' });
     await browsing().goTo('overview');
     await page.locator('.live[data-how=live]').waitFor();
   });

@@ -62,7 +62,7 @@ describe('the web page, while things go on', function () {
       await page.getByText('and 59 more').waitFor();
       await service().client.post(`${task}/cancel`);
       await tile(/^Running0\s*0 waiting/).waitFor();
-      await page.getByText('Nothing runs now.').waitFor();
+      await page.getByText('Nothing is running.').waitFor();
     });
 
     it('is drawn anew around what is held down once that is let go, which is a click on it', async () => {
@@ -74,9 +74,16 @@ describe('the web page, while things go on', function () {
       await listed.hover();
       await page.locator('.live[data-how=live]').waitFor();
       await page.mouse.down();
+      const read = page.waitForResponse(async (response) => {
+        if (!response.url().includes('/runs?state=queued')) return false;
+        return ((await response.json()) as { readonly total: number }).total > 0;
+      });
       await publish('held.down');
-      // The figures are drawn last.
-      await tile(/^Running1\s*1 waiting/).waitFor();
+      await (await read).finished();
+      // Titles are known and drawing takes no request: it would have been drawn by then.
+      for (let n = 0; n < 3; n += 1) {
+        await page.evaluate('new Promise((go) => requestAnimationFrame(() => setTimeout(go)))');
+      }
       expect(await listed.count()).to.equal(1);
       await page.mouse.up();
       await page.getByRole('heading', { level: 1, name: 'Sleeps on held.down' }).waitFor();
@@ -110,7 +117,7 @@ describe('the web page, while things go on', function () {
       await service().client.post(`${task}/cancel`);
       letGo();
       await tile(/^Running0\s*0 waiting/).waitFor();
-      await page.getByText('Nothing runs now.').waitFor();
+      await page.getByText('Nothing is running.').waitFor();
     });
   });
 

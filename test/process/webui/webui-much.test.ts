@@ -34,7 +34,7 @@ describe('the web page, where there is much', function () {
       route.fulfill({ status: 503, json: { error: 'unavailable', message, details: {} } }),
     );
     await browsing().logIn(service().credentials, 'streams/topic-much');
-    await page.getByRole('button', { name: 'Read on after the 200' }).click();
+    await page.getByRole('button', { name: 'Read on after the first 200' }).click();
     await page.getByText(message).waitFor();
   });
 
@@ -49,7 +49,7 @@ describe('the web page, where there is much', function () {
     const { page } = browsing();
     await browsing().logIn(service().credentials, `streams/task-${id}?at=215`);
     await page.getByRole('heading', { name: '215: TaskUpdated' }).waitFor();
-    const stood = page.getByRole('region', { name: 'State at this event' });
+    const stood = page.getByRole('region', { name: 'State after this event' });
     await stood.getByText('"Change 215"').waitFor();
     await stood.getByText('"event"').waitFor();
   });
@@ -65,7 +65,7 @@ describe('the web page, where there is much', function () {
     });
     const { page } = browsing();
     await browsing().logIn(service().credentials, `tasks/${String(json['id'])}`);
-    await page.getByRole('button', { name: 'The month after' }).click();
+    await page.getByRole('button', { name: 'Next month' }).click();
     // Until then it is the present month, whose last day has fires to come as well.
     await page.locator('.day.today').waitFor({ state: 'detached' });
     const last = page.locator('.day').last();

@@ -68,7 +68,7 @@ describe('what the web page offers', function () {
     await page.getByRole('link', { name: 'An own one' }).waitFor();
     expect(await offered()).to.deep.equal([]);
     await browsing().goTo('runs');
-    await page.getByRole('button', { name: 'Retry failed ones …' }).click();
+    await page.getByRole('button', { name: 'Retry failed runs …' }).click();
     await page.getByRole('dialog').getByText('Of your tasks').waitFor();
     expect(complaints).to.deep.equal([]);
   });
@@ -82,9 +82,9 @@ describe('what the web page offers', function () {
     await page.getByRole('button', { name: 'Retry from the start' }).waitFor();
     await service().client.post(`/tasks/${id}/cancel`);
     await browsing().goTo('runs');
-    await page.getByRole('button', { name: 'Retry failed ones …' }).waitFor();
+    await page.getByRole('button', { name: 'Retry failed runs …' }).waitFor();
     await browsing().goTo(address);
-    await page.getByText('its task is canceled: no retry').waitFor();
+    await page.getByText('no retry: the task is canceled').waitFor();
     expect(await page.getByRole('button', { name: /^Retry/ }).count()).to.equal(0);
     await browsing().expectAccessible();
     expect(complaints).to.deep.equal([]);
@@ -111,7 +111,7 @@ describe('what the web page offers', function () {
     const own = await task('Seen without runs', writer.agent_id);
     await browsing().logIn(writer, `tasks/${own}`);
     await page.getByRole('button', { name: 'Run now' }).click();
-    await page.getByText('Seen without runs: a run is requested.').waitFor();
+    await page.getByText('Seen without runs: run requested').waitFor();
     expect(page.url()).to.match(new RegExp(`#/tasks/${own}$`));
     const reader = await agent('reader', ['runs:read']);
     const ran = await service().client.post(`/tasks/${own}/run_now?wait=20`);
@@ -125,9 +125,9 @@ describe('what the web page offers', function () {
   it('nothing at an address of no view, and says so', async () => {
     const { page, complaints } = browsing();
     await browsing().logIn(service().credentials, 'tusks/new');
-    await page.getByRole('heading', { level: 1, name: 'There is no such view' }).waitFor();
+    await page.getByRole('heading', { level: 1, name: 'Page not found' }).waitFor();
     await page.getByText('#/tusks/new').waitFor();
-    expect(await page.title()).to.match(/^There is no such view/);
+    expect(await page.title()).to.match(/^Page not found/);
     expect(await page.locator('nav [aria-current]').count()).to.equal(0);
     await browsing().expectAccessible();
     await browsing().goTo('tasks/');
@@ -170,7 +170,7 @@ describe('what the web page offers', function () {
     await dialog.getByText('Asia/Kathmandu').waitFor();
     await dialog.getByLabel('From', { exact: true }).fill('2026-03-01T00:00:00');
     await dialog.getByLabel('To', { exact: true }).fill('2026-03-01T23:59:59');
-    await dialog.getByRole('button', { name: 'What would run?' }).click();
+    await dialog.getByRole('button', { name: 'Preview' }).click();
     await dialog.getByText('2026-03-01 09:30:00 GMT+05:45').waitFor();
     expect(complaints).to.deep.equal([]);
   });

@@ -23,7 +23,7 @@ describe('the web page, for operators and auditors', function () {
     await row.getByRole('button', { name: 'Rebuild' }).click();
     await browsing().answer('Rebuild', 'to be sure');
     await row.getByText('ready').waitFor();
-    await row.getByText(/documents now, .* then; of all, none differs/).waitFor();
+    await row.getByText(/documents now, .* then\. Of all, none differs/).waitFor();
     await browsing().expectAccessible();
     await row.getByRole('button', { name: 'Switch' }).click();
     await page.getByRole('dialog').getByText('none differs').waitFor();
@@ -54,7 +54,7 @@ describe('the web page, for operators and auditors', function () {
     expect(other.status, other.text).to.equal(200);
     await dialog.getByRole('button', { name: 'Roll back' }).click();
     await dialog.getByText('version 1 of topics is live, not 2').waitFor();
-    await dialog.getByRole('button', { name: 'Leave it' }).click();
+    await dialog.getByRole('button', { name: 'Cancel' }).click();
     await row.getByText('version 2 is kept').waitFor();
   });
 
@@ -72,7 +72,7 @@ describe('the web page, for operators and auditors', function () {
       await route.fulfill({ json: { projections: [{ ...view, rebuild }, ...others] } });
     });
     await browsing().logIn(service().credentials, 'projections');
-    await page.getByText('The first that differ').click();
+    await page.getByText('First differences').click();
     for (let beats = 0; beats < 3; beats += 1) await page.waitForResponse('**/projections');
     expect(await page.getByText('a-key').isVisible()).to.equal(true);
   });
@@ -82,7 +82,7 @@ describe('the web page, for operators and auditors', function () {
     await browsing().logIn(service().credentials, 'projections');
     const row = page.getByRole('row', { name: /^audit / });
     await row.getByRole('button', { name: 'Rebuild' }).click();
-    await page.getByRole('dialog').getByLabel('Events a second').fill('1');
+    await page.getByRole('dialog').getByLabel('Events per second').fill('1');
     await browsing().answer('Rebuild');
     await row.getByRole('button', { name: 'Pause' }).click();
     await browsing().answer('Pause');
@@ -128,20 +128,20 @@ describe('the web page, for operators and auditors', function () {
     const run = ran.textAt('details.run_id');
     await poison(`run-${run}`);
     await browsing().logIn(service().credentials, 'projections');
-    await page.getByRole('button', { name: /1 keys? of runs held back/ }).click();
+    await page.getByRole('button', { name: /1 parked keys of runs/ }).click();
     const keys = page.getByRole('region', { name: 'Keys' });
     await keys.getByRole('row', { name: new RegExp(`${run}.*RunStarted`) }).waitFor();
     await browsing().expectAccessible();
     await keys.getByRole('button', { name: 'Retry' }).click();
     const dialog = page.getByRole('dialog');
     await dialog.getByRole('button', { name: 'Retry' }).click();
-    await dialog.getByText(/Still held back: \S/).waitFor();
-    await dialog.getByRole('button', { name: 'Leave it' }).click();
+    await dialog.getByText(/Still parked: \S/).waitFor();
+    await dialog.getByRole('button', { name: 'Cancel' }).click();
     await keys.getByRole('button', { name: 'Skip' }).click();
     await browsing().answer('Skip', 'known');
-    await page.getByText('None is held back any more.').waitFor();
+    await page.getByText('No key is parked any more.').waitFor();
     await page
-      .getByRole('button', { name: /keys? of runs held back/ })
+      .getByRole('button', { name: /parked keys of runs/ })
       .waitFor({ state: 'hidden' });
     expect((await service().client.get('/projections/runs/parked')).at('total')).to.equal(0);
     expect((await service().client.get(`/runs/${run}`)).at('state')).to.equal('succeeded');
@@ -168,16 +168,16 @@ describe('the web page, for operators and auditors', function () {
     await page.getByRole('button', { name: 'Hold the service …' }).click();
     const dialog = page.getByRole('dialog');
     await dialog.getByRole('button', { name: 'Hold' }).click();
-    await dialog.getByText('Say why.').waitFor();
+    await dialog.getByText('Enter a reason.').waitFor();
     await browsing().answer('Hold', 'moving the mail server');
-    await page.getByText('On hold: nothing fires').waitFor();
+    await page.getByText('On hold: no schedule fires').waitFor();
     await browsing().goTo('tasks');
     await page.getByText('“moving the mail server”').waitFor();
     await browsing().expectAccessible();
     await page.getByRole('button', { name: 'Release …' }).click();
     await page.getByLabel('Of the fires that were held back, run').selectOption('skip');
     await browsing().answer('Release', 'moved');
-    await page.getByText('On hold: nothing fires').waitFor({ state: 'hidden' });
+    await page.getByText('On hold: no schedule fires').waitFor({ state: 'hidden' });
     const { released } = (await service().client.get('/operations')).json as { released: object };
     expect(released).to.include({ missed: 'skip' });
     expect(complaints).to.deep.equal([]);

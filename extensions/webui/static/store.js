@@ -1,0 +1,70 @@
+// The state that all components share, and how they follow it.
+
+import { useLayoutEffect, useReducer, useRef } from './preact.js';
+
+/**
+ * - `agent`: who is logged in, `{agentId, scopes}`, or null; `signedOut`: why the last session ended
+ * - `address`: the path and query behind `#/`; `visit` counts navigations
+ * - `trouble`: what is wrong with the service, or `''`; `hold`: the service's hold, or null
+ * - `dialog`: the options of the open dialog, or null; `notice`: what has just happened, or `''`
+ * - `isExact`: whether times are shown as dates
+ */
+let state = {
+  agent: null,
+  signedOut: '',
+  address: { path: '', query: '', visit: 0 },
+  trouble: '',
+  hold: null,
+  dialog: null,
+  notice: '',
+  isExact: false,
+};
+const listeners = new Set();
+
+export const getState = () => state;
+
+/**
+ * Changes some members, and redraws the components that select something else now. Without changes too: what they
+ * select may depend on the time.
+ */
+export function setState(changes = {}) {
+  state = { ...state, ...changes };
+  for (const listener of [...listeners]) listener();
+}
+
+/** What a component needs of the state; it is redrawn when that changes. */
+export function useStore(select) {
+  const [, redraw] = useReducer((count) => count + 1, 0);
+  const selected = select(state);
+  const latest = useRef();
+  latest.current = { select, selected };
+  useLayoutEffect(() => {
+    const listener = () => {
+      if (!Object.is(latest.current.select(state), latest.current.selected)) redraw();
+    };
+    listeners.add(listener);
+    return () => listeners.delete(listener);
+  }, []);
+  return selected;
+}
+
+let noticeEnds;
+
+/** Shows a message for some seconds, to eyes and screen readers. */
+export function notify(notice) {
+  setState({ notice });
+  clearTimeout(noticeEnds);
+  noticeEnds = setTimeout(() => setState({ notice: '' }), 6000);
+}
+
+/** Does what a person asked for, and shows why it failed. @returns whether it succeeded */
+export async function attempt(work, done) {
+  try {
+    await work();
+    if (done !== undefined) notify(done);
+    return true;
+  } catch (error) {
+    if (error.name !== 'AbortError') notify(error.message);
+    return false;
+  }
+}

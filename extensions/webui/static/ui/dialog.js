@@ -1,0 +1,97 @@
+// Asks before something is done: what exactly, and why.
+
+import { html, useLayoutEffect, useRef, useState } from '../preact.js';
+import { notify, setState } from '../store.js';
+import { Button } from './elements.js';
+import { Field } from './field.js';
+
+/** The reason of a command; it goes into the log and the audit. */
+export const reasonField = { name: 'reason', label: 'Why (goes into the log)', maxlength: 500 };
+
+/**
+ * Opens the dialog. It stays open until the action has succeeded, and shows why it failed.
+ * @param {{title: string, text?: unknown, action: string, kind?: string, dismiss?: string, fields?: object[],
+ *   act: (values: Record<string, string>) => Promise<unknown>, done?: string,
+ *   preview?: {action: string, act: (values: Record<string, string>) => Promise<unknown>}}} options
+ *   `fields` as {@link Field} takes them, with a `name`; `required` is the message if one is empty. `preview` shows
+ *   what would be done
+ * @returns {Promise<boolean>} whether it was done
+ */
+export const ask = (options) =>
+  new Promise((resolve) => setState({ dialog: { ...options, resolve, key: {} } }));
+
+export function Dialog(options) {
+  const { title, text, action, kind = 'main-action', dismiss = 'Cancel', fields = [] } = options;
+  const { act, done, preview, resolve } = options;
+  const dialog = useRef();
+  const [values, setValues] = useState(() =>
+    Object.fromEntries(fields.map(({ name, value = '' }) => [name, value])),
+  );
+  const [fault, setFault] = useState('');
+  const [outcome, setOutcome] = useState(null);
+  const [isBusy, setBusy] = useState(false);
+  useLayoutEffect(() => {
+    dialog.current.showModal();
+    dialog.current.querySelector('input, select, textarea, [type=submit]').focus();
+  }, []);
+  const close = (isDone) => {
+    dialog.current.close();
+    setState({ dialog: null });
+    // The button that opened it may be gone.
+    if (document.activeElement === document.body) document.getElementById('content').focus();
+    resolve(isDone);
+  };
+  /** @returns whether it succeeded */
+  const run = async (work) => {
+    setFault('');
+    setBusy(true);
+    const trimmed = Object.fromEntries(
+      Object.entries(values).map(([key, each]) => [key, each.trim()]),
+    );
+    try {
+      await work(trimmed);
+      return true;
+    } catch (error) {
+      const issues = (error.issues ?? []).map(({ field, issue }) => `${field} ${issue}`).join('; ');
+      setFault(issues || error.message);
+      return false;
+    } finally {
+      setBusy(false);
+    }
+  };
+  const submit = async (event) => {
+    event.preventDefault();
+    const missing = fields.find(({ name, required }) => required && values[name].trim() === '');
+    if (missing !== undefined) setFault(missing.required);
+    else if (await run(act)) {
+      close(true);
+      if (done !== undefined) notify(done);
+    }
+  };
+  const cancel = (event) => {
+    event.preventDefault();
+    close(false);
+  };
+  return html`<dialog ref=${dialog} aria-label=${title} onCancel=${cancel}>
+    <form novalidate onSubmit=${submit}>
+      <h2>${title}</h2>
+      ${text && html`<p>${text}</p>`}
+      ${fields.map(({ name, required, ...field }) => {
+        const onInput = (value) => setValues((before) => ({ ...before, [name]: value }));
+        return html`<${Field} key=${name} ...${field} value=${values[name]} onInput=${onInput} />`;
+      })}
+      <div aria-live="polite">${outcome}</div>
+      <p class="fault" role="alert">${fault}</p>
+      <div class="row end">
+        <${Button} onClick=${() => close(false)}>${dismiss}<//>
+        ${
+          preview &&
+          html`<${Button} onClick=${() => run(async (each) => setOutcome(await preview.act(each)))}>
+          ${preview.action}
+        <//>`
+        }
+        <button class=${kind} type="submit" disabled=${isBusy}>${action}</button>
+      </div>
+    </form>
+  </dialog>`;
+}

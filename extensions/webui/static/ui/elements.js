@@ -1,0 +1,164 @@
+// The parts that views are made of.
+
+import { html, useLayoutEffect, useRef, useState } from '../preact.js';
+import { writeJson } from '../json.js';
+import { maySee } from '../routes.js';
+import { attempt } from '../store.js';
+import { counted } from '../times.js';
+
+/** The head of a view: its title, what is said beside it, and its actions. It names the browser's tab too. */
+export function Heading({ title, beside, children }) {
+  const heading = useRef();
+  useLayoutEffect(() => {
+    document.title = `${heading.current.textContent} – Task scheduling`;
+  });
+  return html`<div class="view-head">
+    <h1 ref=${heading}>${title}</h1>
+    ${beside}
+    ${children && html`<div class="actions">${children}</div>`}
+  </div>`;
+}
+
+/** A part of a view. @param aside shown at the right of its heading */
+export const Section = ({ title, aside, kind = '', children }) =>
+  html`<section class=${kind}>
+    <div class="head"><h2>${title}</h2>${aside}</div>
+    ${children}
+  </section>`;
+
+/** Columns: of numbers, of what a phone has no room for, and of long texts. */
+export const num = (text) => ({ text, kind: 'num' });
+export const minor = (text) => ({ text, kind: 'minor' });
+export const wide = (text) => ({ text, kind: 'grow' });
+
+/**
+ * A table.
+ * @param {string} caption what it lists, for screen readers
+ * @param {(string | {text: string, kind: string} | false)[]} columns; false leaves out the column and its cells
+ * @param {{key: string, cells: unknown[]}[]} rows
+ * @param empty shown instead of a table without rows
+ */
+export function Table({ caption, columns, rows, empty = 'Nothing here.' }) {
+  if (rows.length === 0)
+    return typeof empty === 'string' ? html`<${Nothing} text=${empty} />` : empty;
+  const shown = columns
+    .map((column, at) => column && { text: column, ...column, at })
+    .filter(Boolean);
+  const head = shown.map(({ text, kind }) => html`<th scope="col" class=${kind}>${text}</th>`);
+  const body = rows.map(
+    ({ key, cells }) => html`<tr key=${key}>
+      ${shown.map(({ kind, at }) => html`<td class=${kind}>${cells[at]}</td>`)}
+    </tr>`,
+  );
+  return html`<div class="wide" tabindex="0" role="region" aria-label=${caption}>
+    <table aria-label=${caption}><thead><tr>${head}</tr></thead><tbody>${body}</tbody></table>
+  </div>`;
+}
+
+/** Shown where there is nothing, with what to do about it. */
+export const Nothing = ({ text, children }) =>
+  html`<div class="nothing"><p>${text}</p>${children && html`<p class="soft">${children}</p>`}</div>`;
+
+/** Shown where something could not be read. */
+export const Failure = ({ error, retry }) =>
+  html`<div class="failure" role="alert">
+    <p>${error.message}</p>
+    ${retry && html`<${Button} onClick=${() => retry()}>Try again<//>`}
+  </div>`;
+
+/**
+ * What was read by `useData`, drawn by the function between its tags; or why it could not be read. While the service
+ * does not respond, what was read before stays, as a banner says so.
+ */
+export function Loaded({ of: { data, error, reload }, children }) {
+  if (error !== null && (data === undefined || error.status !== 0)) {
+    return html`<${Failure} error=${error} retry=${reload} />`;
+  }
+  return data === undefined ? null : children(data);
+}
+
+/** A view whose subject has to be read first, under a heading that says so if that fails. */
+export function LoadedView({ of: { data, error, reload }, children }) {
+  if (data !== undefined) {
+    const isStale = error !== null && error.status !== 0;
+    return [isStale && html`<${Failure} error=${error} retry=${reload} />`, children(data)];
+  }
+  if (error === null) return null;
+  return html`<${Heading} title=${error.status === 404 ? 'Not found' : 'Could not load this page'} />
+    <${Failure} error=${error} retry=${reload} />`;
+}
+
+/** Names and values. @param {([string, unknown] | false | null)[]} of pairs; false and null are left out */
+export const Facts = ({ of }) =>
+  html`<dl>
+    ${of.map((pair) => pair && html`<dt>${pair[0]}</dt><dd>${pair[1] ?? '–'}</dd>`)}
+  </dl>`;
+
+/** A figure and its name. */
+export const Tile = ({ name, value, more, to }) => {
+  const content = html`<span class="soft">${name}</span><strong>${value}</strong>
+    ${more && html`<span class="soft">${more}</span>`}`;
+  return to === undefined
+    ? html`<div class="tile">${content}</div>`
+    : html`<a class="tile" href="#/${to}">${content}</a>`;
+};
+
+/** Text as it is, in lines. */
+export const Lines = ({ label, children }) =>
+  html`<pre tabindex="0" role="region" aria-label=${label}>${children}</pre>`;
+
+export const Json = ({ label, value }) => html`<${Lines} label=${label}>${writeJson(value, 2)}<//>`;
+
+const tones = {
+  good: 'active succeeded fired following healthy delivered ready completed done',
+  bad: 'failed missed unhealthy halted refused only_before newer_schema',
+  busy: 'running filling catching_up requested',
+  wait: 'paused retrying queued waiting pending degraded opening snoozed on_hold did_not_run',
+};
+const toneOf = new Map(
+  Object.entries(tones).flatMap(([tone, words]) => words.split(' ').map((word) => [word, tone])),
+);
+
+/** A state in its colour. */
+export const State = ({ of: word }) =>
+  html`<span class="state ${toneOf.get(word) ?? 'idle'}" data-state=${word}>${spaced(word)}</span>`;
+
+/** `only_before` as `only before`. */
+export const spaced = (word) => word.replaceAll('_', ' ');
+
+export const Tags = ({ of }) => of.map((tag) => html`<span class="tag">${tag}</span> `);
+
+/**
+ * A button. It does nothing more until its action has ended, and keeps the focus. A failure is shown.
+ * @param {() => unknown} onClick
+ */
+export function Button({ onClick, kind = '', label, children }) {
+  const [isBusy, setBusy] = useState(false);
+  const act = async () => {
+    if (isBusy) return;
+    setBusy(true);
+    await attempt(onClick);
+    setBusy(false);
+  };
+  return html`<button type="button" class=${kind} aria-label=${label} aria-busy=${isBusy} onClick=${act}>
+    ${children}
+  </button>`;
+}
+
+/** A link to an address of the page; only its text if the agent may not see what is there. */
+export const Link = ({ to, kind, children }) =>
+  maySee(to) ? html`<a class=${kind} href="#/${to}">${children}</a>` : children;
+
+/** How many there are, and the buttons to the pages beside this one. @param list what `useFilters` returns */
+export function Pages({ page: { total, next_cursor }, list, one, several = `${one}s` }) {
+  const { cursors } = list.asked;
+  const many = total === null ? '' : counted(total, one, several);
+  const isOnly = cursors.length === 1 && next_cursor === null;
+  const button = (text, to) =>
+    html`<${Button} kind="small" onClick=${() => list.turnTo(to)}>${text}<//>`;
+  return html`<div class="row middle pages">
+    <span class="soft">${isOnly ? many : `${many}, page ${cursors.length}`}</span>
+    ${cursors.length > 1 && button('Newer', cursors.slice(0, -1))}
+    ${next_cursor !== null && button('Older', [...cursors, next_cursor])}
+  </div>`;
+}

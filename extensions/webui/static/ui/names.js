@@ -1,0 +1,50 @@
+// Times, tasks, runs and agents as they are shown everywhere.
+
+import { html } from '../preact.js';
+import { agentName, learnAgent, titleOf } from '../names.js';
+import { useStore } from '../store.js';
+import { ago, dateText, duration, fullText } from '../times.js';
+import { Link } from './elements.js';
+
+/** An instant by its distance from now, which is kept up to date; the exact time on hover. A dash for null. */
+export const When = ({ at }) => (at ? html`<${RelativeTime} at=${at} />` : '–');
+
+function RelativeTime({ at }) {
+  const text = useStore(({ isExact }) => (isExact ? dateText(at) : ago(at)));
+  return html`<time datetime=${at} title=${fullText(at)}>${text}</time>`;
+}
+
+/** An instant; its distance from now on hover. */
+export const Instant = ({ at }) =>
+  at
+    ? html`<time datetime=${at} title=${`${ago(at)} · ${fullText(at)}`}>${dateText(at)}</time>`
+    : '–';
+
+/** Both. */
+export const InstantAndDistance = ({ at }) =>
+  at ? html`<${Instant} at=${at} /> <span class="soft"><${When} at=${at} /></span>` : '–';
+
+/** How long ago something started, kept up to date. */
+export const Running = ({ since }) => useStore(() => duration(Date.now() - Date.parse(since)));
+
+/** A link to a task, by its title. */
+export const TaskLink = ({ id }) => html`<${Link} to="tasks/${id}" kind="name">${titleOf(id)}<//>`;
+
+/** A link to a run, by the first characters of its id. */
+export const RunLink = ({ id, prefix = '' }) =>
+  html`<${Link} to="runs/${id}">${prefix}${id.slice(0, 8)}<//>`;
+
+/** A link to a stream, at one of its revisions. */
+export const StreamLink = ({ stream, at, kind, children }) => {
+  const to = `streams/${encodeURIComponent(stream)}`;
+  return html`<${Link} to=${at === undefined ? to : `${to}?at=${at}`} kind=${kind}>${children}<//>`;
+};
+
+/** Who did something: an agent by name, or the service. @param name if it is known anyway */
+export function Actor({ id, name }) {
+  learnAgent(id, name);
+  const shown = useStore(() => agentName(id));
+  return id === 'service'
+    ? html`<span class="soft">service</span>`
+    : html`<span title=${id}>${shown}</span>`;
+}

@@ -1,0 +1,54 @@
+// Entries of the audit as a table.
+
+import { html } from '../preact.js';
+import { count, dateText } from '../times.js';
+import { Button, Failure, State, Table, minor, wide } from '../ui/elements.js';
+import { Actor, StreamLink, When } from '../ui/names.js';
+
+const columns = ['When', 'Who', 'Outcome', wide('What'), minor('Why'), minor('From')];
+
+/** @param entries as `useEntries` shows them */
+export function AuditEntries({ entries: { items, page, error, read, readOlder } }) {
+  if (error !== null) return html`<${Failure} error=${error} retry=${read} />`;
+  const isMore = (page.next_cursor ?? null) !== null;
+  const isCounted = (page.total ?? null) !== null;
+  return html`${isCounted && html`<p class="soft">${count(page.total)} in all</p>`}
+    <${Table} caption="Audit" columns=${columns} rows=${items.map(row)} empty="No entry matches." />
+    ${isMore && html`<${Button} kind="small" onClick=${readOlder}>Older<//>`}`;
+}
+
+const row = (entry) => ({
+  key: entry.position,
+  cells: [
+    html`<${When} at=${entry.at} />`,
+    html`<${Actor} id=${entry.actor} name=${entry.actor_name} />`,
+    entry.outcome === 'refused'
+      ? html`<${State} of="refused" />`
+      : html`<span class="soft">${entry.outcome}</span>`,
+    html`<${What} ...${entry} />`,
+    entry.reason,
+    entry.source,
+  ],
+});
+
+/** What was done, to what, and why it was refused. */
+function What({ action, type, stream, task_title: title, revision, refusal, call }) {
+  const isEvent = refusal === null && call === null;
+  const times = (of) =>
+    of.count > 1 &&
+    `${count(of.count)} times from ${dateText(of.first_at)} to ${dateText(of.last_at)}`;
+  const link = html`<${StreamLink} stream=${stream} at=${revision} kind="name">
+    ${isEvent ? type : action}
+  <//>`;
+  const isNotable = call !== null && (call.code !== null || call.count > 1);
+  return html`${link}${title !== null && ` ${title}`}
+    ${isEvent && html` <code class="soft">${stream}</code>`}
+    ${
+      refusal !== null &&
+      html`<p class="hint">
+      ${refusal.status} ${refusal.code}${refusal.path !== null && html` at <code>${refusal.path}</code>`}
+      ${refusal.count > 1 && `, ${times(refusal)}`}
+    </p>`
+    }
+    ${isNotable && html`<p class="hint">${call.code} ${times(call)}</p>`}`;
+}

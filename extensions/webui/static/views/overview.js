@@ -1,0 +1,186 @@
+// What is going on: running, due and failed runs, and how far the projections are. Live.
+
+import { html, useRef } from '../preact.js';
+import { call, may } from '../client.js';
+import { useData } from '../data.js';
+import { LiveMark, useLive } from '../live.js';
+import { learnTitle, learnTitles } from '../names.js';
+import { count, duration, localField, percent } from '../times.js';
+import { Days } from '../ui/charts.js';
+import {
+  Button,
+  Heading,
+  Loaded,
+  Nothing,
+  Section,
+  State,
+  Table,
+  Tile,
+  num,
+} from '../ui/elements.js';
+import { Running, RunLink, TaskLink, When } from '../ui/names.js';
+import { holdService } from './banners.js';
+import { RunsTable } from './runs-table.js';
+
+const HOUR = 3_600_000;
+/** Between two reads of what changes live, and of the rest. Milliseconds. */
+const PACE = 1000;
+const BEAT = 15_000;
+/** Runs and due tasks in the lists, failed runs, and runs of each state that are read. */
+const MAX_SHOWN = 12;
+const MAX_FAILED = 10;
+const MAX_READ = 50;
+const unfinished = ['running', 'retrying', 'queued'];
+const dayAgo = () => new Date(Date.now() - 24 * HOUR);
+
+const readRuns = (query, signal) => call('GET', 'runs', { query, signal });
+const learnTasks = (runs, signal) =>
+  learnTitles(
+    runs.map(({ task_id: id }) => id),
+    signal,
+  );
+
+/** The counts of unfinished runs; of those that started last in each state, those that have run longest. */
+async function readUnfinished(signal, after) {
+  const lists = await Promise.all(
+    unfinished.map((state) => readRuns({ state, limit: MAX_READ, after }, signal)),
+  );
+  const byTime = (a, b) => Date.parse(a.run_at) - Date.parse(b.run_at);
+  const runs = lists.flatMap(({ items }) => items.sort(byTime)).slice(0, MAX_SHOWN);
+  await learnTasks(runs, signal);
+  const [running, ...waiting] = lists.map(({ total }) => total);
+  return { runs, running, waiting: waiting.reduce((sum, each) => sum + each, 0) };
+}
+
+async function readFailed(signal, after) {
+  const query = { state: 'failed', limit: MAX_FAILED, start_time: dayAgo().toISOString(), after };
+  const failed = await readRuns({ ...query, include_errors: false }, signal);
+  await learnTasks(failed.items, signal);
+  return failed;
+}
+
+async function readDue(signal) {
+  if (!may('tasks:read')) return null;
+  const query = { until: new Date(Date.now() + HOUR).toISOString(), limit: MAX_SHOWN };
+  const due = await call('GET', 'tasks/due', { query, signal });
+  for (const { task_id: id, title } of due.items) learnTitle({ id, title });
+  return due;
+}
+
+/** The lag of the slowest projection in seconds; null if the agent may not know. */
+async function readLag(signal) {
+  if (!may('ops')) return null;
+  const { projections } = await call('GET', 'projections', { signal });
+  return Math.max(0, ...projections.map(({ lag_seconds: lag }) => lag));
+}
+
+async function readHealth(signal) {
+  try {
+    return await call('GET', 'health', { signal });
+  } catch (error) {
+    if (signal.aborted) throw error;
+    return { status: 'unhealthy', checks: [error] };
+  }
+}
+
+const readSummary = (signal) => call('GET', 'stats/summary', { query: { days: 7 }, signal });
+
+export function OverviewView() {
+  const active = useData(readUnfinished, [], { pace: PACE, every: BEAT });
+  const failed = useData(readFailed, [], { pace: PACE, every: BEAT });
+  const due = useData(readDue, [], { every: BEAT });
+  const summary = useData(readSummary, [], { every: BEAT });
+  const lag = useData(readLag, [], { every: BEAT });
+  const health = useData(readHealth, [], { every: BEAT });
+  const ended = useRef(0);
+  const live = useLive('runs/live', (name, { position }) => {
+    if (name === 'run.ended') ended.current += 1;
+    active.refresh(position);
+    failed.refresh(position);
+  });
+  const figures = { active, failed, due, summary, lag, health };
+  const data = Object.fromEntries(Object.entries(figures).map(([key, each]) => [key, each.data]));
+  return html`<${Heading} title="Overview" beside=${html`<${LiveMark} state=${live} />`}>
+      ${may('ops') && html`<${Button} kind="quiet" onClick=${holdService}>Hold the service …<//>`}
+    <//>
+    <${Tiles} ...${data} ended=${ended.current} />
+    <${Loaded} of=${lag}>${() => null}<//>
+    <div class="columns three">
+      <${Section} title="Running and queued">
+        <${Loaded} of=${active}>${(each) => html`<${UnfinishedRuns} ...${each} />`}<//>
+      <//>
+      ${
+        may('tasks:read') &&
+        html`<${Section} title="Due in the next hour">
+        <${Loaded} of=${due}>${(each) => html`<${DueTasks} ...${each} />`}<//>
+      <//>`
+      }
+      <${Section} title="Runs of the last days (UTC)">
+        <${Loaded} of=${summary}>${(each) => html`<${Days} days=${each.by_day} />`}<//>
+      <//>
+    </div>
+    <${Section} title="Failed in the last 24 hours">
+      <${Loaded} of=${failed}>
+        ${({ items }) => html`<${RunsTable} runs=${items} columns=${{ state: false }}
+          empty=${html`<${Nothing} text="No failures." />`} />`}
+      <//>
+    <//>`;
+}
+
+/** Figures that were not read yet, or may not be read, are left out. */
+function Tiles({ active, failed, due, summary, lag, health, ended }) {
+  const today = summary?.by_day.at(-1);
+  const problem = health?.checks.find(({ status }) => status !== 'healthy')?.message;
+  return html`<div class="tiles">
+    ${
+      active &&
+      html`<${Tile} name="Running" value=${count(active.running)} to="runs?state=running"
+      more="${count(active.waiting)} waiting" />`
+    }
+    ${due && html`<${Tile} name="Due in the next hour" value=${count(due.total)} />`}
+    ${
+      failed &&
+      html`<${Tile} name="Failed in 24 hours" value=${count(failed.total)}
+      to="runs?state=failed&since=${localField(dayAgo())}" />`
+    }
+    ${
+      today &&
+      html`<${Tile} name="Ended today (UTC)" value=${count(today.total_runs)}
+      more="${count(ended)} since you opened this page" />`
+    }
+    ${summary && html`<${Tile} name="Succeeded in 7 days" value=${percent(summary.success_rate)} />`}
+    ${
+      Number.isFinite(lag) &&
+      html`<${Tile} name="Projection lag" value=${duration(lag * 1000)} to="projections" />`
+    }
+    ${health && html`<${Tile} name="Health" value=${html`<${State} of=${health.status} />`} more=${problem} />`}
+  </div>`;
+}
+
+const More = ({ total, shown }) =>
+  total > shown && html`<p class="hint">and ${count(total - shown)} more</p>`;
+
+function UnfinishedRuns({ runs, running, waiting }) {
+  const rows = runs.map(({ id, task_id: task, state, started_at: since, run_at: at }) => ({
+    key: id,
+    cells: [
+      html`<${RunLink} id=${id} />`,
+      html`<${TaskLink} id=${task} />`,
+      html`<${State} of=${state} />`,
+      since === null ? html`<${When} at=${at} />` : html`<${Running} since=${since} />`,
+    ],
+  }));
+  return html`<${Table} caption="Running and queued" columns=${['Run', 'Task', 'State', num('For')]}
+      rows=${rows} empty="Nothing is running." />
+    <${More} total=${running + waiting} shown=${runs.length} />`;
+}
+
+function DueTasks({ items, total }) {
+  const rows = items.map(({ task_id: id, next_run_at: at }) => ({
+    key: id,
+    cells: [html`<${TaskLink} id=${id} />`, html`<${When} at=${at} />`],
+  }));
+  return html`<${Table} caption="Due in the next hour" columns=${['Task', num('When')]} rows=${rows}
+      empty="Nothing is due." />
+    <${More} total=${total} shown=${items.length} />`;
+}

@@ -1,0 +1,53 @@
+// The attempts and steps of a run over time.
+
+import { html } from '../preact.js';
+import { useStore } from '../store.js';
+import { dateText } from '../times.js';
+import { Gantt } from '../ui/charts.js';
+import { Facts, Json, Lines, Section, State } from '../ui/elements.js';
+
+export function RunSteps({ run }) {
+  // Bars that are still open grow.
+  useStore(() => (run.finished_at === null && run.started_at !== null ? Date.now() : 0));
+  return html`<${Section} title="Steps">
+    <${Gantt} title="Attempts and steps over time" bars=${barsOf(run)} />
+  <//>`;
+}
+
+/** Attempts and, below each, the steps that ended in it. */
+function barsOf({ attempts, steps }) {
+  const until = (iso) => (iso === null ? Date.now() : Date.parse(iso));
+  const known = new Set(attempts.map(({ attempt }) => attempt));
+  return [
+    // Results that were taken over from the run that this one retries.
+    ...steps.filter(({ attempt }) => !known.has(attempt)).map(stepBar),
+    ...attempts.flatMap(({ attempt, started_at: from, finished_at: to, outcome }) => [
+      {
+        ...{ key: `attempt ${attempt}`, label: `attempt ${attempt}`, level: 'attempt' },
+        ...{ from: Date.parse(from), to: until(to), state: outcome ?? 'running' },
+      },
+      ...steps.filter((step) => step.attempt === attempt).map(stepBar),
+    ]),
+  ];
+}
+
+function stepBar({ step, started_at: from, finished_at: to, status, attempt, error, result }) {
+  const facts = [
+    ['Status', html`<${State} of=${status} />`],
+    ['From', dateText(from)],
+    ['To', dateText(to)],
+    ['Attempt', attempt],
+  ];
+  const outcome =
+    error === null
+      ? html`<${Json} label="Result of ${step}" value=${result} />`
+      : html`<${Lines} label="Error of ${step}">${error}<//>`;
+  return {
+    ...{ key: `${attempt} ${step} ${from}`, label: step, level: 'step', state: status },
+    ...{
+      from: Date.parse(from),
+      to: Date.parse(to),
+      more: html`<${Facts} of=${facts} />${outcome}`,
+    },
+  };
+}

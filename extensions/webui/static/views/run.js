@@ -1,0 +1,196 @@
+// One run: its steps over time, attempts, output, error, log and events. Live until it ends.
+
+import { html, useRef } from '../preact.js';
+import { call, command, may, mayChange } from '../client.js';
+import { useData } from '../data.js';
+import { LiveMark, useLive } from '../live.js';
+import { learnTitles } from '../names.js';
+import { attempt } from '../store.js';
+import { duration, durationOf } from '../times.js';
+import { ask, reasonField } from '../ui/dialog.js';
+import { Button, Facts, Heading, Json, Lines, Loaded, LoadedView } from '../ui/elements.js';
+import { Nothing, Section, State, Table, num, wide } from '../ui/elements.js';
+import { Instant, InstantAndDistance, RunLink, StreamLink, TaskLink } from '../ui/names.js';
+import { RunSteps } from './run-steps.js';
+
+const ended = new Set(['succeeded', 'failed', 'canceled', 'skipped']);
+const isOver = ({ state }) => ended.has(state);
+const MAX_EVENTS = 200;
+
+export function RunView({ id }) {
+  /** The task, for its owner and status: the run belongs to that owner. Null if the agent may not know. */
+  const task = useRef(null);
+  const run = useData(async (signal, after) => {
+    const read = await call('GET', `runs/${id}`, { query: { after }, signal });
+    await learnTitles([read.task_id], signal);
+    // Once while it runs; and again when it has failed, as the task may be canceled by now.
+    if (read.state === 'failed' || (task.current === null && !isOver(read))) {
+      task.current = await readTask(read.task_id, signal);
+    }
+    return { run: read, task: task.current };
+  }, []);
+  const isLive = run.data !== undefined && !isOver(run.data.run);
+  const live = useLive(isLive ? `tasks/${run.data.run.task_id}/live` : null, (name, data) => {
+    if (name === 'live.started' || data.run?.id === id) run.refresh(data.position);
+  });
+  return html`<${LoadedView} of=${run}>
+      ${(each) => html`<${Run} ...${each} live=${live} done=${run.reload} />
+        ${may('audit:read') && html`<${Events} run=${each.run} />`}`}
+    <//>`;
+}
+
+/** The run is shown even if its task can't be read. */
+async function readTask(id, signal) {
+  if (!may('tasks:write') || !may('tasks:read')) return null;
+  try {
+    return await call('GET', `tasks/${id}`, { signal });
+  } catch (error) {
+    if (signal.aborted) throw error;
+    return null;
+  }
+}
+
+function Run({ run, task, live, done }) {
+  const canRetry = run.state === 'failed' && task?.status !== 'canceled';
+  const beside = html`<${State} of=${run.state} />
+    ${run.cancel_requested && !isOver(run) && html`<span class="soft">stop requested</span>`}
+    ${!isOver(run) && html`<${LiveMark} state=${live} />`}
+    ${run.state === 'failed' && !canRetry && html`<span class="soft">no retry: the task is canceled</span>`}`;
+  return html`<${Heading} title=${html`Run of <${TaskLink} id=${run.task_id} />`} beside=${beside}>
+      ${mayChange(task ?? run) && html`<${RunActions} run=${run} canRetry=${canRetry} done=${done} />`}
+    <//>
+    ${
+      run.error !== null &&
+      html`<${Section} title="Error" kind="error"><${Lines} label="Error">${run.error}<//><//>`
+    }
+    <${RunSteps} run=${run} />
+    <div class="columns">
+      <${RunFacts} run=${run} />
+      <${Section} title="Output">
+        ${
+          run.output === null
+            ? html`<${Nothing} text="None." />`
+            : html`<${Json} label="Output" value=${run.output} />`
+        }
+      <//>
+    </div>
+    ${run.attempts.length > 1 && html`<${Attempts} attempts=${run.attempts} />`}
+    <${Log} log=${run.log} />`;
+}
+
+function RunActions({ run, canRetry, done }) {
+  const retry = (from) => async () => {
+    let details;
+    const request = async () => {
+      ({ details } = await command(`runs/${run.id}/retry`, { query: { from } }));
+    };
+    if (await attempt(request, 'A retry was requested.'))
+      location.hash = `#/runs/${details.run_id}`;
+  };
+  const cancel = () =>
+    ask({
+      title: 'Cancel this run?',
+      text: 'It is asked to stop, and given up after ten seconds.',
+      action: 'Cancel the run',
+      dismiss: 'Back',
+      kind: 'danger',
+      fields: [reasonField],
+      act: async ({ reason }) => {
+        await command(`runs/${run.id}/cancel`, { reason });
+        await done();
+      },
+      done: 'The run was asked to stop.',
+    });
+  const button = (text, act, kind) => html`<${Button} kind=${kind} onClick=${act}>${text}<//>`;
+  if (canRetry) {
+    return [
+      button('Retry from the failed step', retry('failed_step'), 'main-action'),
+      button('Retry from the start', retry('start')),
+    ];
+  }
+  return !isOver(run) && button('Cancel the run', cancel, 'danger');
+}
+
+function RunFacts({ run }) {
+  const { started_at: started, run_at: planned } = run;
+  const time = (at) => html`<${InstantAndDistance} at=${at} />`;
+  const facts = [
+    ['Trigger', run.trigger],
+    ['Nominal time', time(run.scheduled_for)],
+    ['Queued', time(run.queued_at)],
+    !isOver(run) && started === null && ['To start', time(planned)],
+    ['Started', time(started)],
+    ['Ended', time(run.finished_at)],
+    ['Took', durationOf(run)],
+    started !== null && [
+      'Waited',
+      duration(Math.max(0, Date.parse(started) - Date.parse(planned))),
+    ],
+    ['Attempt', run.attempt],
+    ['Worker', run.lease_owner],
+    run.skip_reason !== null && ['Skip reason', run.skip_reason],
+    run.retry_of !== null && ['Retry of', html`<${RunLink} id=${run.retry_of} />`],
+    run.retried_by !== null && ['Retried by', html`<${RunLink} id=${run.retried_by} />`],
+    ['Task revision', run.task_revision],
+    ['ID', html`<code>${run.id}</code>`],
+  ];
+  return html`<${Section} title="Facts"><${Facts} of=${facts} /><//>`;
+}
+
+function Attempts({ attempts }) {
+  const columns = [num('No.'), 'Result', num('Took'), 'Worker', wide('Error')];
+  const rows = attempts.map((each) => ({
+    key: each.attempt,
+    cells: [
+      each.attempt,
+      html`<${State} of=${each.outcome ?? 'running'} />`,
+      durationOf(each),
+      each.worker,
+      html`${each.step && html`<code>${each.step}</code>`} ${each.error}`,
+    ],
+  }));
+  return html`<${Section} title="Attempts">
+    <${Table} caption="Attempts" columns=${columns} rows=${rows} />
+  <//>`;
+}
+
+function Log({ log }) {
+  const lines = log.map(
+    ({ at, level, message, step, data }) => html`<li>
+      <${Instant} at=${at} /><span class="level ${level}">${level}</span><code>${step}</code>
+      <span class="message">${message}</span>
+      ${data !== undefined && html`<${Json} label="Data" value=${data} />`}
+    </li>`,
+  );
+  return html`<${Section} title="Log">
+    ${log.length === 0 ? html`<${Nothing} text="No lines." />` : html`<ul class="list log">${lines}</ul>`}
+  <//>`;
+}
+
+function Events({ run }) {
+  const stream = `run-${run.id}`;
+  const events = useData(
+    (signal) => call('GET', `streams/${stream}`, { query: { limit: MAX_EVENTS }, signal }),
+    [run],
+  );
+  const isMore = (events.data?.next_from ?? null) !== null;
+  const text = isMore ? 'There are more. Step through them' : 'Step through them';
+  return html`<${Section} title="Events" aside=${html`<${StreamLink} stream=${stream}>${text}<//>`}>
+    <${Loaded} of=${events}>
+      ${({ items }) => html`<${Table} caption="Events" columns=${eventColumns} rows=${items.map(eventRow)} />`}
+    <//>
+  <//>`;
+}
+
+const eventColumns = [num('No.'), 'Type', 'At', wide('Data')];
+const eventRow = ({ revision, type, created_at: at, data }) => ({
+  key: revision,
+  cells: [
+    revision,
+    type,
+    html`<${Instant} at=${at} />`,
+    html`<details>
+      <summary>data</summary><${Json} label="Data of event ${revision}" value=${data} />
+    </details>`,
+  ],
+});

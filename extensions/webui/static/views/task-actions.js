@@ -1,0 +1,158 @@
+// The commands of a task, as buttons.
+
+import { html } from '../preact.js';
+import { command, mayChange } from '../client.js';
+import { maySee } from '../routes.js';
+import { attempt, notify } from '../store.js';
+import { inZone } from '../times.js';
+import { ask, reasonField } from '../ui/dialog.js';
+import { Button } from '../ui/elements.js';
+
+const missedField = {
+  name: 'missed',
+  label: 'Of the fires that the pause held back, run',
+  value: 'skip',
+  options: [
+    ['skip', 'none: continue with the next one'],
+    ['latest', 'the latest'],
+    ['all', 'all'],
+  ],
+};
+const delayField = {
+  name: 'delay_seconds',
+  label: 'By',
+  value: '600',
+  options: [
+    ['600', '10 minutes'],
+    ['3600', 'an hour'],
+    ['14400', '4 hours'],
+    ['86400', 'a day'],
+    ['604800', 'a week'],
+  ],
+};
+
+/** The dialogs of the commands that ask first. `body` and `query` are made from the values of its fields. */
+const dialogs = {
+  pause: (title) => ({
+    title: `Pause “${title}”?`,
+    text: 'Its fires are held back until it is resumed. Runs that have started continue.',
+    done: `${title}: paused`,
+  }),
+  resume: (title) => ({
+    title: `Resume “${title}”?`,
+    fields: [missedField],
+    query: ({ missed }) => ({ missed }),
+    done: `${title}: resumed`,
+  }),
+  snooze: (title) => ({
+    title: `Postpone the next fire of “${title}”?`,
+    text: 'It keeps its nominal time and runs later. Fires that come due in between do not run.',
+    fields: [delayField],
+    body: ({ delay_seconds }) => ({ delay_seconds: Number(delay_seconds) }),
+    done: `${title}: next fire postponed`,
+  }),
+  cancel: (title) => ({
+    title: `Cancel “${title}” permanently?`,
+    text: 'It will never fire again. Queued runs are canceled; running runs are asked to stop.',
+    action: 'Cancel the task',
+    dismiss: 'Back',
+    kind: 'danger',
+    done: `${title}: canceled`,
+  }),
+};
+
+/**
+ * @param task as it is now
+ * @param {() => Promise<void>} done called after each command
+ * @param {boolean} isSmall in lists
+ */
+export function TaskActions({ task, done, isSmall = false }) {
+  if (!mayChange(task) || task.status === 'canceled') return null;
+  const isActive = task.status === 'active';
+  const button = (text, act, kind = '') =>
+    html`<${Button} key=${text} kind="${kind} ${isSmall ? 'small' : ''}" onClick=${act}
+      label=${isSmall ? `${text} ${task.title}` : null}>${text}<//>`;
+  const asking = (text, kind) => {
+    const verb = text.toLowerCase();
+    const { body, query, fields = [], ...options } = dialogs[verb](task.title);
+    const act = ({ reason, ...values }) =>
+      command(`tasks/${task.id}/${verb}`, { reason, body: body?.(values), query: query?.(values) });
+    const given = { action: text, ...options, fields: [...fields, reasonField], act };
+    return button(text, async () => (await ask(given)) && attempt(done), kind);
+  };
+  return [
+    button(isSmall ? 'Run' : 'Run now', () => runNow(task, done, isSmall)),
+    asking(isActive ? 'Pause' : 'Resume'),
+    isActive && task.next_run_at !== null && asking('Snooze'),
+    asking('Cancel', 'danger'),
+  ];
+}
+
+/** Requests a run, and shows it if it was not requested from a list. */
+async function runNow({ id, title }, done, isSmall) {
+  const { details } = await command(`tasks/${id}/run_now`);
+  if (details.skip_reason !== undefined || details.deduplicated === true) {
+    notify(`${title}: run skipped (${details.skip_reason ?? 'duplicate'})`);
+  } else notify(`${title}: run requested`);
+  const to = `runs/${details.run_id}`;
+  if (isSmall || !maySee(to)) await done();
+  else location.hash = `#/${to}`;
+}
+
+/** Runs fires of the past: asks for the span, and shows first what would run. */
+export function BackfillButton({ task, done }) {
+  if (!mayChange(task) || task.status === 'canceled' || task.schedule_kind === 'event') return null;
+  const send = ({ reason, from, to, only, concurrency }, dry_run) => {
+    // Times without an offset are in the task's time zone.
+    const body = { from, to, only, dry_run, concurrency: Number(concurrency) };
+    return command(`tasks/${task.id}/backfill`, { reason: dry_run ? '' : reason, body });
+  };
+  const preview = async (values) => {
+    const { details } = await send(values, true);
+    return html`<${BackfillPreview} ...${details} timezone=${task.timezone} />`;
+  };
+  const open = async () => {
+    const isDone = await ask({
+      title: `Backfill “${task.title}”`,
+      text: `Runs fires of the past by the current schedule. Times are in the task’s time zone, ${task.timezone}.`,
+      action: 'Backfill',
+      fields: [...spanFields(task.timezone), reasonField],
+      preview: { action: 'Preview', act: preview },
+      act: (values) => send(values, false),
+      done: 'The backfill has started.',
+    });
+    if (isDone) await done();
+  };
+  return html`<${Button} onClick=${open}>Backfill …<//>`;
+}
+
+function spanFields(timezone) {
+  // By the calendar: a day on which clocks change does not have 24 hours.
+  const today = inZone(new Date().toISOString(), timezone).slice(0, 10);
+  const yesterday = new Date(Date.parse(today) - 86_400_000).toISOString().slice(0, 10);
+  const type = 'datetime-local';
+  const fires = [
+    ['missing', 'those that have not run'],
+    ['all', 'all'],
+  ];
+  return [
+    { name: 'from', label: 'From', type, value: `${yesterday}T00:00:00` },
+    { name: 'to', label: 'To', type, value: `${yesterday}T23:59:59` },
+    { name: 'only', label: 'Fires', options: fires, value: 'missing' },
+    { name: 'concurrency', label: 'At once', type: 'number', min: 1, max: 100, value: '5' },
+  ];
+}
+
+const BackfillPreview = ({ total, existing, to_request: requested, first, timezone }) =>
+  html`<div class="outcome">
+    <p>${total} fires in this span, ${existing} of them have run. ${requested} would run.</p>
+    ${
+      first.length > 0 &&
+      html`<p class="hint">
+      ${first
+        .slice(0, 5)
+        .map((at) => inZone(at, timezone))
+        .join(', ')}${first.length > 5 && ' …'}
+    </p>`
+    }
+  </div>`;

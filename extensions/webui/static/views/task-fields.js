@@ -1,0 +1,112 @@
+// The fields of a task, and how they become the body of a request.
+
+import { parseTyped, writeJson } from '../json.js';
+
+const example = {
+  pipeline: [{ id: 'say', uses: 'echo', with: { text: 'Hello, it is ${now}' } }],
+};
+
+export const scheduleHints = {
+  cron: 'Minute, hour, day, month, day of week: 0 9 * * MON-FRI. Or six fields, seconds first.',
+  rrule:
+    'FREQ=DAILY;BYHOUR=9;BYMINUTE=0;BYSECOND=0. DTSTART, EXDATE and RDATE go on separate lines.',
+  once: 'A date and time: 2027-01-31T09:00:00',
+  event: 'A topic: orders.created. * matches one segment, # any number.',
+};
+
+/** The service's defaults, and an example. */
+const defaults = () => ({
+  ...{ schedule_kind: 'cron', schedule_expr: '0 9 * * MON-FRI', tags: [], payload: example },
+  ...{ timezone: Intl.DateTimeFormat().resolvedOptions().timeZone, priority: 5, max_retries: 3 },
+  ...{ backoff_strategy: 'exponential_jitter', overlap_policy: 'allow', misfire_policy: 'latest' },
+  ...{ retry_delay_seconds: 1, retry_max_delay_seconds: 300, misfire_grace_seconds: 60 },
+  ...{ jitter_seconds: 0, concurrency_limit: 1 },
+});
+
+const strategies = ['exponential_jitter', 'linear', 'fixed'];
+const misfires = [
+  ['latest', 'the latest'],
+  ['skip', 'none'],
+  ['all', 'all'],
+];
+const number = (name, label, min, max) => ({ name, label, type: 'number', min, max, step: 'any' });
+const dateHint = 'A date and time.';
+
+/** The fields beside title, schedule and pipeline. */
+export const moreFields = [
+  { ...number('priority', 'Priority', 1, 9), hint: '1 goes first.' },
+  number('timeout_seconds', 'Time limit of a run (s)', 1),
+  number('max_retries', 'Retries', 0, 50),
+  { name: 'backoff_strategy', label: 'Backoff', options: strategies },
+  number('retry_delay_seconds', 'First backoff (s)', 0),
+  number('retry_max_delay_seconds', 'Longest backoff (s)', 0),
+  {
+    ...{ name: 'overlap_policy', label: 'While another run is unfinished' },
+    options: ['allow', 'skip', 'queue', 'cancel_running'],
+  },
+  { name: 'misfire_policy', label: 'Of missed fires, run', options: misfires },
+  number('misfire_grace_seconds', 'Missed after (s)', 0),
+  { ...number('jitter_seconds', 'Jitter (s)', 0), hint: 'Spreads tasks that are due together.' },
+  { name: 'starts_at', label: 'No fire before', hint: dateHint },
+  { name: 'ends_at', label: 'No fire after', hint: dateHint },
+  number('max_runs', 'Fires at most', 1),
+  number('pause_after_failures', 'Pause after failures in a row', 1),
+  { name: 'concurrency_key', label: 'Concurrency key' },
+  number('concurrency_limit', 'Runs with this key at once', 1),
+  { name: 'dedupe_key', label: 'Dedupe key' },
+  number('dedupe_window_seconds', 'Dedupe window (s)', 0),
+];
+
+const listed = (tags) =>
+  tags
+    .split(',')
+    .map((tag) => tag.trim())
+    .filter((tag) => tag !== '');
+
+/** How the text of a field becomes a value; the text itself for others. */
+const parsers = {
+  payload: parseTyped,
+  tags: listed,
+  ...Object.fromEntries(
+    moreFields.filter(({ type }) => type === 'number').map(({ name }) => [name, Number]),
+  ),
+};
+
+/** What the fields hold at first, as strings. @param task as it is, or null for a new one */
+export function fieldsOf(task) {
+  const given = task ?? defaults();
+  const names = ['title', 'description', 'schedule_kind', 'schedule_expr', 'timezone'];
+  const texts = [...names, ...moreFields.map(({ name }) => name)].map((name) => [
+    name,
+    String(given[name] ?? ''),
+  ]);
+  const written = { payload: writeJson(given.payload, 2), tags: given.tags.join(', '), reason: '' };
+  return { ...Object.fromEntries(texts), ...written };
+}
+
+/** What a field of an existing task means when it is emptied: the default, or none. */
+function emptyValue(name, values) {
+  if (name === 'title') return '';
+  if (name === 'description') return values.title;
+  if (name === 'timezone') return 'UTC';
+  return name === 'schedule_expr' ? null : (defaults()[name] ?? null);
+}
+
+/**
+ * The body of a request.
+ * @param values what the fields hold now
+ * @param before what they held at first, for an existing task: only changed fields are sent, as a field may hold less
+ *   than the task. Null for a new task, of which all is sent that is not empty
+ */
+export function bodyOf({ reason: _, ...fields }, before) {
+  const values = Object.fromEntries(
+    Object.entries(fields).map(([name, each]) => [name, each.trim()]),
+  );
+  const body = {};
+  for (const [name, text] of Object.entries(values)) {
+    if (before === null ? text === '' : text === before[name].trim()) continue;
+    body[name] = text === '' ? emptyValue(name, values) : (parsers[name] ?? String)(text);
+  }
+  if (before === null) body.description ??= values.title;
+  return body;
+}
