@@ -7,6 +7,7 @@ import { h } from 'preact';
 export { options, render } from 'preact';
 export {
   useEffect,
+  useErrorBoundary,
   useId,
   useLayoutEffect,
   useMemo,

@@ -2,15 +2,12 @@
 
 import { useEffect, useRef, useState } from './preact.js';
 
-/** After the last of several changes. Milliseconds. */
-const DELAY = 200;
-
 /**
  * @param {string | null} view whose address keeps the filters; null: they are not kept
  * @param {Record<string, string>} initial
  * @param toAddress how the filters are written in the address, if not as they are
  * @returns `typed`: what the fields hold; `asked`: the same when nothing has been typed for a while, trimmed, with the
- *   cursors of the pages; `change(name)` takes what was typed; `turnTo(cursors)` goes to another page
+ *   cursors of the pages; `change(name, delay)` takes what was typed, in milliseconds; `turnTo(cursors)` goes to another page
  */
 export function useFilters(view, initial, toAddress = (filters) => filters) {
   const [typed, setTyped] = useState(initial);
@@ -20,14 +17,14 @@ export function useFilters(view, initial, toAddress = (filters) => filters) {
   useEffect(() => {
     if (view !== null) keepInAddress(view, toAddress(asked.filters));
   }, [asked.filters]);
-  const change = (name) => (value) => {
+  const change = (name, delay) => (value) => {
     const next = { ...typed, [name]: value };
     setTyped(next);
     clearTimeout(timer.current);
     const filters = Object.fromEntries(
       Object.entries(next).map(([key, each]) => [key, each.trim()]),
     );
-    timer.current = setTimeout(() => setAsked({ filters, cursors: [undefined] }), DELAY);
+    timer.current = setTimeout(() => setAsked({ filters, cursors: [undefined] }), delay);
   };
   const turnTo = (cursors) => setAsked(({ filters }) => ({ filters, cursors }));
   return { typed, asked, change, turnTo };

@@ -1,11 +1,11 @@
 // The frame of the page: who is logged in, and which view is shown.
 
-import { html, options, render, useLayoutEffect, useRef } from './preact.js';
+import { html, options, render, useErrorBoundary, useLayoutEffect, useRef } from './preact.js';
 import { signOut } from './client.js';
 import { findRoute, visibleViews } from './routes.js';
 import { setState, useStore } from './store.js';
 import { Dialog } from './ui/dialog.js';
-import { Button, Heading } from './ui/elements.js';
+import { Button, Failure, Heading } from './ui/elements.js';
 import { Actor } from './ui/names.js';
 import { AgentView } from './views/agent.js';
 import { AgentsView } from './views/agents.js';
@@ -93,6 +93,10 @@ function View({ path, query }) {
   const route = findRoute(routes, path);
   // At once: keyboard users may move on while the view loads.
   useLayoutEffect(() => document.getElementById('content').focus({ preventScroll: true }), []);
+  const [error, retry] = useErrorBoundary();
+  if (error !== undefined) {
+    return html`<${Heading} title="Could not show this page" /><${Failure} error=${error} retry=${retry} />`;
+  }
   if (route !== null) {
     const parameters = { ...route.parameters, query: new URLSearchParams(query) };
     return html`<${route.component} ...${parameters} />`;

@@ -26,28 +26,30 @@ export const Section = ({ title, aside, kind = '', children }) =>
     ${children}
   </section>`;
 
-/** Columns: of numbers, of what a phone has no room for, and of long texts. */
-export const num = (text) => ({ text, kind: 'num' });
-export const minor = (text) => ({ text, kind: 'minor' });
-export const wide = (text) => ({ text, kind: 'grow' });
-
 /**
  * A table.
  * @param {string} caption what it lists, for screen readers
- * @param {(string | {text: string, kind: string} | false)[]} columns; false leaves out the column and its cells
- * @param {{key: string, cells: unknown[]}[]} rows
+ * @param {([name: string, cell: string | ((item: object) => unknown), kind?: string] | false)[]} columns a cell may be
+ *   the name of a member; kinds are `num`, `minor` (a phone has no room for it) and `grow` (for long texts)
+ * @param {object[]} items the rows, told apart by `keyOf`
  * @param empty shown instead of a table without rows
  */
-export function Table({ caption, columns, rows, empty = 'Nothing here.' }) {
-  if (rows.length === 0)
+export function Table({
+  caption,
+  columns,
+  items,
+  keyOf = ({ id }) => id,
+  empty = 'Nothing here.',
+}) {
+  if (items.length === 0) {
     return typeof empty === 'string' ? html`<${Nothing} text=${empty} />` : empty;
-  const shown = columns
-    .map((column, at) => column && { text: column, ...column, at })
-    .filter(Boolean);
-  const head = shown.map(({ text, kind }) => html`<th scope="col" class=${kind}>${text}</th>`);
-  const body = rows.map(
-    ({ key, cells }) => html`<tr key=${key}>
-      ${shown.map(({ kind, at }) => html`<td class=${kind}>${cells[at]}</td>`)}
+  }
+  const shown = columns.filter(Boolean);
+  const head = shown.map(([name, , kind]) => html`<th scope="col" class=${kind}>${name}</th>`);
+  const contentOf = (cell, item) => (typeof cell === 'string' ? item[cell] : cell(item));
+  const body = items.map(
+    (item) => html`<tr key=${keyOf(item)}>
+      ${shown.map(([, cell, kind]) => html`<td class=${kind}>${contentOf(cell, item)}</td>`)}
     </tr>`,
   );
   return html`<div class="wide" tabindex="0" role="region" aria-label=${caption}>

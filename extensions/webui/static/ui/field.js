@@ -2,6 +2,9 @@
 
 import { html, useId } from '../preact.js';
 
+/** After the last key, before a list is read. Milliseconds. */
+const TYPING_DELAY = 200;
+
 /** An option `['value', 'text']`, or a word that is both. `''` stands for any. */
 const optionOf = (option) =>
   Array.isArray(option) ? option : [option, option === '' ? 'any' : option.replaceAll('_', ' ')];
@@ -59,9 +62,9 @@ export function Field({
  */
 export const Filters = ({ list, fields, children }) =>
   html`<div class="row filters" role="search">
-    ${fields.map(
-      ({ name, ...field }) =>
-        html`<${Field} key=${name} ...${field} value=${list.typed[name]} onInput=${list.change(name)} />`,
-    )}
+    ${fields.map(({ name, ...field }) => {
+      const onInput = list.change(name, field.options === undefined ? TYPING_DELAY : 0);
+      return html`<${Field} key=${name} ...${field} value=${list.typed[name]} onInput=${onInput} />`;
+    })}
     ${children}
   </div>`;

@@ -7,14 +7,12 @@ import { useFilters } from '../filters.js';
 import { duration } from '../times.js';
 import { ask, reasonField } from '../ui/dialog.js';
 import { Button, Facts, Heading, Json, Lines, Loaded, LoadedView } from '../ui/elements.js';
-import { Nothing, Pages, Section, State, Table, Tags, num, spaced, wide } from '../ui/elements.js';
+import { Nothing, Pages, Section, State, Table, Tags, spaced } from '../ui/elements.js';
 import { Filters } from '../ui/field.js';
 import { Instant, InstantAndDistance, RunLink, StreamLink, When } from '../ui/names.js';
 
 const PAGE = 25;
 const fields = [{ name: 'state', label: 'State', options: ['', 'pending', 'delivered', 'failed'] }];
-const columns = ['When', 'Event', 'State', num('Attempts'), wide('Last response'), ''];
-
 export function AgentView({ id }) {
   const agent = useData((signal) => call('GET', `agents/${id}`, { signal }), []);
   const list = useFilters(null, { state: '' });
@@ -25,16 +23,14 @@ export function AgentView({ id }) {
     },
     [list.asked],
   );
-  const rows = (items) => items.map((each) => row(each, id, deliveries.reload));
+  const columns = columnsOf(id, deliveries.reload);
   const empty = html`<${Nothing} text="Nothing was sent.">Its webhook receives the runs of its own tasks.<//>`;
   return html`<${LoadedView} of=${agent}>
     ${(each) => html`<${About} agent=${each} done=${deliveries.reload} />
       <${Section} title="Webhook deliveries">
         <${Filters} list=${list} fields=${fields} />
         <${Loaded} of=${deliveries}>
-          ${(
-            page,
-          ) => html`<${Table} caption="Deliveries" columns=${columns} rows=${rows(page.items)}
+          ${(page) => html`<${Table} caption="Deliveries" columns=${columns} items=${page.items}
               empty=${empty} />
             <${Pages} page=${page} list=${list} one="delivery" several="deliveries" />`}
         <//>
@@ -70,40 +66,48 @@ function About({ agent, done }) {
     <${Section} title="Facts"><${Facts} of=${facts} /><//>`;
 }
 
-function row(delivery, agent, done) {
-  const { id, type, run_id: run, created_at: at, state, attempts, end, payload } = delivery;
-  const next = delivery.next_attempt_at;
-  const last = attempts.at(-1);
-  const summary = last === undefined ? 'not sent yet' : (last.error ?? `status ${last.status}`);
-  const sendAgain = async () => {
-    const isDone = await ask({
-      title: 'Send it again?',
-      text: 'The same message with the same ID. A receiver that has handled it should ignore it.',
-      action: 'Send',
-      fields: [reasonField],
-      act: ({ reason }) => command(`agents/${agent}/webhooks/deliveries/${id}/repeat`, { reason }),
-      done: 'The message is being sent again.',
-    });
-    if (isDone) await done();
-  };
-  return {
-    key: id,
-    cells: [
-      html`<${When} at=${at} />`,
-      html`${type} ${run !== null && html`<${RunLink} id=${run} />`}`,
-      html`<${State} of=${state} />
-        ${end !== null && html`<p class="hint">${spaced(end)}</p>`}
-        ${next !== null && html`<p class="hint">again <${When} at=${next} /></p>`}`,
-      attempts.length,
-      html`<details>
-        <summary>${summary}</summary>
-        ${attempts.map((each) => html`<${Attempt} ...${each} />`)}
-        <${Json} label="Message" value=${payload} />
-      </details>`,
+const columnsOf = (agent, done) => [
+  ['When', ({ created_at: at }) => html`<${When} at=${at} />`],
+  [
+    'Event',
+    ({ type, run_id: run }) => html`${type} ${run !== null && html`<${RunLink} id=${run} />`}`,
+  ],
+  [
+    'State',
+    ({ state, end, next_attempt_at: next }) => html`<${State} of=${state} />
+      ${end !== null && html`<p class="hint">${spaced(end)}</p>`}
+      ${next !== null && html`<p class="hint">again <${When} at=${next} /></p>`}`,
+  ],
+  ['Attempts', ({ attempts }) => attempts.length, 'num'],
+  ['Last response', (delivery) => html`<${Responses} ...${delivery} />`, 'grow'],
+  [
+    '',
+    ({ id, state, type }) =>
       state !== 'pending' &&
-        html`<${Button} kind="small" onClick=${sendAgain} label="Send again: ${type}">Send again<//>`,
-    ],
-  };
+      html`<${Button} kind="small" onClick=${() => sendAgain(agent, id, done)}
+        label="Send again: ${type}">Send again<//>`,
+  ],
+];
+
+async function sendAgain(agent, id, done) {
+  const isDone = await ask({
+    title: 'Send it again?',
+    text: 'The same message with the same ID. A receiver that has handled it should ignore it.',
+    action: 'Send',
+    fields: [reasonField],
+    act: ({ reason }) => command(`agents/${agent}/webhooks/deliveries/${id}/repeat`, { reason }),
+    done: 'The message is being sent again.',
+  });
+  if (isDone) await done();
+}
+
+function Responses({ attempts, payload }) {
+  const last = attempts.at(-1);
+  return html`<details>
+    <summary>${last === undefined ? 'not sent yet' : (last.error ?? `status ${last.status}`)}</summary>
+    ${attempts.map((each) => html`<${Attempt} ...${each} />`)}
+    <${Json} label="Message" value=${payload} />
+  </details>`;
 }
 
 const Attempt = ({ at, url, error, status, took_ms: took, answer }) =>

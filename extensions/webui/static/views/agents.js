@@ -5,12 +5,22 @@ import { callFully } from '../client.js';
 import { useData } from '../data.js';
 import { useFilters } from '../filters.js';
 import { counted } from '../times.js';
-import { Button, Heading, Loaded, Table, Tags, minor, wide } from '../ui/elements.js';
+import { Button, Heading, Loaded, Table, Tags } from '../ui/elements.js';
 import { Filters } from '../ui/field.js';
 import { When } from '../ui/names.js';
 
 const PAGE = 200;
-const columns = ['Name', wide('Scopes'), minor('Webhook'), 'Added'];
+const columns = [
+  ['Name', ({ id, name }) => html`<a class="name" href="#/agents/${id}">${name}</a>`],
+  ['Scopes', ({ scopes }) => html`<${Tags} of=${scopes} />`, 'grow'],
+  [
+    'Webhook',
+    ({ webhook_url: url }) =>
+      url === null ? html`<span class="soft">none</span>` : html`<code>${url}</code>`,
+    'minor',
+  ],
+  ['Added', ({ created_at: at }) => html`<${When} at=${at} />`],
+];
 
 export function AgentsView() {
   const list = useFilters(null, { name: '' });
@@ -33,10 +43,7 @@ export function AgentsView() {
     <${Filters} list=${list} fields=${[{ name: 'name', label: 'Name', type: 'search' }]} />
     <div class="results" aria-live="polite">
       <${Loaded} of=${agents}>
-        ${({
-          items,
-          total,
-        }) => html`<${Table} caption="Agents" columns=${columns} rows=${items.map(row)}
+        ${({ items, total }) => html`<${Table} caption="Agents" columns=${columns} items=${items}
             empty="No agent has such a name." />
           <p class="soft">${counted(total, 'agent')}</p>
           ${
@@ -46,13 +53,3 @@ export function AgentsView() {
       <//>
     </div>`;
 }
-
-const row = ({ id, name, scopes, webhook_url: webhook, created_at: at }) => ({
-  key: id,
-  cells: [
-    html`<a class="name" href="#/agents/${id}">${name}</a>`,
-    html`<${Tags} of=${scopes} />`,
-    webhook === null ? html`<span class="soft">none</span>` : html`<code>${webhook}</code>`,
-    html`<${When} at=${at} />`,
-  ],
-});

@@ -2,10 +2,23 @@
 
 import { html } from '../preact.js';
 import { count, dateText } from '../times.js';
-import { Button, Failure, State, Table, minor, wide } from '../ui/elements.js';
+import { Button, Failure, State, Table } from '../ui/elements.js';
 import { Actor, StreamLink, When } from '../ui/names.js';
 
-const columns = ['When', 'Who', 'Outcome', wide('What'), minor('Why'), minor('From')];
+const columns = [
+  ['When', ({ at }) => html`<${When} at=${at} />`],
+  ['Who', ({ actor, actor_name: name }) => html`<${Actor} id=${actor} name=${name} />`],
+  [
+    'Outcome',
+    ({ outcome }) =>
+      outcome === 'refused'
+        ? html`<${State} of="refused" />`
+        : html`<span class="soft">${outcome}</span>`,
+  ],
+  ['What', (entry) => html`<${What} ...${entry} />`, 'grow'],
+  ['Why', 'reason', 'minor'],
+  ['From', 'source', 'minor'],
+];
 
 /** @param entries as `useEntries` shows them */
 export function AuditEntries({ entries: { items, page, error, read, readOlder } }) {
@@ -13,23 +26,9 @@ export function AuditEntries({ entries: { items, page, error, read, readOlder } 
   const isMore = (page.next_cursor ?? null) !== null;
   const isCounted = (page.total ?? null) !== null;
   return html`${isCounted && html`<p class="soft">${count(page.total)} in all</p>`}
-    <${Table} caption="Audit" columns=${columns} rows=${items.map(row)} empty="No entry matches." />
+    <${Table} caption="Audit" columns=${columns} items=${items} keyOf=${({ position }) => position} empty="No entry matches." />
     ${isMore && html`<${Button} kind="small" onClick=${readOlder}>Older<//>`}`;
 }
-
-const row = (entry) => ({
-  key: entry.position,
-  cells: [
-    html`<${When} at=${entry.at} />`,
-    html`<${Actor} id=${entry.actor} name=${entry.actor_name} />`,
-    entry.outcome === 'refused'
-      ? html`<${State} of="refused" />`
-      : html`<span class="soft">${entry.outcome}</span>`,
-    html`<${What} ...${entry} />`,
-    entry.reason,
-    entry.source,
-  ],
-});
 
 /** What was done, to what, and why it was refused. */
 function What({ action, type, stream, task_title: title, revision, refusal, call }) {

@@ -1,7 +1,6 @@
 // Who did what, and what was refused. New entries appear live.
 
 import { html } from '../preact.js';
-import { call } from '../client.js';
 import { filtersIn, useFilters } from '../filters.js';
 import { LiveMark, useLive } from '../live.js';
 import { isoOf } from '../times.js';

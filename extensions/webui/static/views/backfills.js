@@ -5,12 +5,10 @@ import { call, command, mayChange } from '../client.js';
 import { useData } from '../data.js';
 import { count } from '../times.js';
 import { ask, reasonField } from '../ui/dialog.js';
-import { Button, Loaded, Section, State, Table, num } from '../ui/elements.js';
+import { Button, Loaded, Section, State, Table } from '../ui/elements.js';
 import { Instant } from '../ui/names.js';
 
 const BEAT = 2000;
-const figures = ['Fires', 'Already run', 'Succeeded', 'Failed', 'Unfinished'];
-const columns = ['Span', 'State', 'Progress', ...figures.map(num), ''];
 
 /** Shown if there are any; live while one is unfinished. */
 export function Backfills({ task, version }) {
@@ -26,31 +24,37 @@ export function Backfills({ task, version }) {
       backfills.refresh();
     }
   }, [data]);
-  const rows = (items) => items.map((each) => row(each, task, backfills.reload));
+  const columns = columnsOf(task, backfills.reload);
   return html`<${Loaded} of=${backfills}>
     ${(items) =>
       items.length > 0 &&
       html`<${Section} title="Backfills">
-        <${Table} caption="Backfills" columns=${columns} rows=${rows(items)} />
+        <${Table} caption="Backfills" columns=${columns} items=${items} />
       <//>`}
   <//>`;
 }
 
-function row(backfill, task, done) {
-  const { id, from, to, state, requested, existing, total, succeeded, failed, unfinished } =
-    backfill;
-  const isCancelable = mayChange(task) && state === 'running';
-  return {
-    key: id,
-    cells: [
-      html`<${Instant} at=${from} /> to <${Instant} at=${to} />`,
-      html`<${State} of=${state} />`,
+const columnsOf = (task, done) => [
+  ['Span', ({ from, to }) => html`<${Instant} at=${from} /> to <${Instant} at=${to} />`],
+  ['State', ({ state }) => html`<${State} of=${state} />`],
+  [
+    'Progress',
+    ({ requested, existing, total }) =>
       html`<progress value=${requested + existing} max=${total} aria-label="requested"></progress>`,
-      ...[total, existing, succeeded, failed, unfinished].map(count),
-      isCancelable && html`<${CancelButton} backfill=${backfill} done=${done} />`,
-    ],
-  };
-}
+  ],
+  ['Fires', ({ total }) => count(total), 'num'],
+  ['Already run', ({ existing }) => count(existing), 'num'],
+  ['Succeeded', ({ succeeded }) => count(succeeded), 'num'],
+  ['Failed', ({ failed }) => count(failed), 'num'],
+  ['Unfinished', ({ unfinished }) => count(unfinished), 'num'],
+  [
+    '',
+    (each) =>
+      mayChange(task) &&
+      each.state === 'running' &&
+      html`<${CancelButton} backfill=${each} done=${done} />`,
+  ],
+];
 
 function CancelButton({ backfill: { id, requested, total }, done }) {
   const cancel = async () => {

@@ -3,7 +3,7 @@
 import { html, useState } from '../preact.js';
 import { useData } from '../data.js';
 import { clockText, count, durationOf } from '../times.js';
-import { Button, Loaded, Nothing, Section, State, Table, num, wide } from '../ui/elements.js';
+import { Button, Loaded, Section, State, Table } from '../ui/elements.js';
 import { RunLink } from '../ui/names.js';
 import { dateOf, explain, readDay, readMonth } from './fires.js';
 
@@ -98,18 +98,42 @@ function Day({ task, date, version }) {
     : html`<${Loaded} of=${fires}>${(each) => html`<${DayFires} task=${task} ...${each} />`}<//>`;
 }
 
+const columns = [
+  ['Time', ({ at }) => html`<time datetime=${at} title=${at}>${clockText(at)}</time>`],
+  ['Result', (fire) => html`<${State} of=${stateOf(fire)} />`],
+  ['Took', ({ run }) => run && durationOf(run), 'num'],
+  ['Details', (fire) => html`<${FireDetails} ...${fire} />`, 'grow'],
+];
+
+function stateOf({ isAhead, run, explanation }) {
+  if (isAhead) return 'to_come';
+  if (run !== undefined) return run.state;
+  return explanation === undefined ? 'did_not_run' : (explanation.reason ?? 'open');
+}
+
+function FireDetails({ task, at, isAhead, note, run, explanation }) {
+  if (isAhead) return note;
+  if (run !== undefined) {
+    const trigger = run.trigger === 'schedule' ? '' : ` (${run.trigger})`;
+    const why = run.error?.split('\n')[0] ?? run.skip_reason;
+    return html`<${RunLink} id=${run.id} prefix="run " />${trigger} ${why}`;
+  }
+  if (explanation === undefined) return html`<${WhyButton} task=${task} at=${at} />`;
+  const { message, run_id: id } = explanation;
+  return html`${id !== null && html`<${RunLink} id=${id} prefix="run " /> `}${message}`;
+}
+
 function DayFires({ task, date, past, ahead, isAll, hasMore }) {
   const name = dayFormat.format(new Date(`${date}T12:00:00`));
   const coming = ahead.slice(0, MAX_AHEAD).reverse();
-  const rows = [
-    ...coming.map(({ at, note }) => row(at, 'to_come', '', note)),
-    ...past.map((fire) => pastRow(task, fire)),
+  const fires = [
+    ...coming.map(({ at, note }) => ({ id: `ahead ${at}`, at, note, isAhead: true })),
+    ...past.map((fire) => ({ id: fire.run?.id ?? fire.at, task, ...fire })),
   ];
-  const empty = html`<${Nothing} text=${task.status === 'paused' ? 'None while it is paused.' : 'No fires.'} />`;
+  const empty = task.status === 'paused' ? 'None while it is paused.' : 'No fires.';
   return html`<h3>${name}</h3>
     <div class="day-list">
-      <${Table} caption="Fires of ${name}" columns=${['Time', 'Result', num('Took'), wide('Details')]}
-        rows=${rows} empty=${empty} />
+      <${Table} caption="Fires of ${name}" columns=${columns} items=${fires} empty=${empty} />
     </div>
     ${
       ahead.length > MAX_AHEAD &&
@@ -122,31 +146,6 @@ function DayFires({ task, date, past, ahead, isAll, hasMore }) {
         >the runs of this day</a>
     </p>`
     }`;
-}
-
-const row = (at, state, took, details) => ({
-  key: `${at} ${state}`,
-  cells: [
-    html`<time datetime=${at} title=${at}>${clockText(at)}</time>`,
-    html`<${State} of=${state} />`,
-    took,
-    details,
-  ],
-});
-
-function pastRow(task, { at, run, explanation }) {
-  if (explanation !== undefined) {
-    const { reason, message, run_id: id } = explanation;
-    const link = id !== null && html`<${RunLink} id=${id} prefix="run " /> `;
-    return row(at, reason ?? 'open', '', html`${link}${message}`);
-  }
-  if (run === undefined) {
-    return row(at, 'did_not_run', '', html`<${WhyButton} task=${task} at=${at} />`);
-  }
-  const trigger = run.trigger === 'schedule' ? '' : ` (${run.trigger})`;
-  const why = run.error?.split('\n')[0] ?? run.skip_reason;
-  const details = html`<${RunLink} id=${run.id} prefix="run " />${trigger} ${why}`;
-  return { ...row(at, run.state, durationOf(run), details), key: run.id };
 }
 
 /** Explains a fire on demand: a day may have too many to explain all. */

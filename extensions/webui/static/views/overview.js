@@ -7,20 +7,10 @@ import { LiveMark, useLive } from '../live.js';
 import { learnTitle, learnTitles } from '../names.js';
 import { count, duration, localField, percent } from '../times.js';
 import { Days } from '../ui/charts.js';
-import {
-  Button,
-  Heading,
-  Loaded,
-  Nothing,
-  Section,
-  State,
-  Table,
-  Tile,
-  num,
-} from '../ui/elements.js';
-import { Running, RunLink, TaskLink, When } from '../ui/names.js';
+import { Button, Heading, Loaded, Nothing, Section, State, Table, Tile } from '../ui/elements.js';
+import { Running, When } from '../ui/names.js';
 import { holdService } from './banners.js';
-import { RunsTable } from './runs-table.js';
+import { RunsTable, runColumn, stateColumn, taskColumn } from './runs-table.js';
 
 const HOUR = 3_600_000;
 /** Between two reads of what changes live, and of the rest. Milliseconds. */
@@ -121,7 +111,7 @@ export function OverviewView() {
     </div>
     <${Section} title="Failed in the last 24 hours">
       <${Loaded} of=${failed}>
-        ${({ items }) => html`<${RunsTable} runs=${items} columns=${{ state: false }}
+        ${({ items }) => html`<${RunsTable} runs=${items} hasState=${false}
           empty=${html`<${Nothing} text="No failures." />`} />`}
       <//>
     <//>`;
@@ -160,27 +150,27 @@ function Tiles({ active, failed, due, summary, lag, health, ended }) {
 const More = ({ total, shown }) =>
   total > shown && html`<p class="hint">and ${count(total - shown)} more</p>`;
 
-function UnfinishedRuns({ runs, running, waiting }) {
-  const rows = runs.map(({ id, task_id: task, state, started_at: since, run_at: at }) => ({
-    key: id,
-    cells: [
-      html`<${RunLink} id=${id} />`,
-      html`<${TaskLink} id=${task} />`,
-      html`<${State} of=${state} />`,
+const unfinishedColumns = [
+  runColumn,
+  taskColumn,
+  stateColumn,
+  [
+    'For',
+    ({ started_at: since, run_at: at }) =>
       since === null ? html`<${When} at=${at} />` : html`<${Running} since=${since} />`,
-    ],
-  }));
-  return html`<${Table} caption="Running and queued" columns=${['Run', 'Task', 'State', num('For')]}
-      rows=${rows} empty="Nothing is running." />
+    'num',
+  ],
+];
+const UnfinishedRuns = ({ runs, running, waiting }) =>
+  html`<${Table} caption="Running and queued" columns=${unfinishedColumns} items=${runs}
+      empty="Nothing is running." />
     <${More} total=${running + waiting} shown=${runs.length} />`;
-}
 
-function DueTasks({ items, total }) {
-  const rows = items.map(({ task_id: id, next_run_at: at }) => ({
-    key: id,
-    cells: [html`<${TaskLink} id=${id} />`, html`<${When} at=${at} />`],
-  }));
-  return html`<${Table} caption="Due in the next hour" columns=${['Task', num('When')]} rows=${rows}
-      empty="Nothing is due." />
+const dueColumns = [
+  taskColumn,
+  ['When', ({ next_run_at: at }) => html`<${When} at=${at} />`, 'num'],
+];
+const DueTasks = ({ items, total }) =>
+  html`<${Table} caption="Due in the next hour" columns=${dueColumns} items=${items}
+      keyOf=${({ task_id: id }) => id} empty="Nothing is due." />
     <${More} total=${total} shown=${items.length} />`;
-}

@@ -5,7 +5,7 @@ import { call, command } from '../client.js';
 import { useData } from '../data.js';
 import { useFilters } from '../filters.js';
 import { ask, reasonField } from '../ui/dialog.js';
-import { Button, Loaded, Pages, Section, Table, wide } from '../ui/elements.js';
+import { Button, Loaded, Pages, Section, Table } from '../ui/elements.js';
 import { StreamLink } from '../ui/names.js';
 
 const PAGE = 25;
@@ -45,25 +45,29 @@ export function ParkedKeys({ name, changed, close }) {
       });
       if (isDone) await Promise.all([keys.reload(), changed()]);
     };
-  const row = ({ key, position, stream, type, error }) => ({
-    key,
-    cells: [
-      html`<code>${key}</code>`,
-      html`<${StreamLink} stream=${stream}>${type}<//><p class="hint">position ${Number(position)}</p>`,
-      error,
-      html`<div class="row">
+  const columns = [
+    ['Key', ({ key }) => html`<code>${key}</code>`],
+    [
+      'Event',
+      ({ stream, type, position }) =>
+        html`<${StreamLink} stream=${stream}>${type}<//><p class="hint">position ${Number(position)}</p>`,
+    ],
+    ['Why', 'error', 'grow'],
+    [
+      '',
+      ({ key }) => html`<div class="row">
         ${commands.map(
           (each) => html`<${Button} kind="${each[1] === 'danger' ? 'danger' : ''} small"
             onClick=${open(key, each)}>${each[0]}<//>`,
         )}
       </div>`,
     ],
-  });
+  ];
   const aside = html`<${Button} kind="small" onClick=${close}>Close<//>`;
   return html`<${Section} title="Parked keys of ${name}" aside=${aside}>
     <${Loaded} of=${keys}>
-      ${(page) => html`<${Table} caption="Keys" columns=${['Key', 'Event', wide('Why'), '']}
-          rows=${page.items.map(row)} empty="No key is parked any more." />
+      ${(page) => html`<${Table} caption="Keys" columns=${columns} items=${page.items}
+          keyOf=${({ key }) => key} empty="No key is parked any more." />
         <${Pages} page=${page} list=${list} one="key" />`}
     <//>
   <//>`;

@@ -5,26 +5,25 @@ import { call, command } from '../client.js';
 import { useData } from '../data.js';
 import { count, duration } from '../times.js';
 import { ask, reasonField } from '../ui/dialog.js';
-import { Button, Heading, Loaded, State, Table, num, wide } from '../ui/elements.js';
+import { Button, Heading, Loaded, State, Table } from '../ui/elements.js';
 import { When } from '../ui/names.js';
 import { ParkedKeys } from './parked.js';
 import { RebuildProgress, comparisonText } from './rebuild-progress.js';
 
 const BEAT = 1500;
-const figures = ['Version', 'Schema', 'Position', 'Lag', 'Parked'].map(num);
-const columns = ['Projection', 'State', ...figures, wide('Rebuild')];
 
 export function ProjectionsView() {
   const [opened, open] = useState(null);
   const read = async (signal) => (await call('GET', 'projections', { signal })).projections;
   const projections = useData(read, [], { every: BEAT });
-  const row = (each) => rowOf(each, projections.reload, () => open(each.name));
+  const columns = columnsOf(projections.reload, open);
   return html`<${Heading} title="Projections">
       <span class="soft">views that are built from the log and serve reads</span>
     <//>
     <div class="results">
       <${Loaded} of=${projections}>
-        ${(all) => html`<${Table} caption="Projections" columns=${columns} rows=${all.map(row)} />`}
+        ${(all) => html`<${Table} caption="Projections" columns=${columns} items=${all}
+          keyOf=${({ name }) => name} />`}
       <//>
     </div>
     ${
@@ -34,24 +33,28 @@ export function ProjectionsView() {
     }`;
 }
 
-function rowOf(projection, done, open) {
-  const { name, state, detail, version, schema, position, lag_seconds: lag, parked } = projection;
-  const parkedKeys = html`<${Button} kind="danger small" onClick=${open}
-    label="${parked} parked keys of ${name}: show">${count(parked)}<//>`;
-  return {
-    key: name,
-    cells: [
-      html`<strong>${name}</strong>`,
+const columnsOf = (done, open) => [
+  ['Projection', ({ name }) => html`<strong>${name}</strong>`],
+  [
+    'State',
+    ({ state, detail }) =>
       html`<${State} of=${state} />${detail && html`<p class="hint">${detail}</p>`}`,
-      version,
-      schema,
-      html`<code>${count(Number(position) || 0)}</code>`,
-      duration(lag * 1000),
-      parked === 0 ? 0 : parkedKeys,
-      html`<${Rebuild} ...${projection} done=${done} />`,
-    ],
-  };
-}
+  ],
+  ['Version', 'version', 'num'],
+  ['Schema', 'schema', 'num'],
+  ['Position', ({ position }) => html`<code>${count(Number(position) || 0)}</code>`, 'num'],
+  ['Lag', ({ lag_seconds: lag }) => duration(lag * 1000), 'num'],
+  [
+    'Parked',
+    ({ name, parked }) =>
+      parked === 0
+        ? 0
+        : html`<${Button} kind="danger small" onClick=${() => open(name)}
+        label="${parked} parked keys of ${name}: show">${count(parked)}<//>`,
+    'num',
+  ],
+  ['Rebuild', (projection) => html`<${Rebuild} ...${projection} done=${done} />`, 'grow'],
+];
 
 function Rebuild({ name, version, rebuild, previous, done }) {
   const button = (verb, options) =>

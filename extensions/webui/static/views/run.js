@@ -9,7 +9,7 @@ import { attempt } from '../store.js';
 import { duration, durationOf } from '../times.js';
 import { ask, reasonField } from '../ui/dialog.js';
 import { Button, Facts, Heading, Json, Lines, Loaded, LoadedView } from '../ui/elements.js';
-import { Nothing, Section, State, Table, num, wide } from '../ui/elements.js';
+import { Nothing, Section, State, Table } from '../ui/elements.js';
 import { Instant, InstantAndDistance, RunLink, StreamLink, TaskLink } from '../ui/names.js';
 import { RunSteps } from './run-steps.js';
 
@@ -137,22 +137,18 @@ function RunFacts({ run }) {
   return html`<${Section} title="Facts"><${Facts} of=${facts} /><//>`;
 }
 
-function Attempts({ attempts }) {
-  const columns = [num('No.'), 'Result', num('Took'), 'Worker', wide('Error')];
-  const rows = attempts.map((each) => ({
-    key: each.attempt,
-    cells: [
-      each.attempt,
-      html`<${State} of=${each.outcome ?? 'running'} />`,
-      durationOf(each),
-      each.worker,
-      html`${each.step && html`<code>${each.step}</code>`} ${each.error}`,
-    ],
-  }));
-  return html`<${Section} title="Attempts">
-    <${Table} caption="Attempts" columns=${columns} rows=${rows} />
+const attemptColumns = [
+  ['No.', 'attempt', 'num'],
+  ['Result', ({ outcome }) => html`<${State} of=${outcome ?? 'running'} />`],
+  ['Took', durationOf, 'num'],
+  ['Worker', 'worker'],
+  ['Error', ({ step, error }) => html`${step && html`<code>${step}</code>`} ${error}`, 'grow'],
+];
+const Attempts = ({ attempts }) =>
+  html`<${Section} title="Attempts">
+    <${Table} caption="Attempts" columns=${attemptColumns} items=${attempts}
+      keyOf=${({ attempt }) => attempt} />
   <//>`;
-}
 
 function Log({ log }) {
   const lines = log.map(
@@ -177,20 +173,22 @@ function Events({ run }) {
   const text = isMore ? 'There are more. Step through them' : 'Step through them';
   return html`<${Section} title="Events" aside=${html`<${StreamLink} stream=${stream}>${text}<//>`}>
     <${Loaded} of=${events}>
-      ${({ items }) => html`<${Table} caption="Events" columns=${eventColumns} rows=${items.map(eventRow)} />`}
+      ${({ items }) => html`<${Table} caption="Events" columns=${eventColumns} items=${items}
+        keyOf=${({ revision }) => revision} />`}
     <//>
   <//>`;
 }
 
-const eventColumns = [num('No.'), 'Type', 'At', wide('Data')];
-const eventRow = ({ revision, type, created_at: at, data }) => ({
-  key: revision,
-  cells: [
-    revision,
-    type,
-    html`<${Instant} at=${at} />`,
-    html`<details>
-      <summary>data</summary><${Json} label="Data of event ${revision}" value=${data} />
-    </details>`,
+const eventColumns = [
+  ['No.', 'revision', 'num'],
+  ['Type', 'type'],
+  ['At', ({ created_at: at }) => html`<${Instant} at=${at} />`],
+  [
+    'Data',
+    ({ revision, data }) =>
+      html`<details>
+        <summary>data</summary><${Json} label="Data of event ${revision}" value=${data} />
+      </details>`,
+    'grow',
   ],
-});
+];

@@ -2,39 +2,27 @@
 
 import { html } from '../preact.js';
 import { durationOf } from '../times.js';
-import { State, Table, minor, num, wide } from '../ui/elements.js';
+import { State, Table } from '../ui/elements.js';
 import { RunLink, TaskLink, When } from '../ui/names.js';
+
+/** Columns that other tables of runs have too. */
+export const runColumn = ['Run', ({ id }) => html`<${RunLink} id=${id} />`];
+export const taskColumn = ['Task', ({ task_id: id }) => html`<${TaskLink} id=${id} />`];
+export const stateColumn = ['State', ({ state }) => html`<${State} of=${state} />`];
+const otherColumns = [
+  ['Trigger', 'trigger', 'minor'],
+  ['Started', (run) => html`<${When} at=${run.started_at ?? run.queued_at} />`],
+  ['Took', durationOf, 'num'],
+  ['Why', (run) => html`<${Reason} ...${run} />`, 'grow'],
+];
 
 /**
  * @param runs as lists return them
- * @param {{task?: boolean, state?: boolean}} columns false leaves one out
+ * @param {boolean} hasTask whether the tasks are shown; `hasState`: the states
  */
-export function RunsTable({
-  runs,
-  columns: { task = true, state = true } = {},
-  empty = 'No run matches.',
-}) {
-  const columns = [
-    'Run',
-    task && 'Task',
-    state && 'State',
-    minor('Trigger'),
-    'Started',
-    num('Took'),
-  ];
-  const rows = runs.map((run) => ({
-    key: run.id,
-    cells: [
-      html`<${RunLink} id=${run.id} />`,
-      html`<${TaskLink} id=${run.task_id} />`,
-      html`<${State} of=${run.state} />`,
-      run.trigger,
-      html`<${When} at=${run.started_at ?? run.queued_at} />`,
-      durationOf(run),
-      html`<${Reason} ...${run} />`,
-    ],
-  }));
-  return html`<${Table} caption="Runs" columns=${[...columns, wide('Why')]} rows=${rows} empty=${empty} />`;
+export function RunsTable({ runs, hasTask = true, hasState = true, empty = 'No run matches.' }) {
+  const columns = [runColumn, hasTask && taskColumn, hasState && stateColumn, ...otherColumns];
+  return html`<${Table} caption="Runs" columns=${columns} items=${runs} empty=${empty} />`;
 }
 
 /** The first line of the error, or why the run was skipped. */

@@ -52,7 +52,7 @@ export function RunsView({ query }) {
     <${Filters} list=${list} fields=${fields} />
     <div class="results" aria-live="polite">
       <${Loaded} of=${runs}>
-        ${(page) => html`<${RunsTable} runs=${page.items} columns=${{ task: task_id === '' }} />
+        ${(page) => html`<${RunsTable} runs=${page.items} hasTask=${task_id === ''} />
           <${Pages} page=${page} list=${list} one="run" />`}
       <//>
     </div>`;

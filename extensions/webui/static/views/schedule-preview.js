@@ -8,7 +8,7 @@ import { Instant, When } from '../ui/names.js';
 const DELAY = 150;
 
 /** The fields that a preview depends on. Errors in them are shown at the field. */
-export const previewed = ['schedule_kind', 'schedule_expr', 'timezone', 'starts_at', 'ends_at'];
+const previewed = ['schedule_kind', 'schedule_expr', 'timezone', 'starts_at', 'ends_at'];
 
 /**
  * Previews the schedule when nothing has been typed for a while, and sets the faults of its fields.

@@ -5,14 +5,22 @@ import { call } from '../client.js';
 import { useData } from '../data.js';
 import { filtersIn, useFilters } from '../filters.js';
 import { count } from '../times.js';
-import { Button, Heading, Loaded, Nothing, Table, num, wide } from '../ui/elements.js';
+import { Button, Heading, Loaded, Nothing, Table } from '../ui/elements.js';
 import { Filters } from '../ui/field.js';
-import { When } from '../ui/names.js';
+import { StreamLink, When } from '../ui/names.js';
 
 const PAGE = 50;
 const kinds = ['task-', 'fires-', 'run-', 'agent-', 'topic-', 'key-', 'projection-', 'refusals-'];
 const fields = [{ name: 'prefix', label: 'Begins with', type: 'search' }];
-const columns = [wide('Stream'), num('Events'), 'Last event'];
+const columns = [
+  [
+    'Stream',
+    ({ stream }) => html`<${StreamLink} stream=${stream}><code>${stream}</code><//>`,
+    'grow',
+  ],
+  ['Events', ({ revision }) => count(revision + 1), 'num'],
+  ['Last event', ({ last_at: at }) => html`<${When} at=${at} />`],
+];
 
 export function StreamsView({ query }) {
   const list = useFilters('streams', filtersIn(query, ['prefix']));
@@ -35,7 +43,7 @@ export function StreamsView({ query }) {
     <${Filters} list=${list} fields=${fields}>
       <div class="row chips" role="group" aria-label="Kinds">
         ${kinds.map(
-          (kind) => html`<${Button} kind="small" onClick=${() => list.change('prefix')(kind)}>
+          (kind) => html`<${Button} kind="small" onClick=${() => list.change('prefix', 0)(kind)}>
             ${kind}
           <//>`,
         )}
@@ -43,7 +51,9 @@ export function StreamsView({ query }) {
     <//>
     <div class="results" aria-live="polite">
       <${Loaded} of=${streams}>
-        ${(page) => html`<${Table} caption="Streams" columns=${columns} rows=${page.items.map(row)}
+        ${(
+          page,
+        ) => html`<${Table} caption="Streams" columns=${columns} items=${page.items} keyOf=${({ stream }) => stream}
             empty=${html`<${Nothing} text="No stream begins like this.">
               Enter a whole name or its beginning.
             <//>`} />
@@ -54,12 +64,3 @@ export function StreamsView({ query }) {
       <//>
     </div>`;
 }
-
-const row = ({ stream, revision, last_at: at }) => ({
-  key: stream,
-  cells: [
-    html`<a href="#/streams/${encodeURIComponent(stream)}"><code>${stream}</code></a>`,
-    count(revision + 1),
-    html`<${When} at=${at} />`,
-  ],
-});

@@ -4,11 +4,27 @@ import { html, useState } from '../preact.js';
 import { call } from '../client.js';
 import { useData } from '../data.js';
 import { Changes } from '../ui/changes.js';
-import { Button, Loaded, Section, Table, num, wide } from '../ui/elements.js';
+import { Button, Loaded, Section, Table } from '../ui/elements.js';
 import { Actor, Instant, StreamLink } from '../ui/names.js';
 
 const PAGE = 50;
-const columns = [num('No.'), 'Event', 'When', 'Who', wide('Why'), wide('Changes')];
+const columns = [
+  ['No.', 'revision', 'num'],
+  ['Event', 'type'],
+  ['When', ({ at }) => html`<${Instant} at=${at} />`],
+  ['Who', ({ actor, actor_name: name }) => html`<${Actor} id=${actor} name=${name} />`],
+  ['Why', 'reason', 'grow'],
+  [
+    'Changes',
+    ({ changes }) =>
+      changes.length <= 2
+        ? html`<${Changes} of=${changes} />`
+        : html`<details>
+            <summary>${changes.length} fields</summary><${Changes} of=${changes} />
+          </details>`,
+    'grow',
+  ],
+];
 
 export function TaskHistory({ id, version }) {
   const [pages, setPages] = useState(1);
@@ -29,10 +45,8 @@ export function TaskHistory({ id, version }) {
   const aside = html`<${StreamLink} stream="task-${id}">Step through its events<//>`;
   return html`<${Section} title="History" aside=${aside}>
     <${Loaded} of=${history}>
-      ${({
-        items,
-        isWhole,
-      }) => html`<${Table} caption="History" columns=${columns} rows=${items.map(row)} />
+      ${({ items, isWhole }) => html`<${Table} caption="History" columns=${columns} items=${items}
+            keyOf=${({ revision }) => revision} />
         ${
           !isWhole &&
           html`<${Button} kind="small" onClick=${() => setPages(pages + 1)}>Later events<//>`
@@ -40,19 +54,3 @@ export function TaskHistory({ id, version }) {
     <//>
   <//>`;
 }
-
-const row = ({ revision, type, at, actor, actor_name: name, reason, changes }) => ({
-  key: revision,
-  cells: [
-    revision,
-    type,
-    html`<${Instant} at=${at} />`,
-    html`<${Actor} id=${actor} name=${name} />`,
-    reason,
-    changes.length <= 2
-      ? html`<${Changes} of=${changes} />`
-      : html`<details>
-          <summary>${changes.length} fields</summary><${Changes} of=${changes} />
-        </details>`,
-  ],
-});

@@ -113,14 +113,14 @@ function TaskRuns({ id, runs }) {
   const all = html`<a href="#/runs?task_id=${id}">All runs</a>`;
   return html`<${Section} title="Run durations"><${RunTimes} runs=${ended} /><//>
     <${Section} title="Latest runs" aside=${all}>
-      <${RunsTable} runs=${runs.slice(0, RUNS.table)} columns=${{ task: false }} empty="It has not run yet." />
+      <${RunsTable} runs=${runs.slice(0, RUNS.table)} hasTask=${false} empty="It has not run yet." />
     <//>`;
 }
 
 function TaskFacts({ task }) {
   const { concurrency_key: key, misfire_grace_seconds: grace, timeout_seconds: timeout } = task;
   const tags = task.tags.map(
-    (tag) => html`<${Link} to="tasks?tag=${encodeURIComponent(tag)}" kind="tag">${tag}<//>`,
+    (tag) => html`<${Link} to="tasks?${new URLSearchParams({ tag })}" kind="tag">${tag}<//>`,
   );
   const next = task.exhausted
     ? 'none: the schedule has ended'

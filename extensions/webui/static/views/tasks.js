@@ -5,7 +5,7 @@ import { call, may } from '../client.js';
 import { useData } from '../data.js';
 import { filtersIn, useFilters } from '../filters.js';
 import { learnTitle } from '../names.js';
-import { Heading, Loaded, Nothing, Pages, State, Table, Tags, minor, num } from '../ui/elements.js';
+import { Heading, Loaded, Nothing, Pages, State, Table, Tags } from '../ui/elements.js';
 import { Filters } from '../ui/field.js';
 import { When } from '../ui/names.js';
 import { TaskActions } from './task-actions.js';
@@ -46,29 +46,35 @@ export function TasksView({ query }) {
     <${Filters} list=${list} fields=${fields} />
     <div class="results" aria-live="polite">
       <${Loaded} of=${tasks}>
-        ${(page) => html`<${TasksTable} tasks=${page.items} done=${tasks.reload} empty=${empty} />
+        ${(
+          page,
+        ) => html`<${Table} caption="Tasks" columns=${columnsOf(tasks.reload)} items=${page.items}
+            empty=${empty} />
           <${Pages} page=${page} list=${list} one="task" />`}
       <//>
     </div>`;
 }
 
-function TasksTable({ tasks, done, empty }) {
-  const columns = ['Title', 'Status', minor('Schedule'), 'Next', minor('Last run'), num('Actions')];
-  const rows = tasks.map((task) => ({
-    key: task.id,
-    cells: [
-      html`<a class="name" href="#/tasks/${task.id}">${task.title}</a> <${Tags} of=${task.tags} />`,
-      html`<${State} of=${task.status} />`,
-      html`<${Schedule} ...${task} />`,
-      task.exhausted
-        ? html`<span class="soft">ended</span>`
-        : html`<${When} at=${task.next_run_at} />`,
-      html`<${When} at=${task.last_run_at} />`,
-      html`<div class="row"><${TaskActions} task=${task} done=${done} isSmall /></div>`,
-    ],
-  }));
-  return html`<${Table} caption="Tasks" columns=${columns} rows=${rows} empty=${empty} />`;
-}
+const columnsOf = (done) => [
+  [
+    'Title',
+    ({ id, title, tags }) =>
+      html`<a class="name" href="#/tasks/${id}">${title}</a> <${Tags} of=${tags} />`,
+  ],
+  ['Status', ({ status }) => html`<${State} of=${status} />`],
+  ['Schedule', (task) => html`<${Schedule} ...${task} />`, 'minor'],
+  [
+    'Next',
+    ({ exhausted, next_run_at: at }) =>
+      exhausted ? html`<span class="soft">ended</span>` : html`<${When} at=${at} />`,
+  ],
+  ['Last run', ({ last_run_at: at }) => html`<${When} at=${at} />`, 'minor'],
+  [
+    'Actions',
+    (task) => html`<div class="row"><${TaskActions} task=${task} done=${done} isSmall /></div>`,
+    'num',
+  ],
+];
 
 /** When a task fires: in words, and as it was written. */
 export const Schedule = ({
