@@ -1,6 +1,5 @@
-import { Type } from '@sinclair/typebox';
+import { Type, type TObject, type TProperties } from '@sinclair/typebox';
 import type { EndpointDescription } from '../contract.ts';
-import { previewEndpoint } from './previews.ts';
 
 const TASK_ID = '01a1fc11-0505-734a-8920-9c4c55a40f65';
 
@@ -9,6 +8,13 @@ const given = {
   schedule_kind: 'cron',
   schedule_expr: '0 9 * * MON-FRI',
   payload: { pipeline: [{ uses: 'echo', with: { text: 'Good morning' } }] },
+};
+
+const preview = {
+  valid: true,
+  schedule_text: 'at 09:00, Monday through Friday, UTC',
+  fires: [{ at: '2026-11-23T09:00:00.000Z', local: '2026-11-23T09:00:00+00:00', note: null }],
+  warnings: [],
 };
 
 /** The task that is created from {@link given}. */
@@ -48,20 +54,27 @@ const task = {
   warnings: [],
 };
 
-const closed = { additionalProperties: false };
+const text = Type.String();
+const id = Type.String({ format: 'uuid' });
+const dateTime = Type.String({ format: 'date-time' });
+const status = Type.Union(['active', 'paused', 'canceled'].map((each) => Type.Literal(each)));
+const closed = <T extends TProperties>(properties: T): TObject<T> =>
+  Type.Object(properties, { additionalProperties: false });
+const tasksOf = <T extends TProperties>(properties: T) =>
+  closed({ tasks: Type.Array(closed(properties)) });
 
 export const endpoints: readonly EndpointDescription[] = [
   {
     method: 'get',
     path: '/',
     operationId: 'getPage',
-    description: 'Without the slash at the end, the response is a redirect (308) to `/ext/webui/`.',
+    description: 'Without the trailing slash, the response is a redirect (308) to `/ext/webui/`.',
     examples: { answers: { 200: '<!doctype html><title>Tasks</title>' } },
-    summary: 'The page for people',
+    summary: 'The web page',
     scopes: null,
     answers: { 200: Type.String({ contentMediaType: 'text/html' }) },
     answerHeaders: ['ETag'],
-    // Where SVC_WEBUI_REQUIRE_AUTH closes it.
+    // With SVC_WEBUI_REQUIRE_AUTH.
     refusals: ['unauthorized'],
   },
   {
@@ -83,30 +96,13 @@ export const endpoints: readonly EndpointDescription[] = [
         },
       },
     },
-    summary: 'The newest tasks, in short',
+    summary: 'The newest tasks in brief',
     scopes: ['tasks:read'],
     answers: {
-      200: Type.Object(
-        {
-          tasks: Type.Array(
-            Type.Object(
-              {
-                id: Type.String({ format: 'uuid' }),
-                title: Type.String(),
-                status: Type.Union([
-                  Type.Literal('active'),
-                  Type.Literal('paused'),
-                  Type.Literal('canceled'),
-                ]),
-                next_run: Type.Union([Type.String({ format: 'date-time' }), Type.Null()]),
-                schedule_text: Type.String(),
-              },
-              closed,
-            ),
-          ),
-        },
-        closed,
-      ),
+      200: tasksOf({
+        ...{ id, title: text, status, next_run: Type.Union([dateTime, Type.Null()]) },
+        schedule_text: text,
+      }),
     },
   },
   {
@@ -114,26 +110,17 @@ export const endpoints: readonly EndpointDescription[] = [
     path: '/api/titles',
     operationId: 'listTitlesForPage',
     examples: { answers: { 200: { tasks: [{ id: TASK_ID, title: task.title }] } } },
-    summary: 'The titles of up to 100 tasks, by their ids with commas between',
+    summary: 'The titles of up to 100 tasks, by their ids separated by commas',
     scopes: ['tasks:read'],
-    query: Type.Object({ ids: Type.String() }),
-    answers: {
-      200: Type.Object(
-        {
-          tasks: Type.Array(
-            Type.Object({ id: Type.String({ format: 'uuid' }), title: Type.String() }, closed),
-          ),
-        },
-        closed,
-      ),
-    },
+    query: Type.Object({ ids: text }),
+    answers: { 200: tasksOf({ id, title: text }) },
   },
   {
     method: 'post',
     path: '/api/tasks',
     operationId: 'createTaskFromPage',
     examples: { body: given, answers: { 201: task } },
-    summary: 'Creates a task of the caller, described by its title',
+    summary: 'Creates a task; the caller is its owner and the title its description by default',
     scopes: ['tasks:write'],
     body: { allOf: [{ $ref: 'UpdateTask' }], required: ['title', 'schedule_kind', 'payload'] },
     answers: { 201: { $ref: 'Task' } },
@@ -141,5 +128,33 @@ export const endpoints: readonly EndpointDescription[] = [
     idempotent: true,
     refusals: ['conflict'],
   },
-  previewEndpoint,
+  {
+    method: 'post',
+    path: '/api/preview',
+    operationId: 'previewScheduleForPage',
+    examples: {
+      body: { schedule_kind: 'cron', schedule_expr: '0 9 * * MON-FRI', count: 1 },
+      answers: { 200: preview },
+    },
+    summary: 'When a schedule fires, or what is wrong with it, while it is being typed',
+    scopes: ['tasks:read'],
+    body: Type.Object({}, { description: 'As for `POST /schedules/preview`.' }),
+    answers: {
+      200: Type.Union([
+        closed({
+          valid: Type.Literal(true),
+          schedule_text: text,
+          fires: Type.Array(
+            closed({ at: dateTime, local: text, note: Type.Union([text, Type.Null()]) }),
+          ),
+          warnings: Type.Array(text),
+        }),
+        closed({
+          valid: Type.Literal(false),
+          message: text,
+          issues: Type.Array(closed({ field: text, issue: text })),
+        }),
+      ]),
+    },
+  },
 ];

@@ -84,7 +84,7 @@ describe('the web page, where there is much', function () {
     const { page } = browsing();
     await browsing().logIn(service().credentials, 'agents');
     await page.getByText('201 agents').waitFor();
-    await page.getByRole('button', { name: 'More' }).click();
+    await page.getByRole('button', { name: 'Next' }).click();
     await page.getByRole('link', { name: 'admin', exact: true }).waitFor();
     // Who is logged in was the first of all agents.
     await page.getByRole('banner').getByText('admin', { exact: true }).waitFor();

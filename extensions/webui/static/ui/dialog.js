@@ -1,12 +1,13 @@
 // Asks before something is done: what exactly, and why.
 
 import { html, useLayoutEffect, useRef, useState } from '../preact.js';
+import { command } from '../client.js';
 import { notify, setState } from '../store.js';
 import { Button } from './elements.js';
 import { Field } from './field.js';
 
 /** The reason of a command; it goes into the log and the audit. */
-export const reasonField = { name: 'reason', label: 'Why (goes into the log)', maxlength: 500 };
+const reasonField = { name: 'reason', label: 'Why (goes into the log)', maxlength: 500 };
 
 /**
  * Opens the dialog. It stays open until the action has succeeded, and shows why it failed.
@@ -17,7 +18,7 @@ export const reasonField = { name: 'reason', label: 'Why (goes into the log)', m
  *   what would be done
  * @returns {Promise<boolean>} whether it was done
  */
-export const ask = (options) =>
+const ask = (options) =>
   new Promise((resolve) => setState({ dialog: { ...options, resolve, key: {} } }));
 
 export function Dialog(options) {
@@ -94,4 +95,22 @@ export function Dialog(options) {
       </div>
     </form>
   </dialog>`;
+}
+
+/**
+ * A button that asks first, and then sends a command.
+ * @param dialog the options of {@link ask}, to which a field for the reason is added. Instead of `act`, the `path` of a
+ *   command; `bodyOf` and `queryOf` are made from the values of the fields. `required` is said if there is no reason
+ * @param done called when it has succeeded
+ */
+export function AskButton({ text, kind = '', label, dialog, done }) {
+  const { path, bodyOf, queryOf, required, fields = [], ...options } = dialog;
+  const act = ({ reason, ...values }) =>
+    command(path, { reason, body: bodyOf?.(values), query: queryOf?.(values) });
+  const danger = kind.includes('danger') ? { kind: 'danger', dismiss: 'Back' } : {};
+  const open = async () => {
+    const all = [...fields, { ...reasonField, required }];
+    if (await ask({ ...danger, action: text, act, ...options, fields: all })) await done?.();
+  };
+  return html`<${Button} kind=${kind} label=${label} onClick=${open}>${text}<//>`;
 }

@@ -4,7 +4,6 @@ import { html, useLayoutEffect, useRef, useState } from '../preact.js';
 import { writeJson } from '../json.js';
 import { maySee } from '../routes.js';
 import { attempt } from '../store.js';
-import { counted } from '../times.js';
 
 /** The head of a view: its title, what is said beside it, and its actions. It names the browser's tab too. */
 export function Heading({ title, beside, children }) {
@@ -63,7 +62,7 @@ export const Nothing = ({ text, children }) =>
 
 /** Shown where something could not be read. */
 export const Failure = ({ error, retry }) =>
-  html`<div class="failure" role="alert">
+  html`<div class="failure bad" role="alert">
     <p>${error.message}</p>
     ${retry && html`<${Button} onClick=${() => retry()}>Try again<//>`}
   </div>`;
@@ -150,17 +149,3 @@ export function Button({ onClick, kind = '', label, children }) {
 /** A link to an address of the page; only its text if the agent may not see what is there. */
 export const Link = ({ to, kind, children }) =>
   maySee(to) ? html`<a class=${kind} href="#/${to}">${children}</a>` : children;
-
-/** How many there are, and the buttons to the pages beside this one. @param list what `useFilters` returns */
-export function Pages({ page: { total, next_cursor }, list, one, several = `${one}s` }) {
-  const { cursors } = list.asked;
-  const many = total === null ? '' : counted(total, one, several);
-  const isOnly = cursors.length === 1 && next_cursor === null;
-  const button = (text, to) =>
-    html`<${Button} kind="small" onClick=${() => list.turnTo(to)}>${text}<//>`;
-  return html`<div class="row middle pages">
-    <span class="soft">${isOnly ? many : `${many}, page ${cursors.length}`}</span>
-    ${cursors.length > 1 && button('Newer', cursors.slice(0, -1))}
-    ${next_cursor !== null && button('Older', [...cursors, next_cursor])}
-  </div>`;
-}

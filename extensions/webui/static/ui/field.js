@@ -2,9 +2,6 @@
 
 import { html, useId } from '../preact.js';
 
-/** After the last key, before a list is read. Milliseconds. */
-const TYPING_DELAY = 200;
-
 /** An option `['value', 'text']`, or a word that is both. `''` stands for any. */
 const optionOf = (option) =>
   Array.isArray(option) ? option : [option, option === '' ? 'any' : option.replaceAll('_', ' ')];
@@ -54,17 +51,3 @@ export function Field({
     <span class="fault" id="fault-${name}">${fault}</span>
   </div>`;
 }
-
-/**
- * The filters of a list.
- * @param list what `useFilters` returns
- * @param {{name: string, label: string}[]} fields as {@link Field} takes them
- */
-export const Filters = ({ list, fields, children }) =>
-  html`<div class="row filters" role="search">
-    ${fields.map(({ name, ...field }) => {
-      const onInput = list.change(name, field.options === undefined ? TYPING_DELAY : 0);
-      return html`<${Field} key=${name} ...${field} value=${list.typed[name]} onInput=${onInput} />`;
-    })}
-    ${children}
-  </div>`;

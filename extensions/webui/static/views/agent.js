@@ -1,55 +1,41 @@
 // One agent: its scopes, its webhook, and the deliveries to it.
 
 import { html } from '../preact.js';
-import { call, command } from '../client.js';
+import { call } from '../client.js';
 import { useData } from '../data.js';
-import { useFilters } from '../filters.js';
 import { duration } from '../times.js';
-import { ask, reasonField } from '../ui/dialog.js';
-import { Button, Facts, Heading, Json, Lines, Loaded, LoadedView } from '../ui/elements.js';
-import { Nothing, Pages, Section, State, Table, Tags, spaced } from '../ui/elements.js';
-import { Filters } from '../ui/field.js';
+import { AskButton } from '../ui/dialog.js';
+import { Facts, Heading, Json, Lines, LoadedView } from '../ui/elements.js';
+import { Nothing, Section, State, Tags, spaced } from '../ui/elements.js';
+import { Filters, List, useList } from '../ui/list.js';
 import { Instant, InstantAndDistance, RunLink, StreamLink, When } from '../ui/names.js';
 
 const PAGE = 25;
 const fields = [{ name: 'state', label: 'State', options: ['', 'pending', 'delivered', 'failed'] }];
 export function AgentView({ id }) {
   const agent = useData((signal) => call('GET', `agents/${id}`, { signal }), []);
-  const list = useFilters(null, { state: '' });
-  const deliveries = useData(
-    (signal) => {
-      const query = { ...list.asked.filters, limit: PAGE, cursor: list.asked.cursors.at(-1) };
-      return call('GET', `agents/${id}/webhooks/deliveries`, { query, signal });
-    },
-    [list.asked],
+  const list = useList(null, { state: '' }, (query, signal) =>
+    call('GET', `agents/${id}/webhooks/deliveries`, { query: { ...query, limit: PAGE }, signal }),
   );
-  const columns = columnsOf(id, deliveries.reload);
   const empty = html`<${Nothing} text="Nothing was sent.">Its webhook receives the runs of its own tasks.<//>`;
   return html`<${LoadedView} of=${agent}>
-    ${(each) => html`<${About} agent=${each} done=${deliveries.reload} />
+    ${(each) => html`<${About} agent=${each} done=${list.reload} />
       <${Section} title="Webhook deliveries">
         <${Filters} list=${list} fields=${fields} />
-        <${Loaded} of=${deliveries}>
-          ${(page) => html`<${Table} caption="Deliveries" columns=${columns} items=${page.items}
-              empty=${empty} />
-            <${Pages} page=${page} list=${list} one="delivery" several="deliveries" />`}
-        <//>
+        <${List} list=${list} caption="Deliveries" columns=${columnsOf(id, list.reload)} one="delivery"
+          several="deliveries" empty=${empty} />
       <//>`}
   <//>`;
 }
 
 function About({ agent, done }) {
   const { id, name, scopes, webhook_url: webhook } = agent;
-  const test = async () => {
-    const isDone = await ask({
-      title: 'Send a test message?',
-      text: `To ${webhook}. It has no content.`,
-      action: 'Send',
-      fields: [reasonField],
-      act: ({ reason }) => command(`agents/${id}/webhook-test`, { reason }),
-      done: 'The message is being sent.',
-    });
-    if (isDone) await done();
+  const test = {
+    title: 'Send a test message?',
+    text: `To ${webhook}. It has no content.`,
+    action: 'Send',
+    path: `agents/${id}/webhook-test`,
+    done: 'The message is being sent.',
   };
   const facts = [
     ['Scopes', scopes.length === 0 ? 'none' : html`<${Tags} of=${scopes} />`],
@@ -60,7 +46,7 @@ function About({ agent, done }) {
     ['Stream', html`<${StreamLink} stream="agent-${id}">Step through its events<//>`],
   ];
   return html`<${Heading} title=${name}>
-      ${webhook !== null && html`<${Button} onClick=${test}>Send a test message<//>`}
+      ${webhook !== null && html`<${AskButton} text="Send a test message" dialog=${test} done=${done} />`}
       <a class="button" href="#/audit?actor=${id}">What it did</a>
     <//>
     <${Section} title="Facts"><${Facts} of=${facts} /><//>`;
@@ -82,24 +68,23 @@ const columnsOf = (agent, done) => [
   ['Last response', (delivery) => html`<${Responses} ...${delivery} />`, 'grow'],
   [
     '',
-    ({ id, state, type }) =>
-      state !== 'pending' &&
-      html`<${Button} kind="small" onClick=${() => sendAgain(agent, id, done)}
-        label="Send again: ${type}">Send again<//>`,
+    ({ id, state, type }) => {
+      const dialog = { ...repeatDialog, path: `agents/${agent}/webhooks/deliveries/${id}/repeat` };
+      return (
+        state !== 'pending' &&
+        html`<${AskButton} text="Send again" kind="small" label="Send again: ${type}" dialog=${dialog}
+          done=${done} />`
+      );
+    },
   ],
 ];
 
-async function sendAgain(agent, id, done) {
-  const isDone = await ask({
-    title: 'Send it again?',
-    text: 'The same message with the same ID. A receiver that has handled it should ignore it.',
-    action: 'Send',
-    fields: [reasonField],
-    act: ({ reason }) => command(`agents/${agent}/webhooks/deliveries/${id}/repeat`, { reason }),
-    done: 'The message is being sent again.',
-  });
-  if (isDone) await done();
-}
+const repeatDialog = {
+  title: 'Send it again?',
+  text: 'The same message with the same ID. A receiver that has handled it should ignore it.',
+  action: 'Send',
+  done: 'The message is being sent again.',
+};
 
 function Responses({ attempts, payload }) {
   const last = attempts.at(-1);

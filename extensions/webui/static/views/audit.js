@@ -1,11 +1,10 @@
 // Who did what, and what was refused. New entries appear live.
 
 import { html } from '../preact.js';
-import { filtersIn, useFilters } from '../filters.js';
 import { LiveMark, useLive } from '../live.js';
 import { isoOf } from '../times.js';
 import { Heading } from '../ui/elements.js';
-import { Filters } from '../ui/field.js';
+import { Filters, filtersIn, useFilters } from '../ui/list.js';
 import { AuditEntries } from './audit-entries.js';
 import { useEntries } from './audit-data.js';
 
@@ -31,10 +30,7 @@ const fields = [
 
 /** Refused commands are a type of event, and are offered among the outcomes. */
 function fieldsIn(query) {
-  const filters = filtersIn(
-    query,
-    fields.map(({ name }) => name),
-  );
+  const filters = filtersIn(query, fields);
   const isRefused = filters.type === 'CommandRefused';
   return isRefused ? { ...filters, outcome: filters.type, type: '' } : filters;
 }

@@ -1,11 +1,11 @@
 // The backfills of a task and their progress, and how to cancel one.
 
 import { html, useEffect } from '../preact.js';
-import { call, command, mayChange } from '../client.js';
+import { call, mayChange } from '../client.js';
 import { useData } from '../data.js';
 import { count } from '../times.js';
-import { ask, reasonField } from '../ui/dialog.js';
-import { Button, Loaded, Section, State, Table } from '../ui/elements.js';
+import { AskButton } from '../ui/dialog.js';
+import { Loaded, Section, State, Table } from '../ui/elements.js';
 import { Instant } from '../ui/names.js';
 
 const BEAT = 2000;
@@ -57,18 +57,12 @@ const columnsOf = (task, done) => [
 ];
 
 function CancelButton({ backfill: { id, requested, total }, done }) {
-  const cancel = async () => {
-    const isDone = await ask({
-      title: 'Cancel this backfill?',
-      text: `${requested} of ${total} runs were requested. Its queued runs are canceled; running ones are asked to stop.`,
-      action: 'Cancel the backfill',
-      dismiss: 'Back',
-      kind: 'danger',
-      fields: [reasonField],
-      act: ({ reason }) => command(`backfills/${id}/cancel`, { reason }),
-      done: 'The backfill was canceled.',
-    });
-    if (isDone) await done();
+  const dialog = {
+    title: 'Cancel this backfill?',
+    text: `${requested} of ${total} runs were requested. Its queued runs are canceled; running ones are asked to stop.`,
+    action: 'Cancel the backfill',
+    path: `backfills/${id}/cancel`,
+    done: 'The backfill was canceled.',
   };
-  return html`<${Button} kind="danger small" onClick=${cancel}>Cancel<//>`;
+  return html`<${AskButton} text="Cancel" kind="danger small" dialog=${dialog} done=${done} />`;
 }

@@ -4,8 +4,7 @@ import { html, useLayoutEffect } from '../preact.js';
 import { agentId, call, command, may } from '../client.js';
 import { useInterval } from '../data.js';
 import { setState, useStore } from '../store.js';
-import { ask, reasonField } from '../ui/dialog.js';
-import { Button } from '../ui/elements.js';
+import { AskButton } from '../ui/dialog.js';
 import { Actor, When } from '../ui/names.js';
 
 const BEAT = 10_000;
@@ -28,7 +27,7 @@ export function Banners() {
         <strong>On hold: no schedule fires and no run starts. </strong>
         “${hold.reason}”, <${Actor} id=${hold.by} />, <${When} at=${hold.since} />
       </span>
-      <${Button} onClick=${release}>Release …<//>
+      <${AskButton} text="Release …" done=${readHold} dialog=${releaseDialog} />
     </div>`
     }
   </div>`;
@@ -45,41 +44,36 @@ async function readHold() {
   }
 }
 
-async function release() {
-  const isDone = await ask({
-    title: 'Release the service?',
-    text: 'Queued runs start. Choose below what happens to fires that were held back.',
-    action: 'Release',
-    fields: [
-      {
-        name: 'missed',
-        label: 'Of the fires that were held back, run',
-        options: [
-          ['', 'what each task’s policy says'],
-          ['skip', 'none'],
-          ['latest', 'the latest of each task'],
-          ['all', 'all'],
-        ],
-      },
-      reasonField,
-    ],
-    act: ({ missed, reason }) =>
-      command('operations/release', { reason, body: missed === '' ? {} : { missed } }),
-    done: 'The service was released.',
-  });
-  if (isDone) await readHold();
-}
+const missedField = {
+  name: 'missed',
+  label: 'Of the fires that were held back, run',
+  options: [
+    ['', 'what each task’s policy says'],
+    ['skip', 'none'],
+    ['latest', 'the latest of each task'],
+    ['all', 'all'],
+  ],
+};
+const releaseDialog = {
+  title: 'Release the service?',
+  text: 'Queued runs start. Choose below what happens to fires that were held back.',
+  action: 'Release',
+  fields: [missedField],
+  path: 'operations/release',
+  bodyOf: ({ missed }) => (missed === '' ? {} : { missed }),
+  done: 'The service was released.',
+};
 
-/** Asks why, and puts the service on hold. */
-export async function holdService() {
-  const isDone = await ask({
-    title: 'Put the whole service on hold?',
-    text: 'No schedule fires and no run starts, in any process, until it is released. Running runs continue.',
-    action: 'Hold',
-    kind: 'danger',
-    fields: [{ name: 'reason', label: 'Why', required: 'Enter a reason.', maxlength: 1000 }],
-    act: ({ reason }) => command('operations/hold', { body: { reason } }),
-    done: 'The service is on hold.',
-  });
-  if (isDone) await readHold();
-}
+/** Puts the service on hold. The reason is part of the command. */
+export const HoldButton = () =>
+  html`<${AskButton} text="Hold the service …" kind="quiet" done=${readHold} dialog=${holdDialog} />`;
+
+const holdDialog = {
+  title: 'Put the whole service on hold?',
+  text: 'No schedule fires and no run starts, in any process, until it is released. Running runs continue.',
+  action: 'Hold',
+  kind: 'danger',
+  required: 'Enter a reason.',
+  act: ({ reason }) => command('operations/hold', { body: { reason } }),
+  done: 'The service is on hold.',
+};

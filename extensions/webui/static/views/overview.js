@@ -7,9 +7,9 @@ import { LiveMark, useLive } from '../live.js';
 import { learnTitle, learnTitles } from '../names.js';
 import { count, duration, localField, percent } from '../times.js';
 import { Days } from '../ui/charts.js';
-import { Button, Heading, Loaded, Nothing, Section, State, Table, Tile } from '../ui/elements.js';
+import { Heading, Loaded, Nothing, Section, State, Table, Tile } from '../ui/elements.js';
 import { Running, When } from '../ui/names.js';
-import { holdService } from './banners.js';
+import { HoldButton } from './banners.js';
 import { RunsTable, runColumn, stateColumn, taskColumn } from './runs-table.js';
 
 const HOUR = 3_600_000;
@@ -91,7 +91,7 @@ export function OverviewView() {
   const figures = { active, failed, due, summary, lag, health };
   const data = Object.fromEntries(Object.entries(figures).map(([key, each]) => [key, each.data]));
   return html`<${Heading} title="Overview" beside=${html`<${LiveMark} state=${live} />`}>
-      ${may('ops') && html`<${Button} kind="quiet" onClick=${holdService}>Hold the service …<//>`}
+      ${may('ops') && html`<${HoldButton} />`}
     <//>
     <${Tiles} ...${data} ended=${ended.current} />
     <${Loaded} of=${lag}>${() => null}<//>
@@ -111,7 +111,7 @@ export function OverviewView() {
     </div>
     <${Section} title="Failed in the last 24 hours">
       <${Loaded} of=${failed}>
-        ${({ items }) => html`<${RunsTable} runs=${items} hasState=${false}
+        ${({ items }) => html`<${RunsTable} runs=${items} columns=${{ hasState: false }}
           empty=${html`<${Nothing} text="No failures." />`} />`}
       <//>
     <//>`;

@@ -1,10 +1,10 @@
 // The projections of the log: how far each is, its rebuild, and the keys that it holds back.
 
 import { html, useState } from '../preact.js';
-import { call, command } from '../client.js';
+import { call } from '../client.js';
 import { useData } from '../data.js';
 import { count, duration } from '../times.js';
-import { ask, reasonField } from '../ui/dialog.js';
+import { AskButton } from '../ui/dialog.js';
 import { Button, Heading, Loaded, State, Table } from '../ui/elements.js';
 import { When } from '../ui/names.js';
 import { ParkedKeys } from './parked.js';
@@ -57,103 +57,69 @@ const columnsOf = (done, open) => [
 ];
 
 function Rebuild({ name, version, rebuild, previous, done }) {
-  const button = (verb, options) =>
-    html`<${CommandButton} key=${verb} name=${name} verb=${verb} done=${done} ...${options} />`;
+  const button = (verb, { name: text, kind = '', ...dialog }) => {
+    const path = `projections/${encodeURIComponent(name)}/${verb}`;
+    const message = `${name}: ${text.toLowerCase()} requested`;
+    return html`<${AskButton} key=${verb} text=${text} kind="${kind} small" label="${text} ${name}"
+      dialog=${{ path, done: message, ...dialog }} done=${done} />`;
+  };
   if (rebuild !== null) {
     return html`<${RebuildProgress} name=${name} rebuild=${rebuild} />
       <div class="row">${rebuildCommands(name, rebuild, version).map((each) => button(...each))}</div>`;
   }
   const rollback = previous && {
-    text: 'Roll back',
+    name: 'Roll back',
     title: `Roll ${name} back to version ${previous.version}?`,
-    hint: `That version has kept up with the log. Version ${version} is kept in the same way.`,
+    text: `That version has kept up with the log. Version ${version} is kept in the same way.`,
     // Somebody else may have rolled it back meanwhile.
     bodyOf: () => ({ expected_version: version }),
   };
+  const until = previous && html`<${When} at=${previous.until} />`;
   return html`<div class="row">
-    ${button('rebuild', rebuildOptions(name))}
-    ${
-      previous &&
-      html`${button('rollback', rollback)}
-      <span class="hint">version ${previous.version} is kept, ends <${When} at=${previous.until} /></span>`
-    }
+    ${button('rebuild', rebuildOptions(name))} ${previous && button('rollback', rollback)}
+    ${previous && html`<span class="hint">version ${previous.version} is kept, ends ${until}</span>`}
   </div>`;
 }
 
+const modes = [
+  ['manual', 'wait until I have seen the differences'],
+  ['auto', 'switch reads to it'],
+];
+const rateHint = 'Leave empty for no limit.';
+const rebuildFields = [
+  { name: 'switch', label: 'When it has caught up with the log', value: 'manual', options: modes },
+  { name: 'rate', label: 'Events per second at most', type: 'number', min: 1, hint: rateHint },
+];
 const rebuildOptions = (name) => ({
-  text: 'Rebuild',
+  name: 'Rebuild',
   title: `Rebuild ${name}?`,
-  hint: 'From the whole log, beside the version that serves reads. Reads never stop, and nothing fires or is sent.',
-  fields: [
-    {
-      ...{ name: 'switch', label: 'When it has caught up with the log', value: 'manual' },
-      options: [
-        ['manual', 'wait until I have seen the differences'],
-        ['auto', 'switch reads to it'],
-      ],
-    },
-    {
-      ...{ name: 'rate', label: 'Events per second at most', type: 'number', min: 1 },
-      hint: 'Leave empty for no limit.',
-    },
-  ],
-  bodyOf: ({ rate, switch: mode }) => ({
-    switch: mode,
-    ...(rate === '' ? {} : { rate: Number(rate) }),
-  }),
+  text: 'From the whole log, beside the version that serves reads. Reads never stop, and nothing fires or is sent.',
+  fields: rebuildFields,
+  bodyOf: ({ rate, ...values }) => (rate === '' ? values : { ...values, rate: Number(rate) }),
 });
 
 /** What can be done with a rebuild, as `[verb, options]`. @param live the version that serves reads */
 function rebuildCommands(name, { state, version, comparison }, live) {
-  const isRunning = state !== 'ready' && state !== 'failed';
-  const text =
+  const differences =
     comparison === null ? 'There is nothing to compare it with.' : comparisonText(comparison);
-  const pause = ['pause', { text: 'Pause', title: `Pause the rebuild of ${name}?` }];
-  const resume = ['resume', { text: 'Resume', title: `Resume the rebuild of ${name}?` }];
-  const title = `Switch reads of ${name} to version ${version}?`;
-  const bodyOf = () => ({ expected_version: live });
-  const discard = {
-    text: state === 'failed' ? 'Discard' : 'Cancel',
-    title: `Discard the rebuild of ${name}?`,
-    action: state === 'failed' ? 'Discard it' : 'Cancel the rebuild',
-    dismiss: 'Back',
-    kind: 'danger',
+  const commands = {
+    pause: { name: 'Pause', title: `Pause the rebuild of ${name}?` },
+    resume: { name: 'Resume', title: `Resume the rebuild of ${name}?` },
+    switch: {
+      name: 'Switch',
+      title: `Switch reads of ${name} to version ${version}?`,
+      text: differences,
+      bodyOf: () => ({ expected_version: live }),
+      kind: 'main-action',
+    },
+    cancel: {
+      name: state === 'failed' ? 'Discard' : 'Cancel',
+      title: `Discard the rebuild of ${name}?`,
+      action: state === 'failed' ? 'Discard it' : 'Cancel the rebuild',
+      kind: 'danger',
+    },
   };
-  return [
-    isRunning && (state === 'paused' ? resume : pause),
-    state === 'ready' && [
-      'switch',
-      { text: 'Switch', title, hint: text, bodyOf, kind: 'main-action' },
-    ],
-    ['cancel', discard],
-  ].filter(Boolean);
-}
-
-/** A command that asks first. @param {(values: object) => object} bodyOf of the values of its fields; default: none */
-function CommandButton({
-  name,
-  verb,
-  text,
-  title,
-  hint,
-  fields = [],
-  bodyOf,
-  kind,
-  done,
-  ...options
-}) {
-  const act = async () => {
-    await ask({
-      ...{ action: text, ...options, title, text: hint, fields: [...fields, reasonField] },
-      kind: kind === 'danger' ? kind : 'main-action',
-      act: ({ reason, ...values }) =>
-        command(`projections/${encodeURIComponent(name)}/${verb}`, {
-          reason,
-          body: bodyOf?.(values),
-        }),
-      done: `${name}: ${text.toLowerCase()} requested`,
-    });
-    await done();
-  };
-  return html`<${Button} kind="${kind ?? ''} small" label="${text} ${name}" onClick=${act}>${text}<//>`;
+  const first = { paused: 'resume', ready: 'switch', failed: null }[state];
+  const verbs = first === null ? ['cancel'] : [first ?? 'pause', 'cancel'];
+  return verbs.map((verb) => [verb, commands[verb]]);
 }

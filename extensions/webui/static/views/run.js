@@ -5,9 +5,9 @@ import { call, command, may, mayChange } from '../client.js';
 import { useData } from '../data.js';
 import { LiveMark, useLive } from '../live.js';
 import { learnTitles } from '../names.js';
-import { attempt } from '../store.js';
+import { notify } from '../store.js';
 import { duration, durationOf } from '../times.js';
-import { ask, reasonField } from '../ui/dialog.js';
+import { AskButton } from '../ui/dialog.js';
 import { Button, Facts, Heading, Json, Lines, Loaded, LoadedView } from '../ui/elements.js';
 import { Nothing, Section, State, Table } from '../ui/elements.js';
 import { Instant, InstantAndDistance, RunLink, StreamLink, TaskLink } from '../ui/names.js';
@@ -80,35 +80,24 @@ function Run({ run, task, live, done }) {
 
 function RunActions({ run, canRetry, done }) {
   const retry = (from) => async () => {
-    let details;
-    const request = async () => {
-      ({ details } = await command(`runs/${run.id}/retry`, { query: { from } }));
-    };
-    if (await attempt(request, 'A retry was requested.'))
-      location.hash = `#/runs/${details.run_id}`;
+    const { details } = await command(`runs/${run.id}/retry`, { query: { from } });
+    notify('A retry was requested.');
+    location.hash = `#/runs/${details.run_id}`;
   };
-  const cancel = () =>
-    ask({
-      title: 'Cancel this run?',
-      text: 'It is asked to stop, and given up after ten seconds.',
-      action: 'Cancel the run',
-      dismiss: 'Back',
-      kind: 'danger',
-      fields: [reasonField],
-      act: async ({ reason }) => {
-        await command(`runs/${run.id}/cancel`, { reason });
-        await done();
-      },
-      done: 'The run was asked to stop.',
-    });
-  const button = (text, act, kind) => html`<${Button} kind=${kind} onClick=${act}>${text}<//>`;
   if (canRetry) {
-    return [
-      button('Retry from the failed step', retry('failed_step'), 'main-action'),
-      button('Retry from the start', retry('start')),
-    ];
+    return html`<${Button} kind="main-action" onClick=${retry('failed_step')}>Retry from the failed step<//>
+      <${Button} onClick=${retry('start')}>Retry from the start<//>`;
   }
-  return !isOver(run) && button('Cancel the run', cancel, 'danger');
+  const dialog = {
+    title: 'Cancel this run?',
+    text: 'It is asked to stop, and given up after ten seconds.',
+    path: `runs/${run.id}/cancel`,
+    done: 'The run was asked to stop.',
+  };
+  return (
+    !isOver(run) &&
+    html`<${AskButton} text="Cancel the run" kind="danger" dialog=${dialog} done=${done} />`
+  );
 }
 
 function RunFacts({ run }) {

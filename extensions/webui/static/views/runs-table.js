@@ -16,14 +16,17 @@ const otherColumns = [
   ['Why', (run) => html`<${Reason} ...${run} />`, 'grow'],
 ];
 
-/**
- * @param runs as lists return them
- * @param {boolean} hasTask whether the tasks are shown; `hasState`: the states
- */
-export function RunsTable({ runs, hasTask = true, hasState = true, empty = 'No run matches.' }) {
-  const columns = [runColumn, hasTask && taskColumn, hasState && stateColumn, ...otherColumns];
-  return html`<${Table} caption="Runs" columns=${columns} items=${runs} empty=${empty} />`;
-}
+/** @param {boolean} hasTask whether the tasks are shown; `hasState`: the states */
+export const runColumns = ({ hasTask = true, hasState = true }) => [
+  runColumn,
+  hasTask && taskColumn,
+  hasState && stateColumn,
+  ...otherColumns,
+];
+
+/** Runs as lists return them. @param columns which are shown, as {@link runColumns} takes it */
+export const RunsTable = ({ runs, columns = {}, empty }) =>
+  html`<${Table} caption="Runs" columns=${runColumns(columns)} items=${runs} empty=${empty} />`;
 
 /** The first line of the error, or why the run was skipped. */
 function Reason({ error, skip_reason: skipped, attempt, state }) {

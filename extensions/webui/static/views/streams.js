@@ -1,12 +1,10 @@
 // The streams of the log, by prefix.
 
-import { html, useState } from '../preact.js';
+import { html } from '../preact.js';
 import { call } from '../client.js';
-import { useData } from '../data.js';
-import { filtersIn, useFilters } from '../filters.js';
 import { count } from '../times.js';
-import { Button, Heading, Loaded, Nothing, Table } from '../ui/elements.js';
-import { Filters } from '../ui/field.js';
+import { Button, Heading, Nothing } from '../ui/elements.js';
+import { Filters, List, filtersIn, useList } from '../ui/list.js';
 import { StreamLink, When } from '../ui/names.js';
 
 const PAGE = 50;
@@ -22,23 +20,12 @@ const columns = [
   ['Last event', ({ last_at: at }) => html`<${When} at=${at} />`],
 ];
 
+const readStreams = (query, signal) =>
+  call('GET', 'streams', { query: { ...query, limit: PAGE }, signal });
+
 export function StreamsView({ query }) {
-  const list = useFilters('streams', filtersIn(query, ['prefix']));
-  const { filters, cursors } = list.asked;
-  const [before, setBefore] = useState([]);
-  const streams = useData(
-    async (signal) => {
-      const cursor = cursors.at(-1);
-      const asked = { ...filters, limit: PAGE, cursor };
-      const page = await call('GET', 'streams', { query: asked, signal });
-      return { ...page, items: [...(cursor === undefined ? [] : before), ...page.items] };
-    },
-    [list.asked],
-  );
-  const more = ({ items, next_cursor: next }) => {
-    setBefore(items);
-    list.turnTo([...cursors, next]);
-  };
+  const list = useList('streams', filtersIn(query, fields), readStreams);
+  const empty = html`<${Nothing} text="No stream begins like this.">Enter a whole name or its beginning.<//>`;
   return html`<${Heading} title="Streams" />
     <${Filters} list=${list} fields=${fields}>
       <div class="row chips" role="group" aria-label="Kinds">
@@ -49,18 +36,5 @@ export function StreamsView({ query }) {
         )}
       </div>
     <//>
-    <div class="results" aria-live="polite">
-      <${Loaded} of=${streams}>
-        ${(
-          page,
-        ) => html`<${Table} caption="Streams" columns=${columns} items=${page.items} keyOf=${({ stream }) => stream}
-            empty=${html`<${Nothing} text="No stream begins like this.">
-              Enter a whole name or its beginning.
-            <//>`} />
-          ${
-            page.next_cursor !== null &&
-            html`<${Button} kind="small" onClick=${() => more(page)}>More<//>`
-          }`}
-      <//>
-    </div>`;
+    <${List} list=${list} caption="Streams" columns=${columns} keyOf=${({ stream }) => stream} empty=${empty} />`;
 }

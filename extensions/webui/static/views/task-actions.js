@@ -3,9 +3,9 @@
 import { html } from '../preact.js';
 import { command, mayChange } from '../client.js';
 import { maySee } from '../routes.js';
-import { attempt, notify } from '../store.js';
+import { notify } from '../store.js';
 import { inZone } from '../times.js';
-import { ask, reasonField } from '../ui/dialog.js';
+import { AskButton } from '../ui/dialog.js';
 import { Button } from '../ui/elements.js';
 
 const missedField = {
@@ -31,32 +31,30 @@ const delayField = {
   ],
 };
 
-/** The dialogs of the commands that ask first. `body` and `query` are made from the values of its fields. */
+/** The dialogs of the commands that ask first. */
 const dialogs = {
-  pause: (title) => ({
+  Pause: (title) => ({
     title: `Pause “${title}”?`,
     text: 'Its fires are held back until it is resumed. Runs that have started continue.',
     done: `${title}: paused`,
   }),
-  resume: (title) => ({
+  Resume: (title) => ({
     title: `Resume “${title}”?`,
     fields: [missedField],
-    query: ({ missed }) => ({ missed }),
+    queryOf: ({ missed }) => ({ missed }),
     done: `${title}: resumed`,
   }),
-  snooze: (title) => ({
+  Snooze: (title) => ({
     title: `Postpone the next fire of “${title}”?`,
     text: 'It keeps its nominal time and runs later. Fires that come due in between do not run.',
     fields: [delayField],
-    body: ({ delay_seconds }) => ({ delay_seconds: Number(delay_seconds) }),
+    bodyOf: ({ delay_seconds }) => ({ delay_seconds: Number(delay_seconds) }),
     done: `${title}: next fire postponed`,
   }),
-  cancel: (title) => ({
+  Cancel: (title) => ({
     title: `Cancel “${title}” permanently?`,
     text: 'It will never fire again. Queued runs are canceled; running runs are asked to stop.',
     action: 'Cancel the task',
-    dismiss: 'Back',
-    kind: 'danger',
     done: `${title}: canceled`,
   }),
 };
@@ -69,19 +67,17 @@ const dialogs = {
 export function TaskActions({ task, done, isSmall = false }) {
   if (!mayChange(task) || task.status === 'canceled') return null;
   const isActive = task.status === 'active';
-  const button = (text, act, kind = '') =>
-    html`<${Button} key=${text} kind="${kind} ${isSmall ? 'small' : ''}" onClick=${act}
-      label=${isSmall ? `${text} ${task.title}` : null}>${text}<//>`;
-  const asking = (text, kind) => {
-    const verb = text.toLowerCase();
-    const { body, query, fields = [], ...options } = dialogs[verb](task.title);
-    const act = ({ reason, ...values }) =>
-      command(`tasks/${task.id}/${verb}`, { reason, body: body?.(values), query: query?.(values) });
-    const given = { action: text, ...options, fields: [...fields, reasonField], act };
-    return button(text, async () => (await ask(given)) && attempt(done), kind);
+  const size = isSmall ? 'small' : '';
+  const labelOf = (text) => (isSmall ? `${text} ${task.title}` : null);
+  const asking = (text, kind = '') => {
+    const path = `tasks/${task.id}/${text.toLowerCase()}`;
+    const dialog = { ...dialogs[text](task.title), path };
+    return html`<${AskButton} key=${text} text=${text} kind="${kind} ${size}" label=${labelOf(text)}
+      dialog=${dialog} done=${done} />`;
   };
+  const run = () => runNow(task, done, isSmall);
   return [
-    button(isSmall ? 'Run' : 'Run now', () => runNow(task, done, isSmall)),
+    html`<${Button} kind=${size} label=${labelOf('Run')} onClick=${run}>${isSmall ? 'Run' : 'Run now'}<//>`,
     asking(isActive ? 'Pause' : 'Resume'),
     isActive && task.next_run_at !== null && asking('Snooze'),
     asking('Cancel', 'danger'),
@@ -111,19 +107,16 @@ export function BackfillButton({ task, done }) {
     const { details } = await send(values, true);
     return html`<${BackfillPreview} ...${details} timezone=${task.timezone} />`;
   };
-  const open = async () => {
-    const isDone = await ask({
-      title: `Backfill “${task.title}”`,
-      text: `Runs fires of the past by the current schedule. Times are in the task’s time zone, ${task.timezone}.`,
-      action: 'Backfill',
-      fields: [...spanFields(task.timezone), reasonField],
-      preview: { action: 'Preview', act: preview },
-      act: (values) => send(values, false),
-      done: 'The backfill has started.',
-    });
-    if (isDone) await done();
+  const dialog = {
+    title: `Backfill “${task.title}”`,
+    text: `Runs fires of the past by the current schedule. Times are in the task’s time zone, ${task.timezone}.`,
+    action: 'Backfill',
+    fields: spanFields(task.timezone),
+    preview: { action: 'Preview', act: preview },
+    act: (values) => send(values, false),
+    done: 'The backfill has started.',
   };
-  return html`<${Button} onClick=${open}>Backfill …<//>`;
+  return html`<${AskButton} text="Backfill …" dialog=${dialog} done=${done} />`;
 }
 
 function spanFields(timezone) {

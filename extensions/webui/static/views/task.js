@@ -113,7 +113,7 @@ function TaskRuns({ id, runs }) {
   const all = html`<a href="#/runs?task_id=${id}">All runs</a>`;
   return html`<${Section} title="Run durations"><${RunTimes} runs=${ended} /><//>
     <${Section} title="Latest runs" aside=${all}>
-      <${RunsTable} runs=${runs.slice(0, RUNS.table)} hasTask=${false} empty="It has not run yet." />
+      <${RunsTable} runs=${runs.slice(0, RUNS.table)} columns=${{ hasTask: false }} empty="It has not run yet." />
     <//>`;
 }
 

@@ -2,11 +2,9 @@
 
 import { html } from '../preact.js';
 import { call, may } from '../client.js';
-import { useData } from '../data.js';
-import { filtersIn, useFilters } from '../filters.js';
 import { learnTitle } from '../names.js';
-import { Heading, Loaded, Nothing, Pages, State, Table, Tags } from '../ui/elements.js';
-import { Filters } from '../ui/field.js';
+import { Heading, Nothing, State, Tags } from '../ui/elements.js';
+import { Filters, List, filtersIn, useList } from '../ui/list.js';
 import { When } from '../ui/names.js';
 import { TaskActions } from './task-actions.js';
 
@@ -18,25 +16,15 @@ const fields = [
   { name: 'tag', label: 'Tag' },
 ];
 
+const readTasks = async (query, signal) => {
+  const page = await call('GET', 'tasks', { query: { ...query, limit: PAGE }, signal });
+  page.items.forEach(learnTitle);
+  return page;
+};
+
 export function TasksView({ query }) {
-  const list = useFilters(
-    'tasks',
-    filtersIn(
-      query,
-      fields.map(({ name }) => name),
-    ),
-  );
-  const { filters, cursors } = list.asked;
-  const isFiltered = Object.values(filters).some(Boolean);
-  const tasks = useData(
-    async (signal) => {
-      const asked = { ...filters, limit: PAGE, cursor: cursors.at(-1) };
-      const page = await call('GET', 'tasks', { query: asked, signal });
-      page.items.forEach(learnTitle);
-      return page;
-    },
-    [list.asked],
-  );
+  const list = useList('tasks', filtersIn(query, fields), readTasks);
+  const isFiltered = Object.values(list.asked.filters).some(Boolean);
   const create = (text, kind) =>
     may('tasks:write') && html`<a class=${kind} href="#/tasks/new">${text}</a>`;
   const empty = isFiltered
@@ -44,15 +32,7 @@ export function TasksView({ query }) {
     : html`<${Nothing} text="There is no task yet.">${create('Create the first one')}<//>`;
   return html`<${Heading} title="Tasks">${create('New task', 'button main-action')}<//>
     <${Filters} list=${list} fields=${fields} />
-    <div class="results" aria-live="polite">
-      <${Loaded} of=${tasks}>
-        ${(
-          page,
-        ) => html`<${Table} caption="Tasks" columns=${columnsOf(tasks.reload)} items=${page.items}
-            empty=${empty} />
-          <${Pages} page=${page} list=${list} one="task" />`}
-      <//>
-    </div>`;
+    <${List} list=${list} caption="Tasks" columns=${columnsOf(list.reload)} one="task" empty=${empty} />`;
 }
 
 const columnsOf = (done) => [
