@@ -5,9 +5,7 @@ const format = (options) => new Intl.DateTimeFormat('en-GB', options);
 const date = { weekday: 'short', day: 'numeric', month: 'short', year: 'numeric' };
 const full = format({ ...date, ...clockParts, timeZoneName: 'short' });
 const short = format({ day: '2-digit', month: 'short', ...clockParts });
-const shortOfYear = format({
-  ...{ day: '2-digit', month: 'short', year: 'numeric', hour: '2-digit', minute: '2-digit' },
-});
+const shortOfYear = format({ dateStyle: 'medium', timeStyle: 'short' });
 const clock = format(clockParts);
 const units = [
   ['day', 86_400],

@@ -10,7 +10,7 @@ const toneOf = (state) => tones[state] ?? 'busy';
 
 /**
  * Bars over time, one line each.
- * @param {{key: string, label: string, from: number, to: number, state: string, level: string, more?: unknown}[]} bars
+ * @param {{label: string, from: number, to: number, state: string, level: string, more?: unknown}[]} bars
  *   instants in milliseconds; `more` is shown when a line is opened
  */
 export function Gantt({ title, bars }) {
@@ -18,7 +18,7 @@ export function Gantt({ title, bars }) {
   const first = Math.min(...bars.map(({ from }) => from));
   const span = Math.max(1, Math.max(...bars.map(({ to }) => to)) - first);
   const at = (instant) => ((instant - first) / span) * 100;
-  const rows = bars.map(({ key, label, from, to, state, more, level }) => {
+  const rows = bars.map(({ label, from, to, state, more, level }) => {
     const style = {
       left: `${Math.min(at(from), 99.4)}%`,
       width: `${Math.max(at(to) - at(from), 0.6)}%`,
@@ -27,7 +27,7 @@ export function Gantt({ title, bars }) {
       <span class="track" aria-hidden="true"><span class="bar ${toneOf(state)}" style=${style}></span></span>
       <span class="took">${duration(to - from)}</span>
       <span class="hidden">, ${state}</span>`;
-    return html`<li key=${key} class=${level}>
+    return html`<li key="${level} ${label} ${from}" class=${level}>
       ${
         more === undefined
           ? html`<div class="line">${line}</div>`

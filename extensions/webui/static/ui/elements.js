@@ -1,45 +1,19 @@
-// The parts that views are made of.
+// Tables, states, texts, links and buttons.
 
-import { html, useLayoutEffect, useRef, useState } from '../preact.js';
+import { html, useState } from '../preact.js';
 import { writeJson } from '../json.js';
 import { maySee } from '../routes.js';
 import { attempt } from '../store.js';
-
-/** The head of a view: its title, what is said beside it, and its actions. It names the browser's tab too. */
-export function Heading({ title, beside, children }) {
-  const heading = useRef();
-  useLayoutEffect(() => {
-    document.title = `${heading.current.textContent} – Task scheduling`;
-  });
-  return html`<div class="view-head">
-    <h1 ref=${heading}>${title}</h1>
-    ${beside}
-    ${children && html`<div class="actions">${children}</div>`}
-  </div>`;
-}
-
-/** A part of a view. @param aside shown at the right of its heading */
-export const Section = ({ title, aside, kind = '', children }) =>
-  html`<section class=${kind}>
-    <div class="head"><h2>${title}</h2>${aside}</div>
-    ${children}
-  </section>`;
 
 /**
  * A table.
  * @param {string} caption what it lists, for screen readers
  * @param {([name: string, cell: string | ((item: object) => unknown), kind?: string] | false)[]} columns a cell may be
  *   the name of a member; kinds are `num`, `minor` (a phone has no room for it) and `grow` (for long texts)
- * @param {object[]} items the rows, told apart by `keyOf`
+ * @param {object[]} items the rows, told apart by their member `rowKey`
  * @param empty shown instead of a table without rows
  */
-export function Table({
-  caption,
-  columns,
-  items,
-  keyOf = ({ id }) => id,
-  empty = 'Nothing here.',
-}) {
+export function Table({ caption, columns, items, rowKey = 'id', empty = 'Nothing here.' }) {
   if (items.length === 0) {
     return typeof empty === 'string' ? html`<${Nothing} text=${empty} />` : empty;
   }
@@ -47,7 +21,7 @@ export function Table({
   const head = shown.map(([name, , kind]) => html`<th scope="col" class=${kind}>${name}</th>`);
   const contentOf = (cell, item) => (typeof cell === 'string' ? item[cell] : cell(item));
   const body = items.map(
-    (item) => html`<tr key=${keyOf(item)}>
+    (item) => html`<tr key=${item[rowKey]}>
       ${shown.map(([, cell, kind]) => html`<td class=${kind}>${contentOf(cell, item)}</td>`)}
     </tr>`,
   );
@@ -59,50 +33,6 @@ export function Table({
 /** Shown where there is nothing, with what to do about it. */
 export const Nothing = ({ text, children }) =>
   html`<div class="nothing"><p>${text}</p>${children && html`<p class="soft">${children}</p>`}</div>`;
-
-/** Shown where something could not be read. */
-export const Failure = ({ error, retry }) =>
-  html`<div class="failure bad" role="alert">
-    <p>${error.message}</p>
-    ${retry && html`<${Button} onClick=${() => retry()}>Try again<//>`}
-  </div>`;
-
-/**
- * What was read by `useData`, drawn by the function between its tags; or why it could not be read. While the service
- * does not respond, what was read before stays, as a banner says so.
- */
-export function Loaded({ of: { data, error, reload }, children }) {
-  if (error !== null && (data === undefined || error.status !== 0)) {
-    return html`<${Failure} error=${error} retry=${reload} />`;
-  }
-  return data === undefined ? null : children(data);
-}
-
-/** A view whose subject has to be read first, under a heading that says so if that fails. */
-export function LoadedView({ of: { data, error, reload }, children }) {
-  if (data !== undefined) {
-    const isStale = error !== null && error.status !== 0;
-    return [isStale && html`<${Failure} error=${error} retry=${reload} />`, children(data)];
-  }
-  if (error === null) return null;
-  return html`<${Heading} title=${error.status === 404 ? 'Not found' : 'Could not load this page'} />
-    <${Failure} error=${error} retry=${reload} />`;
-}
-
-/** Names and values. @param {([string, unknown] | false | null)[]} of pairs; false and null are left out */
-export const Facts = ({ of }) =>
-  html`<dl>
-    ${of.map((pair) => pair && html`<dt>${pair[0]}</dt><dd>${pair[1] ?? '–'}</dd>`)}
-  </dl>`;
-
-/** A figure and its name. */
-export const Tile = ({ name, value, more, to }) => {
-  const content = html`<span class="soft">${name}</span><strong>${value}</strong>
-    ${more && html`<span class="soft">${more}</span>`}`;
-  return to === undefined
-    ? html`<div class="tile">${content}</div>`
-    : html`<a class="tile" href="#/${to}">${content}</a>`;
-};
 
 /** Text as it is, in lines. */
 export const Lines = ({ label, children }) =>

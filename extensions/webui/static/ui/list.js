@@ -3,7 +3,8 @@
 import { html, useEffect, useRef, useState } from '../preact.js';
 import { useData } from '../data.js';
 import { counted } from '../times.js';
-import { Button, Loaded, Table } from './elements.js';
+import { Button, Table } from './elements.js';
+import { Loaded } from './layout.js';
 import { Field } from './field.js';
 
 /** After the last key, before a list is read. Milliseconds. */

@@ -5,8 +5,8 @@ import { call } from '../client.js';
 import { useData } from '../data.js';
 import { duration } from '../times.js';
 import { AskButton } from '../ui/dialog.js';
-import { Facts, Heading, Json, Lines, LoadedView } from '../ui/elements.js';
-import { Nothing, Section, State, Tags, spaced } from '../ui/elements.js';
+import { Json, Lines, Nothing, State, Tags, spaced } from '../ui/elements.js';
+import { Facts, Heading, LoadedView, Section } from '../ui/layout.js';
 import { Filters, List, useList } from '../ui/list.js';
 import { Instant, InstantAndDistance, RunLink, StreamLink, When } from '../ui/names.js';
 

@@ -2,7 +2,8 @@
 
 import { html } from '../preact.js';
 import { callFully } from '../client.js';
-import { Heading, Tags } from '../ui/elements.js';
+import { Tags } from '../ui/elements.js';
+import { Heading } from '../ui/layout.js';
 import { Filters, List, useList } from '../ui/list.js';
 import { When } from '../ui/names.js';
 

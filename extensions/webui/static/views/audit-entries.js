@@ -2,7 +2,8 @@
 
 import { html } from '../preact.js';
 import { count, dateText } from '../times.js';
-import { Button, Failure, State, Table } from '../ui/elements.js';
+import { Button, State, Table } from '../ui/elements.js';
+import { Failure } from '../ui/layout.js';
 import { Actor, StreamLink, When } from '../ui/names.js';
 
 const columns = [
@@ -26,7 +27,7 @@ export function AuditEntries({ entries: { items, page, error, read, readOlder } 
   const isMore = (page.next_cursor ?? null) !== null;
   const isCounted = (page.total ?? null) !== null;
   return html`${isCounted && html`<p class="soft">${count(page.total)} in all</p>`}
-    <${Table} caption="Audit" columns=${columns} items=${items} keyOf=${({ position }) => position} empty="No entry matches." />
+    <${Table} caption="Audit" columns=${columns} items=${items} rowKey="position" empty="No entry matches." />
     ${isMore && html`<${Button} kind="small" onClick=${readOlder}>Older<//>`}`;
 }
 

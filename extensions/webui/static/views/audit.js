@@ -3,7 +3,7 @@
 import { html } from '../preact.js';
 import { LiveMark, useLive } from '../live.js';
 import { isoOf } from '../times.js';
-import { Heading } from '../ui/elements.js';
+import { Heading } from '../ui/layout.js';
 import { Filters, filtersIn, useFilters } from '../ui/list.js';
 import { AuditEntries } from './audit-entries.js';
 import { useEntries } from './audit-data.js';

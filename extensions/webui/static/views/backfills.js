@@ -5,7 +5,8 @@ import { call, mayChange } from '../client.js';
 import { useData } from '../data.js';
 import { count } from '../times.js';
 import { AskButton } from '../ui/dialog.js';
-import { Loaded, Section, State, Table } from '../ui/elements.js';
+import { State, Table } from '../ui/elements.js';
+import { Loaded, Section } from '../ui/layout.js';
 import { Instant } from '../ui/names.js';
 
 const BEAT = 2000;

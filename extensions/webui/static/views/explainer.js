@@ -4,7 +4,8 @@ import { html, useState } from '../preact.js';
 import { call } from '../client.js';
 import { useData } from '../data.js';
 import { isoOf, localField } from '../times.js';
-import { Facts, Link, Loaded, Section, State } from '../ui/elements.js';
+import { Link, State } from '../ui/elements.js';
+import { Facts, Loaded, Section } from '../ui/layout.js';
 import { Field } from '../ui/field.js';
 import { InstantAndDistance, StreamLink } from '../ui/names.js';
 

@@ -3,7 +3,8 @@
 import { html, useState } from '../preact.js';
 import { useData } from '../data.js';
 import { clockText, count, durationOf } from '../times.js';
-import { Button, Loaded, Section, State, Table } from '../ui/elements.js';
+import { Button, State, Table } from '../ui/elements.js';
+import { Loaded, Section } from '../ui/layout.js';
 import { RunLink } from '../ui/names.js';
 import { dateOf, explain, readDay, readMonth } from './fires.js';
 
@@ -45,10 +46,7 @@ export function FireCalendar({ task, version }) {
         <//>
       </div>
       <div aria-live="polite">
-        ${
-          chosen !== null &&
-          html`<${Day} key=${chosen} task=${task} date=${chosen} version=${version} />`
-        }
+        ${chosen && html`<${Day} key=${chosen} task=${task} date=${chosen} version=${version} />`}
       </div>
     </div>
   <//>`;
@@ -130,22 +128,15 @@ function DayFires({ task, date, past, ahead, isAll, hasMore }) {
     ...coming.map(({ at, note }) => ({ id: `ahead ${at}`, at, note, isAhead: true })),
     ...past.map((fire) => ({ id: fire.run?.id ?? fire.at, task, ...fire })),
   ];
+  const more = isAll ? 'to come in all' : 'and more to come';
+  const href = `#/runs?task_id=${task.id}&since=${date}T00:00&until=${date}T23:59:59`;
   const empty = task.status === 'paused' ? 'None while it is paused.' : 'No fires.';
   return html`<h3>${name}</h3>
     <div class="day-list">
       <${Table} caption="Fires of ${name}" columns=${columns} items=${fires} empty=${empty} />
     </div>
-    ${
-      ahead.length > MAX_AHEAD &&
-      html`<p class="hint">${count(ahead.length)} ${isAll ? 'to come in all' : 'and more to come'}</p>`
-    }
-    ${
-      hasMore &&
-      html`<p class="hint">
-      and earlier ones: <a href="#/runs?task_id=${task.id}&since=${date}T00:00&until=${date}T23:59:59"
-        >the runs of this day</a>
-    </p>`
-    }`;
+    ${ahead.length > MAX_AHEAD && html`<p class="hint">${count(ahead.length)} ${more}</p>`}
+    ${hasMore && html`<p class="hint">and earlier ones: <a href=${href}>the runs of this day</a></p>`}`;
 }
 
 /** Explains a fire on demand: a day may have too many to explain all. */

@@ -76,7 +76,7 @@ async function runsOf(task, from, to, pages, signal) {
 }
 
 /** Fires of a span: those before now as `past` reads them, those to come, and the runs. */
-async function readSpan(task, { from, to, pages, past, signal }) {
+async function readSpan(task, from, to, { pages, past, signal }) {
   const created = Date.parse(task.created_at);
   const now = clamp(Date.now(), from - 1, to);
   // A fire at the very start belongs to the span.
@@ -104,8 +104,10 @@ const kindOf = {
 export async function readMonth(task, month, signal) {
   const from = month.getTime();
   const to = new Date(month.getFullYear(), month.getMonth() + 1, 1).getTime();
-  const [past, ahead, { runs, isWhole }] = await readSpan(task, {
-    ...{ from, to, pages: MAX_PAGES, past: firesOf, signal },
+  const [past, ahead, { runs, isWhole }] = await readSpan(task, from, to, {
+    pages: MAX_PAGES,
+    past: firesOf,
+    signal,
   });
   const days = new Map();
   const of = (instant) => {
@@ -153,8 +155,10 @@ export async function readDay(task, date, signal) {
   const from = new Date(year, month - 1, day).getTime();
   const to = new Date(year, month - 1, day + 1).getTime();
   const readPast = async (...span) => ({ fires: await latestFires(...span) });
-  const [planned, ahead, { runs, isWhole }] = await readSpan(task, {
-    ...{ from, to, pages: 1, past: readPast, signal },
+  const [planned, ahead, { runs, isWhole }] = await readSpan(task, from, to, {
+    pages: 1,
+    past: readPast,
+    signal,
   });
   const created = Date.parse(task.created_at);
   // Fires before the earliest run that was read may have run as well.
@@ -181,7 +185,10 @@ export async function readDay(task, date, signal) {
     }),
   );
   return {
-    ...{ date, past: past.slice(0, MAX_LISTED), ahead: ahead.fires, isAll: ahead.isWhole },
+    date,
+    past: past.slice(0, MAX_LISTED),
+    ahead: ahead.fires,
+    isAll: ahead.isWhole,
     hasMore: !isWhole || past.length > MAX_LISTED,
   };
 }

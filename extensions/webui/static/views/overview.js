@@ -7,7 +7,8 @@ import { LiveMark, useLive } from '../live.js';
 import { learnTitle, learnTitles } from '../names.js';
 import { count, duration, localField, percent } from '../times.js';
 import { Days } from '../ui/charts.js';
-import { Heading, Loaded, Nothing, Section, State, Table, Tile } from '../ui/elements.js';
+import { Nothing, State, Table } from '../ui/elements.js';
+import { Heading, Loaded, Section, Tile } from '../ui/layout.js';
 import { Running, When } from '../ui/names.js';
 import { HoldButton } from './banners.js';
 import { RunsTable, runColumn, stateColumn, taskColumn } from './runs-table.js';
@@ -24,11 +25,7 @@ const unfinished = ['running', 'retrying', 'queued'];
 const dayAgo = () => new Date(Date.now() - 24 * HOUR);
 
 const readRuns = (query, signal) => call('GET', 'runs', { query, signal });
-const learnTasks = (runs, signal) =>
-  learnTitles(
-    runs.map(({ task_id: id }) => id),
-    signal,
-  );
+const taskOf = ({ task_id: id }) => id;
 
 /** The counts of unfinished runs; of those that started last in each state, those that have run longest. */
 async function readUnfinished(signal, after) {
@@ -37,7 +34,7 @@ async function readUnfinished(signal, after) {
   );
   const byTime = (a, b) => Date.parse(a.run_at) - Date.parse(b.run_at);
   const runs = lists.flatMap(({ items }) => items.sort(byTime)).slice(0, MAX_SHOWN);
-  await learnTasks(runs, signal);
+  await learnTitles(runs.map(taskOf), signal);
   const [running, ...waiting] = lists.map(({ total }) => total);
   return { runs, running, waiting: waiting.reduce((sum, each) => sum + each, 0) };
 }
@@ -45,7 +42,7 @@ async function readUnfinished(signal, after) {
 async function readFailed(signal, after) {
   const query = { state: 'failed', limit: MAX_FAILED, start_time: dayAgo().toISOString(), after };
   const failed = await readRuns({ ...query, include_errors: false }, signal);
-  await learnTasks(failed.items, signal);
+  await learnTitles(failed.items.map(taskOf), signal);
   return failed;
 }
 
@@ -99,12 +96,7 @@ export function OverviewView() {
       <${Section} title="Running and queued">
         <${Loaded} of=${active}>${(each) => html`<${UnfinishedRuns} ...${each} />`}<//>
       <//>
-      ${
-        may('tasks:read') &&
-        html`<${Section} title="Due in the next hour">
-        <${Loaded} of=${due}>${(each) => html`<${DueTasks} ...${each} />`}<//>
-      <//>`
-      }
+      ${may('tasks:read') && html`<${DueSection} due=${due} />`}
       <${Section} title="Runs of the last days (UTC)">
         <${Loaded} of=${summary}>${(each) => html`<${Days} days=${each.by_day} />`}<//>
       <//>
@@ -122,28 +114,16 @@ function Tiles({ active, failed, due, summary, lag, health, ended }) {
   const today = summary?.by_day.at(-1);
   const problem = health?.checks.find(({ status }) => status !== 'healthy')?.message;
   return html`<div class="tiles">
-    ${
-      active &&
-      html`<${Tile} name="Running" value=${count(active.running)} to="runs?state=running"
-      more="${count(active.waiting)} waiting" />`
-    }
-    ${due && html`<${Tile} name="Due in the next hour" value=${count(due.total)} />`}
-    ${
-      failed &&
-      html`<${Tile} name="Failed in 24 hours" value=${count(failed.total)}
-      to="runs?state=failed&since=${localField(dayAgo())}" />`
-    }
-    ${
-      today &&
-      html`<${Tile} name="Ended today (UTC)" value=${count(today.total_runs)}
-      more="${count(ended)} since you opened this page" />`
-    }
-    ${summary && html`<${Tile} name="Succeeded in 7 days" value=${percent(summary.success_rate)} />`}
-    ${
-      Number.isFinite(lag) &&
-      html`<${Tile} name="Projection lag" value=${duration(lag * 1000)} to="projections" />`
-    }
-    ${health && html`<${Tile} name="Health" value=${html`<${State} of=${health.status} />`} more=${problem} />`}
+    <${Tile} name="Running" value=${active && count(active.running)} to="runs?state=running"
+      more="${count(active?.waiting ?? 0)} waiting" />
+    <${Tile} name="Due in the next hour" value=${due && count(due.total)} />
+    <${Tile} name="Failed in 24 hours" value=${failed && count(failed.total)}
+      to="runs?state=failed&since=${localField(dayAgo())}" />
+    <${Tile} name="Ended today (UTC)" value=${today && count(today.total_runs)}
+      more="${count(ended)} since you opened this page" />
+    <${Tile} name="Succeeded in 7 days" value=${summary && percent(summary.success_rate)} />
+    <${Tile} name="Projection lag" value=${Number.isFinite(lag) ? duration(lag * 1000) : null} to="projections" />
+    <${Tile} name="Health" value=${health && html`<${State} of=${health.status} />`} more=${problem} />
   </div>`;
 }
 
@@ -170,7 +150,11 @@ const dueColumns = [
   taskColumn,
   ['When', ({ next_run_at: at }) => html`<${When} at=${at} />`, 'num'],
 ];
+const DueSection = ({ due }) =>
+  html`<${Section} title="Due in the next hour">
+    <${Loaded} of=${due}>${(each) => html`<${DueTasks} ...${each} />`}<//>
+  <//>`;
 const DueTasks = ({ items, total }) =>
   html`<${Table} caption="Due in the next hour" columns=${dueColumns} items=${items}
-      keyOf=${({ task_id: id }) => id} empty="Nothing is due." />
+      rowKey="task_id" empty="Nothing is due." />
     <${More} total=${total} shown=${items.length} />`;

@@ -3,7 +3,8 @@
 import { html } from '../preact.js';
 import { call, command } from '../client.js';
 import { AskButton } from '../ui/dialog.js';
-import { Button, Section } from '../ui/elements.js';
+import { Button } from '../ui/elements.js';
+import { Section } from '../ui/layout.js';
 import { List, useList } from '../ui/list.js';
 import { StreamLink } from '../ui/names.js';
 
@@ -43,7 +44,7 @@ export function ParkedKeys({ name, changed, close }) {
   ];
   const aside = html`<${Button} kind="small" onClick=${close}>Close<//>`;
   return html`<${Section} title="Parked keys of ${name}" aside=${aside}>
-    <${List} list=${list} caption="Keys" columns=${columns} keyOf=${({ key }) => key} one="key"
+    <${List} list=${list} caption="Keys" columns=${columns} rowKey="key" one="key"
       empty="No key is parked any more." />
   <//>`;
 }

@@ -5,7 +5,8 @@ import { call } from '../client.js';
 import { useData } from '../data.js';
 import { count, duration } from '../times.js';
 import { AskButton } from '../ui/dialog.js';
-import { Button, Heading, Loaded, State, Table } from '../ui/elements.js';
+import { Button, State, Table } from '../ui/elements.js';
+import { Heading, Loaded } from '../ui/layout.js';
 import { When } from '../ui/names.js';
 import { ParkedKeys } from './parked.js';
 import { RebuildProgress, comparisonText } from './rebuild-progress.js';
@@ -23,7 +24,7 @@ export function ProjectionsView() {
     <div class="results">
       <${Loaded} of=${projections}>
         ${(all) => html`<${Table} caption="Projections" columns=${columns} items=${all}
-          keyOf=${({ name }) => name} />`}
+          rowKey="name" />`}
       <//>
     </div>
     ${

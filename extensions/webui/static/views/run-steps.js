@@ -4,7 +4,8 @@ import { html } from '../preact.js';
 import { useStore } from '../store.js';
 import { dateText } from '../times.js';
 import { Gantt } from '../ui/charts.js';
-import { Facts, Json, Lines, Section, State } from '../ui/elements.js';
+import { Json, Lines, State } from '../ui/elements.js';
+import { Facts, Section } from '../ui/layout.js';
 
 export function RunSteps({ run }) {
   // Bars that are still open grow.
@@ -23,8 +24,11 @@ function barsOf({ attempts, steps }) {
     ...steps.filter(({ attempt }) => !known.has(attempt)).map(stepBar),
     ...attempts.flatMap(({ attempt, started_at: from, finished_at: to, outcome }) => [
       {
-        ...{ key: `attempt ${attempt}`, label: `attempt ${attempt}`, level: 'attempt' },
-        ...{ from: Date.parse(from), to: until(to), state: outcome ?? 'running' },
+        label: `attempt ${attempt}`,
+        level: 'attempt',
+        from: Date.parse(from),
+        to: until(to),
+        state: outcome ?? 'running',
       },
       ...steps.filter((step) => step.attempt === attempt).map(stepBar),
     ]),
@@ -43,11 +47,11 @@ function stepBar({ step, started_at: from, finished_at: to, status, attempt, err
       ? html`<${Json} label="Result of ${step}" value=${result} />`
       : html`<${Lines} label="Error of ${step}">${error}<//>`;
   return {
-    ...{ key: `${attempt} ${step} ${from}`, label: step, level: 'step', state: status },
-    ...{
-      from: Date.parse(from),
-      to: Date.parse(to),
-      more: html`<${Facts} of=${facts} />${outcome}`,
-    },
+    label: step,
+    level: 'step',
+    from: Date.parse(from),
+    to: Date.parse(to),
+    state: status,
+    more: html`<${Facts} of=${facts} />${outcome}`,
   };
 }

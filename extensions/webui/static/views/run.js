@@ -8,8 +8,8 @@ import { learnTitles } from '../names.js';
 import { notify } from '../store.js';
 import { duration, durationOf } from '../times.js';
 import { AskButton } from '../ui/dialog.js';
-import { Button, Facts, Heading, Json, Lines, Loaded, LoadedView } from '../ui/elements.js';
-import { Nothing, Section, State, Table } from '../ui/elements.js';
+import { Button, Json, Lines, Nothing, State, Table } from '../ui/elements.js';
+import { Facts, Heading, Loaded, LoadedView, Section } from '../ui/layout.js';
 import { Instant, InstantAndDistance, RunLink, StreamLink, TaskLink } from '../ui/names.js';
 import { RunSteps } from './run-steps.js';
 
@@ -59,24 +59,20 @@ function Run({ run, task, live, done }) {
   return html`<${Heading} title=${html`Run of <${TaskLink} id=${run.task_id} />`} beside=${beside}>
       ${mayChange(task ?? run) && html`<${RunActions} run=${run} canRetry=${canRetry} done=${done} />`}
     <//>
-    ${
-      run.error !== null &&
-      html`<${Section} title="Error" kind="error"><${Lines} label="Error">${run.error}<//><//>`
-    }
+    ${run.error !== null && html`<${ErrorSection} error=${run.error} />`}
     <${RunSteps} run=${run} />
     <div class="columns">
       <${RunFacts} run=${run} />
       <${Section} title="Output">
-        ${
-          run.output === null
-            ? html`<${Nothing} text="None." />`
-            : html`<${Json} label="Output" value=${run.output} />`
-        }
+        ${run.output === null ? 'None.' : html`<${Json} label="Output" value=${run.output} />`}
       <//>
     </div>
     ${run.attempts.length > 1 && html`<${Attempts} attempts=${run.attempts} />`}
     <${Log} log=${run.log} />`;
 }
+
+const ErrorSection = ({ error }) =>
+  html`<${Section} title="Error" kind="error"><${Lines} label="Error">${error}<//><//>`;
 
 function RunActions({ run, canRetry, done }) {
   const retry = (from) => async () => {
@@ -102,6 +98,7 @@ function RunActions({ run, canRetry, done }) {
 
 function RunFacts({ run }) {
   const { started_at: started, run_at: planned } = run;
+  const waited = Math.max(0, Date.parse(started) - Date.parse(planned));
   const time = (at) => html`<${InstantAndDistance} at=${at} />`;
   const facts = [
     ['Trigger', run.trigger],
@@ -111,10 +108,7 @@ function RunFacts({ run }) {
     ['Started', time(started)],
     ['Ended', time(run.finished_at)],
     ['Took', durationOf(run)],
-    started !== null && [
-      'Waited',
-      duration(Math.max(0, Date.parse(started) - Date.parse(planned))),
-    ],
+    started !== null && ['Waited', duration(waited)],
     ['Attempt', run.attempt],
     ['Worker', run.lease_owner],
     run.skip_reason !== null && ['Skip reason', run.skip_reason],
@@ -136,7 +130,7 @@ const attemptColumns = [
 const Attempts = ({ attempts }) =>
   html`<${Section} title="Attempts">
     <${Table} caption="Attempts" columns=${attemptColumns} items=${attempts}
-      keyOf=${({ attempt }) => attempt} />
+      rowKey="attempt" />
   <//>`;
 
 function Log({ log }) {
@@ -163,7 +157,7 @@ function Events({ run }) {
   return html`<${Section} title="Events" aside=${html`<${StreamLink} stream=${stream}>${text}<//>`}>
     <${Loaded} of=${events}>
       ${({ items }) => html`<${Table} caption="Events" columns=${eventColumns} items=${items}
-        keyOf=${({ revision }) => revision} />`}
+        rowKey="revision" />`}
     <//>
   <//>`;
 }

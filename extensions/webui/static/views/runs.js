@@ -6,7 +6,8 @@ import { learnTitles } from '../names.js';
 import { notify } from '../store.js';
 import { count, isoOf } from '../times.js';
 import { AskButton } from '../ui/dialog.js';
-import { Heading, spaced } from '../ui/elements.js';
+import { spaced } from '../ui/elements.js';
+import { Heading } from '../ui/layout.js';
 import { Filters, List, filtersIn, useList } from '../ui/list.js';
 import { TaskLink } from '../ui/names.js';
 import { runColumns } from './runs-table.js';
@@ -49,18 +50,13 @@ export function RunsView({ query }) {
       empty="No run matches." />`;
 }
 
+const starts = [
+  ['failed_step', 'the step that failed'],
+  ['start', 'the start'],
+];
 const retryFields = [
-  {
-    ...{ name: 'error', label: 'Error contains', hint: 'Leave empty for any error.' },
-    maxlength: 1000,
-  },
-  {
-    ...{ name: 'from', label: 'From', value: 'failed_step' },
-    options: [
-      ['failed_step', 'the step that failed'],
-      ['start', 'the start'],
-    ],
-  },
+  { name: 'error', label: 'Error contains', hint: 'Leave empty for any error.', maxlength: 1000 },
+  { name: 'from', label: 'From', value: 'failed_step', options: starts },
   { name: 'limit', label: 'At most', type: 'number', min: 1, max: 1000, value: '1000' },
 ];
 

@@ -4,7 +4,7 @@ import { html, useLayoutEffect, useRef, useState } from '../preact.js';
 import { signIn } from '../client.js';
 import { learnAgents } from '../names.js';
 import { attempt, getState } from '../store.js';
-import { Heading } from '../ui/elements.js';
+import { Heading } from '../ui/layout.js';
 import { Field } from '../ui/field.js';
 
 export function SignIn() {

@@ -4,16 +4,8 @@ import { html, useLayoutEffect, useRef, useState } from '../preact.js';
 import { maySee } from '../routes.js';
 import { count, counted, dateText } from '../times.js';
 import { Changes } from '../ui/changes.js';
-import {
-  Button,
-  Facts,
-  Heading,
-  Json,
-  Link,
-  LoadedView,
-  Nothing,
-  Section,
-} from '../ui/elements.js';
+import { Button, Json, Link, Nothing } from '../ui/elements.js';
+import { Facts, Heading, LoadedView, Section } from '../ui/layout.js';
 import { Actor, InstantAndDistance } from '../ui/names.js';
 import { foldedKinds, stateAt, timeOf, useEvents } from './stream-events.js';
 
@@ -44,6 +36,7 @@ function Steps({ stream, at, isFolded, events, changes, next, readOn }) {
   });
   const goTo = (index) => choose(Math.max(0, Math.min(index, events.length - 1)));
   const starts = events[0].revision;
+  const moreText = `Read on after the first ${count(events.length)}`;
   const more = async () => {
     await readOn();
     choose(chosen + 1);
@@ -54,10 +47,7 @@ function Steps({ stream, at, isFolded, events, changes, next, readOn }) {
         <${Button} kind="small" onClick=${() => goTo(chosen - 1)}>‹ Previous<//>
         <${Button} kind="small" onClick=${() => goTo(chosen + 1)}>Next ›<//>
         <span class="soft">${counted(events.length, 'event')}</span>
-        ${
-          next !== null &&
-          html`<${Button} kind="small" onClick=${more}>Read on after the first ${count(events.length)}<//>`
-        }
+        ${next !== null && html`<${Button} kind="small" onClick=${more}>${moreText}<//>`}
         ${starts > 0 && html`<a href="#/streams/${encodeURIComponent(stream)}">From its start</a>`}
       </div>
       <details>

@@ -3,7 +3,8 @@
 import { html } from '../preact.js';
 import { call } from '../client.js';
 import { count } from '../times.js';
-import { Button, Heading, Nothing } from '../ui/elements.js';
+import { Button, Nothing } from '../ui/elements.js';
+import { Heading } from '../ui/layout.js';
 import { Filters, List, filtersIn, useList } from '../ui/list.js';
 import { StreamLink, When } from '../ui/names.js';
 
@@ -36,5 +37,5 @@ export function StreamsView({ query }) {
         )}
       </div>
     <//>
-    <${List} list=${list} caption="Streams" columns=${columns} keyOf=${({ stream }) => stream} empty=${empty} />`;
+    <${List} list=${list} caption="Streams" columns=${columns} rowKey="stream" empty=${empty} />`;
 }

@@ -14,48 +14,49 @@ export const scheduleHints = {
   event: 'A topic: orders.created. * matches one segment, # any number.',
 };
 
-/** The service's defaults, and an example. */
-const defaults = () => ({
-  ...{ schedule_kind: 'cron', schedule_expr: '0 9 * * MON-FRI', tags: [], payload: example },
-  ...{ timezone: Intl.DateTimeFormat().resolvedOptions().timeZone, priority: 5, max_retries: 3 },
-  ...{ backoff_strategy: 'exponential_jitter', overlap_policy: 'allow', misfire_policy: 'latest' },
-  ...{ retry_delay_seconds: 1, retry_max_delay_seconds: 300, misfire_grace_seconds: 60 },
-  ...{ jitter_seconds: 0, concurrency_limit: 1 },
-});
-
 const strategies = ['exponential_jitter', 'linear', 'fixed'];
 const misfires = [
   ['latest', 'the latest'],
   ['skip', 'none'],
   ['all', 'all'],
 ];
-const number = (name, label, min, max) => ({ name, label, type: 'number', min, max, step: 'any' });
+const number = (name, label, initial, min, max) =>
+  Object.assign({ type: 'number', step: 'any' }, { name, label, initial, min, max });
+const choice = (name, label, initial, options) => ({ name, label, initial, options });
+const overlaps = ['allow', 'skip', 'queue', 'cancel_running'];
 const dateHint = 'A date and time.';
 
-/** The fields beside title, schedule and pipeline. */
+/** The fields beside title, schedule and pipeline. `initial` is the service's default. */
 export const moreFields = [
-  { ...number('priority', 'Priority', 1, 9), hint: '1 goes first.' },
-  number('timeout_seconds', 'Time limit of a run (s)', 1),
-  number('max_retries', 'Retries', 0, 50),
-  { name: 'backoff_strategy', label: 'Backoff', options: strategies },
-  number('retry_delay_seconds', 'First backoff (s)', 0),
-  number('retry_max_delay_seconds', 'Longest backoff (s)', 0),
-  {
-    ...{ name: 'overlap_policy', label: 'While another run is unfinished' },
-    options: ['allow', 'skip', 'queue', 'cancel_running'],
-  },
-  { name: 'misfire_policy', label: 'Of missed fires, run', options: misfires },
-  number('misfire_grace_seconds', 'Missed after (s)', 0),
-  { ...number('jitter_seconds', 'Jitter (s)', 0), hint: 'Spreads tasks that are due together.' },
+  { ...number('priority', 'Priority', 5, 1, 9), hint: '1 goes first.' },
+  number('timeout_seconds', 'Time limit of a run (s)', null, 1),
+  number('max_retries', 'Retries', 3, 0, 50),
+  choice('backoff_strategy', 'Backoff', 'exponential_jitter', strategies),
+  number('retry_delay_seconds', 'First backoff (s)', 1, 0),
+  number('retry_max_delay_seconds', 'Longest backoff (s)', 300, 0),
+  choice('overlap_policy', 'While another run is unfinished', 'allow', overlaps),
+  choice('misfire_policy', 'Of missed fires, run', 'latest', misfires),
+  number('misfire_grace_seconds', 'Missed after (s)', 60, 0),
+  { ...number('jitter_seconds', 'Jitter (s)', 0, 0), hint: 'Spreads tasks that are due together.' },
   { name: 'starts_at', label: 'No fire before', hint: dateHint },
   { name: 'ends_at', label: 'No fire after', hint: dateHint },
-  number('max_runs', 'Fires at most', 1),
-  number('pause_after_failures', 'Pause after failures in a row', 1),
+  number('max_runs', 'Fires at most', null, 1),
+  number('pause_after_failures', 'Pause after failures in a row', null, 1),
   { name: 'concurrency_key', label: 'Concurrency key' },
-  number('concurrency_limit', 'Runs with this key at once', 1),
+  number('concurrency_limit', 'Runs with this key at once', 1, 1),
   { name: 'dedupe_key', label: 'Dedupe key' },
-  number('dedupe_window_seconds', 'Dedupe window (s)', 0),
+  number('dedupe_window_seconds', 'Dedupe window (s)', null, 0),
 ];
+
+/** What a new task starts with: the service's defaults, and an example. */
+const defaults = {
+  ...Object.fromEntries(moreFields.map(({ name, initial }) => [name, initial])),
+  schedule_kind: 'cron',
+  schedule_expr: '0 9 * * MON-FRI',
+  timezone: Intl.DateTimeFormat().resolvedOptions().timeZone,
+  tags: [],
+  payload: example,
+};
 
 const listed = (tags) =>
   tags
@@ -74,7 +75,7 @@ const parsers = {
 
 /** What the fields hold at first, as strings. @param task as it is, or null for a new one */
 export function fieldsOf(task) {
-  const given = task ?? defaults();
+  const given = task ?? defaults;
   const names = ['title', 'description', 'schedule_kind', 'schedule_expr', 'timezone'];
   const texts = [...names, ...moreFields.map(({ name }) => name)].map((name) => [
     name,
@@ -89,7 +90,7 @@ function emptyValue(name, values) {
   if (name === 'title') return '';
   if (name === 'description') return values.title;
   if (name === 'timezone') return 'UTC';
-  return name === 'schedule_expr' ? null : (defaults()[name] ?? null);
+  return name === 'schedule_expr' ? null : (defaults[name] ?? null);
 }
 
 /**

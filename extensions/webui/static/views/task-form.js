@@ -5,7 +5,7 @@ import { agentId, call, callFully, command, reasonHeader } from '../client.js';
 import { useData } from '../data.js';
 import { parseTyped } from '../json.js';
 import { notify } from '../store.js';
-import { Heading, LoadedView, Section } from '../ui/elements.js';
+import { Heading, LoadedView, Section } from '../ui/layout.js';
 import { Field } from '../ui/field.js';
 import { NextFires, usePreview } from './schedule-preview.js';
 import { bodyOf, fieldsOf, moreFields, scheduleHints } from './task-fields.js';
@@ -32,7 +32,9 @@ function useForm(task) {
     if (name === 'payload') setFaults((before) => ({ ...before, payload: payloadFault(value) }));
   };
   const field = (name) => ({
-    ...{ id: name.replaceAll('_', '-'), value: values[name], onInput: change(name) },
+    id: name.replaceAll('_', '-'),
+    value: values[name],
+    onInput: change(name),
     fault: faults[name],
   });
   return { initial, values, faults, setFaults, field };
@@ -158,7 +160,7 @@ function MorePart({ field, faults }) {
     <details ref=${details}>
       <summary>Limits, retries and overlaps</summary>
       <div class="pairs">
-        ${moreFields.map((each) => html`<${Field} key=${each.name} ...${each} ...${field(each.name)} />`)}
+        ${moreFields.map(({ initial: _, ...each }) => html`<${Field} key=${each.name} ...${each} ...${field(each.name)} />`)}
       </div>
     </details>
   </section>`;

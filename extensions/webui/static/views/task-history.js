@@ -4,7 +4,8 @@ import { html, useState } from '../preact.js';
 import { call } from '../client.js';
 import { useData } from '../data.js';
 import { Changes } from '../ui/changes.js';
-import { Button, Loaded, Section, Table } from '../ui/elements.js';
+import { Button, Table } from '../ui/elements.js';
+import { Loaded, Section } from '../ui/layout.js';
 import { Actor, Instant, StreamLink } from '../ui/names.js';
 
 const PAGE = 50;
@@ -46,7 +47,7 @@ export function TaskHistory({ id, version }) {
   return html`<${Section} title="History" aside=${aside}>
     <${Loaded} of=${history}>
       ${({ items, isWhole }) => html`<${Table} caption="History" columns=${columns} items=${items}
-            keyOf=${({ revision }) => revision} />
+            rowKey="revision" />
         ${
           !isWhole &&
           html`<${Button} kind="small" onClick=${() => setPages(pages + 1)}>Later events<//>`

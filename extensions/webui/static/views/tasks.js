@@ -3,7 +3,8 @@
 import { html } from '../preact.js';
 import { call, may } from '../client.js';
 import { learnTitle } from '../names.js';
-import { Heading, Nothing, State, Tags } from '../ui/elements.js';
+import { Nothing, State, Tags } from '../ui/elements.js';
+import { Heading } from '../ui/layout.js';
 import { Filters, List, filtersIn, useList } from '../ui/list.js';
 import { When } from '../ui/names.js';
 import { TaskActions } from './task-actions.js';
