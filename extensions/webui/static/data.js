@@ -84,7 +84,7 @@ export function useData(load, deps, { every, pace = 0 } = {}) {
 function useReader(publish) {
   const reader = useRef(null);
   reader.current ??= new Reader(publish);
-  useEffect(() => () => reader.current.stop(), []);
+  useLayoutEffect(() => () => reader.current.stop(), []);
   return reader.current;
 }
 

@@ -5,7 +5,7 @@ import { chromium, type Browser, type Page } from 'playwright-core';
 import { requiredProgram } from '../../support/required-program.ts';
 import type { Credentials } from '../../support/service-process.ts';
 
-/** How long a browser on a busy machine may take for one step. Milliseconds. */
+/** How long one step may take on a busy machine. Milliseconds. */
 export const PATIENCE = 20_000;
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
@@ -16,7 +16,7 @@ interface AxeFinding {
   readonly targets: string;
 }
 
-/** The findings of axe-core in the page as it stands, as JSON. @param rules only these, where given */
+/** The findings of axe-core in the page, as JSON. @param rules limits them to these */
 const look = (rules: string): string => `axe.run(document, ${rules}).then(({ violations }) =>
   JSON.stringify(violations.map(({ id, impact, nodes }) => ({ id, impact, targets: nodes.map(({ target, html }) =>
     target + ' ' + html).join(' | ').slice(0, 600) }))))`;
@@ -27,7 +27,7 @@ const schemes = [
   ['dark', "{ runOnly: ['color-contrast'] }"],
 ] as const;
 
-/** A page of its own in the browser that a file's tests share. */
+/** A page in the browser that the tests of a file share. */
 export class Browsing {
   readonly page: Page;
   /** Errors in the console, exceptions, and requests to anywhere but the service. */
@@ -54,7 +54,7 @@ export class Browsing {
     });
   }
 
-  /** Opens the page anew, which forgets who was logged in. */
+  /** Opens the page again, which logs out. */
   async open(): Promise<void> {
     await this.page.goto(`${this.#address()}/ext/webui/`);
   }
@@ -68,15 +68,15 @@ export class Browsing {
   }
 
   async fillIn({ agent_id, agent_secret }: Credentials): Promise<void> {
-    await this.page.getByLabel("Agent ID").fill(agent_id);
+    await this.page.getByLabel('Agent ID').fill(agent_id);
     await this.page.getByLabel('Secret').fill(agent_secret);
     await this.page.getByRole('button', { name: 'Log in' }).click();
   }
 
-  /** To a view that is in the page's own words `#/<view>`. */
+  /** Goes to the view at `#/<view>`. */
   async goTo(view: string): Promise<void> {
     const to = JSON.stringify(`#/${view}`);
-    // Until the page has noticed: what is waited for then is no longer of the view before.
+    // Waits until the page has noticed, so that the test sees nothing of the previous view.
     await this.page.evaluate(`new Promise((resolve) => {
       if (location.hash === ${to}) return resolve();
       addEventListener('hashchange', () => resolve(), { once: true });
@@ -84,7 +84,7 @@ export class Browsing {
     })`);
   }
 
-  /** Creates a task by the form, and comes to its page. */
+  /** Creates a task with the form, which leads to its page. */
   async create(title: string, pipeline: readonly object[]): Promise<void> {
     const { page } = this;
     await page.getByRole('navigation').getByRole('link', { name: 'Tasks' }).click();
@@ -95,7 +95,7 @@ export class Browsing {
     await page.getByRole('heading', { level: 1, name: title }).waitFor();
   }
 
-  /** Presses a button of the dialog that is open, having said why. */
+  /** Enters a reason in the open dialog, and presses a button of it. */
   async answer(action: string, reason = ''): Promise<void> {
     const dialog = this.page.getByRole('dialog');
     if (reason !== '') await dialog.getByLabel('Why').fill(reason);
@@ -103,7 +103,7 @@ export class Browsing {
     await dialog.waitFor({ state: 'detached' });
   }
 
-  /** Finds nothing serious, in light and in dark. */
+  /** Expects no serious finding, in the light and the dark scheme. */
   async expectAccessible(): Promise<void> {
     const { page } = this;
     await page.evaluate(axe);
@@ -115,13 +115,13 @@ export class Browsing {
     }
   }
 
-  /** How wide the document is. Pixels. */
+  /** The width of the document. Pixels. */
   width(): Promise<number> {
     return this.page.evaluate<number>('document.documentElement.scrollWidth');
   }
 }
 
-/** Called inside a `describe`: one browser for its tests, and a page for each; leaves them out where there is none. */
+/** Called inside a `describe`: one browser for its tests, and a page for each. Skips them without a browser. */
 export function useBrowser(address: () => string): () => Browsing {
   let browser: Browser | undefined;
   let browsing: Browsing | undefined;

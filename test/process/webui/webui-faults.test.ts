@@ -13,7 +13,7 @@ import {
 } from '../../support/temporary-directory.ts';
 import { useBrowser } from './webui-browser.ts';
 
-/** What a browser would carry out, or be led astray by, if it took it for more than text. */
+/** Strings that do harm in a browser if they are taken for more than text. */
 const hostile = [
   '<img src=x onerror="window.harmed=1"><script>window.harmed=1</script>',
   'javascript:window.harmed=1',
@@ -52,7 +52,7 @@ describe('the web page, when things go wrong', function () {
   const admin = async (): Promise<ApiClient> =>
     service.client(await signIn(service.client(), credentials));
 
-  /** A task of hostile words that has failed, with a step whose result is hostile too. @returns its id and the run's */
+  /** Makes a failed task with hostile strings in all its fields and results. @returns its id and the run's */
   async function makeHostile(title: string): Promise<readonly [task: string, run: string]> {
     const client = await admin();
     const words = { constructor: { harmed: 1 }, text: title };
@@ -80,7 +80,7 @@ describe('the web page, when things go wrong', function () {
     return [id, String((run.json['details'] as { run_id: string }).run_id)];
   }
 
-  it('takes what others have written for text, wherever it shows it', async () => {
+  it('shows strings of others as text everywhere', async () => {
     const { page, complaints } = browsing();
     const made = [];
     for (const words of [hostile.slice(0, 3), hostile.slice(3)]) {
@@ -111,11 +111,11 @@ describe('the web page, when things go wrong', function () {
     const run = made[0]?.[1] ?? '';
     await browsing().goTo(`runs/${run}`);
     await page.getByRole('region', { name: 'Error' }).getByText(markup).waitFor();
-    // There is no such stream as was asked for, and tokens end and are renewed meanwhile: the browser logs both.
+    // One stream does not exist, and tokens expire meanwhile. The browser logs both.
     expect(complaints.filter((each) => !/ 40[14] /.test(each))).to.deep.equal([]);
   });
 
-  it('lets nothing be carried out that is not its own: no inline script or style, no markup from text', async () => {
+  it('blocks inline scripts and styles, markup from text, and requests to other sites', async () => {
     const { page } = browsing();
     await browsing().open();
     const outcome = await page.evaluate<string>(`new Promise((resolve) => {
@@ -134,7 +134,7 @@ describe('the web page, when things go wrong', function () {
     expect(outcome).to.equal('connect-src require-trusted-types-for style-src-attr style-src-elem');
   });
 
-  it('renews its token while it is open, and goes on live', async () => {
+  it('renews its token while it is open, and stays live', async () => {
     const { page } = browsing();
     await browsing().logIn(credentials);
     const live = page.locator('.live[data-how=live]');
@@ -146,7 +146,7 @@ describe('the web page, when things go wrong', function () {
     await page.getByRole('heading', { level: 1, name: 'Tasks' }).waitFor();
   });
 
-  it('is left by who logs out while the token is being renewed', async () => {
+  it('logs out even while the token is being renewed', async () => {
     const { page } = browsing();
     await browsing().logIn(credentials, 'tasks');
     let letGo = (): void => {};
@@ -159,17 +159,17 @@ describe('the web page, when things go wrong', function () {
     await browsing().goTo('overview');
     await asked;
     await page.getByRole('button', { name: 'Log out' }).click();
-    const id = page.getByLabel("Agent ID");
+    const id = page.getByLabel('Agent ID');
     await id.fill('another');
     const answered = page.waitForResponse('**/agents/auth/refresh');
     letGo();
     await answered;
-    // The page has taken that answer when it has taken the next.
+    // The page has handled that response when it has handled the next.
     await page.evaluate(`fetch('../../health/live').then((response) => response.text())`);
     expect(await id.inputValue()).to.equal('another');
   });
 
-  it('makes one task of an order that is given again, as its answer was lost', async () => {
+  it('creates one task if a command is repeated after its response was lost', async () => {
     const { page } = browsing();
     await browsing().logIn(credentials, 'tasks/new');
     await page.getByLabel('Title').fill('Ordered twice');
@@ -187,7 +187,7 @@ describe('the web page, when things go wrong', function () {
     await page.getByRole('heading', { level: 1, name: 'Ordered twice' }).waitFor();
     const listed = await (await admin()).get('/tasks?search=Ordered%20twice');
     expect([lost, listed.at('total')]).to.deep.equal([1, 1]);
-    // The next one is another.
+    // A later command creates another task.
     await browsing().goTo('tasks/new');
     await page.getByLabel('Title').fill('Ordered twice');
     await page.getByRole('button', { name: 'Create' }).click();
@@ -196,7 +196,7 @@ describe('the web page, when things go wrong', function () {
     expect(again.at('total')).to.equal(2);
   });
 
-  it('asks to log in again when the agent is gone, and comes back to where one was', async () => {
+  it('asks to log in again when the agent was deleted, and returns to the same view', async () => {
     const { page } = browsing();
     const client = await admin();
     const { json } = await client.post('/agents', { name: 'leaving', scopes: ['runs:read'] });
@@ -217,10 +217,10 @@ describe('the web page, when things go wrong', function () {
     await page.getByRole('heading', { level: 1, name: 'Runs' }).waitFor();
   });
 
-  it('waits where it has asked too often, and says so', async () => {
+  it('waits after too many requests, and says so', async () => {
     const { page } = browsing();
     await browsing().logIn(credentials);
-    // What is said stands for a second: a busy browser may look too late, so it is refused until seen.
+    // The message stays for a second, and a busy browser may look too late. Refuse until it was seen.
     let seen = false;
     const asked: number[] = [];
     const refuse = async (route: Route): Promise<void> => {
@@ -239,12 +239,12 @@ describe('the web page, when things go wrong', function () {
     seen = true;
     await page.getByText(/^\d+ tasks?/).waitFor();
     await page.getByText('Too many requests').waitFor({ state: 'hidden' });
-    // Two processes' clocks, and what lies between them: a tenth of a second is given to those.
+    // Allows a tenth of a second for two processes' clocks.
     const [first = NaN, second = NaN] = asked;
     expect(second - first).to.be.at.least(900);
   });
 
-  it('says that the service does not answer, and goes on live when it does', async () => {
+  it('says that the service does not respond, and is live again when it does', async () => {
     const { page } = browsing();
     await browsing().logIn(credentials);
     await page.locator('.live[data-how=live]').waitFor();

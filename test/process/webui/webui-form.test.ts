@@ -18,7 +18,7 @@ describe('the form of a task', function () {
     payload: { pipeline: [{ uses: 'echo' }] },
   };
 
-  /** Makes a task by the interface, and opens it in the form. @returns its path */
+  /** Creates a task with the API, and opens it in the form. @returns its path */
   async function open(task: object): Promise<string> {
     const created_by = service().credentials.agent_id;
     const { json, status, text } = await service().client.post('/tasks', undefined, {
@@ -39,7 +39,7 @@ describe('the form of a task', function () {
     await page.getByRole('heading', { level: 1, name: title, exact: true }).waitFor();
   }
 
-  it('leaves alone what nobody has touched: lines, rules of several, tags with commas', async () => {
+  it('leaves untouched fields as they are: line breaks, rules of several lines, tags with commas', async () => {
     const path = await open({});
     const { page, complaints } = browsing();
     await page.locator('#next-fires li', { hasText: ' 09:00' }).nth(4).waitFor();
@@ -51,7 +51,7 @@ describe('the form of a task', function () {
     expect(complaints).to.deep.equal([]);
   });
 
-  it('keeps a large float a float, also where its payload is changed', async () => {
+  it('keeps a large float a float even if the payload is changed', async () => {
     const path = await open({ payload: { params: { n: 1e20 }, pipeline: [] } });
     const { page } = browsing();
     const payload = page.getByLabel('Pipeline (JSON)');
@@ -63,7 +63,7 @@ describe('the form of a task', function () {
     expect(json['payload']).to.deep.equal({ params: { m: 1e20 }, pipeline: [] });
   });
 
-  it('takes a rule of several lines, and a description', async () => {
+  it('accepts a rule and a description of several lines', async () => {
     const path = await open({});
     const { page } = browsing();
     const schedule_expr = described.schedule_expr.replace('09', '10');
@@ -77,7 +77,7 @@ describe('the form of a task', function () {
     });
   });
 
-  it('takes away what is emptied, or gives it its default', async () => {
+  it('removes the values of emptied fields, or restores their defaults', async () => {
     const path = await open({ schedule_kind: 'event', schedule_expr: 'orders.*' });
     const { page } = browsing();
     await page.getByRole('textbox', { name: 'Schedule' }).fill('');

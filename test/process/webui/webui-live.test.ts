@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { useBrowser } from './webui-browser.ts';
 import { useService } from './webui-service.ts';
 
-describe('the web page, while things go on', function () {
+describe('the web page, live', function () {
   this.timeout(120_000);
   const service = useService();
   const browsing = useBrowser(() => service().process.address);
@@ -13,19 +13,19 @@ describe('the web page, while things go on', function () {
     expect(status, text).to.equal(202);
   };
 
-  /** Lets requests wait that an address is of. @returns lets them go */
+  /** Holds back the requests to an address. @returns a function that releases them */
   async function holdBack(address: string): Promise<() => void> {
     let letGo = (): void => {};
     const gone = new Promise<void>((resolve) => (letGo = resolve));
     await browsing().page.route(address, async (route) => {
       await gone;
-      // Whoever has left takes no answer.
+      // A view that was left takes no response.
       await route.continue().catch(() => {});
     });
     return letGo;
   }
 
-  it('keeps the address of where one has gone to, whatever was typed just before', async () => {
+  it('keeps the address of the new view, whatever was typed just before', async () => {
     const { page } = browsing();
     await page.clock.install();
     await browsing().logIn(service().credentials, 'tasks');
@@ -37,7 +37,7 @@ describe('the web page, while things go on', function () {
   });
 
   describe('of the overview', () => {
-    /** A task of which one run sleeps, and as many more wait as its topic is published. @returns its path */
+    /** Creates a task of which one run sleeps, and one more waits per published event. @returns its path */
     async function makeSleeper(topic: string): Promise<string> {
       const { json, text, status } = await service().client.post('/tasks', {
         ...{ title: `Sleeps on ${topic}`, description: 'One at a time', concurrency_key: topic },
@@ -53,7 +53,7 @@ describe('the web page, while things go on', function () {
     }
     const tile = (text: RegExp) => browsing().page.locator('.tile', { hasText: text });
 
-    it('counts what runs and waits also where that is more than it lists', async () => {
+    it('counts running and waiting runs beyond those it lists', async () => {
       const task = await makeSleeper('crowd');
       for (let n = 0; n < 71; n += 1) await publish('crowd');
       const { page } = browsing();
@@ -65,7 +65,7 @@ describe('the web page, while things go on', function () {
       await page.getByText('Nothing is running.').waitFor();
     });
 
-    it('is drawn anew around what is held down once that is let go, which is a click on it', async () => {
+    it('is not redrawn while a link is held down, so that releasing it is a click', async () => {
       const task = await makeSleeper('held.down');
       await publish('held.down');
       const { page } = browsing();
@@ -80,7 +80,7 @@ describe('the web page, while things go on', function () {
       });
       await publish('held.down');
       await (await read).finished();
-      // Titles are known and drawing takes no request: it would have been drawn by then.
+      // Drawing takes no further request, so it would have been drawn by now.
       for (let n = 0; n < 3; n += 1) {
         await page.evaluate('new Promise((go) => requestAnimationFrame(() => setTimeout(go)))');
       }
@@ -92,7 +92,7 @@ describe('the web page, while things go on', function () {
       await service().client.post(`${task}/cancel`);
     });
 
-    it('shows no run that has ended while the lists were on their way', async () => {
+    it('shows no run that ended while the lists were being read', async () => {
       const task = await makeSleeper('alone');
       const { page } = browsing();
       await browsing().logIn(service().credentials);
@@ -121,7 +121,7 @@ describe('the web page, while things go on', function () {
     });
   });
 
-  it('shows of a task when it fires next by now, and what others have made of it', async () => {
+  it("keeps a task's next fire and the changes of others up to date", async () => {
     const { json } = await service().client.post('/tasks', {
       ...{ title: 'Fires and is changed', description: 'Each second', payload: { pipeline: [] } },
       ...{
@@ -143,7 +143,7 @@ describe('the web page, while things go on', function () {
     await page.locator('.view-head .state', { hasText: 'canceled' }).waitFor();
   });
 
-  it('reads a run of many steps no more often than it is answered, and at its latest', async () => {
+  it('reads a run of many steps once at a time, and its latest state', async () => {
     const { client, credentials } = service();
     const made = await client.post('/tasks', {
       ...{ title: 'Of many steps', description: 'Waits', created_by: credentials.agent_id },
@@ -167,12 +167,10 @@ describe('the web page, while things go on', function () {
     let ofTask = 0;
     page.on('request', (request) => {
       if (request.url().endsWith(task)) ofTask += 1;
+      if (request.url().includes(`/runs/${run_id}?after=`)) reads += 1;
     });
     await page.route(`**/runs/${run_id}*`, async (route) => {
-      if (route.request().url().includes('after=')) {
-        reads += 1;
-        await gone;
-      }
+      if (route.request().url().includes('after=')) await gone;
       await route.continue({ url: route.request().url().replace(/\?.*/, '') }).catch(() => {});
     });
     const latest = page.waitForRequest(`**/runs/${run_id}?after=step-59`);
@@ -186,7 +184,7 @@ describe('the web page, while things go on', function () {
   });
 
   describe('of the audit', () => {
-    it('follows nothing for those who have left before it was there', async () => {
+    it('follows nothing after the view was left', async () => {
       const { page } = browsing();
       await browsing().logIn(service().credentials, 'tasks');
       await page.getByText(/^\d+ tasks?/).waitFor();
@@ -204,7 +202,7 @@ describe('the web page, while things go on', function () {
       expect(followed).to.deep.equal([]);
     });
 
-    it('does not ask to be told live of the service, which nobody is', async () => {
+    it("does not follow the service's own entries, which are not sent live", async () => {
       const { page } = browsing();
       const followed: string[] = [];
       page.on('request', (request) => {
@@ -215,7 +213,7 @@ describe('the web page, while things go on', function () {
       expect(followed).to.deep.equal([]);
     });
 
-    it('shows what was done between the list and its going live', async () => {
+    it('shows what happened between the list and the live stream', async () => {
       const { page } = browsing();
       await browsing().logIn(service().credentials, 'tasks');
       const letGo = await holdBack('**/audit/live*');
@@ -227,7 +225,7 @@ describe('the web page, while things go on', function () {
       await page.getByRole('row', { name: /EventPublished.*between\.both/ }).waitFor();
     });
 
-    it('keeps what it has read while the view is behind, and asks again', async () => {
+    it('keeps its entries while the projection is behind, and reads again', async () => {
       const { page } = browsing();
       let asked = 0;
       await page.route('**/audit?*after=*', async (route) => {
@@ -245,7 +243,7 @@ describe('the web page, while things go on', function () {
       expect(await page.locator('tbody tr').count()).to.be.greaterThan(0);
     });
 
-    it('waits for what it has asked for, however much comes meanwhile', async () => {
+    it('waits for its pending read, however many entries arrive', async () => {
       const { page } = browsing();
       const read = page.waitForResponse(/audit\?.*after=/);
       await browsing().logIn(service().credentials, 'audit');
@@ -262,12 +260,12 @@ describe('the web page, while things go on', function () {
       expect(asked).to.be.at.most(1);
       letGo();
       await page.getByRole('row', { name: /the\.last/ }).waitFor();
-      // What is told while the next answer is on its way is asked for once more.
+      // Entries that arrive during the next read cause one more.
       expect(asked).to.be.within(1, 4);
       expect(await page.locator('tbody tr').count()).to.be.lessThan(300);
     });
 
-    it('leaves out nothing, however much was read and comes', async () => {
+    it('leaves out no entry, however many were read or arrive', async () => {
       const { page } = browsing();
       for (let n = 0; n < 310; n += 1) await publish('much.of.it');
       await browsing().logIn(service().credentials, 'audit');

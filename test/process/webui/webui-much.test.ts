@@ -2,12 +2,12 @@ import { expect } from 'chai';
 import { useBrowser } from './webui-browser.ts';
 import { useService } from './webui-service.ts';
 
-describe('the web page, where there is much', function () {
+describe('the web page, with many records', function () {
   this.timeout(120_000);
   const service = useService();
   const browsing = useBrowser(() => service().process.address);
 
-  it('leads to the event that is asked for, however late it is in its stream', async () => {
+  it('shows the event in its address, however late it is in its stream', async () => {
     const { page, complaints } = browsing();
     for (let n = 0; n < 450; n += 1) {
       const event = {
@@ -27,7 +27,7 @@ describe('the web page, where there is much', function () {
     expect(complaints).to.deep.equal([]);
   });
 
-  it("tells what a button can't do", async () => {
+  it('says why a button failed', async () => {
     const { page } = browsing();
     const message = 'the log is being moved';
     await page.route('**/streams/topic-much?from=200*', (route) =>
@@ -38,7 +38,7 @@ describe('the web page, where there is much', function () {
     await page.getByText(message).waitFor();
   });
 
-  it('folds all of a record that the service folds, up to the event that is asked for', async () => {
+  it('builds the whole state of a task at the event in its address', async () => {
     const { json } = await service().client.post('/tasks', {
       ...{ title: 'Often changed', description: '-', payload: { pipeline: [] } },
       ...{ schedule_kind: 'event', created_by: service().credentials.agent_id },
@@ -54,7 +54,7 @@ describe('the web page, where there is much', function () {
     await stood.getByText('"event"').waitFor();
   });
 
-  it('says that fires are to come on days that are too many to be counted', async () => {
+  it('says that more fires are to come on days that it does not count', async () => {
     const { json } = await service().client.post('/tasks', {
       ...{ title: 'Each second', description: '-', payload: { pipeline: [] } },
       ...{
@@ -66,7 +66,7 @@ describe('the web page, where there is much', function () {
     const { page } = browsing();
     await browsing().logIn(service().credentials, `tasks/${String(json['id'])}`);
     await page.getByRole('button', { name: 'Next month' }).click();
-    // Until then it is the present month, whose last day has fires to come as well.
+    // The last day of the current month has fires to come as well.
     await page.locator('.day.today').waitFor({ state: 'detached' });
     const last = page.locator('.day').last();
     await last.getByText('more to come').waitFor();
@@ -86,11 +86,11 @@ describe('the web page, where there is much', function () {
     await page.getByText('201 agents').waitFor();
     await page.getByRole('button', { name: 'Next' }).click();
     await page.getByRole('link', { name: 'admin', exact: true }).waitFor();
-    // Who is logged in was the first of all agents.
+    // The first admin is the oldest agent.
     await page.getByRole('banner').getByText('admin', { exact: true }).waitFor();
   });
 
-  it('has room for long rules and addresses, beside what can be done', async () => {
+  it('has room for long rules and addresses', async () => {
     const hours = Array.from({ length: 24 }, (_, hour) => hour).join(',');
     await service().client.post('/tasks', {
       ...{ title: 'By a long rule', description: '-', payload: { pipeline: [] } },

@@ -8,7 +8,7 @@ describe('what the web page offers', function () {
   const service = useService();
   const browsing = useBrowser(() => service().process.address);
 
-  /** A new agent that may so much. */
+  /** A new agent with these scopes. */
   async function agent(name: string, scopes: readonly string[]): Promise<Credentials> {
     const path = `/agents/${(await service().client.post('/agents', { name, scopes })).textAt('id')}`;
     const { json } = await service().client.post(`${path}/credentials`, {});
@@ -27,7 +27,7 @@ describe('what the web page offers', function () {
     return made.textAt('id');
   }
 
-  it('changes only to the tasks that are the own ones of who is logged in, and to their runs', async () => {
+  it("changes only of the agent's own tasks and their runs", async () => {
     const { page, complaints } = browsing();
     const owner = await agent('owner', ['tasks:read', 'tasks:write', 'runs:read']);
     const own = await task('An own one', owner.agent_id);
@@ -39,7 +39,7 @@ describe('what the web page offers', function () {
     }
     const offered = (): Promise<readonly string[]> =>
       page.locator('.view-head .actions').locator('button, a').allTextContents();
-    // An id counts in capitals, too.
+    // Ids may be typed in capitals.
     const typed = { ...owner, agent_id: owner.agent_id.toUpperCase() };
     await browsing().logIn(typed, `tasks/${own}`);
     await page.getByRole('heading', { level: 1, name: 'An own one' }).waitFor();
@@ -59,7 +59,7 @@ describe('what the web page offers', function () {
     await browsing().goTo(`runs/${runs[1]}`);
     await page.getByRole('link', { name: 'Of another' }).waitFor();
     expect(await offered()).to.deep.equal([]);
-    // Handed over, it and its runs are no longer theirs.
+    // After a change of owner, the task and its runs belong to the new owner.
     const handedOver = { created_by: service().credentials.agent_id };
     const put = await service().client.put(`/tasks/${own}`, handedOver);
     expect(put.status, put.text).to.equal(200);
@@ -73,7 +73,7 @@ describe('what the web page offers', function () {
     expect(complaints).to.deep.equal([]);
   });
 
-  it('no retry of a run whose task is canceled, and says why', async () => {
+  it('no retry of a run whose task is canceled, and the reason', async () => {
     const { page, complaints } = browsing();
     const id = await task('Given up', service().credentials.agent_id);
     const ran = await service().client.post(`/tasks/${id}/run_now?wait=20`);
@@ -90,9 +90,9 @@ describe('what the web page offers', function () {
     expect(complaints).to.deep.equal([]);
   });
 
-  it('the day before by the clock of the task to a backfill', async () => {
+  it("the previous day in the task's time zone for a backfill", async () => {
     const { page, complaints } = browsing();
-    // Where it is another day than in UTC, and not about to be the next.
+    // A zone in which the date differs from UTC's and is not about to change.
     const east = new Date().getUTCHours() >= 11;
     const timezone = east ? 'Pacific/Kiritimati' : 'Etc/GMT+12';
     const there = Date.now() + (east ? 14 : -12) * 3_600_000;
@@ -105,7 +105,7 @@ describe('what the web page offers', function () {
     expect(complaints).to.deep.equal([]);
   });
 
-  it('no link to what the agent may not see', async () => {
+  it('no links to views that the agent may not see', async () => {
     const { page, complaints } = browsing();
     const writer = await agent('writer', ['tasks:read', 'tasks:write']);
     const own = await task('Seen without runs', writer.agent_id);
@@ -122,7 +122,7 @@ describe('what the web page offers', function () {
     expect(complaints).to.deep.equal([]);
   });
 
-  it('nothing at an address of no view, and says so', async () => {
+  it('no view at an unknown address, and says so', async () => {
     const { page, complaints } = browsing();
     await browsing().logIn(service().credentials, 'tusks/new');
     await page.getByRole('heading', { level: 1, name: 'Page not found' }).waitFor();
@@ -135,9 +135,9 @@ describe('what the web page offers', function () {
     expect(complaints).to.deep.equal([]);
   });
 
-  it('the rest of the overview where a part of it can not be had', async () => {
+  it('the rest of the overview if a part of it fails', async () => {
     const { page } = browsing();
-    // Not due while the test looks: its run would be a second link to it.
+    // Not due during the test: its run would be a second link to it.
     const soon = new Date(Date.now() + 1_800_000).toISOString();
     const due = { schedule_kind: 'once', schedule_expr: soon };
     await task('Due and failed', service().credentials.agent_id, due);
@@ -160,7 +160,7 @@ describe('what the web page offers', function () {
     await page.locator('ol.days').waitFor();
   });
 
-  it('the times that a backfill would run by the clock of the task', async () => {
+  it("the fires of a backfill in the task's time zone", async () => {
     const { page, complaints } = browsing();
     const fields = { schedule_expr: '30 9 * * *', timezone: 'Asia/Kathmandu' };
     const id = await task('By another clock', service().credentials.agent_id, fields);

@@ -16,7 +16,7 @@ describe('the web page, for operators and auditors', function () {
   const service = useService({ SVC_HTTP_ALLOW_PRIVATE: 'true' });
   const browsing = useBrowser(() => service().process.address);
 
-  it('rebuilds a view, shows how it differs, lets reads go to it and back', async () => {
+  it('rebuilds a projection, shows how it differs, switches to it and rolls back', async () => {
     const { page, complaints } = browsing();
     await browsing().logIn(service().credentials, 'projections');
     const row = page.getByRole('row', { name: /^tasks / });
@@ -39,7 +39,7 @@ describe('the web page, for operators and auditors', function () {
     expect(complaints).to.deep.equal([]);
   });
 
-  it('rolls back what it shows, and not what somebody else has done meanwhile', async () => {
+  it('rolls back only the version that it shows', async () => {
     const { page } = browsing();
     const { client } = service();
     await browsing().logIn(service().credentials, 'projections');
@@ -58,7 +58,7 @@ describe('the web page, for operators and auditors', function () {
     await row.getByText('version 2 is kept').waitFor();
   });
 
-  it('leaves open what somebody reads of how a rebuild differs', async () => {
+  it('leaves the differences of a rebuild open while it is refreshed', async () => {
     const { page } = browsing();
     await page.route('**/projections', async (route) => {
       const { projections } = (await (await route.fetch()).json()) as { projections: object[] };
@@ -77,7 +77,7 @@ describe('the web page, for operators and auditors', function () {
     expect(await page.getByText('a-key').isVisible()).to.equal(true);
   });
 
-  it('lets a rebuild rest, go on, and be thrown away', async () => {
+  it('pauses, resumes and discards a rebuild', async () => {
     const { page, complaints } = browsing();
     await browsing().logIn(service().credentials, 'projections');
     const row = page.getByRole('row', { name: /^audit / });
@@ -94,7 +94,7 @@ describe('the web page, for operators and auditors', function () {
     expect(complaints).to.deep.equal([]);
   });
 
-  /** Writes into the log, beside the service, what no release writes: an event whose data does not fit its schema. */
+  /** Writes an event into the log, beside the service, whose data does not fit its schema. */
   async function poison(stream: string): Promise<void> {
     const telemetry = createTelemetry({ level: 'silent' });
     const store = await openSqliteEventStore({
@@ -113,7 +113,7 @@ describe('the web page, for operators and auditors', function () {
     }
   }
 
-  it('shows the keys that a poisonous event holds back, and orders them to be retried or gone on without', async () => {
+  it('shows parked keys, and retries or skips them', async () => {
     const { page, complaints } = browsing();
     const task = await service().client.post('/tasks', {
       title: 'To be poisoned',
@@ -140,9 +140,7 @@ describe('the web page, for operators and auditors', function () {
     await keys.getByRole('button', { name: 'Skip' }).click();
     await browsing().answer('Skip', 'known');
     await page.getByText('No key is parked any more.').waitFor();
-    await page
-      .getByRole('button', { name: /parked keys of runs/ })
-      .waitFor({ state: 'hidden' });
+    await page.getByRole('button', { name: /parked keys of runs/ }).waitFor({ state: 'hidden' });
     expect((await service().client.get('/projections/runs/parked')).at('total')).to.equal(0);
     expect((await service().client.get(`/runs/${run}`)).at('state')).to.equal('succeeded');
     const { items } = (await service().client.get('/streams/projection-runs')).json as {
@@ -152,7 +150,7 @@ describe('the web page, for operators and auditors', function () {
         readonly metadata: object;
       }[];
     };
-    // What was ordered, which event is left out from now on, and what the order came to.
+    // The command, the event that is skipped from now on, and the result of the command.
     const [ordered, skipped] = items.slice(-3);
     expect(ordered?.data).to.include({ key: run, order: 'skip' });
     expect(ordered?.metadata).to.include({ reason: 'known' });
@@ -162,7 +160,7 @@ describe('the web page, for operators and auditors', function () {
     expect(complaints).to.deep.equal([]);
   });
 
-  it('puts the service on hold, says so on every view, and releases it', async () => {
+  it('puts the service on hold, says so in every view, and releases it', async () => {
     const { page, complaints } = browsing();
     await browsing().logIn(service().credentials);
     await page.getByRole('button', { name: 'Hold the service …' }).click();
@@ -183,7 +181,7 @@ describe('the web page, for operators and auditors', function () {
     expect(complaints).to.deep.equal([]);
   });
 
-  it('shows who did what and what was refused, and goes on live', async () => {
+  it('shows who did what and what was refused, live', async () => {
     const { page, complaints } = browsing();
     const { json } = await service().client.post('/agents', {
       name: 'curious',
@@ -246,7 +244,7 @@ describe('the web page, for operators and auditors', function () {
       receiver.closeAllConnections();
     });
 
-    /** What was chosen before is answered last: it does not take the place of what is chosen by then. */
+    /** The response to an earlier choice comes last, and does not replace that to the latest choice. */
     async function expectLatestChoice(page: Page): Promise<void> {
       const state = page.getByLabel('State');
       const held = new Promise<Route>((resolve) => {
@@ -266,7 +264,7 @@ describe('the web page, for operators and auditors', function () {
       await page.getByRole('row', { name: /webhook.test/ }).waitFor();
     }
 
-    it('shows what was sent and answered, and sends it again', async () => {
+    it('shows what was sent and the responses, and sends it again', async () => {
       const { page, complaints } = browsing();
       const { port } = receiver.address() as AddressInfo;
       const webhook_url = `http://127.0.0.1:${port}/hook`;
@@ -290,7 +288,7 @@ describe('the web page, for operators and auditors', function () {
       await sent.locator('summary').click();
       await sent.getByText('gone <script>').waitFor();
       await browsing().expectAccessible();
-      // 410 has taken the address away: the repetition fails for want of one, and says so.
+      // 410 has removed the webhook, so the repetition fails and says so.
       await sent.getByRole('button', { name: 'Send again' }).click();
       await browsing().answer('Send');
       await sent.first().waitFor();

@@ -10,18 +10,18 @@ import {
   type TemporaryDirectory,
 } from '../../support/temporary-directory.ts';
 
-/** A service of its own that a file's tests share. */
+/** A service that the tests of a file share. */
 export interface SharedService {
   readonly process: ServiceProcess;
-  /** Of its data. */
+  /** The data directory. */
   readonly directory: string;
-  /** Of the first administrator. */
+  /** The first admin's. */
   readonly credentials: Credentials;
-  /** Signed in as that. */
+  /** Logged in as the first admin. */
   readonly client: ApiClient;
 }
 
-/** Starts a service before the tests, and ends it after them. @returns what gives it, once it runs */
+/** Starts a service before the tests, and stops it after them. @returns a getter for it */
 export function useService(settings: Readonly<Record<string, string>> = {}): () => SharedService {
   let directory: TemporaryDirectory | undefined;
   let service: ServiceProcess | undefined;

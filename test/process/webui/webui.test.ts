@@ -29,7 +29,7 @@ describe('the web page', function () {
     await directory.remove();
   });
 
-  it('is served to everybody, with all it needs, in less than 300 KB and from nowhere else', async () => {
+  it('is served to everybody, completely, in less than 300 KB, and by this service alone', async () => {
     const client = service.client();
     const { status, headers, text } = await client.get('/ext/webui/');
     expect(status).to.equal(200);
@@ -48,14 +48,14 @@ describe('the web page', function () {
     }
     expect(seen.size).to.be.greaterThan(10);
     expect(Buffer.byteLength([...seen.values()].join(''))).to.be.lessThan(300_000);
-    // The library has means for markup, which the page's policy forbids and its own files do not use.
+    // The library can write markup, which the page's policy forbids and its own files do not use.
     expect(seen.delete('static/preact.js')).to.equal(true);
     const own = [...seen.values()].join('');
     expect(own).not.to.match(/https?:\/\//);
     expect(own).not.to.match(/innerHTML|insertAdjacentHTML|document\.write/);
   });
 
-  it('lists and creates tasks by its own endpoints, for those who have a token', async () => {
+  it('lists and creates tasks with its own endpoints, for callers with a token', async () => {
     const stranger = service.client();
     expect((await stranger.get('/ext/webui/api/tasks')).status).to.equal(401);
     const client = service.client(await signIn(stranger, credentials));
@@ -96,7 +96,7 @@ describe('the web page', function () {
       await here().expectAccessible();
     });
 
-    it('shows the next fires while a schedule is typed, and faults at the field', async () => {
+    it('shows the next fires while a schedule is typed, and errors at the field', async () => {
       const { page, complaints } = here();
       await here().logIn(credentials, 'tasks/new');
       const expression = page.getByRole('textbox', { name: 'Schedule' });
@@ -126,7 +126,7 @@ describe('the web page', function () {
         await page.getByLabel('Kind').selectOption(kind);
         await page.getByText('None: see the field.').waitFor();
       }
-      // What is still typed is no error of the page's: a browser writes each refusal into its console.
+      // A half-typed schedule is no error: a browser would write each error response into its console.
       expect(complaints).to.deep.equal([]);
       await page.getByRole('button', { name: 'Create' }).click();
       await page.locator('#fault-title', { hasText: /\w/ }).waitFor();
@@ -167,7 +167,7 @@ describe('the web page', function () {
       expect(complaints).to.deep.equal([]);
     });
 
-    it('explains the moment that was asked about last, whichever answer comes last', async () => {
+    it('explains the instant that was asked about last, whichever response comes last', async () => {
       const { page, complaints } = here();
       await here().logIn(credentials);
       await here().create('Explained', [{ uses: 'echo' }]);
@@ -181,7 +181,7 @@ describe('the web page', function () {
       const latest = page.locator('.state', { hasText: 'not in schedule' });
       await latest.waitFor();
       const answer = page.waitForResponse('**/explain?*');
-      const said = { reason: 'paused', message: 'Of a moment before.', run_id: null };
+      const said = { reason: 'paused', message: 'An earlier answer.', run_id: null };
       const beside = { previous_fire: null, next_fire: null, evidence: [] };
       await route.fulfill({ json: { ...said, ...beside } });
       await (await answer).finished();
@@ -192,7 +192,7 @@ describe('the web page', function () {
       expect(complaints).to.deep.equal([]);
     });
 
-    it('says of each fire of a day what it came to, why it did not run, and runs it after all', async () => {
+    it('shows the result of each fire of a day and why it did not run, and runs it by a backfill', async () => {
       const { page, complaints } = here();
       const client = service.client(await signIn(service.client(), credentials));
       const { json } = await client.post('/tasks', {
@@ -210,7 +210,7 @@ describe('the web page', function () {
         .getByRole('button', { name: /not run|no fires/ })
         .first()
         .waitFor();
-      // Its fires come by the second: the page that was read a moment ago may be without one.
+      // It fires each second: the page may have been read before the first fire.
       const held = page.getByText('holds back the fire').first();
       while (!(await held.isVisible())) {
         await page.getByRole('button', { name: 'Previous month' }).click();
@@ -241,7 +241,7 @@ describe('the web page', function () {
       expect(complaints).to.deep.equal([]);
     });
 
-    it('finds tasks and failed runs, and lets one or many be retried', async () => {
+    it('finds tasks and failed runs, and retries one or many', async () => {
       const { page, complaints } = here();
       await here().logIn(credentials);
       await here().create('Bound to fail', [
@@ -282,13 +282,13 @@ describe('the web page', function () {
       expect(complaints).to.deep.equal([]);
     });
 
-    it('steps through a stream by the keyboard, and shows how things stood', async () => {
+    it('steps through a stream by keyboard, and shows the state at each event', async () => {
       const { page, complaints } = here();
       await here().logIn(credentials);
       await here().create('Stepped through', [{ uses: 'echo' }]);
       await page.getByRole('button', { name: 'Pause' }).click();
       await here().answer('Pause', 'for a look');
-      // What is drawn anew between pressing and letting go takes no click.
+      // Waits until the page has been redrawn.
       await page.getByRole('row', { name: /for a look/ }).waitFor();
       await page.getByRole('link', { name: 'Step through its events' }).click();
       await page.getByRole('heading', { name: '1: TaskPaused' }).waitFor();
@@ -314,7 +314,7 @@ describe('the web page', function () {
       expect(complaints).to.deep.equal([]);
     });
 
-    it('goes by keyboard alone, and keeps the focus where what has it is drawn anew', async () => {
+    it('works by keyboard alone, and keeps the focus when it is redrawn', async () => {
       const { page, complaints } = here();
       const { keyboard } = page;
       const focused = (): Promise<string> =>
@@ -371,7 +371,7 @@ describe('the web page', function () {
       expect(complaints).to.deep.equal([]);
     });
 
-    it('fits a phone: nothing but tables is wider than the screen', async () => {
+    it('fits a phone: only tables are wider than the screen', async () => {
       const { page } = here();
       await page.setViewportSize({ width: 390, height: 844 });
       await here().logIn(credentials);

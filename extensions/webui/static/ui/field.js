@@ -2,34 +2,26 @@
 
 import { html, useId } from '../preact.js';
 
-/** An option `['value', 'text']`, or a word that is both. `''` stands for any. */
-const optionOf = (option) =>
-  Array.isArray(option) ? option : [option, option === '' ? 'any' : option.replaceAll('_', ' ')];
+/** Options as `[value, text]`. They are given as words, of which `''` stands for any, or as texts by value. */
+const optionsOf = (options) =>
+  Array.isArray(options)
+    ? options.map((word) => [word, word === '' ? 'any' : word.replaceAll('_', ' ')])
+    : Object.entries(options);
 
 /**
- * A control with its label.
+ * A control with its label. Other properties become attributes of the control.
  * @param {(value: string) => void} onInput
  * @param {'text' | 'number' | 'datetime-local' | 'search' | 'password' | 'textarea'} type
- * @param options makes it a choice of these
+ * @param {string[] | Record<string, string>} options makes it a choice of these
  * @param hint said below it; `fault`: what is wrong with its value
  */
-export function Field({
-  id,
-  label,
-  value,
-  onInput,
-  type = 'text',
-  options,
-  hint,
-  fault,
-  ...attributes
-}) {
+export function Field({ id, label, value, onInput, type = 'text', options, hint, fault, ...rest }) {
   const own = useId();
   const name = id ?? own;
   const control = {
     autocomplete: 'off',
     spellcheck: false,
-    ...attributes,
+    ...rest,
     id: `field-${name}`,
     value,
     onInput: ({ target }) => onInput(target.value),
@@ -38,16 +30,19 @@ export function Field({
   };
   return html`<div class="field">
     <label for=${control.id}>${label}</label>
-    ${
-      options !== undefined
-        ? html`<select ...${control}>
-          ${options.map(optionOf).map(([key, text]) => html`<option value=${key}>${text}</option>`)}
-        </select>`
-        : type === 'textarea'
-          ? html`<textarea ...${control}></textarea>`
-          : html`<input type=${type} step=${type === 'datetime-local' ? 1 : null} ...${control} />`
-    }
+    <${Control} type=${type} options=${options} control=${control} />
     <span class="hint" id="about-${name}">${hint}</span>
     <span class="fault" id="fault-${name}">${fault}</span>
   </div>`;
+}
+
+function Control({ type, options, control }) {
+  if (options !== undefined) {
+    const texts = optionsOf(options);
+    return html`<select ...${control}>
+      ${texts.map(([key, text]) => html`<option value=${key}>${text}</option>`)}
+    </select>`;
+  }
+  if (type === 'textarea') return html`<textarea ...${control}></textarea>`;
+  return html`<input type=${type} step=${type === 'datetime-local' ? 1 : null} ...${control} />`;
 }

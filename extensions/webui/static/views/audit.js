@@ -8,13 +8,13 @@ import { Filters, filtersIn, useFilters } from '../ui/list.js';
 import { AuditEntries } from './audit-entries.js';
 import { useEntries } from './audit-data.js';
 
-const outcomes = [
-  ['', 'all'],
-  ['CommandRefused', 'refused commands'],
-  ['done', 'done'],
-  ['failed', 'failed'],
-  ['refused', 'refused'],
-];
+const outcomes = {
+  '': 'all',
+  CommandRefused: 'refused commands',
+  done: 'done',
+  failed: 'failed',
+  refused: 'refused',
+};
 const time = 'datetime-local';
 const fields = [
   { name: 'outcome', label: 'Outcome', options: outcomes },

@@ -44,15 +44,16 @@ async function readHold() {
   }
 }
 
+const missed = {
+  '': 'what each task’s policy says',
+  skip: 'none',
+  latest: 'the latest of each task',
+  all: 'all',
+};
 const missedField = {
   name: 'missed',
   label: 'Of the fires that were held back, run',
-  options: [
-    ['', 'what each task’s policy says'],
-    ['skip', 'none'],
-    ['latest', 'the latest of each task'],
-    ['all', 'all'],
-  ],
+  options: missed,
 };
 const releaseDialog = {
   title: 'Release the service?',

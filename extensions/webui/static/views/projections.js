@@ -82,10 +82,7 @@ function Rebuild({ name, version, rebuild, previous, done }) {
   </div>`;
 }
 
-const modes = [
-  ['manual', 'wait until I have seen the differences'],
-  ['auto', 'switch reads to it'],
-];
+const modes = { manual: 'wait until I have seen the differences', auto: 'switch reads to it' };
 const rateHint = 'Leave empty for no limit.';
 const rebuildFields = [
   { name: 'switch', label: 'When it has caught up with the log', value: 'manual', options: modes },

@@ -50,10 +50,7 @@ export function RunsView({ query }) {
       empty="No run matches." />`;
 }
 
-const starts = [
-  ['failed_step', 'the step that failed'],
-  ['start', 'the start'],
-];
+const starts = { failed_step: 'the step that failed', start: 'the start' };
 const retryFields = [
   { name: 'error', label: 'Error contains', hint: 'Leave empty for any error.', maxlength: 1000 },
   { name: 'from', label: 'From', value: 'failed_step', options: starts },

@@ -8,28 +8,21 @@ import { inZone } from '../times.js';
 import { AskButton } from '../ui/dialog.js';
 import { Button } from '../ui/elements.js';
 
+const missed = { skip: 'none: continue with the next one', latest: 'the latest', all: 'all' };
 const missedField = {
   name: 'missed',
   label: 'Of the fires that the pause held back, run',
   value: 'skip',
-  options: [
-    ['skip', 'none: continue with the next one'],
-    ['latest', 'the latest'],
-    ['all', 'all'],
-  ],
+  options: missed,
 };
-const delayField = {
-  name: 'delay_seconds',
-  label: 'By',
-  value: '600',
-  options: [
-    ['600', '10 minutes'],
-    ['3600', 'an hour'],
-    ['14400', '4 hours'],
-    ['86400', 'a day'],
-    ['604800', 'a week'],
-  ],
+const delays = {
+  600: '10 minutes',
+  3600: 'an hour',
+  14400: '4 hours',
+  86400: 'a day',
+  604800: 'a week',
 };
+const delayField = { name: 'delay_seconds', label: 'By', value: '600', options: delays };
 
 /** The dialogs of the commands that ask first. */
 const dialogs = {
@@ -124,10 +117,7 @@ function spanFields(timezone) {
   const today = inZone(new Date().toISOString(), timezone).slice(0, 10);
   const yesterday = new Date(Date.parse(today) - 86_400_000).toISOString().slice(0, 10);
   const type = 'datetime-local';
-  const fires = [
-    ['missing', 'those that have not run'],
-    ['all', 'all'],
-  ];
+  const fires = { missing: 'those that have not run', all: 'all' };
   return [
     { name: 'from', label: 'From', type, value: `${yesterday}T00:00:00` },
     { name: 'to', label: 'To', type, value: `${yesterday}T23:59:59` },

@@ -15,11 +15,7 @@ export const scheduleHints = {
 };
 
 const strategies = ['exponential_jitter', 'linear', 'fixed'];
-const misfires = [
-  ['latest', 'the latest'],
-  ['skip', 'none'],
-  ['all', 'all'],
-];
+const misfires = { latest: 'the latest', skip: 'none', all: 'all' };
 const number = (name, label, initial, min, max) =>
   Object.assign({ type: 'number', step: 'any' }, { name, label, initial, min, max });
 const choice = (name, label, initial, options) => ({ name, label, initial, options });
