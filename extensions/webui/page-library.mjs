@@ -1,5 +1,4 @@
-// What the page needs of its libraries. The build bundles this into `static/preact.js`, as browsers resolve no package
-// names.
+// The page's libraries. The build bundles this into `static/preact.js`, as browsers resolve no package names.
 
 import htm from 'htm';
 import { h } from 'preact';

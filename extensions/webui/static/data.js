@@ -65,7 +65,7 @@ class Reader {
 }
 
 /**
- * Reads at once, and again when one of `deps` changes. What was read before stays until then.
+ * Reads at once, and again when one of `deps` changes. Earlier data stay until then.
  * @param {(signal: AbortSignal, after?: string) => Promise<unknown>} load
  * @param {{every?: number, pace?: number}} options milliseconds: refreshed as often as `every`, while the page is
  *   visible; `pace` is the least time before a refresh

@@ -20,7 +20,8 @@ export const LiveMark = ({ state }) =>
   html`<span class="live ${tones[state] ?? 'idle'}" role="status" data-how=${state}>${words[state]}</span>`;
 
 /**
- * Follows a stream of events, for as long as the component is there and the path is not null; anew when `deps` change.
+ * Follows a stream of events, for as long as the component is there and the path is not null. Starts again when `deps`
+ * change.
  * @param {(name: string, data: object) => void} onEvent
  * @returns {'connecting' | 'live' | 'lost' | 'refused'}
  */

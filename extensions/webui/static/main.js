@@ -108,7 +108,7 @@ function View({ path, query }) {
         <p>There is no page at the address <code>#/${path}</code>.</p>`;
 }
 
-/** Reads the address. Each navigation starts its view anew. */
+/** Reads the address. Each navigation mounts its view again. */
 let visits = 0;
 function navigate() {
   const [path, query = ''] = location.hash.replace(/^#\/?/, '').split('?');

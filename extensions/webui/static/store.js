@@ -32,7 +32,7 @@ export function setState(changes = {}) {
   for (const listener of [...listeners]) listener();
 }
 
-/** What a component needs of the state; it is redrawn when that changes. */
+/** A value of the state. The component is redrawn when it changes. */
 export function useStore(select) {
   const [, redraw] = useReducer((count) => count + 1, 0);
   const selected = select(state);

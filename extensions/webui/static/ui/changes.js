@@ -1,4 +1,4 @@
-// What an event changed, field by field.
+// The changes of an event, field by field.
 
 import { html } from '../preact.js';
 import { writeJson } from '../json.js';

@@ -1,7 +1,7 @@
 // Drawings: a run's steps over time, and how long runs took.
 
 import { html } from '../preact.js';
-import { count, dateText, duration } from '../times.js';
+import { count, counted, dateText, duration } from '../times.js';
 import { Nothing } from './elements.js';
 
 const tones = { succeeded: 'good', failed: 'bad', skipped: 'idle', canceled: 'idle' };
@@ -51,7 +51,7 @@ export function RunTimes({ runs }) {
   const sorted = runs.map(({ took }) => took).sort((a, b) => a - b);
   const longest = Math.max(1, sorted.at(-1));
   const median = sorted[Math.floor(sorted.length / 2)];
-  const label = `Last ${runs.length} runs: median ${duration(median)}, longest ${duration(longest)}`;
+  const label = `${counted(runs.length, 'run')}: median ${duration(median)}, longest ${duration(longest)}`;
   const bars = runs.map(({ took, state, at, id }) => {
     const height = `${Math.max(2, (took / longest) * 100)}%`;
     const title = `${dateText(at)}: ${state}, ${duration(took)}`;

@@ -31,8 +31,8 @@ export const Failure = ({ error, retry }) =>
   </div>`;
 
 /**
- * What was read by `useData`, drawn by the function between its tags; or why it could not be read. While the service
- * does not respond, what was read before stays, as a banner says so.
+ * Draws the data of `useData` with the function between its tags, or says why they could not be read. While the service
+ * does not respond, earlier data stay: a banner says so.
  */
 export function Loaded({ of: { data, error, reload }, children }) {
   if (error !== null && (data === undefined || error.status !== 0)) {

@@ -71,7 +71,7 @@ class Entries {
 
   /** Takes an event of the live stream. */
   take = (name, item) => {
-    // What happened between the first page and the live stream is read now.
+    // Reads the entries between the first page and the start of the live stream.
     if (name === 'live.started' && !this.#hasStarted) {
       this.#hasStarted = true;
       void this.read(item.position);

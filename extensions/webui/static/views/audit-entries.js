@@ -31,7 +31,7 @@ export function AuditEntries({ entries: { items, page, error, read, readOlder } 
     ${isMore && html`<${Button} kind="small" onClick=${readOlder}>Older<//>`}`;
 }
 
-/** What was done, to what, and why it was refused. */
+/** The action, its subject, and why it was refused. */
 function What({ action, type, stream, task_title: title, revision, refusal, call }) {
   const isEvent = refusal === null && call === null;
   const times = (of) =>

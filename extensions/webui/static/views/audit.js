@@ -1,4 +1,4 @@
-// Who did what, and what was refused. New entries appear live.
+// The audit: commands with their actors, and refusals. New entries appear live.
 
 import { html } from '../preact.js';
 import { LiveMark, useLive } from '../live.js';

@@ -1,4 +1,4 @@
-// What everybody has to know, whatever they look at: the service does not respond, or is on hold.
+// Banners in every view: the service does not respond, or is on hold.
 
 import { html, useLayoutEffect } from '../preact.js';
 import { agentId, call, command, may } from '../client.js';

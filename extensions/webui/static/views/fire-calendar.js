@@ -14,7 +14,7 @@ const format = (options) => new Intl.DateTimeFormat('en-GB', options);
 const dayFormat = format({ weekday: 'long', day: 'numeric', month: 'long' });
 const monthFormat = format({ month: 'long', year: 'numeric' });
 const weekdays = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun'];
-/** What can become of a fire, with its tone and name. */
+/** The possible results of a fire, with their tones and names. */
 const kinds = [
   ['succeeded', 'good', 'succeeded'],
   ['failed', 'bad', 'failed'],

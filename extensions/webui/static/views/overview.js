@@ -1,4 +1,4 @@
-// What is going on: running, due and failed runs, and how far the projections are. Live.
+// Running, due and failed runs, and the state of the service. Live.
 
 import { html, useRef } from '../preact.js';
 import { call, may } from '../client.js';

@@ -96,7 +96,7 @@ const rebuildOptions = (name) => ({
   bodyOf: ({ rate, ...values }) => (rate === '' ? values : { ...values, rate: Number(rate) }),
 });
 
-/** What can be done with a rebuild, as `[verb, options]`. @param live the version that serves reads */
+/** The commands of a rebuild, as `[verb, options]`. @param live the version that serves reads */
 function rebuildCommands(name, { state, version, comparison }, live) {
   const differences =
     comparison === null ? 'There is nothing to compare it with.' : comparisonText(comparison);

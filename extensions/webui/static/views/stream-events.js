@@ -64,7 +64,7 @@ async function readChanges({ history, events, changes: before, cursor }, signal)
   return { changes, cursor: next };
 }
 
-/** What each event changed, where its data are the latest values of its fields. */
+/** The changes of each event, if its data are the latest values of its fields. */
 function changesOf(events, state) {
   let before = state;
   return events.map(({ data }) => {

@@ -44,7 +44,7 @@ export const moreFields = [
   number('dedupe_window_seconds', 'Dedupe window (s)', null, 0),
 ];
 
-/** What a new task starts with: the service's defaults, and an example. */
+/** A new task: the service's defaults, and an example. */
 const defaults = {
   ...Object.fromEntries(moreFields.map(({ name, initial }) => [name, initial])),
   schedule_kind: 'cron',
@@ -69,7 +69,7 @@ const parsers = {
   ),
 };
 
-/** What the fields hold at first, as strings. @param task as it is, or null for a new one */
+/** The initial values of the fields, as strings. @param task null for a new one */
 export function fieldsOf(task) {
   const given = task ?? defaults;
   const names = ['title', 'description', 'schedule_kind', 'schedule_expr', 'timezone'];
@@ -81,7 +81,7 @@ export function fieldsOf(task) {
   return { ...Object.fromEntries(texts), ...written };
 }
 
-/** What a field of an existing task means when it is emptied: the default, or none. */
+/** The value of an emptied field of an existing task: the default, or none. */
 function emptyValue(name, values) {
   if (name === 'title') return '';
   if (name === 'description') return values.title;

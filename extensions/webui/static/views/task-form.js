@@ -22,7 +22,7 @@ export function TaskForm({ id }) {
   <//>`;
 }
 
-/** The values of the form, what is wrong with them, and the properties of a field by its name. */
+/** The values of the form, the errors in them, and the properties of a field by its name. */
 function useForm(task) {
   const [initial] = useState(() => fieldsOf(task));
   const [values, setValues] = useState(initial);
@@ -40,7 +40,7 @@ function useForm(task) {
   return { initial, values, faults, setFaults, field };
 }
 
-/** What is wrong with a pipeline as it is typed, or `''`. */
+/** The error in a pipeline as it is typed, or `''`. */
 function payloadFault(text) {
   try {
     parseTyped(text);

@@ -44,7 +44,7 @@ export function TaskView({ id }) {
 
 function Task({ task, of: { refresh, reload }, backfills, backfilled }) {
   const { id } = task;
-  // What belongs to the task is read again with each of its revisions, and after a backfill.
+  // Runs, fires and history are read again with each revision of the task, and after a backfill.
   const version = `${task.revision} ${backfills}`;
   const mayRead = may('runs:read');
   const runs = useData(
