@@ -1,26 +1,20 @@
 #!/usr/bin/env node
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { OutputLostError } from './cli/calling/command-errors.ts';
+import { readInput } from './cli/calling/read-input.ts';
+import type { Screen } from './cli/calling/surroundings.ts';
+import { createCommandLine } from './cli/commands.ts';
 import { SystemClock } from './clock.ts';
 import { withSecretFiles } from './configuration/secret-files.ts';
 import { ConfigurationError, type Environment } from './configuration/setting-readers.ts';
-import { createCommandLine } from './cli/commands.ts';
-import { OutputLost } from './cli/calling/faults.ts';
-import { readInput } from './cli/calling/input.ts';
-import type { Screen } from './cli/calling/surroundings.ts';
 import { endWithNpmShell } from './starting/npm-shell.ts';
 import { createFilesPrivately } from './starting/private-files.ts';
+import { version } from './version.ts';
 
-/** The command line as a process: `svc …`. */
-
-const version = (
-  JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
-    readonly version: string;
-  }
-).version;
+// The command line as a process: `svc …`.
 
 const screenOf = (stream: NodeJS.WriteStream): Screen => ({
-  write: (said) => void stream.write(said),
+  write: (text) => void stream.write(text),
   drained: async () => {
     if (stream.writableNeedDrain) await once(stream, 'drain');
   },
@@ -33,15 +27,14 @@ const interrupted = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.once(signal, () => interrupted.abort());
 }
-/** The answer can't be written any more: what is under way ends in order, as its stores are open. */
-let lost: OutputLost | undefined;
+// If standard output is lost, the command still closes its stores.
+let lost: OutputLostError | undefined;
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  lost = new OutputLost(error);
+  lost = new OutputLostError(error);
   if (lost.message !== '') process.stderr.write(`svc: ${lost.message}\n`);
   process.exitCode = lost.exitCode;
   interrupted.abort(lost);
 });
-// What stands beside the answer may be lost.
 process.stderr.on('error', () => {});
 
 let env: Environment = {};
@@ -52,7 +45,6 @@ try {
   process.stderr.write(`svc: ${error.message}\n`);
   process.exit(2);
 }
-// What commands write (stores, backups, exports, tokens) is their caller's alone, as the service's files are.
 createFilesPrivately();
 const line = createCommandLine(
   {

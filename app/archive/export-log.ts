@@ -3,7 +3,7 @@ import type { LogTransfer } from '../../domain/log-transfer.ts';
 import { streams } from '../../domain/streams.ts';
 import type { ArchiveProgress } from './progress.ts';
 import { contentOf, placeOf } from '../../domain/events/event-line.ts';
-import { refuseHalfLog } from './half-log.ts';
+import { rejectUnfinishedImport } from './unfinished-import.ts';
 import { HashedFile } from './hashed-file.ts';
 import type { EventsManifest } from './manifest.ts';
 
@@ -64,7 +64,7 @@ export async function exportLog(
       }
       progress.move(part.share, events);
     }
-    refuseHalfLog(lastOfImport);
+    rejectUnfinishedImport(lastOfImport);
     return {
       events,
       first_position: first,

@@ -14,7 +14,7 @@ const REGISTER = 'views.db';
  * before them would never be folded.
  * @throws ArchiveFault `refused`
  */
-export async function refuseForeignViews(settings: StoreSettings): Promise<void> {
+export async function rejectForeignViews(settings: StoreSettings): Promise<void> {
   const { dataDirectory, readModelUrl } = settings;
   if (readModelUrl === undefined && !existsSync(join(dataDirectory, REGISTER))) return;
   const readModel = await openViews(settings);

@@ -6,7 +6,7 @@ import { streams } from '../../domain/streams.ts';
 import { checkLog, copyLog, lastTypeOf } from '../../stores/sqlite/event-log/backup.ts';
 import { logFile } from '../../stores/sqlite/event-log/schema.ts';
 import { exportLog } from './export-log.ts';
-import { refuseHalfLog } from './half-log.ts';
+import { rejectUnfinishedImport } from './unfinished-import.ts';
 import { copyKeys } from './key-files.ts';
 import {
   describeFile,
@@ -91,7 +91,7 @@ export async function makeBackup(making: Making): Promise<Manifest> {
     );
     progress.stage('checking');
     checkLog(folder);
-    refuseHalfLog(lastTypeOf(folder, streams.imports()));
+    rejectUnfinishedImport(lastTypeOf(folder, streams.imports()));
     removeCompanions(file);
     const manifest: CopyManifest = {
       ...{ format, kind: 'copy', id: randomUUID(), made_at, release, engine: 'embedded' },

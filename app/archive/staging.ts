@@ -12,7 +12,7 @@ export const STAGING = '.restoring';
  * What a restore that is under way, or was broken off, has in a data directory; undefined where there is none, and where
  * the directory can't be looked into: who puts something there says why.
  */
-export function stagingIn(directory: string): string | undefined {
+export function unfinishedRestore(directory: string): string | undefined {
   try {
     return readdirSync(directory).find((name) => isUnfinished(name, STAGING));
   } catch {

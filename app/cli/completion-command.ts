@@ -1,55 +1,54 @@
 import { Argument, type Command } from 'commander';
 import type { CommandLine } from './program.ts';
 
-const shells = ['bash', 'zsh'] as const;
-
-/** A command by its words, such as `tasks list`, with what may follow. */
-interface Completed {
+/** A command by its words, such as `tasks list`, and the words that can follow. */
+interface CompletedCommand {
   readonly path: string;
   readonly commands: readonly string[];
   readonly options: readonly string[];
-  /** Options that take a value, with the values that are allowed; none listed: any. */
+  /** Options with a value, and their choices; none means any value. */
   readonly values: readonly {
     readonly flags: readonly string[];
     readonly choices: readonly string[];
   }[];
 }
 
-/** `svc completion`: what makes a shell complete commands, options and their values. */
-export function addCompletionCommand(line: CommandLine): Command {
+/** `svc completion` */
+export function addCompletionCommand(line: CommandLine): void {
   const command = line.program
     .command('completion')
-    .description('prints a script that lets a shell complete what is typed')
-    .addArgument(new Argument('<shell>').choices([...shells]));
-  const examples = [
-    'completion bash > ~/.local/share/bash-completion/completions/svc',
-    'completion zsh > "${fpath[1]}/_svc"',
-  ];
-  line.does(command, examples, async (session, _, [shell]) => {
-    const tree = commandsOf(line.program);
-    session.line(shell === 'zsh' ? zshScript(tree) : bashScript(tree));
+    .addArgument(new Argument('<shell>').choices(['bash', 'zsh']));
+  line.define(command, {
+    description: 'print a completion script for a shell',
+    examples: [
+      'completion bash > ~/.local/share/bash-completion/completions/svc',
+      'completion zsh > "${fpath[1]}/_svc"',
+    ],
+    run: async (session, _, [shell]) => {
+      const tree = commandsOf(line.program);
+      session.line(shell === 'zsh' ? zshScript(tree) : bashScript(tree));
+    },
   });
-  return command;
 }
 
 function commandsOf(
   command: Command,
   words: readonly string[] = [],
-  above: readonly string[] = [],
-): Completed[] {
-  const options = command.options.flatMap((option) => namesOf(option));
+  inherited: readonly string[] = [],
+): CompletedCommand[] {
+  const options = command.options.flatMap(namesOf);
   const values = command.options
     .filter(({ required, optional }) => required || optional)
     .map((option) => ({ flags: namesOf(option), choices: option.argChoices ?? [] }));
-  const own: Completed = {
+  const completed: CompletedCommand = {
     path: words.join(' '),
     commands: command.commands.map((each) => each.name()),
-    options: [...options, '--help', ...above],
+    options: [...options, '--help', ...inherited],
     values,
   };
-  const below = words.length === 0 ? options : above;
+  const below = words.length === 0 ? options : inherited;
   return [
-    own,
+    completed,
     ...command.commands.flatMap((each) => commandsOf(each, [...words, each.name()], below)),
   ];
 }
@@ -57,8 +56,8 @@ function commandsOf(
 const namesOf = (option: Command['options'][number]): string[] =>
   [option.short, option.long].filter((name) => name !== undefined && name !== null);
 
-/** A case for each command: what may follow it, and which of its options take a value. */
-function cases(tree: readonly Completed[], indent: string): string {
+/** A `case` branch for each command: the words that can follow, and its options with a value. */
+function cases(tree: readonly CompletedCommand[], indent: string): string {
   const global = tree[0]?.values ?? [];
   return tree
     .map(({ path, commands, options, values }) => {
@@ -74,7 +73,7 @@ function cases(tree: readonly Completed[], indent: string): string {
     .join('\n');
 }
 
-function bashScript(tree: readonly Completed[]): string {
+function bashScript(tree: readonly CompletedCommand[]): string {
   return `# Completion of svc for bash: source it, or put it among the completions of the system.
 _svc_lookup() {
   commands='' options='' takes='' choices=''
@@ -103,7 +102,7 @@ _svc() {
 complete -F _svc svc`;
 }
 
-function zshScript(tree: readonly Completed[]): string {
+function zshScript(tree: readonly CompletedCommand[]): string {
   return `#compdef svc
 # Completion of svc for zsh: put it into a folder of $fpath as _svc.
 _svc_lookup() {

@@ -1,45 +1,51 @@
 import { Command, CommanderError } from 'commander';
 import {
-  BrokenOff,
-  CommandFault,
+  CommandError,
   exitCodes,
-  FollowingEnded,
-  OutputLost,
-} from './calling/faults.ts';
-import { Session, type GlobalOptions } from './calling/session.ts';
+  FollowEndedError,
+  InterruptedError,
+  OutputLostError,
+} from './calling/command-errors.ts';
 import { serviceAddress } from './calling/service-address.ts';
-import type { Surroundings } from './calling/surroundings.ts';
+import { Session, type GlobalOptions } from './calling/session.ts';
+import type { CliEnvironment } from './calling/surroundings.ts';
+import { buildOptions, type DeclaredOptions, type OptionValues } from './options.ts';
 
-/** What a command does; the exit code, where it is not 0. */
-export type Work<O> = (
-  session: Session,
-  options: O,
-  args: readonly string[],
-) => Promise<number | void>;
+/** Declares what a command takes and does. */
+export interface CommandSpec<S extends DeclaredOptions> {
+  readonly description: string;
+  readonly options?: S;
+  /** Lines without `svc`, shown at the end of the help. */
+  readonly examples: readonly string[];
+  /** Returns the exit code if it isn't 0. */
+  readonly run: (
+    session: Session,
+    options: OptionValues<S>,
+    args: readonly string[],
+  ) => Promise<number | void>;
+}
 
-/** Of a command that was broken off while it waited. */
-const UNANSWERED = 'it was broken off; what it had asked for may be done all the same';
-
-/** Puts commands together, so that each says only what it takes and does. */
+/** Assembles the commands and runs one of them. */
 export class CommandLine {
   readonly program: Command;
-  readonly #surroundings: Surroundings;
+  readonly #environment: CliEnvironment;
   #exitCode = 0;
 
-  constructor(surroundings: Surroundings, version: string) {
-    const { out, err } = surroundings;
-    this.#surroundings = surroundings;
+  /** @param version printed by `--version` */
+  constructor(environment: CliEnvironment, version: string) {
+    const { out, err } = environment;
+    this.#environment = environment;
     this.program = new Command('svc')
-      .description('Tasks, runs, agents and events of the scheduling service, at a terminal.')
+      .description('Manages tasks, runs, agents and events of the scheduling service.')
       .version(version, '-V, --version', 'print the version')
       .helpOption('-h, --help', 'print this help')
       .helpCommand(false)
-      .option('--url <url>', 'where the service is (SVC_URL; the one that runs on SVC_DATA_DIR)')
-      .option('--json', 'answer in JSON, as the service gives it')
-      .option('--no-color', 'no colours, also on a terminal (NO_COLOR)')
-      .option('--reason <text>', 'why; stands in the events of what is changed')
+      .option('--url <url>', 'address of the service (default: SVC_URL, or the local service)')
+      .option('--json', "print the service's response as JSON")
+      .option('--no-color', 'print without colours (also: NO_COLOR)')
+      .option('--reason <text>', 'record this reason in the events of the change')
       .exitOverride()
-      .showHelpAfterError('(add --help to see what it takes)')
+      .showHelpAfterError('(use --help for usage)')
       .configureOutput({
         writeOut: (text) => out.write(text),
         writeErr: (text) => err.write(text),
@@ -51,47 +57,54 @@ export class CommandLine {
       });
   }
 
-  /** A group of commands, such as `tasks`. Without one of them it prints its help, as wrong use. */
+  /** Adds a group of commands, such as `tasks`. */
   group(name: string, description: string): Command {
     return this.program.command(name).description(description).helpCommand(false);
   }
 
   /**
-   * Lets a command do its work.
-   * @param examples lines without the `svc` before them, shown at the end of the help
+   * Adds a command to a group or to the program. `list` is also called `ls`.
+   * @param usage its name and arguments, such as `show <id>`
    */
-  does<O>(command: Command, examples: readonly string[], work: Work<O>): void {
-    const lines = examples.map((example) => `  $ svc ${example}`).join('\n');
-    command.addHelpText('after', `\nExamples:\n${lines}`);
-    command.action(async () => {
+  add<S extends DeclaredOptions>(parent: Command, usage: string, spec: CommandSpec<S>): Command {
+    const command = parent.command(usage);
+    return this.define(command.name() === 'list' ? command.alias('ls') : command, spec);
+  }
+
+  /** Gives a command its options, help and action. */
+  define<S extends DeclaredOptions>(command: Command, spec: CommandSpec<S>): Command {
+    const examples = spec.examples.map((example) => `  $ svc ${example}`).join('\n');
+    command.description(spec.description).addHelpText('after', `\nExamples:\n${examples}`);
+    for (const option of buildOptions(spec.options ?? {})) command.addOption(option);
+    return command.action(async () => {
       const given = command.optsWithGlobals<GlobalOptions & { readonly dataDir?: string }>();
-      const { env, signal } = this.#surroundings;
+      const { env, signal } = this.#environment;
       const url = await serviceAddress(env, given, signal);
-      const session = new Session(this.#surroundings, given, url);
-      this.#exitCode = (await work(session, command.opts() as O, command.args)) ?? 0;
+      const session = new Session(this.#environment, given, url);
+      this.#exitCode = (await spec.run(session, command.opts(), command.args)) ?? 0;
     });
   }
 
-  /** Does what the words ask for. Never rejects: what goes wrong is told, and is the exit code. */
+  /** Runs a command. Never rejects: prints errors and returns the exit code. */
   async run(words: readonly string[]): Promise<number> {
-    const { err, signal } = this.#surroundings;
+    const { err, signal } = this.#environment;
     try {
       await this.program.parseAsync([...words], { from: 'user' });
       return this.#exitCode;
     } catch (error) {
       if (error instanceof CommanderError) {
-        // Help that was asked for is no fault; help because no command was named is.
-        const asked = ['commander.helpDisplayed', 'commander.version'].includes(error.code);
-        return asked ? exitCodes.ok : exitCodes.usage;
+        const isRequested = ['commander.helpDisplayed', 'commander.version'].includes(error.code);
+        return isRequested ? exitCodes.ok : exitCodes.usage;
       }
-      // Told where it was noticed.
-      if (signal.reason instanceof OutputLost) return signal.reason.exitCode;
-      if (error instanceof FollowingEnded) return exitCodes.ok;
-      // Whatever waited for an answer was broken off by the signal: it was not done, as far as anybody knows.
-      const isBroken = signal.aborted && !(error instanceof CommandFault);
-      const told = isBroken ? new BrokenOff(error, UNANSWERED) : error;
-      err.write(`svc: ${told instanceof Error ? told.message : String(told)}\n`);
-      return told instanceof CommandFault ? told.exitCode : exitCodes.failure;
+      // Already reported where it occurred.
+      if (signal.reason instanceof OutputLostError) return signal.reason.exitCode;
+      if (error instanceof FollowEndedError) return exitCodes.ok;
+      const isInterrupted = signal.aborted && !(error instanceof CommandError);
+      const shown = isInterrupted
+        ? new InterruptedError(error, 'interrupted; the request may still have taken effect')
+        : error;
+      err.write(`svc: ${shown instanceof Error ? shown.message : String(shown)}\n`);
+      return shown instanceof CommandError ? shown.exitCode : exitCodes.failure;
     }
   }
 }

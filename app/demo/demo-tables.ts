@@ -20,7 +20,7 @@ export function runsTable(tasks: readonly TaskWithRuns[]): string {
       { title: 'took', align: 'right' },
       { title: 'attempts', align: 'right' },
       { title: 'state' },
-      { title: 'results of the steps', most: MOST },
+      { title: 'results of the steps', maxWidth: MOST },
     ],
     runs.map(({ kind, run }) => [
       kind,
@@ -44,7 +44,7 @@ export function streamTable(events: readonly RecordedEvent[]): string {
       { title: 'position' },
       { title: 'at' },
       { title: 'type' },
-      { title: 'says', most: 74 },
+      { title: 'says', maxWidth: 74 },
     ],
     events.map((event) => [
       event.revision,

@@ -13,7 +13,7 @@ import { ScheduleError } from '../../domain/schedule/schedule.ts';
 import { streams } from '../../domain/streams.ts';
 import { compileRule } from '../../scheduler/fires/due-index.ts';
 import type { ArchiveProgress } from '../archive/progress.ts';
-import { presentRhythms } from '../cli/forecast/present-rhythms.ts';
+import { currentSchedules } from '../cli/store/current-schedules.ts';
 import type { Stores } from '../stores.ts';
 import { fault, ok, warn, type Finding } from './finding.ts';
 
@@ -38,7 +38,7 @@ export async function checkTasks(
   const check = 'tasks';
   const [without, overdue]: [string[], string[]] = [[], []];
   let active = 0;
-  for await (const { taskId, rhythm } of presentRhythms(store, readModel, signal)) {
+  for await (const { taskId, rhythm } of currentSchedules(store, readModel, signal)) {
     if (rhythm.status !== 'active' || rhythm.definition.schedule_kind === 'event') continue;
     active += 1;
     const runAt = nextRunOf(rhythm);

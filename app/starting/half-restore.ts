@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { logFile } from '../../stores/sqlite/event-log/schema.ts';
-import { stagingIn } from '../archive/staging.ts';
+import { unfinishedRestore } from '../archive/staging.ts';
 import type { StoreSettings } from '../stores.ts';
 
 /**
@@ -13,7 +13,7 @@ import type { StoreSettings } from '../stores.ts';
  */
 export function refuseHalfRestore({ dataDirectory, eventStoreUrl }: StoreSettings): void {
   if (eventStoreUrl !== undefined || existsSync(logFile(dataDirectory))) return;
-  const staging = stagingIn(dataDirectory);
+  const staging = unfinishedRestore(dataDirectory);
   if (staging === undefined) return;
   const what = `a restore into ${dataDirectory} is under way, or was broken off`;
   const without = `to begin without it remove ${join(dataDirectory, staging)}`;

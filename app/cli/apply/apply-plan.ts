@@ -1,41 +1,41 @@
 import { isDeepStrictEqual } from 'node:util';
 import { parseInstant, type DayEdge } from '../../../domain/schedule/timestamp.ts';
-import { nameIn, type WantedSet, type WantedTask } from './apply-file.ts';
+import { nameIn, type DesiredSet, type DesiredTask } from './apply-file.ts';
 import type { TaskRecord } from '../calling/records.ts';
 
-/** One thing to do, so that the store matches the file. */
+/** A change that brings a task in line with the file. */
 export type Step =
-  | { readonly kind: 'create'; readonly wanted: WantedTask }
-  | {
+  | { readonly kind: 'create'; readonly wanted: DesiredTask }
+  | ({
       readonly kind: 'change';
-      readonly name: string;
-      readonly task: TaskRecord;
       readonly changes: Readonly<Record<string, unknown>>;
-    }
-  | { readonly kind: 'pause' | 'resume'; readonly name: string; readonly task: TaskRecord }
-  | {
-      readonly kind: 'cancel';
-      readonly name: string;
-      readonly task: TaskRecord;
-      readonly why: string;
-    };
+    } & PresentTask)
+  | ({ readonly kind: 'pause' | 'resume' } & PresentTask)
+  | ({ readonly kind: 'cancel'; readonly why: string } & PresentTask);
+
+interface PresentTask {
+  readonly name: string;
+  readonly task: TaskRecord;
+}
 
 export interface Plan {
   readonly steps: readonly Step[];
-  /** How many tasks are as they should be. */
+  /** Number of tasks that match the file already. */
   readonly unchanged: number;
 }
 
+/** The name of a step's task in its set. */
+export const nameOf = (step: Step): string =>
+  step.kind === 'create' ? step.wanted.name : step.name;
+
 /**
- * What to do so that the living tasks of a set are those of the file: create what is not there, change what differs,
- * cancel what the file does not have (any more). Pure.
- *
- * @param present the tasks with the set's tag; canceled ones are as if they were not there
+ * The steps that make a set match the file: create missing tasks, change different ones, cancel the others. Pure.
+ * @param present the tasks with the set's tag; canceled ones are ignored
  */
-export function planOf({ set, tasks }: WantedSet, present: readonly TaskRecord[]): Plan {
+export function planOf({ set, tasks }: DesiredSet, present: readonly TaskRecord[]): Plan {
   const living = present
     .filter(({ status }) => status !== 'canceled')
-    // The oldest first: of two with one name (two applied at once) it is the one that stays.
+    // Oldest first: of two tasks with one name, from concurrent applications, the oldest stays.
     .sort((a, b) => (a.created_at < b.created_at ? -1 : 1));
   const byName = new Map<string, TaskRecord>();
   const cancels: Step[] = [];
@@ -44,7 +44,7 @@ export function planOf({ set, tasks }: WantedSet, present: readonly TaskRecord[]
     const name = nameIn(set, task.tags);
     if (name === null) continue;
     if (!wantedNames.has(name)) {
-      cancels.push({ kind: 'cancel', name, task, why: 'is not in the file' });
+      cancels.push({ kind: 'cancel', name, task, why: 'not in the file' });
     } else if (byName.has(name)) {
       cancels.push({ kind: 'cancel', name, task, why: 'an older task has this name' });
     } else {
@@ -62,18 +62,18 @@ export function planOf({ set, tasks }: WantedSet, present: readonly TaskRecord[]
   return { steps: [...steps, ...cancels], unchanged };
 }
 
-function stepsFor(wanted: WantedTask, task: TaskRecord): Step[] {
+function stepsFor(wanted: DesiredTask, task: TaskRecord): Step[] {
   const { name, paused } = wanted;
   const changes = differences(wanted.fields, task);
   const steps: Step[] = [];
-  // Before the change: a task that is to rest must not fire by its new schedule first.
+  // First, so that a task to be paused does not fire by its new schedule.
   if (paused && task.status === 'active') steps.push({ kind: 'pause', name, task });
   if (Object.keys(changes).length > 0) steps.push({ kind: 'change', name, task, changes });
   if (!paused && task.status === 'paused') steps.push({ kind: 'resume', name, task });
   return steps;
 }
 
-/** The fields that are not as they are wanted, with what is wanted. */
+/** The desired values of the fields that differ. */
 function differences(
   fields: Readonly<Record<string, unknown>>,
   task: TaskRecord,
@@ -92,7 +92,7 @@ function isSame(field: string, wanted: unknown, present: unknown, zone: string):
     return isDeepStrictEqual([...wanted].sort(), [...present].sort());
   }
   if (field === 'created_by') return String(wanted).toLowerCase() === present;
-  // The service keeps these in UTC, however they were written.
+  // The service stores these in UTC.
   const instants = field === 'starts_at' || field === 'ends_at';
   if (instants && typeof wanted === 'string' && typeof present === 'string') {
     const edge = field === 'ends_at' ? 'last' : 'first';
@@ -101,7 +101,7 @@ function isSame(field: string, wanted: unknown, present: unknown, zone: string):
   return false;
 }
 
-/** NaN for what is no timestamp: the service will say so. */
+/** NaN for an invalid timestamp, which the service rejects. */
 function instantOf(text: string, zone: string, edge: DayEdge): number {
   try {
     return parseInstant(text, zone, edge);

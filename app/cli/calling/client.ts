@@ -8,54 +8,56 @@ import {
   type ServerSentEvent,
 } from '../../../api/client/client.ts';
 import type { Clock } from '../../../domain/clock.ts';
-import { certificateFault } from './certificate-fault.ts';
-import { BrokenExport, CommandFault, exitCodes, usageFault, type ExitCode } from './faults.ts';
+import { certificateProblem } from './certificate-problem.ts';
+import {
+  CommandError,
+  exitCodes,
+  IncompleteExportError,
+  usageError,
+  type ExitCode,
+} from './command-errors.ts';
 
-/** A refusal by the service: its error body, and what the process ends with because of it. */
-export class ServiceFault extends CommandFault {
+/** A request that the service rejected. */
+export class ServiceError extends CommandError {
   readonly status: number;
-  /** The code of the error body; `unknown` where there was none. */
+  /** The code of the error body; `unknown` without one. */
   readonly error: string;
-  readonly details: Readonly<Record<string, unknown>>;
 
-  constructor(refused: ApiError) {
-    super(exitCodeOf(refused.status), messageOf(refused), refused);
-    this.name = 'ServiceFault';
-    this.status = refused.status;
-    this.error = refused.code;
-    this.details = refused.details;
+  constructor(rejected: ApiError) {
+    super(exitCodeOf(rejected.status), errorMessage(rejected), rejected);
+    this.status = rejected.status;
+    this.error = rejected.code;
   }
 }
 
 export type QueryValue = string | number | boolean | undefined;
 
-/** What a request may carry. */
-export interface Asking {
-  /** Parameters; undefined ones are left out. */
+/** What a request carries; undefined parameters are left out. */
+export interface RequestOptions {
   readonly query?: Readonly<Record<string, QueryValue>>;
   readonly body?: unknown;
-  /** The revision that was seen. */
+  /** The expected revision. */
   readonly ifMatch?: number | undefined;
 }
 
-/** How often a request goes out that was not answered, and the milliseconds between. */
-const ATTEMPTS = 3;
-const PAUSE = 300;
+/** Attempts of a request without a response, and the milliseconds before the second one. */
+const MAX_ATTEMPTS = 3;
+const RETRY_DELAY = 300;
 
 /**
- * A command that takes no `Idempotency-Key`, as its answer would be kept. It goes out once: a second secret would take
- * the one that the receiver has out of the two that sign.
+ * A command without `Idempotency-Key`, because its response must not be stored. It is sent once: a second new secret
+ * would push out the one that the receiver still uses.
  */
-const KEYLESS = /\/webhook-secret$/;
+const SENT_ONCE = /\/webhook-secret$/;
 
-/** The service's typed client, as a command of the command line uses it. */
+/** The service's typed client, with the command line's retries and errors. */
 export class Client {
   readonly url: string;
   readonly #api: TypedClient;
   readonly #clock: Clock;
   readonly #signal: AbortSignal;
 
-  /** @param options.reason goes into the events of every command, by `X-Reason` */
+  /** @param options.reason recorded in the events of every command (`X-Reason`) */
   constructor(options: {
     readonly url: string;
     readonly access: Pick<ClientOptions, 'token' | 'credentials' | 'kept'>;
@@ -77,109 +79,105 @@ export class Client {
   }
 
   /**
-   * Asks the service by the methods of its typed client.
-   * @returns the body of the answer
-   * @throws ServiceFault when the service refuses, CommandFault when it does not answer
+   * Calls a method of the typed client and returns the response's body.
+   * @throws ServiceError when the service rejects the request, CommandError when it does not answer
    */
-  async ask<T>(call: (api: TypedClient) => Promise<Answered<T>>): Promise<T> {
-    return (await this.#told(() => call(this.#api))).data;
+  async call<T>(request: (api: TypedClient) => Promise<Answered<T>>): Promise<T> {
+    return (await this.#translated(() => request(this.#api))).data;
   }
 
-  /** As {@link ask}, for what is put together from what a person has typed: the service checks it. */
-  get<T>(path: string, { query }: Pick<Asking, 'query'> = {}): Promise<T> {
-    return this.ask((api) => api.request<T>({ method: 'GET', path, query }));
+  /** As {@link call}, for a path and query made of the caller's words, which the service checks. */
+  get<T>(path: string, { query }: Pick<RequestOptions, 'query'> = {}): Promise<T> {
+    return this.call((api) => api.request<T>({ method: 'GET', path, query }));
   }
 
-  post<T>(path: string, { query, body }: Asking = {}): Promise<T> {
-    return this.ask((api) => api.request<T>({ method: 'POST', path, query, body }));
+  post<T>(path: string, { query, body }: RequestOptions = {}): Promise<T> {
+    return this.call((api) => api.request<T>({ method: 'POST', path, query, body }));
   }
 
-  put<T>(path: string, { body, ifMatch }: Asking = {}): Promise<T> {
-    const seen = ifMatch === undefined ? {} : { ifMatch };
-    return this.ask((api) => api.request<T>({ method: 'PUT', path, body, ...seen }));
+  put<T>(path: string, { body, ifMatch }: RequestOptions = {}): Promise<T> {
+    const expected = ifMatch === undefined ? {} : { ifMatch };
+    return this.call((api) => api.request<T>({ method: 'PUT', path, body, ...expected }));
   }
 
-  delete<T>(path: string, { query }: Pick<Asking, 'query'> = {}): Promise<T> {
-    return this.ask((api) => api.request<T>({ method: 'DELETE', path, query }));
+  delete<T>(path: string): Promise<T> {
+    return this.call((api) => api.request<T>({ method: 'DELETE', path }));
   }
 
-  /** The access token as which it calls. @throws as {@link ask} */
+  /** The access token that it calls with. @throws as {@link call} */
   async token(): Promise<string> {
-    return (await this.#told(() => this.#api.token())) ?? '';
+    return (await this.#translated(() => this.#api.token())) ?? '';
   }
 
   /**
-   * The messages of a live path, from now on, until the service or the caller ends it.
-   * @param lastId goes on after this one
+   * The messages of a live path, until the service or the caller ends it.
+   * @param lastId continues after this message
    */
   async *live(
     path: string,
-    query: Asking['query'],
+    query: RequestOptions['query'],
     lastId: string | undefined,
   ): AsyncGenerator<ServerSentEvent> {
     try {
       yield* this.#api.live({ path, query, lastEventId: lastId });
     } catch (error) {
       if (this.#signal.aborted) return;
-      throw this.#faultOf(error);
+      throw this.#translate(error);
     }
   }
 
   /**
-   * Rows as text, as they come.
-   * @throws as {@link ask} before the first of them; BrokenExport where they end too soon
+   * Streams exported rows as strings.
+   * @throws as {@link call} before the first; IncompleteExportError if they end too soon
    */
-  async *rows(call: (api: TypedClient) => AsyncGenerator<string>): AsyncGenerator<string> {
+  async *rows(request: (api: TypedClient) => AsyncGenerator<string>): AsyncGenerator<string> {
     let hasBegun = false;
     try {
-      for await (const text of call(this.#api)) {
+      for await (const text of request(this.#api)) {
         hasBegun = true;
         yield text;
       }
     } catch (error) {
-      if (hasBegun && !this.#signal.aborted) throw new BrokenExport(error);
-      throw this.#faultOf(error);
+      if (hasBegun && !this.#signal.aborted) throw new IncompleteExportError(error);
+      throw this.#translate(error);
     }
   }
 
-  async #told<T>(call: () => Promise<T>): Promise<T> {
+  async #translated<T>(work: () => Promise<T>): Promise<T> {
     try {
-      return await call();
+      return await work();
     } catch (error) {
-      throw this.#faultOf(error);
+      throw this.#translate(error);
     }
   }
 
-  #faultOf(error: unknown): unknown {
-    if (error instanceof ApiError) return new ServiceFault(error);
-    if (this.#signal.aborted || error instanceof CommandFault) return error;
-    // Of the typed client: what was typed can't be an id.
-    if (error instanceof RangeError) return usageFault(error.message);
+  #translate(error: unknown): unknown {
+    if (error instanceof ApiError) return new ServiceError(error);
+    if (this.#signal.aborted || error instanceof CommandError) return error;
+    // The typed client rejects malformed ids.
+    if (error instanceof RangeError) return usageError(error.message);
     if (error instanceof SyntaxError) {
-      const what = `${this.url} answered with what is not JSON`;
-      return new CommandFault(exitCodes.failure, `${what}; is it this service?`, error);
+      const message = `the response of ${this.url} is not JSON; is it this service?`;
+      return new CommandError(exitCodes.failure, message, error);
     }
-    return unanswered(this.url, error);
+    return noResponse(this.url, error);
   }
 
-  /**
-   * Sends, and sends again where no answer came: safe for what only reads and what carries a key. Commands that take
-   * one get an `Idempotency-Key`, so that one whose answer was lost is done once.
-   */
+  /** Retries a request without a response if that is safe: a GET, or a command with an `Idempotency-Key`. */
   async #fetch(...[input, init]: Parameters<typeof fetch>): Promise<Response> {
     const headers = new Headers(init?.headers);
-    const keyless = typeof input === 'string' && KEYLESS.test(input);
-    if (init?.method === 'POST' && !keyless && !headers.has('idempotency-key')) {
+    const isSentOnce = typeof input === 'string' && SENT_ONCE.test(input);
+    if (init?.method === 'POST' && !isSentOnce && !headers.has('idempotency-key')) {
       headers.set('idempotency-key', randomUUID());
     }
+    const isRepeatable = init?.method === 'GET' || headers.has('idempotency-key');
     for (let attempt = 1; ; attempt += 1) {
       try {
         return await fetch(input, { ...init, headers });
       } catch (error) {
-        if (this.#signal.aborted) throw error;
-        const repeatable = init?.method === 'GET' || headers.has('idempotency-key');
-        if (!repeatable || isRefused(error) || attempt === ATTEMPTS) throw error;
-        await this.#clock.sleep(PAUSE * attempt, this.#signal);
+        const isFinal = this.#signal.aborted || attempt === MAX_ATTEMPTS;
+        if (isFinal || !isRepeatable || isUnreachable(error)) throw error;
+        await this.#clock.sleep(RETRY_DELAY * attempt, this.#signal);
       }
     }
   }
@@ -194,13 +192,13 @@ function exitCodeOf(status: number): ExitCode {
   return exitCodes.failure;
 }
 
-function messageOf({ status, said, details, message, requestId }: ApiError): string {
+function errorMessage({ status, said, details, message, requestId }: ApiError): string {
   const request = status >= 500 && requestId !== null ? `\n  request ${requestId}` : '';
-  return `${refusalText(said ?? message, details)}${request}`;
+  return `${rejectionText(said ?? message, details)}${request}`;
 }
 
-/** A refusal as a person reads it: each of its issues on a line, where there are several. */
-export function refusalText(
+/** A rejection for a person: several issues are listed, a line each. */
+export function rejectionText(
   message: string,
   { issues }: Readonly<Record<string, unknown>>,
 ): string {
@@ -209,10 +207,10 @@ export function refusalText(
     : [];
   if (listed.length < 2) return message;
   const lines = listed.map(({ field, issue }) => `  ${field}: ${issue}`);
-  return ['the service refuses:', ...lines].join('\n');
+  return ['the service rejected the request:', ...lines].join('\n');
 }
 
-/** The codes of a failed connection, wherever in the chain of causes they stand. */
+/** An error and all its causes. */
 function* causes(error: unknown): Generator<Error & { readonly code?: string }> {
   if (!(error instanceof Error)) return;
   yield error;
@@ -220,24 +218,19 @@ function* causes(error: unknown): Generator<Error & { readonly code?: string }> 
   if (error instanceof AggregateError) for (const each of error.errors) yield* causes(each);
 }
 
-/** Nobody was there: trying again at once is no use. */
-function isRefused(error: unknown): boolean {
-  return [...causes(error)].some(({ code }) => code === 'ECONNREFUSED' || code === 'ENOTFOUND');
-}
+const isUnreachable = (error: unknown): boolean =>
+  [...causes(error)].some(({ code }) => code === 'ECONNREFUSED' || code === 'ENOTFOUND');
 
-const isAddress = (url: string): boolean =>
-  URL.canParse(url) && ['http:', 'https:'].includes(new URL(url).protocol);
-
-function unanswered(url: string, error: unknown): CommandFault {
-  if (!isAddress(url)) {
-    return usageFault(`${url} is no address of a service: it begins with http:// or https://`);
+function noResponse(url: string, error: unknown): CommandError {
+  if (!URL.canParse(url) || !['http:', 'https:'].includes(new URL(url).protocol)) {
+    return usageError(`${url} is not a service address; it must begin with http:// or https://`);
   }
-  const distrust = certificateFault(error);
-  if (distrust !== null) {
-    return new CommandFault(exitCodes.unavailable, `${url} is not called: ${distrust}`, error);
+  const problem = certificateProblem(error);
+  if (problem !== null) {
+    return new CommandError(exitCodes.unavailable, `${url} was not called: ${problem}`, error);
   }
-  const why = [...causes(error)].map(({ code }) => code).find((code) => code !== undefined);
-  const said = why === undefined ? '' : ` (${why})`;
-  const advice = 'is the service running there? SVC_URL or --url says where to look';
-  return new CommandFault(exitCodes.unavailable, `no answer from ${url}${said}: ${advice}`, error);
+  const code = [...causes(error)].map((each) => each.code).find((each) => each !== undefined);
+  const why = code === undefined ? '' : ` (${code})`;
+  const message = `no response from ${url}${why}; is the service running? Set SVC_URL or --url`;
+  return new CommandError(exitCodes.unavailable, message, error);
 }

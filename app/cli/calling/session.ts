@@ -1,106 +1,114 @@
-import { writeJson } from '../../../domain/exact-numbers.ts';
 import type { Clock } from '../../../domain/clock.ts';
-import { table, type Column } from '../terminal/table.ts';
-import { Client } from './client.ts';
-import { CommandFault, exitCodes, FollowingEnded } from './faults.ts';
+import { writeJson } from '../../../domain/exact-numbers.ts';
 import { paintFor, printable, type Paint } from '../terminal/paint.ts';
-import { keptTokens } from './kept-tokens.ts';
-import { accessOf } from './sign-in.ts';
-import type { Surroundings } from './surroundings.ts';
+import { table, type Cell, type Column } from '../terminal/table.ts';
 import { isObject } from '../terminal/values.ts';
+import { Client } from './client.ts';
+import { CommandError, exitCodes, FollowEndedError } from './command-errors.ts';
+import { clientAccess } from './credentials.ts';
+import type { CliEnvironment } from './surroundings.ts';
+import { tokenCache } from './token-cache.ts';
 
 /** The options that every command takes. */
 export interface GlobalOptions {
   readonly url?: string;
   readonly json?: boolean;
-  /** What `--no-color` makes false. */
+  /** False with `--no-color`. */
   readonly color: boolean;
   readonly reason?: string;
 }
 
-/** One call of the command line: how it writes, and the client it calls with. */
+/** A column of a table of records. */
+export interface RecordColumn<T> extends Column {
+  readonly cell: (record: T) => Cell;
+}
+
+/** One call of the command line: its client and its output. */
 export class Session {
-  readonly surroundings: Surroundings;
+  readonly environment: CliEnvironment;
   readonly clock: Clock;
   readonly paint: Paint;
   readonly json: boolean;
-  /** Why the caller does this, in its own words. */
+  /** The value of `--reason`. */
   readonly reason: string | undefined;
   readonly client: Client;
-  /** What `--url` says. */
+  /** The value of `--url`. */
   readonly urlOption: string | undefined;
 
-  /** @param url where the service is */
-  constructor(surroundings: Surroundings, options: GlobalOptions, url: string) {
-    const { env, clock, signal, out } = surroundings;
-    this.surroundings = surroundings;
+  /** @param url of the service */
+  constructor(environment: CliEnvironment, options: GlobalOptions, url: string) {
+    const { env, clock, signal, out } = environment;
+    this.environment = environment;
     this.clock = clock;
     this.paint = paintFor(out, env, options.color);
     this.json = options.json ?? false;
     this.reason = options.reason;
     this.urlOption = options.url;
-    const access = { ...accessOf(env), ...keptTokens(env, url, clock) };
+    const access = { ...clientAccess(env), ...tokenCache(env, url, clock) };
     this.client = new Client({ url, access, clock, signal, reason: options.reason });
   }
 
   /**
-   * Follows something until that ends.
-   * @throws FollowingEnded where Ctrl-C ends it; all that `work` throws
+   * Follows something until it ends.
+   * @throws FollowEndedError when Ctrl-C ends it; what `work` throws
    */
   async following<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await work();
     } catch (error) {
-      throw this.surroundings.signal.aborted ? new FollowingEnded(error) : error;
+      throw this.environment.signal.aborted ? new FollowEndedError(error) : error;
     }
   }
 
   /**
-   * The id of the agent that calls, as its token says.
-   * @throws CommandFault for a token that does not say it; what the client throws where it gets none
+   * The id of the calling agent, from its token.
+   * @throws CommandError for a token without it; what the client throws if it gets no token
    */
   async caller(): Promise<string> {
     const [, claims = ''] = (await this.client.token()).split('.');
     try {
-      const said: unknown = JSON.parse(Buffer.from(claims, 'base64url').toString());
-      if (isObject(said) && typeof said['sub'] === 'string') return said['sub'];
+      const parsed: unknown = JSON.parse(Buffer.from(claims, 'base64url').toString());
+      if (isObject(parsed) && typeof parsed['sub'] === 'string') return parsed['sub'];
     } catch (error) {
       if (!(error instanceof SyntaxError)) throw error;
     }
-    const why = 'it does not say whose it is';
-    throw new CommandFault(exitCodes.notAuthorized, `the token is not one of the service: ${why}`);
+    const message = 'the token is not from this service: it names no agent';
+    throw new CommandError(exitCodes.notAuthorized, message);
   }
 
-  /** A line of the answer. */
+  /** Prints a line to standard output. */
   line(text = ''): void {
-    this.surroundings.out.write(`${text}\n`);
+    this.environment.out.write(`${text}\n`);
   }
 
-  /** A line beside the answer, for the person: what is going on, what to look at. */
+  /** Prints a line to standard error: progress, hints and warnings. */
   aside(text: string): void {
-    this.surroundings.err.write(`${text}\n`);
+    this.environment.err.write(`${text}\n`);
   }
 
-  /** The answer: as JSON where that is asked for, and else as `human` writes it. */
+  /** Prints the result: as JSON with `--json`, otherwise as `human` formats it. */
   answer(value: unknown, human: () => string): void {
     this.line(this.json ? writeJson(value, 2) : human());
   }
 
-  /** One JSON object on one line, for what goes on and on. */
-  jsonLine(value: unknown): void {
-    this.line(writeJson(value));
+  /** Prints one item of a stream on a line: as JSON with `--json`, otherwise as `human` formats it. */
+  item(value: unknown, human: () => string): void {
+    this.line(this.json ? writeJson(value) : human());
   }
 
-  /** Rows under titles; says so when there are none. */
-  table(columns: readonly Column[], rows: Parameters<typeof table>[1], none: string): string {
-    if (rows.length === 0) return this.paint.faint(none);
-    const shown = rows.map((row) =>
-      row.map((cell) => (typeof cell === 'string' ? printable(cell) : cell)),
+  /** A table of records, or `none` if there are none. */
+  table<T>(columns: readonly RecordColumn<T>[], records: readonly T[], none: string): string {
+    if (records.length === 0) return this.paint.faint(none);
+    const rows = records.map((record) =>
+      columns.map(({ cell }) => {
+        const value = cell(record);
+        return typeof value === 'string' ? printable(value) : value;
+      }),
     );
-    return table(columns, shown);
+    return table(columns, rows);
   }
 
-  /** Names and values under each other; what is null or empty is left out. */
+  /** Names and values, a line each, without those that are null or empty. */
   fields(values: readonly (readonly [name: string, value: string | number | null])[]): string {
     const given = values.filter(([, value]) => value !== null && value !== '');
     const width = Math.max(...given.map(([name]) => name.length));

@@ -1,25 +1,24 @@
 import type { Clock } from '../../../domain/clock.ts';
 import type { Environment } from '../../configuration/setting-readers.ts';
 
-/** One of the two streams that a command writes to. */
+/** Standard output or standard error. */
 export interface Screen {
   write(text: string): void;
-  /** Resolves when what was written has gone on, where it would else gather in memory. */
+  /** Resolves when the written text has left this process. */
   readonly drained?: () => Promise<void>;
-  /** A person looks at it, and not a file or a pipe. */
   readonly isTerminal: boolean;
-  /** Characters to a line; undefined where nobody knows. */
+  /** Characters a line; undefined if unknown. */
   readonly columns: number | undefined;
 }
 
-/** All that a command line sees of the world. A test gives it another one. */
-export interface Surroundings {
+/** Everything outside the process that a command uses. Tests replace it. */
+export interface CliEnvironment {
   readonly env: Environment;
   readonly out: Screen;
   readonly err: Screen;
-  /** The whole of the standard input, as text. */
+  /** Reads the whole standard input. */
   readonly input: () => Promise<string>;
   readonly clock: Clock;
-  /** Aborted by Ctrl-C: what follows something ends in order. */
+  /** Aborted by Ctrl-C. */
   readonly signal: AbortSignal;
 }

@@ -1,11 +1,12 @@
+import { nameOf } from '../apply/apply-plan.ts';
 import type { Outcome } from '../apply/apply.ts';
 import type { Session } from '../calling/session.ts';
 import { printable } from '../terminal/paint.ts';
 import type { CrontabImport, ImportedJob } from './import-crontab.ts';
 
 /**
- * Answers with the tasks of a crontab, its bad lines and the tasks whose line is gone; warnings go beside the answer.
- * @param isDone whether the outcomes are what was done; else it is what would be done
+ * Prints the tasks of a crontab, its bad lines and the tasks without a line; warnings go to standard error.
+ * @param isDone whether the import was carried out
  */
 export function showImport(
   session: Session,
@@ -13,13 +14,10 @@ export function showImport(
   outcomes: readonly Outcome[],
   isDone: boolean,
 ): void {
+  const { paint } = session;
   const { set, jobs, badLines, missing, warnings } = planned;
-  const results = new Map(
-    outcomes.map((outcome) => [
-      outcome.step.kind === 'create' ? outcome.step.wanted.name : outcome.step.name,
-      outcome,
-    ]),
-  );
+  const results = new Map(outcomes.map((outcome) => [nameOf(outcome.step), outcome]));
+  const isCanceled = (name: string): boolean => results.get(name)?.error === null;
   const answer = {
     set,
     done: isDone,
@@ -27,43 +25,41 @@ export function showImport(
     missing: missing.map(({ name, task }) => ({
       name,
       task_id: task.id,
-      canceled: results.get(name)?.fault === null,
+      canceled: isCanceled(name),
     })),
     bad_lines: badLines,
     warnings,
   };
   session.answer(answer, () => {
-    const columns = ['LINE', 'TASK', 'SCHEDULE', 'DOES', 'COMMAND'].map((title) => ({
-      title,
-      ...(title === 'COMMAND' ? { most: 60 } : {}),
-    }));
-    const rows = jobs.map((each) => [
-      String(each.job.line),
-      `${each.present === null ? '+' : '='} ${each.wanted.name}`,
-      each.words,
-      doesOf(each),
-      each.job.command,
-    ]);
-    const bad = badLines.map(({ line, text, issue }) => {
-      return `${session.paint.bad(`line ${line}`)}: ${printable(issue)}\n    ${printable(text)}`;
-    });
+    const table = session.table<ImportedJob>(
+      [
+        { title: 'LINE', cell: ({ job }) => String(job.line) },
+        { title: 'TASK', cell: ({ wanted, present }) => `${present ? '=' : '+'} ${wanted.name}` },
+        { title: 'SCHEDULE', cell: ({ words }) => words },
+        { title: 'ACTION', cell: actionOf },
+        { title: 'COMMAND', maxWidth: 60, cell: ({ job }) => job.command },
+      ],
+      jobs,
+      'no jobs',
+    );
+    const bad = badLines.map(
+      ({ line, text, issue }) =>
+        `${paint.bad(`line ${line}`)}: ${printable(issue)}\n    ${printable(text)}`,
+    );
     const gone = missing.map(({ name, task, why }) => {
-      const isCanceled = results.get(name)?.fault === null;
-      const what = isCanceled ? 'canceled' : 'not canceled; --cancel-missing cancels it';
-      return `${session.paint.warning(`- ${name}`)} ${task.id}: ${why} (${what})`;
+      const result = isCanceled(name) ? 'canceled' : 'not canceled; use --cancel-missing';
+      return `${paint.warning(`- ${name}`)} ${task.id}: ${why} (${result})`;
     });
-    const failed = outcomes.flatMap(({ step, fault }) => {
-      if (fault === null) return [];
-      const name = step.kind === 'create' ? step.wanted.name : step.name;
-      return [`${session.paint.bad(name)}: ${printable(fault)}`];
-    });
-    const created = outcomes.filter(({ step, fault }) => step.kind === 'create' && fault === null);
+    const failed = outcomes.flatMap(({ step, error }) =>
+      error === null ? [] : [`${paint.bad(nameOf(step))}: ${printable(error)}`],
+    );
+    const created = outcomes.filter(({ step, error }) => step.kind === 'create' && error === null);
     const present = jobs.filter((each) => each.present !== null).length;
     const count = isDone ? created.length : jobs.length - present;
-    const end = `${set}: ${count} ${isDone ? 'created' : 'to create'}, ${present} there already`;
-    return [session.table(columns, rows, 'no jobs'), ...bad, ...gone, ...failed, end].join('\n');
+    const end = `${set}: ${count} ${isDone ? 'created' : 'to create'}, ${present} unchanged`;
+    return [table, ...bad, ...gone, ...failed, end].join('\n');
   });
-  for (const warning of warnings) session.aside(session.paint.warning(printable(warning)));
+  for (const warning of warnings) session.aside(paint.warning(printable(warning)));
 }
 
 function taskAnswer({ job, wanted, words, present }: ImportedJob, outcome: Outcome | undefined) {
@@ -75,12 +71,12 @@ function taskAnswer({ job, wanted, words, present }: ImportedJob, outcome: Outco
     paused: present === null ? wanted.paused : present.status === 'paused',
     schedule_text: words,
     fields: wanted.fields,
-    error: outcome?.fault ?? null,
+    error: outcome?.error ?? null,
   };
 }
 
 /** What a run does with the command. */
-function doesOf({ wanted, present }: ImportedJob): string {
-  if (present !== null) return 'stays as it is';
+function actionOf({ wanted, present }: ImportedJob): string {
+  if (present !== null) return 'unchanged';
   return wanted.paused ? 'logs it, paused' : 'posts it';
 }

@@ -1,24 +1,24 @@
 import { createHash } from 'node:crypto';
-import type { CrontabJob } from './crontab-lines.ts';
+import type { CrontabJob } from './parse-crontab.ts';
 
-/** How the tasks of a crontab are made. */
+/** Options for the tasks of a crontab. */
 export interface CrontabTaskOptions {
-  /** Of jobs for which the crontab sets none. */
+  /** For jobs without a zone. */
   readonly timezone: string;
-  /** Where commands are sent; null: tasks log their command, and are paused. */
+  /** Receives the commands; null: tasks log their command and are paused. */
   readonly postUrl: string | null;
 }
 
-/** Most characters of the readable part of a name. */
-const MAX_SLUG = 24;
-const MAX_TITLE = 200;
-const MAX_DESCRIPTION = 2_000;
+/** Characters of the readable part of a name. */
+const MAX_SLUG_LENGTH = 24;
+const MAX_TITLE_LENGTH = 200;
+const MAX_DESCRIPTION_LENGTH = 2_000;
 
 /**
- * The tasks of a crontab, in the form of a file of `svc apply`.
+ * The tasks of a crontab, as in a file of `svc apply`.
  *
- * A task's name stands for what its line says: schedule, user, command, and a zone that the crontab sets. So a line has
- * the same task wherever it stands in the crontab, and a changed line has another one.
+ * A task's name is a hash of its schedule, user, command and zone. A moved line keeps its task; a changed line gets a
+ * new one.
  */
 export function crontabTasks(
   jobs: readonly CrontabJob[],
@@ -31,14 +31,14 @@ export function crontabTasks(
     used.set(name, count);
     return {
       name: count === 1 ? name : `${name}-${count}`,
-      title: cut(job.comment ?? job.command, MAX_TITLE),
-      description: cut(descriptionOf(job), MAX_DESCRIPTION),
+      title: cut(job.comment ?? job.command, MAX_TITLE_LENGTH),
+      description: cut(descriptionOf(job), MAX_DESCRIPTION_LENGTH),
       schedule_kind: 'cron',
       schedule_expr: job.schedule,
       timezone: job.zone ?? options.timezone,
       payload: payloadOf(job, options.postUrl),
       paused: options.postUrl === null,
-      // As cron does: each job once, whether the one before has ended or not, and none that was missed.
+      // As cron does: no retries, overlapping runs, no missed runs.
       max_retries: 0,
       overlap_policy: 'allow',
       misfire_policy: 'skip',
@@ -51,7 +51,7 @@ function nameOf({ schedule, user, command, stdin, zone }: CrontabJob): string {
   const hash = createHash('sha256').update(content).digest('hex').slice(0, 8);
   const slug = command
     .replaceAll(/[^A-Za-z0-9]+/g, '-')
-    .slice(0, MAX_SLUG)
+    .slice(0, MAX_SLUG_LENGTH)
     .replaceAll(/^-+|-+$/g, '');
   return slug === '' ? hash : `${slug}-${hash}`;
 }
@@ -61,7 +61,7 @@ function descriptionOf({ comment, user, command }: CrontabJob): string {
   return `${comment === null ? '' : `${comment}\n`}From a crontab${as}: ${command}`;
 }
 
-/** The command is a parameter, where `${HOME}` is not an expression of the pipeline. */
+/** The command is a parameter, so that `${HOME}` in it is not an expression of the pipeline. */
 function payloadOf({ command, stdin, user }: CrontabJob, url: string | null): object {
   const job = {
     command,
@@ -79,6 +79,6 @@ function payloadOf({ command, stdin, user }: CrontabJob, url: string | null): ob
   return { params: { job }, pipeline: [step] };
 }
 
-function cut(text: string, most: number): string {
-  return text.length > most ? `${text.slice(0, most - 1)}…` : text;
+function cut(text: string, max: number): string {
+  return text.length > max ? `${text.slice(0, max - 1)}…` : text;
 }

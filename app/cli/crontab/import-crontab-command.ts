@@ -1,39 +1,33 @@
 import type { Command } from 'commander';
+import { flag, short, text, withDefault, type OptionValues } from '../options.ts';
 import type { CommandLine } from '../program.ts';
 
-/** What `svc import crontab` is told. */
-export interface ImportCrontabOptions {
-  readonly system?: boolean;
-  readonly set: string;
-  readonly timezone?: string;
-  readonly post?: string;
-  readonly skipBad?: boolean;
-  readonly cancelMissing?: boolean;
-  readonly dryRun?: boolean;
-  readonly yes?: boolean;
-}
+const options = {
+  system: flag('the crontab names a user before each command, as /etc/crontab does'),
+  set: withDefault(text('name', 'tasks get the tag apply:<name>'), 'crontab'),
+  timezone: text('zone', "for jobs without CRON_TZ (default: this machine's zone)"),
+  post: text('url', 'runs POST their command to this URL; without it tasks are paused and log it'),
+  skipBad: flag('leave out lines that cannot be imported'),
+  cancelMissing: flag('cancel tasks of the set whose line is gone'),
+  dryRun: flag('only show the changes'),
+  yes: short('y', flag('create the tasks')),
+};
 
-/** `svc import crontab`: makes the jobs of a crontab tasks. */
-export function addCrontabImport(line: CommandLine, group: Command): Command {
-  const command = group
-    .command('crontab')
-    .argument('[file]', 'the crontab; - is the standard input')
-    .description('shows the tasks that the jobs of a crontab become and, with --yes, creates them')
-    .option('--system', 'a user stands before each command, as in /etc/crontab')
-    .option('--set <name>', 'its tasks carry the tag apply:<name>', 'crontab')
-    .option('--timezone <zone>', "of jobs without CRON_TZ (this machine's zone)")
-    .option('--post <url>', 'runs POST the command there; else they log it, and tasks are paused')
-    .option('--skip-bad', 'leaves out lines that cannot be imported')
-    .option('--cancel-missing', 'cancels tasks of the set whose line is gone')
-    .option('--dry-run', 'only shows what would be done')
-    .option('-y, --yes', 'creates the tasks');
-  const examples = [
-    'import crontab /etc/crontab --system --dry-run',
-    'import crontab my.crontab --post https://jobs.example/run --yes',
-  ];
-  line.does<ImportCrontabOptions>(command, examples, async (session, options, [file]) => {
-    const { importCrontab } = await import('./import-crontab.ts');
-    return importCrontab(session, file, options);
+export type ImportCrontabOptions = OptionValues<typeof options>;
+
+/** `svc import crontab` */
+export function addCrontabImport(line: CommandLine, group: Command): void {
+  line.add(group, 'crontab [file]', {
+    description:
+      'show the tasks for the jobs of a crontab (- is standard input); with --yes, create them',
+    options,
+    examples: [
+      'import crontab /etc/crontab --system --dry-run',
+      'import crontab my.crontab --post https://jobs.example/run --yes',
+    ],
+    run: async (session, given, [file]) => {
+      const { importCrontab } = await import('./import-crontab.ts');
+      return importCrontab(session, file, given);
+    },
   });
-  return command;
 }

@@ -1,51 +1,45 @@
 import { scheduleText } from '../../../domain/schedule/words/schedule-text.ts';
 import { unknownZone } from '../../../domain/schedule/zone-names.ts';
 import { zoneOf } from '../../../domain/schedule/zone.ts';
-import { carryOut, presentTasks } from '../apply/apply.ts';
-import { refusalOf } from '../apply/apply-check.ts';
-import { nameIn, readWanted, type WantedTask } from '../apply/apply-file.ts';
+import { rejectionOf } from '../apply/apply-check.ts';
+import { nameIn, parseTaskSet, type DesiredTask } from '../apply/apply-file.ts';
 import { planOf, type Step } from '../apply/apply-plan.ts';
-import { exitCodes, usageFault } from '../calling/faults.ts';
+import { carryOut, presentTasks } from '../apply/apply.ts';
+import { exitCodes, usageError } from '../calling/command-errors.ts';
 import type { TaskRecord } from '../calling/records.ts';
 import type { Session } from '../calling/session.ts';
 import { readText } from '../terminal/values.ts';
-import { readCrontab, type BadLine, type CrontabJob } from './crontab-lines.ts';
 import { showImport } from './crontab-screen.ts';
 import { crontabTasks } from './crontab-tasks.ts';
 import type { ImportCrontabOptions } from './import-crontab-command.ts';
+import { parseCrontab, type BadLine, type CrontabJob } from './parse-crontab.ts';
 
-/** A job of the crontab, and its task. */
+/** A job of the crontab and its task. */
 export interface ImportedJob {
   readonly job: CrontabJob;
-  readonly wanted: WantedTask;
+  readonly wanted: DesiredTask;
   /** The schedule in words. */
   readonly words: string;
-  /** The task that an earlier import made, which is left alone; null for none. */
+  /** The task of an earlier import, which stays unchanged; null for none. */
   readonly present: TaskRecord | null;
 }
 
-/** What an import does, or would do. */
+/** What an import does. */
 export interface CrontabImport {
   readonly set: string;
   readonly jobs: readonly ImportedJob[];
   readonly badLines: readonly BadLine[];
-  /** Tasks of the set whose line is gone. */
-  readonly missing: readonly {
-    readonly name: string;
-    readonly task: TaskRecord;
-    /** Its line is gone, or an older task has its name. */
-    readonly why: string;
-  }[];
+  /** Tasks of the set without a line. */
+  readonly missing: readonly Extract<Step, { kind: 'cancel' }>[];
   readonly steps: readonly Step[];
   readonly warnings: readonly string[];
 }
 
 /**
- * Shows what tasks the jobs of a crontab become, and with `--yes` creates those that are not there yet. Tasks that an
- * earlier import made stay as they are: people change what they do. A task whose line is gone is only canceled if that
- * is asked for.
+ * Shows the tasks for the jobs of a crontab and, with `--yes`, creates the missing ones. Tasks of an earlier import stay
+ * unchanged, because users edit them. Tasks without a line are only canceled on request.
  *
- * @returns the exit code: 2 for lines that cannot be imported, and where `--yes` is missing
+ * Returns the exit code: 2 for lines that cannot be imported, and if `--yes` is missing.
  */
 export async function importCrontab(
   session: Session,
@@ -53,130 +47,120 @@ export async function importCrontab(
   options: ImportCrontabOptions,
 ): Promise<number> {
   if (file === undefined) {
-    throw usageFault(
-      'which crontab? Name its file, or - for the standard input (an export in a folder of that name is ./crontab)',
-    );
+    const hint = 'an export in a folder of that name is ./crontab';
+    throw usageError(`give the crontab's file, or - for standard input (${hint})`);
   }
-  const text = await readText(file, session.surroundings);
-  const planned = await planImport(session, text, options);
-  const blocked = planned.badLines.length > 0 && options.skipBad !== true;
-  const isDone = options.yes === true && options.dryRun !== true && !blocked;
+  const content = await readText(file, session.environment);
+  const planned = await planImport(session, content, options);
+  const isBlocked = planned.badLines.length > 0 && options.skipBad !== true;
+  const isDone = options.yes === true && options.dryRun !== true && !isBlocked;
   const outcomes = isDone ? await carryOut(session, planned) : [];
   showImport(session, planned, outcomes, isDone);
-  if (blocked) {
+  if (isBlocked) {
     const count = planned.badLines.length;
-    session.aside(
-      `svc: nothing was created: ${count} ${count === 1 ? 'line' : 'lines'} cannot be imported; ` +
-        'correct them, or leave them out with --skip-bad',
-    );
+    const lines = `${count} ${count === 1 ? 'line' : 'lines'} cannot be imported`;
+    session.aside(`svc: nothing was created; ${lines}. Correct them or use --skip-bad`);
     return exitCodes.usage;
   }
   if (!isDone && options.dryRun !== true && planned.steps.length > 0) {
-    session.aside('svc: nothing was done: add --yes to do it');
+    session.aside('svc: nothing was done; add --yes to create the tasks');
     return exitCodes.usage;
   }
-  return outcomes.find(({ fault }) => fault !== null)?.exitCode ?? exitCodes.ok;
+  return outcomes.find(({ error }) => error !== null)?.exitCode ?? exitCodes.ok;
 }
 
 async function planImport(
   session: Session,
-  text: string,
+  content: string,
   options: ImportCrontabOptions,
 ): Promise<CrontabImport> {
-  const timezone = zoneAsked(options.timezone);
-  const postUrl = urlAsked(options.post);
-  const { jobs, badLines, variables } = readCrontab(text, options.system === true);
+  const timezone = checkZone(options.timezone);
+  const postUrl = checkUrl(options.post);
+  const { jobs, badLines, variables } = parseCrontab(content, options.system === true);
   const tasks = crontabTasks(jobs, { timezone, postUrl });
-  const wanted = readWanted({ set: options.set, tasks }, await session.caller());
-  const present = await presentTasks(session, wanted.set);
-  const { steps } = planOf(wanted, present);
+  const desired = parseTaskSet({ set: options.set, tasks }, await session.caller());
+  const present = await presentTasks(session, desired.set);
+  const { steps } = planOf(desired, present);
   const imported = jobs.flatMap((job, at): ImportedJob[] => {
-    const task = wanted.tasks[at];
-    return task === undefined ? [] : [importedJob(job, task, wanted.set, present)];
+    const task = desired.tasks[at];
+    return task === undefined ? [] : [importedJob(job, task, desired.set, present)];
   });
-  const refused = imported.flatMap((each): (ImportedJob & { readonly issue: string })[] => {
-    if (each.present !== null) return [];
-    const issue = refusalOf({ kind: 'create', wanted: each.wanted }, session.clock.now());
-    return issue === null ? [] : [{ ...each, issue: `${issue}; correct the line` }];
-  });
-  const refusedTasks = new Set(refused.map((each) => each.wanted));
-  const missing = steps.flatMap((step) => (step.kind === 'cancel' ? [step] : []));
-  const importable = imported.filter((each) => !refusedTasks.has(each.wanted));
-  const isDone = (step: Step): boolean =>
+  const rejected = new Map<DesiredTask, BadLine>();
+  for (const { job, wanted, present: existing } of imported) {
+    if (existing !== null) continue;
+    const issue = rejectionOf({ kind: 'create', wanted }, session.clock.now());
+    if (issue === null) continue;
+    const text = `${job.schedule} ${job.command}`;
+    rejected.set(wanted, { line: job.line, text, issue: `${issue}; correct the line` });
+  }
+  const importable = imported.filter(({ wanted }) => !rejected.has(wanted));
+  const isCarriedOut = (step: Step): boolean =>
     step.kind === 'create'
-      ? !refusedTasks.has(step.wanted)
+      ? !rejected.has(step.wanted)
       : step.kind === 'cancel' && options.cancelMissing === true;
   return {
-    set: wanted.set,
+    set: desired.set,
     jobs: importable,
-    badLines: [
-      ...badLines,
-      ...refused.map(({ job: { line, schedule, command }, issue }) => {
-        return { line, text: `${schedule} ${command}`, issue };
-      }),
-    ].sort((a, b) => a.line - b.line),
-    missing,
-    steps: steps.filter(isDone),
+    badLines: [...badLines, ...rejected.values()].sort((a, b) => a.line - b.line),
+    missing: steps.flatMap((step) => (step.kind === 'cancel' ? [step] : [])),
+    steps: steps.filter(isCarriedOut),
     warnings: warningsOf(importable, variables, postUrl),
   };
 }
 
 function importedJob(
   job: CrontabJob,
-  wanted: WantedTask,
+  wanted: DesiredTask,
   set: string,
   tasks: readonly TaskRecord[],
 ): ImportedJob {
   const timezone = String(wanted.fields['timezone']);
-  const anchor = 0; // Cron has no phase.
-  const words = scheduleText({ kind: 'cron', expr: job.schedule, timezone, anchor });
+  // Cron schedules do not depend on the anchor.
+  const words = scheduleText({ kind: 'cron', expr: job.schedule, timezone, anchor: 0 });
   const present = tasks.find(
     ({ status, tags }) => status !== 'canceled' && nameIn(set, tags) === wanted.name,
   );
   return { job, wanted, words, present: present ?? null };
 }
 
-/** What somebody should know before the tasks are created. */
 function warningsOf(
   jobs: readonly ImportedJob[],
   variables: readonly string[],
   postUrl: string | null,
 ): readonly string[] {
   const warnings: string[] = [];
-  const isAnyNew = jobs.some(({ present }) => present === null);
-  if (isAnyNew && postUrl === null) {
+  if (postUrl === null && jobs.some(({ present }) => present === null)) {
     warnings.push(
       'without --post, new tasks only log their command and are paused: replace the step "command" of each ' +
-        'by one that does the work (svc tasks update <id> --payload @file), then svc tasks resume <id>',
+        '(svc tasks update <id> --payload @file), then run svc tasks resume <id>',
     );
   }
   if (variables.length > 0) {
     warnings.push(
-      `${variables.join(', ')}: variables are not taken over; set them where the commands run`,
+      `${variables.join(', ')}: variables are not imported; set them where the commands run`,
     );
   }
   for (const { job, wanted, present } of jobs) {
-    const zone = wanted.fields['timezone'];
-    if (present !== null && present.timezone !== zone) {
-      warnings.push(
-        `line ${job.line}: its task keeps the time zone ${present.timezone}, not ${String(zone)}; ` +
-          `change it with svc tasks update ${present.id} --zone ${String(zone)}`,
-      );
-    }
+    const zone = String(wanted.fields['timezone']);
+    if (present === null || present.timezone === zone) continue;
+    warnings.push(
+      `line ${job.line}: its task keeps the time zone ${present.timezone}, not ${zone}; ` +
+        `to change it: svc tasks update ${present.id} --zone ${zone}`,
+    );
   }
   return warnings;
 }
 
-function zoneAsked(given: string | undefined): string {
+function checkZone(given: string | undefined): string {
   const name = given ?? new Intl.DateTimeFormat().resolvedOptions().timeZone;
   const zone = zoneOf(name);
   if (zone !== null) return zone.name;
-  throw usageFault(`--timezone: ${unknownZone(name)}`);
+  throw usageError(`--timezone: ${unknownZone(name)}`);
 }
 
-function urlAsked(given: string | undefined): string | null {
+function checkUrl(given: string | undefined): string | null {
   if (given === undefined) return null;
   const url = URL.canParse(given) ? new URL(given) : null;
   if (url?.protocol === 'http:' || url?.protocol === 'https:') return given;
-  throw usageFault(`--post: ${given} is not an http or https URL`);
+  throw usageError(`--post: must be an http or https URL, got ${given}`);
 }

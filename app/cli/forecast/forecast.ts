@@ -1,103 +1,101 @@
 import { fromIso, type Instant } from '../../../domain/clock.ts';
+import { ScheduleError } from '../../../domain/schedule/schedule.ts';
+import { scheduleText } from '../../../domain/schedule/words/schedule-text.ts';
 import { jitterOf } from '../../../domain/tasks/jitter.ts';
 import { nextFireOf, nextRunOf, type Rhythm } from '../../../domain/tasks/rhythm.ts';
-import { compileSchedule, ScheduleError } from '../../../domain/schedule/schedule.ts';
-import { scheduleText } from '../../../domain/schedule/words/schedule-text.ts';
-import { spread } from './forecast-spread.ts';
-import { Starts, type Shift } from './forecast-starts.ts';
+import { compileRule } from '../../../scheduler/fires/due-index.ts';
+import { RunStarts, type Shift } from './run-starts.ts';
 
 export const HOUR = 3_600_000;
 export const MINUTE = 60_000;
 
-/** Task ids that are kept of those who share a rule. */
-const NAMED = 3;
-/** How many peaks of a kind are told. */
-const PEAKS = 5;
-/** In how many hours the busiest minutes are looked for: first, and then if that was not enough. */
-const BATCHES = [8, 40];
-/** Compiled rules that are kept from one pass to the next. */
-const MOST_COMPILED = 5000;
+/** Task ids kept for each rule, and rules named for each peak. */
+const MAX_NAMED = 3;
+/** Peaks of each kind. */
+const MAX_PEAKS = 5;
+/** Hours searched for the busiest minutes: first, and then if that did not prove them. */
+const SEARCH_BATCHES = [8, 40];
+/** Compiled rules kept between passes. */
+const MAX_COMPILED = 5000;
 
-/** A moment at which much fires, and which tasks that is. */
+/** A busy hour or minute. */
 export interface Peak {
-  /** The beginning of the hour or minute. */
+  /** Its start. */
   readonly at: Instant;
   readonly fires: number;
-  /** Those that contribute most, the greatest first. */
+  /** The greatest contributions, greatest first. */
   readonly from: readonly Contribution[];
 }
 
 /** Tasks with one rule. */
-export interface Contribution {
+interface Contribution {
   readonly fires: number;
   /** How many tasks share the rule. */
   readonly tasks: number;
   /** The first few of them. */
   readonly taskIds: readonly string[];
-  /** As the tasks have it: `cron 0 9 * * * Europe/Berlin`. */
+  /** `cron 0 9 * * * Europe/Berlin` */
   readonly rule: string;
   /** The rule in words. */
   readonly scheduleText: string;
 }
 
-/** What a fleet of tasks would fire. */
-export interface Forecast {
-  readonly from: Instant;
-  readonly to: Instant;
-  /** From the hour that `from` lies in. */
-  readonly hours: readonly Moment[];
-  readonly total: number;
-  readonly tasks: {
-    /** Time-based and active, with a fire ahead or not. */
-    readonly counted: number;
-    readonly paused: number;
-    /** They fire by events, which nobody can foresee. */
-    readonly byEvent: number;
-    /** Active, but without any fire ahead. */
-    readonly exhausted: number;
-    /** Their rule can't be evaluated here. */
-    readonly unreadable: number;
-    /** With fires before the present that are not decided yet. */
-    readonly overdue: number;
-  };
-  readonly busiestHours: readonly Peak[];
-  readonly busiestMinutes: readonly Peak[];
-  /** Every hour that could hold a busier minute was looked into. */
-  readonly minutesProven: boolean;
-}
-
-interface Moment {
+interface Fires {
   readonly at: Instant;
   readonly fires: number;
 }
 
-/** Tasks whose fires are the same: one rule, one shift by jitter, the same bounds. */
+/** The fires of all tasks in a span. */
+export interface Forecast {
+  readonly from: Instant;
+  readonly to: Instant;
+  /** From the hour of `from` on. */
+  readonly hours: readonly Fires[];
+  readonly total: number;
+  readonly tasks: {
+    /** Time-based and active. */
+    readonly counted: number;
+    readonly paused: number;
+    readonly byEvent: number;
+    /** Active, but without a fire ahead. */
+    readonly exhausted: number;
+    /** With a rule that cannot be evaluated here. */
+    readonly unreadable: number;
+    /** With undecided fires before the present. */
+    readonly overdue: number;
+  };
+  readonly busiestHours: readonly Peak[];
+  readonly busiestMinutes: readonly Peak[];
+  /** Whether every hour that could contain a busier minute was searched. */
+  readonly minutesProven: boolean;
+}
+
+/** Tasks with the same fires: one rule, one jitter, the same bounds. */
 interface Group {
   readonly rhythm: Pick<Rhythm, 'definition' | 'anchor'>;
   readonly shift: Shift;
   /** Fires at or before this are not counted. */
   readonly after: Instant;
-  /** A fire that was put off: when it runs. */
+  /** When a snoozed fire runs. */
   readonly snoozedTo: Instant | null;
-  /** How many fires may still be requested. */
+  /** Fires left by `max_runs`. */
   readonly remaining: number;
   tasks: number;
   readonly taskIds: string[];
 }
 
 /**
- * Counts what tasks will fire, hour by hour, without going through the fires of dense rules: so a fleet of 100,000
- * tasks that fire each minute costs no more than one of them, and memory goes with the number of different rules.
- * Tasks are given one at a time by {@link add}; {@link count} then gives the whole.
+ * Counts future fires by hour without walking dense rules: 100,000 tasks that fire each minute cost as much as one, and
+ * memory grows with the number of different rules. {@link add} takes the tasks, {@link count} returns the result.
  */
 export class Forecaster {
   readonly #now: Instant;
   readonly #from: Instant;
   readonly #to: Instant;
   readonly #groups = new Map<string, Group>();
-  readonly #compiled = new Map<Group, Starts>();
-  readonly #lasts = new Map<Group, Instant>();
-  #latest: { readonly group: Group; readonly starts: Starts } | null = null;
+  readonly #compiled = new Map<Group, RunStarts>();
+  readonly #ends = new Map<Group, Instant>();
+  #latest: { readonly group: Group; readonly starts: RunStarts } | null = null;
   readonly #tasks = {
     counted: 0,
     paused: 0,
@@ -107,7 +105,7 @@ export class Forecaster {
     overdue: 0,
   };
 
-  /** Fires are counted whose nominal time lies after `from`, and whose run starts up to and with `to`. */
+  /** Counts fires with a nominal time after `from` whose run starts at or before `to`. */
   constructor(now: Instant, from: Instant, to: Instant) {
     this.#now = now;
     this.#from = from;
@@ -135,7 +133,7 @@ export class Forecaster {
         this.#tasks.unreadable += group.tasks;
         this.#groups.delete(key);
       } else {
-        this.#spread(group, begin, begin + counts.length * HOUR, HOUR, (index, fires) => {
+        this.#countByPeriod(group, begin, begin + counts.length * HOUR, HOUR, (index, fires) => {
           counts[index] = (counts[index] ?? 0) + fires * group.tasks;
         });
       }
@@ -149,8 +147,8 @@ export class Forecaster {
       hours,
       total: counts.reduce((sum, fires) => sum + fires, 0),
       tasks: { ...this.#tasks },
-      busiestHours: this.#contributions(byFires.slice(0, PEAKS), HOUR),
-      busiestMinutes: this.#contributions(minutes, MINUTE),
+      busiestHours: this.#withContributions(byFires.slice(0, MAX_PEAKS), HOUR),
+      busiestMinutes: this.#withContributions(minutes, MINUTE),
       minutesProven: proven,
     };
   }
@@ -165,48 +163,38 @@ export class Forecaster {
     }
     if (fromIso(runAt) < this.#now) this.#tasks.overdue += 1;
     const snoozedTo = runAt === next ? null : fromIso(runAt);
-    const max = definition.max_runs;
-    const { jitter_seconds: jitterSeconds } = definition;
+    const { max_runs, jitter_seconds: jitterSeconds } = definition;
     const jitter = jitterOf(taskId, jitterSeconds * 1000);
-    // Nominal times are whole seconds, so that parts of one change nothing.
+    // Nominal times are whole seconds, so fractions of one make no difference.
     const milliseconds =
       definition.schedule_kind === 'once' ? jitter : Math.floor(jitter / 1000) * 1000;
     const group = {
       rhythm: { definition, anchor },
       shift: { jitterSeconds, milliseconds },
-      // What is overdue is put through the misfire policy, which this does not foretell.
+      // Overdue fires follow the misfire policy, which is not forecast.
       after: Math.max(this.#now, snoozedTo ?? this.#now),
       snoozedTo: snoozedTo !== null && snoozedTo > this.#now ? snoozedTo : null,
-      remaining: max === null ? Infinity : Math.max(0, max - (fires?.fire_count ?? 0)),
+      remaining: max_runs === null ? Infinity : Math.max(0, max_runs - (fires?.fire_count ?? 0)),
     };
     const { schedule_kind, schedule_expr, timezone, starts_at, ends_at } = definition;
-    // Only a rule of RFC 5545 counts from the moment when it was set.
-    const counted = schedule_kind === 'rrule' ? anchor : null;
-    const rule = [schedule_kind, schedule_expr, timezone, starts_at, ends_at, counted];
+    // Only rules of RFC 5545 depend on the anchor.
+    const phase = schedule_kind === 'rrule' ? anchor : null;
+    const rule = [schedule_kind, schedule_expr, timezone, starts_at, ends_at, phase];
     const key = JSON.stringify([...rule, group.shift, snoozedTo, group.remaining]);
     const known = this.#groups.get(key) ?? { ...group, tasks: 0, taskIds: [] };
     known.tasks += 1;
-    if (known.taskIds.length < NAMED) known.taskIds.push(taskId);
+    if (known.taskIds.length < MAX_NAMED) known.taskIds.push(taskId);
     this.#groups.set(key, known);
   }
 
-  /** When the runs of a group start; null where its rule can't be evaluated. */
-  #startsOf(group: Group): Starts | null {
-    const kept = this.#latest?.group === group ? this.#latest.starts : this.#compiled.get(group);
-    if (kept !== undefined) return kept;
-    const { definition, anchor } = group.rhythm;
+  /** When the runs of a group start; null if its rule cannot be evaluated. */
+  #startsOf(group: Group): RunStarts | null {
+    const known = this.#latest?.group === group ? this.#latest.starts : this.#compiled.get(group);
+    if (known !== undefined) return known;
     try {
-      const schedule = compileSchedule({
-        kind: definition.schedule_kind,
-        expr: definition.schedule_expr,
-        timezone: definition.timezone,
-        anchor: fromIso(anchor),
-        startsAt: definition.starts_at === null ? null : fromIso(definition.starts_at),
-        endsAt: definition.ends_at === null ? null : fromIso(definition.ends_at),
-      });
-      const starts = new Starts(schedule, group.shift);
+      const starts = new RunStarts(compileRule(group.rhythm), group.shift);
       this.#latest = { group, starts };
-      if (this.#compiled.size < MOST_COMPILED) this.#compiled.set(group, starts);
+      if (this.#compiled.size < MAX_COMPILED) this.#compiled.set(group, starts);
       return starts;
     } catch (error) {
       if (error instanceof ScheduleError) return null;
@@ -214,105 +202,102 @@ export class Forecaster {
     }
   }
 
-  /** Counts one task's starts from `begin` to before `end`, in stretches of `unit`. */
-  #spread(
+  /** Counts one task's starts from `begin` to before `end`, by periods. */
+  #countByPeriod(
     group: Group,
     begin: Instant,
     end: Instant,
-    unit: number,
+    period: number,
     add: (index: number, fires: number) => void,
   ): void {
     const starts = this.#startsOf(group);
     if (starts === null || group.remaining === 0) return;
-    const { snoozedTo } = group;
-    const put = snoozedTo === null ? null : starts.of(snoozedTo);
-    if (put !== null && put > this.#from && put <= this.#to && put >= begin && put < end) {
-      add(Math.floor((put - begin) / unit), 1);
+    const snoozed = group.snoozedTo === null ? null : starts.of(group.snoozedTo);
+    const isInSpan = snoozed !== null && snoozed > this.#from && snoozed <= this.#to;
+    if (isInSpan && snoozed >= begin && snoozed < end) {
+      add(Math.floor((snoozed - begin) / period), 1);
     }
-    const after = Math.max(starts.before(group.after), starts.before(this.#from), begin - 1);
-    const upTo = Math.min(this.#lastOf(group, starts), end - 1);
-    spread({ schedule: starts, after, upTo, begin, unit }, add);
+    const after = Math.max(starts.lastFor(group.after), starts.lastFor(this.#from), begin - 1);
+    const upTo = Math.min(this.#endOf(group, starts), end - 1);
+    starts.countByPeriod({ after, upTo, begin, period }, add);
   }
 
-  /** The moment up to which a group's runs start within the span. */
-  #lastOf(group: Group, starts: Starts): Instant {
+  /** The instant up to which a group's runs start: the end of the span, or earlier by `max_runs`. */
+  #endOf(group: Group, starts: RunStarts): Instant {
     const { after, snoozedTo } = group;
     const remaining = group.remaining - (snoozedTo === null ? 0 : 1);
-    let high = this.#to;
-    if (!Number.isFinite(remaining)) return high;
-    const known = this.#lasts.get(group);
+    if (!Number.isFinite(remaining)) return this.#to;
+    const known = this.#ends.get(group);
     if (known !== undefined) return known;
-    const since = starts.before(after);
-    let low = since;
-    const within = (upTo: Instant): boolean => starts.countBetween(since, upTo).count <= remaining;
-    if (low >= high || within(high)) low = high;
-    // Between `low`, up to where there are not too many, and `high`, where there are.
+    const since = starts.lastFor(after);
+    const isWithin = (upTo: Instant): boolean =>
+      starts.countBetween(since, upTo).count <= remaining;
+    let [low, high] = [since, this.#to];
+    if (low >= high || isWithin(high)) low = high;
     while (high - low > 1) {
       const middle = Math.floor((low + high) / 2);
-      if (within(middle)) low = middle;
+      if (isWithin(middle)) low = middle;
       else high = middle;
     }
-    this.#lasts.set(group, low);
+    this.#ends.set(group, low);
     return low;
   }
 
   /**
-   * No minute is busier than its hour: from the busiest hours on, until no other can hold a busier minute. Each
-   * batch is one pass over the rules, as compiling them again is what costs where there are many.
+   * Searches hours from the busiest on, because no minute is busier than its hour. Each batch is one pass over the rules:
+   * compiling many rules again is the expensive part.
    */
-  #busiestMinutes(byFires: readonly Moment[]): {
-    readonly minutes: readonly Moment[];
+  #busiestMinutes(byFires: readonly Fires[]): {
+    readonly minutes: readonly Fires[];
     readonly proven: boolean;
   } {
-    let minutes: Moment[] = [];
-    let looked = 0;
-    for (const batch of BATCHES) {
-      const hours = byFires.slice(looked, looked + batch);
-      const counts = hours.map(() => new Float64Array(HOUR / MINUTE));
+    let minutes: Fires[] = [];
+    let searched = 0;
+    for (const batch of SEARCH_BATCHES) {
+      const hours = byFires
+        .slice(searched, searched + batch)
+        .map(({ at }) => ({ at, counts: new Float64Array(HOUR / MINUTE) }));
       for (const group of this.#groups.values()) {
-        for (const [place, { at }] of hours.entries()) {
-          const of = counts[place];
-          this.#spread(group, at, at + HOUR, MINUTE, (index, fires) => {
-            if (of !== undefined) of[index] = (of[index] ?? 0) + fires * group.tasks;
+        for (const { at, counts } of hours) {
+          this.#countByPeriod(group, at, at + HOUR, MINUTE, (index, fires) => {
+            counts[index] = (counts[index] ?? 0) + fires * group.tasks;
           });
         }
       }
-      const found = hours.flatMap(({ at }, place) =>
-        [...(counts[place] ?? [])].map((fires, index) => ({ at: at + index * MINUTE, fires })),
+      const found = hours.flatMap(({ at, counts }) =>
+        [...counts].map((fires, index) => ({ at: at + index * MINUTE, fires })),
       );
       minutes = [...minutes, ...found.filter(({ fires }) => fires > 0)]
         .sort(busier)
-        .slice(0, PEAKS);
-      looked += hours.length;
-      const next = byFires[looked];
-      if (next === undefined || (minutes[PEAKS - 1]?.fires ?? 0) >= next.fires) {
+        .slice(0, MAX_PEAKS);
+      searched += hours.length;
+      const next = byFires[searched];
+      if (next === undefined || (minutes[MAX_PEAKS - 1]?.fires ?? 0) >= next.fires) {
         return { minutes, proven: true };
       }
     }
     return { minutes, proven: false };
   }
 
-  #contributions(peaks: readonly Moment[], unit: number): readonly Peak[] {
-    const of = peaks.map((): Contribution[] => []);
+  #withContributions(peaks: readonly Fires[], period: number): readonly Peak[] {
+    const found = peaks.map((peak) => ({ ...peak, from: [] as Contribution[] }));
     for (const group of this.#groups.values()) {
       const { tasks, taskIds, rhythm } = group;
       const { schedule_kind: kind, schedule_expr: expr, timezone } = rhythm.definition;
       const rule = `${kind} ${expr ?? ''} ${timezone}`;
-      const anchor = fromIso(rhythm.anchor);
-      const words = scheduleText({ kind, expr, timezone, anchor });
-      for (const [place, { at }] of peaks.entries()) {
-        this.#spread(group, at, at + unit, unit, (_, each) => {
-          const from = of[place] ?? [];
-          from.push({ fires: each * tasks, tasks, taskIds, rule, scheduleText: words });
-          if (from.length > 4 * NAMED) of[place] = greatest(from);
+      const words = scheduleText({ kind, expr, timezone, anchor: fromIso(rhythm.anchor) });
+      for (const peak of found) {
+        this.#countByPeriod(group, peak.at, peak.at + period, period, (_, each) => {
+          peak.from.push({ fires: each * tasks, tasks, taskIds, rule, scheduleText: words });
+          if (peak.from.length > 4 * MAX_NAMED) peak.from = greatest(peak.from);
         });
       }
     }
-    return peaks.map(({ at, fires }, place) => ({ at, fires, from: greatest(of[place] ?? []) }));
+    return found.map((peak) => ({ ...peak, from: greatest(peak.from) }));
   }
 }
 
-const busier = (a: Moment, b: Moment): number => b.fires - a.fires || a.at - b.at;
+const busier = (a: Fires, b: Fires): number => b.fires - a.fires || a.at - b.at;
 
 const greatest = (from: readonly Contribution[]): Contribution[] =>
-  [...from].sort((a, b) => b.fires - a.fires).slice(0, NAMED);
+  [...from].sort((a, b) => b.fires - a.fires).slice(0, MAX_NAMED);

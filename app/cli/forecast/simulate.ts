@@ -1,53 +1,58 @@
-import { toIso } from '../../../domain/clock.ts';
+import { toIso, type Instant } from '../../../domain/clock.ts';
 import { resolveTimestamp, TimestampError } from '../../../domain/schedule/timestamp.ts';
 import { tasksProjection } from '../../../projections/views/tasks.ts';
 import type { Stores } from '../../stores.ts';
-import { usageFault } from '../calling/faults.ts';
-import { onStore, storeSettings } from '../calling/on-store.ts';
+import { usageError } from '../calling/command-errors.ts';
+import { storeSettings, withStores } from '../calling/open-stores.ts';
 import type { Session } from '../calling/session.ts';
-import { Forecaster, type Forecast, type Peak } from './forecast.ts';
+import { currentSchedules } from '../store/current-schedules.ts';
 import { showForecast } from './forecast-screen.ts';
-import { presentRhythms } from './present-rhythms.ts';
-import type { SimulateOptions } from './simulate-command.ts';
+import { Forecaster, type Forecast, type Peak } from './forecast.ts';
 
 const DAY = 86_400_000;
 
-/** Reads the tasks that there are from the store, and says what they would fire. */
-export async function simulate(session: Session, options: SimulateOptions): Promise<void> {
-  const { surroundings, clock } = session;
-  const { signal } = surroundings;
-  const now = clock.now();
+/** Reads the tasks from the stores and forecasts their fires. */
+export async function simulate(
+  session: Session,
+  options: {
+    readonly days: number;
+    readonly from: string | undefined;
+    readonly hourly: boolean | undefined;
+    readonly dataDir: string | undefined;
+  },
+): Promise<void> {
+  const { env, signal, out } = session.environment;
+  const now = session.clock.now();
   const from = options.from === undefined ? now : startOf(options.from, now);
-  const settings = storeSettings(surroundings.env, options.dataDir);
-  const { forecast, titles } = await onStore(settings, async (stores) => {
+  const settings = storeSettings(env, options.dataDir);
+  const { forecast, titles } = await withStores(settings, async (stores) => {
     const forecaster = new Forecaster(now, from, from + options.days * DAY);
-    for await (const { taskId, rhythm } of presentRhythms(stores.store, stores.readModel, signal)) {
-      forecaster.add(taskId, rhythm);
-    }
+    const schedules = currentSchedules(stores.store, stores.readModel, signal);
+    for await (const { taskId, rhythm } of schedules) forecaster.add(taskId, rhythm);
     const counted = forecaster.count();
     return { forecast: counted, titles: await titlesOf(counted, stores) };
   });
   session.answer(asJson(forecast, titles), () =>
     showForecast(forecast, titles, {
       paint: session.paint,
-      width: surroundings.out.columns ?? 100,
+      width: out.columns ?? 100,
       hourly: options.hourly ?? false,
     }),
   );
 }
 
-function startOf(text: string, now: number): number {
+function startOf(text: string, now: Instant): Instant {
   try {
     const { at } = resolveTimestamp(text, 'UTC');
     if (at >= now) return at;
   } catch (error) {
-    if (error instanceof TimestampError) throw usageFault(`--from: ${error.message}`);
+    if (error instanceof TimestampError) throw usageError(`--from: ${error.message}`);
     throw error;
   }
-  throw usageFault('--from lies in the past; what did fire is told by svc runs list');
+  throw usageError('--from is in the past; for past runs use svc runs list');
 }
 
-/** The titles of the tasks that are named, as far as a view has them. */
+/** The titles of the tasks in the peaks, as far as the view has them. */
 async function titlesOf(
   { busiestHours, busiestMinutes }: Forecast,
   { readModel }: Stores,
@@ -57,8 +62,8 @@ async function titlesOf(
   );
   const titles = new Map<string, string>();
   for (const taskId of new Set(named)) {
-    const kept = await readModel.get(tasksProjection, taskId).catch(() => null);
-    if (kept !== null) titles.set(taskId, kept.document.title);
+    const found = await readModel.get(tasksProjection, taskId).catch(() => null);
+    if (found !== null) titles.set(taskId, found.document.title);
   }
   return titles;
 }

@@ -1,14 +1,12 @@
-import { Option } from 'commander';
 import { auditOutcomes } from '../../../domain/vocabulary.ts';
-import type { QueryValue } from '../calling/client.ts';
-import { usageFault } from '../calling/faults.ts';
-import { addPaging, listAll, type Paging } from '../calling/listing.ts';
-import { liveMessages } from '../calling/live.ts';
-import { printable } from '../terminal/paint.ts';
-import type { CommandLine } from '../program.ts';
+import { usageError } from '../calling/command-errors.ts';
+import { continuationHint, paging, readList } from '../calling/lists.ts';
+import { liveMessages } from '../calling/live-stream.ts';
 import type { Session } from '../calling/session.ts';
-import { addStreamCommands } from './stream-commands.ts';
-import { shortTime } from '../terminal/times.ts';
+import { choice, flag, text } from '../options.ts';
+import type { CommandLine } from '../program.ts';
+import { printable } from '../terminal/paint.ts';
+import { shortTime } from '../terminal/units.ts';
 
 interface AuditItem {
   readonly at: string;
@@ -30,118 +28,92 @@ interface AuditItem {
   } | null;
 }
 
-interface AuditOptions extends Paging {
-  readonly actor?: string;
-  readonly stream?: string;
-  readonly type?: string;
-  readonly source?: string;
-  readonly request?: string;
-  readonly outcome?: string;
-  readonly search?: string;
-  readonly since?: string;
-  readonly until?: string;
-  readonly follow?: boolean;
-}
-
-/** `svc audit`, `svc streams …` */
-export function addAuditCommands(line: CommandLine): void {
-  const audit = line.program
-    .command('audit')
-    .description('who did what, and what was refused, newest first (scope audit:read)')
-    .option('--actor <agent>', 'what one did; `service`: what was done by itself')
-    .option('--stream <name>', 'what was done to one: task-<id>, agent-<id>, …')
-    .option('--type <type>', 'of the event, such as TaskPaused, CommandRefused')
-    .option('--source <address>', 'what came from one address')
-    .option('--request <id>', 'what came of one request: its X-Request-Id')
-    .addOption(new Option('--outcome <outcome>', 'what came of it').choices(auditOutcomes))
-    .option('--search <text>', 'in what was done, why, by whom and to which task')
-    .option('--since <instant>', 'at or after')
-    .option('--until <instant>', 'at or before')
-    .option('--follow', 'what is done from now on, as it happens');
-  addPaging(audit);
-  const examples = [
-    'audit --type CommandRefused --since 2026-11-20T00:00Z',
-    'audit --stream task-01a1fc11-0505-734a-8920-9c4c55a40f65',
-    'audit --outcome refused --search "Nightly report"',
-    'audit --follow --json',
-  ];
-  line.does<AuditOptions>(audit, examples, async (session, options) => {
-    const { since, until, follow = false } = options;
-    const { actor, stream, type, source, request, outcome, search } = options;
-    const looked = { actor, stream, type, source, correlation_id: request, outcome, search };
-    if (follow) {
-      requireNone(options);
-      return session.following(() => followAudit(session, looked));
-    }
-    const query = { ...looked, from: since, to: until };
-    const page = await listAll<AuditItem>(session.client, '/audit', query, options);
-    session.answer(page, () => {
-      const rows = page.items.map((item) => [
-        shortTime(item.at),
-        item.actor_name ?? item.actor,
-        item.source,
-        whatOf(item),
-        item.task_title,
-        whereOf(item, `@${item.revision}`),
-        item.reason,
-      ]);
-      const titles = ['WHEN', 'BY', 'FROM', 'WHAT', 'TASK', 'WHERE', 'BECAUSE'];
-      const columns = titles.map((title) =>
-        title === 'WHAT' ? { title, paint: (text: string) => painted(session, text) } : { title },
-      );
-      const more = page.next_cursor;
-      const hint = more === null ? '' : `\ngo on with --cursor ${more}, or take --all`;
-      return session.table(columns, rows, 'nothing') + session.paint.faint(hint);
-    });
+/** `svc audit` */
+export function addAuditCommand(line: CommandLine): void {
+  line.add(line.program, 'audit', {
+    description: 'show who did what, and what was rejected, newest first (scope audit:read)',
+    options: {
+      actor: text('agent', "an agent's actions; `service` for the service's own"),
+      stream: text('name', 'actions on a stream: task-<id>, agent-<id>, …'),
+      type: text('type', 'an event type, such as TaskPaused or CommandRefused'),
+      source: text('address', 'actions from an address'),
+      request: text('id', 'actions of a request, by its X-Request-Id'),
+      outcome: choice('outcome', 'actions with this outcome', auditOutcomes),
+      search: text('text', 'text in the action, reason, agent or task'),
+      since: text('instant', 'at or after'),
+      until: text('instant', 'at or before'),
+      follow: flag('follow new actions'),
+      ...paging(),
+    },
+    examples: [
+      'audit --type CommandRefused --since 2026-11-20T00:00Z',
+      'audit --stream task-01a1fc11-0505-734a-8920-9c4c55a40f65',
+      'audit --outcome refused --search "Nightly report"',
+      'audit --follow --json',
+    ],
+    run: async (session, options) => {
+      const { since, until, limit, cursor, all, follow = false, request, ...filters } = options;
+      const query = { ...filters, correlation_id: request };
+      if (follow) {
+        const given = Object.entries({ since, until, limit, cursor, all })
+          .filter(([, value]) => value !== undefined)
+          .map(([name]) => `--${name}`);
+        if (given.length > 0) throw usageError(`${given.join(', ')} cannot be used with --follow`);
+        await session.following(async () => {
+          for await (const message of liveMessages(session, '/audit/live', query)) {
+            if (message === null || !message.event.startsWith('audit.')) continue;
+            const item = JSON.parse(message.data) as AuditItem;
+            session.item(item, () => lineOf(session, item));
+          }
+        });
+        return;
+      }
+      const window = { ...query, from: since, to: until };
+      const page = await readList<AuditItem>(session.client, '/audit', window, options);
+      session.answer(page, () => {
+        const table = session.table<AuditItem>(
+          [
+            { title: 'WHEN', cell: ({ at }) => shortTime(at) },
+            { title: 'BY', cell: ({ actor, actor_name }) => actor_name ?? actor },
+            { title: 'FROM', cell: ({ source }) => source },
+            { title: 'ACTION', cell: actionOf, paint: (cell) => paintAction(session, cell) },
+            { title: 'TASK', cell: ({ task_title }) => task_title },
+            { title: 'WHERE', cell: (item) => placeOf(item, `@${item.revision}`) },
+            { title: 'REASON', cell: ({ reason }) => reason },
+          ],
+          page.items,
+          'no actions',
+        );
+        return table + continuationHint(session, page, 'actions');
+      });
+    },
   });
-  addStreamCommands(line);
-}
-
-/** What has been done is not followed. @throws CommandFault where something says how much of that is wanted */
-function requireNone(options: AuditOptions): void {
-  const given = (['since', 'until', 'limit', 'cursor', 'all'] as const).filter(
-    (name) => options[name] !== undefined,
-  );
-  if (given.length > 0) throw usageFault(`--${given.join(', --')} goes without --follow`);
-}
-
-/** Tells of each thing that is done, a line each, until it is interrupted. */
-async function followAudit(
-  session: Session,
-  query: Readonly<Record<string, QueryValue>>,
-): Promise<void> {
-  for await (const message of liveMessages(session, '/audit/live', query)) {
-    if (message === null || !message.event.startsWith('audit.')) continue;
-    const item = JSON.parse(message.data) as AuditItem;
-    if (session.json) session.jsonLine(item);
-    else session.line(lineOf(session, item));
-  }
 }
 
 function lineOf(session: Session, item: AuditItem): string {
   const { paint } = session;
   const task = item.task_title === null ? '' : ` (${item.task_title})`;
-  const where = `${whereOf(item)}${task}`;
   const why = item.reason === null ? '' : `: ${item.reason}`;
-  const what = painted(session, whatOf(item));
-  const rest = printable(`by ${item.actor_name ?? item.actor} from ${item.source} ${where}${why}`);
-  return `${paint.faint(shortTime(item.at))} ${what} ${rest}`;
+  const by = `by ${item.actor_name ?? item.actor} from ${item.source}`;
+  const rest = printable(`${by} ${placeOf(item)}${task}${why}`);
+  return `${paint.faint(shortTime(item.at))} ${paintAction(session, actionOf(item))} ${rest}`;
 }
 
-/** @param revision stands behind the stream */
-const whereOf = ({ refusal, stream }: AuditItem, revision = ''): string =>
+/** The stream, or the path of a rejected request. @param revision appended to the stream */
+const placeOf = ({ refusal, stream }: AuditItem, revision = ''): string =>
   refusal === null ? stream + revision : (refusal.path ?? '');
 
-/** What was done; of what was refused how, and how often. */
-function whatOf({ action, outcome, refusal, call }: AuditItem): string {
+/** The action, with the outcome and count of calls and rejections. */
+function actionOf({ action, outcome, refusal, call }: AuditItem): string {
+  const times = (count: number): string => (count > 1 ? `, ${count} times` : '');
   if (call !== null) {
-    const often = call.count > 1 ? `, ${call.count} times` : '';
-    return outcome === 'done' ? `${action}${often}` : `${outcome} ${action} (${call.code}${often})`;
+    return outcome === 'done'
+      ? `${action}${times(call.count)}`
+      : `${outcome} ${action} (${call.code}${times(call.count)})`;
   }
   if (refusal === null) return action;
-  const often = refusal.count > 1 ? `, ${refusal.count} times` : '';
-  return `refused ${action} (${refusal.status} ${refusal.code}${often})`;
+  return `refused ${action} (${refusal.status} ${refusal.code}${times(refusal.count)})`;
 }
 
-const painted = ({ paint }: Session, text: string): string =>
+const paintAction = ({ paint }: Session, text: string): string =>
   /^(refused|failed) /.test(text) ? paint.bad(text) : text;

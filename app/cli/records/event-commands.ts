@@ -1,143 +1,132 @@
 import type { Command } from 'commander';
 import type { RecentEvents, Topics } from '../../../api/client/client.ts';
-import { usageFault } from '../calling/faults.ts';
-import { addPaging, shownOf, type Paging } from '../calling/listing.ts';
-import { printable } from '../terminal/paint.ts';
-import type { CommandLine } from '../program.ts';
+import { continuationHint, paging } from '../calling/lists.ts';
 import type { Session } from '../calling/session.ts';
-import { shortTime } from '../terminal/times.ts';
-import { isObject, readDocument, valueOf, wholeNumberOf } from '../terminal/values.ts';
+import { flag, short, text, wholeNumber, withDefault } from '../options.ts';
+import type { CommandLine } from '../program.ts';
+import { printable } from '../terminal/paint.ts';
+import { shortTime } from '../terminal/units.ts';
+import { readObject } from '../terminal/values.ts';
 
-/** Milliseconds between two looks at the newest events. */
-const PAUSE = 1000;
-/** How many are looked at each time, unless more came. */
-const LOOK = 100;
-/** Most that the service gives at once. */
-const MOST = 1000;
+/** Milliseconds between two polls for new events. */
+const POLL_INTERVAL = 1000;
+/** Events of a poll, unless more are new. */
+const POLL_SIZE = 100;
+/** Most events that the service returns at once. */
+const MAX_EVENTS = 1000;
 
 type RecentEvent = RecentEvents['events'][number];
 
 /** `svc events …` */
-export function addEventCommands(line: CommandLine): Command {
-  const group = line.group('events', 'publishes events, and shows what was published');
+export function addEventCommands(line: CommandLine): void {
+  const group = line.group('events', 'publish events and show published ones');
   addPublish(line, group);
   addTail(line, group);
   addTopics(line, group);
-  return group;
 }
 
 function addTopics(line: CommandLine, group: Command): void {
-  const topics = group.command('topics').description('the patterns that active tasks listen to');
-  addPaging(topics, 200);
-  const examples = ['events topics', 'events topics --all --json'];
-  line.does<Paging>(topics, examples, async (session, { limit, cursor, all = false }) => {
-    const ask = (from: string | undefined): Promise<Topics> =>
-      session.client.ask((api) => api.events.topics({ limit, cursor: from }));
-    let answer = await ask(cursor);
-    while (all && answer.next_cursor !== null) {
-      const { topics: more, ...rest } = await ask(answer.next_cursor);
-      answer = { ...rest, topics: [...answer.topics, ...more] };
-    }
-    session.answer(answer, () => {
-      const { topics: items, total_topics: total, next_cursor } = answer;
-      const table = session.table(
-        [{ title: 'TOPIC' }, { title: 'TASKS', align: 'right' }, { title: 'IDS', most: 80 }],
-        items.map((each) => [each.topic, each.active_tasks, each.task_ids.join(' ')]),
-        'no active task listens to events',
-      );
-      return table + shownOf(session, { items, total, next_cursor }, 'topics');
-    });
+  line.add(group, 'topics', {
+    description: 'list the patterns that active tasks listen to',
+    options: paging(200),
+    examples: ['events topics', 'events topics --all --json'],
+    run: async (session, { limit, cursor, all = false }) => {
+      const read = (from: string | undefined): Promise<Topics> =>
+        session.client.call((api) => api.events.topics({ limit, cursor: from }));
+      let answer = await read(cursor);
+      while (all && answer.next_cursor !== null) {
+        const { topics: more, ...rest } = await read(answer.next_cursor);
+        answer = { ...rest, topics: [...answer.topics, ...more] };
+      }
+      session.answer(answer, () => {
+        const { topics: items, total_topics: total, next_cursor } = answer;
+        const table = session.table<Topics['topics'][number]>(
+          [
+            { title: 'TOPIC', cell: ({ topic }) => topic },
+            { title: 'TASKS', align: 'right', cell: ({ active_tasks }) => active_tasks },
+            { title: 'IDS', maxWidth: 80, cell: ({ task_ids }) => task_ids.join(' ') },
+          ],
+          items,
+          'no active task listens to events',
+        );
+        return table + continuationHint(session, { items, total, next_cursor }, 'topics');
+      });
+    },
   });
 }
 
 function addPublish(line: CommandLine, group: Command): void {
-  const publish = group
-    .command('publish <topic> [payload]')
-    .description('publishes an event; the payload is a JSON object, @file, or {}')
-    .option('--source <agent>', 'in whose name (the caller)');
-  const examples = [
-    `events publish orders.created '{"order": 4711}'`,
-    'events publish a.b @event.yaml',
-  ];
-  type Options = { readonly source?: string };
-  line.does<Options>(publish, examples, async (session, { source }, [topic = '', text = '{}']) => {
-    const payload = text.startsWith('@')
-      ? await readDocument(text.slice(1), session.surroundings)
-      : valueOf(text, 'the payload');
-    if (!isObject(payload)) throw usageFault('the payload is no JSON object');
-    const source_agent_id = source ?? (await session.caller());
-    const body = { topic, payload, source_agent_id };
-    const done = await session.client.ask((api) => api.events.publish(body));
-    session.answer(done, () => {
+  line.add(group, 'publish <topic> [payload]', {
+    description: 'publish an event; the payload is a JSON object or @file (default: {})',
+    options: { source: text('agent', 'the publishing agent (default: the caller)') },
+    examples: [`events publish orders.created '{"order": 4711}'`, 'events publish a.b @event.yaml'],
+    run: async (session, { source }, [topic = '', argument = '{}']) => {
+      const payload = await readObject(argument, 'the payload', session.environment);
+      const source_agent_id = source ?? (await session.caller());
+      const body = { topic, payload, source_agent_id };
+      const done = await session.client.call((api) => api.events.publish(body));
       const { event_id, triggered_tasks } = done.details;
-      const tasks = triggered_tasks.length;
-      return `${event_id} triggers ${tasks} ${tasks === 1 ? 'task' : 'tasks'}`;
-    });
+      session.answer(done, () => `${event_id} triggers ${tasks(triggered_tasks.length)}`);
+    },
   });
 }
+
+const tasks = (count: number): string => `${count} ${count === 1 ? 'task' : 'tasks'}`;
 
 function addTail(line: CommandLine, group: Command): void {
-  const tail = group
-    .command('tail')
-    .description('the newest events, oldest first; with --follow goes on until Ctrl-C')
-    .option('--topic <topic>', 'of one topic')
-    .option('-n, --count <n>', 'how many, 1 to 1,000', wholeNumberOf(1, MOST), 10)
-    .option('-f, --follow', 'and those that come');
-  type Options = { readonly topic?: string; readonly count: number; readonly follow?: boolean };
-  const examples = ['events tail --count 50', 'events tail --follow --topic orders.created --json'];
-  line.does<Options>(tail, examples, async (session, { topic, count, follow = false }) => {
-    const recent = async (most: number): Promise<readonly RecentEvent[]> => {
-      const query = { count: most, topic };
-      const { events } = await session.client.ask((api) => api.events.recent(query));
-      return events.toReversed();
-    };
-    if (follow) return session.following(() => followEvents(session, recent, count));
-    for (const event of await recent(count)) tell(session, event);
+  line.add(group, 'tail', {
+    description: 'show the newest events, oldest first',
+    options: {
+      topic: text('topic', 'events of one topic'),
+      count: short(
+        'n',
+        withDefault(wholeNumber('n', 'number of events, 1-1,000', 1, MAX_EVENTS), 10),
+      ),
+      follow: short('f', flag('follow new events until Ctrl-C')),
+    },
+    examples: ['events tail --count 50', 'events tail --follow --topic orders.created --json'],
+    run: async (session, { topic, count, follow = false }) => {
+      const read = async (size: number): Promise<readonly RecentEvent[]> => {
+        const query = { count: size, topic };
+        const { events } = await session.client.call((api) => api.events.recent(query));
+        return events.toReversed();
+      };
+      if (follow) return session.following(() => followEvents(session, read, count));
+      for (const event of await read(count)) print(session, event);
+    },
   });
 }
 
-/** Tells of the newest events, and of each that comes, until it is interrupted. */
+/** Prints the newest events and then each new one, until it is interrupted. */
 async function followEvents(
   session: Session,
-  recent: (most: number) => Promise<readonly RecentEvent[]>,
+  read: (size: number) => Promise<readonly RecentEvent[]>,
   count: number,
 ): Promise<void> {
-  let newest = await recent(count);
-  for (const event of newest) tell(session, event);
-  let known = new Set(newest.map(({ event_id }) => event_id));
+  let newest = await read(count);
+  for (const event of newest) print(session, event);
   for (;;) {
-    await session.clock.sleep(PAUSE, session.surroundings.signal);
-    newest = await recent(LOOK);
-    if (!newest.some(({ event_id }) => known.has(event_id))) newest = await recent(MOST);
-    const fresh = newest.filter(({ event_id }) => !known.has(event_id));
-    if (known.size > 0 && fresh.length === MOST) session.aside('more came than could be shown');
-    // The first look was shorter than this one: what is older than it is not new.
-    const first = fresh.findIndex((event) => isNewer(event, newest, known));
-    for (const event of first === -1 ? [] : fresh.slice(first)) tell(session, event);
-    known = new Set(newest.map(({ event_id }) => event_id));
+    const known = new Set(newest.map(({ event_id }) => event_id));
+    const isKnown = ({ event_id }: RecentEvent): boolean => known.has(event_id);
+    await session.clock.sleep(POLL_INTERVAL, session.environment.signal);
+    newest = await read(POLL_SIZE);
+    if (!newest.some(isKnown)) newest = await read(MAX_EVENTS);
+    // A first page smaller than this one leaves older events unknown: only those after a known event are new.
+    const fresh = newest.slice(newest.findLastIndex(isKnown) + 1);
+    if (known.size > 0 && fresh.length === MAX_EVENTS) {
+      session.aside(`only the newest ${MAX_EVENTS} events since the last poll are shown`);
+    }
+    for (const event of fresh) print(session, event);
   }
 }
 
-/** Whether an event stands behind one that was told of, in the order of their publication. */
-function isNewer(
-  event: RecentEvent,
-  ordered: readonly RecentEvent[],
-  known: ReadonlySet<string>,
-): boolean {
-  const last = ordered.findLastIndex(({ event_id }) => known.has(event_id));
-  return ordered.indexOf(event) > last;
-}
-
-function tell(session: Session, event: RecentEvent): void {
-  if (session.json) {
-    session.jsonLine(event);
-    return;
-  }
-  const { paint } = session;
-  const triggers = event.triggered_tasks.length;
-  const then =
-    triggers === 0 ? '' : paint.faint(` → ${triggers} ${triggers === 1 ? 'task' : 'tasks'}`);
-  const when = paint.faint(shortTime(event.published_at));
-  const what = printable(JSON.stringify(event.payload));
-  session.line(`${when} ${paint.strong(printable(event.topic))} ${what}${then}`);
+function print(session: Session, event: RecentEvent): void {
+  session.item(event, () => {
+    const { paint } = session;
+    const count = event.triggered_tasks.length;
+    const triggered = count === 0 ? '' : paint.faint(` → ${tasks(count)}`);
+    const payload = printable(JSON.stringify(event.payload));
+    const topic = paint.strong(printable(event.topic));
+    return `${paint.faint(shortTime(event.published_at))} ${topic} ${payload}${triggered}`;
+  });
 }

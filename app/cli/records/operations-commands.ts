@@ -1,60 +1,55 @@
-import { Option } from 'commander';
 import { misfirePolicies } from '../../../domain/vocabulary.ts';
-import { printable } from '../terminal/paint.ts';
+import { choice } from '../options.ts';
 import type { CommandLine } from '../program.ts';
-import { shortTime } from '../terminal/times.ts';
+import { printable } from '../terminal/paint.ts';
+import { shortTime } from '../terminal/units.ts';
 
-/** What became of the fires that a hold kept back; `tasks`: the release did not say. */
-const missedWords: Readonly<Record<(typeof misfirePolicies)[number] | 'tasks', string>> = {
+/** What happened to the fires that a hold delayed; `tasks`: the release named no policy. */
+const releasedFires: Readonly<Record<(typeof misfirePolicies)[number] | 'tasks', string>> = {
   skip: 'was skipped (skip)',
   latest: 'ran once for each task (latest)',
   all: 'ran (all)',
-  tasks: 'went by the policy of each task',
+  tasks: "followed each task's policy",
 };
 
 /** `svc hold`, `svc release`, `svc operations` */
 export function addOperationsCommands(line: CommandLine): void {
-  const hold = line.program
-    .command('hold <why...>')
-    .description('nothing fires and no run starts until `svc release`; what runs goes on');
-  line.does(hold, ['hold moving the mail server'], async (session, _options, why) => {
-    const body = { reason: why.join(' ') };
-    const done = await session.client.ask((api) => api.operations.hold(body));
-    session.answer(done, () => session.paint.warning(done.message));
+  line.add(line.program, 'hold <reason...>', {
+    description: 'stop fires and new runs until `svc release`; active runs continue',
+    examples: ['hold moving the mail server'],
+    run: async (session, _, words) => {
+      const body = { reason: words.join(' ') };
+      const done = await session.client.call((api) => api.operations.hold(body));
+      session.answer(done, () => session.paint.warning(done.message));
+    },
   });
-
-  const release = line.program
-    .command('release')
-    .description('ends a hold; what was due meanwhile goes by the misfire policies')
-    .addOption(
-      new Option('--missed <policy>', 'what becomes of it, for all tasks').choices(misfirePolicies),
-    );
-  const examples = ['release', 'release --missed skip'];
-  line.does<{ readonly missed?: (typeof misfirePolicies)[number] }>(
-    release,
-    examples,
-    async (session, { missed }) => {
+  line.add(line.program, 'release', {
+    description: 'end a hold; missed fires follow the misfire policies',
+    options: {
+      missed: choice('policy', 'the policy for the missed fires of all tasks', misfirePolicies),
+    },
+    examples: ['release', 'release --missed skip'],
+    run: async (session, { missed }) => {
       const body = missed === undefined ? {} : { missed };
-      const done = await session.client.ask((api) => api.operations.release(body));
+      const done = await session.client.call((api) => api.operations.release(body));
       session.answer(done, () => session.paint.good(done.message));
     },
-  );
-
-  const show = line.program
-    .command('operations')
-    .description('whether the service is on hold, by whom and why');
-  line.does(show, ['operations'], async (session) => {
-    const answer = await session.client.ask((api) => api.operations.get());
-    const { hold: order, released } = answer;
-    session.answer(answer, () => {
-      if (order !== null) {
-        const why = printable(order.reason);
-        const said = `on hold since ${shortTime(order.since)}, by ${order.by}: ${why}`;
-        return session.paint.warning(said);
-      }
-      if (released === null) return 'not on hold';
-      const last = `last released ${shortTime(released.at)}, by ${released.by}`;
-      return `not on hold; ${last}: what was due meanwhile ${missedWords[released.missed ?? 'tasks']}`;
-    });
+  });
+  line.add(line.program, 'operations', {
+    description: 'show whether the service is on hold, since when and why',
+    examples: ['operations'],
+    run: async (session) => {
+      const answer = await session.client.call((api) => api.operations.get());
+      const { hold, released } = answer;
+      session.answer(answer, () => {
+        if (hold !== null) {
+          const since = `on hold since ${shortTime(hold.since)}, by ${hold.by}`;
+          return session.paint.warning(`${since}: ${printable(hold.reason)}`);
+        }
+        if (released === null) return 'not on hold';
+        const last = `last released ${shortTime(released.at)}, by ${released.by}`;
+        return `not on hold; ${last}: what was due meanwhile ${releasedFires[released.missed ?? 'tasks']}`;
+      });
+    },
   });
 }

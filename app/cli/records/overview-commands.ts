@@ -4,51 +4,67 @@ import type {
   StatisticsSummary,
   TaskStatistics,
 } from '../../../api/client/client.ts';
-import { exitCodes } from '../calling/faults.ts';
-import { paintState } from '../terminal/paint.ts';
-import type { CommandLine } from '../program.ts';
+import { exitCodes } from '../calling/command-errors.ts';
 import type { Session } from '../calling/session.ts';
-import { duration, shortTime } from '../terminal/times.ts';
-import { wholeNumberOf } from '../terminal/values.ts';
+import { text, view, wholeNumber } from '../options.ts';
+import type { CommandLine } from '../program.ts';
+import { paintState, statePainter } from '../terminal/paint.ts';
+import { duration, shortTime } from '../terminal/units.ts';
 
 type Statistics = StatisticsSummary | TaskStatistics;
 
 /** `svc stats`, `svc health`, `svc concurrency` */
 export function addOverviewCommands(line: CommandLine): void {
-  addStats(line);
-  addHealth(line);
-  const concurrency = line.program
-    .command('concurrency <key>')
-    .description('who holds a concurrency key, and who waits for it')
-    .option('--created-by <agent>', 'among the tasks of an agent (the caller)');
-  type Options = { readonly createdBy?: string };
-  line.does<Options>(concurrency, ['concurrency db-main'], async (session, options, [key = '']) => {
-    const query = { created_by: options.createdBy };
-    const answer = await session.client.ask((api) => api.schedules.concurrency(key, query));
-    session.answer(answer, () => showConcurrency(session, answer));
-  });
-}
-
-function addStats(line: CommandLine): void {
-  const stats = line.program
-    .command('stats')
-    .description('how the runs went, by day')
-    .option('--task <id>', 'of one task')
-    .option('--days <n>', '1 to 365 (7; 30 of a task)', wholeNumberOf(1, 365))
-    .option('--view <name>', 'as of a moment: the views that `svc replay --into` made');
-  type Options = { readonly task?: string; readonly days?: number; readonly view?: string };
-  line.does<Options>(
-    stats,
-    ['stats --days 30', 'stats --task 01a1fc11-…'],
-    async (session, given) => {
-      const { task, days, view } = given;
-      const query = { days, view };
+  line.add(line.program, 'stats', {
+    description: 'show run statistics by day',
+    options: {
+      task: text('id', 'runs of one task'),
+      days: wholeNumber('n', 'number of days, 1-365 (default: 7, for a task 30)', 1, 365),
+      view,
+    },
+    examples: ['stats --days 30', 'stats --task 01a1fc11-…'],
+    run: async (session, { task, ...query }) => {
       const answer: Statistics = await (task === undefined
-        ? session.client.ask((api) => api.statistics.summary(query))
-        : session.client.ask((api) => api.statistics.ofTask(task, query)));
+        ? session.client.call((api) => api.statistics.summary(query))
+        : session.client.call((api) => api.statistics.ofTask(task, query)));
       session.answer(answer, () => showStatistics(session, answer));
     },
-  );
+  });
+  line.add(line.program, 'health', {
+    description: "show the health of the service's parts; exit code 1 if unhealthy. Needs no token",
+    examples: ['health', 'health --json'],
+    run: async (session) => {
+      const request = { method: 'GET', path: '/health', open: true, also: [503] } as const;
+      const answer = await session.client.call((api) => api.request<HealthReport>(request));
+      session.answer(answer, () => {
+        const table = session.table<HealthReport['checks'][number]>(
+          [
+            { title: 'PART', cell: ({ name }) => name },
+            {
+              title: 'STATUS',
+              cell: ({ status }) => status,
+              paint: statePainter(session.paint),
+            },
+            { title: 'MESSAGE', cell: ({ message }) => message },
+          ],
+          answer.checks,
+          'no checks',
+        );
+        return `${paintState(session.paint, answer.status)}, version ${answer.version}\n\n${table}`;
+      });
+      return answer.status === 'unhealthy' ? exitCodes.failure : exitCodes.ok;
+    },
+  });
+  line.add(line.program, 'concurrency <key>', {
+    description: 'show the holders and waiters of a concurrency key',
+    options: { createdBy: text('agent', 'the owner of the tasks (default: the caller)') },
+    examples: ['concurrency db-main'],
+    run: async (session, options, [key = '']) => {
+      const query = { created_by: options.createdBy };
+      const answer = await session.client.call((api) => api.schedules.concurrency(key, query));
+      session.answer(answer, () => showConcurrency(session, answer));
+    },
+  });
 }
 
 function showStatistics(session: Session, answer: Statistics): string {
@@ -67,56 +83,24 @@ function showStatistics(session: Session, answer: Statistics): string {
     ['last run', 'last_run' in answer ? shortTime(answer.last_run) : null],
     ['last failure', 'last_run' in answer ? shortTime(answer.last_failure) : null],
   ]);
-  const most = Math.max(1, ...answer.by_day.map((day) => day.total_runs));
-  const days = session.table(
+  const max = Math.max(1, ...answer.by_day.map((day) => day.total_runs));
+  const days = session.table<Statistics['by_day'][number]>(
     [
-      { title: 'DAY' },
-      { title: 'RUNS', align: 'right' },
-      { title: 'SUCCEEDED', align: 'right' },
+      { title: 'DAY', cell: ({ date }) => date },
+      { title: 'RUNS', align: 'right', cell: (day) => day.total_runs },
+      { title: 'SUCCEEDED', align: 'right', cell: (day) => day.successful_runs },
       {
         title: 'FAILED',
         align: 'right',
-        paint: (text, n) => (n === '0' ? text : session.paint.bad(text)),
+        cell: (day) => day.failed_runs,
+        paint: (text, count) => (count === '0' ? text : session.paint.bad(text)),
       },
-      { title: '' },
+      { title: '', cell: (day) => '█'.repeat(Math.ceil((day.total_runs / max) * 30)) },
     ],
-    answer.by_day.map((day) => [
-      day.date,
-      day.total_runs,
-      day.successful_runs,
-      day.failed_runs,
-      '█'.repeat(Math.ceil((day.total_runs / most) * 30)),
-    ]),
+    answer.by_day,
     'no days',
   );
   return `${facts}\n\n${days}`;
-}
-
-function addHealth(line: CommandLine): void {
-  const health = line.program
-    .command('health')
-    .description(
-      'how each part of the service is; exit code 1 when it is unhealthy. Needs no token',
-    );
-  line.does(health, ['health', 'health --json'], async (session) => {
-    // That it is unhealthy is an answer here.
-    const asking = { method: 'GET', path: '/health', open: true, also: [503] } as const;
-    const answer = await session.client.ask((api) => api.request<HealthReport>(asking));
-    session.answer(answer, () => {
-      const columns = [
-        { title: 'PART' },
-        {
-          title: 'STATUS',
-          paint: (text: string, cell: string) => paintState(session.paint, cell, text),
-        },
-        { title: 'MESSAGE' },
-      ];
-      const rows = answer.checks.map(({ name, status, message }) => [name, status, message]);
-      const head = `${paintState(session.paint, answer.status)}, version ${answer.version}`;
-      return `${head}\n\n${session.table(columns, rows, 'no checks')}`;
-    });
-    return answer.status === 'unhealthy' ? exitCodes.failure : exitCodes.ok;
-  });
 }
 
 function showConcurrency(session: Session, answer: ConcurrencyKey): string {
@@ -125,22 +109,21 @@ function showConcurrency(session: Session, answer: ConcurrencyKey): string {
     more_waiters === null ? ' and more' : more_waiters === 0 ? '' : ` and ${more_waiters}`;
   const allowed = limit === null ? 'no active task uses it' : `${limit} at a time`;
   const head = `${key}: ${allowed}, ${holders.length} running, ${waiters.length}${more} waiting`;
-  const rows = [
-    ...holders.map(({ run_id, task_id, since }) => [
-      'holds',
-      run_id,
-      task_id,
-      shortTime(since),
-      null,
-    ]),
-    ...waiters.map((each) => [
-      'waits',
-      each.run_id,
-      each.task_id,
-      shortTime(each.since),
-      each.priority,
-    ]),
+  const runs = [
+    ...holders.map((run) => ({ ...run, state: 'holds', priority: null })),
+    ...waiters.map((run) => ({ ...run, state: 'waits' })),
   ];
-  const columns = ['', 'RUN', 'TASK', 'SINCE', 'PRIORITY'].map((title) => ({ title }));
-  return rows.length === 0 ? head : `${head}\n\n${session.table(columns, rows, '')}`;
+  if (runs.length === 0) return head;
+  const table = session.table<(typeof runs)[number]>(
+    [
+      { title: '', cell: ({ state }) => state },
+      { title: 'RUN', cell: ({ run_id }) => run_id },
+      { title: 'TASK', cell: ({ task_id }) => task_id },
+      { title: 'SINCE', cell: ({ since }) => shortTime(since) },
+      { title: 'PRIORITY', cell: ({ priority }) => priority },
+    ],
+    runs,
+    '',
+  );
+  return `${head}\n\n${table}`;
 }

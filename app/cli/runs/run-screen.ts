@@ -1,11 +1,9 @@
-import { paintState, printable } from '../terminal/paint.ts';
 import type { RunDetails } from '../calling/records.ts';
 import type { Session } from '../calling/session.ts';
-import { between, shortTime } from '../terminal/times.ts';
+import { printable, statePainter } from '../terminal/paint.ts';
+import { between, shortTime } from '../terminal/units.ts';
 
-type LogLine = RunDetails['log'][number];
-
-/** A run as a terminal shows it: what became of it, its attempts and steps, its log, its output. */
+/** Formats a run with its steps, log and output. */
 export function showRun(session: Session, run: RunDetails): string {
   const { paint } = session;
   const parts = [
@@ -24,7 +22,24 @@ export function showRun(session: Session, run: RunDetails): string {
       ['error', run.error],
     ]),
   ];
-  if (run.steps.length > 0) parts.push(stepsOf(session, run));
+  if (run.steps.length > 0) {
+    const steps = session.table<RunDetails['steps'][number]>(
+      [
+        { title: 'STEP', maxWidth: 40, cell: ({ step }) => step },
+        { title: 'STATUS', cell: ({ status }) => status, paint: statePainter(paint) },
+        {
+          title: 'TOOK',
+          align: 'right',
+          cell: ({ started_at, finished_at }) => between(started_at, finished_at),
+        },
+        { title: 'ATTEMPT', align: 'right', cell: ({ attempt }) => attempt },
+        { title: 'ERROR', maxWidth: 80, cell: ({ error }) => error },
+      ],
+      run.steps,
+      'no steps',
+    );
+    parts.push(steps);
+  }
   if (run.log.length > 0) parts.push(run.log.map((line) => logLine(session, line)).join('\n'));
   if (run.output !== null) {
     parts.push(`${paint.faint('output')}\n${printable(JSON.stringify(run.output, null, 2))}`);
@@ -32,29 +47,11 @@ export function showRun(session: Session, run: RunDetails): string {
   return parts.join('\n\n');
 }
 
-function stepsOf(session: Session, { steps }: RunDetails): string {
-  const { paint } = session;
-  return session.table(
-    [
-      { title: 'STEP', most: 40 },
-      { title: 'STATUS', paint: (text, status) => paintState(paint, status, text) },
-      { title: 'TOOK', align: 'right' },
-      { title: 'ATTEMPT', align: 'right' },
-      { title: 'ERROR', most: 80 },
-    ],
-    steps.map(({ step, status, started_at, finished_at, attempt, error }) => [
-      step,
-      status,
-      between(started_at, finished_at),
-      attempt,
-      error,
-    ]),
-    'no steps',
-  );
-}
-
-/** A line that a step of a run has logged. */
-export function logLine({ paint }: Session, { at, level, step, message }: LogLine): string {
+/** Formats a line of a run's log. */
+export function logLine(
+  { paint }: Session,
+  { at, level, step, message }: RunDetails['log'][number],
+): string {
   const by = { error: paint.bad, warn: paint.warning }[level] ?? ((text: string) => text);
   return `${paint.faint(shortTime(at))} ${by(level.padEnd(5))} ${paint.faint(printable(step))} ${printable(message)}`;
 }

@@ -6,92 +6,85 @@ import { handle, load } from '../../../domain/handle.ts';
 import { newId } from '../../../domain/ids.ts';
 import { streams } from '../../../domain/streams.ts';
 import { credentialsFile } from '../../starting/credentials-file.ts';
-import type { ResetOptions } from './admin-command.ts';
-import { CommandFault, exitCodes, type ExitCode } from '../calling/faults.ts';
-import { onStore, storeSettings } from '../calling/on-store.ts';
+import { CommandError, exitCodes, messageOf, type ExitCode } from '../calling/command-errors.ts';
+import { storeSettings, withStores } from '../calling/open-stores.ts';
 import type { Session } from '../calling/session.ts';
 
-const NAME = 'admin';
+const ADMIN_NAME = 'admin';
 
 /**
- * A new secret for the first admin, or for another agent with its scope, past the interface; ends its sessions. It is
- * told also where it can't be kept: the old one counts no longer, and nobody would know the new one.
- *
- * @returns what the process ends with
- * @throws CommandFault where there is no such agent
+ * Sets a new secret for the first admin or another admin, directly in the store, and ends its sessions. The secret is
+ * printed even if it cannot be saved, because the old one no longer works. Returns the exit code.
+ * @throws CommandError if there is no such agent
  */
-export async function resetAdmin(session: Session, options: ResetOptions): Promise<ExitCode> {
-  const settings = storeSettings(session.surroundings.env, options.dataDir);
-  const { clock } = session;
+export async function resetAdmin(
+  session: Session,
+  options: { readonly agent: string | undefined; readonly dataDir: string | undefined },
+): Promise<ExitCode> {
+  const settings = storeSettings(session.environment.env, options.dataDir);
+  const { clock, reason } = session;
   const agent_secret = newSecret();
-  const agent_id = await onStore(settings, async ({ store }) => {
+  const agent_id = await withStores(settings, async ({ store }) => {
     const id = options.agent ?? (await adminId(store));
     const hash = await hashSecret(agent_secret);
     const now = clock.now();
-    const stream = streams.agent(id);
     const commandId = newId(now);
     await handle({
       store,
-      stream,
+      stream: streams.agent(id),
       fold: agentFold,
       admit: (state) => {
         if (state.status !== 'registered') throw notFound(`there is no agent ${id}`);
         if (state.scopes.includes('admin')) return;
-        throw new CommandFault(exitCodes.conflict, `the agent ${id} has not the scope admin`);
+        throw new CommandError(exitCodes.conflict, `agent ${id} lacks the scope admin`);
       },
       decide: (state) => setCredentials(state, hash),
       context: {
-        commandId,
+        ...{ commandId, correlationId: commandId, now, reason },
         actor: 'service',
         source: 'svc admin reset',
-        correlationId: commandId,
-        reason: session.reason,
-        now,
       },
     });
     return id;
   });
   const credentials = { agent_id, agent_secret };
-  const { file, fault } = keep(settings.dataDirectory, credentials);
+  const { file, error } = save(settings.dataDirectory, credentials);
+  const saved = file === null ? ':' : `, saved in\n${file}:`;
   session.answer(credentials, () =>
     [
-      'The admin has a new secret; this is shown once' + (file ? `, and kept in\n${file}:` : ':'),
+      `The admin has a new secret, shown once${saved}`,
       '',
       `  id      ${agent_id}`,
       `  secret  ${agent_secret}`,
     ].join('\n'),
   );
-  if (fault === null) return exitCodes.ok;
-  session.aside(
-    `svc: the secret can't be kept in ${credentialsFile(settings.dataDirectory)}: ${fault}`,
-  );
+  if (error === null) return exitCodes.ok;
+  const path = credentialsFile(settings.dataDirectory);
+  session.aside(`svc: the secret could not be saved in ${path}: ${error}`);
   return exitCodes.failure;
 }
 
 async function adminId(store: EventStore): Promise<string> {
-  const { state } = await load(store, streams.agentName(NAME), agentNameFold);
+  const { state } = await load(store, streams.agentName(ADMIN_NAME), agentNameFold);
   if (state !== null) return state.agent_id;
-  throw notFound(`no agent is named ${NAME}; --agent takes the id of another`);
+  throw notFound(`no agent is named ${ADMIN_NAME}; give another admin's id with --agent`);
 }
 
-const notFound = (message: string): CommandFault => new CommandFault(exitCodes.notFound, message);
+const notFound = (message: string): CommandError => new CommandError(exitCodes.notFound, message);
 
-/** Where a secret is kept; null where it is not, with what is wrong where it should have been. */
-interface Keeping {
-  readonly file: string | null;
-  readonly fault: string | null;
-}
-
-/** Where there is no data directory (the stores are servers), the terminal alone has it. */
-function keep(directory: string, credentials: object): Keeping {
-  if (!existsSync(directory)) return { file: null, fault: null };
+/** Saves the credentials; without a data directory (the stores are servers) they are only printed. */
+function save(
+  directory: string,
+  credentials: object,
+): { readonly file: string | null; readonly error: string | null } {
+  if (!existsSync(directory)) return { file: null, error: null };
   const file = credentialsFile(directory);
-  const text = `${JSON.stringify(credentials, null, 2)}\n`;
   try {
-    // Whoever may read the old file may read the new one, and nobody else: the mode stays.
-    writeFileSync(file, text, { mode: 0o600, flush: true });
-    return { file, fault: null };
+    // An existing file keeps its mode, and so its readers.
+    const content = `${JSON.stringify(credentials, null, 2)}\n`;
+    writeFileSync(file, content, { mode: 0o600, flush: true });
+    return { file, error: null };
   } catch (error) {
-    return { file: null, fault: error instanceof Error ? error.message : String(error) };
+    return { file: null, error: messageOf(error) };
   }
 }

@@ -1,135 +1,171 @@
-import type { restore as restoreArchive } from '../../archive/restore.ts';
-import { addCrontabImport } from '../crontab/import-crontab-command.ts';
-import { withScreen } from './archive-screen.ts';
-import { usageFault } from '../calling/faults.ts';
-import { onStore, storeSettings } from '../calling/on-store.ts';
-import { showOwed } from './owed-screen.ts';
-import type { CommandLine } from '../program.ts';
+import { exportFormats } from '../../../api/exporting/export-formats.ts';
+import { counted } from '../../../domain/explain/words.ts';
+import { runStates, runTriggers } from '../../../domain/vocabulary.ts';
+import { usageError } from '../calling/command-errors.ts';
+import { storeSettings, withStores } from '../calling/open-stores.ts';
 import type { Session } from '../calling/session.ts';
-import { bytes } from '../terminal/bytes.ts';
-import { shortTime } from '../terminal/times.ts';
-
-interface Place {
-  readonly dataDir?: string;
-}
-
-const DATA_DIR = '--data-dir <folder>';
-const OF_STORES = 'the folder of the embedded stores (SVC_DATA_DIR; ./data)';
+import { addCrontabImport } from '../crontab/import-crontab-command.ts';
+import {
+  choice,
+  dataDir,
+  flag,
+  repeatable,
+  text,
+  withDefault,
+  type OptionValues,
+} from '../options.ts';
+import type { CommandLine } from '../program.ts';
+import { bytes, shortTime } from '../terminal/units.ts';
+import { withProgress } from './archive-progress.ts';
+import { showBacklog } from './backlog-screen.ts';
 
 /**
  * `svc backup`, `svc restore`, `svc import`, `svc owed`
- * @param release this release's version, for manifests
+ * @param release the version recorded in manifests
  */
 export function addArchiveCommands(line: CommandLine, release: string): void {
-  const backup = line.program
-    .command('backup <folder>')
-    .description('copies the log and the keys into a new folder; the service may run meanwhile')
-    .option(DATA_DIR, OF_STORES);
-  line.does<Place>(backup, ['backup /backups/2026-11-21'], async (session, { dataDir }, words) => {
-    const target = folderOf(words, 'a backup into which folder?');
-    const { clock, surroundings } = session;
-    const place = storeSettings(surroundings.env, dataDir);
-    const { makeBackup } = await import('../../archive/make-archive.ts');
-    const manifest = await withScreen(session, (progress) =>
-      makeBackup({ place, target, clock, progress, release }),
-    );
-    session.answer({ folder: target, manifest }, () => {
-      const what = manifest.kind === 'copy' ? 'a copy of the log' : 'an export of the log';
-      const keys = manifest.keys.length === 0 ? '' : `, and ${manifest.keys.length} files of keys`;
-      const size = `${manifest.events.toLocaleString('en')} events, ${bytes(manifest.log.bytes)}`;
-      return `${session.paint.good(`backed up to ${target}`)}: ${what} with ${size}${keys}`;
-    });
-  });
-
-  const back = line.program
-    .command('restore <backup>')
-    .description('puts a backup into an empty data directory; the service then starts on hold')
-    .option(DATA_DIR, OF_STORES);
-  line.does<Place>(back, ['restore /backups/2026-11-21'], async (session, { dataDir }, words) => {
-    const settings = storeSettings(session.surroundings.env, dataDir);
-    const archive = folderOf(words, 'which backup?');
-    const { restore } = await import('../../archive/restore.ts');
-    const { refuseForeignViews } = await import('../../archive/foreign-views.ts');
-    const { readOwed } = await import('./owed.ts');
-    const {
-      manifest,
-      hold,
-      found: owed,
-    } = await withScreen(session, async (progress) => {
-      // A folder with everything embedded has to be empty, which says more.
-      const isEmbedded =
-        settings.eventStoreUrl === undefined && settings.readModelUrl === undefined;
-      if (!isEmbedded) await refuseForeignViews(settings);
-      return restore({ ...filling(session, archive), place: settings, progress }, (place) =>
-        onStore({ ...settings, ...place }, (stores) =>
-          readOwed(stores, session.clock.now(), session.surroundings.signal),
-        ),
+  line.add(line.program, 'backup <folder>', {
+    description: 'copy the log and the keys into a new folder; the service may be running',
+    options: { dataDir },
+    examples: ['backup /backups/2026-11-21'],
+    run: async (session, options, words) => {
+      const target = folderOf(words, 'give the folder for the backup');
+      const { clock, environment } = session;
+      const place = storeSettings(environment.env, options.dataDir);
+      const { makeBackup } = await import('../../archive/make-archive.ts');
+      const manifest = await withProgress(session, (progress) =>
+        makeBackup({ place, target, clock, progress, release }),
       );
-    });
-    session.answer({ manifest, hold, owed }, () => {
-      const from = `the backup of ${shortTime(manifest.made_at)}`;
-      const done = `restored ${from}, ${manifest.events.toLocaleString('en')} events`;
-      return `${session.paint.good(done)}\n${showOwed(session, owed)}`;
-    });
+      session.answer({ folder: target, manifest }, () => {
+        const what = manifest.kind === 'copy' ? 'a copy of the log' : 'an export of the log';
+        const keys = manifest.keys.length === 0 ? '' : `, and ${manifest.keys.length} key files`;
+        const size = `${counted(manifest.events, 'event')}, ${bytes(manifest.log.bytes)}`;
+        return `${session.paint.good(`backed up to ${target}`)}: ${what} with ${size}${keys}`;
+      });
+    },
   });
-
-  const take = line.program
-    .command('import <export>')
-    .description('brings the events of svc export into an empty store, or goes on with that')
-    .helpCommand(false)
-    .option(DATA_DIR, OF_STORES)
-    .option('--in-order', 'each event where it stands in the export: one by one to a server');
-  type Options = Place & { readonly inOrder?: boolean };
-  const examples = ['import /moves/november', 'import /moves/november --in-order'];
-  line.does<Options>(take, examples, async (session, { dataDir, inOrder = false }, words) => {
-    const place = storeSettings(session.surroundings.env, dataDir);
-    const archive = folderOf(words, 'which export?');
-    const { importArchive } = await import('../../archive/restore.ts');
-    const { refuseForeignViews } = await import('../../archive/foreign-views.ts');
-    const imported = await withScreen(session, async (progress) => {
-      await refuseForeignViews(place);
-      return importArchive({ ...filling(session, archive), place, progress, inOrder });
-    });
-    session.answer(imported, () => {
-      const { events, found, left, content_sha256: sha256 } = imported;
-      const before = found === 0 ? '' : ` (${found.toLocaleString('en')} were there)`;
-      const cut =
-        left === 0 ? '' : `; ${left.toLocaleString('en')} had been cut off, and stay behind`;
-      const done = `imported ${events.toLocaleString('en')} events${before}${cut}`;
-      const same = imported.in_order
-        ? 'the content has'
-        : 'each event stands in its stream as in the export, whose content has';
-      return `${session.paint.good(done)}\nchecked: ${same} the SHA-256 ${sha256}`;
-    });
+  line.add(line.program, 'restore <backup>', {
+    description: 'restore a backup into an empty data directory; the service then starts on hold',
+    options: { dataDir },
+    examples: ['restore /backups/2026-11-21'],
+    run: async (session, options, words) => {
+      const place = storeSettings(session.environment.env, options.dataDir);
+      const archive = folderOf(words, 'give the folder of the backup');
+      const { clock, reason } = session;
+      const { restore } = await import('../../archive/restore.ts');
+      const { rejectForeignViews } = await import('../../archive/foreign-views.ts');
+      const { readBacklog } = await import('./read-backlog.ts');
+      const { manifest, hold, found } = await withProgress(session, async (progress) => {
+        // If all stores are embedded, the folder must be empty anyway, and that message says more.
+        if ((place.eventStoreUrl ?? place.readModelUrl) !== undefined) {
+          await rejectForeignViews(place);
+        }
+        return restore({ archive, clock, reason, place, progress }, (restored) =>
+          withStores({ ...place, ...restored }, (stores) =>
+            readBacklog(stores, clock.now(), progress.signal),
+          ),
+        );
+      });
+      session.answer({ manifest, hold, owed: found }, () => {
+        const from = `the backup of ${shortTime(manifest.made_at)}`;
+        const done = session.paint.good(`restored ${from}, ${counted(manifest.events, 'event')}`);
+        return `${done}\n${showBacklog(session, found)}`;
+      });
+    },
   });
-
-  addCrontabImport(line, take);
-
-  const owed = line.program
-    .command('owed')
-    .description('what is due and not decided, by task, and what a release would make of it')
-    .option(DATA_DIR, OF_STORES);
-  line.does<Place>(owed, ['owed'], async (session, { dataDir }) => {
-    const settings = storeSettings(session.surroundings.env, dataDir);
-    const { readOwed } = await import('./owed.ts');
-    const answer = await onStore(settings, (stores) =>
-      readOwed(stores, session.clock.now(), session.surroundings.signal),
-    );
-    session.answer(answer, () => showOwed(session, answer));
+  const importing = line.add(line.program, 'import <export>', {
+    description: 'import the events of svc export into an empty store, or continue an import',
+    options: {
+      dataDir,
+      inOrder: flag('keep the order of all events; slower with a server'),
+    },
+    examples: ['import /moves/november', 'import /moves/november --in-order'],
+    run: async (session, { inOrder = false, ...options }, words) => {
+      const place = storeSettings(session.environment.env, options.dataDir);
+      const archive = folderOf(words, 'give the folder of the export');
+      const { clock, reason } = session;
+      const { importArchive } = await import('../../archive/restore.ts');
+      const { rejectForeignViews } = await import('../../archive/foreign-views.ts');
+      const imported = await withProgress(session, async (progress) => {
+        await rejectForeignViews(place);
+        return importArchive({ archive, clock, reason, place, progress, inOrder });
+      });
+      session.answer(imported, () => {
+        const { events, found, left, content_sha256, in_order } = imported;
+        const present = found === 0 ? '' : ` (${found.toLocaleString('en')} were present)`;
+        const truncated = left === 0 ? '' : `; ${counted(left, 'truncated event')} were left out`;
+        const done = session.paint.good(
+          `imported ${counted(events, 'event')}${present}${truncated}`,
+        );
+        const order = in_order ? '' : 'each stream has the order of the export; ';
+        return `${done}\nverified: ${order}the content has the SHA-256 ${content_sha256}`;
+      });
+    },
+  });
+  addCrontabImport(line, importing.helpCommand(false));
+  line.add(line.program, 'owed', {
+    description: 'show due, undecided fires by task, and the runs that a release would start',
+    options: { dataDir },
+    examples: ['owed'],
+    run: async (session, options) => {
+      const settings = storeSettings(session.environment.env, options.dataDir);
+      const { readBacklog } = await import('./read-backlog.ts');
+      const backlog = await withStores(settings, (stores) =>
+        readBacklog(stores, session.clock.now(), session.environment.signal),
+      );
+      session.answer(backlog, () => showBacklog(session, backlog));
+    },
   });
 }
 
-/** @throws CommandFault where the first word names nothing, as of a script that has forgotten to set it */
-function folderOf([folder = '']: readonly string[], question: string): string {
-  if (folder.trim() === '') throw usageFault(question);
+/** @throws CommandError for an empty first argument, as from an unset shell variable */
+function folderOf([folder = '']: readonly string[], message: string): string {
+  if (folder.trim() === '') throw usageError(message);
   return folder;
 }
 
-const filling = (
-  { clock, reason }: Session,
-  archive: string,
-): Pick<Parameters<typeof restoreArchive>[0], 'archive' | 'clock' | 'reason'> => ({
-  archive,
-  clock,
-  reason,
-});
+const exportOptions = {
+  format: choice(
+    'format',
+    'export rows instead of the log; with --url from a service',
+    exportFormats,
+  ),
+  of: withDefault(choice('what', 'the rows to export', ['events', 'runs'] as const), 'events'),
+  output: text('file', 'file for the rows (default: standard output)'),
+  since: text('instant', 'events that occurred, or runs queued, at or after this'),
+  until: text('instant', 'and before this; with --task, a date includes that day'),
+  task: text('id', "one task's changes, fires and runs"),
+  kind: repeatable('kind', 'events of streams of this kind, such as task or run'),
+  type: repeatable('type', 'events of this type, such as RunFailed'),
+  state: choice('state', 'runs in this state', runStates),
+  trigger: choice('trigger', 'runs with this trigger', runTriggers),
+  cursor: text('id', 'continue after this run or log position; with --url'),
+  dataDir,
+};
+
+export type ExportOptions = OptionValues<typeof exportOptions>;
+
+/**
+ * `svc export`
+ * @param release the version recorded in manifests
+ */
+export function addExportCommand(line: CommandLine, release: string): void {
+  line.add(line.program, 'export [folder]', {
+    description: 'export the log into a new folder, or with --format rows of events or runs',
+    options: exportOptions,
+    examples: [
+      'export /moves/november',
+      'export --format ndjson --type RunFailed --since 2026-11-01T00:00Z > failed.ndjson',
+      'export --format csv --of runs --task 01a1fc11-0505-734a-8920-9c4c55a40f65 --output runs.csv',
+      'export --url https://svc.example.com --format csv --of runs --state failed --output runs.csv',
+    ],
+    run: async (session: Session, options, [folder]) => {
+      if (options.format === undefined) {
+        const { exportLog } = await import('./export-log.ts');
+        return exportLog(session, options, folder, release);
+      }
+      const { exportRows } = await import('./export-rows.ts');
+      return exportRows(session, options, options.format, folder);
+    },
+  });
+}

@@ -1,34 +1,30 @@
-import type { ExportFormat } from '../../../api/exporting/export-formats.ts';
 import { rowsOfEndMark } from '../../../api/exporting/end-mark.ts';
-import { counted } from '../../../domain/explain/words.ts';
+import type { ExportFormat } from '../../../api/exporting/export-formats.ts';
 import { toFile, toScreen, type RowWriter } from '../../analysis/row-writer.ts';
-import { BrokenExport } from '../calling/faults.ts';
+import { IncompleteExportError } from '../calling/command-errors.ts';
 import type { Session } from '../calling/session.ts';
-import { withScreen } from './archive-screen.ts';
-import type { ExportOptions } from './export-command.ts';
+import type { ExportOptions } from './archive-commands.ts';
+import { withProgress } from './archive-progress.ts';
 
 /**
- * Rows of events or of runs from a service, by its address and a token.
- *
- * @throws CommandFault what the service refuses; BrokenExport where the rows end too soon: then no file is left
+ * Exports rows of events or runs from a service. Returns their number.
+ * @throws CommandError if the service rejects it; IncompleteExportError if rows are missing, which leaves no file
  */
 export async function exportFromService(
   session: Session,
   options: ExportOptions,
   format: ExportFormat,
-): Promise<void> {
+): Promise<number> {
   const { of, output } = options;
-  const { out } = session.surroundings;
-  const rows = await withScreen(session, async () => {
+  return withProgress(session, async () => {
     const parts = session.client.rows((api) => {
       const query = { ...queryOf(options), format, end_mark: true };
       return of === 'runs' ? api.exports.runs(query) : api.exports.events(query);
     });
-    // Before the service is asked: where there is a file of that name, nothing is.
+    // Opened before the service is called, so that an existing file is rejected first.
+    const { out } = session.environment;
     return writeRows(output === undefined ? toScreen(out) : await toFile(output), parts, format);
   });
-  const where = output === undefined ? '' : ` to ${output}`;
-  session.aside(`${counted(rows, of === 'events' ? 'event' : 'run')}${where}`);
 }
 
 function queryOf(options: ExportOptions) {
@@ -39,14 +35,14 @@ function queryOf(options: ExportOptions) {
     : { ...all, kind: kind?.join(','), type: type?.join(',') };
 }
 
-/** Writes all but the end mark. @returns how many rows that counts. @throws BrokenExport where there is none */
+/** Writes all rows but the end mark. Returns their number, from the end mark. @throws IncompleteExportError without one */
 async function writeRows(
   writer: RowWriter,
   parts: AsyncIterable<string>,
   format: ExportFormat,
 ): Promise<number> {
   try {
-    // The last line is held back: it may be the end mark.
+    // The last line is held back, because it can be the end mark.
     let held = '';
     for await (const part of parts) {
       const text = held + part;
@@ -57,9 +53,8 @@ async function writeRows(
     const isWhole = held.endsWith('\n');
     const rows = isWhole ? rowsOfEndMark(format, held.trimEnd()) : null;
     if (rows === null) {
-      // On the screen it is a row as the others are.
       if (isWhole) await writer.write(held);
-      throw new BrokenExport();
+      throw new IncompleteExportError();
     }
     await writer.finish();
     return rows;

@@ -1,83 +1,101 @@
 import type { Command } from 'commander';
-import { addPaging, listAll, shownOf, type Paging } from '../calling/listing.ts';
-import type { BackfillRecord, Done } from '../calling/records.ts';
+import type { Backfill } from '../../../api/client/client.ts';
+import { backfillScopes } from '../../../domain/vocabulary.ts';
+import { addList } from '../calling/lists.ts';
+import type { Done } from '../calling/records.ts';
+import type { RecordColumn } from '../calling/session.ts';
+import { choice, flag, required, text, wholeNumber } from '../options.ts';
 import type { CommandLine } from '../program.ts';
-import { paintState } from '../terminal/paint.ts';
-import { shortTime } from '../terminal/times.ts';
-import { part } from '../terminal/values.ts';
+import { statePainter } from '../terminal/paint.ts';
+import { shortTime } from '../terminal/units.ts';
+import { pathSegment } from '../terminal/values.ts';
 
-/** `svc backfills …`: what became of those that `svc tasks backfill` asked for. */
-export function addBackfillCommands(line: CommandLine): void {
-  const group = line.group('backfills', 'lists, shows and cancels backfills of tasks');
-  addList(line, group);
-  const show = group.command('show <id>').description('shows a backfill: how far it is');
-  line.does(show, ['backfills show 01a1fc6d-…'], async (session, _, [id = '']) => {
-    const backfill = await session.client.ask((api) => api.backfills.get(id));
-    session.answer(backfill, () => {
-      const { canceled_by } = backfill;
-      return session.fields([
-        ['id', backfill.id],
-        ['task', `${backfill.task_id}, revision ${backfill.task_revision}`],
-        ['state', canceled_by === null ? backfill.state : `${backfill.state} (${canceled_by})`],
-        ['from', shortTime(backfill.from)],
-        ['to', shortTime(backfill.to)],
-        ['times', `${backfill.total} (${backfill.only})`],
-        ['decided', backfill.up_to === null ? 'none' : `up to ${shortTime(backfill.up_to)}`],
-        ['requested', `${backfill.requested} runs; ${backfill.existing} times left out`],
-        ['unfinished', `${backfill.unfinished}, at most ${backfill.concurrency} at a time`],
-        ['succeeded', String(backfill.succeeded)],
-        ['failed', String(backfill.failed)],
-        ['canceled', String(backfill.canceled)],
-        ['skipped', String(backfill.skipped)],
-        ['by', backfill.requested_by],
-        ['created', shortTime(backfill.created_at)],
-        ['finished', shortTime(backfill.finished_at)],
-      ]);
-    });
-  });
-  const cancel = group
-    .command('cancel <id>')
-    .description('requests no more runs of it, and ends those that have not ended');
-  line.does(cancel, ['backfills cancel 01a1fc6d-…'], async (session, _, [id]) => {
-    const done = await session.client.post<Done>(`/backfills/${part(id)}/cancel`);
-    session.answer(done, () => done.message);
+/** `svc tasks backfill` */
+export function addBackfillCommand(line: CommandLine, group: Command): void {
+  line.add(group, 'backfill <id>', {
+    description: "run a task's scheduled times of the past, a few at a time",
+    options: {
+      from: required(text('instant', 'start of the span')),
+      to: required(text('instant', 'end of the span; a date includes that day')),
+      only: choice('which', 'times without a run, or all', backfillScopes),
+      concurrency: wholeNumber('n', 'runs at a time', 1, 100),
+      dryRun: flag('only list the times'),
+    },
+    examples: ['tasks backfill 01a1fc11-… --from 2026-11-01 --to 2026-11-08 --dry-run'],
+    run: async (session, { dryRun: dry_run = false, ...rest }, [id]) => {
+      const body = { ...rest, dry_run };
+      const done = await session.client.post<Done>(`/tasks/${pathSegment(id)}/backfill`, { body });
+      session.answer(done, () => {
+        const facts = Object.entries(done.details).flatMap(([name, value]): [string, string][] =>
+          ['string', 'number', 'boolean'].includes(typeof value) ? [[name, String(value)]] : [],
+        );
+        return `${done.message}\n\n${session.fields(facts)}${timesOf(done.details)}`;
+      });
+    },
   });
 }
 
-function addList(line: CommandLine, group: Command): void {
-  const list = group
-    .command('list <task>')
-    .alias('ls')
-    .description('lists the backfills of a task, newest first');
-  addPaging(list);
-  line.does<Paging>(list, ['backfills list 01a1fc11-…'], async (session, options, [task]) => {
-    const path = `/tasks/${part(task)}/backfills`;
-    const page = await listAll<BackfillRecord>(session.client, path, {}, options);
-    session.answer(page, () => {
-      const shown = session.table(
-        [
-          { title: 'ID' },
-          { title: 'STATE', paint: (text, state) => paintState(session.paint, state, text) },
-          { title: 'FROM' },
-          { title: 'TO' },
-          { title: 'TIMES', align: 'right' },
-          { title: 'REQUESTED', align: 'right' },
-          { title: 'UNFINISHED', align: 'right' },
-          { title: 'FAILED', align: 'right' },
-        ],
-        page.items.map((each) => [
-          each.id,
-          each.state,
-          shortTime(each.from),
-          shortTime(each.to),
-          each.total,
-          each.requested,
-          each.unfinished,
-          each.failed,
+/** The times that a backfill would run; the response has the first of them. */
+function timesOf({ first, to_request }: Done['details']): string {
+  if (!Array.isArray(first) || first.length === 0) return '';
+  const times = first.map((time) => shortTime(String(time)));
+  const others = Number(to_request) - times.length;
+  return ['', '', ...times, ...(others > 0 ? [`and ${others} more`] : [])].join('\n');
+}
+
+/** `svc backfills …` */
+export function addBackfillCommands(line: CommandLine): void {
+  const group = line.group('backfills', 'list, show and cancel backfills of tasks');
+  addList(line, group, 'list <task>', {
+    description: 'list the backfills of a task, newest first',
+    examples: ['backfills list 01a1fc11-…'],
+    path: ([task]) => `/tasks/${pathSegment(task)}/backfills`,
+    columns: ({ paint }): readonly RecordColumn<Backfill>[] => [
+      { title: 'ID', cell: ({ id }) => id },
+      { title: 'STATE', cell: ({ state }) => state, paint: statePainter(paint) },
+      { title: 'FROM', cell: ({ from }) => shortTime(from) },
+      { title: 'TO', cell: ({ to }) => shortTime(to) },
+      { title: 'TIMES', align: 'right', cell: ({ total }) => total },
+      { title: 'REQUESTED', align: 'right', cell: ({ requested }) => requested },
+      { title: 'UNFINISHED', align: 'right', cell: ({ unfinished }) => unfinished },
+      { title: 'FAILED', align: 'right', cell: ({ failed }) => failed },
+    ],
+    noun: 'backfills',
+  });
+  line.add(group, 'show <id>', {
+    description: 'show a backfill and its progress',
+    examples: ['backfills show 01a1fc6d-…'],
+    run: async (session, _, [id = '']) => {
+      const backfill = await session.client.call((api) => api.backfills.get(id));
+      const { state, canceled_by } = backfill;
+      session.answer(backfill, () =>
+        session.fields([
+          ['id', backfill.id],
+          ['task', `${backfill.task_id}, revision ${backfill.task_revision}`],
+          ['state', canceled_by === null ? state : `${state} (${canceled_by})`],
+          ['from', shortTime(backfill.from)],
+          ['to', shortTime(backfill.to)],
+          ['times', `${backfill.total} (${backfill.only})`],
+          ['decided', backfill.up_to === null ? 'none' : `up to ${shortTime(backfill.up_to)}`],
+          ['requested', `${backfill.requested} runs; ${backfill.existing} times left out`],
+          ['unfinished', `${backfill.unfinished}, at most ${backfill.concurrency} at a time`],
+          ['succeeded', String(backfill.succeeded)],
+          ['failed', String(backfill.failed)],
+          ['canceled', String(backfill.canceled)],
+          ['skipped', String(backfill.skipped)],
+          ['by', backfill.requested_by],
+          ['created', shortTime(backfill.created_at)],
+          ['finished', shortTime(backfill.finished_at)],
         ]),
-        'no backfills',
       );
-      return `${shown}${shownOf(session, page, 'backfills')}`;
-    });
+    },
+  });
+  line.add(group, 'cancel <id>', {
+    description: 'stop a backfill and cancel its unfinished runs',
+    examples: ['backfills cancel 01a1fc6d-…'],
+    run: async (session, _, [id]) => {
+      const done = await session.client.post<Done>(`/backfills/${pathSegment(id)}/cancel`);
+      session.answer(done, () => done.message);
+    },
   });
 }

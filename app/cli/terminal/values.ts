@@ -1,38 +1,16 @@
 import { readFileSync } from 'node:fs';
-import { InvalidArgumentError } from 'commander';
 import { parse } from 'yaml';
-import { setOwn } from '../../../domain/pipeline/own.ts';
 import { isRepresentable, lostIssue, lostNumbers } from '../../../domain/exact-numbers.ts';
-import { BrokenOff, usageFault } from '../calling/faults.ts';
-import type { Surroundings } from '../calling/surroundings.ts';
-
-/** Reads an option that is a whole number within bounds. */
-export function wholeNumberOf(from: number, to: number): (text: string) => number {
-  return (text) => {
-    const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;
-    if (value >= from && value <= to) return value;
-    throw new InvalidArgumentError(`It must be a whole number from ${from} to ${to}.`);
-  };
-}
-
-/** Reads an option that is a number above 0. */
-export function rateOf(text: string): number {
-  const rate = Number(text);
-  if (Number.isFinite(rate) && rate > 0) return rate;
-  throw new InvalidArgumentError('It must be a number above 0.');
-}
-
-/** Reads an option that may be given several times. */
-export function several(text: string, before: readonly string[] | undefined): readonly string[] {
-  return [...(before ?? []), text];
-}
+import { setOwn } from '../../../domain/pipeline/own.ts';
+import { InterruptedError, messageOf, usageError } from '../calling/command-errors.ts';
+import type { CliEnvironment } from '../calling/surroundings.ts';
 
 /**
- * A value as it is written on a command line: JSON where it is JSON, and else the text itself.
+ * Parses a value of the command line as JSON, or returns the string if it is not JSON.
  * @param name of the option or argument, for the message
- * @throws CommandFault for a number that JavaScript cannot represent
+ * @throws CommandError for a number that JavaScript cannot represent
  */
-export function valueOf(text: string, name: string): unknown {
+export function parseValue(text: string, name: string): unknown {
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -40,91 +18,92 @@ export function valueOf(text: string, name: string): unknown {
     return text;
   }
   const [lost] = lostNumbers(text);
-  if (lost !== undefined) throw lostFault(name, lost.path, lost.digits);
+  if (lost !== undefined) throw inexactNumber(name, lost.path, lost.digits);
   return value;
 }
 
 /**
- * The JSON or YAML of a file, or of the standard input for `-`.
- * @throws CommandFault where it can't be read, or is neither, naming the file and the line, and for a number that
- *   JavaScript cannot represent, naming its place; BrokenOff
+ * Reads JSON or YAML from a file, or from standard input for `-`.
+ * @throws CommandError with the file and line if it can't be read or parsed, or has a number that JavaScript cannot
+ *   represent; InterruptedError
  */
-export async function readDocument(
-  name: string,
-  { input }: Pick<Surroundings, 'input'>,
-): Promise<unknown> {
-  const text = await readText(name, { input });
+export async function readDocument(name: string, source: InputSource): Promise<unknown> {
+  const text = await readText(name, source);
   let document: unknown;
   try {
     document = parse(text, { intAsBigInt: true }) as unknown;
   } catch (error) {
-    const why = error instanceof Error ? error.message.split('\n', 1)[0] : String(error);
-    throw usageFault(`${name}: ${why}`);
+    throw usageError(`${name}: ${messageOf(error).split('\n', 1)[0]}`);
   }
-  return withNumbers(document, (path, digits) => lostFault(name, path, digits));
+  return withNumbers(name, document);
 }
 
-/**
- * The text of a file, or of the standard input for `-`.
- * @throws CommandFault where it cannot be read; BrokenOff
- */
-export async function readText(
+/** Reads an object from an argument: inline JSON, or `@file` in JSON or YAML. @throws CommandError */
+export async function readObject(
+  argument: string,
   name: string,
-  { input }: Pick<Surroundings, 'input'>,
-): Promise<string> {
+  source: InputSource,
+): Promise<Readonly<Record<string, unknown>>> {
+  const value = argument.startsWith('@')
+    ? await readDocument(argument.slice(1), source)
+    : parseValue(argument, name);
+  if (isObject(value)) return value;
+  throw usageError(`${name} must be a JSON object, or @file with one`);
+}
+
+type InputSource = Pick<CliEnvironment, 'input'>;
+
+/**
+ * Reads a file, or standard input for `-`.
+ * @throws CommandError if it cannot be read; InterruptedError
+ */
+export async function readText(name: string, { input }: InputSource): Promise<string> {
   try {
     return name === '-' ? await input() : readFileSync(name, 'utf8');
   } catch (error) {
-    if (error instanceof BrokenOff) throw error;
-    const why = error instanceof Error ? error.message : String(error);
-    throw usageFault(`${name} can't be read: ${why}`);
+    if (error instanceof InterruptedError) throw error;
+    throw usageError(`${name} can't be read: ${messageOf(error)}`);
   }
 }
 
-function lostFault(name: string, path: readonly string[], digits: string): Error {
+function inexactNumber(name: string, path: readonly string[], digits: string): Error {
   const where = path.length === 0 ? '' : `${path.join('.')}: `;
-  return usageFault(`${name}: ${where}${lostIssue({ digits })}`);
+  return usageError(`${name}: ${where}${lostIssue({ digits })}`);
 }
 
-/**
- * Puts numbers in the place of the integers of a document, in which YAML has read them with all their digits.
- * @param fault made of the place of one that JavaScript cannot represent, and of `.inf` and `.nan`; it is thrown
- */
-function withNumbers(
-  document: unknown,
-  fault: (path: readonly string[], digits: string) => Error,
-): unknown {
-  // An anchor may stand for one object in several places, and within itself.
+/** Replaces the bigints of a YAML document by numbers. @throws CommandError if that loses digits, and for `.inf` and `.nan` */
+function withNumbers(name: string, document: unknown): unknown {
+  // Anchors can make a document contain one object several times, even in itself.
   const seen = new Set<unknown>();
   const convert = (value: unknown, path: readonly string[]): unknown => {
     if (typeof value === 'bigint' || typeof value === 'number') {
-      // A float may be written with digits alone.
-      const fine = typeof value === 'bigint' ? isRepresentable(`${value}`) : Number.isFinite(value);
-      if (fine) return Number(value);
-      throw fault(path, String(value));
+      const isExact =
+        typeof value === 'bigint' ? isRepresentable(`${value}`) : Number.isFinite(value);
+      if (isExact) return Number(value);
+      throw inexactNumber(name, path, String(value));
     }
     if (typeof value !== 'object' || value === null || seen.has(value)) return value;
     seen.add(value);
     const members = value as Record<string, unknown>;
-    for (const [name, member] of Object.entries(members)) {
-      setOwn(members, name, convert(member, [...path, name]));
+    for (const [key, member] of Object.entries(members)) {
+      setOwn(members, key, convert(member, [...path, key]));
     }
     return value;
   };
   return convert(document, []);
 }
 
-/** Whether a value is an object with fields, and not an array. */
+/** Whether a value is an object and not an array. */
 export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /**
- * An id as a part of a path, whatever was typed.
- * @throws CommandFault for what no part of a path can be: URLs drop it, and mean another one
+ * Encodes an id as a segment of a path.
+ * @throws CommandError for an empty id, `.` and `..`, which URLs drop
  */
-export function part(id: string | undefined): string {
-  if (id === undefined || id === '') throw usageFault('an id is empty');
-  if (id === '.' || id === '..') throw usageFault(`"${id}" is no id`);
+export function pathSegment(id: string | undefined): string {
+  if (id === undefined || id === '') throw usageError('an id is empty');
+  if (id === '.' || id === '..') throw usageError(`"${id}" is not an id`);
   return encodeURIComponent(id);
 }

@@ -1,187 +1,180 @@
 import type { Command } from 'commander';
-import { addPaging, listAll, shownOf, type Paging } from '../calling/listing.ts';
-import { printable } from '../terminal/paint.ts';
+import { addList } from '../calling/lists.ts';
+import type { Done } from '../calling/records.ts';
+import type { RecordColumn, Session } from '../calling/session.ts';
+import { flag, positiveNumber, wholeNumber } from '../options.ts';
 import type { CommandLine } from '../program.ts';
+import { printable } from '../terminal/paint.ts';
+import { duration, shortTime } from '../terminal/units.ts';
+import { pathSegment } from '../terminal/values.ts';
 import {
   differenceOf,
   followRebuild,
-  inShort,
   progressOf,
+  readProjection,
   readProjections,
+  shortProgressOf,
   type ShownProjection,
-} from './rebuild-follow.ts';
-import type { Done } from '../calling/records.ts';
-import type { Session } from '../calling/session.ts';
-import { duration, shortTime } from '../terminal/times.ts';
-import { part, rateOf, wholeNumberOf } from '../terminal/values.ts';
+} from './follow-rebuild.ts';
 
 /** `svc projections …`, scope `ops` */
-export function addProjectionCommands(line: CommandLine): Command {
-  const group = line.group('projections', 'the views: how they are, and their rebuilds');
-  const list = group.command('list').alias('ls').description('all views');
-  line.does(list, ['projections list'], async (session) => {
-    const projections = await readProjections(session);
-    session.answer({ projections }, () =>
-      session.table(
-        [
-          { title: 'NAME' },
-          { title: 'VERSION', align: 'right' },
-          { title: 'STATE' },
-          { title: 'LAG', align: 'right' },
-          { title: 'PARKED', align: 'right' },
-          { title: 'REBUILD' },
-          { title: 'BACK TO' },
-        ],
-        projections.map((each) => [
-          each.name,
-          each.version,
-          each.state,
-          // Of what nobody can read, nothing is behind.
-          each.version === 0 ? '–' : duration(each.lag_seconds),
-          each.parked,
-          each.rebuild === null ? '' : inShort(each.rebuild),
-          each.previous?.version ?? '',
-        ]),
-        'there is none',
-      ),
-    );
+export function addProjectionCommands(line: CommandLine): void {
+  const group = line.group('projections', 'list and rebuild the views (scope ops)');
+  line.add(group, 'list', {
+    description: 'list all views',
+    examples: ['projections list'],
+    run: async (session) => {
+      const projections = await readProjections(session);
+      session.answer({ projections }, () =>
+        session.table<ShownProjection>(
+          [
+            { title: 'NAME', cell: ({ name }) => name },
+            { title: 'VERSION', align: 'right', cell: ({ version }) => version },
+            { title: 'STATE', cell: ({ state }) => state },
+            {
+              title: 'LAG',
+              align: 'right',
+              // An unreadable view has no lag.
+              cell: (each) => (each.version === 0 ? '–' : duration(each.lag_seconds)),
+            },
+            { title: 'PARKED', align: 'right', cell: ({ parked }) => parked },
+            { title: 'REBUILD', cell: ({ rebuild }) => rebuild && shortProgressOf(rebuild) },
+            { title: 'ROLLBACK', cell: ({ previous }) => previous?.version ?? null },
+          ],
+          projections,
+          'no views',
+        ),
+      );
+    },
   });
-  const status = group.command('status <name>').description('one view, and its rebuild');
-  line.does(status, ['projections status runs'], async (session, _options, [name]) => {
-    const [shown] = await readProjections(session, name ?? '');
-    if (shown !== undefined) session.answer(shown, () => statusOf(session, shown));
+  line.add(group, 'status <name>', {
+    description: 'show a view and its rebuild',
+    examples: ['projections status runs'],
+    run: async (session, _, [name = '']) => {
+      const shown = await readProjection(session, name);
+      session.answer(shown, () => statusOf(session, shown));
+    },
   });
   addRebuild(line, group);
   for (const [verb, description] of [
-    ['pause', 'lets a rebuild rest'],
-    ['resume', 'lets a rebuild go on'],
-    ['cancel', 'throws a rebuild away'],
+    ['pause', 'pause a rebuild'],
+    ['resume', 'resume a rebuild'],
+    ['cancel', 'discard a rebuild'],
   ] as const) {
-    const command = group.command(`${verb} <name>`).description(description);
-    line.does(command, [`projections ${verb} runs`], async (session, _options, [name]) => {
-      const done = await session.client.post<Done>(`/projections/${part(name)}/${verb}`);
-      session.answer(done, () => done.message);
+    line.add(group, `${verb} <name>`, {
+      description,
+      examples: [`projections ${verb} runs`],
+      run: (session, _, [name]) => post(session, `/projections/${pathSegment(name)}/${verb}`),
     });
   }
-  addSwitches(line, group);
+  for (const [verb, description] of [
+    ['switch', 'make a rebuilt view live that waits for it'],
+    ['rollback', 'make the previous version live again'],
+  ] as const) {
+    line.add(group, `${verb} <name>`, {
+      description,
+      options: {
+        ifVersion: wholeNumber('n', 'only if this version is live', 0, 999_999_999),
+      },
+      examples: [`projections ${verb} runs --if-version 3`],
+      run: async (session, { ifVersion }, [name = '']) => {
+        // Without the option, the version that is live as the command begins.
+        const expected_version = ifVersion ?? (await readProjection(session, name)).version;
+        await post(session, `/projections/${pathSegment(name)}/${verb}`, { expected_version });
+      },
+    });
+  }
   addParked(line, group);
-  return group;
 }
 
-/** What lets reads go elsewhere: each order names the version that it is to end. */
-function addSwitches(line: CommandLine, group: Command): void {
-  for (const [verb, description] of [
-    ['switch', 'lets reads go to a rebuilt view that waits for it'],
-    ['rollback', 'lets reads go back to the version before'],
-  ] as const) {
-    const command = group
-      .command(`${verb} <name>`)
-      .description(description)
-      .option(
-        '--if-version <n>',
-        'only if this version is read, as it was seen (the one that is read as the command begins)',
-        wholeNumberOf(0, 999_999_999),
-      );
-    const examples = [`projections ${verb} runs --if-version 3`];
-    type Options = { readonly ifVersion?: number };
-    line.does<Options>(command, examples, async (session, { ifVersion }, [name = '']) => {
-      const expected_version = ifVersion ?? (await readProjections(session, name))[0]?.version;
-      const path = `/projections/${part(name)}/${verb}`;
-      const done = await session.client.post<Done>(path, { body: { expected_version } });
-      session.answer(done, () => done.message);
-    });
-  }
+async function post(session: Session, path: string, body?: object): Promise<void> {
+  const done = await session.client.post<Done>(path, { body });
+  session.answer(done, () => done.message);
 }
 
 function addRebuild(line: CommandLine, group: Command): void {
-  const rebuild = group
-    .command('rebuild <name>')
-    .description('makes the next version from the log, beside the one that is read')
-    .option('--rate <n>', 'events a second at most', rateOf)
-    .option('--manual', 'waits for `switch` once it is level')
-    .option('--detach', 'does not wait for it');
-  const examples = ['projections rebuild runs', 'projections rebuild runs --rate 20000 --manual'];
-  type Options = { readonly rate?: number; readonly manual?: boolean; readonly detach?: boolean };
-  line.does<Options>(rebuild, examples, async (session, options, [name = '']) => {
-    const body = {
-      switch: options.manual === true ? 'manual' : 'auto',
-      ...(options.rate === undefined ? {} : { rate: options.rate }),
-    };
-    const done = await session.client.post<Done>(`/projections/${part(name)}/rebuild`, { body });
-    const version = Number(done.details['version']);
-    if (options.detach === true) {
-      session.answer(done, () => `version ${version} is being made`);
-      return;
-    }
-    const shown = await followRebuild(session, name, version);
-    session.answer(shown, () => statusOf(session, shown));
+  line.add(group, 'rebuild <name>', {
+    description: 'build the next version from the log beside the live one',
+    options: {
+      rate: positiveNumber('n', 'most events a second'),
+      manual: flag('wait for `switch` when it has caught up'),
+      detach: flag('do not wait for it'),
+    },
+    examples: ['projections rebuild runs', 'projections rebuild runs --rate 20000 --manual'],
+    run: async (session, { rate, manual = false, detach = false }, [name = '']) => {
+      const body = { switch: manual ? 'manual' : 'auto', ...(rate === undefined ? {} : { rate }) };
+      const path = `/projections/${pathSegment(name)}/rebuild`;
+      const done = await session.client.post<Done>(path, { body });
+      const version = Number(done.details['version']);
+      if (detach) {
+        session.answer(done, () => `building version ${version}`);
+        return;
+      }
+      const shown = await followRebuild(session, name, version);
+      session.answer(shown, () => statusOf(session, shown));
+    },
   });
 }
 
+interface Parked {
+  readonly key: string;
+  readonly stream: string;
+  readonly type: string;
+  readonly error: string;
+}
+
 function addParked(line: CommandLine, group: Command): void {
-  const parked = addPaging(
-    group
-      .command('parked <name>')
-      .description('keys that are held back since an event could not be folded'),
-  );
-  type Parked = { key: string; stream: string; type: string; error: string };
-  line.does<Paging>(parked, ['projections parked runs'], async (session, paging, [name]) => {
-    const path = `/projections/${part(name)}/parked`;
-    const page = await listAll<Parked>(session.client, path, {}, paging);
-    session.answer(page, () => {
-      const columns = [{ title: 'KEY' }, { title: 'EVENT' }, { title: 'ERROR', most: 80 }];
-      const rows = page.items.map(({ key, type, error }) => [key, type, error].map(printable));
-      return session.table(columns, rows, 'none is held back') + shownOf(session, page, 'keys');
-    });
+  addList(line, group, 'parked <name>', {
+    description: 'list keys that are parked because an event could not be applied',
+    examples: ['projections parked runs'],
+    path: ([name]) => `/projections/${pathSegment(name)}/parked`,
+    columns: (): readonly RecordColumn<Parked>[] => [
+      { title: 'KEY', cell: ({ key }) => key },
+      { title: 'EVENT', cell: ({ type }) => type },
+      { title: 'ERROR', maxWidth: 80, cell: ({ error }) => error },
+    ],
+    noun: 'keys',
+    none: 'no parked keys',
   });
   for (const [verb, description] of [
-    ['retry', 'folds the event after all, and what followed for the key'],
-    ['skip', 'leaves the event out, and folds what followed for the key'],
+    ['retry', "apply the event again, and the key's later events"],
+    ['skip', "skip the event, and apply the key's later events"],
   ] as const) {
-    const command = group.command(`${verb} <name> <key>`).description(description);
-    const examples = [`projections ${verb} runs 01a1fc11-0505-734a-8920-9c4c55a40f65`];
-    line.does(command, examples, async (session, _options, [name, key]) => {
-      const path = `/projections/${part(name)}/parked/${part(key)}/${verb}`;
-      const done = await session.client.post<Done>(path);
-      session.answer(done, () => printable(done.message));
-      return done.details['error'] === null ? 0 : 1;
+    line.add(group, `${verb} <name> <key>`, {
+      description,
+      examples: [`projections ${verb} runs 01a1fc11-0505-734a-8920-9c4c55a40f65`],
+      run: async (session, _, [name, key]) => {
+        const path = `/projections/${pathSegment(name)}/parked/${pathSegment(key)}/${verb}`;
+        const done = await session.client.post<Done>(path);
+        session.answer(done, () => printable(done.message));
+        return done.details['error'] === null ? 0 : 1;
+      },
     });
   }
 }
 
-/** Which version reads go to. Before the first is made there may be one of an older release, in its shape. */
-function readOf({ version, position }: ShownProjection): string {
-  if (version > 0) return `version ${version} is read`;
-  return position === '' ? 'nothing can be read yet' : 'what an older release has made is read';
+/** The live version. Before the first is built, that of an older release can be live. */
+function liveVersion({ version, position }: ShownProjection): string {
+  if (version > 0) return `version ${version} is live`;
+  return position === '' ? 'no version is live yet' : "an older release's version is live";
 }
 
 function statusOf(session: Session, shown: ShownProjection): string {
-  const { rebuild, previous, detail } = shown;
-  const lag = shown.caught_up ? 'level with the log' : `${duration(shown.lag_seconds)} behind`;
-  const parked =
-    shown.parked === 0
-      ? []
-      : [shown.parked === 1 ? 'a key is held back' : `${shown.parked} keys are held back`];
-  const back =
-    previous === null
-      ? []
-      : [
-          `version ${previous.version} can be gone back to until ${shortTime(previous.until)}: ` +
-            `svc projections rollback ${shown.name} --if-version ${shown.version}`,
-        ];
-  const making =
-    rebuild === null
-      ? []
-      : [
-          `version ${rebuild.version}: ${progressOf(rebuild)}`,
-          ...(rebuild.detail === null ? [] : [session.paint.bad(printable(rebuild.detail))]),
-          ...(rebuild.comparison === null ? [] : [differenceOf(session, rebuild)]),
-        ];
-  return [
-    `${shown.name}: ${readOf(shown)}, ${shown.state}, ${lag}`,
-    ...(detail === null ? [] : [session.paint.bad(printable(detail))]),
-    ...parked,
-    ...back,
-    ...making,
-  ].join('\n');
+  const { paint } = session;
+  const { name, version, rebuild, previous, detail, parked } = shown;
+  const lag = shown.caught_up ? 'caught up' : `${duration(shown.lag_seconds)} behind`;
+  const lines = [`${name}: ${liveVersion(shown)}, ${shown.state}, ${lag}`];
+  if (detail !== null) lines.push(paint.bad(printable(detail)));
+  if (parked > 0) lines.push(parked === 1 ? '1 key is parked' : `${parked} keys are parked`);
+  if (previous !== null) {
+    const command = `svc projections rollback ${name} --if-version ${version}`;
+    const until = `can be restored until ${shortTime(previous.until)}`;
+    lines.push(`version ${previous.version} ${until}: ${command}`);
+  }
+  if (rebuild !== null) {
+    lines.push(`version ${rebuild.version}: ${progressOf(rebuild)}`);
+    if (rebuild.detail !== null) lines.push(paint.bad(printable(rebuild.detail)));
+    if (rebuild.comparison !== null) lines.push(differenceOf(session, rebuild.comparison));
+  }
+  return lines.join('\n');
 }

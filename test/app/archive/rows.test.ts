@@ -3,7 +3,7 @@ import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { csvLine } from '../../../api/exporting/csv.ts';
 import { exportRuns } from '../../../api/exporting/run-rows.ts';
-import { progressBar } from '../../../app/cli/store/archive-screen.ts';
+import { progressText } from '../../../app/cli/store/archive-progress.ts';
 import { toIso } from '../../../domain/clock.ts';
 import { BEGINNING } from '../../../domain/event-store.ts';
 import { newId } from '../../../domain/ids.ts';
@@ -302,9 +302,9 @@ describe('the runs of a view, exported', () => {
 
 describe('the bar of an archive', () => {
   it('shows how far it is, how fast, and how long it still takes', () => {
-    expect(progressBar(0.5, 50_000, 2)).to.equal(
+    expect(progressText(0.5, 50_000, 2)).to.equal(
       '[████████████░░░░░░░░░░░░]  50 %  50,000 events  25,000/s  2 s left',
     );
-    expect(progressBar(1, undefined, 2)).to.equal('[████████████████████████] 100 %');
+    expect(progressText(1, undefined, 2)).to.equal('[████████████████████████] 100 %');
   });
 });

@@ -165,7 +165,7 @@ describe('svc apply', () => {
     const { out, code } = await call(['--dry-run'], JSON.stringify(document));
     expect(code).to.equal(0);
     expect(out).to.match(/^~ change one \S+\n {4}priority: 5 → 1\n\+ create two\n/);
-    expect(out).to.include(`${set}: 2 to do, 0 as they should be`);
+    expect(out).to.include(`${set}: 2 to do, 0 unchanged`);
     expect(await tasksOf(set)).to.have.lengthOf(1);
     expect((await tasksOf(set))[0]).to.include({ priority: 5 });
   });
@@ -238,7 +238,7 @@ describe('svc apply', () => {
     expect(
       made.map(({ title, timezone, priority }) => `${title} ${timezone} ${priority}`),
     ).to.have.members(['one Asia/Kathmandu 4', 'two Asia/Kathmandu 3']);
-    expect((await call([], file)).out).to.equal(`${set}: 0 done, 2 as they should be\n`);
+    expect((await call([], file)).out).to.equal(`${set}: 0 done, 2 unchanged\n`);
   });
 
   const faults: readonly (readonly [what: string, file: string, says: RegExp])[] = [
@@ -246,9 +246,13 @@ describe('svc apply', () => {
     ['no set', 'tasks: []', /set: must be a name/],
     ['a name that is none', 'set: a\ntasks: [{name: "a b"}]', /tasks\.0\.name: must be a name/],
     ['one name twice', 'set: a\ntasks: [{name: a}, {name: a}]', /two are named a/],
-    ['an unknown field', 'set: a\ntasks: [{name: a, colour: red}]', /colour is no field of a task/],
-    ['something beside tasks', 'set: a\ntask: []\ntasks: []', /^svc: task: a file has/],
-    ['a list', '- a', /holds no object/],
+    ['an unknown field', 'set: a\ntasks: [{name: a, colour: red}]', /colour is not a task field/],
+    [
+      'something beside tasks',
+      'set: a\ntask: []\ntasks: []',
+      /^svc: task: unknown field; a file has/,
+    ],
+    ['a list', '- a', /must be an object/],
   ];
   for (const [what, file, says] of faults) {
     it(`refuses ${what} before it does anything`, async () => {

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import { SystemClock } from '../../../app/clock.ts';
-import { readInput } from '../../../app/cli/calling/input.ts';
+import { readInput } from '../../../app/cli/calling/read-input.ts';
 import { createCommandLine } from '../../../app/cli/commands.ts';
 import type { Environment } from '../../../app/configuration/setting-readers.ts';
 import type { Clock } from '../../../domain/clock.ts';

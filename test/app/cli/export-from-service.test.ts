@@ -127,7 +127,7 @@ describe('svc export --url', () => {
         const file = join(directory.path, 'broken.ndjson');
         const broken = await exportFrom(listener, '--output', file);
         expect([broken.code, broken.out]).to.deep.equal([6, '']);
-        expect(broken.err).to.contain('broke off before its end').and.contain('--cursor');
+        expect(broken.err).to.contain('ended too soon').and.contain('--cursor');
         expect(existsSync(file)).to.equal(false);
         expect(readdirSync(directory.path).filter((each) => each.startsWith('broken'))).to.be.empty;
       });

@@ -42,12 +42,12 @@ describe('svc import crontab', () => {
     const set = newSet();
     const shown = await call(set, two, '--timezone', 'Europe/Berlin');
     expect(shown.code).to.equal(2);
-    expect(shown.err).to.include('nothing was done: add --yes');
-    expect(shown.out).to.match(/^LINE +TASK +SCHEDULE +DOES +COMMAND$/m);
+    expect(shown.err).to.include('nothing was done; add --yes');
+    expect(shown.out).to.match(/^LINE +TASK +SCHEDULE +ACTION +COMMAND$/m);
     expect(shown.out).to.match(
       /^2 +\+ backup-HOME-[0-9a-f]{8} +at 02:30, every day, Europe\/Berlin +logs it, paused +backup "\$\{HOME\}"$/m,
     );
-    expect(shown.out).to.include(`${set}: 2 to create, 0 there already`);
+    expect(shown.out).to.include(`${set}: 2 to create, 0 unchanged`);
     expect((await call(set, two, '--dry-run', '--yes')).code).to.equal(0);
     expect(await tasksOf(set)).to.deep.equal([]);
   });
@@ -134,7 +134,7 @@ describe('svc import crontab', () => {
     await call(set, two, '--yes');
     const rest = '@hourly tidy --all\n';
     const kept = await call(set, rest, '--yes');
-    expect(kept.out).to.include('is not in the file (not canceled; --cancel-missing cancels it)');
+    expect(kept.out).to.include('not in the file (not canceled; use --cancel-missing)');
     const statuses = async () => (await tasksOf(set)).map(({ status }) => status).sort();
     expect(await statuses()).to.deep.equal(['paused', 'paused']);
     expect((await call(set, rest, '--cancel-missing')).code).to.equal(2);
@@ -148,7 +148,7 @@ describe('svc import crontab', () => {
     const bad = `${two}@reboot start\n0 0 30 2 * never\n`;
     const refused = await call(set, bad, '--yes');
     expect(refused.code).to.equal(2);
-    expect(refused.out).to.match(/line 4: @reboot has no counterpart/);
+    expect(refused.out).to.match(/line 4: @reboot has no equivalent/);
     expect(refused.out).to.match(/line 5: schedule_expr: .*; correct the line/);
     expect(refused.err).to.include('2 lines cannot be imported').and.include('--skip-bad');
     expect(await tasksOf(set)).to.deep.equal([]);
@@ -170,13 +170,13 @@ describe('svc import crontab', () => {
 
   it('names variables that are not taken over', async () => {
     const shown = await call(newSet(), `MAILTO=ops\nPATH=/bin\n${two}`, '--dry-run');
-    expect(shown.err).to.include('MAILTO, PATH: variables are not taken over');
+    expect(shown.err).to.include('MAILTO, PATH: variables are not imported');
   });
 
   it('refuses a zone, a URL and a file that do not exist', async () => {
     const cases: readonly (readonly [words: readonly string[], message: string])[] = [
       [['--timezone', 'Mars'], '--timezone: "Mars" is not a zone'],
-      [['--post', 'ftp://x'], '--post: ftp://x is not an http or https URL'],
+      [['--post', 'ftp://x'], '--post: must be an http or https URL, got ftp://x'],
     ];
     for (const [words, message] of cases) {
       const { code, err } = await call(newSet(), two, ...words, '--yes');

@@ -37,7 +37,7 @@ describe('a command that Ctrl-C ends before it is answered', () => {
       const { code, out, err } = await interrupted(words, 'set: one\ntasks: []\n');
       expect(code).to.equal(1);
       expect(out).to.equal('');
-      expect(err).to.match(/^svc: it was broken off/);
+      expect(err).to.match(/^svc: interrupted/);
     });
   }
 
@@ -55,7 +55,7 @@ describe('a command that Ctrl-C ends before it is answered', () => {
       });
       const { code, err } = await svc(words, { env: {}, input, signal: interrupt.signal });
       expect(code).to.equal(1);
-      expect(err).to.equal('svc: it was broken off; nothing was done\n');
+      expect(err).to.equal('svc: interrupted; nothing was done\n');
     });
   }
 

@@ -27,7 +27,7 @@ describe('the command line of operators', () => {
     for (const [words, says] of [
       [['--missed', 'latest'], 'ran once for each task (latest)'],
       [['--missed', 'all'], 'ran (all)'],
-      [[], 'went by the policy of each task'],
+      [[], "followed each task's policy"],
     ] as const) {
       await call(['hold', 'once', 'more']);
       await call(['release', ...words]);
@@ -40,7 +40,7 @@ describe('the command line of operators', () => {
     const made = await call(['projections', 'rebuild', 'agents', '--manual'], { terminal: true });
     expect(made.code, made.err).to.equal(0);
     expect(made.err).to.match(/\[[█░]{24}\] +100 % {2}\d+ events {2}ready\n$/);
-    expect(made.out).to.match(/agents: version 1 is read, following/);
+    expect(made.out).to.match(/agents: version 1 is live, following/);
     expect(made.out).to.match(/version 2: .*\n.*1 documents, 1 before; 0 differ of all keys/);
     expect((await call(['projections', 'switch', 'agents'])).out).to.equal(
       'reads go to version 2\n',
@@ -63,15 +63,15 @@ describe('the command line of operators', () => {
   it('waits until reads go to a view, and says each tenth where nobody looks', async () => {
     const made = await call(['projections', 'rebuild', 'tasks', '--json']);
     expect(made.json).to.include({ name: 'tasks', version: 2, rebuild: null });
-    expect(made.err).to.match(/version 2 is read\n$/);
+    expect(made.err).to.match(/version 2 is live\n$/);
     const detached = await call(['projections', 'rebuild', 'tasks', '--rate', '5', '--detach']);
-    expect(detached.out).to.equal('version 3 is being made\n');
+    expect(detached.out).to.equal('building version 3\n');
     expect((await call(['projections', 'rebuild', 'tasks', '--rate', '-1'])).code).to.equal(2);
   });
 
   it('lists what is held back', async () => {
     const parked = await call(['projections', 'parked', 'runs']);
-    expect(parked.out).to.equal('none is held back\n');
+    expect(parked.out).to.equal('no parked keys\n');
     expect((await call(['projections', 'retry', 'runs', 'x'])).code).to.equal(3);
   });
 });

@@ -95,7 +95,7 @@ describe('svc replay, of whole views', () => {
     expect((await call(['agents', 'list', '--view', 'early'])).out).to.match(/admin/);
     expect((await call(['replay', 'list'])).out).to.match(/^early +\S+ \S+Z +ready +0 /m);
     expect((await call(['replay', 'drop', 'early'])).code).to.equal(0);
-    expect((await call(['replay', 'list'])).out).to.equal('there is none\n');
+    expect((await call(['replay', 'list'])).out).to.equal('no replays\n');
     expect((await call(['runs', 'list', '--view', 'early'])).code).to.equal(3);
   });
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { join } from 'node:path';
-import { presentRhythms } from '../../../app/cli/forecast/present-rhythms.ts';
+import { currentSchedules } from '../../../app/cli/store/current-schedules.ts';
 import { decorated } from '../../../domain/decorated.ts';
 import { createEventCodec } from '../../../domain/events/codec.ts';
 import type { EventStore } from '../../../domain/event-store.ts';
@@ -56,10 +56,10 @@ describe('the command line on stores that are away', function () {
     };
     try {
       const away = decorated(store, { subscribe });
-      const refused: unknown = await presentRhythms(away, readModel, interrupted.signal)
+      const refused: unknown = await currentSchedules(away, readModel, interrupted.signal)
         .next()
         .catch((error: unknown) => error);
-      expect(String(refused)).to.include('it was broken off');
+      expect(String(refused)).to.include('interrupted');
     } finally {
       await readModel.close();
       await store.close();

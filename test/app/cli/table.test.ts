@@ -22,7 +22,7 @@ describe('a table', () => {
   });
 
   it('cuts what is too long, and says so by an ellipsis', () => {
-    const columns = [{ title: 't', most: 4 }];
+    const columns = [{ title: 't', maxWidth: 4 }];
     expect(
       table(columns, [['12345'], ['1234']])
         .split('\n')

@@ -96,7 +96,7 @@ describe('svc tasks', () => {
     expect(whole.out).to.match(/Listed too +active +every hour, UTC +\d{4}-\d\d-\d\d \d\d:00:00Z/);
     expect(whole.out).to.not.include('--cursor');
     const part = await call(['tasks', 'ls', '--tag', 'listed', '--limit', '1']);
-    expect(part.out).to.match(/1 of 2 tasks; go on with --cursor \S+, or take --all/);
+    expect(part.out).to.match(/1 of 2 tasks; continue with --cursor \S+, or use --all/);
     const all = await call(['tasks', 'ls', '--tag', 'listed', '--limit', '1', '--all', '--json']);
     expect(all.json['items']).to.have.lengthOf(2);
     expect((await call(['tasks', 'ls', '--tag', 'nobody has it'])).out).to.equal('no tasks\n');
@@ -134,7 +134,7 @@ describe('svc tasks', () => {
     expect((await call(['tasks', 'resume', id, '--missed', 'latest'])).code).to.equal(0);
     const snoozed = await call(['tasks', 'snooze', id, '90m']);
     expect(snoozed.out).to.match(
-      /^the next fire is postponed; it runs \d{4}-\d\d-\d\d \d\d:30:00Z\n$/,
+      /^the next fire is postponed; next run \d{4}-\d\d-\d\d \d\d:30:00Z\n$/,
     );
     expect((await call(['tasks', 'cancel', id])).code).to.equal(0);
     expect((await call(['tasks', 'pause', id])).err).to.match(
@@ -155,7 +155,7 @@ describe('svc tasks', () => {
     // Nobody executes runs here.
     const { code, out, err } = await call(['tasks', 'run', await make(), '--wait', '1']);
     expect(out).to.match(/^state +queued$/m);
-    expect(err).to.match(/^it has not ended within 1 s; svc runs follow [0-9a-f-]{36} goes on/);
+    expect(err).to.match(/^it did not end within 1 s; to follow it: svc runs follow [0-9a-f-]{36}/);
     expect(code).to.equal(1);
   });
 
@@ -190,7 +190,12 @@ describe('svc tasks', () => {
 
   it('tells of defaults where a task is made, and not where one is changed', async () => {
     const making = (await call(['tasks', 'create', '--help'])).out;
-    for (const said of ['(the title)', '(UTC)', '(no step)', '(the caller)'])
+    for (const said of [
+      '(default: the title)',
+      '(default: UTC)',
+      '(default: no step)',
+      '(default: the caller)',
+    ])
       expect(making).to.include(said);
     expect((await call(['tasks', 'update', '--help'])).out).not.to.match(
       /title\)|UTC|no step|caller/,
@@ -245,7 +250,7 @@ describe('svc tasks', () => {
     const SVC_URL = api().url;
     const nobody = await call(['tasks', 'ls'], { env: { SVC_URL, SVC_DATA_DIR: directory() } });
     expect(nobody.code).to.equal(4);
-    expect(nobody.err).to.include('Set SVC_TOKEN');
+    expect(nobody.err).to.include('set SVC_TOKEN');
     expect((await call(['tasks', 'ls'], { env: { SVC_URL, SVC_TOKEN: 'a.b.c' } })).code).to.equal(
       4,
     );
@@ -263,12 +268,14 @@ describe('svc tasks', () => {
     const SVC_URL = `http://127.0.0.1:${port}`;
     const called = await call(['tasks', 'ls'], { env: { ...env(), SVC_URL } });
     expect(called.code).to.equal(6);
-    expect(called.err).to.include(`svc: no answer from ${SVC_URL} (ECONNREFUSED): is the service`);
+    expect(called.err).to.include(
+      `svc: no response from ${SVC_URL} (ECONNREFUSED); is the service`,
+    );
   });
 
   it('says every fault of a request', async () => {
     const { err } = await call(['tasks', 'create', '--title', 'x', '--set', 'a=1', '--set', 'b=2']);
     expect(err.split('\n').length).to.be.greaterThan(3);
-    expect(err).to.match(/^svc: the service refuses:\n {2}\w+: /);
+    expect(err).to.match(/^svc: the service rejected the request:\n {2}\w+: /);
   });
 });

@@ -63,7 +63,7 @@ describe('svc webhooks', () => {
     expect((await call('list', agent)).out).to.equal('no deliveries\n');
     const sent = await call('test', agent);
     expect(sent.out).to.match(/^the message is on its way: \S+\n$/);
-    expect(sent.err).to.equal(`what it is answered: svc webhooks list ${agent}\n`);
+    expect(sent.err).to.equal(`to see the response: svc webhooks list ${agent}\n`);
     const [, first = ''] = /: (\S+)\n$/.exec(sent.out) ?? [];
     const [second, third] = [await send(agent), await send(agent)];
     await deliver(first);
@@ -90,7 +90,7 @@ describe('svc webhooks', () => {
     await deliver(ids[0] ?? '');
     await seen(agent);
     const page = await call('list', agent, '--limit', '2');
-    expect(page.out).to.match(/\n2 of 3 deliveries; go on with --cursor \S+, or take --all\n$/);
+    expect(page.out).to.match(/\n2 of 3 deliveries; continue with --cursor \S+, or use --all\n$/);
     const [, cursor = ''] = /--cursor (\S+),/.exec(page.out) ?? [];
     const rest = await call('list', agent, '--limit', '2', '--cursor', cursor, '--json');
     expect(rest.json).to.include({ total: 3, has_more: false });
@@ -128,8 +128,8 @@ describe('svc webhooks', () => {
       [admin, ['list', agent, '--type', 'run.started'], 2, 'Allowed choices are run.succeeded'],
       [admin, ['list', agent, '--limit', '0'], 2, 'a whole number from 1 to 200'],
       [admin, ['list', agent, '--cursor', 'none'], 2, 'cursor'],
-      [admin, ['secret', ''], 2, 'the id of the agent is empty'],
-      [admin, ['repeat', newId(0), '--agent', ''], 2, 'the id of the agent is empty'],
+      [admin, ['secret', ''], 2, "the agent's id is empty"],
+      [admin, ['repeat', newId(0), '--agent', ''], 2, "the agent's id is empty"],
       [admin, ['repeat', ''], 2, 'the id of the delivery is empty'],
       [admin, ['repeat'], 2, "missing required argument 'delivery'"],
       [admin, ['secret', agent, agent], 2, 'too many arguments'],

@@ -1,0 +1,70 @@
+import { BEGINNING, type EventStore, type RecordedEvent } from '../../../domain/event-store.ts';
+import { idOf } from '../../../domain/streams.ts';
+import type { Rhythm } from '../../../domain/tasks/rhythm.ts';
+import { isOfLog } from '../../../projections/of-log.ts';
+import type { ReadModel } from '../../../projections/read-model.ts';
+import { dueProjection, evolveRhythmOf, rhythmStreams } from '../../../projections/views/due.ts';
+import { InterruptedError } from '../calling/command-errors.ts';
+
+const PAGE_SIZE = 500;
+
+/**
+ * The schedule state of every task that is not canceled, once each: the view `due`, updated by the later events of the
+ * log. Memory holds a page of the view and the changed tasks; without a view of this log, all tasks.
+ *
+ * @throws EventStoreError `UNAVAILABLE`, ReadModelError; InterruptedError when the signal aborts
+ */
+export async function* currentSchedules(
+  store: EventStore,
+  readModel: ReadModel,
+  signal: AbortSignal,
+): AsyncGenerator<{ readonly taskId: string; readonly rhythm: Rhythm }> {
+  // A subscription to an unavailable log would wait; this fails.
+  await store.head();
+  const hasView =
+    (await readModel.liveGeneration(dueProjection)) !== null &&
+    (await isOfLog(dueProjection, store, readModel));
+  const checkpoint = hasView ? await readModel.checkpoint(dueProjection) : null;
+  const changed = new Map<string, Rhythm | null>();
+  const inView = async (taskId: string): Promise<Rhythm | null> =>
+    checkpoint === null
+      ? null
+      : ((await readModel.get(dueProjection, taskId))?.document.rhythm ?? null);
+  const after = checkpoint ?? BEGINNING;
+  const prefixes = rhythmStreams;
+  for await (const message of store.subscribe({ after, prefixes, once: true, signal })) {
+    if (message.kind === 'caught-up') break;
+    for (const event of message.events) {
+      if (event.fault !== undefined) continue;
+      const taskId = idOf(event.stream);
+      const rhythm = changed.get(taskId) ?? (await inView(taskId));
+      changed.set(taskId, contains(rhythm, event) ? rhythm : evolveRhythmOf(rhythm, event));
+    }
+  }
+  if (signal.aborted) throw new InterruptedError(signal.reason);
+  for (const [taskId, rhythm] of changed) {
+    if (rhythm !== null && rhythm.status !== 'canceled') yield { taskId, rhythm };
+  }
+  let key: string | null = checkpoint === null ? null : '';
+  while (key !== null) {
+    const page: readonly { readonly key: string; readonly document: { rhythm: Rhythm } }[] =
+      await readModel.find(dueProjection, {
+        filters: [],
+        sort: [],
+        limit: PAGE_SIZE,
+        ...(key === '' ? {} : { after: { values: [], key } }),
+      });
+    for (const { key: taskId, document } of page) {
+      if (!changed.has(taskId)) yield { taskId, rhythm: document.rhythm };
+    }
+    key = page.length < PAGE_SIZE ? null : (page.at(-1)?.key ?? null);
+  }
+}
+
+/** Whether the view, which may have moved past its checkpoint meanwhile, contains an event. */
+function contains(rhythm: Rhythm | null, event: RecordedEvent): boolean {
+  if (rhythm === null) return false;
+  return event.stream.startsWith('task-')
+    ? event.revision <= rhythm.task_revision
+    : event.revision <= (rhythm.fires?.revision ?? -1);
+}

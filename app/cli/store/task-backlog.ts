@@ -1,0 +1,140 @@
+import { fromIso, toIso, type Instant } from '../../../domain/clock.ts';
+import { ScheduleError, type FireCount } from '../../../domain/schedule/schedule.ts';
+import { tooLateUpTo } from '../../../domain/tasks/grace.ts';
+import { nextFireOf, nextRunOf, type Rhythm } from '../../../domain/tasks/rhythm.ts';
+import type { MisfirePolicy } from '../../../domain/vocabulary.ts';
+import { compileRule } from '../../../scheduler/fires/due-index.ts';
+
+/** Most runs of one decision with the policy `all`; older fires are only recorded. */
+const MAX_RUNS_AT_ONCE = 100;
+
+/** A task's own policy, and those that a release can name. */
+export const policies = ['own', 'skip', 'latest', 'all'] as const;
+
+/** The nominal times of a task that are due and undecided. */
+export interface TaskBacklog {
+  readonly task_id: string;
+  readonly count: number;
+  readonly first: string;
+  readonly last: string;
+  readonly policy: MisfirePolicy;
+  /** Resulting runs, by the policy of the release. */
+  readonly runs: Readonly<Record<(typeof policies)[number], number>>;
+}
+
+/** Undecided fires of one rule. */
+interface Span {
+  readonly rule: Pick<Rhythm, 'definition' | 'anchor'>;
+  readonly from: Instant;
+  readonly to: Instant;
+  /** The policy decided already, by a resume; null for none. */
+  readonly decided: MisfirePolicy | null;
+  /** When its first, snoozed fire runs; null if it is not snoozed. */
+  readonly snoozedTo: Instant | null;
+}
+
+/** A span with at least one fire. */
+interface DueSpan extends Span {
+  readonly count: number;
+  readonly first: Instant;
+  readonly last: Instant;
+}
+
+/**
+ * The backlog of an active task, also by its earlier rules. Returns null if nothing is due or its rules cannot be
+ * evaluated here.
+ */
+export function taskBacklog(taskId: string, rhythm: Rhythm, now: Instant): TaskBacklog | null {
+  if (rhythm.status !== 'active') return null;
+  const { misfire_policy: policy, max_runs } = rhythm.definition;
+  const remaining = Math.max(0, (max_runs ?? Infinity) - (rhythm.fires?.fire_count ?? 0));
+  const spans = spansOf(rhythm, now).flatMap(dueIn);
+  const [first, last] = [spans[0]?.first, spans.at(-1)?.last];
+  if (first === undefined || last === undefined) return null;
+  const runs = { own: 0, skip: 0, latest: 0, all: 0 };
+  for (const [index, span] of spans.entries()) {
+    const made = runsOf(span, spans.slice(index + 1), now);
+    for (const each of policies) runs[each] = Math.min(remaining, runs[each] + made[each]);
+  }
+  const count = spans.reduce((sum, span) => sum + span.count, 0);
+  return { task_id: taskId, count, first: toIso(first), last: toIso(last), policy, runs };
+}
+
+/** In the order of time: by earlier rules or delayed by a pause, then by the current rule. */
+function spansOf(rhythm: Rhythm, now: Instant): readonly Span[] {
+  const decided = rhythm.fires?.decided ?? null;
+  const undecided = decided === null ? Number.NEGATIVE_INFINITY : fromIso(decided) + 1;
+  const spans = rhythm.owed.map((span): Span => ({
+    rule: span,
+    from: Math.max(fromIso(span.from), undecided),
+    to: fromIso(span.to),
+    // Fires that came due behind a snoozed one do not run.
+    decided: span.reason === 'snoozed' ? 'skip' : span.policy,
+    snoozedTo: span.run_at === undefined ? null : fromIso(span.run_at),
+  }));
+  const [next, runAt] = [nextFireOf(rhythm), nextRunOf(rhythm)];
+  if (next === null || runAt === null || fromIso(runAt) > now) return spans;
+  return [...spans, ...currentSpans(rhythm, fromIso(next), fromIso(runAt), now)];
+}
+
+/** The spans of the current rule. A snoozed fire has three: itself, the fires behind it, and those after its run. */
+function currentSpans(
+  rule: Span['rule'],
+  next: Instant,
+  runAt: Instant,
+  now: Instant,
+): readonly Span[] {
+  const whole = { rule, from: next, to: now, decided: null, snoozedTo: null } as const;
+  if (runAt === next) return [whole];
+  return [
+    { ...whole, to: next, snoozedTo: runAt },
+    { ...whole, from: next + 1, to: runAt, decided: 'skip' },
+    { ...whole, from: runAt + 1 },
+  ];
+}
+
+/** A span with its fires, if it has any. */
+function dueIn(span: Span): readonly DueSpan[] {
+  const due = countDue(span, span.to);
+  if (due === null || due.first === null || due.last === null) return [];
+  return [{ ...span, count: due.count, first: due.first, last: due.last }];
+}
+
+/** The runs of a span. With the policy `latest` only the newest span has one. */
+function runsOf(span: DueSpan, later: readonly DueSpan[], now: Instant): TaskBacklog['runs'] {
+  const { decided, rule, count } = span;
+  const all = Math.min(count, MAX_RUNS_AT_ONCE);
+  // A resume has decided these fires, so the release does not.
+  if (decided !== null) {
+    const isNewest = later.every((each) => each.decided === null || each.decided === 'skip');
+    const made = { skip: 0, latest: isNewest ? 1 : 0, all }[decided];
+    return { own: made, skip: made, latest: made, all: made };
+  }
+  const undecided = later.filter((each) => each.decided === null);
+  // Fires within their grace run under every policy.
+  const inGrace = count - lateIn(span, now);
+  const isNewest = undecided.every(
+    (each) =>
+      each.rule.definition.misfire_policy === 'skip' &&
+      (each.snoozedTo ?? each.first) <= tooLateUpTo(each.rule.definition, now),
+  );
+  const latest = inGrace > 0 || !isNewest ? inGrace : 1;
+  const own = { skip: inGrace, latest, all }[rule.definition.misfire_policy];
+  return { own, skip: 0, latest: undecided.length === 0 ? 1 : 0, all };
+}
+
+/** How many fires of a span are past their grace. */
+function lateIn(span: DueSpan, now: Instant): number {
+  const upTo = tooLateUpTo(span.rule.definition, now);
+  if (span.snoozedTo !== null) return span.snoozedTo <= upTo ? span.count : 0;
+  return countDue(span, Math.min(span.to, upTo))?.count ?? 0;
+}
+
+function countDue({ rule, from }: Span, upTo: Instant): FireCount | null {
+  try {
+    return compileRule(rule).countBetween(from - 1, upTo);
+  } catch (error) {
+    if (error instanceof ScheduleError) return null;
+    throw error;
+  }
+}

@@ -1,0 +1,137 @@
+import { expect } from 'chai';
+import { taskBacklog } from '../../../app/cli/store/task-backlog.ts';
+import { fromIso, toIso } from '../../../domain/clock.ts';
+import { decideFires } from '../../../domain/tasks/fires.ts';
+import type { Rhythm } from '../../../domain/tasks/rhythm.ts';
+import type { TaskDefinition } from '../../../domain/tasks/task-definition.ts';
+import { misfirePolicies } from '../../../domain/vocabulary.ts';
+import { evolveRhythmOf } from '../../../projections/views/due.ts';
+import { compileRule } from '../../../scheduler/fires/due-index.ts';
+import { Story } from '../../domain/tasks/rhythm-story.ts';
+import { definition, LogOfTest } from '../../projections/recorded.ts';
+
+const MINUTE = 60_000;
+
+/** The rhythm of a task that was created at 08:00:01 and fires each minute, unless said otherwise. */
+function rhythmOf(fields: Partial<TaskDefinition>): Rhythm {
+  const task = definition({ schedule_expr: '* * * * *', ...fields });
+  const next = '2026-03-01T08:01:00.000Z';
+  const data = { definition: task, anchor: '2026-03-01T08:00:00.000Z', next_fire_at: next };
+  const event = new LogOfTest().add('task-1', 'TaskCreated', data);
+  return evolveRhythmOf(null, event) as Rhythm;
+}
+
+describe('what a task owes', () => {
+  const tasks: Readonly<Record<string, Partial<TaskDefinition>>> = {
+    'each minute': {},
+    'each minute, of which none is to be missed': { misfire_policy: 'all' },
+    'each minute, of which what is late is not wanted': { misfire_policy: 'skip' },
+    'each second': { schedule_expr: '* * * * * *', misfire_grace_seconds: 20 },
+    'each hour, without patience': { schedule_expr: '0 * * * *', misfire_grace_seconds: 0 },
+  };
+  const lengths = [90 * 1000, 90 * MINUTE, 3 * 1440 * MINUTE];
+  for (const [name, fields] of Object.entries(tasks)) {
+    it(`is what a release makes of it: ${name}`, () => {
+      const rhythm = rhythmOf(fields);
+      const rule = compileRule(rhythm);
+      for (const length of lengths) {
+        const now = fromIso('2026-03-01T08:00:00.000Z') + length;
+        const owed = taskBacklog('1', rhythm, now);
+        const runsBy = (missed: Parameters<typeof decideFires>[4]): number =>
+          decideFires('1', rhythm, rule, now, missed).runs.length;
+        for (const policy of misfirePolicies) {
+          const runs = owed?.runs[policy] ?? 0;
+          expect(runs, `${policy} ${length}`).to.equal(runsBy({ policy, upTo: now }));
+        }
+        expect(owed?.runs.own ?? 0, `own ${length}`).to.equal(runsBy(null));
+        const { count, first, last } = rule.countBetween(fromIso('2026-03-01T08:01:00Z') - 1, now);
+        expect(owed?.count ?? 0).to.equal(count);
+        expect(owed?.first).to.equal(first === null ? undefined : toIso(first));
+        expect(owed?.last).to.equal(last === null ? undefined : toIso(last));
+      }
+    });
+  }
+
+  it('is also what is due by the rules before a change, and what a resume has said', () => {
+    const hourly = { schedule_expr: '0 * * * *' };
+    const changed = (): Story =>
+      new Story({ ...hourly, misfire_policy: 'all' })
+        .pass(210 * MINUTE)
+        .update({ schedule_expr: '45 * * * *' })
+        .pass(120 * MINUTE);
+    const latest = (): Story =>
+      new Story({ ...hourly, misfire_grace_seconds: 0 })
+        .pass(150 * MINUTE)
+        .update({ schedule_expr: '45 * * * *' })
+        .pass(60 * MINUTE)
+        .update({ schedule_expr: '40 * * * *', misfire_policy: 'skip' })
+        .pass(60 * MINUTE);
+    const changedInPause = (): Story =>
+      new Story(hourly)
+        .pass(65 * MINUTE)
+        .pause()
+        .pass(85 * MINUTE)
+        .update({ schedule_expr: '45 * * * *' })
+        .pass(60 * MINUTE)
+        .resume('latest')
+        .pass(60 * MINUTE);
+    const snoozed = (): Story =>
+      new Story({ schedule_expr: '*/10 * * * *' }).snooze(2000).pass(60 * MINUTE);
+    const noLongerSnoozed = (): Story =>
+      snoozed()
+        .update({ schedule_expr: '*/20 * * * *' })
+        .pass(30 * MINUTE);
+    const pausedBehind = (): Story =>
+      snoozed()
+        .pause()
+        .pass(30 * MINUTE)
+        .resume('skip');
+    const resumed = (): Story =>
+      new Story(hourly)
+        .pause()
+        .pass(210 * MINUTE)
+        .resume('all')
+        .pass(90 * MINUTE);
+    for (const [make, count] of [
+      [changed, 5],
+      [latest, 4],
+      [changedInPause, 4],
+      [snoozed, 6],
+      [noLongerSnoozed, 7],
+      [pausedBehind, 9],
+      [resumed, 5],
+    ] as const) {
+      for (const said of ['own', ...misfirePolicies] as const) {
+        const story = make();
+        const owed = taskBacklog('1', story.rhythm, story.now);
+        expect(owed, make.name).to.include({ count });
+        if (said !== 'own') story.release(said);
+        expect(owed?.runs[said], `${make.name} ${said}`).to.equal(story.lookAll().fired.length);
+      }
+    }
+  });
+
+  it('is nothing for one that is paused, not due, or has had its runs', () => {
+    const late = fromIso('2026-03-01T09:00:00.000Z');
+    const paused: Rhythm = { ...rhythmOf({}), status: 'paused' };
+    expect(taskBacklog('1', paused, late)).to.equal(null);
+    expect(taskBacklog('1', rhythmOf({}), fromIso('2026-03-01T08:00:59.000Z'))).to.equal(null);
+    const rhythm = rhythmOf({ max_runs: 3 });
+    const spent: Rhythm = {
+      ...rhythm,
+      fires: {
+        revision: 2,
+        task_revision: 0,
+        fire_count: 3,
+        next_fire_at: rhythm.set.next_fire_at,
+        decided: '2026-03-01T08:00:00.000Z',
+      },
+    };
+    expect(taskBacklog('1', spent, late)?.runs).to.deep.equal({
+      own: 0,
+      skip: 0,
+      latest: 0,
+      all: 0,
+    });
+  });
+});
