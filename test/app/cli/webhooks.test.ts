@@ -135,8 +135,8 @@ describe('svc webhooks', () => {
       [admin, ['secret', agent, agent], 2, 'too many arguments'],
       [admin, [], 2, 'Usage: svc webhooks'],
       [client.token, ['list'], 4, 'admin'],
-      ['token', ['test'], 4, 'it does not say whose it is'],
-      [unreadable, ['test'], 4, 'it does not say whose it is'],
+      ['token', ['test'], 4, 'it names no agent'],
+      [unreadable, ['test'], 4, 'it names no agent'],
     ] as const) {
       const called = await callAs(token, words);
       expect(called, words.join(' ')).to.include({ code, out: '' });
