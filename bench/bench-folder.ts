@@ -3,16 +3,13 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { projectRoot } from '../test/support/project-root.ts';
 
-/** Where all benchmarks work: beside the code, as its disk is what is measured; a temporary folder may be memory. */
+/** The folder of all benchmarks: beside the code, whose disk is measured. A temporary folder may be memory. */
 const parent = join(projectRoot, '.bench');
 const folders = new Set<string>();
-const endings = new Set<() => void>();
-let watching = false;
+const cleanups = new Set<() => void>();
+let isWatching = false;
 
-/**
- * Makes an empty folder for a benchmark. It goes with {@link removeBenchFolder}, or when this process ends,
- * by Ctrl-C too; what a killed process left is removed by the next one.
- */
+/** Makes an empty folder. It is removed when this process ends, also by Ctrl-C; after a kill, by the next process. */
 export async function makeBenchFolder(name: string): Promise<string> {
   watch();
   mkdirSync(parent, { recursive: true });
@@ -21,36 +18,51 @@ export async function makeBenchFolder(name: string): Promise<string> {
   return folder;
 }
 
-/** Removes a folder with all that is in it. */
+/** Removes such a folder. */
 export async function removeBenchFolder(folder: string): Promise<void> {
   folders.delete(folder);
   await rm(folder, { recursive: true, force: true });
 }
 
-/** Something to end, at once, before the folders are removed. Returns what takes it back. */
-export function beforeBenchFoldersGo(end: () => void): () => void {
+/** Works in a new folder and removes it, or in a `kept` folder, which stays. */
+export async function withBenchFolder<T>(
+  name: string,
+  work: (folder: string) => Promise<T>,
+  kept?: string,
+): Promise<T> {
+  if (kept !== undefined) return work(kept);
+  const folder = await makeBenchFolder(name);
+  try {
+    return await work(folder);
+  } finally {
+    await removeBenchFolder(folder);
+  }
+}
+
+/** Registers a synchronous cleanup that runs before the folders are removed. Returns its cancellation. */
+export function onBenchExit(cleanup: () => void): () => void {
   watch();
-  endings.add(end);
-  return () => endings.delete(end);
+  cleanups.add(cleanup);
+  return () => cleanups.delete(cleanup);
 }
 
 function watch(): void {
-  if (watching) return;
-  watching = true;
+  if (isWatching) return;
+  isWatching = true;
   removeLeftovers();
   process.once('exit', removeAll);
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.once(signal, () => {
       removeAll();
-      // Not `exit`, which waits for threads in the middle of their work and aborts where they mind.
+      // `exit` would wait for busy threads and abort.
       process.kill(process.pid, signal);
     });
   }
 }
 
 function removeAll(): void {
-  for (const end of endings) end();
-  // A process that was just killed may still close its files.
+  for (const cleanup of cleanups) cleanup();
+  // A process that was just killed may still be closing its files.
   for (const folder of folders) rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
 }
 
@@ -66,7 +78,6 @@ function isAlive(pid: number): boolean {
   try {
     return process.kill(pid, 0);
   } catch (error) {
-    // Another user's process is there all the same.
-    return error instanceof Error && 'code' in error && error.code === 'EPERM';
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
   }
 }

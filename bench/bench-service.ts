@@ -1,26 +1,28 @@
 import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
 import { setEngineOptions } from '../app/starting/engine-options.ts';
 import { openStores, type Stores } from '../app/stores.ts';
 import type { EventStore } from '../domain/event-store.ts';
+import type { CommandContext } from '../domain/handle.ts';
 import { newId } from '../domain/ids.ts';
 import { createTaskCommand, requestManualRun } from '../domain/tasks/task-commands.ts';
-import { requireTask, type LiveTask } from '../domain/tasks/task.ts';
 import { taskDefaults, type TaskDefinition } from '../domain/tasks/task-definition.ts';
-import type { CommandContext } from '../domain/handle.ts';
+import { requireTask, type LiveTask } from '../domain/tasks/task.ts';
 import { silent } from '../observability/telemetry.ts';
+import type { Projection } from '../projections/read-model.ts';
 import { runsProjection } from '../projections/views/runs.ts';
 import { projectRoot } from '../test/support/project-root.ts';
-import { beforeBenchFoldersGo, makeBenchFolder, removeBenchFolder } from './bench-folder.ts';
+import { onBenchExit, withBenchFolder } from './bench-folder.ts';
 import { cpuSecondsOf } from './process-figures.ts';
 
-/** An agent that needs not exist: the commands are issued below the HTTP interface. */
+/** The owner of all tasks; commands below the HTTP interface do not need a registered agent. */
 const OWNER = newId(Date.now());
 
-/** Between two looks at the views, as in the peers' benchmark. Milliseconds. */
-const POLL = 5;
+/** Milliseconds between two polls of a view, as in the peers' benchmark. */
+const POLL_INTERVAL = 5;
 
-/** An empty store of its own, which this process writes to as an API process would. */
+/** A store that this process writes to as an API process would. */
 export class BenchStore {
   readonly directory: string;
   readonly stores: Stores;
@@ -30,10 +32,9 @@ export class BenchStore {
     this.stores = stores;
   }
 
-  /** @param kept a folder that is there, and stays; default: one that goes with {@link remove} */
-  static async open(kept?: string): Promise<BenchStore> {
+  /** Opens the stores of a folder. The caller closes them. */
+  static async open(directory: string): Promise<BenchStore> {
     setEngineOptions();
-    const directory = kept ?? (await makeBenchFolder('service'));
     const settings = {
       dataDirectory: directory,
       eventStoreUrl: undefined,
@@ -47,50 +48,49 @@ export class BenchStore {
   }
 
   async createTask(changes: Partial<TaskDefinition>): Promise<{ id: string; task: LiveTask }> {
+    const { store } = this;
     const id = newId(Date.now());
     const definition = { ...echoTask, ...changes } as TaskDefinition;
-    const context = contextNow();
-    const { state } = await createTaskCommand({
-      store: this.store,
-      taskId: id,
-      definition,
-      context,
-    });
-    return { id, task: requireTask(state) };
+    const command = { store, taskId: id, definition, context: contextNow() };
+    return { id, task: requireTask((await createTaskCommand(command)).state) };
   }
 
-  /** Requests one run. Resolves once that is durable. */
+  /** Requests one run. Resolves when that is durable. */
   async requestRun(id: string, task: LiveTask): Promise<string> {
     return (await requestManualRun(this.store, id, task, contextNow())).runId;
   }
 
-  /** Until so many runs are in a state, as the view of runs tells it: recorded, projected, readable. */
-  private async until(state: string, count: number): Promise<void> {
+  /** Resolves when so many runs are readable in a state. */
+  untilRuns(state: 'queued' | 'succeeded', count: number): Promise<void> {
+    return this.untilDocuments(runsProjection, count, [{ field: 'state', op: 'eq', value: state }]);
+  }
+
+  /** Resolves when a view has so many documents. */
+  async untilDocuments(
+    projection: Projection,
+    count: number,
+    filters: Parameters<Stores['readModel']['count']>[1] = [],
+  ): Promise<void> {
     const { readModel } = this.stores;
-    const there = async (): Promise<boolean> =>
-      (await readModel.liveGeneration(runsProjection)) !== null &&
-      (await readModel.count(runsProjection, [{ field: 'state', op: 'eq', value: state }])) >=
-        count;
-    while (!(await there())) await pause(POLL);
+    while ((await readModel.liveGeneration(projection)) === null) await pause(POLL_INTERVAL);
+    while ((await readModel.count(projection, filters)) < count) await pause(POLL_INTERVAL);
   }
 
-  untilQueued(count: number): Promise<void> {
-    return this.until('queued', count);
-  }
-
-  untilEnded(count: number): Promise<void> {
-    return this.until('succeeded', count);
-  }
-
-  /** Closes it; the folder stays. */
   close(): Promise<void> {
     return this.stores.close();
   }
+}
 
-  async remove(): Promise<void> {
-    await this.close();
-    await removeBenchFolder(this.directory);
-  }
+/** Works with an empty store and removes it. */
+export function withBenchStore<T>(work: (bench: BenchStore) => Promise<T>): Promise<T> {
+  return withBenchFolder('service', async (folder) => {
+    const bench = await BenchStore.open(folder);
+    try {
+      return await work(bench);
+    } finally {
+      await bench.close();
+    }
+  });
 }
 
 export const contextNow = (): CommandContext => {
@@ -109,79 +109,87 @@ const echoTask = {
   payload: { pipeline: [{ uses: 'echo', with: { index: 1 } }] },
 };
 
-/** Further options of the service's Node, for looking closer: `BENCH_NODE_OPTIONS=--cpu-prof`. */
-const furtherOptions = (process.env['BENCH_NODE_OPTIONS'] ?? '').split(' ').filter(Boolean);
+/** More options for the service's Node, such as `BENCH_NODE_OPTIONS=--cpu-prof`. */
+const nodeOptions = (process.env['BENCH_NODE_OPTIONS'] ?? '').split(' ').filter(Boolean);
 
-/** The service, built, as a process of its own over the same store. */
+/** The built service as a process. */
 export class BenchService {
-  private readonly child: ChildProcess;
+  readonly #child: ChildProcess;
   readonly port: number;
-  private stopping = false;
+  #isStopping = false;
 
   private constructor(child: ChildProcess, port: number) {
-    this.child = child;
+    this.#child = child;
     this.port = port;
+    child.once('exit', (code) => {
+      if (!this.#isStopping) throw new Error(`the service ended by itself, with ${code}`);
+    });
   }
 
-  /** @param entry what is started: the build, or `app/main.ts` with what translates it in `NODE_OPTIONS` */
+  /**
+   * Starts the service and waits until it is ready.
+   * @param entry the build, or `app/main.ts` with a loader in `NODE_OPTIONS`
+   */
   static async start(
     directory: string,
     settings: Readonly<Record<string, string>> = {},
     entry = 'dist/app/main.js',
   ): Promise<BenchService> {
-    const env = {
-      ...process.env,
-      SVC_DATA_DIR: directory,
-      SVC_PORT: '0',
-      SVC_LOG_LEVEL: 'info',
-      ...settings,
-    };
-    const child = spawn(process.execPath, [...furtherOptions, entry], {
+    const own = { SVC_DATA_DIR: directory, SVC_PORT: '0', SVC_LOG_LEVEL: 'info' };
+    const child = spawn(process.execPath, [...nodeOptions, entry], {
       cwd: projectRoot,
-      env,
+      env: { ...process.env, ...own, ...settings },
       stdio: ['ignore', 'pipe', 'inherit'],
     });
-    const forget = beforeBenchFoldersGo(() => child.kill('SIGKILL'));
-    child.once('exit', forget);
+    child.once(
+      'exit',
+      onBenchExit(() => child.kill('SIGKILL')),
+    );
     const port = await new Promise<number>((resolve, reject) => {
-      let text = '';
+      let output = '';
       child.stdout.on('data', (chunk: Buffer) => {
-        text += chunk.toString();
-        const found = /"address":"http:\/\/[^"]*:(\d+)"/.exec(text);
+        output += chunk.toString();
+        const found = /"address":"http:\/\/[^"]*:(\d+)"/.exec(output);
         if (found) resolve(Number(found[1]));
       });
-      child.once('exit', (code) => reject(new Error(`the service ended with ${code}:\n${text}`)));
+      child.once('exit', (code) => reject(new Error(`the service ended with ${code}:\n${output}`)));
     });
     const service = new BenchService(child, port);
-    child.once('exit', (code) => {
-      if (!service.stopping) throw new Error(`the service ended by itself, with ${code}`);
-    });
-    await service.untilReady();
-    return service;
-  }
-
-  get pid(): number {
-    return this.child.pid ?? 0;
-  }
-
-  /** Seconds of processor time that the service has used in all its threads; NaN but on Linux. */
-  cpuSeconds(): number {
-    return cpuSecondsOf(this.pid);
-  }
-
-  private async untilReady(): Promise<void> {
     for (;;) {
-      const answer = await fetch(`http://127.0.0.1:${this.port}/health/ready`);
-      await answer.arrayBuffer();
-      if (answer.ok) return;
+      const response = await fetch(`http://127.0.0.1:${port}/health/ready`);
+      await response.arrayBuffer();
+      if (response.ok) return service;
       await pause(10);
     }
   }
 
+  get pid(): number {
+    return this.#child.pid ?? 0;
+  }
+
+  /** Seconds of processor time of all its threads; NaN except on Linux. */
+  cpuSeconds(): number {
+    return cpuSecondsOf(this.pid);
+  }
+
+  /** Its processor time over some seconds, in percent of one core. */
+  async cpuPercent(seconds: number): Promise<number> {
+    const before = this.cpuSeconds();
+    await pause(seconds * 1000);
+    return ((this.cpuSeconds() - before) / seconds) * 100;
+  }
+
   async stop(): Promise<void> {
-    this.stopping = true;
-    const ended = new Promise((resolve) => this.child.once('exit', resolve));
-    this.child.kill('SIGTERM');
+    this.#isStopping = true;
+    const ended = once(this.#child, 'exit');
+    this.#child.kill('SIGTERM');
     await ended;
   }
+}
+
+/** The seconds that some work takes. */
+export async function secondsOf(work: () => Promise<unknown>): Promise<number> {
+  const start = performance.now();
+  await work();
+  return (performance.now() - start) / 1000;
 }

@@ -2,13 +2,29 @@ import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { describeMachine, load } from './machine.ts';
 import { formatOutcome, sumUp, tableHead, type Outcome } from './report.ts';
-import { works, type Amounts, type Figures, type Work } from './works.ts';
+import type { Amounts, Figures, Work } from './work.ts';
+import { works } from './works.ts';
 
-const usage = `npm run bench -- [--work a,b] [--n 20000] [--due 1000] [--idle 200] [--events 1000000] [--keyed 10000] [--uses 1000000] [--seconds 4] [--listed 200000] [--store folder] [--clients 1000] [--repeats 3] [--out file.json]
+/** Numbers that can be set, with their defaults. */
+const defaults = {
+  n: 20_000,
+  due: 1_000,
+  idle: 200,
+  events: 1_000_000,
+  keyed: 10_000,
+  uses: 1_000_000,
+  seconds: 4,
+  listed: 200_000,
+  clients: 1_000,
+  repeats: 3,
+} as const;
+type Counts = Record<keyof typeof defaults, number>;
+
+const flags = Object.entries(defaults).map(([name, value]) => `[--${name} ${value}]`);
+const usage = `npm run bench -- [--work a,b] ${flags.join(' ')} [--store folder] [--out file.json]
 works: ${Object.keys(works).join(', ')}; drain, end-to-end and lateness stand for both of theirs
 `;
 
-/** What is to be done. */
 interface Order {
   readonly chosen: readonly (readonly [name: string, work: Work])[];
   readonly amounts: Amounts;
@@ -16,50 +32,30 @@ interface Order {
   readonly out: string | undefined;
 }
 
-/** @throws Error saying what is wrong with the arguments */
+/** @throws Error that says what is wrong with the arguments */
 function readOrder(): Order {
+  const string = { type: 'string' } as const;
+  const numbers = Object.fromEntries(Object.keys(defaults).map((name) => [name, string]));
   const { values } = parseArgs({
-    options: {
-      work: { type: 'string', default: Object.keys(works).join(',') },
-      n: { type: 'string', default: '20000' },
-      due: { type: 'string', default: '1000' },
-      idle: { type: 'string', default: '200' },
-      events: { type: 'string', default: '1000000' },
-      keyed: { type: 'string', default: '10000' },
-      uses: { type: 'string', default: '1000000' },
-      seconds: { type: 'string', default: '4' },
-      listed: { type: 'string', default: '200000' },
-      store: { type: 'string' },
-      clients: { type: 'string', default: '1000' },
-      repeats: { type: 'string', default: '3' },
-      out: { type: 'string' },
-    },
+    options: { ...numbers, work: string, store: string, out: string },
   });
-  const count = (name: Exclude<keyof Amounts, 'store'> | 'repeats'): number => {
-    const value = Number(values[name]);
-    if (Number.isSafeInteger(value) && value > 0) return value;
-    throw new Error(`--${name} needs a whole number from 1`);
-  };
+  const given: Readonly<Record<string, string | undefined>> = values;
+  const counts = Object.entries(defaults).map(([name, otherwise]) => {
+    const value = Number(given[name] ?? otherwise);
+    if (Number.isSafeInteger(value) && value > 0) return [name, value];
+    throw new Error(`--${name} must be a whole number from 1`);
+  });
+  const { repeats, ...amounts } = Object.fromEntries(counts) as Counts;
+  const { work = Object.keys(works).join(','), store, out } = values;
   return {
-    chosen: values.work.split(',').flatMap(chosenBy),
-    amounts: {
-      n: count('n'),
-      due: count('due'),
-      idle: count('idle'),
-      events: count('events'),
-      keyed: count('keyed'),
-      uses: count('uses'),
-      seconds: count('seconds'),
-      listed: count('listed'),
-      store: values.store,
-      clients: count('clients'),
-    },
-    repeats: count('repeats'),
-    out: values.out,
+    chosen: work.split(',').flatMap(worksNamed),
+    amounts: { ...amounts, store },
+    repeats,
+    out,
   };
 }
 
-function chosenBy(wanted: string): (readonly [string, Work])[] {
+function worksNamed(wanted: string): (readonly [string, Work])[] {
   const found = Object.entries(works).filter(
     ([name]) => name === wanted || name.replace(/-(10|64|instant|spread)$/, '') === wanted,
   );
@@ -80,26 +76,23 @@ async function run({ chosen, amounts, repeats, out }: Order): Promise<void> {
     const outcome = sumUp(name, work, work.count(amounts), measured, machine);
     outcomes.push(outcome);
     console.log(formatOutcome(outcome));
-    // Written each time: what was measured stands, whatever becomes of the rest.
-    if (out !== undefined) writeFileSync(out, resultOf(outcomes));
-  }
-  const missed = outcomes.flatMap(({ verdicts }) => verdicts).filter(({ reached }) => !reached);
-  const seconds = Math.round((Date.now() - since.getTime()) / 1000);
-  console.log(`\n${missed.length} targets missed; load ${load()}; ${seconds} s`);
-
-  function resultOf(all: readonly Outcome[]): string {
+    if (out === undefined) continue;
+    // Written after each work, so that an interruption loses nothing.
     const result = {
       date: since.toISOString(),
       ...short,
       packages,
       load: { before: loadBefore, after: load() },
       options: { ...amounts, repeats },
-      rows: all.flatMap(({ row }) => (row === null ? [] : [row])),
-      figures: all.flatMap(({ lines }) => lines),
-      targets: all.flatMap(({ verdicts }) => verdicts),
+      rows: outcomes.flatMap(({ row }) => (row === null ? [] : [row])),
+      figures: outcomes.flatMap(({ lines }) => lines),
+      targets: outcomes.flatMap(({ verdicts }) => verdicts),
     };
-    return `${JSON.stringify(result, null, 2)}\n`;
+    writeFileSync(out, `${JSON.stringify(result, null, 2)}\n`);
   }
+  const missed = outcomes.flatMap(({ verdicts }) => verdicts).filter(({ reached }) => !reached);
+  const seconds = Math.round((Date.now() - since.getTime()) / 1000);
+  console.log(`\n${missed.length} targets missed; load ${load()}; ${seconds} s`);
 }
 
 let order: Order | undefined;

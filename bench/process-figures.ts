@@ -1,26 +1,23 @@
 import { readFileSync } from 'node:fs';
 
-/** Seconds of processor time that a process has used in all its threads; NaN but on Linux. */
+/** Seconds of processor time of all threads of a process; NaN except on Linux. */
 export function cpuSecondsOf(pid: number): number {
   if (process.platform !== 'linux') return Number.NaN;
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
   return (Number(fields[11]) + Number(fields[12])) / 100;
 }
 
-/** Memory that a process holds now, in MiB, with the pages of files that it has mapped; NaN but on Linux. */
+/** Resident memory of a process in MiB, mapped files included; NaN except on Linux. */
 export function residentMiBOf(pid: number): number {
   return statusMiBOf(pid, 'VmRSS');
 }
 
-/**
- * Memory that is a process's alone, in MiB: without the pages of files that it has mapped, which the system takes back
- * when it likes; NaN but on Linux.
- */
-export function ownMiBOf(pid: number): number {
+/** Anonymous memory of a process in MiB, without mapped files, which the system can reclaim; NaN except on Linux. */
+export function anonymousMiBOf(pid: number): number {
   return statusMiBOf(pid, 'RssAnon');
 }
 
-/** A figure of `/proc/<pid>/status` that is in kB there; see proc_pid_status(5). */
+/** A value of `/proc/<pid>/status` in MiB; see proc_pid_status(5). */
 function statusMiBOf(pid: number, name: string): number {
   if (process.platform !== 'linux') return Number.NaN;
   const status = readFileSync(`/proc/${pid}/status`, 'utf8');

@@ -1,16 +1,16 @@
 import type { Machine } from './machine.ts';
 import { median, rounded } from './statistics.ts';
-import type { Figures, Target, Work } from './works.ts';
+import type { Figures, Target, Work } from './work.ts';
 
-/** A row as the peers' benchmark writes and prints them. */
-export interface Row {
+/** A row in the format of the peers' benchmark. */
+interface Row {
   readonly work: string;
   readonly peer: string;
   readonly version: string;
   readonly durability: string;
   readonly n: number;
   readonly unit: 'jobs/s' | 'ms';
-  /** Over the repeats: of the rate, or for ms of each repeat's p99. */
+  /** Over the repeats: of the rate, or for ms of the p99. */
   readonly median: number;
   readonly min: number;
   readonly max: number;
@@ -21,8 +21,8 @@ export interface Row {
   readonly node: string;
 }
 
-/** One figure over the repeats. */
-export interface Line {
+/** A figure over the repeats. */
+interface Line {
   readonly work: string;
   readonly figure: string;
   readonly n: number;
@@ -31,18 +31,18 @@ export interface Line {
   readonly max: number;
 }
 
-/** A target, and what became of it. */
-export interface Verdict extends Target {
+/** A target and whether it was reached. */
+interface Verdict extends Target {
   readonly work: string;
   readonly measured: number;
   readonly reached: boolean;
 }
 
-/** What the repeats of one work have brought. */
+/** The repeats of one work. */
 export interface Outcome {
   readonly lines: readonly Line[];
   readonly verdicts: readonly Verdict[];
-  /** null for what the peers do not do. */
+  /** null if the peers do not measure it. */
   readonly row: Row | null;
 }
 
@@ -98,7 +98,7 @@ function rowOf(
   };
 }
 
-/** The table of one outcome, as text; `previous` rows of other works stand above it. */
+/** The rows of one outcome, under {@link tableHead}. */
 export function formatOutcome({ lines, verdicts }: Outcome): string {
   return lines
     .flatMap((line) => {
@@ -111,12 +111,12 @@ export function formatOutcome({ lines, verdicts }: Outcome): string {
         number(line.median).padStart(10),
         `${number(line.min)}..${number(line.max)}`.padStart(19),
       ].join('  ');
-      return [start, ...own.map((verdict) => `${' '.repeat(19)}${sayVerdict(verdict)}`)];
+      return [start, ...own.map((verdict) => `${' '.repeat(19)}${formatVerdict(verdict)}`)];
     })
     .join('\n');
 }
 
-/** The head of the table that {@link formatOutcome} goes on with. */
+/** The head of the table. */
 export const tableHead = [
   'work'.padEnd(17),
   'figure'.padEnd(21),
@@ -125,7 +125,7 @@ export const tableHead = [
   'min..max'.padStart(19),
 ].join('  ');
 
-function sayVerdict({ is, value, because, reached }: Verdict): string {
+function formatVerdict({ is, value, because, reached }: Verdict): string {
   return `${reached ? 'reached' : 'MISSED '}  ${is} ${number(value)} (${because})`;
 }
 

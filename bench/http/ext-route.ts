@@ -2,19 +2,21 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { projectRoot } from '../../test/support/project-root.ts';
-import { makeBenchFolder, removeBenchFolder } from '../bench-folder.ts';
+import { withBenchFolder } from '../bench-folder.ts';
+import { median } from '../statistics.ts';
+import { lessThan, type Figures, type Work } from '../work.ts';
 import { load } from './http-load.ts';
 import { startHttpService, type HttpService } from './http-service.ts';
-import { median } from '../statistics.ts';
 
 const CONNECTIONS = 50;
-/** The sides take turns, forwards and backwards, so that a slow moment of the machine hits all. */
+/** Turns of each side, forwards and backwards, so that a slow moment of the machine affects all. */
 const TURNS = 15;
+const TURN_SECONDS = 1;
 
-/** What both routes answer: as much as a small document. */
+/** The response of all routes, as large as a small document. */
 const body = { items: Array.from({ length: 5 }, (_, n) => ({ id: n, title: `report ${n}` })) };
 
-/** The route of the core, put among its endpoints before the service starts: from its sources, as bundles have no modules. */
+/** Adds a route to the core's endpoints before the service starts, from the sources: a bundle has no modules. */
 const coreRoute = `import { isMainThread } from 'node:worker_threads';
 if (isMainThread) {
   const { endpoints } = await import(${JSON.stringify(pathToFileURL(join(projectRoot, 'api/app.ts')).href)});
@@ -33,92 +35,77 @@ export function setup({ routes }) {
 `;
 
 const manifest = {
-  id: 'bench',
-  name: 'Bench',
-  version: '1.0.0',
-  module: 'bench.mjs',
+  ...{ id: 'bench', name: 'Bench', version: '1.0.0', module: 'bench.mjs' },
   capabilities: ['ROUTES'],
 };
 
-/** Microseconds of processor time for a request, and requests a second, of one route. */
-interface Side {
-  readonly cpu: number;
-  readonly perSecond: number;
-}
+/** The same route in an extension, in the core beside it, and in the core of a service without extensions. */
+export const extRoute: Work = {
+  targets: [lessThan('over the core %', 10, 'processor time of the same route in an extension')],
+  count: () => TURNS,
+  measure: () => withBenchFolder('ext-route', measure),
+};
 
-/** The same route in the core and in an extension, of one process; and in the core of one without extensions. */
-export interface ExtRouteBenchmark {
-  readonly core: Side;
-  readonly extension: Side;
-  readonly alone: Side;
-  /** How much more processor time the extension's route takes than the core's: the median of the turns, in percent. */
-  readonly overCore: number;
-  readonly overAlone: number;
-}
-
-/** @param seconds of each turn; there are fifteen for each side, after one that does not count */
-export async function benchExtRoute(seconds: number): Promise<ExtRouteBenchmark> {
-  const directory = await makeBenchFolder('ext-route');
+async function measure(directory: string): Promise<Figures> {
   const services: HttpService[] = [];
   try {
     const { preload, folder } = await writeRoutes(directory);
-    const settings = { NODE_OPTIONS: `--import tsx --import ${pathToFileURL(preload).href}` };
-    const start = async (name: string, more: Readonly<Record<string, string>>) => {
-      const service = await startHttpService(
-        join(directory, name),
-        { ...settings, ...more },
-        'app/main.ts',
-      );
+    const options = { NODE_OPTIONS: `--import tsx --import ${pathToFileURL(preload).href}` };
+    const start = async (name: string, settings: Readonly<Record<string, string>>) => {
+      const place = join(directory, name);
+      const service = await startHttpService(place, { ...options, ...settings }, 'app/main.ts');
       services.push(service);
       return service;
     };
     const both = await start('both', { SVC_EXT_PATHS: folder });
-    const alone = await start('alone', {});
-    const sides = {
-      core: { service: both, path: '/bench/route' },
-      extension: { service: both, path: '/ext/bench/route' },
-      alone: { service: alone, path: '/bench/route' },
-    };
-    const turns = { core: [] as Side[], extension: [] as Side[], alone: [] as Side[] };
+    const core = new Side(both, '/bench/route');
+    const extended = new Side(both, '/ext/bench/route');
+    const alone = new Side(await start('alone', {}), '/bench/route');
+    const sides = [core, extended, alone];
     for (let turn = 0; turn <= TURNS; turn += 1) {
-      const names = ['core', 'extension', 'alone'] as const;
-      for (const name of turn % 2 === 0 ? names : names.toReversed()) {
-        const measured = await measure(sides[name].service, sides[name].path, seconds);
-        if (turn > 0) turns[name].push(measured);
-      }
+      for (const side of turn % 2 === 0 ? sides : sides.toReversed()) await side.take(turn > 0);
     }
-    const cpu = (name: keyof typeof turns): number[] => turns[name].map((each) => each.cpu);
-    const over = (name: 'core' | 'alone'): number =>
-      median(
-        cpu('extension').map((mine, turn) => (mine / (cpu(name)[turn] ?? Number.NaN) - 1) * 100),
-      );
-    const sideOf = (name: keyof typeof turns): Side => ({
-      cpu: median(cpu(name)),
-      perSecond: median(turns[name].map(({ perSecond }) => perSecond)),
-    });
+    /** The median over the turns, in percent. */
+    const over = (other: Side): number =>
+      median(extended.cpu.map((cpu, turn) => (cpu / (other.cpu[turn] ?? Number.NaN) - 1) * 100));
     return {
-      ...{ core: sideOf('core'), extension: sideOf('extension'), alone: sideOf('alone') },
-      ...{ overCore: over('core'), overAlone: over('alone') },
+      'over the core %': over(core),
+      'over a core without extensions %': over(alone),
+      'extension cpu us': median(extended.cpu),
+      'core cpu us': median(core.cpu),
+      'alone cpu us': median(alone.cpu),
+      'extension/s': median(extended.perSecond),
+      'core/s': median(core.perSecond),
     };
   } finally {
     for (const { process } of services) await process.stop();
-    await removeBenchFolder(directory);
   }
 }
 
-async function measure(service: HttpService, path: string, seconds: number): Promise<Side> {
-  const { process, headers } = service;
-  const before = process.cpuSeconds();
-  const { port } = process;
-  const made = await load({
-    port,
-    connections: CONNECTIONS,
-    seconds,
-    headers,
-    requests: [{ path }],
-  });
-  const cpu = ((process.cpuSeconds() - before) * 1e6) / made.latencies.length;
-  return { cpu, perSecond: made.perSecond };
+/** One route of one service, with the figures of its turns. */
+class Side {
+  /** Microseconds of processor time for each request. */
+  readonly cpu: number[] = [];
+  readonly perSecond: number[] = [];
+  readonly #service: HttpService;
+  readonly #path: string;
+
+  constructor(service: HttpService, path: string) {
+    this.#service = service;
+    this.#path = path;
+  }
+
+  async take(isCounted: boolean): Promise<void> {
+    const { process, headers } = this.#service;
+    const before = process.cpuSeconds();
+    const { latencies, perSecond } = await load({
+      ...{ port: process.port, connections: CONNECTIONS, seconds: TURN_SECONDS, headers },
+      requests: [{ path: this.#path }],
+    });
+    if (!isCounted) return;
+    this.cpu.push(((process.cpuSeconds() - before) * 1e6) / latencies.length);
+    this.perSecond.push(perSecond);
+  }
 }
 
 async function writeRoutes(directory: string): Promise<{ preload: string; folder: string }> {
@@ -129,9 +116,4 @@ async function writeRoutes(directory: string): Promise<{ preload: string; folder
   await writeFile(join(folder, 'bench.mjs'), extension);
   await writeFile(join(folder, 'extension.json'), JSON.stringify(manifest));
   return { preload, folder };
-}
-
-if (process.argv[1] !== undefined && import.meta.url === pathToFileURL(process.argv[1]).href) {
-  const seconds = Number(process.argv[2] ?? 1);
-  process.stdout.write(`${JSON.stringify(await benchExtRoute(seconds), null, 2)}\n`);
 }

@@ -5,9 +5,8 @@ import express from 'express';
 import type { BareOrder } from './http-bare.ts';
 
 /**
- * The entry of a process that does with Express what a service can't do without, and nothing else: no token, no
- * check, no headers of its own. Express is at its defaults, but for the hash of each answer (`etag`) and the header
- * that tells its name, which would only make it slower.
+ * The entry of a bare Express server: no token, checks or headers. Express has its defaults except for `etag` and
+ * `x-powered-by`, which would only slow it down.
  */
 const [order] = (await once(process, 'message')) as [BareOrder];
 const app = express();
@@ -23,7 +22,7 @@ const database = new DatabaseSync(order.file);
 database.exec('PRAGMA journal_mode = WAL');
 database.exec('PRAGMA synchronous = FULL');
 database.exec('CREATE TABLE tasks (id INTEGER PRIMARY KEY, body TEXT NOT NULL)');
-// The driver closes what nobody holds any more, whatever statements it has.
+// The driver closes an unreferenced database, even if it has statements.
 app.locals['database'] = database;
 const insert = database.prepare('INSERT INTO tasks (body) VALUES (?)');
 app.post('/tasks', express.text({ type: 'application/json' }), (request, response) => {

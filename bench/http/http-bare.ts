@@ -1,30 +1,30 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { beforeBenchFoldersGo } from '../bench-folder.ts';
+import { onBenchExit } from '../bench-folder.ts';
 
-/** What a bare Express server is to do. */
+/** The work of a bare Express server. */
 export interface BareOrder {
-  /** What `GET /tasks/:id` answers, by the id. */
+  /** The responses to `GET /tasks/:id`, by id. */
   readonly answers: Readonly<Record<string, string>>;
-  /** Where `POST /tasks` keeps what it is sent. */
+  /** The database of `POST /tasks`. */
   readonly file: string;
 }
 
-/** A bare Express server, as a process of its own. */
-export interface BareServer {
+/** A bare Express server as a process. */
+interface BareServer {
   readonly port: number;
   readonly pid: number;
   stop(): Promise<void>;
 }
 
-/** Starts what a service is measured beside; see `http-bare-process.ts`. */
+/** Starts the server that the service is compared with; see `http-bare-process.ts`. */
 export async function startBareServer(order: BareOrder): Promise<BareServer> {
   const child = fork(fileURLToPath(new URL('http-bare-process.ts', import.meta.url)), {
-    // As the service does.
+    // As for the service.
     execArgv: [...process.execArgv, '--enable-source-maps'],
   });
-  const forget = beforeBenchFoldersGo(() => child.kill('SIGKILL'));
+  const forget = onBenchExit(() => child.kill('SIGKILL'));
   const ended = once(child, 'exit').finally(forget);
   const listening = once(child, 'message') as Promise<[number]>;
   child.send(order);
@@ -32,7 +32,7 @@ export async function startBareServer(order: BareOrder): Promise<BareServer> {
     throw new Error(`the bare server ended with ${String(code)}`);
   });
   const [port] = await Promise.race([listening, failed]);
-  // From here on it ends when it is told to.
+  // From here on its end is expected.
   failed.catch(() => undefined);
   return {
     port,

@@ -1,14 +1,14 @@
 import { toIso } from '../../domain/clock.ts';
 import type { ListedIds } from './http-lists-store.ts';
 
-/** A list that is asked for. */
+/** A requested list. */
 export interface List {
   readonly path: string;
-  /** Its total is counted on an index, or is known without counting. */
+  /** Whether its total is counted on an index or known. */
   readonly covered: boolean;
 }
 
-/** Every list that is asked for: every filter, and every combination of them that does not contradict itself. */
+/** Every list: all filters and all their combinations that do not contradict each other. */
 export function everyList(ids: ListedIds): readonly List[] {
   return [...taskLists(ids), ...runLists(ids), ...otherLists(ids)];
 }
@@ -53,7 +53,7 @@ function runLists({ busyTask, task, since, until }: ListedIds): readonly List[] 
     }));
 }
 
-/** Agents, the audit and the log's streams. The audit says a total only where an index has it. */
+/** Agents, the audit and streams. */
 function otherLists({ agent, task, since, until }: ListedIds): readonly List[] {
   const at = (share: number): string => toIso(Math.floor(since + (until - since) * share));
   const agents = combined([
@@ -71,7 +71,7 @@ function otherLists({ agent, task, since, until }: ListedIds): readonly List[] {
   return [...agents, ...audit, ...streams, ...due].map((path) => ({ path, covered: false }));
 }
 
-/** Lists that are read to their page 1,000, each page of so many items. */
+/** Lists that are read to page 1,000. @param limit items in a page */
 export const deepLists = ({ agent, since }: ListedIds, limit: number): readonly string[] =>
   [
     '/runs?',

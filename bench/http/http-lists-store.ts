@@ -1,63 +1,39 @@
 import { toIso } from '../../domain/clock.ts';
-import type { NewEvent, StreamAppend } from '../../domain/event-store.ts';
+import type { StreamAppend } from '../../domain/event-store.ts';
 import type { DomainEvent } from '../../domain/events/catalogue.ts';
-import { createEventCodec } from '../../domain/events/codec.ts';
 import { toNewEvents } from '../../domain/handle.ts';
 import { momentBasedId, nameBasedId, newId } from '../../domain/ids.ts';
 import { taskDefaults } from '../../domain/tasks/task-definition.ts';
 import type { RunTrigger } from '../../domain/vocabulary.ts';
-import { silent } from '../../observability/telemetry.ts';
-import { openSqliteEventStore } from '../../stores/sqlite/event-log/event-store.ts';
+import { appendAll, withLog } from '../log.ts';
 
-/** Runs to a task, on average; one in a hundred runs is of one task. */
-const RUNS_OF_A_TASK = 10;
-/** Agents that there are, and those of them that have tasks. */
+/** Runs for each task on average; one in a hundred belongs to one busy task. */
+const RUNS_PER_TASK = 10;
+/** Agents, and those of them that own tasks. */
 const AGENTS = 1_000;
 const OWNERS = 50;
 const DAY = 86_400_000;
-/** Over how long runs are spread, up to now. */
+/** Milliseconds over which runs are spread, up to now. */
 const SPAN = 30 * DAY;
-/** Appends that are sent together, and how many such sequences are on their way at a time: large, for few commits. */
-const APPENDS = 2_000;
-const SEQUENCES = 4;
-/** Who does what no agent does. */
-const SERVICE = 'service';
 
-/** What a store of many runs and tasks is asked for. */
+/** Ids for the requests to the store. */
 export interface ListedIds {
   readonly agent: string;
   /** Has one in a hundred runs. */
   readonly busyTask: string;
   readonly task: string;
-  /** From when on runs are. */
+  /** The span of the runs. */
   readonly since: number;
   readonly until: number;
 }
 
-/**
- * Writes the events of so many runs, and of a tenth as many tasks, to the log of an empty folder. The views are left to
- * the service, which fills them in bulk where there are none.
- */
+/** Writes so many runs, and a tenth as many tasks, to the log of an empty folder. The service builds the views in bulk. */
 export async function writeListed(directory: string, runs: number): Promise<ListedIds> {
-  const codec = createEventCodec();
-  const store = await openSqliteEventStore({ directory, codec, telemetry: silent });
-  const tasks = Math.ceil(runs / RUNS_OF_A_TASK);
+  const tasks = Math.ceil(runs / RUNS_PER_TASK);
   const until = Date.now();
   const since = until - SPAN;
-  try {
-    const underWay: Promise<unknown>[] = [];
-    let appends: StreamAppend[] = [];
-    for (const append of appendsOf(runs, tasks, since)) {
-      appends.push(append);
-      if (appends.length < APPENDS) continue;
-      underWay.push(store.appendInOrder(appends));
-      appends = [];
-      if (underWay.length > SEQUENCES) await underWay.shift();
-    }
-    await Promise.all([...underWay, store.appendInOrder(appends)]);
-  } finally {
-    await store.close();
-  }
+  // Large sequences make few commits.
+  await withLog(directory, (store) => appendAll(store, appendsOf(runs, tasks, since), 2_000));
   return { agent: agentId(1), busyTask: taskId(0), task: taskId(tasks - 1), since, until };
 }
 
@@ -74,7 +50,7 @@ function* appendsOf(runs: number, tasks: number, since: number): Generator<Strea
     const at = Math.floor(since + (run * SPAN) / runs);
     const task = run % 100 === 0 ? 0 : run % tasks;
     const trigger = triggerOf(share(run, 1));
-    const actor = trigger === 'manual' ? ownerOf(task) : SERVICE;
+    const actor = trigger === 'manual' ? ownerOf(task) : 'service';
     const stream = `run-${momentBasedId(at, 'listed run', String(run))}`;
     yield append(stream, runEvents(run, task, trigger, at), at, actor);
   }
@@ -88,11 +64,10 @@ function append(
 ): StreamAppend {
   const commandId = newId(at);
   const context = { commandId, actor, source: 'bench', correlationId: commandId, now: at };
-  const made: readonly NewEvent[] = toNewEvents(stream, events, context);
-  return { stream, expected: 'none', events: made };
+  return { stream, expected: 'none', events: toNewEvents(stream, events, context) };
 }
 
-/** Ids that are asked for again and again: making each of its name anew would take as long as the rest. */
+/** Ids by name, because hashing them each time takes as long as everything else. */
 const made = new Map<string, string>();
 
 function idOf(kind: string, number: number): string {
@@ -106,7 +81,7 @@ const agentId = (number: number): string => idOf('agent', number);
 const taskId = (number: number): string => idOf('task', number);
 const ownerOf = (task: number): string => agentId(task % OWNERS);
 
-/** Up to a thousand, with no order to be seen in it; another salt gives one that has nothing to do with it. */
+/** A pseudorandom number below 1,000; different salts are independent. */
 function share(number: number, salt: number): number {
   let mixed = Math.imul(number + 1, 0x9e3779b1) ^ Math.imul(salt, 0x85ebca6b);
   mixed = Math.imul(mixed ^ (mixed >>> 15), 0x2c1b3c6d);

@@ -1,134 +1,107 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { pathToFileURL } from 'node:url';
-import { listedStore } from './http-lists-folder.ts';
-import { deepLists, everyList, statisticsOf, type List } from './http-lists-paths.ts';
-import { startHttpService, type HttpService } from './http-service.ts';
+import { secondsOf } from '../bench-service.ts';
 import { percentile } from '../statistics.ts';
+import { lessThan, type Figures, type Work } from '../work.ts';
+import { listedStore, type ListedStore } from './http-lists-folder.ts';
+import { deepLists, everyList, statisticsOf, type List } from './http-lists-paths.ts';
+import { read, startHttpService, type HttpService } from './http-service.ts';
 
-/** Requests of each combination, after one that does not count. */
+/** Requests of each list, after one to warm up. */
 const ROUNDS = 5;
-/** And of one of which any took longer than it may: so its p95 is not just the slowest moment of the machine. */
+/** Requests if one of those was slow, so that the p95 is not just the slowest moment of the machine. */
 const ROUNDS_OF_SLOW = 20;
+/** Slow lists and statistics, in milliseconds. */
 const SLOW = 50;
 const SLOW_STATISTICS = 20;
-/** A list that takes longer than this, in milliseconds, is asked for once. */
-const HOPELESS = 2_000;
-/** Page that is gone to by cursor, of so many items each. */
-const DEEP = 1_000;
-const PAGE = 50;
-/** Milliseconds between two of the requests that are not for lists. */
-const BESIDE = 20;
+/** A list that takes longer than this, in milliseconds, is requested once. */
+const TOO_SLOW = 2_000;
+/** The deep page, by cursor, and its items. */
+const DEEP_PAGE = 1_000;
+const PAGE_SIZE = 50;
+/** Milliseconds between two reads beside the lists. */
+const READ_PAUSE = 20;
 
-/** A list, and how long it took: milliseconds, of all its rounds. */
-export interface ListTimes extends List {
-  readonly p50: number;
-  readonly p95: number;
-}
-
-/** Lists at scale. All in milliseconds, p95; of several lists that of the slowest. */
-export interface HttpListsBenchmark {
-  readonly covered: number;
-  readonly worst: number;
-  /** The slowest page behind page 1,000. */
-  readonly deep: number;
-  /** That of the first page of the same lists. */
-  readonly first: number;
-  readonly statistics: number;
-  /** Of a task that is read while lists are. */
-  readonly beside: number;
-  /** Of a short list that is read while others are. */
-  readonly listBeside: number;
-  readonly lists: readonly ListTimes[];
-}
-
-/**
- * @param runs how many; there are a tenth as many tasks
- * @param kept a folder for the store that stays, and is used again
- */
-export async function benchHttpLists(runs: number, kept?: string): Promise<HttpListsBenchmark> {
-  const { directory, ids } = await listedStore(runs, kept);
-  // Without a worker and a scheduler: what waits or is late here is to stay so.
-  const service = await startHttpService(directory, { SVC_ROLES: 'api,projector' });
-  try {
-    await allOf(service);
-    const besides = [
-      new Beside(service, `/tasks/${ids.task}`),
-      new Beside(service, `/runs?limit=5&task_id=${ids.task}`),
-    ];
-    const lists: ListTimes[] = [];
-    for (const each of everyList(ids))
-      lists.push({ ...each, ...(await timesOf(service, each.path)) });
-    const [beside = [], listBeside = []] = await Promise.all(besides.map((each) => each.end()));
-    const deep: number[] = [];
-    const first: number[] = [];
-    for (const path of deepLists(ids, PAGE)) {
-      first.push((await timesOf(service, path)).p95);
-      deep.push((await timesOf(service, await deepPageOf(service, path))).p95);
+/** Lists at scale; p95 in milliseconds, of several lists that of the slowest. */
+export const httpLists: Work = {
+  targets: [
+    lessThan('covered p95 ms', 50),
+    lessThan('worst p95 ms', 250),
+    lessThan('statistics p95 ms', 20),
+    lessThan('others p95 ms', 20),
+    lessThan('other lists p95 ms', 20),
+  ],
+  count: ({ listed }) => listed,
+  async measure({ listed, store }) {
+    const { directory, ids } = await listedStore(listed, store);
+    // Without a worker and a scheduler, which would change the lists.
+    const service = await startHttpService(directory, { SVC_ROLES: 'api,projector' });
+    try {
+      return await measure(service, ids);
+    } finally {
+      await service.process.stop();
     }
-    const statistics: number[] = [];
-    for (const path of statisticsOf(ids)) {
-      statistics.push((await timesOf(service, path, SLOW_STATISTICS)).p95);
-    }
-    const worstOf = (some: readonly ListTimes[]): number => Math.max(...some.map(({ p95 }) => p95));
-    return {
-      covered: worstOf(lists.filter(({ covered }) => covered)),
-      worst: worstOf(lists),
-      deep: Math.max(...deep),
-      first: Math.max(...first),
-      statistics: Math.max(...statistics),
-      beside: percentile(beside, 0.95),
-      listBeside: percentile(listBeside, 0.95),
-      lists,
-    };
-  } finally {
-    await service.process.stop();
+  },
+};
+
+async function measure(service: HttpService, ids: ListedStore['ids']): Promise<Figures> {
+  await untilBuilt(service);
+  const besides = [
+    new Reader(service, `/tasks/${ids.task}`),
+    new Reader(service, `/runs?limit=5&task_id=${ids.task}`),
+  ];
+  const lists: (List & { readonly p95: number })[] = [];
+  for (const list of everyList(ids)) lists.push({ ...list, p95: await p95Of(service, list.path) });
+  const [beside = [], listBeside = []] = await Promise.all(besides.map((each) => each.end()));
+  const [first, deep, statistics]: [number[], number[], number[]] = [[], [], []];
+  for (const path of deepLists(ids, PAGE_SIZE)) {
+    first.push(await p95Of(service, path));
+    deep.push(await p95Of(service, await deepPageOf(service, path)));
   }
+  for (const path of statisticsOf(ids)) {
+    statistics.push(await p95Of(service, path, SLOW_STATISTICS));
+  }
+  const covered = lists.filter((list) => list.covered);
+  return {
+    'covered p95 ms': Math.max(...covered.map(({ p95 }) => p95)),
+    'worst p95 ms': Math.max(...lists.map(({ p95 }) => p95)),
+    'page 1 p95 ms': Math.max(...first),
+    'page 1,000 p95 ms': Math.max(...deep),
+    'statistics p95 ms': Math.max(...statistics),
+    'others p95 ms': percentile(beside, 0.95),
+    'other lists p95 ms': percentile(listBeside, 0.95),
+  };
 }
 
-/** Until every view, in the shape of this code, has all that was written. */
-async function allOf({ client }: HttpService): Promise<void> {
+/** Resolves when every view is built and has caught up. */
+async function untilBuilt({ client }: HttpService): Promise<void> {
   for (;;) {
     const { projections } = (await client.projections.list()).data;
-    const isMade = projections.every(
+    const isBuilt = projections.every(
       ({ version, caught_up, rebuild }) => version > 0 && caught_up && rebuild === null,
     );
-    if (isMade) return;
+    if (isBuilt) return;
     await pause(200);
   }
 }
 
-/** @returns p50 and p95 in milliseconds */
-async function timesOf(
-  service: HttpService,
-  path: string,
-  slow = SLOW,
-): Promise<{ readonly p50: number; readonly p95: number }> {
-  const warm = await timeOf(service, path);
-  if (warm > HOPELESS) return { p50: warm, p95: warm };
+/** @param slow in milliseconds */
+async function p95Of(service: HttpService, path: string, slow = SLOW): Promise<number> {
+  const warmUp = await timeOf(service, path);
+  if (warmUp > TOO_SLOW) return warmUp;
   const times: number[] = [];
   while (times.length < (Math.max(...times) > slow ? ROUNDS_OF_SLOW : ROUNDS)) {
     times.push(await timeOf(service, path));
   }
-  return { p50: percentile(times, 0.5), p95: percentile(times, 0.95) };
+  return percentile(times, 0.95);
 }
 
-async function timeOf(service: HttpService, path: string): Promise<number> {
-  const begun = performance.now();
-  await read(service, path);
-  return performance.now() - begun;
-}
+const timeOf = async (service: HttpService, path: string): Promise<number> =>
+  (await secondsOf(() => read(service, path))) * 1000;
 
-async function read({ process, headers }: HttpService, path: string): Promise<string> {
-  const answer = await fetch(`http://127.0.0.1:${process.port}${path}`, { headers });
-  const text = await answer.text();
-  if (!answer.ok) throw new Error(`${path} was answered with ${answer.status}: ${text}`);
-  return text;
-}
-
-/** The page behind page 1,000, or behind the last but one where there are fewer. */
+/** The page after page 1,000, or the last one if there are fewer. */
 async function deepPageOf(service: HttpService, path: string): Promise<string> {
   let deep = path;
-  for (let page = 1; page <= DEEP; page += 1) {
+  for (let page = 1; page <= DEEP_PAGE; page += 1) {
     const { next_cursor } = JSON.parse(await read(service, deep)) as { next_cursor: string | null };
     if (next_cursor === null) break;
     deep = `${path}&cursor=${next_cursor}`;
@@ -136,38 +109,27 @@ async function deepPageOf(service: HttpService, path: string): Promise<string> {
   return deep;
 }
 
-/** Reads something again and again, beside whatever else is asked of the service. */
-class Beside {
+/** Reads a path repeatedly beside other requests. */
+class Reader {
   readonly #times: number[] = [];
   readonly #ended: Promise<void>;
-  #ends = false;
+  #isEnding = false;
 
   constructor(service: HttpService, path: string) {
     this.#ended = this.#run(service, path);
   }
 
-  /** @returns milliseconds of each */
+  /** Returns the milliseconds of each read. */
   async end(): Promise<readonly number[]> {
-    this.#ends = true;
+    this.#isEnding = true;
     await this.#ended;
     return this.#times;
   }
 
   async #run(service: HttpService, path: string): Promise<void> {
-    while (!this.#ends) {
+    while (!this.#isEnding) {
       this.#times.push(await timeOf(service, path));
-      await pause(BESIDE);
+      await pause(READ_PAUSE);
     }
   }
-}
-
-if (process.argv[1] !== undefined && import.meta.url === pathToFileURL(process.argv[1]).href) {
-  const [, , runs = '100000', kept] = process.argv;
-  const { lists, ...figures } = await benchHttpLists(Number(runs), kept);
-  const column = (value: number): string => value.toFixed(1).padStart(9);
-  for (const { path, covered, p50, p95 } of lists.toSorted((a, b) => b.p95 - a.p95)) {
-    const words = `${column(p50)}${column(p95)} ${covered ? 'covered' : '       '} ${path}`;
-    process.stdout.write(`${words}\n`);
-  }
-  process.stdout.write(`${JSON.stringify(figures, null, 2)}\n`);
 }

@@ -1,6 +1,6 @@
 import autocannon, { type Request } from 'autocannon';
 
-/** Requests that are sent again and again, each connection going through them in their order. */
+/** Requests that each connection repeats in order. */
 export interface Load {
   readonly port: number;
   readonly connections: number;
@@ -9,17 +9,15 @@ export interface Load {
   readonly requests: readonly (Request & { readonly path: string })[];
 }
 
-/** What came of it. */
-export interface LoadResult {
+interface LoadResult {
   readonly perSecond: number;
-  /** From sending a request to having its whole answer, in milliseconds. */
+  /** Milliseconds from sending a request to its whole response. */
   readonly latencies: readonly number[];
 }
 
 /**
- * Sends requests to a server of this machine, each connection the next one as soon as it has the answer.
- *
- * @throws Error when any of them is not answered with success
+ * Sends requests to a local server; each connection sends the next one when it has the response.
+ * @throws Error if any response is not a success
  */
 export async function load(options: Load): Promise<LoadResult> {
   const { port, connections, seconds, headers, requests } = options;
@@ -47,7 +45,7 @@ export async function load(options: Load): Promise<LoadResult> {
   });
   if (result.errors > 0 || result.non2xx > 0) {
     const statuses = JSON.stringify(result.statusCodeStats ?? {});
-    throw new Error(`${result.errors} errors, ${result.non2xx} refusals: ${statuses}`);
+    throw new Error(`${result.errors} errors, ${result.non2xx} rejections: ${statuses}`);
   }
   return { perSecond: (latencies.length / (ended - began)) * 1000, latencies };
 }

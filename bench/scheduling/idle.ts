@@ -1,90 +1,68 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { pathToFileURL } from 'node:url';
 import { tasksProjection } from '../../projections/views/tasks.ts';
-import { BenchService, BenchStore } from '../bench-service.ts';
+import { BenchService, secondsOf, withBenchStore, type BenchStore } from '../bench-service.ts';
+import { inChunks } from '../log.ts';
 import { residentMiBOf } from '../process-figures.ts';
+import { lessThan, type Work } from '../work.ts';
 
-/** What the service costs while it has nothing to do. */
-export interface IdleBenchmark {
-  readonly tasks: number;
-  /** From the start of the process until it says that it is ready, on a store without views: it makes them. */
-  readonly firstReadySeconds: number;
-  /** The same on the views that are there. */
-  readonly readySeconds: number;
-  /** Of one core, over the time that was watched. */
-  readonly cpuPercent: number;
-  /** Memory of the process at the end of that time. */
-  readonly residentMiB: number;
-}
-
-const CHUNK = 500;
-/** After the start, before watching begins. Milliseconds. */
+const TASKS = 10_000;
+/** Milliseconds after the start, before watching begins. */
 const SETTLE = 20_000;
 /**
- * How long it is watched. V8 gives back what starting took by a collection that comes some 25 to 80 seconds after it: a
- * third of a second's work, which is in a shorter time or not, by chance. Seconds.
+ * Seconds of watching. A collection of the start's garbage comes 25 to 80 seconds after it and takes a third of a second,
+ * which a shorter time would include or not by chance.
  */
 const WATCHED = 60;
 
-/**
- * The service with so many active cron tasks, none of which is due within the hour.
- *
- * @param options.tasks default 10,000
- * @param options.seconds how long it is watched; default a minute
- */
-export async function benchIdle(
-  options: { readonly tasks?: number; readonly seconds?: number } = {},
-): Promise<IdleBenchmark> {
-  const { tasks = 10_000, seconds = WATCHED } = options;
-  const bench = await BenchStore.open();
-  try {
-    await createTasks(bench, tasks);
-    const { firstReadySeconds } = await makeTaskViews(bench, tasks);
-    const began = performance.now();
-    const service = await BenchService.start(bench.directory);
-    const readySeconds = (performance.now() - began) / 1000;
-    await pause(SETTLE);
-    const cpuBefore = service.cpuSeconds();
-    await pause(seconds * 1000);
-    const cpuPercent = ((service.cpuSeconds() - cpuBefore) / seconds) * 100;
-    const residentMiB = residentMiBOf(service.pid);
-    await service.stop();
-    return { tasks, firstReadySeconds, readySeconds, cpuPercent, residentMiB };
-  } finally {
-    await bench.remove();
-  }
-}
-
-/** Daily, at a minute of their own, none within the next hour (nor the next two, to be sure). */
-async function createTasks(bench: BenchStore, tasks: number): Promise<void> {
-  const hour = new Date().getUTCHours() + 3;
-  for (let from = 0; from < tasks; from += CHUNK) {
-    const chunk = Array.from({ length: Math.min(CHUNK, tasks - from) }, (_, at) => from + at);
-    await Promise.all(
-      chunk.map((index) =>
+/** The service with active cron tasks, none of which is due soon. */
+export const idle: Work = {
+  targets: [
+    lessThan('cpu %', 2, 'of one core, with 10,000 tasks'),
+    lessThan('resident MiB', 200, 'with 10,000 tasks'),
+  ],
+  count: () => TASKS,
+  measure: () =>
+    withBenchStore(async (bench) => {
+      // Daily, each at its own minute, none within two hours.
+      const hour = new Date().getUTCHours() + 3;
+      await inChunks(TASKS, 500, (index) =>
         bench.createTask({
           title: `report ${index}`,
           schedule_kind: 'cron',
           schedule_expr: `${index % 60} ${(hour + (index % 20)) % 24} * * *`,
         }),
-      ),
-    );
-  }
+      );
+      const firstReady = await buildTaskViews(bench, TASKS);
+      const { service, ready } = await startTimed(bench.directory);
+      await pause(SETTLE);
+      const cpuPercent = await service.cpuPercent(WATCHED);
+      const residentMiB = residentMiBOf(service.pid);
+      await service.stop();
+      return {
+        'cpu %': cpuPercent,
+        'resident MiB': residentMiB,
+        'ready s': ready,
+        'first ready s': firstReady,
+      };
+    }),
+};
+
+/** Starts the service and measures the seconds until it is ready. */
+export async function startTimed(
+  directory: string,
+): Promise<{ readonly service: BenchService; readonly ready: number }> {
+  let service: BenchService | undefined;
+  const ready = await secondsOf(async () => {
+    service = await BenchService.start(directory);
+  });
+  if (service === undefined) throw new Error('the service did not start');
+  return { service, ready };
 }
 
-/** Lets the service make the views of a store that has so many tasks and no views. */
-export async function makeTaskViews(bench: BenchStore, tasks: number) {
-  const began = performance.now();
-  const service = await BenchService.start(bench.directory);
-  const firstReadySeconds = (performance.now() - began) / 1000;
-  const { readModel } = bench.stores;
-  while ((await readModel.liveGeneration(tasksProjection)) === null) await pause(5);
-  while ((await readModel.count(tasksProjection, [])) < tasks) await pause(5);
+/** Lets the service build the views of a store with so many tasks. Returns the seconds until it is ready. */
+export async function buildTaskViews(bench: BenchStore, tasks: number): Promise<number> {
+  const { service, ready } = await startTimed(bench.directory);
+  await bench.untilDocuments(tasksProjection, tasks);
   await service.stop();
-  return { firstReadySeconds };
-}
-
-if (process.argv[1] !== undefined && import.meta.url === pathToFileURL(process.argv[1]).href) {
-  const tasks = Number(process.argv[2] ?? 10_000);
-  process.stdout.write(`${JSON.stringify(await benchIdle({ tasks }), null, 2)}\n`);
+  return ready;
 }

@@ -1,211 +1,175 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { SystemClock } from '../../app/clock.ts';
-import { BEGINNING, type EventStore, type RecordedEvent } from '../../domain/event-store.ts';
+import type { EventStore } from '../../domain/event-store.ts';
 import { newId } from '../../domain/ids.ts';
 import { changeKey } from '../../domain/keys/key-stream.ts';
 import { holdKey, releaseAll, type KeyClaim, type KeyName } from '../../domain/keys/key.ts';
 import { streams } from '../../domain/streams.ts';
-import type { LiveTask } from '../../domain/tasks/task.ts';
 import { silent } from '../../observability/telemetry.ts';
 import { KeyWatch } from '../../scheduler/keys/key-watch.ts';
 import { Membership } from '../../scheduler/processes/membership.ts';
 import { RunQueue } from '../../scheduler/runs/run-queue.ts';
 import { WatchedStore } from '../../test/scheduler/watched-store.ts';
-import { BenchService, BenchStore, contextNow } from '../bench-service.ts';
-import { UsesOfOneKey } from './key-uses.ts';
+import { BenchService, contextNow, withBenchStore, type BenchStore } from '../bench-service.ts';
+import { allEvents, inChunks } from '../log.ts';
+import { atLeast, lessThan, type Work } from '../work.ts';
+import { KeyUseCheck } from './key-use-check.ts';
 
 const KEYS = 100;
 
-/** Uses of one key whose cost is compared: so many first, and so many last. */
-const SPAN = 10_000;
-
-/** What the same runs came to, by processes that shared the work. */
-interface Drained {
-  /** Runs a second, from the first start until all are readable as ended. */
-  readonly rate: number;
-  /** Processor time of both processes for each run, their start included. Microseconds. */
-  readonly cpu: number;
-  /** Events of keys for each run. */
-  readonly keyEvents: number;
-}
+/** Runs over 100 keys with limit 1, by two processes with all roles, beside the same runs without keys. */
+export const manyKeys: Work = {
+  targets: [atLeast('ratio', 0.5, 'beside the same without keys')],
+  count: ({ keyed }) => keyed,
+  async measure({ keyed: n }) {
+    const free = await drain(n, false);
+    const keyed = await drain(n, true);
+    return {
+      'runs/s': keyed.rate,
+      'runs/s without keys': free.rate,
+      ratio: keyed.rate / free.rate,
+      'cpu us a run': keyed.cpu,
+      'cpu us without keys': free.cpu,
+      'key events a run': keyed.keyEvents,
+    };
+  },
+};
 
 /**
- * `n` runs over 100 keys with limit 1, executed by two processes with all roles, beside the same runs without keys.
- *
- * @throws Error when the log says that two runs of one key ran at a time, or that a run has not ended
+ * Returns runs a second, from the first start until all are readable as ended; microseconds of processor time of both
+ * processes for each run, their start included; and events of keys for each run.
  */
-export async function benchKeys(n: number): Promise<{
-  readonly keyed: Drained;
-  readonly free: Drained;
-}> {
-  const free = await drained(n, false);
-  const keyed = await drained(n, true);
-  return { keyed, free };
-}
-
-async function drained(n: number, keyed: boolean): Promise<Drained> {
-  const bench = await BenchStore.open();
-  try {
-    const tasks: { readonly id: string; readonly task: LiveTask }[] = [];
-    for (let index = 0; index < KEYS; index += 1) {
-      const changes = keyed ? { concurrency_key: `key ${index}`, concurrency_limit: 1 } : {};
-      tasks.push(await bench.createTask(changes));
-    }
+function drain(
+  n: number,
+  keyed: boolean,
+): Promise<Readonly<Record<'rate' | 'cpu' | 'keyEvents', number>>> {
+  return withBenchStore(async (bench) => {
+    const tasks = await inChunks(KEYS, 1, (index) =>
+      bench.createTask(keyed ? { concurrency_key: `key ${index}`, concurrency_limit: 1 } : {}),
+    );
     const projector = await BenchService.start(bench.directory, { SVC_ROLES: 'projector' });
     const keyOf = new Map<string, string>();
-    for (let from = 0; from < n; from += 500) {
-      const indexes = Array.from({ length: Math.min(500, n - from) }, (_, index) => from + index);
-      await Promise.all(
-        indexes.map(async (index) => {
-          const task = tasks[index % KEYS];
-          if (task === undefined) throw new RangeError('there is no such task');
-          keyOf.set(await bench.requestRun(task.id, task.task), task.id);
-        }),
-      );
-    }
-    await bench.untilQueued(n);
+    await inChunks(n, 500, async (index) => {
+      const task = tasks[index % KEYS];
+      if (task === undefined) throw new RangeError('there is no such task');
+      keyOf.set(await bench.requestRun(task.id, task.task), task.id);
+    });
+    await bench.untilRuns('queued', n);
     await projector.stop();
     const services = await Promise.all([
       BenchService.start(bench.directory),
       BenchService.start(bench.directory),
     ]);
-    await bench.untilEnded(n);
+    await bench.untilRuns('succeeded', n);
     const end = Date.now();
     const cpu = services.reduce((sum, service) => sum + service.cpuSeconds(), 0);
     await Promise.all(services.map((service) => service.stop()));
-    const { start, keyEvents } = await checked(bench.store, keyed ? keyOf : null, n);
+    const { start, keyEvents } = await checkRuns(bench.store, keyed ? keyOf : null, n);
     return { rate: (n / (end - start)) * 1000, cpu: (cpu / n) * 1e6, keyEvents: keyEvents / n };
-  } finally {
-    await bench.remove();
-  }
+  });
 }
 
-const ends = new Set(['RunSucceeded', 'RunFailed', 'RunCanceled', 'RunSkipped']);
+const endings = new Set(['RunSucceeded', 'RunFailed', 'RunCanceled', 'RunSkipped']);
 
 /**
- * Goes through the log: each run has ended, and of those that share a key no two ran at a time.
- * @returns when the first run was started, and how many events of keys are left
+ * Returns when the first run started, and the number of key events left.
+ * @throws Error if a run did not end, or two runs of a key overlapped
  */
-async function checked(
+async function checkRuns(
   store: EventStore,
   keyOf: ReadonlyMap<string, string> | null,
   n: number,
 ): Promise<{ readonly start: number; readonly keyEvents: number }> {
   const running = new Map<string, string>();
   let start = Infinity;
-  let ended = 0;
-  let keyEvents = 0;
-  for await (const event of everything(store)) {
-    if (event.stream.startsWith('key-')) keyEvents += 1;
-    if (!event.stream.startsWith('run-')) continue;
-    const run = event.stream.slice('run-'.length);
-    if (event.type === 'RunStarted') start = Math.min(start, Date.parse(event.metadata.occurredAt));
-    if (ends.has(event.type)) ended += 1;
+  let [ended, keyEvents] = [0, 0];
+  for await (const { stream, type, metadata } of allEvents(store)) {
+    if (stream.startsWith('key-')) keyEvents += 1;
+    if (!stream.startsWith('run-')) continue;
+    const run = stream.slice('run-'.length);
+    if (type === 'RunStarted') start = Math.min(start, Date.parse(metadata.occurredAt));
+    if (endings.has(type)) ended += 1;
     const key = keyOf?.get(run);
     if (key === undefined) continue;
-    const holder = running.get(key);
-    if (event.type === 'RunStarted') {
-      if (holder !== undefined) throw new Error(`${run} is started while ${holder} runs`);
+    if (type === 'RunStarted') {
+      const holder = running.get(key);
+      if (holder !== undefined) throw new Error(`${run} started while ${holder} was running`);
       running.set(key, run);
-    } else if (ends.has(event.type)) running.delete(key);
+    } else if (endings.has(type)) running.delete(key);
   }
   if (ended !== n) throw new Error(`${ended} of ${n} runs have ended`);
   return { start, keyEvents };
 }
 
-async function* everything(store: EventStore): AsyncGenerator<RecordedEvent> {
-  for (let after = BEGINNING; ;) {
-    const page = await store.readAll(after, 1000);
-    yield* page;
-    const last = page.at(-1);
-    if (last === undefined) return;
-    after = last.position;
-  }
-}
+/** Uses whose cost is compared: the first ones and the last ones. */
+const SPAN = 10_000;
 
-/** What a use of a key costs: taken for one run and given back by the one before, in one append. */
-export interface UseCost {
-  /** Milliseconds, and microseconds of processor time in all threads. */
-  readonly milliseconds: number;
-  readonly cpu: number;
-}
-
-/** What many uses of one key came to. */
-export interface OneKey {
-  readonly first: UseCost;
-  readonly last: UseCost;
-  /** Events that the key's stream still holds. */
-  readonly left: number;
-  /** Uses that the log tells of, each over before the next began. */
-  readonly alone: number;
-}
-
-/**
- * One key, used again and again by one run after the other, as a worker does it and with what follows the keys in a worker.
- *
- * @param uses of the key, from {@link SPAN} twice on
- * @throws Error when the log says that two runs had the key at a time, or that one had it that did not use it
- */
-export async function benchOneKey(uses: number): Promise<OneKey> {
-  const span = Math.min(SPAN, Math.floor(uses / 2));
-  const bench = await BenchStore.open();
-  const stop = new AbortController();
-  try {
-    const { store } = bench;
-    const name: KeyName = { kind: 'concurrency', owner: newId(Date.now()), key: 'one' };
-    const log = new UsesOfOneKey();
-    const following = follow(bench, log, stop.signal);
-    await following.started;
-    let before = '';
-    const use = async (): Promise<void> => {
-      const context = contextNow();
-      const claim = claimOf(context.commandId, context.now);
-      await changeKey(store, name, context, (state) => {
-        const released = releaseAll(state, [before]);
-        const { events, outcome } = holdKey(released.state, claim, context.now);
-        return { events: [...released.events, ...events], answer: outcome };
-      });
-      before = claim.run_id;
-    };
-    const first = await measured(span, use);
-    for (let n = 2 * span; n < uses; n += 1) await use();
-    const last = await measured(span, use);
-    // The check reads what follows the log, which is behind by as much as is on its way.
-    while (log.uses < uses && log.fault === null) await pause(5);
-    stop.abort();
-    await following.ended;
-    if (log.fault !== null) throw new Error(log.fault);
-    const kept = await store.readStream(streams.key(name.kind, name.owner, name.key));
-    return { first, last, left: kept.length, alone: log.uses };
-  } finally {
-    stop.abort();
-    await bench.remove();
-  }
-}
+/** One key, used by one run after the other, as a worker does it and with what a worker runs beside it. */
+export const oneKey: Work = {
+  targets: [
+    lessThan('last/first', 1.25, 'the past costs nothing'),
+    lessThan('events left', 1_000, 'key streams are truncated'),
+  ],
+  count: ({ uses }) => uses,
+  measure: ({ uses }) =>
+    withBenchStore(async (bench) => {
+      const { store } = bench;
+      const span = Math.min(SPAN, Math.floor(uses / 2));
+      const stop = new AbortController();
+      const name: KeyName = { kind: 'concurrency', owner: newId(Date.now()), key: 'one' };
+      const check = new KeyUseCheck();
+      try {
+        const following = followKeys(bench, check, stop.signal);
+        await following.started;
+        let previous = '';
+        const use = async (): Promise<void> => {
+          const context = contextNow();
+          const claim = claimOf(context.commandId, context.now);
+          await changeKey(store, name, context, (state) => {
+            const released = releaseAll(state, [previous]);
+            const { events, outcome } = holdKey(released.state, claim, context.now);
+            return { events: [...released.events, ...events], answer: outcome };
+          });
+          previous = claim.run_id;
+        };
+        const first = await costOf(span, use);
+        for (let n = 2 * span; n < uses; n += 1) await use();
+        const last = await costOf(span, use);
+        // The check follows the log with a delay.
+        while (check.uses < uses && check.violation === null) await pause(5);
+        stop.abort();
+        await following.ended;
+        if (check.violation !== null) throw new Error(check.violation);
+        const left = await store.readStream(streams.key(name.kind, name.owner, name.key));
+        return {
+          'first uses ms': first.milliseconds,
+          'last uses ms': last.milliseconds,
+          'first uses cpu us': first.cpu,
+          'last uses cpu us': last.cpu,
+          'last/first': last.cpu / first.cpu,
+          'events left': left.length,
+          'uses, one at a time': check.uses,
+        };
+      } finally {
+        stop.abort();
+      }
+    }),
+};
 
 const claimOf = (run_id: string, since: number): KeyClaim => ({
-  run_id,
-  task_id: run_id,
-  trigger: 'manual',
-  priority: 5,
-  since,
-  limit: 1,
-  attempt: 1,
+  ...{ run_id, task_id: run_id, trigger: 'manual', priority: 5, since, limit: 1, attempt: 1 },
 });
 
-/**
- * What a worker does beside: it follows the keys, and cuts their streams. All that it is told goes to the check first, so
- * that nothing is cut unseen.
- */
-function follow(
+/** Follows the keys and truncates their streams, as a worker does. The check sees every event before it is truncated. */
+function followKeys(
   { stores }: BenchStore,
-  log: UsesOfOneKey,
+  check: KeyUseCheck,
   signal: AbortSignal,
 ): { readonly started: Promise<void>; readonly ended: Promise<void> } {
   const { readModel, coordination } = stores;
   const store = new WatchedStore(stores.store);
   store.onMessage = (message) => {
-    if (message.kind === 'events') for (const event of message.events) log.take(event);
+    if (message.kind === 'events') for (const event of message.events) check.take(event);
   };
   const clock = new SystemClock();
   const telemetry = silent;
@@ -221,13 +185,14 @@ function follow(
   return { started, ended };
 }
 
-async function measured(times: number, use: () => Promise<void>): Promise<UseCost> {
-  const begin = performance.now();
-  const { user, system } = process.cpuUsage();
+/** The milliseconds, and microseconds of processor time of all threads, of one use. */
+async function costOf(
+  times: number,
+  use: () => Promise<void>,
+): Promise<{ readonly milliseconds: number; readonly cpu: number }> {
+  const start = performance.now();
+  const before = process.cpuUsage();
   for (let n = 0; n < times; n += 1) await use();
-  const after = process.cpuUsage();
-  return {
-    milliseconds: (performance.now() - begin) / times,
-    cpu: (after.user + after.system - user - system) / times,
-  };
+  const { user, system } = process.cpuUsage(before);
+  return { milliseconds: (performance.now() - start) / times, cpu: (user + system) / times };
 }

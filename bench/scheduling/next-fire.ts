@@ -1,21 +1,8 @@
-import { pathToFileURL } from 'node:url';
-// A CommonJS package without the mark of a default export, which Node gives it.
+// A CommonJS package; Node provides its default export.
 // oxlint-disable-next-line import/default
 import rrulePackage from 'rrule';
 import { compileSchedule, type Schedule } from '../../domain/schedule/schedule.ts';
-
-/** What was measured; rates are `next()` calls a second. */
-export interface NextFireResult {
-  readonly rules: number;
-  /** Over the mix of rules, all compiled and their zones known. */
-  readonly nextPerSecond: number;
-  /** Compiling a rule anew and asking it once. */
-  readonly compileAndNextPerSecond: number;
-  /** The slowest single `next()`, in milliseconds. */
-  readonly slowestMs: number;
-  /** The same DAILY rule with a zone, eight months old: ours against the rrule package's `after()`. */
-  readonly daily: { readonly ours: number; readonly rrulePackage: number };
-}
+import { atLeast, type Work } from '../work.ts';
 
 const NOW = Date.UTC(2026, 10, 21, 9, 30, 15);
 const YEAR = 365.25 * 86_400_000;
@@ -49,7 +36,7 @@ const rules: readonly ['cron' | 'rrule', string][] = [
   ['rrule', 'FREQ=DAILY;INTERVAL=3;COUNT=5000'],
 ];
 
-/** Compiles the `index`-th rule of the mix; every other one was set ten years ago. */
+/** Compiles a rule of the mix; every other one has an anchor ten years ago. */
 function compile(index: number): Schedule {
   const [kind, expr] = rules[index % rules.length] ?? ['cron', '* * * * *'];
   return compileSchedule({
@@ -62,65 +49,55 @@ function compile(index: number): Schedule {
   });
 }
 
-/** Measures finding the next fire, over a mix of realistic rules. Takes about three seconds. */
-export function benchNextFire(count = 1000): NextFireResult {
-  const schedules = Array.from({ length: count }, (_, index) => compile(index));
-  for (const schedule of schedules) schedule.next(NOW);
+const RULES = 1_000;
 
-  let asked = 0;
-  let slowestMs = 0;
-  let started = performance.now();
-  while (performance.now() - started < 1000) {
-    for (const schedule of schedules) {
-      const before = performance.now();
-      schedule.next(NOW + (asked % 86_400) * 1000);
-      slowestMs = Math.max(slowestMs, performance.now() - before);
-      asked++;
-    }
-  }
-  const nextPerSecond = rate(asked, started);
+/** Finding the next fire over a mix of realistic rules, and of a DAILY rule beside the rrule package. */
+export const nextFire: Work = {
+  targets: [atLeast('next/s', 5_000), atLeast('daily over rrule', 10, 'beside the package')],
+  count: () => RULES,
+  async measure() {
+    const schedules = Array.from({ length: RULES }, (_, index) => compile(index));
+    for (const schedule of schedules) schedule.next(NOW);
+    let slowestMs = 0;
+    const next = ratePerSecond(1000, (call) => {
+      const start = performance.now();
+      schedules[call % RULES]?.next(NOW + (call % 86_400) * 1000);
+      slowestMs = Math.max(slowestMs, performance.now() - start);
+    });
+    const start = performance.now();
+    for (let index = 0; index < RULES; index += 1) compile(index).next(NOW);
+    const compileAndNext = Math.round((RULES / (performance.now() - start)) * 1000);
+    const { ours, theirs } = measureDaily();
+    return {
+      'next/s': next,
+      'compile and next/s': compileAndNext,
+      'slowest ms': slowestMs,
+      'daily next/s': ours,
+      'daily next/s of rrule': theirs,
+      'daily over rrule': ours / theirs,
+    };
+  },
+};
 
-  started = performance.now();
-  for (let index = 0; index < count; index++) compile(index).next(NOW);
-  const compileAndNextPerSecond = rate(count, started);
-  return {
-    rules: count,
-    nextPerSecond,
-    compileAndNextPerSecond,
-    slowestMs,
-    daily: benchDaily(),
-  };
-}
-
-function benchDaily(): NextFireResult['daily'] {
+/** The same DAILY rule with a zone, eight months old: our `next()` and the package's `after()`. */
+function measureDaily(): { readonly ours: number; readonly theirs: number } {
   const start = new Date(NOW - (YEAR * 8) / 12);
-  const ours = compileSchedule({
-    kind: 'rrule',
-    expr: 'FREQ=DAILY',
-    timezone: 'America/New_York',
-    anchor: start.getTime(),
-    startsAt: null,
-    endsAt: null,
-  });
-  let asked = 0;
-  let started = performance.now();
-  for (; performance.now() - started < 300; asked++) ours.next(NOW);
-  const oursPerSecond = rate(asked, started);
-
+  const timezone = 'America/New_York';
+  const rule = { kind: 'rrule', expr: 'FREQ=DAILY', timezone } as const;
+  const bounds = { anchor: start.getTime(), startsAt: null, endsAt: null };
+  const schedule = compileSchedule({ ...rule, ...bounds });
+  const ours = ratePerSecond(300, () => schedule.next(NOW));
   const { RRule } = rrulePackage;
-  const options = { freq: RRule.DAILY, dtstart: start, tzid: 'America/New_York' };
-  started = performance.now();
-  // A fresh rule each time: the package remembers the answers of one that was asked before.
-  for (asked = 0; performance.now() - started < 500; asked++) {
-    new RRule(options, true).after(new Date(NOW));
-  }
-  return { ours: oursPerSecond, rrulePackage: rate(asked, started) };
+  const options = { freq: RRule.DAILY, dtstart: start, tzid: timezone };
+  // A new rule each time, because the package caches its results.
+  const theirs = ratePerSecond(500, () => new RRule(options, true).after(new Date(NOW)));
+  return { ours, theirs };
 }
 
-function rate(count: number, started: number): number {
-  return Math.round((count / (performance.now() - started)) * 1000);
-}
-
-if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
-  console.log(JSON.stringify(benchNextFire(), null, 2));
+/** Calls a second, over so many milliseconds. */
+function ratePerSecond(milliseconds: number, work: (call: number) => unknown): number {
+  const start = performance.now();
+  let calls = 0;
+  for (; performance.now() - start < milliseconds; calls += 1) work(calls);
+  return Math.round((calls / (performance.now() - start)) * 1000);
 }

@@ -1,63 +1,47 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import type { NewEvent } from '../../domain/event-store.ts';
 import { silent } from '../../observability/telemetry.ts';
 import { openSqliteEventStore } from '../../stores/sqlite/event-log/event-store.ts';
 import { logFile, openLogForWriting } from '../../stores/sqlite/event-log/schema.ts';
 import { plainCodec } from '../../test/support/plain-codec.ts';
-import { makeBenchFolder, removeBenchFolder } from '../bench-folder.ts';
+import { withBenchFolder } from '../bench-folder.ts';
+import { secondsOf } from '../bench-service.ts';
 import { median } from '../statistics.ts';
-
-/** What was measured, and against what. */
-export interface AppendBenchmark {
-  readonly name: string;
-  readonly ours: number;
-  readonly raw: number;
-  /** Ours to raw, the median over the rounds. */
-  readonly ratio: number;
-  readonly unit: string;
-  /** Events of one commit on average, with which the raw binding was measured too. */
-  readonly batch: number;
-}
+import { atLeast, type Work } from '../work.ts';
 
 const CALLERS = 1_000;
-/** Of one round, of which each side has some in turn: the machine's mood changes by the second. */
 const APPENDS = 30_000;
+/** Each has a turn of both sides, because the machine's speed changes by the second. */
 const ROUNDS = 5;
 
 /**
- * Durable appends of one small event, each to a stream of its own: what 1,000 callers get out of the
- * store, each waiting for its answer before the next, beside what the bare binding does with the same
- * tables and as many appends to a commit. The median of some rounds.
+ * Durable appends of one small event, each to its own stream. 1,000 callers of the store, each waiting for its response,
+ * are compared with the bare driver, the same tables and as many appends a commit. Median of the rounds.
  */
-export async function benchAppend(): Promise<AppendBenchmark> {
-  const directory = await makeBenchFolder('append');
-  try {
-    const rounds: { readonly ours: number; readonly raw: number; readonly batch: number }[] = [];
-    for (let round = 0; round < ROUNDS; round += 1) {
-      const { perSecond, batch } = await measureOurs(join(directory, `ours-${round}`));
-      const raw = measureRaw(join(directory, `raw-${round}`), batch);
-      rounds.push({ ours: perSecond, raw, batch });
-    }
-    const ours = median(rounds.map((round) => round.ours));
-    const raw = median(rounds.map((round) => round.raw));
-    return {
-      name: `append, ${CALLERS} callers, one event each`,
-      ours: Math.round(ours),
-      raw: Math.round(raw),
-      ratio: Number(median(rounds.map((round) => round.ours / round.raw)).toFixed(2)),
-      unit: 'durable appends/s',
-      batch: median(rounds.map(({ batch }) => batch)),
-    };
-  } finally {
-    await removeBenchFolder(directory);
-  }
-}
+export const append: Work = {
+  targets: [atLeast('ratio', 0.5, 'beside the bare driver')],
+  count: () => APPENDS,
+  measure: () =>
+    withBenchFolder('append', async (directory) => {
+      const rounds: { readonly ours: number; readonly raw: number; readonly batch: number }[] = [];
+      for (let round = 0; round < ROUNDS; round += 1) {
+        const { ours, batch } = await measureStore(join(directory, `ours-${round}`));
+        const raw = await measureDriver(join(directory, `raw-${round}`), batch);
+        rounds.push({ ours, raw, batch });
+      }
+      return {
+        'appends/s': Math.round(median(rounds.map(({ ours }) => ours))),
+        'raw appends/s': Math.round(median(rounds.map(({ raw }) => raw))),
+        ratio: Number(median(rounds.map(({ ours, raw }) => ours / raw)).toFixed(2)),
+        'events a commit': median(rounds.map(({ batch }) => batch)),
+      };
+    }),
+};
 
-async function measureOurs(
+async function measureStore(
   directory: string,
-): Promise<{ readonly perSecond: number; readonly batch: number }> {
+): Promise<{ readonly ours: number; readonly batch: number }> {
   let commits = 0;
   const telemetry = {
     ...silent,
@@ -67,21 +51,18 @@ async function measureOurs(
   };
   const store = await openSqliteEventStore({ directory, codec: plainCodec, telemetry });
   const appends = Array.from({ length: APPENDS }, makeAppend);
-  const since = performance.now();
   let next = 0;
-  await Promise.all(
-    Array.from({ length: CALLERS }, async () => {
-      for (let append = appends[next++]; append !== undefined; append = appends[next++]) {
-        await store.append(append.stream, [append.event], 'none');
-      }
-    }),
-  );
-  const seconds = (performance.now() - since) / 1000;
+  const caller = async (): Promise<void> => {
+    for (let each = appends[next++]; each !== undefined; each = appends[next++]) {
+      await store.append(each.stream, [each.event], 'none');
+    }
+  };
+  const seconds = await secondsOf(() => Promise.all(Array.from({ length: CALLERS }, caller)));
   await store.close();
-  return { perSecond: APPENDS / seconds, batch: Math.round(APPENDS / commits) };
+  return { ours: APPENDS / seconds, batch: Math.round(APPENDS / commits) };
 }
 
-function measureRaw(directory: string, batch: number): number {
+async function measureDriver(directory: string, batch: number): Promise<number> {
   const database = openLogForWriting(logFile(directory), true, undefined);
   database.exec("PRAGMA wal_autocheckpoint = 8000; INSERT INTO types (name) VALUES ('x')");
   const addStream = database.prepare('INSERT INTO streams (name) VALUES (?)');
@@ -93,47 +74,36 @@ function measureRaw(directory: string, batch: number): number {
     const { stream, event } = makeAppend();
     return { stream, ...plainCodec.encode(event) };
   });
-  const since = performance.now();
-  for (let first = 0; first < rows.length; first += batch) {
-    database.exec('BEGIN IMMEDIATE');
-    let position = first;
-    for (const { stream, id, data, metadata } of rows.slice(first, first + batch)) {
-      const { lastInsertRowid } = addStream.run(stream);
-      addEvent.run((position += 1), lastInsertRowid, id, 1_700_000_000_000, data, metadata);
+  const seconds = await secondsOf(async () => {
+    for (let first = 0; first < rows.length; first += batch) {
+      database.exec('BEGIN IMMEDIATE');
+      let position = first;
+      for (const { stream, id, data, metadata } of rows.slice(first, first + batch)) {
+        const { lastInsertRowid } = addStream.run(stream);
+        addEvent.run((position += 1), lastInsertRowid, id, 1_700_000_000_000, data, metadata);
+      }
+      setHead.run(position);
+      database.exec('COMMIT');
     }
-    setHead.run(position);
-    database.exec('COMMIT');
-  }
-  const seconds = (performance.now() - since) / 1000;
+  });
   database.close();
   return APPENDS / seconds;
 }
 
 function makeAppend(): { readonly stream: string; readonly event: NewEvent } {
   const id = randomUUID();
+  const at = '2026-01-01T00:00:00.000Z';
   const event: NewEvent = {
     id,
     type: 'EventPublished',
     data: {
-      event_id: id,
-      topic: 'bench',
-      payload: { number: 1 },
-      source_agent_id: 'agent',
-      published_at: '2026-01-01T00:00:00.000Z',
-      triggered_tasks: [],
+      ...{ event_id: id, topic: 'bench', payload: { number: 1 }, source_agent_id: 'agent' },
+      ...{ published_at: at, triggered_tasks: [] },
     },
     metadata: {
-      commandId: id,
-      $correlationId: id,
-      actor: 'service',
-      source: 'bench',
-      schemaVersion: '1',
-      occurredAt: '2026-01-01T00:00:00.000Z',
+      ...{ commandId: id, $correlationId: id, actor: 'service', source: 'bench' },
+      ...{ schemaVersion: '1', occurredAt: at },
     },
   };
   return { stream: `run-${randomUUID()}`, event };
-}
-
-if (process.argv[1] !== undefined && import.meta.url === pathToFileURL(process.argv[1]).href) {
-  process.stdout.write(`${JSON.stringify(await benchAppend(), null, 2)}\n`);
 }

@@ -1,167 +1,104 @@
-import { pathToFileURL } from 'node:url';
 import { BEGINNING, type EventStore, type StreamAppend } from '../../domain/event-store.ts';
-import { catalogue, type DomainEvent } from '../../domain/events/catalogue.ts';
-import { createEventCodec } from '../../domain/events/codec.ts';
+import type { DomainEvent } from '../../domain/events/catalogue.ts';
 import { nameBasedId } from '../../domain/ids.ts';
 import { streams } from '../../domain/streams.ts';
 import { taskDefaults } from '../../domain/tasks/task-definition.ts';
-import { silent } from '../../observability/telemetry.ts';
 import { documentAsOf, taskAsOf, type Moment } from '../../projections/reading/as-of.ts';
 import { runsProjection } from '../../projections/views/runs.ts';
-import { openSqliteEventStore } from '../../stores/sqlite/event-log/event-store.ts';
-import { makeBenchFolder, removeBenchFolder } from '../bench-folder.ts';
-import { EVENTS_OF_A_RUN } from './rebuild-rates.ts';
-import { fillLog, timeOf } from './rebuild.ts';
+import { withBenchFolder } from '../bench-folder.ts';
+import { secondsOf } from '../bench-service.ts';
+import { appendAll, withLog } from '../log.ts';
 import { percentile } from '../statistics.ts';
-
-/** Milliseconds of each read. */
-export interface AsOfBenchmark {
-  /** Of runs, each with a stream of its own. */
-  readonly runs: readonly number[];
-  /** Of one task that has fired a great many times. */
-  readonly tasks: readonly number[];
-  readonly events: number;
-}
+import { lessThan, type Work } from '../work.ts';
+import { appendOf, EVENTS_PER_RUN, runAppends, timeOf } from './run-log.ts';
 
 /** Reads of each kind. */
 const READS = 500;
+/** One event of so many is a fire of the one task. */
+const EVENTS_PER_FIRE = 20;
 
-/** One of so many events of the log is a fire of the one task. */
-const FIRES_SHARE = 20;
-const APPENDS = 500;
+/** Reads of runs and of one task, which has fired very often, as of instants and positions. */
+export const asOf: Work = {
+  targets: [lessThan('run p99 ms', 20), lessThan('task p99 ms', 20)],
+  count: ({ events }) => events,
+  measure: ({ events, store: kept }) =>
+    withBenchFolder('as-of', (folder) => withLog(folder, (store) => measure(store, events)), kept),
+};
 
-/**
- * How long it takes to say what a run, or a task, was at a moment, from a log of `events` events. Half of the moments
- * are instants, half positions.
- *
- * @param options.events default 1,000,000
- * @param options.directory a folder for the store, which stays and is used again; one that `bench/stores/rebuild.ts` has filled
- *   gets the task besides. Default: one that is removed
- */
-export async function benchAsOf(
-  options: { readonly events?: number; readonly directory?: string } = {},
-): Promise<AsOfBenchmark> {
-  const { events = 1_000_000 } = options;
-  const directory = options.directory ?? (await makeBenchFolder('as-of'));
-  const codec = createEventCodec();
-  const store = await openSqliteEventStore({ directory, codec, telemetry: silent });
-  try {
-    const fires = Math.ceil(events / FIRES_SHARE);
-    const runs = Math.ceil((events - fires) / EVENTS_OF_A_RUN);
-    if ((await store.head()) === BEGINNING) await fillLog(store, runs);
-    const task = await fillTask(store, fires);
-    return {
-      runs: await measure(
-        (index) => {
-          const id = nameBasedId('bench', String(spread(index, runs)));
-          return (moment) => documentAsOf(store, runsProjection, streams.run(id), id, moment);
-        },
-        await momentsOf(store, runs),
-      ),
-      tasks: await measure(
-        () => (moment) => taskAsOf(store, task, moment),
-        await momentsOf(store, runs),
-      ),
-      events,
-    };
-  } finally {
-    await store.close();
-    if (options.directory === undefined) await removeBenchFolder(directory);
-  }
+async function measure(store: EventStore, events: number) {
+  const fires = Math.ceil(events / EVENTS_PER_FIRE);
+  const count = Math.ceil((events - fires) / EVENTS_PER_RUN);
+  if ((await store.head()) === BEGINNING) await appendAll(store, runAppends(count), 500);
+  const task = await makeTask(store, fires);
+  const runs = await times(store, count, (moment, index) => {
+    const id = nameBasedId('bench', String(spread(index, count)));
+    return documentAsOf(store, runsProjection, streams.run(id), id, moment);
+  });
+  const tasks = await times(store, count, (moment) => taskAsOf(store, task, moment));
+  return {
+    'run p50 ms': percentile(runs, 0.5),
+    'run p99 ms': percentile(runs, 0.99),
+    'task p50 ms': percentile(tasks, 0.5),
+    'task p99 ms': percentile(tasks, 0.99),
+  };
 }
 
-/** Moments over the whole span: an instant, a position, and so on. */
-async function momentsOf(store: EventStore, runs: number): Promise<readonly Moment[]> {
-  const moments: Moment[] = [];
-  for (let index = 0; index < READS; index += 1) {
-    const run = spread(index * 7, runs);
-    if (index % 2 === 0) {
-      moments.push({ kind: 'instant', at: timeOf(run, 2) });
-      continue;
-    }
-    const stream = streams.run(nameBasedId('bench', String(run)));
-    const [last] = await store.readStream(stream, { direction: 'backwards', limit: 1 });
-    moments.push({ kind: 'position', position: last?.position ?? '' });
-  }
-  return moments;
-}
-
-async function measure(
-  readerOf: (index: number) => (moment: Moment) => Promise<unknown>,
-  moments: readonly Moment[],
+/** Milliseconds of each read, as of an instant and a position in turn, over the whole log. */
+async function times(
+  store: EventStore,
+  runs: number,
+  read: (moment: Moment, index: number) => Promise<unknown>,
 ): Promise<readonly number[]> {
   const took: number[] = [];
-  for (const [index, moment] of moments.entries()) {
-    const read = readerOf(index);
-    const begun = performance.now();
-    await read(moment);
-    took.push(performance.now() - begun);
+  for (let index = 0; index < READS; index += 1) {
+    const moment = await momentOf(store, spread(index * 7, runs), index % 2 === 0);
+    took.push((await secondsOf(() => read(moment, index))) * 1000);
   }
   return took;
 }
 
-/** Whole numbers below a bound that lie all over it. */
+async function momentOf(store: EventStore, run: number, isInstant: boolean): Promise<Moment> {
+  if (isInstant) return { kind: 'instant', at: timeOf(run, 2) };
+  const stream = streams.run(nameBasedId('bench', String(run)));
+  const [last] = await store.readStream(stream, { direction: 'backwards', limit: 1 });
+  return { kind: 'position', position: last?.position ?? '' };
+}
+
+/** Whole numbers below a bound, in no visible order. */
 const spread = (index: number, bound: number): number => (index * 7_919 + 13) % bound;
 
-/** A task with a stream of fires, unless it is there. @returns its id */
-async function fillTask(store: EventStore, fires: number): Promise<string> {
+/** Makes a task with a stream of fires, unless it exists. Returns its id. */
+async function makeTask(store: EventStore, fires: number): Promise<string> {
   const id = nameBasedId('bench', 'the task');
+  if ((await store.readStream(streams.task(id), { limit: 1 })).length === 0) {
+    await appendAll(store, taskAppends(id, fires), 500);
+  }
+  return id;
+}
+
+function* taskAppends(id: string, fires: number): Generator<StreamAppend> {
   const definition = {
     ...taskDefaults,
-    title: 'measured',
-    description: 'a task that has fired for long',
+    ...{ title: 'measured', description: 'a task that has fired for long', tags: [] },
+    ...{ schedule_kind: 'cron' as const, schedule_expr: '* * * * *' },
     created_by: nameBasedId('bench', 'owner'),
-    schedule_kind: 'cron' as const,
-    schedule_expr: '* * * * *',
     payload: { pipeline: [{ uses: 'echo', with: { text: 'x' } }] },
-    tags: [],
   };
   const created: DomainEvent = {
     type: 'TaskCreated',
     data: { definition, anchor: timeOf(0, 0), next_fire_at: timeOf(0, 0) },
   };
-  if ((await store.readStream(streams.task(id), { limit: 1 })).length > 0) return id;
-  await store.appendInOrder([appendOf(streams.task(id), 0, created, timeOf(0, 0))]);
-  const underWay: Promise<unknown>[] = [];
-  for (let from = 0; from < fires; from += APPENDS) {
-    const appends = Array.from({ length: Math.min(APPENDS, fires - from) }, (_, n) => {
-      const nominal = timeOf((from + n) * FIRES_SHARE, 0);
-      const event: DomainEvent = {
-        type: 'Fired',
-        data: {
-          nominal,
-          run_id: nameBasedId('bench', 'fire', String(from + n)),
-          next_fire_at: timeOf((from + n + 1) * FIRES_SHARE, 0),
-          task_revision: 0,
-          fire_count: from + n + 1,
-        },
-      };
-      return appendOf(streams.fires(id), from + n, event, nominal);
-    });
-    underWay.push(store.appendInOrder(appends));
-    if (underWay.length > 4) await underWay.shift();
+  yield appendOf(streams.task(id), 0, created, timeOf(0, 0));
+  for (let fire = 0; fire < fires; fire += 1) {
+    const nominal = timeOf(fire * EVENTS_PER_FIRE, 0);
+    const event: DomainEvent = {
+      type: 'Fired',
+      data: {
+        ...{ nominal, task_revision: 0, fire_count: fire + 1 },
+        run_id: nameBasedId('bench', 'fire', String(fire)),
+        next_fire_at: timeOf((fire + 1) * EVENTS_PER_FIRE, 0),
+      },
+    };
+    yield appendOf(streams.fires(id), fire, event, nominal);
   }
-  await Promise.all(underWay);
-  return id;
-}
-
-function appendOf(
-  stream: string,
-  revision: number,
-  event: DomainEvent,
-  occurredAt: string,
-): StreamAppend {
-  const id = nameBasedId('bench', stream, String(revision));
-  const about = { actor: 'service', source: 'bench', $correlationId: id, commandId: id };
-  const schemaVersion = String(catalogue[event.type].version);
-  const metadata = { ...about, schemaVersion, occurredAt };
-  const expected = revision === 0 ? 'none' : revision - 1;
-  return { stream, expected, events: [{ ...event, id, metadata }] };
-}
-
-if (process.argv[1] !== undefined && import.meta.url === pathToFileURL(process.argv[1]).href) {
-  const { runs, tasks, events } = await benchAsOf({ events: Number(process.argv[2] ?? 1_000_000) });
-  const of = (values: readonly number[]): string =>
-    `p50 ${percentile(values, 0.5).toFixed(2)} ms, p99 ${percentile(values, 0.99).toFixed(2)} ms`;
-  process.stdout.write(`${events} events: runs ${of(runs)}; a task ${of(tasks)}\n`);
 }

@@ -1,105 +1,71 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { exportEvents } from '../../api/exporting/event-rows.ts';
 import { toFile } from '../../app/analysis/row-writer.ts';
 import { exportArchive, makeBackup } from '../../app/archive/make-archive.ts';
-import { importArchive } from '../../app/archive/restore.ts';
+import { onTransfer, type LogPlace } from '../../app/archive/open-transfer.ts';
 import type { ArchiveProgress } from '../../app/archive/progress.ts';
-import { onTransfer } from '../../app/archive/open-transfer.ts';
+import { importArchive } from '../../app/archive/restore.ts';
 import { SystemClock } from '../../app/clock.ts';
-import { createEventCodec } from '../../domain/events/codec.ts';
-import { silent } from '../../observability/telemetry.ts';
-import { openSqliteEventStore } from '../../stores/sqlite/event-log/event-store.ts';
-import { makeBenchFolder, removeBenchFolder } from '../bench-folder.ts';
-import { EVENTS_OF_A_RUN } from './rebuild-rates.ts';
-import { fillLog } from './rebuild.ts';
+import { withBenchFolder } from '../bench-folder.ts';
+import { secondsOf } from '../bench-service.ts';
+import { atLeast, lessThan, type Figures, type Work } from '../work.ts';
+import { EVENTS_PER_RUN, writeRunLog } from './run-log.ts';
 
-/** How fast a log is written out, and taken in again. */
-export interface ExportBenchmark {
-  readonly events: number;
-  /** Events a second: rows as NDJSON, as CSV; the whole log as an archive; that archive into another log. */
-  readonly ndjson: number;
-  readonly csv: number;
-  readonly archive: number;
-  readonly imported: number;
-  /** Seconds. */
-  readonly backup: number;
-  readonly mebibytes: number;
-  /** Most memory that the process had, heap and buffers, beyond what it had before. MiB. */
-  readonly memory: number;
-}
+/** Exports, imports and backs up an embedded log, all synced to the disk. */
+export const exportLog: Work = {
+  targets: [
+    atLeast('ndjson events/s', 100_000),
+    lessThan('memory MiB', 200, 'for a log of any length'),
+  ],
+  count: ({ events }) => events,
+  measure: ({ events }) =>
+    withBenchFolder('export', async (directory) => {
+      const runs = Math.ceil(events / EVENTS_PER_RUN);
+      await writeRunLog(directory, runs);
+      return measure(directory, runs * EVENTS_PER_RUN);
+    }),
+};
 
-/**
- * Exports, imports and backs up an embedded log of `events` events; all to the disk, synced at the end.
- *
- * @param options.events default 1,000,000
- */
-export async function benchExport(
-  options: { readonly events?: number } = {},
-): Promise<ExportBenchmark> {
-  const { events = 1_000_000 } = options;
-  const directory = await makeBenchFolder('export');
-  try {
-    const runs = Math.ceil(events / EVENTS_OF_A_RUN);
-    const codec = createEventCodec();
-    const store = await openSqliteEventStore({ directory, codec, telemetry: silent });
-    try {
-      await fillLog(store, runs);
-    } finally {
-      await store.close();
-    }
-    return await measure(directory, runs * EVENTS_OF_A_RUN);
-  } finally {
-    await removeBenchFolder(directory);
-  }
-}
-
-async function measure(directory: string, events: number): Promise<ExportBenchmark> {
-  const place = { dataDirectory: directory, eventStoreUrl: undefined };
-  const progress = new Quiet();
-  const [clock, release] = [new SystemClock(), 'bench'];
+async function measure(directory: string, events: number): Promise<Figures> {
+  const progress = new MemoryWatch();
+  const place = placeOf(directory);
   const at = (name: string): string => join(directory, name);
-  const making = (name: string): Parameters<typeof exportArchive>[0] => {
-    return { place, target: at(name), clock, progress, release };
-  };
+  const shared = { clock: new SystemClock(), progress, release: 'bench', place };
   const ndjson = await secondsOf(() => writeRows(place, 'ndjson', at('rows.ndjson'), progress));
-  const { most } = progress;
+  const { peak } = progress;
   const csv = await secondsOf(() => writeRows(place, 'csv', at('rows.csv'), progress));
-  const archive = await secondsOf(() => exportArchive(making('archive')));
-  const backup = await secondsOf(() => makeBackup(making('backup')));
-  const imported = await secondsOf(() => {
-    const there = { dataDirectory: at('there'), eventStoreUrl: undefined };
-    return importArchive({
-      ...{ place: there, archive: at('archive'), clock, progress, reason: undefined },
-      inOrder: true,
-    });
-  });
+  const archive = await secondsOf(() => exportArchive({ ...shared, target: at('archive') }));
+  const backup = await secondsOf(() => makeBackup({ ...shared, target: at('backup') }));
+  const imported = await secondsOf(() =>
+    importArchive({
+      ...{ ...shared, place: placeOf(at('there')), archive: at('archive') },
+      ...{ reason: undefined, inOrder: true },
+    }),
+  );
   return {
-    events,
-    ndjson: events / ndjson,
-    csv: events / csv,
-    archive: events / archive,
-    imported: events / imported,
-    backup,
-    mebibytes: statSync(at('rows.ndjson')).size / 1024 ** 2,
-    memory: most / 1024 ** 2,
+    'ndjson events/s': events / ndjson,
+    'csv events/s': events / csv,
+    'archive events/s': events / archive,
+    'import events/s': events / imported,
+    'backup s': backup,
+    'ndjson MiB': statSync(at('rows.ndjson')).size / 1024 ** 2,
+    'memory MiB': peak / 1024 ** 2,
   };
 }
+
+const placeOf = (dataDirectory: string) => ({ dataDirectory, eventStoreUrl: undefined });
 
 async function writeRows(
-  place: Parameters<typeof onTransfer>[0],
+  place: LogPlace,
   format: 'ndjson' | 'csv',
   path: string,
   progress: ArchiveProgress,
 ): Promise<void> {
   await onTransfer(place, false, async (log) => {
     const writer = await toFile(path);
-    for await (const { text, share } of exportEvents(
-      { parts: (wanted) => log.contents(wanted) },
-      format,
-      {},
-    )) {
+    const source = { parts: (wanted: Parameters<typeof log.contents>[0]) => log.contents(wanted) };
+    for await (const { text, share } of exportEvents(source, format, {})) {
       await writer.write(text);
       progress.move(share);
     }
@@ -107,31 +73,20 @@ async function writeRows(
   });
 }
 
-async function secondsOf(work: () => Promise<unknown>): Promise<number> {
-  const since = performance.now();
-  await work();
-  return (performance.now() - since) / 1000;
-}
-
-/** Shows nothing, and notes how much memory there was at most. */
-class Quiet implements ArchiveProgress {
+/** Records the peak of heap and buffers, beyond what there was before. Bytes. */
+class MemoryWatch implements ArchiveProgress {
   readonly signal = new AbortController().signal;
-  most = 0;
-  readonly #before = used();
+  peak = 0;
+  readonly #before = usedMemory();
 
   stage(): void {}
 
   move(): void {
-    this.most = Math.max(this.most, used() - this.#before);
+    this.peak = Math.max(this.peak, usedMemory() - this.#before);
   }
 }
 
-function used(): number {
+function usedMemory(): number {
   const { heapUsed, external } = process.memoryUsage();
   return heapUsed + external;
-}
-
-if (process.argv[1] !== undefined && import.meta.url === pathToFileURL(process.argv[1]).href) {
-  const events = Number(process.argv[2] ?? 1_000_000);
-  process.stdout.write(`${JSON.stringify(await benchExport({ events }), null, 2)}\n`);
 }

@@ -2,117 +2,105 @@ import { existsSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { nameBasedId } from '../../domain/ids.ts';
 import { logFile } from '../../stores/sqlite/event-log/schema.ts';
-import { makeBenchFolder, removeBenchFolder } from '../bench-folder.ts';
-import { startHttpService, type HttpService } from '../http/http-service.ts';
-import { ownMiBOf, residentMiBOf } from '../process-figures.ts';
-import { EVENTS_OF_A_RUN } from './rebuild-rates.ts';
-import { makeLog } from './rebuild.ts';
+import { withBenchFolder } from '../bench-folder.ts';
+import { read, startHttpService, type HttpService } from '../http/http-service.ts';
+import { anonymousMiBOf, residentMiBOf } from '../process-figures.ts';
+import { percentile } from '../statistics.ts';
+import { lessThan, type Figures, type Work } from '../work.ts';
+import { EVENTS_PER_RUN, writeRunLog } from './run-log.ts';
 
-/** Who reads, each the next thing so many milliseconds after the answer. */
 const READERS = 4;
-const BETWEEN = 5;
-/** How long is read before the rebuild. Milliseconds. */
+/** Milliseconds between a reader's requests. */
+const READ_PAUSE = 5;
+/** Milliseconds of reading before the rebuild. */
 const BEFORE = 6_000;
-/** How long is looked at most while it is rebuilt; then the rebuild is thrown away. Milliseconds. */
+/** Most milliseconds of the rebuild that are measured; then it is canceled. */
 const DURING = 80_000;
-/** How often the rebuild and the memory are looked at. Milliseconds. */
-const LOOK = 250;
+/** Milliseconds between samples of progress and memory. */
+const SAMPLE_INTERVAL = 250;
 
-/** Reads over HTTP before and during a rebuild of the view that they read, at full speed. */
-export interface RebuildReadsBenchmark {
-  /** Milliseconds of each. */
-  readonly before: readonly number[];
-  readonly during: readonly number[];
-  /** Not answered, or not with every run. */
-  readonly failed: number;
-  /** Events a second of the rebuild: from the order until reads go to it, or as long as was looked. */
-  readonly rate: number;
-  /** 0..1: how far it was when it was looked at last. */
-  readonly progress: number;
-  /** MiB of the process alone: before, and through the rebuild a sample at each tenth of it. */
-  readonly memory: { readonly before: number; readonly during: readonly number[] };
-  /** MiB at most during the rebuild, with the pages of files that are mapped: indexes are made of a mapped file. */
-  readonly resident: number;
-}
+/** Reads over HTTP before and during a rebuild of the view of runs, at full speed. */
+export const rebuildReads: Work = {
+  targets: [
+    lessThan('p95/before', 1.5),
+    lessThan('failed', 1, 'reads never stop'),
+    lessThan('memory/first tenth', 1.5, 'flat memory'),
+  ],
+  count: ({ events }) => events,
+  measure: ({ events, store: kept }) =>
+    withBenchFolder(
+      'reads',
+      async (directory) => {
+        const runs = Math.ceil(events / EVENTS_PER_RUN);
+        if (!existsSync(logFile(directory))) await writeRunLog(directory, runs);
+        const service = await startHttpService(directory, { SVC_ROLES: 'api,projector' });
+        try {
+          return await measure(service, runs);
+        } finally {
+          await service.process.stop();
+        }
+      },
+      kept,
+    ),
+};
 
-/**
- * Whether reads go on while the view of runs is made anew, at full speed, from a log of `events` events.
- *
- * @param options.events default 1,000,000
- * @param options.directory a folder with such a log, or empty: what is made there stays, and the service appends to the
- *   log what it does at each start. Default: one that is removed
- */
-export async function benchRebuildReads(
-  options: { readonly events?: number; readonly directory?: string } = {},
-): Promise<RebuildReadsBenchmark> {
-  const { events = 1_000_000 } = options;
-  const runs = Math.ceil(events / EVENTS_OF_A_RUN);
-  const directory = options.directory ?? (await makeBenchFolder('reads'));
-  try {
-    if (!existsSync(logFile(directory))) await makeLog(directory, runs);
-    const service = await startHttpService(directory, { SVC_ROLES: 'api,projector' });
-    try {
-      return await measure(service, runs);
-    } finally {
-      await service.process.stop();
-    }
-  } finally {
-    if (options.directory === undefined) await removeBenchFolder(directory);
-  }
-}
-
-async function measure(service: HttpService, runs: number): Promise<RebuildReadsBenchmark> {
-  while ((await totalOf(service)) < runs) await pause(LOOK);
+async function measure(service: HttpService, runs: number): Promise<Figures> {
+  const { pid } = service.process;
+  while ((await totalOf(service)) < runs) await pause(SAMPLE_INTERVAL);
   const { version: first } = await viewOf(service);
-  const warm = new Reads(service, runs);
+  const warmUp = new Readers(service, runs);
   await pause(BEFORE / 3);
-  await warm.end();
-  const quiet = new Reads(service, runs);
+  await warmUp.end();
+  const quiet = new Readers(service, runs);
   await pause(BEFORE);
   const before = await quiet.end();
-  const memoryBefore = Math.round(ownMiBOf(service.process.pid));
-  const reads = new Reads(service, runs);
-  const since = performance.now();
+  const memoryBefore = Math.round(anonymousMiBOf(pid));
+  const readers = new Readers(service, runs);
+  const start = performance.now();
   await read(service, '/projections/runs/rebuild', { switch: 'auto' });
   const samples: number[] = [];
-  let progress = 0;
-  let handled = 0;
-  let resident = 0;
+  let [progress, handled, resident] = [0, 0, 0];
   let view = await viewOf(service);
-  while (view.version === first && performance.now() - since < DURING) {
+  while (view.version === first && performance.now() - start < DURING) {
     progress = view.rebuild?.progress ?? progress;
     handled = view.rebuild?.handled ?? handled;
-    samples.push(Math.round(ownMiBOf(service.process.pid)));
-    resident = Math.max(resident, Math.round(residentMiBOf(service.process.pid)));
-    await pause(LOOK);
+    samples.push(Math.round(anonymousMiBOf(pid)));
+    resident = Math.max(resident, Math.round(residentMiBOf(pid)));
+    await pause(SAMPLE_INTERVAL);
     view = await viewOf(service);
   }
-  const seconds = (performance.now() - since) / 1000;
-  const during = await reads.end();
+  const seconds = (performance.now() - start) / 1000;
+  const during = await readers.end();
   if (view.version === first) await read(service, '/projections/runs/cancel', {});
-  else [progress, handled] = [1, runs * EVENTS_OF_A_RUN];
+  else [progress, handled] = [1, runs * EVENTS_PER_RUN];
   const tenths = Array.from({ length: 10 }, (_, tenth) => {
     return samples[Math.floor(((tenth + 1) * samples.length) / 10) - 1] ?? memoryBefore;
   });
+  const [p95Before, p95] = [before, during].map(({ took }) => percentile(took, 0.95));
   return {
-    before: before.took,
-    during: during.took,
+    'p95 ms before': p95Before ?? 0,
+    'p95 ms': p95 ?? 0,
+    'p95/before': (p95 ?? 0) / (p95Before ?? 1),
+    'p99 ms': percentile(during.took, 0.99),
+    reads: during.took.length,
     failed: before.failed + during.failed,
-    rate: handled / seconds,
-    progress,
-    memory: { before: memoryBefore, during: tenths },
-    resident,
+    'events/s': handled / seconds,
+    'made %': progress * 100,
+    'memory MiB before': memoryBefore,
+    'memory MiB': Math.max(...tenths),
+    'memory/first tenth': Math.max(...tenths) / (tenths[0] ?? 1),
+    'resident MiB': resident,
   };
 }
 
-/** Lists, single runs and counts, one after the other by each reader, until it is ended. */
-class Reads {
+/** Reads lists, single runs and counts until it is ended. */
+class Readers {
   readonly #service: HttpService;
   readonly #runs: number;
   readonly #took: number[] = [];
   readonly #ended: Promise<unknown>;
   #failed = 0;
-  #ends = false;
+  #isEnding = false;
 
   constructor(service: HttpService, runs: number) {
     this.#service = service;
@@ -121,32 +109,37 @@ class Reads {
   }
 
   async end(): Promise<{ readonly took: readonly number[]; readonly failed: number }> {
-    this.#ends = true;
+    this.#isEnding = true;
     await this.#ended;
     return { took: this.#took, failed: this.#failed };
   }
 
   async #run(reader: number): Promise<void> {
-    for (let turn = reader; !this.#ends; turn += 1) {
+    for (let turn = reader; !this.#isEnding; turn += 1) {
       const run = nameBasedId('bench', String((turn * 7_919) % this.#runs));
       const paths = ['/runs?limit=20', `/runs/${run}`, '/runs?limit=1&state=succeeded'];
-      const since = performance.now();
+      const start = performance.now();
       try {
-        const path = paths[turn % paths.length] ?? '';
-        const { total } = await read(this.#service, path);
+        const { total } = await readJson(this.#service, paths[turn % paths.length] ?? '');
         if (total !== undefined && total !== this.#runs) this.#failed += 1;
       } catch {
-        // Counted: not one may fail.
         this.#failed += 1;
       }
-      this.#took.push(performance.now() - since);
-      await pause(BETWEEN);
+      this.#took.push(performance.now() - start);
+      await pause(READ_PAUSE);
     }
   }
 }
 
+async function readJson(
+  service: HttpService,
+  path: string,
+): Promise<Readonly<Record<string, unknown>>> {
+  return JSON.parse(await read(service, path)) as Readonly<Record<string, unknown>>;
+}
+
 async function totalOf(service: HttpService): Promise<number> {
-  const { total } = await read(service, '/runs?limit=1').catch(() => ({ total: 0 }));
+  const { total } = await readJson(service, '/runs?limit=1').catch(() => ({ total: 0 }));
   return Number(total);
 }
 
@@ -157,23 +150,8 @@ interface ShownView {
 }
 
 async function viewOf(service: HttpService): Promise<ShownView> {
-  const { projections } = await read(service, '/projections');
+  const { projections } = await readJson(service, '/projections');
   const found = (projections as readonly ShownView[]).find(({ name }) => name === 'runs');
   if (found === undefined) throw new Error('there is no view of runs');
   return found;
-}
-
-/** @param body what is posted; default: it is a GET */
-async function read(
-  { process, headers }: HttpService,
-  path: string,
-  body?: object,
-): Promise<Readonly<Record<string, unknown>>> {
-  const asked = { ...headers, 'content-type': 'application/json' };
-  const post = { method: 'POST', body: JSON.stringify(body), headers: asked };
-  const url = `http://127.0.0.1:${process.port}${path}`;
-  const answer = await fetch(url, body === undefined ? { headers } : post);
-  const text = await answer.text();
-  if (!answer.ok) throw new Error(`${path} was answered with ${answer.status}: ${text}`);
-  return JSON.parse(text) as Readonly<Record<string, unknown>>;
 }

@@ -3,40 +3,52 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { SystemClock } from '../../app/clock.ts';
 import { FillingThreads } from '../../app/projecting/filling-threads.ts';
 import type { EventStore } from '../../domain/event-store.ts';
-import { createEventCodec } from '../../domain/events/codec.ts';
 import { silent } from '../../observability/telemetry.ts';
 import { createProjector } from '../../projections/projector/projector.ts';
 import type { ReadModel } from '../../projections/read-model.ts';
 import { runsProjection } from '../../projections/views/runs.ts';
-import { openSqliteEventStore } from '../../stores/sqlite/event-log/event-store.ts';
 import { logFile, openLogForReading } from '../../stores/sqlite/event-log/schema.ts';
 import { openSqliteReadModel } from '../../stores/sqlite/read-model/read-model.ts';
-import { EVENTS_OF_A_RUN, VIEWS, type RebuildOrder, type RebuildRates } from './rebuild-rates.ts';
+import { secondsOf } from '../bench-service.ts';
+import { withLog } from '../log.ts';
+import { EVENTS_PER_RUN } from './run-log.ts';
 
-/** Makes the view of runs from the log, with plain reading before and after it: a slow minute hits both. */
-async function measure({ directory, runs }: RebuildOrder): Promise<RebuildRates> {
-  const events = runs * EVENTS_OF_A_RUN;
-  const codec = createEventCodec();
-  const store = await openSqliteEventStore({ directory, codec, telemetry: silent });
-  const views = join(directory, VIEWS);
+/** A log and the number of its runs. */
+interface RebuildOrder {
+  readonly directory: string;
+  readonly runs: number;
+}
+
+/** Events a second. */
+export interface RebuildRates {
+  readonly ours: number;
+  readonly raw: number;
+}
+
+/** Builds the view of runs. Plain reading comes before and after it, so that a slow minute affects both. */
+async function measure(
+  { directory, runs }: RebuildOrder,
+  store: EventStore,
+): Promise<RebuildRates> {
+  const events = runs * EVENTS_PER_RUN;
+  const views = join(directory, 'views');
   const readModel = await openSqliteReadModel({ directory: views, telemetry: silent });
   try {
-    const before = readPlainly(directory);
+    const before = await readPlainly(directory);
     const place = { log: directory, views, logLevel: 'warn' } as const;
-    const elsewhere = new FillingThreads({ place, telemetry: silent });
-    const seconds = await rebuild(store, readModel, elsewhere);
-    const after = readPlainly(directory);
-    const ended = { field: 'state', op: 'eq', value: 'succeeded' } as const;
-    const made = await readModel.count(runsProjection, [ended]);
-    if (made !== runs) throw new Error(`${made} runs were made, not ${runs}`);
+    const fillElsewhere = new FillingThreads({ place, telemetry: silent });
+    const seconds = await rebuild(store, readModel, fillElsewhere);
+    const after = await readPlainly(directory);
+    const succeeded = { field: 'state', op: 'eq', value: 'succeeded' } as const;
+    const count = await readModel.count(runsProjection, [succeeded]);
+    if (count !== runs) throw new Error(`the view has ${count} runs, not ${runs}`);
     return { ours: events / seconds, raw: (2 * events) / (before + after) };
   } finally {
     await readModel.close();
-    await store.close();
   }
 }
 
-/** @returns seconds */
+/** Returns the seconds it takes. */
 async function rebuild(
   store: EventStore,
   readModel: ReadModel,
@@ -48,36 +60,38 @@ async function rebuild(
   });
   const stop = new AbortController();
   const head = await store.head();
-  const since = performance.now();
-  const level = new Promise<void>((resolve) => {
-    projector.onCheckpoint((_, position) => position >= head && resolve());
+  let ended: Promise<void> | undefined;
+  const seconds = await secondsOf(async () => {
+    const caughtUp = new Promise<void>((resolve) => {
+      projector.onCheckpoint((_, position) => position >= head && resolve());
+    });
+    ended = projector.run(stop.signal);
+    await caughtUp;
+    // It is live when it is indexed, synced and switched to.
+    while ((await readModel.liveGeneration(runsProjection)) === null) {
+      await new Promise((resolve) => setImmediate(resolve));
+    }
   });
-  const ended = projector.run(stop.signal);
-  await level;
-  // What is level is not live yet: indexed, on the disk, and found by those who read.
-  while ((await readModel.liveGeneration(runsProjection)) === null) {
-    await new Promise((resolve) => setImmediate(resolve));
-  }
-  const seconds = (performance.now() - since) / 1000;
   stop.abort();
   await ended;
   return seconds;
 }
 
-/** @returns seconds */
-function readPlainly(directory: string): number {
+/** Returns the seconds it takes. */
+async function readPlainly(directory: string): Promise<number> {
   const database = openLogForReading(logFile(directory));
   const select = database.prepare('SELECT data, metadata FROM events ORDER BY position');
   select.setReturnArrays(true);
-  const since = performance.now();
-  for (const row of select.iterate()) {
-    const [data, metadata] = row as unknown as readonly [string, string];
-    if (JSON.parse(data) === undefined || JSON.parse(metadata) === undefined) break;
-  }
-  const seconds = (performance.now() - since) / 1000;
+  const seconds = await secondsOf(async () => {
+    for (const row of select.iterate()) {
+      const [data, metadata] = row as unknown as readonly [string, string];
+      if (JSON.parse(data) === undefined || JSON.parse(metadata) === undefined) break;
+    }
+  });
   database.close();
   return seconds;
 }
 
 if (parentPort === null) throw new Error('this is the entry of a thread');
-parentPort.postMessage(await measure(workerData as RebuildOrder));
+const order = workerData as RebuildOrder;
+parentPort.postMessage(await withLog(order.directory, (store) => measure(order, store)));

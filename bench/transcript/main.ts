@@ -7,19 +7,19 @@ import { addRaw } from '../../test/app/archive/small-log.ts';
 import type { ApiClient } from '../../test/support/api-client.ts';
 import { projectRoot } from '../../test/support/project-root.ts';
 import { ServiceProcess, credentialsIn, signIn } from '../../test/support/service-process.ts';
-import { makeBenchFolder, beforeBenchFoldersGo } from '../bench-folder.ts';
-import { fillByRunning } from './fill.ts';
+import { makeBenchFolder, onBenchExit } from '../bench-folder.ts';
+import { fillByRunning } from './fill-by-running.ts';
 import { Page } from './page.ts';
 import { scenes, type Stage } from './scenes.ts';
 import { Terminal } from './terminal.ts';
 
 const { values } = parseArgs({
   options: {
-    /** A store that was filled before, and stays. */
+    /** A kept folder; its store is used again. */
     folder: { type: 'string' },
     events: { type: 'string', default: '1000000' },
     out: { type: 'string', default: join(projectRoot, 'docs/tutorial/transcript.md') },
-    /** Names of scenes, where not all are wanted. */
+    /** Names of scenes; default: all. */
     scenes: { type: 'string' },
   },
 });
@@ -34,17 +34,17 @@ for (const name of ['backup', 'restored', 'moved', 'other', 'again', 'events.ndj
 }
 
 const service = await ServiceProcess.start({ SVC_DATA_DIR: data, SVC_RATE_LIMIT: '0' });
-beforeBenchFoldersGo(() => service.signal('SIGKILL'));
+onBenchExit(() => service.signal('SIGKILL'));
 try {
   const credentials = credentialsIn(data);
   const token = await signIn(service.client(), credentials);
   const admin = service.client(token);
   const begun = performance.now();
   if (!isFilled) await fillByRunning(admin, credentials.agent_id, events);
-  // A store of an older release has its views made anew at first.
-  await untilMade(admin);
-  const page = new Page(beginning(isFilled ? null : (performance.now() - begun) / 1000));
-  // With a token, so that not every command is a session of its own in the audit.
+  // The views of an older release's store are rebuilt first.
+  await untilBuilt(admin);
+  const page = new Page(introduction(isFilled ? null : (performance.now() - begun) / 1000));
+  // A token, so that not every command starts a session in the audit.
   const env = { SVC_URL: service.address, SVC_TOKEN: token, SVC_DATA_DIR: 'data' };
   const terminal = new Terminal(folder, env);
   const stage: Stage = {
@@ -60,12 +60,7 @@ try {
       const restored = join(folder, 'restored');
       const other = ServiceProcess.begin({ SVC_DATA_DIR: restored, SVC_RATE_LIMIT: '0' });
       await other.listening(60_000);
-      return {
-        url: other.address,
-        async stop() {
-          await other.terminate();
-        },
-      };
+      return { url: other.address, stop: async () => void (await other.terminate()) };
     },
     async poison() {
       const id = newId(Date.now());
@@ -84,8 +79,8 @@ try {
 }
 process.exit();
 
-/** Until every view is read in its present shape, and level with the log. */
-async function untilMade(admin: ApiClient): Promise<void> {
+/** Resolves when every view is built and has caught up. */
+async function untilBuilt(admin: ApiClient): Promise<void> {
   interface Shown {
     readonly version: number;
     readonly caught_up: boolean;
@@ -102,12 +97,12 @@ async function reportOf(admin: ApiClient): Promise<string> {
   return (await admin.get('/tasks?search=Nightly%20report')).textAt('items.0.id');
 }
 
-/** @param seconds that filling took */
-function beginning(seconds: number | null): string {
-  const took = seconds === null ? '' : `, which took it ${Math.round(seconds)} seconds`;
+/** @param seconds that filling took; null for a kept store */
+function introduction(seconds: number | null): string {
+  const took = seconds === null ? '' : ` in ${Math.round(seconds)} seconds`;
   return `# A transcript
 
-What the commands for operators, analysts and auditors say on a store of ${events.toLocaleString('en')} events. All of these were written by a running service${took}: [ten questions](analysis.md) have their tasks in it, and for each of some thousand published orders a hundred tasks have run. Times of commands stand beside them where they took longer than a second, on a machine of two cores that had other work as well: [benchmarks.md](benchmarks.md) has the figures that count. Long outputs are cut, which is said.
+This page shows the commands for operators, analysts and auditors on a store of ${events.toLocaleString('en')} events. A running service wrote all of them${took}. The store has the tasks of the [ten questions](analysis.md). For each of several thousand published orders, a hundred tasks have run. Commands that took longer than a second show their time, on a busy machine with two cores; [benchmarks.md](benchmarks.md) has exact figures. Long outputs are shortened.
 
 \`npm run transcript\` makes this page again.`;
 }

@@ -1,25 +1,28 @@
 import type { ApiClient } from '../../test/support/api-client.ts';
 
-/** Reads that were made one after the other over some connections. */
-export interface ReadsMade {
-  readonly answered: number;
+/** Reads over some connections. */
+export interface ReadStatistics {
+  readonly succeeded: number;
   readonly failed: number;
   /** Milliseconds. */
   readonly p95: number;
   readonly slowest: number;
 }
 
-/** What is read, in turn: a list, one deep in it, a search, statistics. */
+/** The paths to read, in turn. */
 const PATHS = ['/runs?limit=20', '/tasks?limit=20', '/stats/summary?days=7', '/runs?state=failed'];
 const READERS = 2;
 
-/** Reads all the time while something is done. */
-export async function readWhile(client: ApiClient, work: () => Promise<void>): Promise<ReadsMade> {
+/** Reads repeatedly while some work is done. */
+export async function readWhile(
+  client: ApiClient,
+  work: () => Promise<void>,
+): Promise<ReadStatistics> {
   const took: number[] = [];
   let failed = 0;
-  let isOver = false;
+  let isDone = false;
   const reader = async (): Promise<void> => {
-    for (let n = 0; !isOver; n += 1) {
+    for (let n = 0; !isDone; n += 1) {
       const begun = performance.now();
       const { status } = await client.get(PATHS[n % PATHS.length] ?? '');
       took.push(performance.now() - begun);
@@ -30,17 +33,17 @@ export async function readWhile(client: ApiClient, work: () => Promise<void>): P
   try {
     await work();
   } finally {
-    isOver = true;
+    isDone = true;
     await readers;
   }
   took.sort((a, b) => a - b);
   const p95 = took[Math.floor(took.length * 0.95)] ?? 0;
-  return { answered: took.length - failed, failed, p95, slowest: took.at(-1) ?? 0 };
+  return { succeeded: took.length - failed, failed, p95, slowest: took.at(-1) ?? 0 };
 }
 
-/** `3,214 reads, all answered; 95 % within 12 ms, the slowest 40 ms` */
-export function inWords({ answered, failed, p95, slowest }: ReadsMade): string {
-  const count = `${(answered + failed).toLocaleString('en')} reads`;
-  const how = failed === 0 ? 'all answered' : `${failed} not answered`;
+/** `3,214 reads, all succeeded; 95 % within 12 ms, the slowest 40 ms` */
+export function describeReads({ succeeded, failed, p95, slowest }: ReadStatistics): string {
+  const count = `${(succeeded + failed).toLocaleString('en')} reads`;
+  const how = failed === 0 ? 'all succeeded' : `${failed} failed`;
   return `${count}, ${how}; 95 % within ${p95.toFixed(1)} ms, the slowest ${slowest.toFixed(0)} ms`;
 }

@@ -1,24 +1,24 @@
-import { inWords, readWhile, type ReadsMade } from './reads.ts';
+import { describeReads, readWhile } from './reads.ts';
 import type { Page } from './page.ts';
 import type { Typed } from './terminal.ts';
 import type { ApiClient } from '../../test/support/api-client.ts';
 
-/** What the scenes of a transcript are played on. */
+/** What the scenes need. */
 export interface Stage {
   readonly page: Page;
-  /** Types a command against the store that is told of. */
+  /** Runs a command on the store. */
   readonly type: (command: string) => Promise<Typed>;
-  /** Of the service that runs over it, with the scope `admin`. */
+  /** A client with the scope `admin` of the service on the store. */
   readonly admin: ApiClient;
-  /** A task that was changed, failed, and was mended. */
+  /** A task that was changed, failed, and was corrected. */
   readonly report: string;
-  /** Starts a service on the folder that a backup was restored into, and waits until it listens. */
+  /** Starts a service on the restored backup and waits until it listens. */
   readonly onRestored: () => Promise<{ readonly url: string; stop(): Promise<void> }>;
-  /** Writes an event into a stream of a run that nobody can fold. @returns the run's id */
+  /** Writes an unreadable event into a run's stream. Returns the run's id. */
   readonly poison: () => Promise<string>;
 }
 
-/** Types commands one after the other and shows them in one block. */
+/** Runs commands and shows them in one block. */
 async function play(
   { page, type }: Stage,
   commands: readonly string[],
@@ -30,12 +30,12 @@ async function play(
   return typed;
 }
 
-/** Rebuild, switch, back; with reads counted meanwhile. */
+/** Rebuild, switch and rollback, with reads meanwhile. */
 async function views(stage: Stage): Promise<void> {
   const { page, admin } = stage;
-  page.heading('Views: rebuild, switch, back');
+  page.heading('Views: rebuild, switch, rollback');
   await play(stage, ['svc projections list', 'svc projections status runs']);
-  page.say('A rebuild at a set rate rests, goes on, and is thrown away:');
+  page.say('A rebuild with a rate limit is paused, resumed and canceled:');
   await play(stage, [
     'svc projections rebuild runs --rate 20000 --detach && sleep 3',
     'svc projections status runs',
@@ -44,18 +44,16 @@ async function views(stage: Stage): Promise<void> {
     'svc projections cancel runs',
   ]);
   const before = await readWhile(admin, () => new Promise((done) => setTimeout(done, 5_000)));
-  page.say('At full speed, with the switch left to the operator:');
-  let during: ReadsMade | undefined;
+  page.say('A rebuild at full speed waits for the operator to switch:');
   const rebuilt: Typed[] = [];
-  during = await readWhile(admin, async () => {
+  const during = await readWhile(admin, async () => {
     rebuilt.push(await stage.type('svc projections rebuild runs --manual'));
   });
   page.show(rebuilt);
   page.say(
-    `Reads were made all the while, over two connections: ${inWords(during)}. In the five seconds before the rebuild: ${inWords(before)}.`,
+    `Meanwhile two connections read: ${describeReads(during)}. In the five seconds before the rebuild: ${describeReads(before)}.`,
   );
-  let around: ReadsMade | undefined;
-  around = await readWhile(admin, () =>
+  const around = await readWhile(admin, () =>
     play(stage, [
       'svc projections switch runs',
       'svc projections status runs',
@@ -63,23 +61,23 @@ async function views(stage: Stage): Promise<void> {
       'svc projections status runs',
     ]).then(() => {}),
   );
-  page.say(`During the switch and the way back: ${inWords(around)}.`);
+  page.say(`During the switch and the rollback: ${describeReads(around)}.`);
   await play(stage, [
     `svc streams show projection-runs | tail -4`,
     'for view in agents tasks due topics published statistics backfills webhooks audit; do svc projections rebuild $view 2>/dev/null | head -1; done',
   ]);
 }
 
-/** Takes a field of the last of a list's items. */
+/** A shell expression for a field of a list's last item. */
 const lastOf = (list: string, field: string): string =>
   `$(svc ${list} --json | node -p 'const all = JSON.parse(require("fs").readFileSync(0)); (all.items ?? all).at(-1).${field}')`;
 
-/** As of a moment: records and whole views. */
+/** Records and whole views as of a time. */
 async function past(stage: Stage): Promise<void> {
   const { page, report } = stage;
   page.heading('The past');
   page.say(
-    'The task is one that somebody changed, that then failed, and that was mended. `$failed` is when it failed first, `$run` that run, `$admin` the first agent.',
+    'This task was changed, then failed, and was corrected. `$failed` is the time of its first failure, `$run` that run, `$admin` the first agent.',
   );
   const failures = `runs list --task ${report} --state failed --all`;
   const names = {
@@ -111,7 +109,7 @@ async function past(stage: Stage): Promise<void> {
   }
   page.show(typed, { head: 16, tail: 3 });
   const { output: now } = await stage.type('date -u +%FT%TZ');
-  page.say('All views as of a moment ago, which takes in the whole log:');
+  page.say('All views as of now, which includes the whole log:');
   await play(stage, [
     `svc replay --until ${now.trim()} --into lately`,
     'svc stats --view lately --days 1 | head -3',
@@ -119,7 +117,7 @@ async function past(stage: Stage): Promise<void> {
   ]);
 }
 
-/** Who did what, and the log itself. */
+/** The audit and the log. */
 async function audit(stage: Stage): Promise<void> {
   const { page, report } = stage;
   page.heading('Who did what');
@@ -133,7 +131,7 @@ async function audit(stage: Stage): Promise<void> {
     'svc streams show topic-orders.placed --direction backwards --limit 2',
   ]);
   page.say(
-    'What follows goes on until it is interrupted; here by `timeout`, while a task is paused and resumed beside it:',
+    'These commands follow until they are interrupted, here by `timeout`. Meanwhile a task is paused and resumed:',
   );
   await play(stage, [
     `(sleep 1; svc --reason 'a look at the audit' tasks pause ${report}; svc tasks resume ${report}) & timeout -s INT 4 svc audit --follow; wait`,
@@ -154,12 +152,12 @@ async function rows(stage: Stage): Promise<void> {
   ]);
 }
 
-/** Hold, what is owed, release. */
+/** Hold, backlog, release. */
 async function hold(stage: Stage): Promise<void> {
   const { page } = stage;
   page.heading('Hold');
   const { output } = await stage.type(`echo ${lastOf('tasks list --search Heartbeat', 'id')}`);
-  page.say('A task that fires each second goes on, and then everything is held.');
+  page.say('A task that fires each second is resumed, and then the service is held.');
   await play(stage, [
     `svc tasks resume ${output.trim()}`,
     'svc hold the database is moved',
@@ -172,12 +170,12 @@ async function hold(stage: Stage): Promise<void> {
   ]);
 }
 
-/** Backup, restore, moving, doctor. */
+/** Backup, restore, export, import, doctor. */
 async function store(stage: Stage): Promise<void> {
   const { page } = stage;
   page.heading('The store');
   await play(stage, ['svc doctor']);
-  page.say('A backup of the service while it runs, and what comes of it in an empty folder:');
+  page.say('A backup of the running service is restored into an empty folder:');
   await play(stage, [
     'svc backup backup',
     'ls backup; cat backup/manifest.json | head -12',
@@ -186,7 +184,7 @@ async function store(stage: Stage): Promise<void> {
     'svc restore backup',
   ]);
   page.say(
-    'A service is started on what was restored, at the address `$restored`. While it makes its views:',
+    'A service starts on the restored store, at the address `$restored`. While it builds its views:',
   );
   const restored = await stage.onRestored();
   const task = (await stage.type(`echo ${lastOf('tasks list --search Heartbeat', 'id')}`)).output;
@@ -212,11 +210,11 @@ async function store(stage: Stage): Promise<void> {
   ]);
 }
 
-/** An event that can't be folded: in the view that is read, and in a rebuild. */
+/** An unreadable event, in the live view and in a rebuild. */
 async function poisoned(stage: Stage): Promise<void> {
   const { page, poison } = stage;
-  page.heading('An event that can not be folded');
-  page.say('The log gets one whose data are cut short, as a damaged disk leaves it.');
+  page.heading('An unreadable event');
+  page.say('The log receives an event with truncated data, as from a damaged disk.');
   const run = await poison();
   await play(stage, [
     'sleep 2; svc projections list | head -5',
@@ -230,5 +228,5 @@ async function poisoned(stage: Stage): Promise<void> {
   ]);
 }
 
-/** What a transcript shows, in its order. */
+/** All scenes, in their order. */
 export const scenes = { views, past, audit, rows, hold, store, poisoned };

@@ -4,22 +4,22 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { projectRoot } from '../../test/support/project-root.ts';
 
-/** A command as it was typed, and all that it wrote, as it came. */
+/** A command and its output. */
 export interface Typed {
   readonly command: string;
   readonly output: string;
   readonly seconds: number;
-  /** null where it was ended by a signal. */
+  /** null if a signal ended it. */
   readonly code: number | null;
 }
 
-/** Types commands in a folder, with `svc` as it is built, and keeps what they write. */
+/** Runs commands in a folder, with the built `svc`. */
 export class Terminal {
   readonly folder: string;
   readonly #programs: string;
   readonly #env: Readonly<Record<string, string>>;
 
-  /** @param env beside what every command needs: `SVC_URL` and so on */
+  /** @param env more variables, such as `SVC_URL` */
   constructor(folder: string, env: Readonly<Record<string, string>>) {
     this.folder = folder;
     this.#env = env;
@@ -29,13 +29,13 @@ export class Terminal {
     this.#program('table', 'examples/analysis/table.mjs');
   }
 
-  /** A program and not a function of the shell, so that others (`timeout`) can begin it. */
+  /** A program and not a shell function, so that `timeout` can start it. */
   #program(name: string, script: string): void {
     const line = `exec "${process.execPath}" "${join(projectRoot, script)}" "$@"`;
     writeFileSync(join(this.#programs, name), `#!/bin/sh\n${line}\n`, { mode: 0o755 });
   }
 
-  /** Runs a command to its end, also where that is not 0. */
+  /** Runs a command to its end, whatever its exit code. */
   type(command: string): Promise<Typed> {
     const { PATH = '', HOME = '' } = process.env;
     const path = `${this.#programs}:${PATH}`;
@@ -60,7 +60,7 @@ export class Terminal {
     });
   }
 
-  /** What a page shows is the same wherever it was made. */
+  /** Removes the folder and host, so that the page is the same on every machine. */
   #withoutMachine(output: string): string {
     return output.replaceAll(`${this.folder}/`, '').replaceAll(hostname(), 'host');
   }

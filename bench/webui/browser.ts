@@ -1,7 +1,7 @@
 import { chromium, type Browser } from 'playwright-core';
 import { findProgram } from '../../test/support/required-program.ts';
 
-/** Starts the machine's Chromium. Throws where it has none. */
+/** Starts the machine's Chromium. @throws Error if it is missing */
 export function launchBrowser(): Promise<Browser> {
   const executablePath = findProgram('chromium');
   if (executablePath === undefined) {

@@ -1,24 +1,24 @@
-import { mkdirSync, readFileSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Page } from 'playwright-core';
 import { createClient, type Client } from '../../api/client/client.ts';
 import { launchBrowser } from './browser.ts';
 import { projectRoot } from '../../test/support/project-root.ts';
-import type { Credentials } from '../../test/support/service-process.ts';
-import { BenchService, BenchStore } from '../bench-service.ts';
+import { credentialsIn, type Credentials } from '../../test/support/service-process.ts';
+import { BenchService, withBenchStore } from '../bench-service.ts';
 import { fillStore, type Filled } from './webui-store.ts';
 
 /**
- * Takes the pictures of the web page that stand in the documentation: `npx tsx bench/webui/webui-pictures.ts [view …]`, after
- * `npm run build`. On a store of its own, of a few days, in light and in dark.
+ * Takes the pictures of the web page for the documentation, in light and dark, on its own store of a few days:
+ * `npx tsx bench/webui/webui-pictures.ts [view …]`, after `npm run build`.
  */
 const folder = join(projectRoot, 'docs/images');
 const SIZE = { width: 1240, height: 820 };
 const PHONE = { width: 390, height: 820 };
 
-/** What is shown of a view: where it is, and what is done there before the picture. */
-interface Shown {
+/** A view and what is done there before the picture. */
+interface PicturedView {
   readonly name: string;
   readonly hash: string;
   readonly size?: typeof SIZE;
@@ -27,31 +27,30 @@ interface Shown {
 
 async function main(wanted: readonly string[]): Promise<void> {
   mkdirSync(folder, { recursive: true });
-  const bench = await BenchStore.open();
-  try {
-    const first = await BenchService.start(bench.directory);
-    await first.stop();
-    const text = readFileSync(join(bench.directory, 'admin-credentials.json'), 'utf8');
-    const credentials = JSON.parse(text) as Credentials;
+  await withBenchStore(async (bench) => {
+    await (await BenchService.start(bench.directory)).stop();
+    const credentials = credentialsIn(bench.directory);
     const owner = credentials.agent_id;
     const filled = await fillStore(bench.store, { tasks: 60, runs: 5_000, days: 5, owner });
     const service = await BenchService.start(bench.directory);
     const address = `http://127.0.0.1:${service.port}`;
-    const runs = await enliven(address, credentials, filled);
-    const shown = viewsOf(filled, runs).filter(
+    const retried = await simulateUsers(address, credentials, filled);
+    const views = viewsOf(filled, retried).filter(
       ({ name }) => wanted.length === 0 || wanted.includes(name),
     );
     for (const scheme of ['light', 'dark'] as const) {
-      await takePictures(address, credentials, shown, scheme);
+      await takePictures(address, credentials, views, scheme);
     }
     await service.stop();
-  } finally {
-    await bench.remove();
-  }
+  });
 }
 
-/** People at work: runs by hand, a pause, requests that are refused, a view that is rebuilt. */
-async function enliven(address: string, { agent_id, agent_secret }: Credentials, filled: Filled) {
+/** Manual runs, a pause, rejected requests, a rebuild. Returns the id of a run with a retry. */
+async function simulateUsers(
+  address: string,
+  { agent_id, agent_secret }: Credentials,
+  filled: Filled,
+): Promise<string> {
   const signedIn = (agentId: string, agentSecret: string): Client =>
     createClient({ baseUrl: address, credentials: { agentId, agentSecret } });
   const admin = signedIn(agent_id, agent_secret);
@@ -80,10 +79,10 @@ async function enliven(address: string, { agent_id, agent_secret }: Credentials,
   }
   const task_id = idOf('Take over orders');
   const { items } = (await admin.runs.list({ task_id, state: 'succeeded', limit: 200 })).data;
-  return { retried: items.find(({ attempt }) => attempt > 1)?.id ?? '' };
+  return items.find(({ attempt }) => attempt > 1)?.id ?? '';
 }
 
-function viewsOf({ tasks }: Filled, { retried }: { readonly retried: string }): readonly Shown[] {
+function viewsOf({ tasks }: Filled, retried: string): readonly PicturedView[] {
   const orders = tasks.get('Take over orders') ?? '';
   const recommendations = tasks.get('Rebuild the recommendations') ?? '';
   return [
@@ -92,7 +91,7 @@ function viewsOf({ tasks }: Filled, { retried }: { readonly retried: string }): 
     {
       name: 'task',
       hash: `tasks/${recommendations}`,
-      // The day on which nobody was at work.
+      // The day without the service.
       prepare: (page) => page.locator('.day:has(.counts .wait)').first().click(),
     },
     {
@@ -105,10 +104,7 @@ function viewsOf({ tasks }: Filled, { retried }: { readonly retried: string }): 
     },
     { name: 'runs', hash: 'runs?state=failed' },
     { name: 'run', hash: `runs/${retried}` },
-    {
-      name: 'stream',
-      hash: `streams/task-${orders}`,
-    },
+    { name: 'stream', hash: `streams/task-${orders}` },
     { name: 'audit', hash: 'audit?type=CommandRefused' },
     { name: 'projections', hash: 'projections' },
     { name: 'agents', hash: 'agents' },
@@ -119,7 +115,7 @@ function viewsOf({ tasks }: Filled, { retried }: { readonly retried: string }): 
 async function takePictures(
   address: string,
   credentials: Credentials,
-  views: readonly Shown[],
+  views: readonly PicturedView[],
   colorScheme: 'light' | 'dark',
 ): Promise<void> {
   const browser = await launchBrowser();

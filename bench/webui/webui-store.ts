@@ -6,57 +6,58 @@ import { nameBasedId, newId, scheduledRunId } from '../../domain/ids.ts';
 import { createTaskCommand } from '../../domain/tasks/task-commands.ts';
 import { scheduleOf } from '../../domain/tasks/task-schedule.ts';
 import { taskDefaults, type TaskDefinition } from '../../domain/tasks/task-definition.ts';
+import { inChunks } from '../log.ts';
 import { plainTitles, shownTasks, type ShownTask } from './webui-tasks.ts';
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 const CHUNK = 500;
-/** Nobody was at work then, so many milliseconds before now: fires were missed. */
-const AWAY = [26 * HOUR, 24.4 * HOUR] as const;
+/** The service was down then, in milliseconds before now: fires were missed. */
+const DOWNTIME = [26 * HOUR, 24.4 * HOUR] as const;
 
-/** How large a store is to be. */
-export interface Filling {
-  /** All tasks, those with a past among them. */
+/** The size of a store. */
+interface StoreSize {
+  /** All tasks, including those with a history. */
   readonly tasks: number;
-  /** About as many runs. */
+  /** Approximate. */
   readonly runs: number;
-  /** How far the past reaches. */
+  /** Length of the history. */
   readonly days: number;
-  /** The agent whose tasks they are. */
+  /** The agent that owns the tasks. */
   readonly owner: string;
 }
 
-/** What stands in the store after it. */
+/** The content of a filled store. */
 export interface Filled {
-  /** Ids by title, of those with a past. */
+  /** Ids by title, of tasks with a history. */
   readonly tasks: ReadonlyMap<string, string>;
   readonly runs: number;
 }
 
 /**
- * Fills an empty log as if a service had been at work for days: tasks of which each fire is decided and each run has
- * ended, and beside them so many plain tasks, due in some hours, with runs by hand. No service may be at work on it.
+ * Fills an empty log with a history of days: tasks with decided fires and ended runs, and plain tasks, due in some hours,
+ * with manual runs. No service may be running on it.
  */
-export async function fillStore(store: EventStore, filling: Filling): Promise<Filled> {
-  const past = new Past(filling.owner);
+export async function fillStore(store: EventStore, size: StoreSize): Promise<Filled> {
+  const history = new History(size.owner);
   const tasks = new Map<string, string>();
-  const began = Date.now() - filling.days * DAY;
+  const began = Date.now() - size.days * DAY;
   for (const shown of shownTasks) {
-    const { id, definition } = await createTask(store, filling.owner, shown, began);
+    const { id, definition } = await createTask(store, size.owner, shown, began);
     tasks.set(definition.title, id);
-    past.live(id, definition, shown, began);
+    history.addFires(id, definition, shown, began);
   }
-  const plain = await createPlainTasks(store, filling);
+  const plain = await createPlainTasks(store, size);
   let number = 0;
-  while (plain.length > 0 && past.runs < filling.runs) {
-    // The first tasks have most of them.
+  while (plain.length > 0 && history.runs < size.runs) {
+    // Most belong to the first tasks.
     const chosen = plain[Math.floor(random(number) ** 3 * plain.length)];
     if (chosen !== undefined)
-      past.byHand(chosen, began + random(number + 0.5) * (Date.now() - began));
+      history.addManualRun(chosen, began + random(number + 0.5) * (Date.now() - began));
     number += 1;
   }
-  await past.write(store);
-  return { tasks, runs: past.runs };
+  await history.write(store);
+  return { tasks, runs: history.runs };
 }
 
 async function createTask(
@@ -80,28 +81,20 @@ async function createTask(
 }
 
 /** Daily ones, due in three hours at the earliest. */
-async function createPlainTasks(store: EventStore, filling: Filling): Promise<readonly string[]> {
+async function createPlainTasks(store: EventStore, size: StoreSize): Promise<readonly string[]> {
   const hour = new Date().getUTCHours() + 3;
-  const ids: string[] = [];
-  const count = Math.max(0, filling.tasks - shownTasks.length);
-  for (let from = 0; from < count; from += CHUNK) {
-    const chunk = Array.from({ length: Math.min(CHUNK, count - from) }, (_, at) => from + at);
-    const made = await Promise.all(
-      chunk.map((n) => {
-        const definition = {
-          title: `${plainTitles[n % plainTitles.length]} ${n}`,
-          schedule_kind: 'cron' as const,
-          schedule_expr: `${n % 60} ${(hour + (n % 20)) % 24} * * *`,
-          tags: [`group-${n % 7}`],
-        };
-        const steps = [{ id: 'say', uses: 'echo', with: { number: n } }];
-        // Earlier than now: those with a past are not buried beneath them.
-        return createTask(store, filling.owner, { definition, steps }, Date.now());
-      }),
-    );
-    ids.push(...made.map(({ id }) => id));
-  }
-  return ids;
+  const count = Math.max(0, size.tasks - shownTasks.length);
+  const created = await inChunks(count, CHUNK, (n) => {
+    const definition = {
+      title: `${plainTitles[n % plainTitles.length]} ${n}`,
+      schedule_kind: 'cron' as const,
+      schedule_expr: `${n % 60} ${(hour + (n % 20)) % 24} * * *`,
+      tags: [`group-${n % 7}`],
+    };
+    const steps = [{ id: 'say', uses: 'echo', with: { number: n } }];
+    return createTask(store, size.owner, { definition, steps }, Date.now());
+  });
+  return created.map(({ id }) => id);
 }
 
 interface Dated {
@@ -109,8 +102,8 @@ interface Dated {
   readonly append: StreamAppend;
 }
 
-/** Collects what has happened, to be written in the order in which it has. */
-class Past {
+/** Collects events and writes them in the order of time. */
+class History {
   runs = 0;
   readonly #owner: string;
   readonly #events: Dated[] = [];
@@ -119,8 +112,8 @@ class Past {
     this.#owner = owner;
   }
 
-  /** Every fire of a task's schedule up to now, with its run. */
-  live(id: string, definition: TaskDefinition, shown: ShownTask, began: number): void {
+  /** Adds every fire of a task's schedule up to now, with its run. */
+  addFires(id: string, definition: TaskDefinition, shown: ShownTask, began: number): void {
     if (definition.schedule_kind === 'event') {
       for (let n = 0; n < 60; n += 1) {
         this.#run(
@@ -135,7 +128,7 @@ class Past {
     }
     const schedule = scheduleOf(definition, toIso(Math.floor(began / 1000) * 1000));
     const now = Date.now();
-    const [awayFrom, awayTo] = AWAY.map((before) => now - before) as [number, number];
+    const [downFrom, downTo] = DOWNTIME.map((before) => now - before) as [number, number];
     let fire_count = 0;
     let revision = 0;
     const decide = (at: number, event: DomainEvent) => {
@@ -144,14 +137,14 @@ class Past {
     };
     for (let fire = schedule.next(began); fire !== null && fire.at <= now;) {
       const { at } = fire;
-      if (at > awayFrom && at < awayTo) {
-        const { count, last } = schedule.countBetween(at - 1, awayTo);
+      if (at > downFrom && at < downTo) {
+        const { count, last } = schedule.countBetween(at - 1, downTo);
         const to = last ?? at;
         const then = schedule.next(to);
         const next_fire_at = then === null ? null : toIso(then.at);
         const span = { reason: 'missed' as const, from: toIso(at), to: toIso(to), count };
         const data = { ...span, next_fire_at, task_revision: 0, fire_count };
-        decide(awayTo, { type: 'FiresSkipped', data });
+        decide(downTo, { type: 'FiresSkipped', data });
         fire = then;
         continue;
       }
@@ -167,8 +160,8 @@ class Past {
     }
   }
 
-  /** A run that somebody asked for, of one step. */
-  byHand(task: string, at: number): void {
+  /** Adds a manual run of one step. */
+  addManualRun(task: string, at: number): void {
     const plain: ShownTask = {
       definition: {},
       steps: [{ id: 'say' }],
@@ -197,7 +190,7 @@ class Past {
     const stream = `run-${run}`;
     const takes = shown.takes * (0.6 + random(seed + 0.1) ** 2 * 1.4);
     const started = nominal + 6 + random(seed + 0.2) * 20;
-    // What would end in the future has not been.
+    // No run ends in the future.
     const ended = Math.max(started, Math.min(started + takes, Date.now() - 10));
     const [share, error] = shown.fails ?? [0, ''];
     const fails = random(seed + 0.3) < share;
@@ -264,7 +257,7 @@ class Past {
   }
 }
 
-/** The steps of a run one after the other, each as long as its place says; the last one may fail. */
+/** The steps of a run, one after the other; the last one can fail. */
 function stepsOf({ steps }: ShownTask, from: number, to: number, error: string | null) {
   const weights: readonly number[] = steps.map(({ uses }) =>
     uses === 'sleep' ? 8 : uses === 'log' ? 0.3 : 1,
@@ -293,7 +286,7 @@ const stepId = (step: JsonObject | undefined): string => {
   return typeof id === 'string' ? id : 'step_0';
 };
 
-/** The same number for the same seed, evenly from 0 to 1. */
+/** A pseudorandom number from 0 to 1, the same for the same seed. */
 function random(seed: number): number {
   const value = Math.sin(seed * 12.9898 + 78.233) * 43_758.5453;
   return value - Math.floor(value);

@@ -1,15 +1,15 @@
 import type { JsonObject } from '../../domain/json.ts';
 import type { TaskDefinition } from '../../domain/tasks/task-definition.ts';
 
-/** A task with a past, for the web page to show: what it does, and how it has gone so far. */
+/** A task with a history for the web page. */
 export interface ShownTask {
   readonly definition: Partial<TaskDefinition>;
   readonly steps: readonly JsonObject[];
-  /** How long its runs have taken, about. Milliseconds. */
+  /** Approximate duration of its runs in milliseconds. */
   readonly takes: number;
-  /** How many of its runs have failed, from 0 to 1, and of what. */
+  /** The share of failed runs, from 0 to 1, and their error. */
   readonly fails?: readonly [share: number, error: string];
-  /** How many needed a second attempt, from 0 to 1. */
+  /** The share of runs with a second attempt, from 0 to 1. */
   readonly retries?: number;
 }
 
@@ -33,7 +33,7 @@ const rest = (seconds: number): JsonObject => ({
 });
 const note = { id: 'note', uses: 'log', with: { message: 'done at ${now}' } };
 
-/** As a small company might have them: some each few minutes, some at night, some that fail. */
+/** Tasks of a small company: frequent ones, nightly ones, failing ones. */
 export const shownTasks: readonly ShownTask[] = [
   {
     definition: cron('Check that the shop answers', '*/2 * * * *', {
@@ -137,7 +137,7 @@ export const shownTasks: readonly ShownTask[] = [
   },
 ];
 
-/** What the many others are called. */
+/** Titles of the plain tasks. */
 export const plainTitles = [
   'Export for branch',
   'Newsletter to segment',
