@@ -6,9 +6,9 @@ import { createTelemetry } from '../observability/create-telemetry.ts';
 import { SystemClock } from './clock.ts';
 import { readConfiguration } from './configuration/configuration.ts';
 import { startReceiver, type Received } from './demo/demo-receiver.ts';
-import { DemoFault, DemoScenario, type DemoOutcome } from './demo/demo-scenario.ts';
+import { DemoError, DemoScenario, type DemoOutcome } from './demo/demo-scenario.ts';
 import { runsTable, streamTable } from './demo/demo-tables.ts';
-import { faultsOf } from './demo/demo-verdict.ts';
+import { problemsOf } from './demo/demo-check.ts';
 import { startService } from './service.ts';
 import { endWithNpmShell } from './starting/npm-shell.ts';
 
@@ -26,7 +26,7 @@ async function main(): Promise<number> {
       say('\nStopped.');
       return 130;
     }
-    const told = error instanceof DemoFault || error instanceof ApiError;
+    const told = error instanceof DemoError || error instanceof ApiError;
     const message = told ? error.message : String(error);
     process.stderr.write(`The demo failed: ${message}\n`);
     return 1;
@@ -77,7 +77,7 @@ async function serveAndPlay(
     signal.throwIfAborted();
     say(`A service on ${service.address}, with its data in ${directory}\n`);
     const admin = await service.firstAdmin;
-    if (admin === null) throw new DemoFault('an empty store has no first agent');
+    if (admin === null) throw new DemoError('an empty store has no first agent');
     const scenario = new DemoScenario({
       admin,
       address: service.address,
@@ -102,7 +102,7 @@ function report(outcome: DemoOutcome, received: readonly Received[]): number {
     say(`\nThe run that had to call twice, as it stands in the log: ${first.stream}\n`);
     say(streamTable(outcome.calling));
   }
-  const faults = faultsOf(outcome, received);
+  const faults = problemsOf(outcome, received);
   if (faults.length > 0) {
     process.stderr.write(`\nNot as it should be:\n${faults.map((each) => `- ${each}\n`).join('')}`);
     return 1;

@@ -1,21 +1,21 @@
 #!/usr/bin/env node
-import { lackOfFiles, mostOpenFiles } from './starting/open-files.ts';
+import { tooFewOpenFiles, mostOpenFiles } from './starting/open-files.ts';
 import { endWithNpmShell } from './starting/npm-shell.ts';
-import { errandOf, help } from './starting/process-arguments.ts';
+import { parseArguments, help } from './starting/process-arguments.ts';
 
-/** The service as a process, and the other commands of the package by its first argument. */
+// The service as a process, and the package's other commands.
 
-// Whoever starts it, with whatever options of Node: stack traces name the TypeScript.
+// Stack traces name the TypeScript, whatever Node's options are.
 process.setSourceMapsEnabled(true);
 endWithNpmShell();
 
-const errand = errandOf(process.argv.slice(2));
-switch (errand.kind) {
+const action = parseArguments(process.argv.slice(2));
+switch (action.kind) {
   case 'serve':
     await serveWithEnoughFiles();
     break;
   case 'command line':
-    // As if `svc` had been started itself.
+    // As if `svc` had been started.
     process.argv.splice(2, 1);
     await import('./cli.ts');
     break;
@@ -28,21 +28,21 @@ switch (errand.kind) {
   case 'version':
     process.stdout.write(`${(await import('./version.ts')).version}\n`);
     break;
-  case 'refuse':
-    refuse(errand.message);
+  case 'reject':
+    reject(action.message);
 }
 
-/** Checks the limit before the rest is loaded: loading alone has more files open at a time than a low limit allows. */
+/** Checks the limit of open files first, because loading the service can already exceed it. */
 async function serveWithEnoughFiles(): Promise<void> {
-  // Until the service itself heeds it. By default it ends a process: a certificate may be renewed during a start.
+  // By default SIGHUP ends a process. The service handles it later, but a certificate can be renewed during the start.
   process.on('SIGHUP', () => {});
-  const lack = lackOfFiles(mostOpenFiles());
-  if (lack !== null) return refuse(lack);
+  const problem = tooFewOpenFiles(mostOpenFiles());
+  if (problem !== null) return reject(problem);
   const { serve } = await import('./service-process.ts');
   await serve();
 }
 
-function refuse(message: string): void {
+function reject(message: string): void {
   process.stderr.write(`${message}\n`);
   process.exitCode = 2;
 }

@@ -1,11 +1,24 @@
-/** Why an export, an import, a backup or a restore can't be done; the message says what to do about it. */
+/** Why an archive operation failed; the message says what to do about it. */
 export class ArchiveFault extends Error {
-  /** `absent`: there is no such log; `refused`: by what is there (a target that is not empty); `damaged`: the archive itself. */
+  /** `absent`: there is no such log; `refused`: the target has other content; `damaged`: the archive is. */
   readonly kind: 'absent' | 'refused' | 'damaged' | 'failed';
 
   constructor(kind: ArchiveFault['kind'], message: string, cause?: unknown) {
     super(message, cause === undefined ? undefined : { cause });
-    this.name = 'ArchiveFault';
+    this.name = 'ArchiveError';
     this.kind = kind;
   }
+}
+
+/**
+ * Rejects a log with an interrupted import. Its archive would not show that events are missing, and a service on it would
+ * repeat fires that the missing events record.
+ *
+ * @param lastType the type of the last event about imports into the log; null for none
+ * @throws ArchiveFault `refused`
+ */
+export function rejectUnfinishedImport(lastType: string | null): void {
+  if (lastType !== 'ImportBegun') return;
+  const what = 'an import into this log is unfinished';
+  throw new ArchiveFault('refused', `${what}: run the same svc import (or svc restore) again`);
 }

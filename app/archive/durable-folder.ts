@@ -5,86 +5,94 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { makeFolder } from '../../stores/folder.ts';
 import { ArchiveFault } from './archive-fault.ts';
 
-/** Between the name of a folder and what makes its unfinished form another. */
+/** Between a folder's name and the suffix of its unfinished form. */
 const UNFINISHED = '.unfinished-';
 
+/** The unfinished folders of this process. */
+const ours = new Set<string>();
+
 /**
- * Makes a folder that is there whole or not at all: it is filled under another name, made durable, and renamed. What a
- * process that was killed has left of the same folder is removed.
+ * Creates a folder that exists completely or not at all: it is filled under another name, synced and renamed. Removes
+ * what a killed process left of it.
  *
- * @param fill writes into the folder that it is given; its files are synced by whoever wrote them
- * @throws ArchiveFault `refused` where there is something of the name already; all that `fill` throws
+ * @param fill writes synced files into the folder it is given
+ * @throws ArchiveFault `refused` if the path exists; what `fill` throws
  */
-export async function makeWholeFolder<T>(
+export async function createFolderAtomically<T>(
   path: string,
   fill: (unfinished: string) => Promise<T>,
 ): Promise<T> {
   const target = resolve(path);
-  if (existsSync(target)) throw new ArchiveFault('refused', `${path} is there already`);
+  if (existsSync(target)) throw new ArchiveFault('refused', `${path} already exists`);
   const parent = dirname(target);
   makeFolder(parent);
   const unfinished = makeUnfinished(parent, basename(target));
   try {
-    const made = await fill(unfinished);
+    const result = await fill(unfinished);
     await syncFolder(unfinished);
     await rename(unfinished, target);
     ours.delete(unfinished);
     await syncFolder(parent);
-    return made;
+    return result;
   } catch (error) {
     removeUnfinished(unfinished);
     if ((error as NodeJS.ErrnoException).code === 'ENOTEMPTY') {
-      throw new ArchiveFault('refused', `${path} was made by somebody else meanwhile`, error);
+      throw new ArchiveFault('refused', `another process created ${path} meanwhile`, error);
     }
     throw error;
   }
 }
 
-/** Those of this process that are being filled. */
-const ours = new Set<string>();
-
 /**
- * Makes a folder for what is not finished, of this call alone, and removes what calls that were killed have left of the
- * same name. Two at once thus never write into one folder.
- * @returns its path, for {@link removeUnfinished}
+ * Makes an unfinished folder of this call alone and removes those that killed processes left. Returns its path, for
+ * {@link removeUnfinished}.
  */
 export function makeUnfinished(parent: string, name: string): string {
   removeLeftovers(parent, name);
-  const own = `${name}${UNFINISHED}${process.pid}-${randomBytes(3).toString('hex')}`;
-  const path = join(parent, own);
+  const suffix = `${process.pid}-${randomBytes(3).toString('hex')}`;
+  const path = join(parent, name + UNFINISHED + suffix);
   mkdirSync(path, { mode: 0o700 });
   ours.add(path);
   return path;
 }
 
-/** Removes such a folder, or what is left of it. */
+/** Removes an unfinished folder. */
 export function removeUnfinished(path: string): void {
   rmSync(path, { recursive: true, force: true });
   ours.delete(path);
 }
 
-/** Whether this is what such a folder of the name is called. */
-export function isUnfinished(entry: string, name: string): boolean {
-  return entry.startsWith(`${name}${UNFINISHED}`);
-}
+/** Whether an entry is the unfinished form of a folder. */
+export const isUnfinished = (entry: string, name: string): boolean =>
+  entry.startsWith(name + UNFINISHED);
 
-/** Makes the names in a folder durable. */
-export async function syncFolder(path: string): Promise<void> {
-  const folder = await open(path, 'r');
+/**
+ * The folder in which a restore builds a log, in the data directory, so that nothing has to be moved. Each restore has its
+ * own, so that a concurrent one can neither take a half-filled log nor start it before it is on hold.
+ */
+export const STAGING = '.restoring';
+
+/** The folder of a running or interrupted restore; undefined for none, and if the directory cannot be read. */
+export function unfinishedRestore(directory: string): string | undefined {
   try {
-    await folder.sync();
-  } finally {
-    await folder.close();
+    return readdirSync(directory).find((name) => isUnfinished(name, STAGING));
+  } catch {
+    return undefined;
   }
 }
 
-/** Makes what a file holds durable. */
-export async function syncFile(path: string): Promise<void> {
-  const file = await open(path, 'r+');
+/** Syncs the names in a folder. */
+export const syncFolder = (path: string): Promise<void> => sync(path, 'r');
+
+/** Syncs the content of a file. */
+export const syncFile = (path: string): Promise<void> => sync(path, 'r+');
+
+async function sync(path: string, flags: string): Promise<void> {
+  const handle = await open(path, flags);
   try {
-    await file.sync();
+    await handle.sync();
   } finally {
-    await file.close();
+    await handle.close();
   }
 }
 
@@ -102,7 +110,7 @@ function isAlive(pid: number): boolean {
   try {
     return process.kill(pid, 0);
   } catch (error) {
-    // Another user's process is there all the same.
+    // Another user's process.
     return (error as NodeJS.ErrnoException).code === 'EPERM';
   }
 }

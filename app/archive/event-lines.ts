@@ -1,9 +1,9 @@
-import { isJsonObject } from '../../domain/json.ts';
 import type { MovedEvent } from '../../domain/events/event-line.ts';
+import { isJsonObject } from '../../domain/json.ts';
 import { ArchiveFault } from './archive-fault.ts';
 
 /**
- * The event of a line.
+ * Parses the event of a line.
  * @param number of the line, from 1, for the message
  * @throws ArchiveFault `damaged`
  */
@@ -12,23 +12,23 @@ export function parseLine(line: string, number: number): MovedEvent {
   try {
     value = JSON.parse(line);
   } catch (error) {
-    throw new ArchiveFault('damaged', `line ${number} is no JSON`, error);
+    throw new ArchiveFault('damaged', `line ${number} is not JSON`, error);
   }
   if (isJsonObject(value)) {
     const { stream, revision, id, type, data, metadata, damaged } = value;
-    const named = typeof stream === 'string' && typeof id === 'string' && typeof type === 'string';
-    if (named && typeof revision === 'number') {
+    const isNamed =
+      typeof stream === 'string' && typeof id === 'string' && typeof type === 'string';
+    if (isNamed && typeof revision === 'number') {
+      const place = { stream, revision, id, type };
       if (data !== undefined && metadata !== undefined) {
-        const texts = { data: JSON.stringify(data), metadata: JSON.stringify(metadata) };
-        return { stream, revision, id, type, ...texts };
+        return { ...place, data: JSON.stringify(data), metadata: JSON.stringify(metadata) };
       }
-      if (isJsonObject(damaged)) {
-        const texts = { data: damaged['data'], metadata: damaged['metadata'] };
-        if (typeof texts.data === 'string' && typeof texts.metadata === 'string') {
-          return { stream, revision, id, type, data: texts.data, metadata: texts.metadata };
-        }
+      // Damaged events are archived as strings.
+      const { data: text, metadata: about } = isJsonObject(damaged) ? damaged : {};
+      if (typeof text === 'string' && typeof about === 'string') {
+        return { ...place, data: text, metadata: about };
       }
     }
   }
-  throw new ArchiveFault('damaged', `line ${number} is no event`);
+  throw new ArchiveFault('damaged', `line ${number} is not an event`);
 }

@@ -1,30 +1,25 @@
 import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 import { silent } from '../../observability/telemetry.ts';
 import type { ReadModel } from '../../projections/read-model.ts';
+import { registerFile } from '../../stores/sqlite/read-model/view-files.ts';
 import { projections } from '../projecting/projections.ts';
 import type { StoreSettings } from '../stores.ts';
 import { ArchiveFault } from './archive-fault.ts';
 
-/** What embedded views have in the data directory, where there are any. */
-const REGISTER = 'views.db';
-
 /**
- * Keeps a log from being put beside the views of another: their checkpoints would lie anywhere in it, and what comes
- * before them would never be folded.
+ * Rejects a target with the views of another log. Their checkpoints could skip events of the new one.
  * @throws ArchiveFault `refused`
  */
 export async function rejectForeignViews(settings: StoreSettings): Promise<void> {
   const { dataDirectory, readModelUrl } = settings;
-  if (readModelUrl === undefined && !existsSync(join(dataDirectory, REGISTER))) return;
+  if (readModelUrl === undefined && !existsSync(registerFile(dataDirectory))) return;
   const readModel = await openViews(settings);
   try {
     for (const projection of projections) {
       if ((await readModel.liveGeneration(projection)) === null) continue;
-      const where =
-        readModelUrl === undefined ? `the views in ${dataDirectory}` : 'the views in MongoDB';
-      const how = 'take an empty folder or database: views are made again from the log';
-      throw new ArchiveFault('refused', `${where} are those of another log: ${how}`);
+      const place = readModelUrl === undefined ? dataDirectory : 'MongoDB';
+      const advice = 'use an empty folder or database; the service rebuilds views from the log';
+      throw new ArchiveFault('refused', `${place} has the views of another log: ${advice}`);
     }
   } finally {
     await readModel.close();

@@ -4,17 +4,17 @@ import { open, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { FileOfArchive } from './manifest.ts';
 
-/** Characters that are gathered before they are written. */
-const CHUNK = 256 * 1024;
+/** Characters buffered before a write, and bytes of a read. */
+const CHUNK_SIZE = 256 * 1024;
 
 const LINE_FEED = 0x0a;
 
-/** Writes a file of text, with its SHA-256 where it is wanted; a bounded part of it is in memory. */
+/** Writes a text file in chunks and computes its SHA-256. */
 export class HashedFile {
   readonly #name: string;
   readonly #file: FileHandle;
   readonly #hash: Hash | null;
-  #waiting: string[] = [];
+  #buffer: string[] = [];
   #characters = 0;
   #bytes = 0;
 
@@ -24,19 +24,19 @@ export class HashedFile {
     this.#hash = hash;
   }
 
-  /** @param hashed whether anybody will ask for its SHA-256, which costs as much as writing it */
-  static async create(folder: string, name: string, hashed = true): Promise<HashedFile> {
+  /** @param isHashed whether to compute the SHA-256, which costs as much as writing */
+  static async create(folder: string, name: string, isHashed = true): Promise<HashedFile> {
     const file = await open(join(folder, name), 'wx', 0o600);
-    return new HashedFile(name, file, hashed ? createHash('sha256') : null);
+    return new HashedFile(name, file, isHashed ? createHash('sha256') : null);
   }
 
   async write(text: string): Promise<void> {
-    this.#waiting.push(text);
+    this.#buffer.push(text);
     this.#characters += text.length;
-    if (this.#characters >= CHUNK) await this.#flush();
+    if (this.#characters >= CHUNK_SIZE) await this.#flush();
   }
 
-  /** Makes it durable, closes it, and says what it is; the SHA-256 is empty where it was not wanted. */
+  /** Syncs, closes and describes the file; the SHA-256 is empty if it was not computed. */
   async finish(): Promise<FileOfArchive> {
     await this.#flush();
     await this.#file.sync();
@@ -44,14 +44,14 @@ export class HashedFile {
     return { file: this.#name, bytes: this.#bytes, sha256: this.#hash?.digest('hex') ?? '' };
   }
 
-  /** Closes it as it is. */
+  /** Closes the file as it is. */
   async abandon(): Promise<void> {
     await this.#file.close();
   }
 
   async #flush(): Promise<void> {
-    const bytes = Buffer.from(this.#waiting.join(''), 'utf8');
-    this.#waiting = [];
+    const bytes = Buffer.from(this.#buffer.join(''), 'utf8');
+    this.#buffer = [];
     this.#characters = 0;
     this.#hash?.update(bytes);
     this.#bytes += bytes.length;
@@ -62,12 +62,12 @@ export class HashedFile {
 }
 
 /**
- * The lines of a file, many at a time. Only a line feed ends one: `node:readline` also takes characters for line ends
- * that texts of JSON may hold.
+ * The lines of a file, many at a time. Only a line feed ends a line; `node:readline` also splits at characters that JSON
+ * strings can contain.
  */
 export async function* linesOf(path: string): AsyncGenerator<readonly string[]> {
   let rest: Buffer[] = [];
-  for await (const part of createReadStream(path, { highWaterMark: CHUNK })) {
+  for await (const part of createReadStream(path, { highWaterMark: CHUNK_SIZE })) {
     const bytes = part as Buffer;
     const end = bytes.lastIndexOf(LINE_FEED);
     if (end < 0) {

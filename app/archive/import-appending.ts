@@ -1,24 +1,24 @@
 import { isConflict } from '../../domain/event-store.ts';
+import type { MovedEvent } from '../../domain/events/event-line.ts';
 import type { LogTransfer, RawAppend } from '../../domain/log-transfer.ts';
 import { idOf } from '../../domain/streams.ts';
-import type { MovedEvent } from '../../domain/events/event-line.ts';
 
-/** Of one append: servers take no more than 1 MiB. */
-const MOST_OF_AN_APPEND = 200;
-const MOST_CHARACTERS = 128 * 1024;
-/** Appends at a time among streams that are cut off. */
-const FEW = 50;
+/** Limits of one append; servers accept 1 MiB. */
+const MAX_EVENTS = 200;
+const MAX_CHARACTERS = 128 * 1024;
+/** Appends at a time among truncated streams. */
+const MAX_APPENDS_IN_DOUBT = 50;
 
 /**
- * Streams of one task, run, session and so on, which no view reads together with those of another: their events may
- * change places with each other. Those of one id (`task-<id>` and `fires-<id>`) keep theirs, and so do a fire and its run. All other streams say
- * something of many (`kept-<day>` of the runs of a day, `retention`): what stands before and behind them stays there.
+ * Prefixes of streams that no view reads together with those of another id; their events can change places. Streams of
+ * one id (`task-<id>`, `fires-<id>`) keep their order, and so do a fire and its run. Events of all other streams concern
+ * several ids and keep their place among all.
  */
-const INDEPENDENT = [
+const INDEPENDENT_PREFIXES = [
   ...['run-', 'task-', 'fires-', 'session-', 'webhook-', 'idem-', 'key-', 'refusals-', 'reads-'],
 ] as const;
 
-/** Appends a window's events in their order. @throws EventStoreError */
+/** Appends the events of a window in order. @throws EventStoreError */
 export function appendInOrder(log: LogTransfer, events: readonly MovedEvent[]): Promise<void> {
   const batch = new Batch();
   for (const event of events) batch.add(event);
@@ -26,100 +26,81 @@ export function appendInOrder(log: LogTransfer, events: readonly MovedEvent[]): 
 }
 
 /**
- * Appends a window's events, those of independent streams side by side.
- * @param most appends that are under way at a time
- * @throws EventStoreError the first there was, once nothing is under way any more
+ * Appends the events of a window, those of independent streams concurrently.
+ * @throws EventStoreError the first one, when nothing is under way any more
  */
-export async function appendSideBySide(
+export async function appendConcurrently(
   log: LogTransfer,
   events: readonly MovedEvent[],
-  most: number,
 ): Promise<void> {
   let lanes = new Map<string, Batch>();
-  /** Runs of fires among the events, and the task that has fired. */
-  const fired = new Map<string, string>();
+  const flush = async (): Promise<void> => {
+    await forEachConcurrently(log, lanes.values(), ({ appends }) => appendAll(log, appends));
+    lanes = new Map();
+  };
+  /** The task that fired, by its run. */
+  const firedBy = new Map<string, string>();
   for (const event of events) {
-    const id = laneOf(event);
-    if (id === null) {
-      await appendLanes(log, lanes, most);
+    const { stream } = event;
+    if (!INDEPENDENT_PREFIXES.some((prefix) => stream.startsWith(prefix))) {
+      await flush();
       await appendInOrder(log, [event]);
-      lanes = new Map();
       continue;
     }
+    const id = idOf(stream);
     if (event.type === 'Fired') {
       const { run_id } = JSON.parse(event.data) as { readonly run_id: string };
-      fired.set(run_id, id);
+      firedBy.set(run_id, id);
     }
-    const lane = fired.get(id) ?? id;
+    const lane = firedBy.get(id) ?? id;
     const batch = lanes.get(lane) ?? new Batch();
     lanes.set(lane, batch);
     batch.add(event);
   }
-  await appendLanes(log, lanes, most);
+  await flush();
 }
 
 /**
- * Lets streams go on where they did, of which nothing moves or only what comes behind their cut: as many at a time as
- * appends. Of a log whose old runs were taken out there is one for each of them.
- * @param signal ends it between two streams
- * @throws EventStoreError the first there was; the signal's reason
+ * Sets the revisions of truncated streams, concurrently: a log without its old runs has one for each of them.
+ * @throws EventStoreError the first one; the signal's reason, between two streams
  */
-export async function skipSideBySide(
+export function skipConcurrently(
   log: LogTransfer,
-  cut: ReadonlyMap<string, number>,
+  truncations: ReadonlyMap<string, number>,
   signal: AbortSignal,
 ): Promise<void> {
-  const open = cut.entries();
-  let failed = false;
-  const work = async (): Promise<void> => {
-    for (const [stream, before] of open) {
-      try {
-        signal.throwIfAborted();
-        await log.skipTo(stream, before);
-      } catch (error) {
-        failed = true;
-        throw error;
-      }
-      if (failed) return;
-    }
-  };
-  const ended = await Promise.allSettled(Array.from({ length: log.sideBySide }, work));
-  for (const each of ended) if (each.status === 'rejected') throw each.reason;
+  return forEachConcurrently(log, truncations.entries(), async ([stream, before]) => {
+    signal.throwIfAborted();
+    await log.skipTo(stream, before);
+  });
 }
 
-/** Whose turn an event waits for; null where for that of all. */
-function laneOf({ stream }: MovedEvent): string | null {
-  return INDEPENDENT.some((prefix) => stream.startsWith(prefix)) ? idOf(stream) : null;
-}
-
-async function appendLanes(
+/** Works on items, as many at a time as the log takes. After an error no other begins. @throws the first error */
+async function forEachConcurrently<T>(
   log: LogTransfer,
-  lanes: ReadonlyMap<string, Batch>,
-  most: number,
+  items: IterableIterator<T>,
+  work: (item: T) => Promise<void>,
 ): Promise<void> {
-  const open = [...lanes.values()];
-  let failed = false;
-  const work = async (): Promise<void> => {
-    for (let lane = open.pop(); lane !== undefined && !failed; lane = open.pop()) {
+  let isFailed = false;
+  const worker = async (): Promise<void> => {
+    for (let next = items.next(); next.done !== true && !isFailed; next = items.next()) {
       try {
-        await appendAll(log, lane.appends);
+        await work(next.value);
       } catch (error) {
-        failed = true;
+        isFailed = true;
         throw error;
       }
     }
   };
-  // The first comes last otherwise, as the end of the list is taken.
-  open.reverse();
-  const ended = await Promise.allSettled(Array.from({ length: most }, work));
+  const ended = await Promise.allSettled(Array.from({ length: log.sideBySide }, worker));
   for (const each of ended) if (each.status === 'rejected') throw each.reason;
 }
 
-/** Appends in order; a stream whose beginning does not move is made to begin where it does. */
+/** Appends in order. A stream whose start is truncated begins at its first revision. */
 async function appendAll(log: LogTransfer, appends: readonly RawAppend[]): Promise<void> {
-  let most = appends.length;
+  let size = appends.length;
   for (let done = 0; done < appends.length;) {
-    const part = appends.slice(done, done + most);
+    const part = appends.slice(done, done + size);
     try {
       await log.append(part);
       done += part.length;
@@ -131,20 +112,19 @@ async function appendAll(log: LogTransfer, appends: readonly RawAppend[]): Promi
       const isFound = stream !== undefined && typeof expected === 'number' && at >= 0;
       if (!isFound || !isBehind) throw error;
       await log.skipTo(stream, expected + 1);
-      // What stands before it has been appended.
+      // The appends before it succeeded. Other streams are probably truncated too, so smaller parts follow.
       done += at;
-      // Where one is cut off, others are: each try is for fewer.
-      most = FEW;
+      size = MAX_APPENDS_IN_DOUBT;
     }
   }
 }
 
-/** Events as appends, in their order: those that follow each other in one stream go together. */
+/** Collects events as appends; consecutive events of a stream share one. */
 class Batch {
   readonly #appends: {
-    stream: string;
-    expected: RawAppend['expected'];
-    events: MovedEvent[];
+    readonly stream: string;
+    readonly expected: RawAppend['expected'];
+    readonly events: MovedEvent[];
   }[] = [];
   #characters = 0;
 
@@ -155,12 +135,12 @@ class Batch {
   add(event: MovedEvent): void {
     const characters = event.data.length + event.metadata.length;
     const last = this.#appends.at(-1);
-    const follows =
+    const isConsecutive =
       last?.stream === event.stream &&
       last.events.at(-1)?.revision === event.revision - 1 &&
-      last.events.length < MOST_OF_AN_APPEND &&
-      this.#characters + characters <= MOST_CHARACTERS;
-    if (follows) {
+      last.events.length < MAX_EVENTS &&
+      this.#characters + characters <= MAX_CHARACTERS;
+    if (isConsecutive) {
       last.events.push(event);
       this.#characters += characters;
       return;

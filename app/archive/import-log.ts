@@ -1,183 +1,158 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
+import { contentOf, type MovedEvent } from '../../domain/events/event-line.ts';
 import type { LogTransfer } from '../../domain/log-transfer.ts';
 import { streams } from '../../domain/streams.ts';
-import type { ArchiveProgress } from './progress.ts';
 import { ArchiveFault } from './archive-fault.ts';
-import { contentOf, type MovedEvent } from '../../domain/events/event-line.ts';
 import { parseLine } from './event-lines.ts';
 import { linesOf } from './hashed-file.ts';
-import { appendInOrder, appendSideBySide, skipSideBySide } from './import-appending.ts';
+import { appendConcurrently, appendInOrder, skipConcurrently } from './import-appending.ts';
 import { compareWithLog, windowsOf } from './import-windows.ts';
 import type { EventsManifest } from './manifest.ts';
+import type { ArchiveProgress } from './progress.ts';
 
-/** What an import has brought. */
+/** The result of an import. */
 export interface Imported {
-  /** All events that the log holds of the archive now. */
+  /** Events of the archive in the log. */
   readonly events: number;
-  /** Of them, those that were there already. */
+  /** Those of them that were present before. */
   readonly found: number;
-  /** Events of the archive that were cut off from their streams before it was made. */
+  /** Events of the archive that their streams had truncated. */
   readonly left: number;
-  /** Over what moved, as the manifest has it of the whole archive. */
+  /** Hash of the imported events, as in the manifest. */
   readonly content_sha256: string;
-  /** Whether all stands in the order of the archive, so that an export of it has the same SHA-256. */
+  /** Whether all events have the archive's order, so that an export has the same hash. */
   readonly in_order: boolean;
 }
 
+/** The order of an import. */
+export interface ImportOptions {
+  /** Called before the first event is written, when the log has been checked. */
+  readonly onAccepted: () => Promise<void>;
+  /** Correlation id of events that the same import adds to the log. */
+  readonly correlationId: string;
+  /** Whether all events keep the archive's order. */
+  readonly inOrder: boolean;
+}
+
 /**
- * Brings an archive's events into a log, each with the revision that it has: a log that holds none, or that holds the
- * first of them, as an import that was broken off leaves it. An engine that takes appends one by one gets many at a
- * time, unless the order of all is to be kept: then events change places within a window, but never those of one
- * stream, nor of one task or run, nor with what says something of many.
+ * Imports an archive's events with their revisions into a log that is empty or has the first of them, as an interrupted
+ * import leaves it. An engine that takes appends one by one gets many concurrently, unless the order of all is to be
+ * kept. Then events change places within a window, but not those of one stream, task or run, nor those that concern
+ * several.
  *
- * @throws ArchiveFault `refused` where the log holds something else; `damaged`
+ * @throws ArchiveFault `refused` if the log has other events; `damaged`
  */
 export async function importEvents(
   log: LogTransfer,
   folder: string,
   manifest: EventsManifest,
   progress: ArchiveProgress,
-  ways: {
-    /** Called before the first event is written: the log is fit to be filled. */
-    readonly onFit: () => Promise<void>;
-    /** Correlation id of events that may stand in the log beside the archive's: what the same import has added. */
-    readonly besides: string;
-    /** Whether every event is to stand where it does in the archive. */
-    readonly inOrder: boolean;
-  },
+  options: ImportOptions,
 ): Promise<Imported> {
-  const { besides } = ways;
-  const inOrder = ways.inOrder || log.sideBySide === 1;
-  const cut = await truncationsOf(folder, manifest);
-  const wanted = new Wanted(folder, manifest, cut);
+  const { correlationId } = options;
+  const inOrder = options.inOrder || log.sideBySide === 1;
+  const truncations = await truncationsOf(folder, manifest);
+  const archived = (): AsyncGenerator<MovedEvent> => eventsOf(folder, manifest, truncations);
+  const present = (): AsyncGenerator<MovedEvent, void> => eventsIn(log, correlationId);
   const show = (events: number): void => {
     progress.move(events / Math.max(1, manifest.events), events);
     progress.signal.throwIfAborted();
   };
-  progress.stage('looking at what is there');
-  const windows = windowsOf(wanted.events(), !inOrder);
-  const there = await compareWithLog(eventsIn(log, besides), windows, inOrder, show);
-  await ways.onFit();
+  progress.stage('comparing');
+  const windows = windowsOf(archived(), !inOrder);
+  const { found, rest } = await compareWithLog(present(), windows, inOrder, show);
+  await options.onAccepted();
   progress.stage('importing');
-  let done = there.found;
+  let done = found;
   const append = async (window: readonly MovedEvent[]): Promise<void> => {
-    await (inOrder ? appendInOrder(log, window) : appendSideBySide(log, window, log.sideBySide));
+    await (inOrder ? appendInOrder(log, window) : appendConcurrently(log, window));
     done += window.length;
     show(done);
   };
-  await append(there.rest);
+  await append(rest);
   for await (const window of windows) await append(window);
-  // Streams of which nothing is left but how far they went.
-  await skipSideBySide(log, cut, progress.signal);
+  await skipConcurrently(log, truncations, progress.signal);
   progress.stage('checking');
-  const expected = await wanted.digest();
+  const { events: count, content_sha256: sha256 } = manifest;
+  const expected = truncations.size === 0 ? { events: count, sha256 } : await digestOf(archived());
   const held = inOrder
-    ? await digestOf(log, besides, show)
-    : await countOf(log, besides, wanted, show);
-  if (held.events !== expected.events || (inOrder && held.sha256 !== expected.sha256)) {
-    const counts = `it holds ${held.events} events of ${expected.events}`;
-    throw new ArchiveFault('failed', `the log is not what it was filled with: ${counts}`);
+    ? await digestOf(present(), show)
+    : {
+        events: (await compareWithLog(present(), windowsOf(archived(), true), false, show)).found,
+        sha256: expected.sha256,
+      };
+  if (held.events !== expected.events || held.sha256 !== expected.sha256) {
+    const counts = `it has ${held.events} events of ${expected.events}`;
+    throw new ArchiveFault('failed', `the log differs from the archive: ${counts}`);
   }
   return {
     events: held.events,
-    found: there.found,
+    found,
     left: manifest.events - held.events,
     content_sha256: expected.sha256,
     in_order: inOrder,
   };
 }
 
-/** The events of an archive that move: those that are not cut off. */
-class Wanted {
-  readonly #folder: string;
-  readonly #manifest: EventsManifest;
-  readonly #cut: ReadonlyMap<string, number>;
-
-  constructor(folder: string, manifest: EventsManifest, cut: ReadonlyMap<string, number>) {
-    this.#folder = folder;
-    this.#manifest = manifest;
-    this.#cut = cut;
-  }
-
-  async *events(): AsyncGenerator<MovedEvent> {
-    let number = 0;
-    for await (const lines of linesOf(join(this.#folder, this.#manifest.log.file))) {
-      for (const line of lines) {
-        number += 1;
-        const event = parseLine(line, number);
-        if (event.revision >= (this.#cut.get(event.stream) ?? 0)) yield event;
-      }
+/** The events of an archive that their streams have not truncated. */
+async function* eventsOf(
+  folder: string,
+  manifest: EventsManifest,
+  truncations: ReadonlyMap<string, number>,
+): AsyncGenerator<MovedEvent> {
+  let number = 0;
+  for await (const lines of linesOf(join(folder, manifest.log.file))) {
+    for (const line of lines) {
+      number += 1;
+      const event = parseLine(line, number);
+      if (event.revision >= (truncations.get(event.stream) ?? 0)) yield event;
     }
-  }
-
-  async digest(): Promise<{ readonly events: number; readonly sha256: string }> {
-    const { events, content_sha256: sha256 } = this.#manifest;
-    if (this.#cut.size === 0) return { events, sha256 };
-    return digestOfAll(this.events());
   }
 }
 
+/** The first revisions of truncated streams. */
 async function truncationsOf(
   folder: string,
   { truncations }: EventsManifest,
 ): Promise<ReadonlyMap<string, number>> {
-  const cut = new Map<string, number>();
+  const found = new Map<string, number>();
   for await (const lines of linesOf(join(folder, truncations.file))) {
     for (const line of lines) {
       const { stream, before } = JSON.parse(line) as { stream: string; before: number };
-      cut.set(stream, Math.max(before, cut.get(stream) ?? 0));
+      found.set(stream, Math.max(before, found.get(stream) ?? 0));
     }
   }
-  return cut;
+  return found;
 }
 
-/** What a log holds of others' events. */
-async function* eventsIn(log: LogTransfer, besides: string): AsyncGenerator<MovedEvent, void> {
+/** The events of a log without those that the import adds. */
+async function* eventsIn(
+  log: LogTransfer,
+  correlationId: string,
+): AsyncGenerator<MovedEvent, void> {
   for await (const { events } of log.contents()) {
-    for (const event of events) if (isMoved(event, besides)) yield event;
+    for (const event of events) {
+      const isAdded = event.stream === streams.imports() || event.metadata.includes(correlationId);
+      if (!isAdded) yield event;
+    }
   }
 }
 
-const isMoved = ({ stream, metadata }: MovedEvent, besides: string): boolean =>
-  stream !== streams.imports() && !metadata.includes(besides);
+/** Events between two reports of progress. */
+const REPORT_INTERVAL = 1_000;
 
 async function digestOf(
-  log: LogTransfer,
-  besides: string,
-  onPart: (events: number) => void,
-): Promise<{ readonly events: number; readonly sha256: string }> {
-  const hash = createHash('sha256');
-  let count = 0;
-  for await (const { events } of log.contents()) {
-    const moved = events.filter((event) => isMoved(event, besides));
-    hash.update(moved.map((event) => `${contentOf(event)}}\n`).join(''));
-    count += moved.length;
-    onPart(count);
-  }
-  return { events: count, sha256: hash.digest('hex') };
-}
-
-/** How many events a log holds of an archive, each compared with what it is there. */
-async function countOf(
-  log: LogTransfer,
-  besides: string,
-  wanted: Wanted,
-  onPart: (events: number) => void,
-): Promise<{ readonly events: number; readonly sha256: null }> {
-  const windows = windowsOf(wanted.events(), true);
-  const { found } = await compareWithLog(eventsIn(log, besides), windows, false, onPart);
-  return { events: found, sha256: null };
-}
-
-async function digestOfAll(
-  events: AsyncGenerator<MovedEvent>,
+  events: AsyncGenerator<MovedEvent, void>,
+  onCount: (events: number) => void = () => {},
 ): Promise<{ readonly events: number; readonly sha256: string }> {
   const hash = createHash('sha256');
   let count = 0;
   for await (const event of events) {
     hash.update(`${contentOf(event)}}\n`);
     count += 1;
+    if (count % REPORT_INTERVAL === 0) onCount(count);
   }
+  onCount(count);
   return { events: count, sha256: hash.digest('hex') };
 }

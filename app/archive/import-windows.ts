@@ -1,63 +1,60 @@
-import { ArchiveFault } from './archive-fault.ts';
 import { contentOf, type MovedEvent } from '../../domain/events/event-line.ts';
+import { ArchiveFault } from './archive-fault.ts';
 
-/** Events of a window at most. */
-const WINDOW = 1_000;
+/** Most events of a window. */
+const MAX_EVENTS = 1_000;
 
-/** How far the events of a window may lie apart in time, where they may change places. Milliseconds. */
-const MOMENT = 1_000;
+/** Most milliseconds between events of a window that can change places. */
+const MAX_SPAN = 1_000;
 
 /**
- * Events of an archive that go into a log together: counted from its first, so that they are the same ones whenever an
- * import goes on. Where many appends are under way at a time, an event changes its place within these alone.
+ * Groups the events of an archive into windows, counted from its first event, so that a continued import has the same
+ * ones. Concurrent appends change the order of events within a window only.
  *
- * @param ofAMoment whether only such belong together as occurred within a second
+ * @param isBySecond whether the events of a window must have occurred within a second
  */
 export async function* windowsOf(
   events: AsyncIterable<MovedEvent>,
-  ofAMoment: boolean,
+  isBySecond: boolean,
 ): AsyncGenerator<readonly MovedEvent[], void> {
   let window: MovedEvent[] = [];
-  let begun = 0;
+  let start = 0;
   for await (const event of events) {
-    const at = ofAMoment ? occurrenceOf(event) : 0;
-    const isFull = window.length >= WINDOW || Math.abs(at - begun) > MOMENT;
-    if (window.length > 0 && isFull) {
+    const at = isBySecond ? occurredAt(event) : 0;
+    if (window.length > 0 && (window.length >= MAX_EVENTS || Math.abs(at - start) > MAX_SPAN)) {
       yield window;
       window = [];
     }
-    if (window.length === 0) begun = at;
+    if (window.length === 0) start = at;
     window.push(event);
   }
   if (window.length > 0) yield window;
 }
 
-/** By its metadata, which are not parsed for this: every event comes through here. 0 where they don't say. */
-function occurrenceOf({ metadata }: MovedEvent): number {
+/** From the metadata, without parsing them, because every event is read here; 0 if they do not say. */
+function occurredAt({ metadata }: MovedEvent): number {
   const [, at = ''] = /"occurredAt":"([^"]*)"/.exec(metadata) ?? [];
   const instant = Date.parse(at);
   return Number.isNaN(instant) ? 0 : instant;
 }
 
-/** How far a log has got with an archive. */
+/** How much of an archive a log has. */
 export interface Compared {
-  /** Events that it holds of it. */
+  /** Number of its events in the log. */
   readonly found: number;
-  /** What it lacks of the window in which it ends, in the archive's order. */
+  /** The missing events of the window in which the log ends, in the archive's order. */
   readonly rest: readonly MovedEvent[];
 }
 
 /**
- * Compares what a log holds with an archive, window by window, until the log ends. The windows behind are left for the
- * caller to go on with.
+ * Compares a log with an archive, window by window, until the log ends. The caller continues with the later windows.
  *
- * @param inOrder whether the events of a window have to stand as they do in the archive; else each has to be there, at
- *   its revision of its stream
- * @param onWindow called with the number of events found so far; what it throws ends the comparison
- * @throws ArchiveFault `refused` where the log holds another event
+ * @param inOrder whether the events of a window must be in the archive's order; otherwise each must be at its revision
+ * @param onWindow receives the number of events found; what it throws ends the comparison
+ * @throws ArchiveFault `refused` if the log has another event
  */
 export async function compareWithLog(
-  there: AsyncGenerator<MovedEvent, void>,
+  present: AsyncGenerator<MovedEvent, void>,
   windows: AsyncGenerator<readonly MovedEvent[], void>,
   inOrder: boolean,
   onWindow: (found: number) => void,
@@ -66,29 +63,26 @@ export async function compareWithLog(
   try {
     for (;;) {
       const window = (await windows.next()).value ?? [];
-      const open = new Map(window.map((event) => [placeOf(event), event]));
-      // One further than the archive goes: there may be more in the log.
-      const most = Math.max(1, window.length);
-      for (let n = 0; n < most; n += 1) {
-        const { value: present } = await there.next();
-        if (present === undefined) return { found, rest: [...open.values()] };
-        const due = inOrder ? window[n] : open.get(placeOf(present));
-        if (due === undefined || contentOf(present) !== contentOf(due))
-          throw strange(present, found);
-        open.delete(placeOf(present));
+      const missing = new Map(window.map((event) => [placeOf(event), event]));
+      // One event beyond the archive, because the log can have more.
+      for (let n = 0; n < Math.max(1, window.length); n += 1) {
+        const { value: event } = await present.next();
+        if (event === undefined) return { found, rest: [...missing.values()] };
+        const expected = inOrder ? window[n] : missing.get(placeOf(event));
+        if (expected === undefined || contentOf(event) !== contentOf(expected)) {
+          const { stream, revision, type } = event;
+          const what = `revision ${revision} of ${stream} (${type})`;
+          const message = `the log is not empty: ${what} is not event ${found + 1} of the archive`;
+          throw new ArchiveFault('refused', message);
+        }
+        missing.delete(placeOf(event));
         found += 1;
       }
       onWindow(found);
     }
   } finally {
-    await there.return();
+    await present.return();
   }
 }
 
 const placeOf = ({ stream, revision }: MovedEvent): string => `${revision} ${stream}`;
-
-function strange({ stream, revision, type }: MovedEvent, found: number): ArchiveFault {
-  const what = `revision ${revision} of ${stream} (${type})`;
-  const whose = `which is not event ${found + 1} of the archive`;
-  return new ArchiveFault('refused', `the log is not empty: it holds ${what}, ${whose}`);
-}

@@ -5,19 +5,15 @@ import { KEY_FILE } from '../starting/keys.ts';
 import { syncFile } from './durable-folder.ts';
 import { describeFile, type FileOfArchive } from './manifest.ts';
 
-/**
- * What a data directory holds beside the log that can't be made again: the key of tokens, which the secrets of
- * webhooks come from, and the first admin's secret.
- */
+/** The irreplaceable files beside the log: the signing key, from which webhook secrets derive, and the admin's secret. */
 const names: readonly string[] = [KEY_FILE, basename(credentialsFile(''))];
 
-/** Copies the keys that there are, durably. @returns what was copied */
+/** Copies the existing key files and syncs them. */
 export async function copyKeys(from: string, to: string): Promise<FileOfArchive[]> {
   const copied: FileOfArchive[] = [];
   for (const name of names) {
     if (!existsSync(join(from, name))) continue;
     copyFileSync(join(from, name), join(to, name));
-    // The copy has the mode of what it is a copy of, which may have been changed.
     chmodSync(join(to, name), 0o600);
     await syncFile(join(to, name));
     copied.push(await describeFile(to, name));
@@ -25,7 +21,7 @@ export async function copyKeys(from: string, to: string): Promise<FileOfArchive[
   return copied;
 }
 
-/** Whether a file is one of the archive's keys as it is. */
+/** Whether a file is an unchanged key file of the archive. */
 export function isKeyOf(keys: readonly FileOfArchive[], archive: string, path: string): boolean {
   const name = basename(path);
   if (!keys.some(({ file }) => file === name)) return false;

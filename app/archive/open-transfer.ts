@@ -6,18 +6,18 @@ import { logFile } from '../../stores/sqlite/event-log/schema.ts';
 import type { StoreSettings } from '../stores.ts';
 import { ArchiveFault } from './archive-fault.ts';
 
-/** Where a log is. */
+/** The place of a log. */
 export interface LogPlace extends Pick<StoreSettings, 'dataDirectory' | 'eventStoreUrl'> {
-  /** Whether no file may be made beside an embedded one that is only read. Default: false. */
+  /** Whether reading an embedded log must create no files. Default: false. */
   readonly immutable?: boolean;
 }
 
 /**
- * Works on a log that is to be moved, and closes it.
- * @param create whether it is the aim, and may have to be made
- * @throws ArchiveFault `refused` where there is no log to read: a mistyped folder must not become an empty archive
+ * Opens a log for a transfer and closes it.
+ * @param create whether it is the target and can be created
+ * @throws ArchiveFault `absent` if there is no log to read, so that a mistyped folder does not become an empty archive
  */
-export async function onTransfer<T>(
+export async function withTransfer<T>(
   place: LogPlace,
   create: boolean,
   work: (log: LogTransfer) => Promise<T>,
@@ -35,13 +35,13 @@ async function openTransfer(
   create: boolean,
 ): Promise<LogTransfer> {
   if (url !== undefined) {
-    // Loaded when it is asked for: the driver would be most of what a command loads.
+    // Imported here because the driver is large.
     const { openEventStoreDbTransfer } = await import('../../stores/eventstoredb/transfer.ts');
     return openEventStoreDbTransfer({ url, telemetry: silent });
   }
   if (!create && !existsSync(logFile(directory))) {
-    const advice = 'set SVC_DATA_DIR or --data-dir';
-    throw new ArchiveFault('absent', `there is no store in ${directory}: ${advice}`);
+    const message = `there is no store in ${directory}; set SVC_DATA_DIR or --data-dir`;
+    throw new ArchiveFault('absent', message);
   }
   return openSqliteTransfer({ directory, create, immutable, telemetry: silent });
 }

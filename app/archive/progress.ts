@@ -1,13 +1,13 @@
-/** How far an export, import, backup or restore is. Given by the command line, which shows it. */
+/** Receives the progress of an export, import, backup or restore. */
 export interface ArchiveProgress {
-  /** A new stage begins; its name stands in what is shown. */
+  /** A new stage begins. */
   stage(name: string): void;
   /**
-   * The stage goes on.
-   * @param share how much of it is done, 0 to 1
-   * @param events how many it has handled; undefined where it counts none
+   * The stage advances.
+   * @param share done, from 0 to 1
+   * @param events handled; undefined if the stage counts none
    */
   move(share: number, events?: number): void;
-  /** Whether it is to end before its time. */
+  /** Aborted to stop early. */
   readonly signal: AbortSignal;
 }

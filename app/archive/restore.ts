@@ -1,9 +1,9 @@
-import { chmod, copyFile } from 'node:fs/promises';
 import { constants, existsSync, readdirSync } from 'node:fs';
+import { chmod, copyFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../../domain/clock.ts';
-import { createEventCodec } from '../../domain/events/codec.ts';
 import type { EventStore } from '../../domain/event-store.ts';
+import { createEventCodec } from '../../domain/events/codec.ts';
 import { load, type CommandContext } from '../../domain/handle.ts';
 import { nameBasedId } from '../../domain/ids.ts';
 import { beginImport, completeImport } from '../../domain/operators/import.ts';
@@ -11,93 +11,84 @@ import { holdCommand, operationsFold, type HoldOrder } from '../../domain/operat
 import { dropReplay, replaysFold } from '../../domain/operators/replays.ts';
 import { streams } from '../../domain/streams.ts';
 import { silent } from '../../observability/telemetry.ts';
+import { fileInPlaceOf, makeFolder } from '../../stores/folder.ts';
 import { checkLog } from '../../stores/sqlite/event-log/backup.ts';
 import { logFile } from '../../stores/sqlite/event-log/schema.ts';
-import { fileInPlaceOf, makeFolder } from '../../stores/folder.ts';
-import { putWhereNothingIs } from '../free-name.ts';
+import { moveIfAbsent } from '../move-if-absent.ts';
 import { ArchiveFault } from './archive-fault.ts';
 import {
   isUnfinished,
   makeUnfinished,
   removeUnfinished,
+  STAGING,
   syncFile,
   syncFolder,
 } from './durable-folder.ts';
-import { importEvents } from './import-log.ts';
+import { importEvents, type Imported } from './import-log.ts';
 import { isKeyOf } from './key-files.ts';
 import { removeCompanions } from './make-archive.ts';
 import { checkFile, readManifest, type EventsManifest, type Manifest } from './manifest.ts';
-import { onTransfer, type LogPlace } from './open-transfer.ts';
+import { withTransfer, type LogPlace } from './open-transfer.ts';
 import type { ArchiveProgress } from './progress.ts';
-import { STAGING } from './staging.ts';
 
-interface Filling {
+/** The order of a restore or import. */
+interface RestoreOrder {
   readonly place: LogPlace;
   /** The folder of the archive. */
   readonly archive: string;
   readonly clock: Clock;
   readonly progress: ArchiveProgress;
-  /** In the caller's words. */
+  /** The caller's reason. */
   readonly reason: string | undefined;
 }
 
-/** What a restore has brought. */
+/** The result of a restore. */
 export interface Restored<T> {
   readonly manifest: Manifest;
-  /** The service is on hold by this order. */
+  /** The hold that the service starts with. */
   readonly hold: HoldOrder;
-  /** What was made out of the restored log. */
+  /** What `inspect` returned. */
   readonly found: T;
 }
 
-/** What an import has brought. */
-export interface ImportedArchive {
-  readonly manifest: EventsManifest;
-  readonly events: number;
-  readonly found: number;
-  readonly left: number;
-  readonly content_sha256: string;
-  readonly in_order: boolean;
-}
-
 /**
- * Restores a backup (or an export) into an empty data directory or server. The restored log is on hold before any
- * service can start on it: what is owed since the backup is fired when an operator says so, and how.
+ * Restores a backup or an export into an empty data directory or server. The log is on hold before a service can start
+ * on it, so that an operator determines what happens to the backlog.
  *
- * From the moment that the log has its place this process must not open it. Connections that it has closed stay until
- * their statements are collected, and whatever it opens of the same file shares their index of the WAL (SQLite's
- * `-shm`), which is the one in the folder that is gone: beside a service that has started meanwhile it would read an
- * older state, and could cut off a WAL that the other has written.
+ * Once the log is in place, this process must not open it. SQLite shares the index of the WAL (`-shm`) between all
+ * connections of a process to one file, and closed ones stay until their statements are collected. Beside a service that
+ * has started meanwhile, it would read an older state and could truncate the service's WAL.
  *
- * @param look makes out what the caller wants to know of the restored log, before it has its place
- * @throws ArchiveFault `refused` where the target is not empty, `damaged` for a backup that is not whole
+ * @param inspect reads the restored log before it is in place
+ * @throws ArchiveFault `refused` if the target is not empty, `damaged` for an incomplete backup
  */
 export async function restore<T>(
-  filling: Filling,
-  look: (place: LogPlace) => Promise<T>,
+  order: RestoreOrder,
+  inspect: (place: LogPlace) => Promise<T>,
 ): Promise<Restored<T>> {
-  const { archive, place, progress } = filling;
-  progress.stage('looking at the backup');
+  const { archive, place, progress } = order;
+  progress.stage('verifying the backup');
   const manifest = readManifest(archive);
   await checkFile(archive, manifest.log);
   for (const key of manifest.keys) await checkFile(archive, key);
   if (place.eventStoreUrl !== undefined) {
-    const restored = await restoreToServer(filling, manifest);
-    return { ...restored, found: await look(place) };
+    const hold = await restoreToServer(order, manifest);
+    return { manifest, hold, found: await inspect(place) };
   }
-  refuseUsedFolder(place.dataDirectory, archive, manifest);
+  rejectUsedFolder(place.dataDirectory, archive, manifest);
   makeFolder(place.dataDirectory);
   const staging = makeUnfinished(place.dataDirectory, STAGING);
   try {
-    await fillFolder(filling, manifest, staging);
+    await fillFolder(order, manifest, staging);
     checkLog(staging);
     progress.stage('putting on hold');
-    const hold = await onStoreIn({ ...place, dataDirectory: staging }, async (store) => {
-      // A copy has the positions that it had.
-      if (manifest.kind === 'events') await dropReplays(store, filling, manifest);
-      return holdRestored(store, manifest, filling);
+    const staged = { ...place, dataDirectory: staging };
+    const hold = await withLog(staged, async (store) => {
+      // A copied file keeps its positions, to which replays refer.
+      if (manifest.kind === 'events') await dropReplays(store, order, manifest);
+      return holdRestored(store, order, manifest);
     });
-    const found = await look({ ...place, dataDirectory: staging });
+    const found = await inspect(staged);
     removeCompanions(logFile(staging));
     progress.stage('closing');
     await putInPlace(staging, place.dataDirectory, archive, manifest);
@@ -108,113 +99,92 @@ export async function restore<T>(
 }
 
 /**
- * Brings the events of an export into an empty log, or goes on with one that was broken off.
+ * Imports the events of an export into an empty log, or continues an interrupted import.
  * @throws ArchiveFault as {@link restore}
  */
 export async function importArchive(
-  filling: Filling & {
-    /** Whether every event is to stand where it does in the archive, also where that takes longer. */
+  order: RestoreOrder & {
+    /** Whether all events keep the archive's order, even if that is slower. */
     readonly inOrder: boolean;
   },
-): Promise<ImportedArchive> {
-  const { archive, place, progress } = filling;
-  progress.stage('looking at the export');
-  const manifest = await readEvents(archive);
-  const imported = await importInto(filling, manifest, filling.inOrder);
-  await onStoreIn(place, async (store) => {
-    await dropReplays(store, filling, manifest);
-    const context = contextOf(filling, 'svc import', 'complete', manifest);
+): Promise<Imported & { readonly manifest: EventsManifest }> {
+  const { archive, place, progress } = order;
+  progress.stage('verifying the export');
+  const manifest = readManifest(archive);
+  if (manifest.kind !== 'events') {
+    throw new ArchiveFault('refused', `${archive} is a backup; use svc restore`);
+  }
+  await checkFile(archive, manifest.log);
+  await checkFile(archive, manifest.truncations);
+  const imported = await importInto(order, manifest, order.inOrder);
+  await withLog(place, async (store) => {
+    await dropReplays(store, order, manifest);
+    const context = contextOf(order, 'svc import', 'complete', manifest);
     await completeImport(store, manifest.id, imported.events, context);
   });
   return { manifest, ...imported };
 }
 
-async function restoreToServer(
-  filling: Filling,
-  manifest: Manifest,
-): Promise<Omit<Restored<unknown>, 'found'>> {
+async function restoreToServer(order: RestoreOrder, manifest: Manifest): Promise<HoldOrder> {
   if (manifest.kind !== 'events') {
-    const how = 'restore it into a folder, and move that by svc export and svc import';
-    throw new ArchiveFault('refused', `this backup is a copy of an embedded log: ${how}`);
+    const advice = 'restore it into a folder, then use svc export and svc import';
+    throw new ArchiveFault('refused', `this backup is a copy of an embedded log: ${advice}`);
   }
-  const { events } = await importInto(filling, manifest, false);
-  filling.progress.stage('putting on hold');
-  // Until the import is said to be completed no service starts: by then it is on hold.
-  return onStoreIn(filling.place, async (store) => {
-    await dropReplays(store, filling, manifest);
-    const hold = await holdRestored(store, manifest, filling);
-    const context = contextOf(filling, 'svc restore', 'complete', manifest);
+  const { events } = await importInto(order, manifest, false);
+  order.progress.stage('putting on hold');
+  // No service starts until the import is completed, so the hold comes first.
+  return withLog(order.place, async (store) => {
+    await dropReplays(store, order, manifest);
+    const hold = await holdRestored(store, order, manifest);
+    const context = contextOf(order, 'svc restore', 'complete', manifest);
     await completeImport(store, manifest.id, events, context);
-    return { manifest, hold };
+    return hold;
   });
 }
 
-async function readEvents(archive: string): Promise<EventsManifest> {
-  const manifest = readManifest(archive);
-  if (manifest.kind !== 'events') {
-    throw new ArchiveFault('refused', `${archive} is a backup: svc restore takes it`);
-  }
-  await checkFile(archive, manifest.log);
-  await checkFile(archive, manifest.truncations);
-  return manifest;
-}
-
 function importInto(
-  filling: Filling,
+  order: RestoreOrder,
   manifest: EventsManifest,
   inOrder: boolean,
-): ReturnType<typeof importEvents> {
-  const { place, archive, progress } = filling;
-  const context = contextOf(filling, 'svc import', 'begin', manifest);
-  return onTransfer(place, true, (log) =>
-    importEvents(log, archive, manifest, progress, {
-      besides: context.correlationId,
-      inOrder,
-      onFit: async () => {
-        await onStoreIn(place, (store) =>
-          beginImport(store, manifest.id, manifest.events, context),
-        );
-      },
-    }),
+): Promise<Imported> {
+  const { place, archive, progress } = order;
+  const context = contextOf(order, 'svc import', 'begin', manifest);
+  const { correlationId } = context;
+  const onAccepted = (): Promise<void> =>
+    withLog(place, async (store) => {
+      await beginImport(store, manifest.id, manifest.events, context);
+    });
+  return withTransfer(place, true, (log) =>
+    importEvents(log, archive, manifest, progress, { correlationId, inOrder, onAccepted }),
   );
 }
 
-async function fillFolder(filling: Filling, manifest: Manifest, staging: string): Promise<void> {
-  const { archive, progress } = filling;
-  for (const { file } of manifest.keys) {
-    await copyPrivately(join(archive, file), join(staging, file));
-    await syncFile(join(staging, file));
-  }
+async function fillFolder(order: RestoreOrder, manifest: Manifest, staging: string): Promise<void> {
+  const { archive, progress } = order;
+  const copy = async (from: string, to: string): Promise<void> => {
+    await copyFile(join(archive, from), to, constants.COPYFILE_FICLONE);
+    await chmod(to, 0o600);
+    await syncFile(to);
+  };
+  for (const { file } of manifest.keys) await copy(file, join(staging, file));
   if (manifest.kind === 'copy') {
     progress.stage('copying');
-    const file = logFile(staging);
-    await copyPrivately(join(archive, manifest.log.file), file);
-    await syncFile(file);
+    await copy(manifest.log.file, logFile(staging));
     progress.stage('checking');
     await checkFile(staging, manifest.log);
     return;
   }
   await checkFile(archive, manifest.truncations);
   const place = { dataDirectory: staging, eventStoreUrl: undefined };
-  await onTransfer(place, true, (log) =>
-    importEvents(log, archive, manifest, progress, {
-      besides: correlationOf(manifest),
-      inOrder: true,
-      onFit: async () => {},
-    }),
-  );
-}
-
-/** For its owner alone: a copy has the mode of its original, which a backup may have lost on its way. */
-async function copyPrivately(from: string, to: string): Promise<void> {
-  await copyFile(from, to, constants.COPYFILE_FICLONE);
-  await chmod(to, 0o600);
+  const correlationId = correlationOf(manifest);
+  const options = { correlationId, inOrder: true, onAccepted: async () => {} };
+  await withTransfer(place, true, (log) => importEvents(log, archive, manifest, progress, options));
 }
 
 /**
- * Everything else first: the log by its name is what makes it a store. Nothing that is there is overwritten: of two
- * restores at once, one has its place.
- * @throws ArchiveFault `refused` where the other was first
+ * Moves the files into place, the log last, because it makes the folder a store. Overwrites nothing: of concurrent
+ * restores one succeeds.
+ * @throws ArchiveFault `refused` if another one did
  */
 async function putInPlace(
   staging: string,
@@ -222,86 +192,87 @@ async function putInPlace(
   archive: string,
   { keys }: Manifest,
 ): Promise<void> {
-  const place = (from: string, to: string): void => {
+  const move = (from: string, to: string): void => {
     try {
-      putWhereNothingIs(from, to);
+      moveIfAbsent(from, to);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-      // What an earlier try has left.
+      // Left by an earlier attempt.
       if (isKeyOf(keys, archive, to)) return;
-      const what = `${directory} was filled by somebody else meanwhile`;
-      throw new ArchiveFault('refused', what, error);
+      const message = `another process filled ${directory} meanwhile`;
+      throw new ArchiveFault('refused', message, error);
     }
   };
-  for (const { file } of keys) place(join(staging, file), join(directory, file));
+  for (const { file } of keys) move(join(staging, file), join(directory, file));
   await syncFolder(directory);
   await syncFile(logFile(staging));
-  place(logFile(staging), logFile(directory));
+  move(logFile(staging), logFile(directory));
   await syncFolder(directory);
 }
 
-/** @throws ArchiveFault `refused` where the folder holds more than an earlier try has left */
-function refuseUsedFolder(directory: string, archive: string, { keys }: Manifest): void {
+/** @throws ArchiveFault `refused` if the folder has more than an earlier attempt left */
+function rejectUsedFolder(directory: string, archive: string, { keys }: Manifest): void {
   const file = fileInPlaceOf(directory);
   if (file !== null) {
-    const why = `${file} is not a folder: SVC_DATA_DIR or --data-dir must name one`;
+    const why = `${file} is not a folder; SVC_DATA_DIR or --data-dir must name one`;
     throw new ArchiveFault('refused', `${directory} can't be made: ${why}`);
   }
   if (!existsSync(directory)) return;
-  const strange = readdirSync(directory).filter(
+  const others = readdirSync(directory).filter(
     (name) =>
       !isUnfinished(name, STAGING) &&
       name !== 'lost+found' &&
       !isKeyOf(keys, archive, join(directory, name)),
   );
-  if (strange.length === 0) return;
-  const what = strange.slice(0, 5).join(', ');
-  throw new ArchiveFault(
-    'refused',
-    `${directory} is not empty (${what}): restore into an empty one`,
-  );
+  if (others.length === 0) return;
+  const names = others.slice(0, 5).join(', ');
+  const message = `${directory} is not empty (${names}): restore into an empty folder`;
+  throw new ArchiveFault('refused', message);
 }
 
-/** The order that the restored service is on hold by: a new one, unless it was on hold when it was backed up. */
+/** Puts the restored service on hold, unless it was on hold when it was backed up. */
 async function holdRestored(
   store: EventStore,
+  order: RestoreOrder,
   manifest: Manifest,
-  filling: Filling,
 ): Promise<HoldOrder> {
   const { state } = await load(store, streams.operations(), operationsFold);
   if (state.hold !== null) return state.hold;
-  const context = contextOf(filling, 'svc restore', 'hold', manifest);
+  const context = contextOf(order, 'svc restore', 'hold', manifest);
   const reason = `restored from the backup of ${manifest.made_at}`;
   const { state: held } = await holdCommand(store, reason, context);
   if (held.hold === null) throw new Error('the hold was not written');
   return held.hold;
 }
 
+/** The context of a step. Its ids derive from the archive, so that a continued import repeats its commands. */
 function contextOf(
-  { clock, reason }: Filling,
+  { clock, reason }: RestoreOrder,
   source: string,
   step: string,
   manifest: Manifest,
 ): CommandContext {
-  // Of the archive: who goes on with an import that was broken off says the same again.
   const commandId = nameBasedId(source, step, manifest.id);
-  const now = clock.now();
   const correlationId = correlationOf(manifest);
-  return { commandId, actor: 'service', source, correlationId, reason, now };
+  return { commandId, actor: 'service', source, correlationId, reason, now: clock.now() };
 }
 
-/** What is added to a log in the course of bringing an archive into it is known by this. */
+/** Marks the events that an import adds. */
 const correlationOf = ({ id }: Manifest): string => nameBasedId('archive', id);
 
-/** Views as of a moment end at a position of the log that they were ordered in: in another they would be of another moment. */
-async function dropReplays(store: EventStore, filling: Filling, manifest: Manifest): Promise<void> {
+/** Drops replays: they refer to positions of the old log. */
+async function dropReplays(
+  store: EventStore,
+  order: RestoreOrder,
+  manifest: Manifest,
+): Promise<void> {
   const { state } = await load(store, streams.replays(), replaysFold);
   for (const name of state.known.keys()) {
-    await dropReplay(store, name, contextOf(filling, 'svc import', `drop ${name}`, manifest));
+    await dropReplay(store, name, contextOf(order, 'svc import', `drop ${name}`, manifest));
   }
 }
 
-async function onStoreIn<T>(
+async function withLog<T>(
   { dataDirectory: directory, eventStoreUrl: url }: LogPlace,
   work: (store: EventStore) => Promise<T>,
 ): Promise<T> {

@@ -1,7 +1,7 @@
 import { capabilities, type Capability } from '../../extensions/contract.ts';
-import { ConfigurationError, shown, textOf, type Environment } from './setting-readers.ts';
+import { ConfigurationError, quoted, settingOf, type Environment } from './setting-readers.ts';
 
-/** What extensions are granted, by their ids. */
+/** Granted capabilities by extension id. */
 export type Grants = Readonly<Record<string, readonly Capability[]>>;
 
 /** Whether a variable belongs to an extension: `SVC_EXT_<ID>_<NAME>`. */
@@ -9,21 +9,21 @@ export function isExtensionSetting(name: string): boolean {
   return /^SVC_EXT_[A-Z][A-Z0-9_]*_[A-Z0-9_]+$/.test(name);
 }
 
-/** `SVC_EXT_PATHS`: folders by colons; undefined where it is not set. */
+/** `SVC_EXT_PATHS`: folders separated by colons; undefined if it is not set. */
 export function extensionPaths(env: Environment): readonly string[] | undefined {
-  return textOf(env, 'SVC_EXT_PATHS')
+  return settingOf(env, 'SVC_EXT_PATHS')
     ?.split(':')
     .map((path) => path.trim())
     .filter((path) => path !== '');
 }
 
 /**
- * `SVC_EXT_GRANTS`: `{"<id>": ["<CAPABILITY>", …]}`; undefined where it is not set.
- * @throws ConfigurationError for what is no such JSON
+ * `SVC_EXT_GRANTS`: `{"<id>": ["<CAPABILITY>", …]}`; undefined if it is not set.
+ * @throws ConfigurationError for other content
  */
 export function extensionGrants(env: Environment): Grants | undefined {
   const variable = 'SVC_EXT_GRANTS';
-  const text = textOf(env, variable);
+  const text = settingOf(env, variable);
   if (text === undefined) return undefined;
   const known: readonly unknown[] = capabilities;
   const isGrants = (value: unknown): value is Grants =>
@@ -36,23 +36,21 @@ export function extensionGrants(env: Environment): Grants | undefined {
   const parsed = parse(text);
   if (isGrants(parsed)) return parsed;
   const allowed = `a JSON object of ids, each with an array of ${capabilities.join(', ')}`;
-  throw new ConfigurationError(variable, `is ${shown(text)}; it must be ${allowed}`);
+  throw new ConfigurationError(variable, `is ${quoted(text)}; it must be ${allowed}`);
 }
 
-/** Those of extensions among all variables. */
+/** The variables of extensions. */
 export function extensionSettings(env: Environment): Readonly<Record<string, string>> {
-  const own: Record<string, string> = {};
-  for (const [name, value] of Object.entries(env)) {
-    if (value !== undefined && isExtensionSetting(name)) own[name] = value;
-  }
-  return own;
+  const settings = Object.entries(env).filter(
+    (entry): entry is [string, string] => entry[1] !== undefined && isExtensionSetting(entry[0]),
+  );
+  return Object.fromEntries(settings);
 }
 
-function parse(text: string): unknown {
+function parse(json: string): unknown {
   try {
-    return JSON.parse(text);
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined;
-    throw error;
+    return JSON.parse(json);
+  } catch {
+    return undefined;
   }
 }

@@ -1,8 +1,8 @@
 import { secretFileSettings } from './secret-files.ts';
 import { isExtensionSetting } from './extension-settings.ts';
-import { textOf, type Environment } from './setting-readers.ts';
+import { settingOf, type Environment } from './setting-readers.ts';
 
-/** The variables that {@link readConfiguration} reads, besides `NODE_ENV` and the keys of tokens. */
+/** The variables of the service, besides `NODE_ENV` and the signing keys. */
 export const settings = [
   'SVC_PORT',
   'SVC_HOST',
@@ -41,20 +41,19 @@ export const settings = [
   'SVC_RETAIN_REQUESTS_DAYS',
 ] as const;
 
-/** What the command line reads. */
+/** The variables of the command line. */
 export const clientSettings = ['SVC_URL', 'SVC_TOKEN', 'SVC_AGENT_ID', 'SVC_AGENT_SECRET'] as const;
 
-/** Families of variables whose names go on as one likes: secrets of tasks, and what tests are given. */
+/** Prefixes of secrets of tasks and of variables for tests. */
 const settingFamilies = ['SVC_SECRET_', 'SVC_TEST_'] as const;
 
 /**
- * What to tell about the names that are set: one line for each `SVC_` variable that nobody knows, with the
- * known one it resembles. Values are never shown.
+ * Warnings about unknown `SVC_` variables, with the similar known one. Values are never shown.
  */
 export function warningsAbout(env: Environment): readonly string[] {
   const known: readonly string[] = [...settings, ...clientSettings, ...secretFileSettings];
   return Object.keys(env)
-    .filter((name) => name.startsWith('SVC_') && textOf(env, name) !== undefined)
+    .filter((name) => name.startsWith('SVC_') && settingOf(env, name) !== undefined)
     .filter((name) => !known.includes(name) && !isExtensionSetting(name))
     .filter((name) => !settingFamilies.some((family) => name.startsWith(family)))
     .sort()
@@ -64,13 +63,12 @@ export function warningsAbout(env: Environment): readonly string[] {
     });
 }
 
-/** The name at most three edits away, the nearest of several. */
+/** The nearest name, at most three edits away. */
 function nearest(name: string, candidates: readonly string[]): string | undefined {
-  let best: { readonly candidate: string; readonly distance: number } | undefined;
-  for (const candidate of candidates) {
-    const distance = editDistance(name, candidate);
-    if (distance <= 3 && distance < (best?.distance ?? 4)) best = { candidate, distance };
-  }
+  const [best] = candidates
+    .map((candidate) => ({ candidate, distance: editDistance(name, candidate) }))
+    .filter(({ distance }) => distance <= 3)
+    .sort((a, b) => a.distance - b.distance);
   return best?.candidate;
 }
 

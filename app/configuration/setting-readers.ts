@@ -1,25 +1,25 @@
 import { isIP } from 'node:net';
 
-/** The environment, or a part of it. A variable that is set to nothing counts as not set. */
+/** Environment variables; an empty one counts as not set. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * A setting that the service can't start with. The message is one line: the variable, what is wrong with
- * its value (the value itself only where it is no secret), and what is allowed.
+ * An invalid setting. The message has one line: the variable, what is wrong with its value (never a secret), and what is
+ * allowed.
  */
 export class ConfigurationError extends Error {
-  /** The environment variable at fault. */
+  /** The environment variable. */
   readonly variable: string;
 
-  constructor(variable: string, fault: string) {
-    super(`${variable} ${fault}`);
+  constructor(variable: string, problem: string) {
+    super(`${variable} ${problem}`);
     this.name = 'ConfigurationError';
     this.variable = variable;
   }
 }
 
-/** The value of a variable; undefined when it is not set or empty. */
-export function textOf(env: Environment, variable: string): string | undefined {
+/** A variable's value; undefined if it is not set or empty. */
+export function settingOf(env: Environment, variable: string): string | undefined {
   const value = env[variable]?.trim();
   return value === '' ? undefined : value;
 }
@@ -30,22 +30,22 @@ export function wholeNumber(
   variable: string,
   bounds: { readonly from: number; readonly to: number; readonly otherwise: number },
 ): number {
-  const text = textOf(env, variable);
+  const text = settingOf(env, variable);
   if (text === undefined) return bounds.otherwise;
   const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
   if (!(value >= bounds.from && value <= bounds.to)) {
-    const allowed = `a whole number from ${String(bounds.from)} to ${String(bounds.to)}`;
-    throw new ConfigurationError(variable, `is ${shown(text)}; it must be ${allowed}`);
+    const allowed = `a whole number from ${bounds.from} to ${bounds.to}`;
+    throw new ConfigurationError(variable, `is ${quoted(text)}; it must be ${allowed}`);
   }
   return value;
 }
 
-/** `true` or `false`; false when it is not set. */
-export function yesOrNo(env: Environment, variable: string): boolean {
-  const text = textOf(env, variable);
+/** `true` or `false`; false if it is not set. */
+export function booleanSetting(env: Environment, variable: string): boolean {
+  const text = settingOf(env, variable);
   if (text === undefined || text === 'false') return false;
   if (text === 'true') return true;
-  throw new ConfigurationError(variable, `is ${shown(text)}; it must be true or false`);
+  throw new ConfigurationError(variable, `is ${quoted(text)}; it must be true or false`);
 }
 
 /** One of a closed list. */
@@ -55,27 +55,27 @@ export function oneOf<T extends string>(
   allowed: readonly T[],
   otherwise: T,
 ): T {
-  const text = textOf(env, variable);
+  const text = settingOf(env, variable);
   if (text === undefined) return otherwise;
   const value = allowed.find((each) => each === text);
   if (value === undefined) {
-    throw new ConfigurationError(variable, `is ${shown(text)}; it must be ${either(allowed)}`);
+    throw new ConfigurationError(variable, `is ${quoted(text)}; it must be ${either(allowed)}`);
   }
   return value;
 }
 
-/** Some of a closed list, separated by commas, each once, in the order of the list; all when not set. */
-export function someOf<T extends string>(
+/** Values of a closed list, separated by commas, in the order of the list; all if it is not set. */
+export function subsetOf<T extends string>(
   env: Environment,
   variable: string,
   allowed: readonly T[],
 ): readonly T[] {
-  const text = textOf(env, variable);
+  const text = settingOf(env, variable);
   if (text === undefined) return allowed;
-  const given = new Set(listed(text));
+  const given = new Set(splitList(text));
   const unknown = [...given].find((each) => !allowed.some((known) => known === each));
   if (unknown !== undefined || given.size === 0) {
-    const fault = unknown === undefined ? 'names nothing' : `names ${shown(unknown)}`;
+    const fault = unknown === undefined ? 'names nothing' : `names ${quoted(unknown)}`;
     throw new ConfigurationError(
       variable,
       `${fault}; it must be one or more of ${allowed.join(',')}`,
@@ -84,22 +84,22 @@ export function someOf<T extends string>(
   return allowed.filter((each) => given.has(each));
 }
 
-/** How the address of an EventStoreDB may begin; since 25.0 it is called KurrentDB, and speaks as before. */
+/** Schemes of EventStoreDB, which is called KurrentDB since 25.0. */
 export const eventStoreSchemes = [
   ...['esdb://', 'esdb+discover://'],
   ...['kurrentdb://', 'kurrentdb+discover://'],
 ] as const;
 
 /**
- * The address of a store. Its text is never shown, since it may hold a password; and a colon in a password
- * must be escaped, as drivers cut an unescaped one off without a word.
+ * The address of a store. It is never shown, because it can contain a password. A colon in a password must be escaped:
+ * drivers silently cut the password there.
  */
 export function storeAddress(
   env: Environment,
   variable: string,
   schemes: readonly string[],
 ): string | undefined {
-  const text = textOf(env, variable);
+  const text = settingOf(env, variable);
   if (text === undefined) return undefined;
   const scheme = schemes.find((each) => text.startsWith(each));
   if (scheme === undefined) {
@@ -118,7 +118,7 @@ export function storeAddress(
   return text;
 }
 
-/** A secret text of a least length; its value never enters a message. */
+/** A secret of a minimum length; its value is never shown. */
 export function secret(
   env: Environment,
   variable: string,
@@ -128,58 +128,57 @@ export function secret(
   if (value === undefined || value === '') return undefined;
   const bytes = Buffer.byteLength(value, 'utf8');
   if (bytes < bounds.fromBytes || bytes > bounds.toBytes) {
-    const allowed = `${String(bounds.fromBytes)} to ${String(bounds.toBytes)} bytes`;
-    throw new ConfigurationError(variable, `has ${String(bytes)} bytes; it must have ${allowed}`);
+    const allowed = `${bounds.fromBytes} to ${bounds.toBytes} bytes`;
+    throw new ConfigurationError(variable, `has ${bytes} bytes; it must have ${allowed}`);
   }
   return value;
 }
 
 /**
- * Which proxies to believe: a number of them in front of the service, or their addresses, networks, or the
- * names of Express (`loopback`, `linklocal`, `uniquelocal`). `true`, believing everybody, is refused: any
- * client could then choose the address it is counted under.
+ * Trusted proxies: their number, or their addresses, networks or Express's names (`loopback`, `linklocal`,
+ * `uniquelocal`). `true` is rejected, because every client could then choose its own address.
  */
 export function trustedProxies(env: Environment, variable: string): number | readonly string[] {
-  const text = textOf(env, variable);
+  const text = settingOf(env, variable);
   if (text === undefined || text === 'false') return 0;
   if (/^\d{1,2}$/.test(text)) return Number(text);
-  const entries = listed(text);
+  const entries = splitList(text);
   const bad = entries.find((entry) => !isProxy(entry));
   if (bad !== undefined || entries.length === 0) {
     const allowed = 'the number of proxies in front, or their addresses or networks by commas';
-    throw new ConfigurationError(variable, `is ${shown(bad ?? text)}; it must be ${allowed}`);
+    throw new ConfigurationError(variable, `is ${quoted(bad ?? text)}; it must be ${allowed}`);
   }
   return entries;
 }
 
 /**
- * Origins (`https://host:port`, without a path) by commas, or `*` alone for all; undefined when not set. They are
- * compared as texts with what browsers send, so each is taken only as a browser writes it.
+ * Origins (`https://host:port`, without a path), separated by commas, or `*` for all; undefined if it is not set. They
+ * must be written as browsers send them.
  */
 export function origins(env: Environment, variable: string): readonly string[] | undefined {
-  const text = textOf(env, variable);
+  const text = settingOf(env, variable);
   if (text === undefined) return undefined;
-  const entries = listed(text);
+  const entries = splitList(text);
   const bad = entries.find((entry) => !isOrigin(entry) && !(entry === '*' && entries.length === 1));
   if (bad !== undefined || entries.length === 0) {
     const allowed = 'origins such as https://app.example by commas, or * alone';
-    throw new ConfigurationError(variable, `is ${shown(bad ?? text)}; it must be ${allowed}`);
+    throw new ConfigurationError(variable, `is ${quoted(bad ?? text)}; it must be ${allowed}`);
   }
   return entries;
 }
 
 /**
- * An address of the web without a query and a fragment, without a slash at its end; undefined where none is set.
+ * A web address without query and fragment, returned without a final slash; undefined if it is not set.
  * @throws ConfigurationError for anything else
  */
 export function webAddress(env: Environment, variable: string): string | undefined {
-  const text = textOf(env, variable);
+  const text = settingOf(env, variable);
   if (text === undefined) return undefined;
   const url = URL.canParse(text) ? new URL(text) : undefined;
   const isPlain = url !== undefined && /^https?:$/.test(url.protocol) && !/[?#@]/.test(text);
   if (isPlain) return url.href.replace(/\/+$/, '');
   const wanted = 'it must be an address such as https://tasks.example';
-  throw new ConfigurationError(variable, `is ${shown(text)}; ${wanted}`);
+  throw new ConfigurationError(variable, `is ${quoted(text)}; ${wanted}`);
 }
 
 function isOrigin(text: string): boolean {
@@ -192,14 +191,15 @@ function isProxy(entry: string): boolean {
   const [address = '', bits, ...more] = entry.split('/');
   const family = isIP(address);
   if (family === 0 || more.length > 0) return false;
-  // A network of no bits, everybody, is not taken by Express either.
+  // Express rejects a network of 0 bits, which is everyone, too.
   return (
     bits === undefined ||
     (/^\d{1,3}$/.test(bits) && Number(bits) > 0 && Number(bits) <= (family === 4 ? 32 : 128))
   );
 }
 
-export function listed(text: string): readonly string[] {
+/** The items of a list, separated by commas. */
+export function splitList(text: string): readonly string[] {
   return text
     .split(',')
     .map((each) => each.trim())
@@ -210,7 +210,7 @@ function either(allowed: readonly string[]): string {
   return `${allowed.slice(0, -1).join(', ')} or ${allowed.at(-1) ?? ''}`.replace(/^ or /, '');
 }
 
-/** A value as a message shows it: quoted, on one line, not endless. */
-export function shown(value: string): string {
+/** A value for a message: quoted, on one line, shortened. */
+export function quoted(value: string): string {
   return JSON.stringify(value.length > 60 ? `${value.slice(0, 60)}…` : value);
 }

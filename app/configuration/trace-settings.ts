@@ -3,9 +3,9 @@ import {
   type TraceSampler,
   type TraceSettings,
 } from '../../observability/trace-settings.ts';
-import { shown, textOf, type Environment } from './setting-readers.ts';
+import { quoted, settingOf, type Environment } from './setting-readers.ts';
 
-/** The variables of OpenTelemetry that count here; others are not looked at. */
+/** The supported variables of OpenTelemetry; others are ignored. */
 export const traceVariables = [
   'OTEL_SDK_DISABLED',
   'OTEL_TRACES_EXPORTER',
@@ -37,22 +37,23 @@ export const traceVariables = [
 ] as const;
 type TraceVariable = (typeof traceVariables)[number];
 
-/** What the variables of OpenTelemetry come to. */
-export interface TraceConfiguration {
-  /** null: no traces. */
+/** The parsed variables. */
+interface TraceConfiguration {
+  /** Null for no traces. */
   readonly traces: TraceSettings | null;
-  /** What is set and can't be heeded, a line each. Such variables are often set for many programs at once. */
+  /** Invalid values. They are no errors, because the variables are often set for many programs. */
   readonly warnings: readonly string[];
 }
 
 /**
- * Traces are on where `OTEL_TRACES_EXPORTER` is `otlp`, or where it is not set and an endpoint is; never with
- * `OTEL_SDK_DISABLED=true`. A bad value stops nothing: it is warned of, and counts as not set, as OpenTelemetry's
- * specification wants it.
+ * Traces are on if `OTEL_TRACES_EXPORTER` is `otlp`, or if it is not set and an endpoint is; never with
+ * `OTEL_SDK_DISABLED=true`. An invalid value causes a warning and counts as not set, as in OpenTelemetry's
+ * specification.
  */
 export function traceConfiguration(env: Environment): TraceConfiguration {
   const warnings: string[] = [];
-  if (textOf(env, 'OTEL_SDK_DISABLED')?.toLowerCase() === 'true') return { traces: null, warnings };
+  if (settingOf(env, 'OTEL_SDK_DISABLED')?.toLowerCase() === 'true')
+    return { traces: null, warnings };
   const reader = new Reader(env, warnings);
   if (!isOn(env, reader)) return { traces: null, warnings };
   for (const name of [
@@ -79,21 +80,21 @@ export function traceConfiguration(env: Environment): TraceConfiguration {
 function isOn(env: Environment, reader: Reader): boolean {
   const exporter = reader.oneOf('OTEL_TRACES_EXPORTER', ['otlp', 'none']);
   if (exporter !== undefined) return exporter === 'otlp';
-  // What it names is not to be had here: nobody has asked for another.
-  if (textOf(env, 'OTEL_TRACES_EXPORTER') !== undefined) return false;
+  // An unsupported exporter.
+  if (settingOf(env, 'OTEL_TRACES_EXPORTER') !== undefined) return false;
   return (
-    textOf(env, 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT') !== undefined ||
-    textOf(env, 'OTEL_EXPORTER_OTLP_ENDPOINT') !== undefined
+    settingOf(env, 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT') !== undefined ||
+    settingOf(env, 'OTEL_EXPORTER_OTLP_ENDPOINT') !== undefined
   );
 }
 
-/** `baggage` is let pass without a word, since it stands in the default: nothing here makes use of any. */
+/** `baggage` is part of the default and ignored without a warning. */
 function propagates(env: Environment, reader: Reader): boolean {
-  const named = textOf(env, 'OTEL_PROPAGATORS') ?? 'tracecontext,baggage';
+  const named = settingOf(env, 'OTEL_PROPAGATORS') ?? 'tracecontext,baggage';
   const all = named.split(',').map((each) => each.trim().toLowerCase());
   const unknown = all.find((each) => !['tracecontext', 'baggage', 'none', ''].includes(each));
   if (unknown !== undefined) {
-    reader.warn('OTEL_PROPAGATORS', `names ${shown(unknown)}, which is not heeded`);
+    reader.warn('OTEL_PROPAGATORS', `names ${quoted(unknown)}, which is ignored`);
   }
   return all.includes('tracecontext') && !all.includes('none');
 }
@@ -107,27 +108,27 @@ class Reader {
     this.#warnings = warnings;
   }
 
-  warn(name: TraceVariable, fault: string): void {
-    this.#warnings.push(`${name} ${fault}`);
+  warn(name: TraceVariable, problem: string): void {
+    this.#warnings.push(`${name} ${problem}`);
   }
 
   oneOf<T extends string>(name: TraceVariable, allowed: readonly T[]): T | undefined {
-    const text = textOf(this.#env, name);
+    const text = settingOf(this.#env, name);
     if (text === undefined) return undefined;
     const value = allowed.find((each) => each === text.toLowerCase());
     if (value === undefined) {
-      this.warn(name, `is ${shown(text)}, which is not heeded; known here: ${allowed.join(', ')}`);
+      this.warn(name, `is ${quoted(text)}, which is ignored; supported: ${allowed.join(', ')}`);
     }
     return value;
   }
 
   number(name: TraceVariable, from: number, to: number, otherwise: number): number {
-    const text = textOf(this.#env, name);
+    const text = settingOf(this.#env, name);
     if (text === undefined) return otherwise;
     const value = /^\d+(\.\d+)?$/.test(text) ? Number(text) : Number.NaN;
     if (value >= from && value <= to) return value;
     const allowed = `a number from ${String(from)} to ${String(to)}`;
-    this.warn(name, `is ${shown(text)}, which is not heeded; it must be ${allowed}`);
+    this.warn(name, `is ${quoted(text)}, which is ignored; it must be ${allowed}`);
     return otherwise;
   }
 }

@@ -5,7 +5,7 @@ import { streams } from '../../domain/streams.ts';
 import { demoOrder, demoTasks, demoTopic, type DemoTask } from './demo-tasks.ts';
 
 /** Something did not go as the demo expects; the message says what. */
-export class DemoFault extends Error {
+export class DemoError extends Error {
   override readonly name = 'DemoFault';
 }
 
@@ -114,7 +114,7 @@ export class DemoScenario {
   async #ready(): Promise<void> {
     const client = this.#connect();
     const ready = await this.#until(READY_LIMIT, () => isReady(client));
-    if (!ready) throw new DemoFault(`the service is not ready after ${READY_LIMIT / 1000} s`);
+    if (!ready) throw new DemoError(`the service is not ready after ${READY_LIMIT / 1000} s`);
     this.#say('GET  /health/ready               it is ready');
   }
 

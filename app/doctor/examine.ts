@@ -4,7 +4,7 @@ import type { Clock } from '../../domain/clock.ts';
 import { silent } from '../../observability/telemetry.ts';
 import { isAtRest } from '../../stores/sqlite/database-file.ts';
 import { logFile } from '../../stores/sqlite/event-log/schema.ts';
-import { onTransfer } from '../archive/open-transfer.ts';
+import { withTransfer } from '../archive/open-transfer.ts';
 import type { ArchiveProgress } from '../archive/progress.ts';
 import type { Environment } from '../configuration/setting-readers.ts';
 import { openStores, type Stores, type StoreSettings } from '../stores.ts';
@@ -119,7 +119,7 @@ async function examineStores(stores: Stores, options: Looking): Promise<readonly
   if (!whole) return found;
   progress.stage('reading the log');
   await look('events', () =>
-    onTransfer({ ...settings, immutable: true }, false, (log) =>
+    withTransfer({ ...settings, immutable: true }, false, (log) =>
       checkLog(log, stores, now(), lease, progress),
     ),
   );

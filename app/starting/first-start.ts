@@ -10,6 +10,7 @@ import {
 import { join } from 'node:path';
 import { hashSecret, newSecret, verifySecret } from '../../api/access/secrets.ts';
 import { agentFold, agentNameFold, registerAgent, reserveName } from '../../domain/agents/agent.ts';
+import type { DomainEvent } from '../../domain/events/catalogue.ts';
 import type { Clock, Instant } from '../../domain/clock.ts';
 import { isConflict, type EventStore } from '../../domain/event-store.ts';
 import { load, toNewEvents, type CommandContext } from '../../domain/handle.ts';
@@ -19,23 +20,23 @@ import { makeFolder } from '../../stores/folder.ts';
 import type { Configuration } from '../configuration/configuration.ts';
 import { credentialsFile } from './credentials-file.ts';
 
-const NAME = 'admin';
-const DRAFT = '.draft.json';
-/** Milliseconds. */
-const DRAFT_LIFE = 60_000;
+const ADMIN_NAME = 'admin';
+const DRAFT_SUFFIX = '.draft.json';
+/** Milliseconds after which another process's draft is abandoned. */
+const MAX_DRAFT_AGE = 60_000;
 
-/** The first admin's credentials, as they are printed once and kept in the data directory. */
+/** The first admin's credentials, printed once and saved in the data directory. */
 export interface AdminCredentials {
   readonly agent_id: string;
   readonly agent_secret: string;
 }
 
 /**
- * On an empty store, registers the agent `admin` with a secret: both in one append, behind the reservation of its
- * name, which decides between processes that start at once. The credentials are on disk before the append, so
- * that a crash in between never leaves an admin whose secret nobody knows.
+ * Registers the agent `admin` with a secret on an empty store. The reservation of its name decides between concurrent
+ * processes. The credentials are on disk before the append, so that a crash in between leaves no admin with an unknown
+ * secret.
  *
- * @returns the credentials when this process has put them where they are kept, else null
+ * Returns the credentials if this process saved them, otherwise null.
  */
 export async function makeFirstAdmin(
   store: EventStore,
@@ -51,7 +52,7 @@ export async function makeFirstAdmin(
     correlationId: newId(now),
     now,
   };
-  const nameStream = streams.agentName(NAME);
+  const nameStream = streams.agentName(ADMIN_NAME);
   const name = await load(store, nameStream, agentNameFold);
   if (name.revision !== 'none' && name.state === null) return null;
   const agentId = name.state?.agent_id ?? adminId ?? newId(now);
@@ -61,35 +62,33 @@ export async function makeFirstAdmin(
     const known = agent.state.status === 'registered' ? agent.state.credentials : null;
     return known === null ? null : finishDrafts(dataDirectory, agentId, known.secret_hash, now);
   }
-  // Another process has just reserved it. It may die before it goes on, so this one goes on for it.
-  if (name.state === null && !(await reserved(store, nameStream, agentId, context))) {
+  const reservation = reserveName(null, ADMIN_NAME, agentId);
+  if (name.state === null && !(await appendFirst(store, nameStream, reservation, context))) {
+    // Another process reserved the name. It can die before it continues, so this one does.
     return makeFirstAdmin(store, configuration, clock);
   }
   const secret = adminSecret ?? newSecret();
   const credentials = { agent_id: agentId, agent_secret: secret };
   makeFolder(dataDirectory);
-  const draft = join(dataDirectory, `admin-credentials.${newId(now)}${DRAFT}`);
+  const draft = join(dataDirectory, `admin-credentials.${newId(now)}${DRAFT_SUFFIX}`);
   writeFileSync(draft, `${JSON.stringify(credentials, null, 2)}\n`, { mode: 0o600, flush: true });
-  const fields = { name: NAME, scopes: ['admin'], webhook_url: null };
-  const events = registerAgent(agent.state, fields, await hashSecret(secret));
-  try {
-    await store.append(agentStream, toNewEvents(agentStream, events, context), 'none');
-  } catch (error) {
-    if (!isConflict(error)) throw error;
-    rmSync(draft, { force: true });
-    return null; // another process was faster
+  const fields = { name: ADMIN_NAME, scopes: ['admin'], webhook_url: null };
+  const registration = registerAgent(agent.state, fields, await hashSecret(secret));
+  if (await appendFirst(store, agentStream, registration, context)) {
+    return finish(dataDirectory, draft) ? credentials : null;
   }
-  return finish(dataDirectory, draft) ? credentials : null;
+  rmSync(draft, { force: true });
+  return null;
 }
 
-async function reserved(
+/** Appends to an empty stream. Returns false if another process was first. */
+async function appendFirst(
   store: EventStore,
   stream: string,
-  agentId: string,
+  events: readonly DomainEvent[],
   context: CommandContext,
 ): Promise<boolean> {
   try {
-    const events = reserveName(null, NAME, agentId);
     await store.append(stream, toNewEvents(stream, events, context), 'none');
     return true;
   } catch (error) {
@@ -98,16 +97,16 @@ async function reserved(
   }
 }
 
-/** Gives a draft its last name. @returns false where another process has done so: that may be as soon as it is in the log */
+/** Gives a draft its final name. Returns false if another process has done so. */
 function finish(directory: string, draft: string): boolean {
   return unlessGone(() => renameSync(draft, credentialsFile(directory))) !== GONE;
 }
 
-/** null for a file that its process did not finish writing, and for one that is gone. */
+/** Null for a draft that is incomplete or gone. */
 function readDraft(path: string): AdminCredentials | null {
   try {
-    const text = unlessGone(() => readFileSync(path, 'utf8'));
-    return text === GONE ? null : (JSON.parse(text) as AdminCredentials);
+    const content = unlessGone(() => readFileSync(path, 'utf8'));
+    return content === GONE ? null : (JSON.parse(content) as AdminCredentials);
   } catch (error) {
     if (error instanceof SyntaxError) return null;
     throw error;
@@ -116,9 +115,9 @@ function readDraft(path: string): AdminCredentials | null {
 
 const GONE = Symbol('the file is gone');
 
-function unlessGone<T>(act: () => T): T | typeof GONE {
+function unlessGone<T>(work: () => T): T | typeof GONE {
   try {
-    return act();
+    return work();
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return GONE;
     throw error;
@@ -126,11 +125,11 @@ function unlessGone<T>(act: () => T): T | typeof GONE {
 }
 
 /**
- * A process died between the append and giving the file its last name: of the drafts that lie about, the one with
- * the right secret is it. Others are left for a while, as their process may be about to append. Several processes may be
- * at it at once.
+ * Completes the start of a process that died between the append and the final name: the draft with the right secret gets
+ * that name. Old drafts are removed; the process of a new one can be about to append. Processes can do this
+ * concurrently.
  *
- * @returns the credentials that it has given their place; null for none
+ * Returns the credentials that this call saved; null for none.
  */
 async function finishDrafts(
   directory: string,
@@ -140,16 +139,16 @@ async function finishDrafts(
 ): Promise<AdminCredentials | null> {
   if (!existsSync(directory)) return null;
   let finished: AdminCredentials | null = null;
-  for (const name of readdirSync(directory).filter((file) => file.endsWith(DRAFT))) {
+  for (const name of readdirSync(directory).filter((file) => file.endsWith(DRAFT_SUFFIX))) {
     const draft = join(directory, name);
     const credentials = readDraft(draft);
-    const right = credentials?.agent_id === agentId;
-    if (right && (await verifySecret(credentials.agent_secret, hash))) {
+    const isOfAgent = credentials?.agent_id === agentId;
+    if (isOfAgent && (await verifySecret(credentials.agent_secret, hash))) {
       if (finish(directory, draft)) finished = credentials;
       continue;
     }
     const stat = unlessGone(() => statSync(draft));
-    if (stat !== GONE && now - stat.mtimeMs > DRAFT_LIFE) rmSync(draft, { force: true });
+    if (stat !== GONE && now - stat.mtimeMs > MAX_DRAFT_AGE) rmSync(draft, { force: true });
   }
   return finished;
 }

@@ -3,16 +3,14 @@ import { EventStoreError, type EventStore } from '../../domain/event-store.ts';
 import { importUnderWay } from '../../domain/operators/import.ts';
 
 /**
- * Keeps a service from starting on a log that is being filled with another's events: it would fire what events that
- * are still to come say has fired.
- *
- * @returns the log; where it does not answer now, one that is {@link onceWhole}
+ * Rejects a start on a log with an unfinished import. The service would repeat fires that the missing events record.
+ * Returns the log; if it is unavailable now, one that is {@link onceWhole}.
  * @throws Error that says what to do, in one line
  */
 export async function refuseHalfImport(store: EventStore): Promise<EventStore> {
   try {
-    const fault = await halfImport(store);
-    if (fault !== null) throw new Error(fault);
+    const problem = await importProblem(store);
+    if (problem !== null) throw new Error(problem);
     return store;
   } catch (error) {
     if (error instanceof EventStoreError && error.code === 'UNAVAILABLE') return onceWhole(store);
@@ -21,41 +19,41 @@ export async function refuseHalfImport(store: EventStore): Promise<EventStore> {
 }
 
 /**
- * A log that takes nothing, tells nothing to those who follow it, and is not well until it was there to be looked at
- * and is not being filled. The very server that was away when a service started may be why an import was broken off.
+ * A log that is unavailable for appends, subscriptions and health checks until it has been checked for an unfinished
+ * import. An outage during the start can be the reason why an import was interrupted.
  */
 export function onceWhole(store: EventStore): EventStore {
-  let isWhole = false;
-  const look = async (): Promise<void> => {
-    if (isWhole) return;
-    const fault = await halfImport(store);
-    if (fault !== null) throw new EventStoreError('UNAVAILABLE', fault);
-    isWhole = true;
+  let isChecked = false;
+  const check = async (): Promise<void> => {
+    if (isChecked) return;
+    const problem = await importProblem(store);
+    if (problem !== null) throw new EventStoreError('UNAVAILABLE', problem);
+    isChecked = true;
   };
   return decorated(store, {
     async append(...given) {
-      await look();
+      await check();
       return store.append(...given);
     },
     async appendInOrder(appends) {
-      await look();
+      await check();
       return store.appendInOrder(appends);
     },
     async *subscribe(options) {
-      await look();
+      await check();
       yield* store.subscribe(options);
     },
     async ping() {
       await store.ping();
-      await look();
+      await check();
     },
   });
 }
 
-/** What is wrong with a log, and what to do; null where no import into it is under way. */
-async function halfImport(store: EventStore): Promise<string | null> {
+/** Why the log cannot be used and what to do; null if no import is unfinished. */
+async function importProblem(store: EventStore): Promise<string | null> {
   const underWay = await importUnderWay(store);
   if (underWay === null) return null;
-  const since = `an import into this log was begun at ${underWay.since} and is not completed`;
-  return `${since}: run the same svc import (or svc restore) again`;
+  const what = `an import into this log was started at ${underWay.since} and is unfinished`;
+  return `${what}: run the same svc import (or svc restore) again`;
 }

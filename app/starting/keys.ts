@@ -5,12 +5,12 @@ import type { TokenKeys } from '../../api/access/tokens.ts';
 import type { Log } from '../../observability/telemetry.ts';
 import { makeFolder } from '../../stores/folder.ts';
 import type { Configuration } from '../configuration/configuration.ts';
-import { putWhereNothingIs } from '../free-name.ts';
+import { moveIfAbsent } from '../move-if-absent.ts';
 
-/** Where the key of tokens is kept in the data directory. */
+/** The generated signing key in the data directory. */
 export const KEY_FILE = 'jwt-secret.key';
 
-/** The keys of tokens in use. They can be replaced while the service runs. */
+/** The signing keys in use; they can be replaced while the service runs. */
 export class TokenKeyring implements TokenKeys {
   #keys: TokenKeys;
 
@@ -26,7 +26,7 @@ export class TokenKeyring implements TokenKeys {
     return this.#keys.previousJwtKey;
   }
 
-  /** Uses other keys from now on. Equal keys change nothing. @returns whether a key changed */
+  /** Replaces the keys. Returns whether a key changed. */
   replace(keys: TokenKeys): boolean {
     const same = (one: KeyObject | null, other: KeyObject | null): boolean =>
       one === null || other === null ? one === other : one.equals(other);
@@ -39,8 +39,8 @@ export class TokenKeyring implements TokenKeys {
 }
 
 /**
- * The keys of the settings. Where none is set (and none must be), one is made and kept in the data directory, so that
- * tokens outlive a restart; all processes over one directory take the same.
+ * The keys of the settings. Without one, a key is generated and saved in the data directory, so that tokens survive a
+ * restart. All processes over one directory use the same.
  */
 export function jwtKeys(
   configuration: Pick<Configuration, 'jwtSecretKey' | 'jwtPreviousSecretKey' | 'dataDirectory'>,
@@ -48,15 +48,14 @@ export function jwtKeys(
 ): TokenKeys {
   const { jwtSecretKey, jwtPreviousSecretKey, dataDirectory } = configuration;
   return {
-    jwtKey: keyOf(jwtSecretKey ?? keptKey(dataDirectory, log)),
+    jwtKey: keyOf(jwtSecretKey ?? savedKey(dataDirectory, log)),
     previousJwtKey: jwtPreviousSecretKey === undefined ? null : keyOf(jwtPreviousSecretKey),
   };
 }
 
 /**
- * Secrets of webhooks, by agent and version: `whsec_` and 32 bytes in Base64, as Standard Webhooks says. They are not
- * kept anywhere: each is made again of the server's key, `SVC_WEBHOOK_KEY` or, where that is not set, one that comes from
- * the key of the tokens.
+ * Secrets of webhooks by agent and version: `whsec_` and 32 bytes in Base64, as in Standard Webhooks. They are not
+ * stored, but derived from `SVC_WEBHOOK_KEY` or, without it, from the signing key.
  */
 export function webhookSecrets(
   { webhookKey }: Pick<Configuration, 'webhookKey'>,
@@ -71,35 +70,36 @@ export function webhookSecrets(
   };
 }
 
-const keyOf = (text: string): KeyObject => createSecretKey(text, 'utf8');
+const keyOf = (secret: string): KeyObject => createSecretKey(secret, 'utf8');
 
-function keptKey(directory: string, log: Log): string {
+function savedKey(directory: string, log: Log): string {
   const path = join(directory, KEY_FILE);
-  const kept = readKept(path);
-  if (kept !== null) return kept;
+  const saved = readKey(path);
+  if (saved !== null) return saved;
   makeFolder(directory);
-  // Not the process's number: in containers over one volume, several may have the same.
-  const own = `${path}.${randomBytes(6).toString('hex')}`;
-  writeFileSync(own, randomBytes(48).toString('base64url'), { mode: 0o600, flush: true });
+  // Random, because processes in containers over one volume can have the same process id.
+  const draft = `${path}.${randomBytes(6).toString('hex')}`;
+  writeFileSync(draft, randomBytes(48).toString('base64url'), { mode: 0o600, flush: true });
   try {
-    // Whole or not at all, and only where there is none: of several that start at once, one wins.
-    putWhereNothingIs(own, path);
-    log.info('made a key for signing tokens, as JWT_SECRET_KEY is not set', { file: path });
+    // Atomic, so that one of several concurrent starts wins.
+    moveIfAbsent(draft, path);
+    log.info('generated a signing key, JWT_SECRET_KEY is not set', { file: path });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
   } finally {
-    rmSync(own, { force: true });
+    rmSync(draft, { force: true });
   }
-  const winner = readKept(path);
-  if (winner === null) throw new Error(`the key file ${path} vanished as soon as it was made`);
+  const winner = readKey(path);
+  if (winner === null)
+    throw new Error(`the key file ${path} disappeared right after it was created`);
   return winner;
 }
 
-function readKept(path: string): string | null {
+function readKey(path: string): string | null {
   try {
     const key = readFileSync(path, 'utf8').trim();
     if (Buffer.byteLength(key) >= 32) return key;
-    throw new Error(`${path} holds no key of 32 bytes or more; remove it to have a new one made`);
+    throw new Error(`${path} has no key of 32 bytes or more; remove it to generate a new one`);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
     throw error;

@@ -1,18 +1,16 @@
-/** Between two checks whether the shell of npm still runs. Milliseconds. */
-const CHECK_EVERY_MS = 1000;
+const CHECK_INTERVAL_MS = 1000;
 
 /**
- * Ends a process that npm or npx has started, by SIGTERM, when the shell between them ends. npm passes signals on to its
- * shell only. Some shells put their last command in their own place (bash); others end by the signal and tell their
- * child nothing (dash). Without npm it does nothing.
+ * Ends a process of npm or npx by SIGTERM when the shell between them ends. npm sends signals only to its shell. Some
+ * shells (bash) replace themselves by their last command, others (dash) end without telling their child.
  */
 export function endWithNpmShell(): void {
   if (process.env['npm_lifecycle_event'] === undefined) return;
   const shell = process.ppid;
-  const checking = setInterval(() => {
+  const timer = setInterval(() => {
     if (process.ppid === shell) return;
-    clearInterval(checking);
+    clearInterval(timer);
     process.kill(process.pid, 'SIGTERM');
-  }, CHECK_EVERY_MS);
-  checking.unref();
+  }, CHECK_INTERVAL_MS);
+  timer.unref();
 }

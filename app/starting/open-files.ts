@@ -1,57 +1,47 @@
 import { readFileSync } from 'node:fs';
 
-/**
- * Files and connections that a process takes for itself at most, before any client has one: some hundred when it is at
- * rest, and more while all views are made anew.
- */
-const OWN = 192;
+/** Most files and connections of the process itself: about a hundred at rest, more while all views are rebuilt. */
+const OWN_FILES = 192;
 
-/** With less there is no room for clients, and with far less not even for loading the service. */
-const LEAST = 256;
+/** With fewer there is no room for clients, and with far fewer the service does not load. */
+const MIN_FILES = 256;
 
-/** How the limit is raised, where services are started. */
+/** How to raise the limit. */
 export const raising = 'raise the limit of open files (ulimit -n, LimitNOFILE=, --ulimit nofile=)';
 
 /**
- * How many files and connections this process may have open at a time; Infinity where the system does not say so in
- * this way. Node has raised the limit already as far as it may.
- *
- * @param limits what Linux says of a process's limits
+ * The limit of open files and connections of this process; Infinity if the system does not tell. Node has already raised
+ * it as far as it can.
+ * @param limits reads the process's limits as Linux lists them
  */
-export function mostOpenFiles(limits: () => string = limitsOfThisProcess): number {
-  const most = /^Max open files +(\d+)/m.exec(limits())?.[1];
-  return most === undefined ? Infinity : Number(most);
+export function mostOpenFiles(limits: () => string = readLimits): number {
+  const max = /^Max open files +(\d+)/m.exec(limits())?.[1];
+  return max === undefined ? Infinity : Number(max);
 }
 
-/** Why a service can't run within a limit, in one line; null where it can. */
-export function lackOfFiles(most: number): string | null {
-  if (most >= LEAST) return null;
-  return `this process may have ${most} files open at a time, and takes ${LEAST} at least: ${raising}`;
+/** Why the service cannot run within a limit, in one line; null if it can. */
+export function tooFewOpenFiles(max: number): string | null {
+  if (max >= MIN_FILES) return null;
+  return `this process can open ${max} files and needs at least ${MIN_FILES}: ${raising}`;
 }
 
-/**
- * How many connections clients may have within a limit: with more, the service itself could open none of its files,
- * nor a step its connection.
- *
- * @param runs at a time, each with a connection of its own
- */
-export function roomForClients(most: number, runs: number): number {
-  return Math.max(most - OWN - runs, leastForClients(most));
+/** Most connections of clients within a limit, so that the service can still open files. @param runs at a time, each with a connection */
+export function roomForClients(max: number, runs: number): number {
+  return Math.max(max - OWN_FILES - runs, minForClients(max));
 }
 
-/** What may become short within a limit though a service runs, in one line; null for nothing. @param runs at a time */
-export function scarcityOfFiles(most: number, runs: number): string | null {
-  if (most - OWN - runs >= leastForClients(most)) return null;
-  return `this process may have ${most} files open at a time, and may need more for ${runs} runs and its clients: ${raising}`;
+/** What can run short within a limit, in one line; null for nothing. @param runs at a time */
+export function scarcityOfFiles(max: number, runs: number): string | null {
+  if (max - OWN_FILES - runs >= minForClients(max)) return null;
+  return `this process can open ${max} files and may need more for ${runs} runs and its clients: ${raising}`;
 }
 
-const leastForClients = (most: number): number => Math.floor(most / 8);
+const minForClients = (max: number): number => Math.floor(max / 8);
 
-function limitsOfThisProcess(): string {
+function readLimits(): string {
   try {
     return readFileSync('/proc/self/limits', 'utf8');
   } catch {
-    // Another system: what is short shows when it is.
     return '';
   }
 }

@@ -1,9 +1,9 @@
 /** What a process of the service does, by its arguments. */
-export type Errand =
+export type ProcessAction =
   | { readonly kind: 'serve' | 'command line' | 'demo' | 'help' | 'version' }
-  | { readonly kind: 'refuse'; readonly message: string };
+  | { readonly kind: 'reject'; readonly message: string };
 
-const errands: Readonly<Record<string, Errand>> = {
+const actions: Readonly<Record<string, ProcessAction>> = {
   demo: { kind: 'demo' },
   '-h': { kind: 'help' },
   '--help': { kind: 'help' },
@@ -11,7 +11,7 @@ const errands: Readonly<Record<string, Errand>> = {
   '--version': { kind: 'version' },
 };
 
-/** What `task-scheduling-service --help` prints. */
+/** The output of `task-scheduling-service --help`. */
 export const help = `Usage: task-scheduling-service [command]
 
 Without a command, starts the service. Environment variables configure it:
@@ -33,18 +33,17 @@ Options:
 `;
 
 /**
- * Reads the arguments of `task-scheduling-service`. `svc` leaves all further ones to the command line.
- *
- * @param words the arguments, without Node's own and the name of the program
+ * Reads the arguments of `task-scheduling-service`. The arguments after `svc` belong to the command line.
+ * @param words without Node's own and the program's name
  */
-export function errandOf(words: readonly string[]): Errand {
+export function parseArguments(words: readonly string[]): ProcessAction {
   const [first, ...rest] = words;
   if (first === undefined) return { kind: 'serve' };
   if (first === 'svc') return { kind: 'command line' };
-  const errand = errands[first];
-  const [unknown] = errand === undefined ? words : rest;
-  if (errand !== undefined && unknown === undefined) return errand;
+  const action = actions[first];
+  const [unknown] = action === undefined ? words : rest;
+  if (action !== undefined && unknown === undefined) return action;
   const what = `unknown argument ${JSON.stringify(unknown)}`;
-  const remedy = 'settings are environment variables such as SVC_PORT; see --help';
-  return { kind: 'refuse', message: `task-scheduling-service: ${what}; ${remedy}` };
+  const advice = 'settings are environment variables such as SVC_PORT; see --help';
+  return { kind: 'reject', message: `task-scheduling-service: ${what}; ${advice}` };
 }

@@ -1,13 +1,10 @@
 import { resolve } from 'node:path';
 
 /**
- * Has SQLite put what it can't sort in memory into the service's folder, whose disk has room for what is sorted, and not
- * into `/var/tmp`, which may be small, or not there. Unless `SQLITE_TMPDIR` names another folder already. The files have
- * no name by the time that anything stands in them: they are gone with the process, however that ends.
+ * Lets SQLite sort in the service's folder, whose disk has room for it, instead of `/var/tmp`, which can be small or
+ * missing. A set `SQLITE_TMPDIR` stays. The files are unnamed and disappear with the process.
  *
- * On the main thread, where the environment is the process's own, and before the first file is opened: SQLite looks there
- * once.
- *
+ * Call it on the main thread, before the first database is opened: SQLite reads the variable once.
  * @see https://www.sqlite.org/tempfiles.html#temporary_file_storage_locations
  */
 export function sortIn(folder: string): void {

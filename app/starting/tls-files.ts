@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { createSecureContext } from 'node:tls';
 import type { Configuration } from '../configuration/configuration.ts';
-import { ConfigurationError, shown } from '../configuration/setting-readers.ts';
+import { ConfigurationError, quoted } from '../configuration/setting-readers.ts';
 
 /** A certificate with its chain, and its private key, in PEM. */
 export interface TlsFiles {
@@ -10,9 +10,8 @@ export interface TlsFiles {
 }
 
 /**
- * Reads the certificate and the key that HTTPS is served with.
- * @returns null where none are set: plain HTTP is served
- * @throws ConfigurationError when a file cannot be read, is not PEM, or when the two do not belong together
+ * Reads the certificate and key for HTTPS. Returns null if none are set, for plain HTTP.
+ * @throws ConfigurationError if a file cannot be read or is not PEM, or if the two do not match
  */
 export function readTlsFiles({
   tlsCertFile,
@@ -38,6 +37,6 @@ function contentOf(variable: string, path: string): string {
     return readFileSync(path, 'utf8');
   } catch (error) {
     const { code = 'unknown error' } = error as NodeJS.ErrnoException;
-    throw new ConfigurationError(variable, `names ${shown(path)}, which cannot be read (${code})`);
+    throw new ConfigurationError(variable, `names ${quoted(path)}, which cannot be read (${code})`);
   }
 }

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { exportEvents } from '../../api/exporting/event-rows.ts';
 import { toFile } from '../../app/analysis/row-writer.ts';
 import { exportArchive, makeBackup } from '../../app/archive/make-archive.ts';
-import { onTransfer, type LogPlace } from '../../app/archive/open-transfer.ts';
+import { withTransfer, type LogPlace } from '../../app/archive/open-transfer.ts';
 import type { ArchiveProgress } from '../../app/archive/progress.ts';
 import { importArchive } from '../../app/archive/restore.ts';
 import { SystemClock } from '../../app/clock.ts';
@@ -62,7 +62,7 @@ async function writeRows(
   path: string,
   progress: ArchiveProgress,
 ): Promise<void> {
-  await onTransfer(place, false, async (log) => {
+  await withTransfer(place, false, async (log) => {
     const writer = await toFile(path);
     const source = { parts: (wanted: Parameters<typeof log.contents>[0]) => log.contents(wanted) };
     for await (const { text, share } of exportEvents(source, format, {})) {

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { ClientOptions, Credentials } from '../../../api/client/client.ts';
-import { textOf, type Environment } from '../../configuration/setting-readers.ts';
+import { settingOf, type Environment } from '../../configuration/setting-readers.ts';
 import { credentialsFile } from '../../starting/credentials-file.ts';
 import { CommandError, exitCodes, messageOf, usageError } from './command-errors.ts';
 
@@ -10,7 +10,7 @@ import { CommandError, exitCodes, messageOf, usageError } from './command-errors
  * @throws CommandError for a malformed token
  */
 export function clientAccess(env: Environment): Pick<ClientOptions, 'token' | 'credentials'> {
-  const token = textOf(env, 'SVC_TOKEN');
+  const token = settingOf(env, 'SVC_TOKEN');
   if (token === undefined) return { credentials: () => credentialsOf(env) };
   // No header can carry other characters, and the failure would look like an unavailable service.
   if (/^[\x21-\x7e]+$/.test(token)) return { token };
@@ -20,8 +20,8 @@ export function clientAccess(env: Environment): Pick<ClientOptions, 'token' | 'c
 
 /** @throws CommandError that names the settings to set */
 function credentialsOf(env: Environment): Credentials {
-  const agentId = textOf(env, 'SVC_AGENT_ID');
-  const agentSecret = textOf(env, 'SVC_AGENT_SECRET');
+  const agentId = settingOf(env, 'SVC_AGENT_ID');
+  const agentSecret = settingOf(env, 'SVC_AGENT_SECRET');
   if (agentId !== undefined && agentSecret !== undefined) return { agentId, agentSecret };
   if (agentId !== undefined || agentSecret !== undefined) {
     const missing = agentId === undefined ? 'SVC_AGENT_ID' : 'SVC_AGENT_SECRET';
@@ -45,5 +45,5 @@ function credentialsOf(env: Environment): Credentials {
 
 /** `SVC_DATA_DIR`, or `./data`. */
 export function dataDirectoryOf(env: Environment): string {
-  return textOf(env, 'SVC_DATA_DIR') ?? './data';
+  return settingOf(env, 'SVC_DATA_DIR') ?? './data';
 }

@@ -1,4 +1,4 @@
-import { textOf, type Environment } from '../../configuration/setting-readers.ts';
+import { settingOf, type Environment } from '../../configuration/setting-readers.ts';
 import { announced, type Announcement } from '../../starting/announcement.ts';
 import { certificateProblem } from './certificate-problem.ts';
 import { dataDirectoryOf } from './credentials.ts';
@@ -21,7 +21,7 @@ export async function serviceAddress(
   given: { readonly url?: string | undefined; readonly dataDir?: string | undefined },
   signal: AbortSignal,
 ): Promise<string> {
-  const named = given.url ?? textOf(env, 'SVC_URL');
+  const named = given.url ?? settingOf(env, 'SVC_URL');
   if (named !== undefined) return named;
   let untrusted: string | null = null;
   for (const service of announced(given.dataDir ?? dataDirectoryOf(env))) {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Credentials, KeptTokens } from '../../../api/client/client.ts';
 import type { Clock } from '../../../domain/clock.ts';
 import { makeFolder } from '../../../stores/folder.ts';
-import { textOf, type Environment } from '../../configuration/setting-readers.ts';
+import { settingOf, type Environment } from '../../configuration/setting-readers.ts';
 
 /** Milliseconds of validity that a cached token must have left, for the command itself and for clock differences. */
 const MIN_VALIDITY = 60_000;
@@ -27,8 +27,8 @@ export function tokenCache(
   url: string,
   clock: Clock,
 ): { readonly kept?: KeptTokens } {
-  const home = textOf(env, 'HOME');
-  const state = textOf(env, 'XDG_STATE_HOME') ?? (home && join(home, '.local', 'state'));
+  const home = settingOf(env, 'HOME');
+  const state = settingOf(env, 'XDG_STATE_HOME') ?? (home && join(home, '.local', 'state'));
   if (state === undefined) return {};
   const folder = join(state, 'svc');
   const fileOf = ({ agentId }: Credentials): string => {

@@ -18,9 +18,9 @@ import { taskFold } from '../../../domain/tasks/task.ts';
 import { runsProjection } from '../../../projections/views/runs.ts';
 import { toFile, toScreen, type RowWriter } from '../../analysis/row-writer.ts';
 import { storedNames } from '../../analysis/stored-names.ts';
-import { onTransfer } from '../../archive/open-transfer.ts';
+import { withTransfer } from '../../archive/open-transfer.ts';
 import type { ArchiveProgress } from '../../archive/progress.ts';
-import { textOf } from '../../configuration/setting-readers.ts';
+import { settingOf } from '../../configuration/setting-readers.ts';
 import type { StoreSettings } from '../../stores.ts';
 import { CommandError, exitCodes, usageError } from '../calling/command-errors.ts';
 import { storeSettings, withStores } from '../calling/open-stores.ts';
@@ -63,7 +63,7 @@ export async function exportRows(
     progress.stage('exporting');
     if (of === 'events') {
       const events = { ...filter, kinds: kind, types: type };
-      return onTransfer(settings, false, (log) =>
+      return withTransfer(settings, false, (log) =>
         withStores(settings, async ({ store }) => {
           const source = { parts: (wanted: WantedEvents) => log.contents(wanted) };
           const parts = exportEvents(source, format, events, storedNames(store));
@@ -100,8 +100,8 @@ function usesService(
     throw usageError('--url names a service and --data-dir a store; give only one');
   }
   if (urlOption !== undefined) return true;
-  const stores = [dataDir, textOf(env, 'SVC_DATA_DIR'), textOf(env, 'SVC_EVENT_STORE_URL')];
-  return textOf(env, 'SVC_URL') !== undefined && stores.every((each) => each === undefined);
+  const stores = [dataDir, settingOf(env, 'SVC_DATA_DIR'), settingOf(env, 'SVC_EVENT_STORE_URL')];
+  return settingOf(env, 'SVC_URL') !== undefined && stores.every((each) => each === undefined);
 }
 
 /**

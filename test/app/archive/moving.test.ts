@@ -278,7 +278,7 @@ describe('a log that is moved', function () {
     expect(longer.err).to.include('events.ndjson is damaged');
     writeFileSync(lines, whole.replace('cron', 'cran'));
     expect((await on('there', 'import', path('out'))).err).to.include('another SHA-256');
-    expect((await on('there', 'import', directory())).err).to.include('is no export and no backup');
+    expect((await on('there', 'import', directory())).err).to.include('is not an export or backup');
     expect(existsSync(path('there'))).to.equal(false);
   });
 

@@ -37,7 +37,7 @@ describe('an archive whose manifest names files that do not lie in it', () => {
         env: { SVC_DATA_DIR: path('data/there') },
       });
       expect(restored.code).to.equal(1);
-      expect(restored.err).to.include('manifest.json is no manifest');
+      expect(restored.err).to.include('manifest.json is not a manifest');
       expect(readdirSync(path('data'))).to.deep.equal([]);
     });
   }

@@ -36,7 +36,7 @@ describe('a backup that is restored twice at once', () => {
       () => 'restored',
       ({ kind, message }: ArchiveFault) => `${kind}: ${message}`,
     );
-  const refused = () => `refused: ${path('there')} was filled by somebody else meanwhile`;
+  const refused = () => `refused: ${path('there')} another process filled`;
 
   it('is restored by the one that ends first, and refused to the other', async () => {
     await backUp();

@@ -84,7 +84,7 @@ describe('the settings of outgoing requests', () => {
 
   it('warn of what NO_PROXY names and cannot be read', () => {
     const { warnings, http } = readConfiguration({ NO_PROXY: 'localhost,10.*' });
-    expect(warnings).to.deep.equal(['NO_PROXY names "10.*", which is no host or network']);
+    expect(warnings).to.deep.equal(['NO_PROXY names "10.*", which is not a host or network']);
     expect(http.proxies.except).to.deep.equal(['localhost']);
   });
 });

@@ -30,7 +30,7 @@ describe('a folder that a log is being restored into', () => {
     refuseHalfRestore(there());
     const filling = { archive: target, place: there(), clock, progress, reason: undefined };
     const { found } = await restore(filling, async () => {
-      expect(() => refuseHalfRestore(there())).to.throw('is under way, or was broken off');
+      expect(() => refuseHalfRestore(there())).to.throw('is running or was interrupted');
       return 'looked';
     });
     expect(found).to.equal('looked');

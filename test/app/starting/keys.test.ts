@@ -54,7 +54,7 @@ describe('the keys of tokens', () => {
   it('are refused, and not replaced, where the file holds none', () => {
     mkdirSync(join(directory(), 'data'));
     writeFileSync(file(), 'short');
-    expect(() => keys()).to.throw(/holds no key of 32 bytes or more/);
+    expect(() => keys()).to.throw(/has no key of 32 bytes or more/);
     expect(readFileSync(file(), 'utf8')).to.equal('short');
   });
 });

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import {
-  lackOfFiles,
+  tooFewOpenFiles,
   mostOpenFiles,
   roomForClients,
   scarcityOfFiles,
@@ -21,10 +21,10 @@ describe('the limit of open files', () => {
   });
 
   it('is too low below what the service takes, which is said in one line with what to do', () => {
-    expect(lackOfFiles(256)).to.equal(null);
-    expect(lackOfFiles(Infinity)).to.equal(null);
-    expect(lackOfFiles(255)).to.match(
-      /^this process may have 255 files .* 256 .*ulimit -n.*[^\n]$/,
+    expect(tooFewOpenFiles(256)).to.equal(null);
+    expect(tooFewOpenFiles(Infinity)).to.equal(null);
+    expect(tooFewOpenFiles(255)).to.match(
+      /^this process can open 255 files .* 256 .*ulimit -n.*[^\n]$/,
     );
   });
 

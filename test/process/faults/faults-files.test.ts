@@ -43,7 +43,7 @@ describe('the service, when it may have few files open', function () {
       const refused = ServiceProcess.begin({ SVC_DATA_DIR: directory() }, limitedTo(files));
       expect((await refused.ended()).code, refused.output).to.equal(2);
       expect(refused.output).to.match(
-        new RegExp(`^this process may have ${String(files)} files .*ulimit -n.*\n$`),
+        new RegExp(`^this process can open ${String(files)} files .*ulimit -n.*\n$`),
       );
     });
   }

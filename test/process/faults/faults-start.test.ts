@@ -95,7 +95,7 @@ describe('the start of the service', function () {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     it(`ends in order by ${signal} in the midst of it`, async () => {
       const service = ServiceProcess.begin(settings());
-      const begun = (): boolean => service.output.includes('made a key for signing tokens');
+      const begun = (): boolean => service.output.includes('generated a signing key');
       await found(() => begun() || service.end, { limitMs: 30_000, what: 'the start to go on' });
       service.signal(signal);
       expect(await service.ended(), service.output).to.deep.equal({ code: 0, signal: null });

@@ -112,7 +112,7 @@ describe('a command on a log that is killed', function () {
   }
 
   for (const at of some(
-    ['looking at what', 'importing', '1,000 events', 'checking'],
+    ['comparing', 'importing', '1,000 events', 'checking'],
     ['1,000 events', 'checking'],
   )) {
     it(`goes on with an import into a folder that died at "${at}"`, async () => {
@@ -152,7 +152,7 @@ describe('a command on a log that is killed', function () {
   });
 
   for (const at of some(
-    ['looking at', 'copying', 'checking', 'putting on hold', 'closing'],
+    ['verifying', 'copying', 'checking', 'putting on hold', 'closing'],
     ['checking', 'closing'],
   )) {
     it(`leaves no log when a restore dies at "${at}", and one on hold after that`, async () => {

@@ -85,7 +85,7 @@ describe('the files of a service in a folder that others may read', function () 
   it('get a warning where others may replace them', async () => {
     chmodSync(data, 0o777);
     const service = await worked();
-    const message = 'other users may replace files in the data directory';
+    const message = 'other users can replace files in the data directory';
     const warning = service.log.find((line) => line['message'] === message);
     expect(warning).to.include({ level: 'warn', remedy: `chmod 700 ${data}` });
     await service.terminate();
@@ -100,7 +100,7 @@ describe('the files of a service in a folder that others may read', function () 
     writeFileSync(join(data, 'left-s1-g1.db'), '', { mode: 0o644 });
     const nobody = [setpriv, '--reuid=65534', '--regid=65534', '--clear-groups'];
     const service = await ServiceProcess.start({ SVC_DATA_DIR: data }, nobody);
-    const message = 'other users may open files of the service';
+    const message = 'other users can open files of the service';
     const warning = service.log.find((line) => line['message'] === message);
     expect(warning).to.include({ level: 'warn', files: 'left-s1-g1.db', reason: 'EPERM' });
     expect(warning).to.have.property('remedy').that.includes('chown');

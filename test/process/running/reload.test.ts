@@ -129,7 +129,7 @@ describe('a running service', () => {
     });
     writeFileSync(path('data/jwt-secret.key'), 'short');
     await reread(service, 'kept the previous ones', 1);
-    expect(service.output).to.match(/holds no key of 32 bytes or more/);
+    expect(service.output).to.match(/has no key of 32 bytes or more/);
     service.signal('SIGTERM');
     expect(await service.ended()).to.deep.equal({ code: 0, signal: null });
   });

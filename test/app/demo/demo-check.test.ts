@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { Received } from '../../../app/demo/demo-receiver.ts';
 import type { DemoOutcome, DemoRun, TaskWithRuns } from '../../../app/demo/demo-scenario.ts';
-import { faultsOf } from '../../../app/demo/demo-verdict.ts';
+import { problemsOf } from '../../../app/demo/demo-check.ts';
 import { plainTask } from '../../api/plain-task.ts';
 import type { RecordedEvent } from '../../../domain/event-store.ts';
 
@@ -58,24 +58,24 @@ const calls = [call(503), call(200)];
 
 describe("the demo's verdict", () => {
   it('finds no fault where all went as it should', () => {
-    expect(faultsOf(outcome(), calls)).to.deep.equal([]);
+    expect(problemsOf(outcome(), calls)).to.deep.equal([]);
   });
 
   it('names a task that ran too seldom', () => {
-    const [fault] = faultsOf(outcome({ tasks: [task('once', []), task('event')] }), calls);
+    const [fault] = problemsOf(outcome({ tasks: [task('once', []), task('event')] }), calls);
     expect(fault).to.equal('the once task should run 1 times, not 0');
   });
 
   it('names a run that did not succeed, with its error', () => {
     const failed = task('once', [run({ state: 'failed', error: 'no answer' })]);
-    expect(faultsOf(outcome({ tasks: [failed, task('event')] }), calls)).to.deep.equal([
+    expect(problemsOf(outcome({ tasks: [failed, task('event')] }), calls)).to.deep.equal([
       'run run of the once task should succeed, and is failed: no answer',
     ]);
   });
 
   it('finds a run of the event that does not carry it', () => {
     for (const triggeredRun of [[], [requestedBy(null)], [requestedBy('another')]]) {
-      const faults = faultsOf(outcome({ triggeredRun }), calls);
+      const faults = problemsOf(outcome({ triggeredRun }), calls);
       expect(faults).to.have.lengthOf(1);
       expect(faults[0]).to.include(`should carry the event ${eventId}`);
     }
@@ -83,13 +83,13 @@ describe("the demo's verdict", () => {
 
   it('finds an event that triggered another task, or none', () => {
     for (const triggered of [[], ['once-task'], ['event-task', 'once-task']]) {
-      expect(faultsOf(outcome({ triggered }), calls)).to.have.lengthOf(1);
+      expect(problemsOf(outcome({ triggered }), calls)).to.have.lengthOf(1);
     }
   });
 
   it('finds a server that was not called, or not again', () => {
     for (const received of [[], [call(503)], [call(503), call(200), call(200)]]) {
-      expect(faultsOf(outcome(), received)).to.have.lengthOf(1);
+      expect(problemsOf(outcome(), received)).to.have.lengthOf(1);
     }
   });
 
@@ -97,7 +97,7 @@ describe("the demo's verdict", () => {
     const other = [call(503), call(200, { idempotencyKey: 'other' })];
     const none = [call(503, { idempotencyKey: '' }), call(200, { idempotencyKey: '' })];
     for (const received of [other, none]) {
-      expect(faultsOf(outcome(), received)).to.have.lengthOf(1);
+      expect(problemsOf(outcome(), received)).to.have.lengthOf(1);
     }
   });
 });

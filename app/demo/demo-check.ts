@@ -2,7 +2,7 @@ import type { Received } from './demo-receiver.ts';
 import type { DemoOutcome, TaskWithRuns } from './demo-scenario.ts';
 
 /** What did not go as it should, a line each; empty when all did. */
-export function faultsOf(
+export function problemsOf(
   { tasks, eventId, triggered, triggeredRun }: DemoOutcome,
   received: readonly Received[],
 ): readonly string[] {
