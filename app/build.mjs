@@ -1,6 +1,5 @@
-// Compiles the service to `dist/`, whole and clean, and notes what it was made from. With `--if-stale` it
-// does so only where `dist/` was made from something else than what is here now, so that `npm start`
-// never runs old code and does not compile twice. Plain JavaScript: it runs before anything is built.
+// Builds the service to `dist/` and records a hash of its sources. With `--if-stale` it builds only if the sources have
+// changed, so that `npm start` never runs old code. Plain JavaScript, because it runs before the build.
 
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -26,7 +25,7 @@ const stampFile = 'built-from.txt';
 const configuration = JSON.parse(readFileSync(join(project, 'tsconfig.build.json'), 'utf8'));
 const rooms = configuration.include;
 
-/** Every file of the rooms, relative to the project, in a fixed order. */
+/** All files of the rooms, relative to the project, sorted. */
 function sources() {
   return rooms
     .filter((room) => existsSync(join(project, room)))
@@ -38,7 +37,7 @@ function sources() {
     .sort();
 }
 
-/** Content, not times: a checkout or a copied image changes times and nothing else. */
+/** A hash of contents; times change with a checkout. */
 function stampOf(files) {
   const hash = createHash('sha256');
   const settings = ['tsconfig.json', 'tsconfig.build.json', 'package.json', 'package-lock.json'];
@@ -60,19 +59,19 @@ function aboutPackage() {
   return JSON.parse(readFileSync(join(project, 'package.json'), 'utf8'));
 }
 
-/** The service reads its version from here, and Node that the files are modules. */
+/** For the service's version, and for Node to treat the files as modules. */
 function writeVersion(folder) {
   const { name, version, type } = aboutPackage();
   writeFileSync(join(folder, 'package.json'), `${JSON.stringify({ name, version, type })}\n`);
 }
 
-/** The files that package.json names as commands. */
+/** The commands of package.json. */
 function commands() {
   const { bin = {} } = aboutPackage();
   return Object.values(bin).map((file) => join(project, file));
 }
 
-/** Compiles into a folder; what the compiler says goes to the terminal. */
+/** Compiles into a folder. Returns the exit code. */
 function compile(folder) {
   const require = createRequire(import.meta.url);
   const compiler = join(dirname(require.resolve('typescript/package.json')), 'bin/tsc');
@@ -83,8 +82,8 @@ function compile(folder) {
 }
 
 /**
- * Deletes what tsc has emitted and nothing runs: each bundle holds its modules already. What package.json exports stays
- * as it is, as its users' bundlers and compilers read it.
+ * Deletes the emitted modules that the bundles contain. The exports of package.json stay, because users' bundlers and
+ * compilers read them.
  */
 function prune(folder, emitted, bundled) {
   const { exports = {} } = aboutPackage();
@@ -93,7 +92,7 @@ function prune(folder, emitted, bundled) {
   removeEmptyFolders(folder);
 }
 
-/** The files of a folder, with their paths. */
+/** The paths of all files in a folder. */
 function filesIn(folder) {
   return readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
@@ -107,34 +106,34 @@ function removeEmptyFolders(folder) {
   if (readdirSync(folder).length === 0) rmdirSync(folder);
 }
 
-/** Puts a finished build where the last one stood. */
+/** Replaces the last build. */
 function replaceDist(fresh, stamp) {
   const old = `${fresh}-old`;
   try {
     if (existsSync(dist)) renameSync(dist, old);
     renameSync(fresh, dist);
   } catch (error) {
-    // Another process that started at the same moment was first with the same build: as good.
+    // A concurrent process has put the same build in place.
     if (present() !== stamp) throw error;
   } finally {
     rmSync(old, { recursive: true, force: true });
   }
 }
 
-/** Built beside and then moved, so that there is never half a build. Gives the exit code. */
+/** Builds in another folder and then moves it, so that there is never half a build. Returns the exit code. */
 async function build(files, stamp) {
   const fresh = join(project, `.dist-${process.pid}`);
   try {
     const status = compile(fresh);
     if (status !== 0) return status ?? 1;
     const emitted = filesIn(fresh);
-    // What belongs to the code without being compiled: manifests, pages.
+    // Manifests and pages.
     for (const file of files.filter((path) => !/\.(ts|mjs)$/.test(path))) {
       cpSync(join(project, file), join(fresh, file));
     }
     writeVersion(fresh);
     prune(fresh, emitted, await bundle(fresh));
-    // npx does so where it meets a command for the first time, and not after a later build.
+    // npx does this only for the first build.
     for (const command of commands()) chmodSync(join(fresh, relative(dist, command)), 0o755);
     writeFileSync(join(fresh, stampFile), stamp);
     replaceDist(fresh, stamp);

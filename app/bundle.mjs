@@ -1,18 +1,14 @@
-// Joins what tsc has emitted, and the packages that every start loads, into few files. Loading some eleven hundred modules
-// one by one took most of a start. A file keeps its place: an entry is replaced by its bundle, what several entries
-// share lies in `chunks/`.
+// Bundles the emitted modules and the packages of every start into few files, because loading 1,100 modules took most of a
+// start. Each entry is replaced by its bundle; shared code is in `chunks/`.
 
 import { mkdirSync, readFileSync, readdirSync, realpathSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, sep } from 'node:path';
 import { build } from 'esbuild';
 
-/** What is started as a process; threads and extensions are found by their names and manifests. */
+/** The entries of processes; those of threads and extensions are found by names and manifests. */
 const processes = ['app/main.js', 'app/cli.js', 'app/demo.js'];
 
-/**
- * Packages that stay as they are: one with a native part, and those that few starts load, or that come with files
- * of their own.
- */
+/** Packages that are not bundled: with native code or data files, or rarely loaded. */
 const external = [
   '@photostructure/sqlite',
   '@eventstore/db-client',
@@ -22,14 +18,14 @@ const external = [
   'swagger-ui-dist',
 ];
 
-/** Packages of CommonJS ask for others by `require`. */
+/** CommonJS packages call `require`. */
 const banner = `import { createRequire as createRequireOfBundle } from 'node:module';
 import { join as joinOfBundle } from 'node:path';
 const require = createRequireOfBundle(import.meta.url);`;
 
 function entriesIn(folder) {
   const files = readdirSync(folder, { recursive: true }).map(String);
-  // All but the module that starts them.
+  // Without the module that starts them.
   const threads = files.filter((file) => file.endsWith('-thread.js') && !/start-thread/.test(file));
   const extensions = files
     .filter((file) => file.endsWith(`${sep}extension.json`))
@@ -42,8 +38,8 @@ function entriesIn(folder) {
 }
 
 /**
- * Modules name files beside them by their own address. In a bundle that would be the bundle's: each says which module it
- * means, and {@link addressed} puts in where that lies, seen from the file it has come to.
+ * Modules find files beside them by `import.meta`, which in a bundle is the bundle's. This marks the module, and
+ * {@link addressed} inserts its path relative to the bundle.
  */
 const addresses = (folder) => ({
   name: 'addresses',
@@ -66,24 +62,25 @@ const addresses = (folder) => ({
   },
 });
 
-/** Puts in the addresses of modules, seen from the file that asks for them. */
+/** Inserts the addresses of modules relative to a file. */
 function addressed(text, file, folder) {
-  const seen = (module) => relative(dirname(file), join(folder, module));
+  const pathTo = (module) => relative(dirname(file), join(folder, module));
   return text
     .replace(
       /\baddressOf\("([^"]+)"\)/g,
-      (_, module) => `new URL(${JSON.stringify(seen(module))}, import.meta.url).href`,
+      (_, module) => `new URL(${JSON.stringify(pathTo(module))}, import.meta.url).href`,
     )
     .replace(
       /\bfolderOf\("([^"]+)"\)/g,
-      (_, module) => `joinOfBundle(import.meta.dirname, ${JSON.stringify(dirname(seen(module)))})`,
+      (_, module) =>
+        `joinOfBundle(import.meta.dirname, ${JSON.stringify(dirname(pathTo(module)))})`,
     );
 }
 
 /**
- * @param emitted the folder that tsc has written to, and where the bundles come to
- * @returns the paths of the files that it wrote
- * @throws what esbuild says when it can't
+ * Bundles the modules in a folder. Returns the paths of the written files.
+ * @param emitted the output folder of tsc
+ * @throws esbuild's errors
  */
 export async function bundle(emitted) {
   const folder = realpathSync(emitted);

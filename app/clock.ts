@@ -2,13 +2,12 @@ import { performance } from 'node:perf_hooks';
 import type { Cancel, Clock, Instant } from '../domain/clock.ts';
 
 /**
- * The longest stretch, in milliseconds, after which a waiting timer looks at the time again. Timers run on
- * monotonic time and do not notice when the machine slept or its clock was put right; looking again bounds
- * how late that makes a fire. It also keeps clear of 24.8 days, at which `setTimeout` overflows.
+ * Most milliseconds before a timer checks the time again. Timers run on monotonic time and do not notice a suspended
+ * machine or an adjusted clock; the check limits how late a fire gets. `setTimeout` overflows at 24.8 days.
  */
-const LONGEST_STRETCH_MS = 10_000;
+const MAX_TIMEOUT_MS = 10_000;
 
-/** The machine's time. */
+/** The machine's clock. */
 export class SystemClock implements Clock {
   now(): Instant {
     return Date.now();
@@ -28,7 +27,7 @@ export class SystemClock implements Clock {
     callback: () => void,
     options?: { readonly background?: boolean },
   ): Cancel {
-    if (Number.isNaN(milliseconds)) throw new RangeError('A timer needs a length, not NaN');
+    if (Number.isNaN(milliseconds)) throw new RangeError('A timer needs a duration, not NaN');
     const end = performance.now() + milliseconds;
     return wait(() => end - performance.now(), callback, options?.background ?? false);
   }
@@ -52,15 +51,15 @@ export class SystemClock implements Clock {
   }
 }
 
-/** Calls back once, on a later turn, when nothing remains; `setTimeout` alone may come a little early. */
+/** Calls back once, on a later turn, when no time remains; `setTimeout` alone can be a little early. */
 function wait(remaining: () => number, callback: () => void, background: boolean): Cancel {
   let timer: NodeJS.Timeout;
   const arm = (): void => {
-    const stretch = Math.min(Math.max(Math.ceil(remaining()), 0), LONGEST_STRETCH_MS);
+    const timeout = Math.min(Math.max(Math.ceil(remaining()), 0), MAX_TIMEOUT_MS);
     timer = setTimeout(() => {
       if (remaining() > 0) arm();
       else callback();
-    }, stretch);
+    }, timeout);
     if (background) timer.unref();
   };
   arm();

@@ -13,8 +13,8 @@ import { startService } from './service.ts';
 import { endWithNpmShell } from './starting/npm-shell.ts';
 
 /**
- * `npm run demo`: a service of its own, for a few seconds, on a store and a port that nobody else uses. Exit code 0
- * when all went as it should, 1 with what did not, 130 when it was stopped. Leaves nothing behind.
+ * `npm run demo`: a service for a few seconds on a temporary store and port. Exit code 0 if all went as expected, 1 with
+ * what did not, 130 if it was interrupted. Leaves nothing behind.
  */
 async function main(): Promise<number> {
   const stop = stopOnSignals();
@@ -26,8 +26,8 @@ async function main(): Promise<number> {
       say('\nStopped.');
       return 130;
     }
-    const told = error instanceof DemoError || error instanceof ApiError;
-    const message = told ? error.message : String(error);
+    const isExpected = error instanceof DemoError || error instanceof ApiError;
+    const message = isExpected ? error.message : String(error);
     process.stderr.write(`The demo failed: ${message}\n`);
     return 1;
   }
@@ -38,7 +38,7 @@ interface Played {
   readonly received: readonly Received[];
 }
 
-/** Plays the scenario against a service that lives as long as that; all is closed and deleted behind it. */
+/** Plays the scenario with a temporary service and receiver. */
 async function inDemoService(signal: AbortSignal): Promise<Played> {
   const directory = await mkdtemp(join(tmpdir(), 'svc-demo-'));
   try {
@@ -63,7 +63,7 @@ async function serveAndPlay(
     SVC_PORT: '0',
     SVC_DATA_DIR: directory,
     SVC_LOG_LEVEL: 'error',
-    // The HTTP server that a task calls is on this machine.
+    // The receiver is on this machine.
     SVC_HTTP_ALLOW_PRIVATE: 'true',
   });
   const telemetry = createTelemetry({ level: configuration.logLevel });
@@ -93,31 +93,31 @@ async function serveAndPlay(
   }
 }
 
-/** Prints what was seen. @returns the exit code */
+/** Prints the outcome. Returns the exit code. */
 function report(outcome: DemoOutcome, received: readonly Received[]): number {
   say('\nThe runs: GET /runs\n');
   say(runsTable(outcome.tasks));
   const [first] = outcome.calling;
   if (first !== undefined) {
-    say(`\nThe run that had to call twice, as it stands in the log: ${first.stream}\n`);
+    say(`\nThe run that called twice, in the log: ${first.stream}\n`);
     say(streamTable(outcome.calling));
   }
-  const faults = problemsOf(outcome, received);
-  if (faults.length > 0) {
-    process.stderr.write(`\nNot as it should be:\n${faults.map((each) => `- ${each}\n`).join('')}`);
+  const problems = problemsOf(outcome, received);
+  if (problems.length > 0) {
+    process.stderr.write(`\nNot as expected:\n${problems.map((each) => `- ${each}\n`).join('')}`);
     return 1;
   }
   const runs = outcome.tasks.reduce((sum, { seen }) => sum + seen.length, 0);
-  say(`\nAs it should be: ${outcome.tasks.length} tasks, ${runs} runs, ${received.length} calls.`);
-  say('The service is stopped, and its data deleted. What to try next:\n');
-  say('  npm start                  a service that stays, and prints its first call;');
-  say('                             of the installed package: npx task-scheduling-service');
+  say(`\nAs expected: ${outcome.tasks.length} tasks, ${runs} runs, ${received.length} calls.`);
+  say('The service is stopped and its data deleted. What to try next:\n');
+  say('  npm start                  a service that keeps running and prints its first call;');
+  say('                             from the installed package: npx task-scheduling-service');
   say('  README.md                  a task of your own, by curl');
   say('  docs/README.md             the map of the documentation');
   return 0;
 }
 
-/** Aborted by Ctrl-C, SIGTERM, the end of the terminal, or when nobody reads on (`… | head`): whatever is under way ends, and what was made is removed. */
+/** Aborted by Ctrl-C, SIGTERM, the end of the terminal, or a closed pipe (`… | head`). */
 function stopOnSignals(): AbortSignal {
   const stop = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {

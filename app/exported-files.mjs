@@ -1,16 +1,15 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 
-/** Where a module or a declaration names another one. */
+/** Imports of modules and declarations. */
 const named = /(?:\bfrom|\bimport)\s*\(?\s*['"](\.[^'"]+)['"]/g;
 
 /**
- * The files that users of the package import: those that `exports` of package.json names, and what these import in turn,
- * with their source maps.
+ * The files that users of the package import: the `exports` of package.json and their imports, with source maps.
  *
  * @param exports of package.json
- * @param folder where the build lies now
- * @param dist where package.json says that it lies, relative to the project
+ * @param folder the folder of the build
+ * @param dist its folder in package.json, relative to the project
  */
 export function exportedFiles(exports, folder, dist) {
   const files = new Set(
@@ -28,7 +27,7 @@ export function exportedFiles(exports, folder, dist) {
   return files;
 }
 
-/** Declarations name the TypeScript of each other (`./a.ts` for `./a.d.ts`). */
+/** Declarations import `./a.ts` for `./a.d.ts`. */
 function importedBy(file) {
   return Array.from(readFileSync(file, 'utf8').matchAll(named), ([, name]) =>
     join(dirname(file), name.replace(/\.ts$/, '.d.ts')),

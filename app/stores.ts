@@ -13,25 +13,25 @@ import { watchAppends } from './watching/append-watch.ts';
 import type { Configuration } from './configuration/configuration.ts';
 import { ConfigurationError } from './configuration/setting-readers.ts';
 
-/** The three ports, as the settings say. */
+/** The stores of a process. */
 export interface Stores {
   readonly store: EventStore;
   readonly readModel: ReadModel;
   readonly coordination: Coordination;
-  /** Why the log has not taken the last event that this process had for it; null where it has, or a minute ago. */
+  /** Why the log rejected this process's last append; null if it did not, or a minute ago. */
   readonly refusal: () => string | null;
-  /** What the processes of this machine tell each other at once; null where each store is a server. */
+  /** Notices between the processes of this machine; null if all stores are servers. */
   readonly notices: Notices | null;
   /**
-   * Makes ready what the first events would have to wait for: what each day brings now, the rest a little at a time.
-   * Ends when all is ready or the signal is aborted.
+   * Compiles the schemas of events before their first use: common types at once, the others one by one. Ends when all are
+   * compiled or the signal aborts.
    */
   warmUp(clock: Pick<Clock, 'sleep'>, signal: AbortSignal): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Types of events that hardly a minute goes without. */
-const daily: readonly EventType[] = [
+/** Common types of events. */
+const commonTypes: readonly EventType[] = [
   'Fired',
   'RunRequested',
   'RunStarted',
@@ -39,19 +39,18 @@ const daily: readonly EventType[] = [
   'TaskCreated',
 ];
 
-/** Between the preparations of two rare types: together they take as long as hundreds of runs. Milliseconds. */
-const WARM_UP_PAUSE = 200;
+/** Milliseconds between two rare types, which together take as long as hundreds of runs. */
+const WARM_UP_INTERVAL = 200;
 
-/** What opening the stores needs of the settings. */
+/** The settings of the stores. */
 export type StoreSettings = Pick<Configuration, 'dataDirectory' | 'eventStoreUrl' | 'readModelUrl'>;
 
 /**
- * Opens the stores. A server that is away does not keep this from succeeding: each call says so instead.
+ * Opens the stores. An unavailable server is no error here, but of each call.
  *
- * @param readOnly to look at what is there: of the embedded ones nothing is made, changed or thrown away, and appends to
- *   the log are refused; its file must be there. Views and coordination that are not there are as empty ones
- * @throws Error when the data directory can't be made or written, naming it; ConfigurationError for an address that can't
- *   be read
+ * @param readOnly creates, changes and removes no embedded file and rejects appends. The log must exist; missing views and
+ *   coordination are empty
+ * @throws Error if the data directory cannot be created or written; ConfigurationError for an invalid address
  */
 export async function openStores(
   settings: StoreSettings,
@@ -76,13 +75,12 @@ export async function openStores(
     refusal,
     notices,
     async warmUp(clock, signal) {
-      for (const type of daily) {
+      for (const type of commonTypes) {
         codec.prepare(type);
         await new Promise((resolve) => setImmediate(resolve));
       }
       for (const type of Object.keys(catalogue) as EventType[]) {
-        // Told to end, it ends by the look below.
-        await clock.sleep(WARM_UP_PAUSE, signal).catch(() => {});
+        await clock.sleep(WARM_UP_INTERVAL, signal).catch(() => {});
         if (signal.aborted) return;
         codec.prepare(type);
       }
@@ -95,7 +93,7 @@ export async function openStores(
   };
 }
 
-/** @throws Error naming the setting and the folder */
+/** @throws Error with the setting and the folder */
 function makeDirectory(directory: string): void {
   try {
     makeFolder(directory);
@@ -105,11 +103,7 @@ function makeDirectory(directory: string): void {
   }
 }
 
-/**
- * Opens what a setting has the address of. As a server that is away keeps nothing from being opened, what fails is the
- * reading of the address.
- * @throws ConfigurationError naming the setting
- */
+/** Opens a server's store, which only fails for an invalid address. @throws ConfigurationError with the setting */
 async function at<T>(variable: string, open: () => Promise<T>): Promise<T> {
   try {
     return await open();
@@ -119,8 +113,7 @@ async function at<T>(variable: string, open: () => Promise<T>): Promise<T> {
   }
 }
 
-// The adapters are loaded when they are asked for: the drivers that a process does not use would be most of what
-// it loads.
+// Adapters are imported on demand, because the drivers are most of what a process loads.
 
 async function openEventStore(
   { dataDirectory: directory, eventStoreUrl: url }: StoreSettings,
@@ -137,8 +130,8 @@ async function openEventStore(
     return at('SVC_EVENT_STORE_URL', () => openEventStoreDb({ url, codec, telemetry }));
   }
   const { openSqliteEventStore } = await import('../stores/sqlite/event-log/event-store.ts');
-  const told = notices ? { notices } : {};
-  return openSqliteEventStore({ directory, codec, telemetry, readOnly, ...told });
+  const shared = notices ? { notices } : {};
+  return openSqliteEventStore({ directory, codec, telemetry, readOnly, ...shared });
 }
 
 async function openViews(

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { cpus, loadavg, totalmem } from 'node:os';
 import { join } from 'node:path';
-import { sqliteVersion } from '../stores/sqlite/version.ts';
+import { sqliteVersion } from '../stores/sqlite/database.ts';
 import { projectRoot } from '../test/support/project-root.ts';
 
 /** The measured machine and versions. */

@@ -1,41 +1,44 @@
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** A request that reached the receiver. */
+/** A request to the receiver. */
 export interface Received {
   readonly method: string;
   readonly path: string;
   /** The header `Idempotency-Key`; empty without one. */
   readonly idempotencyKey: string;
   readonly body: string;
-  /** What it was answered with. */
+  /** The response's status. */
   readonly status: number;
 }
 
-/** An HTTP server on this machine that a task of the demo calls. */
+/** A local HTTP server that a task of the demo calls. */
 export interface DemoReceiver {
   readonly address: string;
   readonly received: readonly Received[];
   close(): Promise<void>;
 }
 
-/** Starts it on any free port. It is busy (503) for the first request, so that a retry is to be seen. */
+/** Starts the receiver on a free port. It rejects the first request (503) to show a retry. */
 export async function startReceiver(): Promise<DemoReceiver> {
   const received: Received[] = [];
   const server = createServer((request, response) => {
-    void bodyOf(request).then((body) => {
-      const status = received.length === 0 ? 503 : 200;
-      received.push({
-        method: request.method ?? '',
-        path: request.url ?? '',
-        idempotencyKey: String(request.headers['idempotency-key'] ?? ''),
-        body,
-        status,
-      });
-      const answer = status === 503 ? { error: 'busy' } : { accepted: true };
-      response.writeHead(status, { 'content-type': 'application/json' });
-      response.end(JSON.stringify(answer));
-    }, ignoreBrokenRequest);
+    void bodyOf(request).then(
+      (body) => {
+        const status = received.length === 0 ? 503 : 200;
+        received.push({
+          method: request.method ?? '',
+          path: request.url ?? '',
+          idempotencyKey: String(request.headers['idempotency-key'] ?? ''),
+          body,
+          status,
+        });
+        const answer = status === 503 ? { error: 'busy' } : { accepted: true };
+        response.writeHead(status, { 'content-type': 'application/json' });
+        response.end(JSON.stringify(answer));
+      },
+      () => {},
+    );
   });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
@@ -58,6 +61,3 @@ async function bodyOf(request: IncomingMessage): Promise<string> {
   for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk);
   return Buffer.concat(chunks).toString();
 }
-
-/** Whoever called has gone in the midst of it; it was not received, and the demo says so in the end. */
-function ignoreBrokenRequest(): void {}

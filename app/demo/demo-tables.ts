@@ -2,10 +2,7 @@ import type { RecordedEvent } from '../../domain/event-store.ts';
 import type { DemoRun, TaskWithRuns } from './demo-scenario.ts';
 import { table } from '../cli/terminal/table.ts';
 
-/** Widest column of free text. */
-const MOST = 44;
-
-/** All runs of the demo, by when they started. */
+/** All runs of the demo in the order of their starts. */
 export function runsTable(tasks: readonly TaskWithRuns[]): string {
   const runs = tasks
     .flatMap(({ kind, seen }) => seen.map((run) => ({ kind, run })))
@@ -20,7 +17,7 @@ export function runsTable(tasks: readonly TaskWithRuns[]): string {
       { title: 'took', align: 'right' },
       { title: 'attempts', align: 'right' },
       { title: 'state' },
-      { title: 'results of the steps', maxWidth: MOST },
+      { title: 'results of the steps', maxWidth: 44 },
     ],
     runs.map(({ kind, run }) => [
       kind,
@@ -36,7 +33,7 @@ export function runsTable(tasks: readonly TaskWithRuns[]): string {
   );
 }
 
-/** The events of a stream, with what each says. */
+/** The events of a stream with their content. */
 export function streamTable(events: readonly RecordedEvent[]): string {
   return table(
     [
@@ -44,20 +41,20 @@ export function streamTable(events: readonly RecordedEvent[]): string {
       { title: 'position' },
       { title: 'at' },
       { title: 'type' },
-      { title: 'says', maxWidth: 74 },
+      { title: 'content', maxWidth: 74 },
     ],
     events.map((event) => [
       event.revision,
       event.position,
       timeOf(event.metadata.occurredAt),
       event.type,
-      saidBy(event),
+      contentOf(event),
     ]),
   );
 }
 
-/** What is new in an event, in few words. */
-function saidBy(event: RecordedEvent): string {
+/** The content of an event, in short. */
+function contentOf(event: RecordedEvent): string {
   switch (event.type) {
     case 'RunRequested':
       return `trigger ${event.data.trigger}, task at revision ${event.data.task_revision}`;
@@ -66,7 +63,7 @@ function saidBy(event: RecordedEvent): string {
     case 'RunStepCompleted':
       return `step ${event.data.step} ${event.data.status}`;
     case 'RunAttemptFailed':
-      return `again at ${timeOf(event.data.retry_at)}: ${event.data.error}`;
+      return `retry at ${timeOf(event.data.retry_at)}: ${event.data.error}`;
     case 'RunSucceeded':
       return event.data.steps.map(({ step, status }) => `step ${step} ${status}`).join(', ');
     case 'RunFailed':

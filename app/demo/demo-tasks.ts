@@ -4,23 +4,23 @@ import type { CreateTask } from '../../api/client/client.ts';
 const demoKinds = ['cron', 'rrule', 'once', 'event'] as const;
 export type DemoKind = (typeof demoKinds)[number];
 
-/** A task as it is created, and how many runs of it the demo waits for. */
+/** A task to create, and how many of its runs the demo expects. */
 export interface DemoTask {
   readonly kind: DemoKind;
   readonly runs: number;
   readonly body: CreateTask;
 }
 
-/** What the event is published under; the pattern of the event task matches it. */
+/** The topic of the published event; the event task's pattern matches it. */
 export const demoTopic = 'orders.created';
 /** Payload of the published event. */
 export const demoOrder = { order: 4711, total: 129.5 };
 
-/** When the `once` task is due after the demo made it. Milliseconds. */
-const ONCE_AFTER = 2000;
+/** Milliseconds from creation to the fire of the `once` task. */
+const ONCE_DELAY = 2000;
 
 /**
- * The bodies of the four `POST /tasks`. Those that repeat end by themselves (`max_runs`).
+ * The bodies of the four `POST /tasks`. Repeating tasks end by `max_runs`.
  *
  * @param owner id of the agent that creates them
  * @param receiver address of the HTTP server that the `once` task calls
@@ -49,7 +49,7 @@ export function demoTasks(owner: string, receiver: string, now: number): readonl
       runs: 2,
       body: {
         title: 'Report',
-        description: 'Every other second, two times; sums up numbers that stand in the task',
+        description: 'Every other second, two times; sums numbers of its parameters',
         schedule_kind: 'rrule',
         schedule_expr: `FREQ=MINUTELY;BYSECOND=${everyOtherSecond}`,
         timezone: 'Europe/Berlin',
@@ -76,7 +76,7 @@ export function demoTasks(owner: string, receiver: string, now: number): readonl
         title: 'Call',
         description: 'Once, in two seconds; calls an HTTP server that is busy at first',
         schedule_kind: 'once',
-        schedule_expr: new Date(now + ONCE_AFTER).toISOString(),
+        schedule_expr: new Date(now + ONCE_DELAY).toISOString(),
         backoff_strategy: 'fixed',
         retry_delay_seconds: 0.5,
         created_by: owner,

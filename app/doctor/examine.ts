@@ -2,6 +2,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Clock } from '../../domain/clock.ts';
 import { silent } from '../../observability/telemetry.ts';
+import { fileInPlaceOf, statIfPresent } from '../../stores/folder.ts';
 import { isAtRest } from '../../stores/sqlite/database-file.ts';
 import { logFile } from '../../stores/sqlite/event-log/schema.ts';
 import { withTransfer } from '../archive/open-transfer.ts';
@@ -18,28 +19,26 @@ import {
   checkStores,
   checkViews,
 } from './store-checks.ts';
-import { fileInPlaceOf, statIfPresent } from '../../stores/folder.ts';
 
-/** Milliseconds of a lease where the settings can't be read. */
-const LEASE = 30_000;
+/** Milliseconds of a lease if the settings cannot be read. */
+const DEFAULT_LEASE = 30_000;
 
-type Looking = Parameters<typeof examine>[0] & { readonly lease: number };
-
-/**
- * Looks at all that a service needs, and at what its log says, and changes nothing. What can't be looked at is a fault
- * of its own, and keeps nothing else from being looked at.
- *
- * @param options.whole whether the whole log is read for what must always hold
- * @param options.url where a service may answer
- */
-export async function examine(options: {
+interface Examination {
   readonly env: Environment;
   readonly settings: StoreSettings;
   readonly clock: Clock;
+  /** Where a service may answer. */
   readonly url: string;
+  /** Whether to check invariants over the whole log. */
   readonly whole: boolean;
   readonly progress: ArchiveProgress;
-}): Promise<readonly Finding[]> {
+}
+
+/**
+ * Checks what a service needs, and its log, and changes nothing. A check that fails is a finding and does not stop the
+ * others.
+ */
+export async function examine(options: Examination): Promise<readonly Finding[]> {
   const { env, settings } = options;
   const { configuration, findings } = checkSettings(env);
   const isFolder = fileInPlaceOf(settings.dataDirectory) === null;
@@ -48,45 +47,38 @@ export async function examine(options: {
     ...checkFolder(settings),
     ...(isFolder ? [checkKey(settings, configuration), checkDisk(settings)] : []),
   ];
-  // Opening the stores would make them.
-  const there = settings.eventStoreUrl !== undefined || existsSync(logFile(settings.dataDirectory));
-  if (!there) return machine;
-  const lease = configuration === null ? LEASE : configuration.leaseSeconds * 1000;
-  const look = (): Promise<readonly Finding[]> => lookAtStores({ ...options, lease });
+  // Opening missing stores would create them.
+  if (settings.eventStoreUrl === undefined && !existsSync(logFile(settings.dataDirectory))) {
+    return machine;
+  }
+  const lease = configuration === null ? DEFAULT_LEASE : configuration.leaseSeconds * 1000;
   const resting = isFolder ? filesAtRest(settings.dataDirectory) : [];
-  const found = await look();
-  // What was read of them as they lay there may be half of before and half of after.
-  const wasTouched = resting.some((each) => !isAsItWas(each));
-  return [...machine, ...(wasTouched ? await look() : found)];
+  const found = await examineStores(options, lease);
+  // A file that was closed at first, and written meanwhile, may have been read half before and half after.
+  const isTouched = resting.some(
+    ({ path, changedAt }) => !isAtRest(path) || changeTime(path) !== changedAt,
+  );
+  return [...machine, ...(isTouched ? await examineStores(options, lease) : found)];
 }
 
-/** A file of a store that nobody had open. */
-interface RestingFile {
-  readonly path: string;
-  readonly changedAt: number;
-}
-
-function filesAtRest(directory: string): readonly RestingFile[] {
+/** The store files that no process has open. */
+function filesAtRest(
+  directory: string,
+): readonly { readonly path: string; readonly changedAt: number }[] {
   if (!existsSync(directory)) return [];
   return readdirSync(directory)
-    .filter((name) => /\.(sqlite|db)$/.test(name) && isAtRest(join(directory, name)))
     .map((name) => join(directory, name))
-    .map((path) => ({ path, changedAt: changedAt(path) }));
+    .filter((path) => /\.(sqlite|db)$/.test(path) && isAtRest(path))
+    .map((path) => ({ path, changedAt: changeTime(path) }));
 }
 
-function isAsItWas({ path, changedAt: before }: RestingFile): boolean {
-  return isAtRest(path) && changedAt(path) === before;
-}
+const changeTime = (path: string): number => statIfPresent(path)?.mtimeMs ?? 0;
 
-function changedAt(path: string): number {
-  return statIfPresent(path)?.mtimeMs ?? 0;
-}
-
-async function lookAtStores(options: Looking): Promise<readonly Finding[]> {
+async function examineStores(options: Examination, lease: number): Promise<readonly Finding[]> {
   try {
     const stores = await openStores(options.settings, silent, true);
     try {
-      return await examineStores(stores, options);
+      return await checkOpenStores(stores, options, lease);
     } finally {
       await stores.close();
     }
@@ -96,29 +88,32 @@ async function lookAtStores(options: Looking): Promise<readonly Finding[]> {
   }
 }
 
-async function examineStores(stores: Stores, options: Looking): Promise<readonly Finding[]> {
-  const { settings, clock, url, whole, lease, progress } = options;
+async function checkOpenStores(
+  stores: Stores,
+  { settings, clock, url, whole, progress }: Examination,
+  lease: number,
+): Promise<readonly Finding[]> {
   const { answer, findings } = await checkStores(stores, settings);
   if (!answer) return findings;
   const found = [...findings];
-  const look = async (check: string, ask: () => Promise<readonly Finding[]>): Promise<void> => {
+  const run = async (name: string, check: () => Promise<readonly Finding[]>): Promise<void> => {
     try {
-      found.push(...(await ask()));
+      found.push(...(await check()));
     } catch (error) {
       progress.signal.throwIfAborted();
-      found.push(fault(check, `can't be looked at: ${wordsOf(error)}`, 'see the message'));
+      found.push(fault(name, `could not be checked: ${wordsOf(error)}`, 'see the message'));
     }
   };
   const now = (): number => clock.now();
-  await look('orders', () => checkOrders(stores));
-  const held = found.some(({ check, verdict }) => check === 'orders' && verdict !== 'ok');
-  await look('processes', () => checkProcesses(stores, now()));
-  await look('lag', () => checkViews(stores, now()));
-  await look('clocks', () => checkClocks(stores, now, url));
-  await look('tasks', async () => [await checkTasks(stores, now(), held, progress.signal)]);
+  await run('orders', () => checkOrders(stores));
+  const isHeld = found.some(({ check, verdict }) => check === 'orders' && verdict !== 'ok');
+  await run('processes', () => checkProcesses(stores, now()));
+  await run('lag', () => checkViews(stores, now()));
+  await run('clocks', () => checkClocks(stores, now, url));
+  await run('tasks', async () => [await checkTasks(stores, now(), isHeld, progress.signal)]);
   if (!whole) return found;
   progress.stage('reading the log');
-  await look('events', () =>
+  await run('events', () =>
     withTransfer({ ...settings, immutable: true }, false, (log) =>
       checkLog(log, stores, now(), lease, progress),
     ),

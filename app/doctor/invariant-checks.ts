@@ -17,49 +17,47 @@ import { currentSchedules } from '../cli/store/current-schedules.ts';
 import type { Stores } from '../stores.ts';
 import { fault, ok, warn, type Finding } from './finding.ts';
 
-/** What is younger than this may be under way. Milliseconds. */
-const SETTLED = 60_000;
+/** Younger facts can still be in progress. Milliseconds. */
+const SETTLED_AFTER = 60_000;
 
-/** Places of keys that are looked at, the oldest first. */
-const MOST_PLACES = 1_000;
+/** Most holders and waiters of keys that are checked. */
+const MAX_CHECKED_PLACES = 1_000;
 
-/** Names that are told. */
-const NAMED = 3;
+/** Most names in a message. */
+const MAX_NAMED = 3;
 
-const MENDS = 'the scheduler mends it within minutes where one runs; see its log otherwise';
+const REPAIRS = 'a running scheduler repairs this within minutes; otherwise see its log';
 
-/** Looks whether each active task has a fire ahead, or has had its last. */
+/** Checks that each active task has a next fire or has had its last. */
 export async function checkTasks(
   { store, readModel }: Stores,
   now: Instant,
-  held: boolean,
+  isHeld: boolean,
   signal: AbortSignal,
 ): Promise<Finding> {
   const check = 'tasks';
-  const [without, overdue]: [string[], string[]] = [[], []];
+  const [withoutFire, overdue]: [string[], string[]] = [[], []];
   let active = 0;
   for await (const { taskId, rhythm } of currentSchedules(store, readModel, signal)) {
     if (rhythm.status !== 'active' || rhythm.definition.schedule_kind === 'event') continue;
     active += 1;
     const runAt = nextRunOf(rhythm);
-    if (nextFireOf(rhythm) === null && owesAFire(rhythm, now)) without.push(taskId);
-    else if (runAt !== null && fromIso(runAt) < now - SETTLED) overdue.push(taskId);
+    if (nextFireOf(rhythm) === null && hasFireAhead(rhythm, now)) withoutFire.push(taskId);
+    else if (runAt !== null && fromIso(runAt) < now - SETTLED_AFTER) overdue.push(taskId);
   }
-  if (without.length > 0) {
-    return fault(
-      check,
-      `active, with a fire by their rule but none ahead: ${some(without)}`,
-      MENDS,
-    );
+  if (withoutFire.length > 0) {
+    const what = `active tasks whose rule has a next fire, but whose state has none`;
+    return fault(check, `${what}: ${shorten(withoutFire)}`, REPAIRS);
   }
-  if (overdue.length > 0 && !held) {
-    const how = 'start a process with the role scheduler; svc owed says what is owed';
-    return warn(check, `due for over a minute and not decided: ${some(overdue)}`, how);
+  if (overdue.length > 0 && !isHeld) {
+    const advice = 'start a process with the role scheduler; svc owed lists the backlog';
+    return warn(check, `due and undecided for over a minute: ${shorten(overdue)}`, advice);
   }
-  return ok(check, `${active} active ones by time, each with a fire ahead or at its end`);
+  return ok(check, `${active} active time-based tasks, each with a next fire or at its end`);
 }
 
-function owesAFire(rhythm: Rhythm, now: Instant): boolean {
+/** Whether a rule has a next fire within `max_runs`. */
+function hasFireAhead(rhythm: Rhythm, now: Instant): boolean {
   const { max_runs } = rhythm.definition;
   if (max_runs !== null && (rhythm.fires?.fire_count ?? 0) >= max_runs) return false;
   try {
@@ -71,8 +69,8 @@ function owesAFire(rhythm: Rhythm, now: Instant): boolean {
 }
 
 /**
- * Reads the whole log once, and looks whether each fire has its run and each place at a key a run that wants it.
- * Nothing is changed.
+ * Reads the whole log once and checks that each fire has its run, and that holders and waiters of keys are unfinished
+ * runs.
  */
 export async function checkLog(
   log: LogTransfer,
@@ -90,38 +88,38 @@ export async function checkLog(
     progress.signal.throwIfAborted();
     for (const event of part.events) {
       events += 1;
-      if (!follow(event, codec, fires, keys)) damaged.push(`${event.revision} of ${event.stream}`);
+      if (!record(event, codec, fires, keys)) damaged.push(`${event.revision} of ${event.stream}`);
     }
-    // A run of which nothing is left was there.
+    // The run of a truncated stream existed.
     for (const { stream } of part.truncations) fires.delete(stream);
     progress.move(part.share, events);
   }
   const orphans = [...fires].flatMap(([stream, at]) =>
-    fromIso(at) < now - SETTLED ? [stream.slice('run-'.length)] : [],
+    fromIso(at) < now - SETTLED_AFTER ? [stream.slice('run-'.length)] : [],
   );
   const findings = [
     damaged.length === 0
       ? ok('events', `${events.toLocaleString('en')} in the log`)
       : fault(
           'events',
-          `damaged: revision ${some(damaged)}`,
-          'see by svc streams show what they are about; or restore a backup',
+          `damaged: revision ${shorten(damaged)}`,
+          'inspect them with svc streams show, or restore a backup',
         ),
     orphans.length === 0
-      ? ok('fires', 'each has its run')
-      : fault('fires', `without a run: ${some(orphans)}`, MENDS),
+      ? ok('fires', 'each fire has its run')
+      : fault('fires', `without a run: ${shorten(orphans)}`, REPAIRS),
   ];
-  const dead = await deadPlaces(store, keys, now, lease);
+  const dead = await finishedPlaces(store, keys, now, lease);
   findings.push(
     dead.length === 0
-      ? ok('keys', 'each place belongs to a run that goes on')
-      : fault('keys', `held by runs that are over: ${some(dead)}`, MENDS),
+      ? ok('keys', 'each key is held by an unfinished run')
+      : fault('keys', `held by finished runs: ${shorten(dead)}`, REPAIRS),
   );
   return findings;
 }
 
-/** @returns false for an event that is damaged */
-function follow(
+/** Records a fire, a run or a key's state. Returns false for a damaged event. */
+function record(
   event: RawEvent,
   codec: EventCodec,
   fires: Map<string, string>,
@@ -143,30 +141,31 @@ function follow(
   return true;
 }
 
-/** An event's data; null where they, or its metadata, do not fit their schema. */
+/** An event's data; null if they or the metadata do not match their schema. */
 function dataOf(event: RawEvent, codec: EventCodec): unknown {
   try {
     const { data, fault } = codec.decode(event);
     return fault === undefined ? data : null;
   } catch (error) {
-    // Of a newer release: what it says can't be checked by this one.
+    // This release cannot check events of a newer one.
     const isNewer = error instanceof EventStoreError && error.code === 'NEWER_SCHEMA';
     if (isNewer) return JSON.parse(event.data) as unknown;
     throw error;
   }
 }
 
-async function deadPlaces(
+async function finishedPlaces(
   store: Stores['store'],
   keys: ReadonlyMap<string, KeyState>,
   now: Instant,
   lease: number,
 ): Promise<readonly string[]> {
   const dead: string[] = [];
-  let looked = 0;
+  let checked = 0;
   for (const state of keys.values()) {
     for (const place of placesOf(state)) {
-      if (now - fromIso(place.since) < SETTLED || (looked += 1) > MOST_PLACES) continue;
+      if (now - fromIso(place.since) < SETTLED_AFTER || (checked += 1) > MAX_CHECKED_PLACES)
+        continue;
       const stream = streams.run(place.run_id);
       const { state: run } = await load(store, stream, runFold);
       const [last] = await store.readStream(stream, { direction: 'backwards', limit: 1 });
@@ -179,7 +178,8 @@ async function deadPlaces(
   return dead;
 }
 
-function some(names: readonly string[]): string {
-  const first = names.slice(0, NAMED).join(', ');
-  return names.length > NAMED ? `${first} and ${names.length - NAMED} more` : first;
+/** Names for a message; of many the first few and a count. */
+function shorten(names: readonly string[]): string {
+  const first = names.slice(0, MAX_NAMED).join(', ');
+  return names.length > MAX_NAMED ? `${first} and ${names.length - MAX_NAMED} more` : first;
 }

@@ -2,97 +2,97 @@ import {
   accessSync,
   constants,
   existsSync,
-  readFileSync,
   readdirSync,
-  statSync,
+  readFileSync,
   statfsSync,
+  statSync,
 } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
+import { fileInPlaceOf, statIfPresent } from '../../stores/folder.ts';
 import { logFile } from '../../stores/sqlite/event-log/schema.ts';
+import { bytes } from '../cli/terminal/units.ts';
 import { readConfiguration, type Configuration } from '../configuration/configuration.ts';
+import { ConfigurationError, type Environment } from '../configuration/setting-readers.ts';
 import { KEY_FILE } from '../starting/keys.ts';
 import { filesOpenToOthers } from '../starting/private-files.ts';
-import { ConfigurationError, type Environment } from '../configuration/setting-readers.ts';
 import type { StoreSettings } from '../stores.ts';
 import { fault, ok, warn, type Finding } from './finding.ts';
-import { fileInPlaceOf, statIfPresent } from '../../stores/folder.ts';
 
-const MEBIBYTE = 1024 ** 2;
+/** Bytes of free space below which writing will soon fail. */
+const MIN_FREE = 100 * 1024 ** 2;
 
-/** Free space below which writing fails soon. Bytes. */
-const LEAST_FREE = 100 * MEBIBYTE;
+/** Characters of a signing key. */
+const MIN_KEY_LENGTH = 32;
 
-/** Bytes of a key that tokens may be signed with. */
-const KEY_BYTES = 32;
+const OWNERSHIP = 'chown it to the user of the service, and chmod 700';
 
-/** Looks at the settings as a service would read them. @returns them, null where they can't be read */
+/** Checks the settings as a service reads them. `configuration` is null if that fails. */
 export function checkSettings(env: Environment): {
   readonly configuration: Configuration | null;
   readonly findings: readonly Finding[];
 } {
+  const check = 'settings';
   try {
     const configuration = readConfiguration(env);
     const { warnings, production, roles } = configuration;
-    const findings = warnings.map((text) =>
-      warn('settings', text, 'docs/reference/configuration.md has all'),
-    );
-    if (findings.length > 0) return { configuration, findings };
     const mode = production ? 'production' : 'development (NODE_ENV is not production)';
-    return { configuration, findings: [ok('settings', `${mode}; roles ${roles.join(', ')}`)] };
+    const advice = 'docs/reference/configuration.md lists all settings';
+    const findings =
+      warnings.length === 0
+        ? [ok(check, `${mode}; roles ${roles.join(', ')}`)]
+        : warnings.map((text) => warn(check, text, advice));
+    return { configuration, findings };
   } catch (error) {
     if (!(error instanceof ConfigurationError)) throw error;
-    const findings = [
-      fault('settings', error.message, 'set it right: a service does not start so'),
-    ];
+    const findings = [fault(check, error.message, 'correct it; the service does not start')];
     return { configuration: null, findings };
   }
 }
 
-/** Looks at the data directory: whether it is there, may be written, and by nobody else. */
+/** Checks that the data directory exists and that only its owner can write it. */
 export function checkFolder({ dataDirectory, eventStoreUrl }: StoreSettings): readonly Finding[] {
+  const check = 'data directory';
   const file = fileInPlaceOf(dataDirectory);
   if (file !== null) {
     const what = `${dataDirectory} can't be made: ${file} is not a folder`;
-    return [fault('data directory', what, 'SVC_DATA_DIR must name a folder')];
+    return [fault(check, what, 'SVC_DATA_DIR must name a folder')];
   }
   if (!existsSync(dataDirectory)) {
-    const makes = 'a first start makes it; SVC_DATA_DIR names another';
-    return [warn('data directory', `${dataDirectory} is not there`, makes)];
+    const advice = 'the first start creates it; SVC_DATA_DIR names another';
+    return [warn(check, `${dataDirectory} does not exist`, advice)];
   }
-  const own = `chown it to whom the service runs as, and chmod 700`;
-  try {
-    accessSync(dataDirectory, constants.R_OK | constants.W_OK | constants.X_OK);
-  } catch {
-    return [fault('data directory', `${dataDirectory} can't be written by this user`, own)];
+  if (!isAccessible(dataDirectory, constants.R_OK | constants.W_OK | constants.X_OK)) {
+    return [fault(check, `this user can't write ${dataDirectory}`, OWNERSHIP)];
   }
   const findings: Finding[] = [];
   const { mode } = statSync(dataDirectory);
   if ((mode & 0o007) !== 0) {
-    const what = `${dataDirectory} is open to others (${octal(mode)})`;
-    findings.push(warn('data directory', what, `chmod 700 ${dataDirectory}`));
+    const what = `${dataDirectory} is open to other users (${octal(mode)})`;
+    findings.push(warn(check, what, `chmod 700 ${dataDirectory}`));
   }
-  const strange = readdirSync(dataDirectory)
+  const unwritable = readdirSync(dataDirectory)
     .filter((name) => /\.(sqlite|db)(-wal|-shm)?$/.test(name))
-    .filter((name) => !isWritable(join(dataDirectory, name)));
-  if (strange.length > 0) {
-    const what = `${strange.join(', ')} can't be written by this user`;
-    findings.push(fault('data directory', what, own));
+    .filter((name) => !isAccessible(join(dataDirectory, name), constants.W_OK));
+  if (unwritable.length > 0) {
+    findings.push(fault(check, `this user can't write ${unwritable.join(', ')}`, OWNERSHIP));
   }
-  // Where nobody else may enter the folder, the modes of its files matter to nobody.
-  const mayEnter = (mode & 0o011) !== 0;
-  const open = mayEnter ? filesOpenToOthers(dataDirectory).filter((name) => name !== KEY_FILE) : [];
+  // The modes of files do not matter in a folder that others cannot enter.
+  const isEnterable = (mode & 0o011) !== 0;
+  const open = isEnterable
+    ? filesOpenToOthers(dataDirectory).filter((name) => name !== KEY_FILE)
+    : [];
   if (open.length > 0) {
-    const what = `other users may open ${open.join(', ')}`;
-    findings.push(warn('data directory', what, 'a start closes them, or chmod 600 by hand'));
+    const what = `other users can open ${open.join(', ')}`;
+    findings.push(warn(check, what, 'start the service, which closes them, or chmod 600'));
   }
   if (eventStoreUrl === undefined && !existsSync(logFile(dataDirectory))) {
-    findings.push(warn('data directory', 'it holds no log', 'a first start makes it'));
+    findings.push(warn(check, 'it has no log', 'the first start creates it'));
   }
   if (findings.length > 0) return findings;
-  return [ok('data directory', `${resolve(dataDirectory)}, mode ${octal(mode)}`)];
+  return [ok(check, `${resolve(dataDirectory)}, mode ${octal(mode)}`)];
 }
 
-/** Looks at the key that tokens and webhooks are signed with. */
+/** Checks the key that signs tokens and webhooks. */
 export function checkKey(
   { dataDirectory }: StoreSettings,
   configuration: Configuration | null,
@@ -100,50 +100,45 @@ export function checkKey(
   const check = 'key of tokens';
   if (configuration?.jwtSecretKey !== undefined) return ok(check, 'JWT_SECRET_KEY is set');
   const path = join(dataDirectory, KEY_FILE);
-  let stat: ReturnType<typeof statIfPresent>;
-  let isKey: boolean;
   try {
-    stat = statIfPresent(path);
-    isKey = stat !== undefined && readFileSync(path, 'utf8').trim().length >= KEY_BYTES;
+    const stat = statIfPresent(path);
+    if (stat === undefined) {
+      const advice = 'set JWT_SECRET_KEY if several machines serve one store';
+      return warn(check, `there is none yet; a start generates ${path}`, advice);
+    }
+    const isKey = readFileSync(path, 'utf8').trim().length >= MIN_KEY_LENGTH;
+    if ((stat.mode & 0o077) !== 0) {
+      const what = `other users can read ${path} (${octal(stat.mode)})`;
+      return fault(check, what, `chmod 600 ${path}`);
+    }
+    if (isKey) return ok(check, `${path}, mode 600`);
+    const advice = 'restore it from a backup, or remove it, which changes all tokens and secrets';
+    return fault(check, `${path} has no key`, advice);
   } catch {
-    const advice = 'chown it to whom the service runs as';
-    return fault(check, `${path} can't be read by this user`, advice);
+    return fault(check, `this user can't read ${path}`, 'chown it to the user of the service');
   }
-  if (stat === undefined) {
-    const several = 'set JWT_SECRET_KEY where several machines serve one store';
-    return warn(check, `there is none yet: a start makes ${path}`, several);
-  }
-  if ((stat.mode & 0o077) !== 0) {
-    return fault(check, `${path} may be read by others (${octal(stat.mode)})`, `chmod 600 ${path}`);
-  }
-  if (isKey) return ok(check, `${path}, mode 600`);
-  const again =
-    'put the one of a backup back, or remove it: all tokens and webhook secrets change then';
-  return fault(check, `${path} holds no key`, again);
 }
 
-/** Looks how much room there is where the stores are. */
+/** Checks the free space of the stores. */
 export function checkDisk({ dataDirectory }: StoreSettings): Finding {
   const check = 'disk';
   const folder = existsSync(dataDirectory) ? dataDirectory : dirname(resolve(dataDirectory));
-  if (!existsSync(folder)) return ok(check, 'nothing is there yet');
+  if (!existsSync(folder)) return ok(check, 'no folder yet');
   const { bavail, blocks, bsize } = statfsSync(folder);
-  const [free, size] = [bavail * bsize, blocks * bsize];
-  const said = `${mebibytes(free)} free of ${mebibytes(size)}`;
-  if (free < LEAST_FREE) {
-    return fault(check, said, 'make room: nothing can be recorded on a full disk');
+  const free = bavail * bsize;
+  const space = `${bytes(free)} free of ${bytes(blocks * bsize)}`;
+  if (free < MIN_FREE) {
+    return fault(check, space, 'make room: nothing can be recorded on a full disk');
   }
   const log = statIfPresent(logFile(dataDirectory))?.size ?? 0;
-  if (free < log) {
-    const why = `the log has ${mebibytes(log)}: there is no room for a backup or a rebuild beside it`;
-    return warn(check, `${said}; ${why}`, 'make room');
-  }
-  return ok(check, said);
+  if (free >= log) return ok(check, space);
+  const what = `the log has ${bytes(log)}, so there is no room for a backup or a rebuild`;
+  return warn(check, `${space}; ${what}`, 'make room');
 }
 
-function isWritable(path: string): boolean {
+function isAccessible(path: string, mode: number): boolean {
   try {
-    accessSync(path, constants.W_OK);
+    accessSync(path, mode);
     return true;
   } catch {
     return false;
@@ -151,10 +146,3 @@ function isWritable(path: string): boolean {
 }
 
 const octal = (mode: number): string => (mode & 0o777).toString(8).padStart(3, '0');
-
-const mebibytes = (bytes: number): string => {
-  const count = bytes / MEBIBYTE;
-  return count < 10_240
-    ? `${Math.round(count).toLocaleString('en')} MiB`
-    : `${Math.round(count / 1024).toLocaleString('en')} GiB`;
-};

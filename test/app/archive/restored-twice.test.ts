@@ -36,7 +36,7 @@ describe('a backup that is restored twice at once', () => {
       () => 'restored',
       ({ kind, message }: ArchiveFault) => `${kind}: ${message}`,
     );
-  const refused = () => `refused: ${path('there')} another process filled`;
+  const refused = () => `refused: another process filled ${path('there')} meanwhile`;
 
   it('is restored by the one that ends first, and refused to the other', async () => {
     await backUp();

@@ -166,11 +166,11 @@ describe('svc export --format', function () {
     for (const [words, named] of [
       [
         ['--kind', 'run', '--kind', 'runs'],
-        /--kind runs is unknown; there are agent,.* run,.* demo, ext_…/,
+        /--kind runs is unknown; use one of agent,.* run,.* demo, ext_…/,
       ],
       [
         ['--type', 'RunFaild'],
-        /--type RunFaild is unknown; there are AgentRegistered,.* RunFailed,/,
+        /--type RunFaild is unknown; use one of AgentRegistered,.* RunFailed,/,
       ],
     ] as const) {
       const called = await svc(['export', '--format', 'csv', '--output', file, ...words], {

@@ -112,11 +112,11 @@ describe('svc doctor, which changes nothing', function () {
     expect(contents(path('there'))).to.deep.equal(before);
     expect(code).to.equal(0);
     expect(of('views')?.verdict).to.equal('ok');
-    const said = 'views.db and coordination.db are not there yet: a start makes them';
+    const said = 'a start creates views.db and coordination.db';
     expect(of('views')?.found).to.include(said);
     expect(of('lag')).to.include({
       verdict: 'ok',
-      found: 'no view is there yet: a start makes them',
+      found: 'no views yet; a start builds them',
     });
     expect(of('tasks')?.found).to.match(/^1 active/);
     expect(of('keys')?.verdict).to.equal('ok');

@@ -69,7 +69,7 @@ describe("the demo's verdict", () => {
   it('names a run that did not succeed, with its error', () => {
     const failed = task('once', [run({ state: 'failed', error: 'no answer' })]);
     expect(problemsOf(outcome({ tasks: [failed, task('event')] }), calls)).to.deep.equal([
-      'run run of the once task should succeed, and is failed: no answer',
+      'run run of the once task should succeed, but is failed: no answer',
     ]);
   });
 

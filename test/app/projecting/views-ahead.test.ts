@@ -33,13 +33,13 @@ describe('the lag of views in svc doctor', () => {
     const [first] = await findings('0000000000000012', '0000000000000010');
     expect(first?.verdict).to.equal('fault');
     expect(first?.found).to.include('is ahead of the log');
-    expect(first?.advice).to.include('makes them anew');
+    expect(first?.advice).to.include('rebuilds them');
   });
 
   it('says the same if that log has grown beyond them', async () => {
     const [first] = await findings('0000000000000012', '0000000000000020', undefined, false);
     expect(first?.verdict).to.equal('fault');
-    expect(first?.found).to.include('is of another log: in this one revision 3 of run-1');
-    expect(first?.advice).to.include('makes them anew');
+    expect(first?.found).to.include('belongs to another log: it has a different revision 3 of run-1');
+    expect(first?.advice).to.include('rebuilds them');
   });
 });

@@ -46,7 +46,7 @@ describe('the demo', function () {
   it('runs a task of each kind, shows them, and leaves nothing behind', async () => {
     const { end, text } = startDemo();
     expect(await end.wait(() => true, { limitMs: LIMIT }), text()).to.equal(0);
-    expect(text()).to.include('As it should be: 4 tasks, 7 runs, 2 calls.');
+    expect(text()).to.include('As expected: 4 tasks, 7 runs, 2 calls.');
     expect(text()).to.match(/^ *4 +\d{16} +[\d:.]+ +RunAttemptFailed/m);
     expect(text()).to.not.include('"level"');
     expect(left()).to.deep.equal([]);
