@@ -6,7 +6,7 @@ import { demoOrder, demoTasks, demoTopic, type DemoTask } from './demo-tasks.ts'
 
 /** Something did not go as the demo expects. */
 export class DemoError extends Error {
-  override readonly name = 'DemoFault';
+  override readonly name = 'DemoError';
 }
 
 /** The fields of a run that the demo uses. */

@@ -15,7 +15,7 @@ describe('an event in an archive', () => {
     return contentOf({ ...event, data }) + placeOf(place);
   };
 
-  it('keeps every number that the log holds, those too that no body may have', () => {
+  it('keeps every number of the log, even those that requests cannot have', () => {
     // A float that JavaScript writes with digits alone, and integers that earlier releases have rounded.
     const values = [1e20, -9007199254740992, 7615917337495251000, 1.5e300, 5e-324, 0.1];
     const data = JSON.stringify({ payload: { n: values } });

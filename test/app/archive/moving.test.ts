@@ -20,7 +20,7 @@ import { svc, type Called } from '../cli/command-line.ts';
 const AT = Date.parse('2026-05-01T10:00:00Z');
 const RUNS = 30;
 
-describe('a log that is moved', function () {
+describe('a moved log', function () {
   this.timeout(180_000);
   const directory = useTemporaryDirectory();
   const servers: EventStoreDbServer[] = [];
@@ -75,7 +75,7 @@ describe('a log that is moved', function () {
   const movedTo = ({ log }: EventStoreDbServer) =>
     log.all.filter(({ stream, type }) => stream !== 'import' && !(stream + type).includes('$'));
 
-  it('is the same after a way to EventStoreDB and back', async () => {
+  it('is the same after a move to EventStoreDB and back', async () => {
     await seed('here');
     const server = await startServer();
     await done(on('here', 'export', path('out')));
@@ -100,7 +100,7 @@ describe('a log that is moved', function () {
     });
   });
 
-  it('goes to a server many appends at a time, each stream in its order, and what says something of many in its place', async () => {
+  it('is appended concurrently to a server, in the order of each stream and of shared events', async () => {
     await seed('here', 100);
     const first = Ledger.read(path('here')).events[90]?.stream ?? '';
     await onLog(path('here'), async (store) => {
@@ -143,7 +143,7 @@ describe('a log that is moved', function () {
     expect(sorted('there')).to.deep.equal(sorted('here'));
   });
 
-  it('has many streams at a time go on where they did, of which nothing is left', async () => {
+  it('continues fully truncated streams concurrently', async () => {
     const gone = Array.from({ length: 30 }, (_, n) => `demo-gone${n}`);
     await onLog(path('here'), async (store) => {
       for (const stream of gone) await addCutStream(store, stream, 2, 2);
@@ -159,7 +159,7 @@ describe('a log that is moved', function () {
     expect(streams.indexOf(filled[5] ?? '')).to.be.lessThan(cutFirst);
   });
 
-  it('goes on in a server where only some of a thousand have arrived', async () => {
+  it('continues in a server that has only some of a thousand events', async () => {
     await onLog(path('here'), async (store) => {
       await addRunsAtOnce(store, await addTask(store, AT), AT, 400);
     });
@@ -181,7 +181,7 @@ describe('a log that is moved', function () {
     expect(ids).to.have.members(Ledger.read(path('here')).events.map(({ id }) => id));
   });
 
-  it('drops views as of a moment, which end at a position of the log before', async () => {
+  it('drops replays, which refer to positions of the old log', async () => {
     await onLog(path('here'), async (store) => {
       await addTask(store, AT);
       const id = '01950a5e-0000-7000-8000-000000000001';
@@ -196,7 +196,7 @@ describe('a log that is moved', function () {
     expect(types).to.deep.equal(['TaskCreated', 'ReplayRequested', 'ReplayDropRequested']);
   });
 
-  it('leaves behind what a server has only marked as cut off', async () => {
+  it('leaves out events that a server has marked as truncated', async () => {
     await seed('here');
     const server = await startServer();
     await done(on('here', 'export', path('out')));
@@ -213,7 +213,7 @@ describe('a log that is moved', function () {
     });
   });
 
-  it('leaves behind what a server has deleted and not cleaned away, but for a stream that began again', async () => {
+  it('leaves out deleted events, except for a stream that was created again', async () => {
     await onLog(path('here'), async (store) => {
       for (const stream of ['demo-1', 'demo-2', 'demo-3', 'demo-4']) {
         await addCutStream(store, stream, 3, 0);
@@ -238,7 +238,7 @@ describe('a log that is moved', function () {
     });
   });
 
-  it('goes on where an import was broken off, and is refused where something else stands', async () => {
+  it('continues an interrupted import and rejects another log', async () => {
     await seed('here', 700);
     await done(on('here', 'export', path('out')));
     const stop = new AbortController();
@@ -267,7 +267,7 @@ describe('a log that is moved', function () {
     expect(Ledger.read(path('other')).events.map(({ stream }) => stream)).to.not.include('import');
   });
 
-  it('is not taken from an export that was changed or cut short', async () => {
+  it('is rejected from a changed or truncated export', async () => {
     await onLog(path('here'), (store) => addTask(store, AT));
     await done(on('here', 'export', path('out')));
     const lines = join(path('out'), 'events.ndjson');
@@ -282,7 +282,7 @@ describe('a log that is moved', function () {
     expect(existsSync(path('there'))).to.equal(false);
   });
 
-  it('keeps a damaged event as it is from folder to folder, and says that no server takes it', async () => {
+  it('keeps a damaged event between folders, but rejects it for a server', async () => {
     const metadata = JSON.stringify({ occurredAt: '2026-05-01T10:00:00.000Z' });
     await addRaw(path('here'), 'run-broken', { type: 'RunStarted', data: '{"cut', metadata });
     await done(on('here', 'export', path('out')));

@@ -8,7 +8,7 @@ import { addTask, onLog } from './small-log.ts';
 
 const AT = Date.parse('2026-05-01T10:00:00Z');
 
-describe('an archive whose manifest names files that do not lie in it', () => {
+describe('an archive whose manifest names files outside of it', () => {
   const directory = useTemporaryDirectory();
   const path = (name: string): string => join(directory(), name);
 
@@ -30,7 +30,7 @@ describe('an archive whose manifest names files that do not lie in it', () => {
   }
 
   for (const file of ['../../strange', '..\\strange']) {
-    it(`is restored nowhere: ${file}`, async () => {
+    it(`is not restored: ${file}`, async () => {
       mkdirSync(path('data'));
       await backupWithKey(file);
       const restored = await svc(['restore', path('archives/one')], {

@@ -12,7 +12,7 @@ import { addTask, onLog } from './small-log.ts';
 
 const AT = Date.parse('2026-05-01T10:00:00Z');
 
-describe('a backup that is restored twice at once', () => {
+describe('a backup that is restored twice concurrently', () => {
   const directory = useTemporaryDirectory();
   const path = (name: string): string => join(directory(), name);
   const clock = new SystemClock();
@@ -38,7 +38,7 @@ describe('a backup that is restored twice at once', () => {
     );
   const refused = () => `refused: another process filled ${path('there')} meanwhile`;
 
-  it('is restored by the one that ends first, and refused to the other', async () => {
+  it('is restored by the first to finish, and rejected for the other', async () => {
     await backUp();
     const ends: string[] = [];
     const first = await restored(async () => {
@@ -48,7 +48,7 @@ describe('a backup that is restored twice at once', () => {
     expect(readdirSync(path('there'))).to.deep.equal(['events.sqlite']);
   });
 
-  it('gives its place to no log that the other is still filling', async () => {
+  it('is not replaced by a log that the other is still filling', async () => {
     await backUp();
     const firstEnded = new Signal<true>('the end of the first');
     let second = Promise.resolve('');
@@ -67,7 +67,7 @@ describe('a backup that is restored twice at once', () => {
     expect(readdirSync(path('there'))).to.deep.equal(['events.sqlite']);
   });
 
-  it('has its place once, too, on a file system without hard links', async () => {
+  it('is restored once on a file system without hard links too', async () => {
     await backUp();
     await withoutHardLinks(async () => {
       const ends: string[] = [];

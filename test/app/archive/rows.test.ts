@@ -29,13 +29,13 @@ interface Row {
 const AT = Date.parse('2026-05-01T10:00:00Z');
 
 describe('a line of CSV', () => {
-  it('quotes what RFC 4180 says, and nothing else', () => {
+  it('quotes as RFC 4180 requires', () => {
     const cells = ['plain', 'a,b', 'say "so"', 'two\nlines', '', null, undefined, 1.5, false];
     expect(csvLine(cells)).to.equal('plain,"a,b","say ""so""","two\nlines",,,,1.5,false\r\n');
     expect(csvLine([{ a: ['b'] }])).to.equal('"{""a"":[""b""]}"\r\n');
   });
 
-  it('holds no text that a program for tables would run', () => {
+  it('has no text that a spreadsheet would execute', () => {
     const texts = ['=1+1', '+1', '-1', '@SUM(A1)', '\tx', '=HYPERLINK("http://x","y")'];
     for (const text of texts) expect(csvLine([text])).to.match(/^"?'/);
     expect(csvLine([-1])).to.equal('-1\r\n');
@@ -76,14 +76,14 @@ describe('svc export --format', function () {
       .map((line) => JSON.parse(line) as { type: string; stream: string; data: object });
   };
 
-  it('gives every event a line, in the order of the log', async () => {
+  it('has a line for each event, in the order of the log', async () => {
     const all = await events();
     expect(all).to.have.lengthOf(2 + 5 * 3);
     expect(all[0]).to.include({ type: 'TaskCreated', stream: `task-${first}`, revision: 0 });
     expect(all[0]).to.include({ position: '0000000000000001' });
   });
 
-  it('takes those of a task with its runs, of types, of kinds and of a time', async () => {
+  it('filters by task with its runs, type, kind and time', async () => {
     expect(await events('--task', first.toUpperCase())).to.have.lengthOf(1 + 3 * 3);
     expect(await events('--task', second, '--kind', 'run')).to.have.lengthOf(2 * 3);
     const types = ['--type', 'RunStarted', '--type', 'TaskCreated'];
@@ -93,7 +93,7 @@ describe('svc export --format', function () {
     expect(await events('--until', '2026-05-01T10:00:00.001Z')).to.have.lengthOf(1);
   });
 
-  it('takes that a run of a task was retried, which comes behind its end', async () => {
+  it('includes the retry of a run, which follows its end', async () => {
     const place = await makeTemporaryDirectory();
     try {
       const taskId = await onLog(place.path, (store) => addRetried(store, AT));
@@ -110,7 +110,7 @@ describe('svc export --format', function () {
     }
   });
 
-  it('takes no run of another task for what it carries, but by whose it is', async () => {
+  it('excludes runs of other tasks that mention the task', async () => {
     const place = await makeTemporaryDirectory();
     try {
       const [asked, other] = [newId(AT), newId(AT)];
@@ -131,7 +131,7 @@ describe('svc export --format', function () {
     }
   });
 
-  it('takes a time without an offset as one of the zone of the task that is asked for', async () => {
+  it('reads a time without an offset in the zone of the task', async () => {
     const place = await makeTemporaryDirectory();
     try {
       const task = await onLog(place.path, async (store) => {
@@ -161,7 +161,7 @@ describe('svc export --format', function () {
     }
   });
 
-  it('refuses kinds and types that no event has, and says which there are', async () => {
+  it('rejects unknown kinds and types and lists the known ones', async () => {
     const file = join(directory.path, 'none.csv');
     for (const [words, named] of [
       [
@@ -183,7 +183,7 @@ describe('svc export --format', function () {
     expect(await events('--kind', 'ext_mine', '--kind', 'demo')).to.deep.equal([]);
   });
 
-  it('writes CSV with a head, and a file that is there whole or not at all', async () => {
+  it('writes CSV with a header, and a complete file or none', async () => {
     const file = join(directory.path, 'rows.csv');
     const { out, err } = await rows('csv', '--type', 'TaskCreated', '--output', file);
     expect(out).to.equal('');
@@ -209,7 +209,7 @@ describe('svc export --format', function () {
     );
   });
 
-  it('refuses what does not go together, and makes no store', async () => {
+  it('rejects incompatible options and creates no store', async () => {
     const nowhere = join(directory.path, 'nowhere');
     const wrong: readonly (readonly [readonly string[], number])[] = [
       [['export'], 2],
@@ -275,7 +275,7 @@ describe('the runs of a view, exported', () => {
     return text;
   };
 
-  it('come a page at a time, each once', async () => {
+  it('are read by pages, each once', async () => {
     const { readModel, queries } = view(1_100);
     const lines = (await textOf('ndjson', readModel)).trimEnd().split('\n');
     expect(lines.map((line) => (JSON.parse(line) as RunDocument).id)).to.have.lengthOf(1_100);
@@ -283,14 +283,14 @@ describe('the runs of a view, exported', () => {
     expect(queries.map(({ after }) => after?.key)).to.deep.equal([undefined, '00499', '00999']);
   });
 
-  it('come in pages of few megabytes where each run is large', async () => {
+  it('are read by small pages if each run is large', async () => {
     const { readModel, queries } = view(5, 1_500_000);
     const lines = (await textOf('ndjson', readModel)).trimEnd().split('\n');
     expect(lines).to.have.lengthOf(5);
     expect(queries.map(({ after }) => after?.key)).to.deep.equal([undefined, '00001', '00003']);
   });
 
-  it('say how long they took, and how late they began', async () => {
+  it('show their duration and lateness', async () => {
     const [head, first] = (await textOf('csv', view(1).readModel)).split('\r\n');
     const cells = Object.fromEntries((head ?? '').split(',').map((name, at) => [name, at]));
     const values = (first ?? '').split(',');
@@ -300,8 +300,8 @@ describe('the runs of a view, exported', () => {
   });
 });
 
-describe('the bar of an archive', () => {
-  it('shows how far it is, how fast, and how long it still takes', () => {
+describe('the progress of an archive', () => {
+  it('shows share, rate and time left', () => {
     expect(progressText(0.5, 50_000, 2)).to.equal(
       '[████████████░░░░░░░░░░░░]  50 %  50,000 events  25,000/s  2 s left',
     );

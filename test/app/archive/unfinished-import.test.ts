@@ -12,7 +12,7 @@ import { addTask, manifestIn, onLog } from './small-log.ts';
 const AT = Date.parse('2026-05-01T10:00:00Z');
 const EXPORT = 'the export';
 
-describe('a log that an import was broken off on, and that is to be taken elsewhere', () => {
+describe('a log with an unfinished import', () => {
   const directory = useTemporaryDirectory();
   const path = (name: string): string => join(directory(), name);
   let server: EventStoreDbServer | undefined;
@@ -31,7 +31,7 @@ describe('a log that an import was broken off on, and that is to be taken elsewh
   );
 
   for (const command of ['export', 'backup']) {
-    it(`makes no ${command}, which would not say that it is a half, until the import is completed`, async () => {
+    it(`rejects ${command} until the import is completed`, async () => {
       const refused = await here(command, path('out'));
       expect(refused.code, refused.err).to.equal(5);
       expect(refused.err).to.include('run the same svc import (or svc restore) again');
@@ -42,7 +42,7 @@ describe('a log that an import was broken off on, and that is to be taken elsewh
       expect(manifestIn(path('out')).events).to.be.at.least(1);
     });
 
-    it(`makes no ${command} of a server's either`, async () => {
+    it(`rejects ${command} of a server too`, async () => {
       server = await EventStoreDbServer.start();
       const env = { SVC_DATA_DIR: path('beside'), SVC_EVENT_STORE_URL: server.url };
       await onLog(path('here'), (store) => completeImport(store, EXPORT, 10, context()));

@@ -59,7 +59,7 @@ describe('svc apply', () => {
     ...fields,
   });
 
-  it('leaves a task alone whose payload is too large for a list', async () => {
+  it('does not change a task whose payload is too large for a list', async () => {
     const set = newSet();
     const text = 'x'.repeat(70_000);
     const large = hourly('large', { payload: { pipeline: [{ uses: 'echo', with: { text } }] } });
@@ -68,7 +68,7 @@ describe('svc apply', () => {
     expect([again.code, again.steps, again.unchanged]).to.deep.equal([0, [], 1]);
   });
 
-  it('creates what is not there, and finds it again', async () => {
+  it('creates missing tasks and finds them again', async () => {
     const set = newSet();
     const tasks = [hourly('one', { tags: ['mine'] }), hourly('two', { paused: true })];
     expect(await apply(set, tasks)).to.deep.include({
@@ -88,7 +88,7 @@ describe('svc apply', () => {
     expect(await apply(set, tasks)).to.deep.include({ code: 0, steps: [], unchanged: 2 });
   });
 
-  it('changes what differs, that alone, and takes what the file leaves out back to its default', async () => {
+  it('changes only different fields and resets omitted ones to their defaults', async () => {
     const set = newSet();
     await apply(set, [hourly('one', { priority: 2, max_retries: 7 })]);
     const [before] = await tasksOf(set);
@@ -98,7 +98,7 @@ describe('svc apply', () => {
     expect(after).to.include({ id: before?.id, priority: 1, max_retries: 3 });
   });
 
-  it('cancels what the file has no longer, and makes it anew when it comes back', async () => {
+  it('cancels tasks that left the file and creates them again when they return', async () => {
     const set = newSet();
     await apply(set, [hourly('one'), hourly('two')]);
     expect((await apply(set, [hourly('two')])).steps).to.deep.equal(['cancel one']);
@@ -119,7 +119,7 @@ describe('svc apply', () => {
     expect((await tasksOf(set))[0]).to.include({ status: 'active', priority: 9 });
   });
 
-  it('says with --dry-run what would be refused, as the service says it then', async () => {
+  it('shows with --dry-run what the service would reject', async () => {
     const faults: readonly object[] = [
       { schedule_expr: '0 99 * * *' },
       { schedule_kind: 'once', schedule_expr: '2020-01-01T00:00:00Z' },
@@ -139,7 +139,7 @@ describe('svc apply', () => {
     expect([done.code, done.errors]).to.deep.equal([tried.code, tried.errors]);
   });
 
-  it('says with --dry-run what would be refused of a change, of what changes alone', async () => {
+  it('checks only the changed fields with --dry-run', async () => {
     const set = newSet();
     const at = new Date(api().clock.now() + 60_000).toISOString();
     const soon = hourly('soon', { schedule_kind: 'once', schedule_expr: at });
@@ -158,7 +158,7 @@ describe('svc apply', () => {
     expect(tried.code).to.equal(2);
   });
 
-  it('only says what it would do with --dry-run', async () => {
+  it('changes nothing with --dry-run', async () => {
     const set = newSet();
     await apply(set, [hourly('one')]);
     const document = { set, tasks: [hourly('one', { priority: 1 }), hourly('two')] };
@@ -170,7 +170,7 @@ describe('svc apply', () => {
     expect((await tasksOf(set))[0]).to.include({ priority: 5 });
   });
 
-  it('leaves other sets and other tasks alone, also where one name begins with the other', async () => {
+  it('does not change other sets and tasks, even if one name is a prefix of another', async () => {
     const [set, longer] = [newSet(), newSet()].map((name) => name) as [string, string];
     await apply(`${set}.x`, [hourly('one')]);
     await apply(longer, [hourly('one')]);
@@ -178,7 +178,7 @@ describe('svc apply', () => {
     expect((await tasksOf(`${set}.x`))[0]).to.include({ status: 'active' });
   });
 
-  it('takes timestamps for the same however they are written', async () => {
+  it('treats differently written timestamps as equal', async () => {
     const set = newSet();
     const inBerlin = { timezone: 'Europe/Berlin' };
     const bounded = hourly('one', { ...inBerlin, ends_at: '2030-07-01T12:00:00' });
@@ -208,7 +208,7 @@ describe('svc apply', () => {
     expect(living.map(({ id }) => id)).to.deep.equal([older?.id]);
   });
 
-  it('goes on with the others where the service refuses one, and ends with its code', async () => {
+  it('continues after a rejected task and exits with its code', async () => {
     const set = newSet();
     const applied = await apply(set, [
       hourly('bad', { schedule_expr: '61 * * * *' }),
@@ -220,7 +220,7 @@ describe('svc apply', () => {
     expect((await tasksOf(set)).map(({ title }) => title)).to.deep.equal(['good']);
   });
 
-  it('takes the defaults of a file in YAML', async () => {
+  it('applies the defaults of a YAML file', async () => {
     const set = newSet();
     const file = [
       `set: ${set}`,
@@ -255,7 +255,7 @@ describe('svc apply', () => {
     ['a list', '- a', /must be an object/],
   ];
   for (const [what, file, says] of faults) {
-    it(`refuses ${what} before it does anything`, async () => {
+    it(`rejects ${what} before any change`, async () => {
       const { code, err } = await call([], file);
       expect(code).to.equal(2);
       expect(err).to.match(says);

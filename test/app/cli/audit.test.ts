@@ -5,7 +5,7 @@ import { useRunningApi, type SignedIn } from '../../support/running-api.ts';
 import { Signal, eventually } from '../../support/signals.ts';
 import { svc, type Called, type Calling } from './command-line.ts';
 
-describe('the command line of an auditor', () => {
+describe('the command line for auditors', () => {
   const api = useRunningApi();
   let agent: SignedIn;
   let id: string;
@@ -36,7 +36,7 @@ describe('the command line of an auditor', () => {
     return going;
   }
 
-  it('tells the history of a task, and shows it as it was', async () => {
+  it('shows the history of a task and its state as of a time', async () => {
     const { out } = await call(['tasks', 'history', id]);
     expect(out).to.match(new RegExp(`^0 .* TaskCreated by ${name}$`, 'm'));
     expect(out).to.match(/^1 .* TaskUpdated by .+: a better name\n {3}title: ".*" → "renamed"$/m);
@@ -51,7 +51,7 @@ describe('the command line of an auditor', () => {
     expect((await call(['tasks', 'show', id, '--as-of', '2020-01-01T00:00Z'])).code).to.equal(3);
   });
 
-  it('lets no reason and no text in a history steer the terminal', async () => {
+  it('prints no control characters from a history', async () => {
     const snooze = { delay_seconds: 60, reason: 'evil \u001b[2J' };
     await agent.client.post(`/tasks/${id}/snooze`, snooze);
     await agent.client.put(`/tasks/${id}`, { title: 'evil \u009b2J\u202e' });
@@ -65,7 +65,7 @@ describe('the command line of an auditor', () => {
       expect(shown).to.not.match(/(?!\n)[\p{Cc}\p{Bidi_Control}]/u);
   });
 
-  it('tells who did what, and what was refused', async () => {
+  it('shows who did what, and what was rejected', async () => {
     await agent.client.post('/agents', { name: 'x', scopes: [] });
     await api().refusals.flush();
     await api().admin.client.get(`/audit?after=${await api().store.head()}`);
@@ -91,7 +91,7 @@ describe('the command line of an auditor', () => {
     expect(none.json['items']).to.deep.equal([]);
   });
 
-  it('tells what is done as it happens', async () => {
+  it('follows new actions', async () => {
     const words = ['audit', '--follow', '--stream', `task-${id}`];
     const pause = async (): Promise<void> => {
       await eventually(() => api().auditTail.size === 1);

@@ -10,7 +10,7 @@ describe('svc backfills', () => {
   const call = (...words: readonly string[]): Promise<Called> =>
     svc(words, { env: { SVC_URL: api().url, SVC_TOKEN: api().admin.client.token ?? '' } });
 
-  it('lists, shows and cancels what was asked for by tasks backfill', async () => {
+  it('lists, shows and cancels backfills', async () => {
     const { client, id } = api().admin;
     const body = { ...plainTask(id), schedule_expr: '0 * * * *' };
     const task = (await client.post('/tasks', body)).textAt('id');

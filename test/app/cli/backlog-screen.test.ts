@@ -6,10 +6,10 @@ import { svc } from './command-line.ts';
 
 const AT = Date.parse('2026-05-01T10:00:00Z');
 
-describe('what svc owed says', () => {
+describe('the output of svc owed', () => {
   const directory = useTemporaryDirectory();
 
-  it('is in the singular for a single fire', async () => {
+  it('uses the singular for a single fire', async () => {
     await onLog(directory(), (store) =>
       addTask(store, AT, { schedule_kind: 'once', schedule_expr: toIso(AT + 60_000) }),
     );

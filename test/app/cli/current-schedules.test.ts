@@ -4,7 +4,7 @@ import { dueProjection } from '../../../projections/views/due.ts';
 import { ProjectorHarness } from '../../projections/projector-harness.ts';
 import { definition } from '../../projections/recorded.ts';
 
-describe('the rhythms of all tasks, for who asks outside of the service', () => {
+describe('the schedule state of all tasks, read outside the service', () => {
   let older: ProjectorHarness;
   let newer: ProjectorHarness;
 
@@ -31,7 +31,7 @@ describe('the rhythms of all tasks, for who asks outside of the service', () => 
     return tasks.sort();
   }
 
-  it('are those of the view and what came since', async () => {
+  it('combines the view with later events', async () => {
     addTask(newer, 'seen');
     const head = await newer.append();
     newer.start([dueProjection]);
@@ -42,7 +42,7 @@ describe('the rhythms of all tasks, for who asks outside of the service', () => 
     expect(await tasksIn(newer)).to.deep.equal(['seen', 'since']);
   });
 
-  it('are those of the log alone where the view is of another one, whether that is longer or not', async () => {
+  it('comes from the log alone if the view belongs to another log', async () => {
     addTask(newer, 'lost-1');
     addTask(newer, 'lost-2');
     const head = await newer.append();

@@ -34,7 +34,7 @@ interface Finding {
 /** Nobody listens there. */
 const NOWHERE = 'http://127.0.0.1:1';
 
-describe('svc doctor, which changes nothing', function () {
+describe('svc doctor without changes', function () {
   this.timeout(60_000);
   const directory = useTemporaryDirectory();
   const path = (name: string): string => join(directory(), name);
@@ -96,7 +96,7 @@ describe('svc doctor, which changes nothing', function () {
     copy('served', folder);
   }
 
-  it('tells of a folder that was just restored that views and coordination are not there, and makes none', async () => {
+  it('reports missing views and coordination of a restored folder without creating them', async () => {
     await onLog(path('here'), (store) => addTask(store, Date.now()));
     const progress = { stage: () => {}, move: () => {}, signal: new AbortController().signal };
     const place = { dataDirectory: path('here'), eventStoreUrl: undefined };
@@ -122,7 +122,7 @@ describe('svc doctor, which changes nothing', function () {
     expect(of('keys')?.verdict).to.equal('ok');
   });
 
-  it('leaves an empty folder empty, and makes none', async () => {
+  it('creates no file in an empty folder', async () => {
     mkdirSync(path('empty'), { mode: 0o700 });
     expect((await examined(path('empty'))).of('log')).to.equal(undefined);
     expect(readdirSync(path('empty'))).to.deep.equal([]);
@@ -130,7 +130,7 @@ describe('svc doctor, which changes nothing', function () {
     expect(existsSync(path('none'))).to.equal(false);
   });
 
-  it('reads what a service that has stopped has left, as it lies there', async () => {
+  it('reads the files of a stopped service as they are', async () => {
     await leave('stopped');
     const before = contents(path('stopped'));
     expect(before).to.include.all.keys('views.db', 'coordination.db', 'due-s2-g1.db');
@@ -140,7 +140,7 @@ describe('svc doctor, which changes nothing', function () {
     expect(contents(path('stopped'))).to.deep.equal(before);
   });
 
-  it('reads what a service that was killed has left in a WAL, and leaves it there', async () => {
+  it('reads the WAL of a killed service and keeps it', async () => {
     await withStores(path('running'), async (stores) => {
       await serve(stores);
       copy('running', 'killed');
@@ -154,7 +154,7 @@ describe('svc doctor, which changes nothing', function () {
   });
 
   for (const name of ['views.db', 'coordination.db', 'due-s2-g1.db']) {
-    it(`tells of a damaged ${name}, and throws it not away`, async () => {
+    it(`reports a damaged ${name} and keeps it`, async () => {
       await leave('damaged');
       writeFileSync(path(`damaged/${name}`), 'x'.repeat(8_192));
       // What stands there is read in place of what is damaged.
@@ -171,7 +171,7 @@ describe('svc doctor, which changes nothing', function () {
     });
   }
 
-  it('looks again where a service begins to write meanwhile', async () => {
+  it('checks again if a service begins to write meanwhile', async () => {
     await onLog(path('here'), (store) => addTask(store, Date.now()));
     mkdirSync(path('data'), { mode: 0o700 });
     cpSync(path('here/events.sqlite'), path('data/events.sqlite'));

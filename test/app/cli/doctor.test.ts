@@ -69,7 +69,7 @@ describe('svc doctor', function () {
     return { code: called.code, of: (check) => findings.filter((each) => each.check === check) };
   }
 
-  it('finds nothing wrong with a store that nothing is wrong with, and shows it', async () => {
+  it('finds no problems in a sound store', async () => {
     await seed();
     const { code, of } = await look();
     expect(code).to.equal(0);
@@ -91,7 +91,7 @@ describe('svc doctor', function () {
     expect(shown.out).to.match(/\n0 faults, 1 warning\n$/);
   });
 
-  it('tells of settings, keys and folders that are not right', async () => {
+  it('reports wrong settings, keys and folders', async () => {
     await seed();
     chmodSync(join(directory(), 'jwt-secret.key'), 0o644);
     chmodSync(directory(), 0o755);
@@ -106,7 +106,7 @@ describe('svc doctor', function () {
     expect(none('data directory')[0]?.found).to.include('does not exist');
   });
 
-  it('tells of a key that may not even be looked at', async () => {
+  it('reports an inaccessible key', async () => {
     await seed();
     const key = join(directory(), 'jwt-secret.key');
     rmSync(key);
@@ -117,7 +117,7 @@ describe('svc doctor', function () {
     expect(of('key of tokens')[0]?.found).to.match(/this user can't read/);
   });
 
-  it('tells of a data directory that is a file, or would be below one', async () => {
+  it('reports a data directory that is a file or below one', async () => {
     const file = join(directory(), 'file');
     writeFileSync(file, '');
     for (const folder of [file, join(file, 'data')]) {
@@ -137,7 +137,7 @@ describe('svc doctor', function () {
     }
   });
 
-  it('tells of fires without a run, keys of runs that are over, and events that can not be read', async () => {
+  it('reports fires without a run, keys of finished runs, and unreadable events', async () => {
     const long = Date.now() - DAY;
     const [orphan, over] = [newId(long), newId(long)];
     const created_by = 'agent-1';
@@ -185,7 +185,7 @@ describe('svc doctor', function () {
     expect(found('events')).to.equal('damaged: revision 0 of key-broken, 0 of run-unfit');
   });
 
-  it('tells of a log that is damaged in its midst, and so do those that read it', async () => {
+  it('reports a damaged log, as other commands do', async () => {
     await seed(async (store) => {
       const id = await addTask(store, Date.now());
       await addRuns(store, id, Date.now(), 400);
@@ -203,7 +203,7 @@ describe('svc doctor', function () {
     }
   });
 
-  it('tells of a hold, of an import that was broken off, and of a time that lies ahead', async () => {
+  it('reports a hold, an unfinished import, and an event in the future', async () => {
     await seed(async (store) => {
       await holdCommand(store, 'moving', context(Date.now()));
       await addTask(store, Date.now() + DAY);
@@ -217,7 +217,7 @@ describe('svc doctor', function () {
     expect((await look({}, '--quick')).of('orders')[0]).to.include({ verdict: 'fault' });
   });
 
-  it('says which server it is, and that one is away', async () => {
+  it("reports the server's version and its outage", async () => {
     const server = await EventStoreDbServer.start();
     const env = { SVC_EVENT_STORE_URL: server.url };
     const there = await look(env, '--quick');

@@ -30,7 +30,7 @@ function shape(screen: string): string {
     .replaceAll(/ $/gm, '');
 }
 
-describe('the screens that the documentation shows', () => {
+describe('the documented outputs', () => {
   const api = useRunningApi();
   const call = async (words: readonly string[]): Promise<string> => {
     const env = { SVC_URL: api().url, SVC_TOKEN: api().admin.client.token ?? '' };
@@ -44,18 +44,18 @@ describe('the screens that the documentation shows', () => {
     return found;
   };
 
-  it('are the help, word by word', async () => {
+  it('match the help exactly', async () => {
     const [words, screen] = documented('--help');
     expect(await call([words])).to.equal(screen);
   });
 
-  it('are a preview, to the minute', async () => {
+  it('match a preview exactly', async () => {
     const [words, screen] = documented('tasks preview');
     const parts = [...words.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, bare]) => quoted ?? bare);
     expect(await call(parts.map((each) => each ?? ''))).to.equal(screen);
   });
 
-  it('are a file of tasks as it stands among the examples, which can be applied', async () => {
+  it('match the example file of tasks, which can be applied', async () => {
     const example = 'examples/tasks.yaml';
     const [, shown] =
       /^```yaml\n([\s\S]*?)^```$/m.exec(read('docs/reference/command-line.md')) ?? [];
@@ -64,7 +64,7 @@ describe('the screens that the documentation shows', () => {
     expect(said).to.include('nightly: 2 to do');
   });
 
-  it('are a list of tasks and a run, but for ids and times', async () => {
+  it('match a list of tasks and a run except for ids and times', async () => {
     const { admin } = api();
     const nightly = await admin.client.post('/tasks', {
       ...plainTask(admin.id),
@@ -108,7 +108,7 @@ describe('the screens that the documentation shows', () => {
     expect(shape(await call(words.split(' ')))).to.equal(shape(listed));
   });
 
-  it('are deliveries to a webhook, but for ids and times', async () => {
+  it('match a list of deliveries except for ids and times', async () => {
     const { client } = api().admin;
     const url = 'https://receiver.example/hook';
     const agent = { name: 'receiver', scopes: [], webhook_url: url };

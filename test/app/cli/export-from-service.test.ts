@@ -56,7 +56,7 @@ describe('svc export --url', () => {
     expect((await called('ndjson', '--of', 'runs', '--state', 'failed')).out).to.equal('');
   });
 
-  it('writes a file that is there whole', async () => {
+  it('writes a complete file', async () => {
     const file = join(directory.path, 'runs.csv');
     const written = await called('csv', '--of', 'runs', '--output', file);
     expect([written.code, written.out]).to.deep.equal([0, '']);
@@ -65,7 +65,7 @@ describe('svc export --url', () => {
     expect((await called('csv', '--of', 'runs', '--output', file)).code).to.equal(5);
   });
 
-  it('goes to SVC_URL where no store is named', async () => {
+  it('uses SVC_URL if no store is named', async () => {
     const words = ['export', '--format', 'ndjson', '--of', 'runs'];
     const found = await svc(words, { env: { ...env(), SVC_URL: api().url } });
     expect(found.out.trimEnd().split('\n')).to.have.lengthOf(3);
@@ -75,7 +75,7 @@ describe('svc export --url', () => {
     );
   });
 
-  it('leaves no file where the service refuses', async () => {
+  it('leaves no file if the service rejects the request', async () => {
     const { client } = await api().signIn([]);
     const file = join(directory.path, 'refused.csv');
     const words = ['export', '--url', api().url, '--format', 'csv', '--output', file];
@@ -85,7 +85,7 @@ describe('svc export --url', () => {
     expect(readdirSync(directory.path).filter((name) => name.startsWith('refused'))).to.be.empty;
   });
 
-  it('refuses what does not go together', async () => {
+  it('rejects incompatible options', async () => {
     for (const words of [
       ['export', directory.path, '--url', api().url],
       ['export', '--url', api().url, '--format', 'csv', '--data-dir', directory.path],
@@ -96,7 +96,7 @@ describe('svc export --url', () => {
     }
   });
 
-  describe('where the rows end too soon', () => {
+  describe('with rows that end too soon', () => {
     let server: Server | undefined;
     afterEach(() => {
       server?.close();
@@ -123,7 +123,7 @@ describe('svc export --url', () => {
       ['the service dies', dying],
       ['a proxy hides that it died', hidden],
     ] as const) {
-      it(`fails, and leaves no file, where ${name}`, async () => {
+      it(`fails and leaves no file if ${name}`, async () => {
         const file = join(directory.path, 'broken.ndjson');
         const broken = await exportFrom(listener, '--output', file);
         expect([broken.code, broken.out]).to.deep.equal([6, '']);
@@ -133,7 +133,7 @@ describe('svc export --url', () => {
       });
     }
 
-    it('has written what came to the standard output', async () => {
+    it('has written the received rows to standard output', async () => {
       const broken = await exportFrom(hidden);
       expect([broken.code, broken.out]).to.deep.equal([6, '{"id":"1"}\n{"id":"2"}\n']);
     });

@@ -22,7 +22,7 @@ const rebuilt = (rebuild: Partial<ShownRebuild>): ShownProjection => ({
 });
 const read: ShownProjection = { ...view, version: 2 };
 
-describe('a rebuild that is followed', () => {
+describe('a followed rebuild', () => {
   /** What is shown where the service answers so, one look after the other. */
   async function shown(answers: readonly ShownProjection[], isTerminal = false): Promise<string> {
     const written: string[] = [];
@@ -40,13 +40,13 @@ describe('a rebuild that is followed', () => {
   }
   const whole = `[${'█'.repeat(24)}] 100 %  75 events\nversion 2 is live`;
 
-  it('shows how much it was, where it was done before anybody looked again', async () => {
+  it('shows its size if it finished between two polls', async () => {
     expect(await shown([rebuilt({}), read])).to.equal(`${whole}\n`);
     expect(await shown([read])).to.equal(`${whole}\n`);
     expect(await shown([rebuilt({}), read], true)).to.equal(`\r\u001b[2K${whole}\n`);
   });
 
-  it('shows that it waits, where it goes on waiting, and then how far it is', async () => {
+  it('shows that it waits, and then its progress', async () => {
     const half = rebuilt({ state: 'filling', progress: 0.5, handled: 40, events_per_second: 80 });
     expect(await shown([rebuilt({}), rebuilt({}), rebuilt({}), half, read])).to.equal(
       [
@@ -57,7 +57,7 @@ describe('a rebuild that is followed', () => {
     );
   });
 
-  it('says in a list how far it is, and how long it still takes', () => {
+  it('shows progress and time left in a list', () => {
     const inList = (rebuild: Partial<ShownRebuild>): string => {
       const { rebuild: made } = rebuilt(rebuild);
       return made === null ? '' : shortProgressOf(made);
@@ -69,7 +69,7 @@ describe('a rebuild that is followed', () => {
     expect(inList({ state: 'catching_up', progress: 1 })).to.equal('2 catching up');
   });
 
-  it('claims nothing of one that was canceled', async () => {
+  it('shows no progress of a canceled rebuild', async () => {
     expect(await shown([rebuilt({}), view])).to.equal('version 1 is live\n');
   });
 });

@@ -87,7 +87,7 @@ describe('a forecast', () => {
   );
 
   for (const [id, rhythm] of Object.entries(rhythms)) {
-    it(`counts by the hour what ${id} fires, as going through it does`, () => {
+    it(`counts the fires of ${id} by hour as a walk over its schedule does`, () => {
       const { hours } = forecast({ [id]: rhythm }, 4);
       const seen = hours.filter(({ fires }) => fires > 0).map(({ at, fires }) => [at, fires]);
       expect(seen).to.deep.equal([...tally(starts(id, rhythm, 4), HOUR)]);
@@ -95,7 +95,7 @@ describe('a forecast', () => {
     });
   }
 
-  it('adds up the fleet, and finds its busiest hours and minutes', () => {
+  it('sums all tasks and finds the busiest hours and minutes', () => {
     const result = forecast(rhythms, 4);
     const all = Object.entries(rhythms).flatMap(([id, rhythm]) => starts(id, rhythm, 4));
     const most = (unit: number): number[] =>
@@ -106,7 +106,7 @@ describe('a forecast', () => {
     expect(result.busiestMinutes.map(({ fires }) => fires)).to.deep.equal(most(MINUTE));
   });
 
-  it('says of a peak which tasks make it', () => {
+  it('names the tasks of a peak', () => {
     const midnight = rhythmOf({ schedule_expr: '0 0 * * *' });
     const hourly = rhythmOf({ schedule_expr: '0 * * * *', timezone: 'Europe/Berlin' });
     const { busiestMinutes, minutesProven } = forecast({ a: midnight, b: midnight, c: hourly }, 1);
@@ -133,7 +133,7 @@ describe('a forecast', () => {
     });
   });
 
-  it('counts a snoozed fire when it runs, and what it swallows not at all', () => {
+  it('counts a snoozed fire when it runs, and not the fires it replaces', () => {
     const rhythm = rhythmOf({ schedule_expr: '0 * * * *' });
     const data = {
       delay_seconds: 9000,
@@ -151,7 +151,7 @@ describe('a forecast', () => {
     ]);
   });
 
-  it('tells apart the tasks that it does not count', () => {
+  it('distinguishes the tasks that it does not count', () => {
     const paused: Rhythm = { ...rhythmOf({}), status: 'paused' };
     const spent = rhythmOf({ schedule_kind: 'once', schedule_expr: '2026-03-01T00:00:00Z' });
     const event = rhythmOf({ schedule_kind: 'event', schedule_expr: 'orders.*' });
@@ -169,13 +169,13 @@ describe('a forecast', () => {
     });
   });
 
-  it('lets the fires before a later beginning count to max_runs', () => {
+  it('counts fires before a later start towards max_runs', () => {
     const few = rhythmOf({ schedule_expr: '0 * * * *', max_runs: 5 });
     expect(forecast({ few }, 1, NOW + 3 * HOUR).total).to.equal(2);
     expect(forecast({ few }, 1, NOW + 30 * HOUR).total).to.equal(0);
   });
 
-  it('costs for 100,000 tasks of a few rules what it costs for a few', () => {
+  it('takes no longer for 100,000 tasks with a few rules', () => {
     const rules = Array.from({ length: 60 }, (_, second) =>
       rhythmOf({ schedule_expr: `${second} * * * * *` }),
     );

@@ -52,7 +52,7 @@ describe('svc import crontab', () => {
     expect(await tasksOf(set)).to.deep.equal([]);
   });
 
-  it('creates paused tasks that log the command, and says what to replace', async () => {
+  it('creates paused tasks that log the command and names the step to replace', async () => {
     const set = newSet();
     const done = await call(set, two, '--timezone', 'Europe/Berlin', '--yes');
     expect([done.code, done.out]).to.satisfy(
@@ -104,7 +104,7 @@ describe('svc import crontab', () => {
     });
   });
 
-  it('changes nothing when it is repeated, also not what somebody has changed since', async () => {
+  it('changes nothing when it is repeated, not even edited tasks', async () => {
     const set = newSet();
     await call(set, two, '--yes');
     const [first] = await tasksOf(set);
@@ -120,7 +120,7 @@ describe('svc import crontab', () => {
     expect((await call(set, moved)).code).to.equal(0);
   });
 
-  it('keeps apart lines that say the same', async () => {
+  it('distinguishes equal lines', async () => {
     const set = newSet();
     const done = await call(set, '0 1 * * * a\n0 1 * * * a\n', '--yes', '--json');
     expect(done.code, done.err).to.equal(0);
@@ -143,7 +143,7 @@ describe('svc import crontab', () => {
     expect(await statuses()).to.deep.equal(['canceled', 'paused']);
   });
 
-  it('creates nothing where a line cannot be imported, except with --skip-bad', async () => {
+  it('creates nothing if a line cannot be imported, except with --skip-bad', async () => {
     const set = newSet();
     const bad = `${two}@reboot start\n0 0 30 2 * never\n`;
     const refused = await call(set, bad, '--yes');
@@ -158,7 +158,7 @@ describe('svc import crontab', () => {
     expect(await tasksOf(set)).to.have.lengthOf(2);
   });
 
-  it("takes this machine's zone where none is given, and keeps that of a task that is there", async () => {
+  it("uses this machine's zone by default and keeps that of an existing task", async () => {
     const set = newSet();
     const here = new Intl.DateTimeFormat().resolvedOptions().timeZone;
     const first = await call(set, '0 1 * * * a\n', '--yes', '--json');
@@ -168,12 +168,12 @@ describe('svc import crontab', () => {
     expect(await tasksOf(set)).to.have.lengthOf(1);
   });
 
-  it('names variables that are not taken over', async () => {
+  it('names variables that are not imported', async () => {
     const shown = await call(newSet(), `MAILTO=ops\nPATH=/bin\n${two}`, '--dry-run');
     expect(shown.err).to.include('MAILTO, PATH: variables are not imported');
   });
 
-  it('refuses a zone, a URL and a file that do not exist', async () => {
+  it('rejects an invalid zone or URL and a missing file', async () => {
     const cases: readonly (readonly [words: readonly string[], message: string])[] = [
       [['--timezone', 'Mars'], '--timezone: "Mars" is not a zone'],
       [['--post', 'ftp://x'], '--post: must be an http or https URL, got ftp://x'],
@@ -187,7 +187,7 @@ describe('svc import crontab', () => {
     expect([away.code, away.err.includes("can't be read")]).to.deep.equal([2, true]);
   });
 
-  it('is told apart from an export in a folder named crontab', async () => {
+  it('is distinguished from an export in a folder named crontab', async () => {
     const nothing = await svc(['import', 'crontab'], { env: {} });
     expect(nothing.code).to.equal(2);
     expect(nothing.err).to.include('an export in a folder of that name is ./crontab');

@@ -4,7 +4,7 @@ import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { PassThrough } from 'node:stream';
 import { svc, type Called } from './command-line.ts';
 
-describe('a command that Ctrl-C ends before it is answered', () => {
+describe('a command that Ctrl-C interrupts before the response', () => {
   /** Interrupts a command as soon as it has asked a service that never answers. */
   async function interrupted(words: readonly string[], input = ''): Promise<Called> {
     const interrupt = new AbortController();
@@ -33,7 +33,7 @@ describe('a command that Ctrl-C ends before it is answered', () => {
     ['apply', '--file', '-'],
     ['release'],
   ]) {
-    it(`does not pass for done: svc ${words.join(' ')}`, async () => {
+    it(`exits with 1: svc ${words.join(' ')}`, async () => {
       const { code, out, err } = await interrupted(words, 'set: one\ntasks: []\n');
       expect(code).to.equal(1);
       expect(out).to.equal('');
@@ -46,7 +46,7 @@ describe('a command that Ctrl-C ends before it is answered', () => {
     ['tasks', 'create', '--file', '-'],
     ['agents', 'credentials', '01a1fc11-0505-734a-8920-9c4c55a40f65', '--secret-from-input'],
   ]) {
-    it(`does not wait for an input that never comes: svc ${words.join(' ')}`, async () => {
+    it(`stops waiting for input: svc ${words.join(' ')}`, async () => {
       const interrupt = new AbortController();
       const input = new PassThrough();
       // As soon as somebody listens to it.
@@ -66,7 +66,7 @@ describe('a command that Ctrl-C ends before it is answered', () => {
     ['streams', 'tail', 'operations'],
     ['audit', '--follow'],
   ]) {
-    it(`ends with 0 where it follows something: svc ${words.join(' ')}`, async () => {
+    it(`exits with 0 while following: svc ${words.join(' ')}`, async () => {
       expect(await interrupted(words)).to.deep.include({ code: 0, err: '' });
     });
   }

@@ -96,7 +96,7 @@ describe('the command line on the stores themselves', () => {
     return called;
   };
 
-  it('simulates from the log where there is no view, and from a view with what came after it', async () => {
+  it('simulates from the log without a view, and otherwise from the view and later events', async () => {
     const kept = await create('Hourly', '0 * * * *');
     const canceled = await create('Canceled', '* * * * *');
     const expected = {
@@ -122,7 +122,7 @@ describe('the command line on the stores themselves', () => {
     expect(after['total']).to.equal(2);
   });
 
-  it('shows a plot, a line for each day, and who makes the peaks', async () => {
+  it('shows a chart, a line for each day, and the tasks of the peaks', async () => {
     for (let n = 0; n < 3; n += 1) await create(`Noon ${n}`, '0 12 * * *');
     await create('Hourly', '0 * * * *');
     await project();
@@ -141,7 +141,7 @@ describe('the command line on the stores themselves', () => {
     expect(hourly.out.match(/^2026-06-0\d \d\d:00:00Z +\d/gm)).to.have.lengthOf(25);
   });
 
-  it('lets no title steer the terminal', async () => {
+  it('prints no control characters from a title', async () => {
     await create('evil \u001b[2J\u202e', '0 12 * * *');
     await project();
     const { out } = await svc(['simulate', '--days', '1'], { env: env(), clock });
@@ -149,13 +149,13 @@ describe('the command line on the stores themselves', () => {
     expect(out).to.not.match(/(?!\n)[\p{Cc}\p{Bidi_Control}]/u);
   });
 
-  it('says that nothing fires where there is no task', async () => {
+  it('shows no fires without tasks', async () => {
     const { out } = await simulate();
     expect(out).to.match(/^0 fires of 0 active tasks/);
     expect(out).to.not.include('Busiest');
   });
 
-  it('refuses a folder without a store, and makes none', async () => {
+  it('rejects a folder without a store and creates none', async () => {
     const nowhere = join(directory(), 'nowhere');
     const into = join(nowhere, 'archive');
     for (const words of [
@@ -173,7 +173,7 @@ describe('the command line on the stores themselves', () => {
     expect(() => statSync(nowhere)).to.throw('ENOENT');
   });
 
-  it('refuses a folder without a name, as of a script that has forgotten to set it', async () => {
+  it('rejects an empty folder name, as from an unset variable', async () => {
     const there = ['--data-dir', join(directory(), 'there')];
     for (const [words, says] of [
       [['restore', 'backup', '--data-dir', ''], '--data-dir is empty'],
@@ -189,7 +189,7 @@ describe('the command line on the stores themselves', () => {
     }
   });
 
-  it('refuses to restore where a file stands in place of the folder, or above it', async () => {
+  it('rejects a restore into a file or below one', async () => {
     const backup = join(directory(), 'a-backup');
     const made = await svc(['backup', backup], { env: env() });
     expect(made.code, made.err).to.equal(0);
@@ -202,14 +202,14 @@ describe('the command line on the stores themselves', () => {
     }
   });
 
-  it('refuses a beginning in the past, and one that is no time', async () => {
+  it('rejects a start in the past and an invalid one', async () => {
     for (const from of ['2026-05-31T00:00Z', 'tomorrow']) {
       const called = await svc(['simulate', '--from', from], { env: env(), clock });
       expect(called).to.include({ code: 2, out: '' });
     }
   });
 
-  it('gives the admin a new secret, kept for its owner alone', async () => {
+  it('gives the admin a new secret, saved for its owner alone', async () => {
     const id = newId(NOW);
     const fields = { name: 'admin', scopes: ['admin'], webhook_url: null };
     await registerWithName(stores.store, id, fields, 'scrypt$1$1$1$AA$AA', context());
@@ -234,7 +234,7 @@ describe('the command line on the stores themselves', () => {
     expect(JSON.stringify(last)).to.not.include(kept.agent_secret);
   });
 
-  it('tells the new secret of the admin also where it can not be kept', async () => {
+  it("prints the admin's new secret even if it cannot be saved", async () => {
     const id = newId(NOW);
     const fields = { name: 'admin', scopes: ['admin'], webhook_url: null };
     await registerWithName(stores.store, id, fields, 'scrypt$1$1$1$AA$AA', context());
@@ -249,7 +249,7 @@ describe('the command line on the stores themselves', () => {
     expect(called.code).to.equal(1);
   });
 
-  it('resets another admin by its id, and nobody else', async () => {
+  it('resets another admin by its id, and no other agent', async () => {
     const missing = await svc(['admin', 'reset'], { env: env(), clock });
     expect(missing).to.include({ code: 3 });
     const id = newId(NOW);

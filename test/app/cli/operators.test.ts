@@ -3,7 +3,7 @@ import { QuickClock } from '../../support/quick-clock.ts';
 import { useRunningApi } from '../../support/running-api.ts';
 import { svc, type Called, type Calling } from './command-line.ts';
 
-describe('the command line of operators', () => {
+describe('the command line for operators', () => {
   const api = useRunningApi();
   const call = (words: readonly string[], calling: Calling = {}): Promise<Called> => {
     const env = { SVC_URL: api().url, SVC_TOKEN: api().admin.client.token ?? '' };
@@ -35,7 +35,7 @@ describe('the command line of operators', () => {
     }
   });
 
-  it('rebuilds a view with a bar, switches, and goes back', async () => {
+  it('rebuilds a view with a progress bar, switches, and rolls back', async () => {
     expect((await call(['projections', 'ls'])).out).to.match(/agents +\d+ +following/);
     const made = await call(['projections', 'rebuild', 'agents', '--manual'], { terminal: true });
     expect(made.code, made.err).to.equal(0);
@@ -60,7 +60,7 @@ describe('the command line of operators', () => {
     expect((await call(['projections', 'status', 'nothing'])).err).to.match(/there are agents, /);
   });
 
-  it('waits until reads go to a view, and says each tenth where nobody looks', async () => {
+  it('waits until a view is live and prints each tenth without a terminal', async () => {
     const made = await call(['projections', 'rebuild', 'tasks', '--json']);
     expect(made.json).to.include({ name: 'tasks', version: 2, rebuild: null });
     expect(made.err).to.match(/version 2 is live\n$/);
@@ -69,7 +69,7 @@ describe('the command line of operators', () => {
     expect((await call(['projections', 'rebuild', 'tasks', '--rate', '-1'])).code).to.equal(2);
   });
 
-  it('lists what is held back', async () => {
+  it('lists parked keys', async () => {
     const parked = await call(['projections', 'parked', 'runs']);
     expect(parked.out).to.equal('no parked keys\n');
     expect((await call(['projections', 'retry', 'runs', 'x'])).code).to.equal(3);

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { svc } from './command-line.ts';
 
-describe('an option that says nothing where it stands', () => {
+describe('an option without effect', () => {
   const id = '01a1fc11-0505-734a-8920-9c4c55a40f65';
   for (const [words, says] of [
     [['audit', '--follow', '--since', '2026-11-20T00:00Z'], '--since cannot be used with --follow'],
@@ -14,7 +14,7 @@ describe('an option that says nothing where it stands', () => {
     [['tasks', 'preview', id, '--zone', 'Europe/Berlin'], '--zone cannot be used with'],
     [['export', 'folder', '--of', 'runs'], '--of can only be used with --format'],
   ] as const) {
-    it(`is refused: svc ${words.join(' ')}`, async () => {
+    it(`is rejected: svc ${words.join(' ')}`, async () => {
       const { code, err, out } = await svc(words, { env: { SVC_URL: 'http://127.0.0.1:9' } });
       expect({ code, out }).to.deep.equal({ code: 2, out: '' });
       expect(err).to.include(says);

@@ -27,7 +27,7 @@ describe('the command line', () => {
     return svc(words, { env, ...calling });
   };
 
-  it('makes, lists, changes and removes agents', async () => {
+  it('creates, lists, changes and removes agents', async () => {
     const words = ['agents', 'create', 'reporting', '--scope', 'tasks:read', '--json'];
     const made = await call([...words, '--scope', 'runs:read']);
     const id = String(made.json['id']);
@@ -43,7 +43,7 @@ describe('the command line', () => {
     expect((await call(['agents', 'show', id])).code).to.equal(3);
   });
 
-  it('takes nothing for an id that a URL would drop', async () => {
+  it('rejects ids that a URL would drop', async () => {
     for (const words of [
       ['tasks', 'show', ''],
       ['tasks', 'cancel', '.'],
@@ -58,7 +58,7 @@ describe('the command line', () => {
     }
   });
 
-  it('follows nothing where there is no service, and says so at once', async () => {
+  it('fails immediately to follow without a service', async () => {
     const env = { SVC_URL: 'http://127.0.0.1:2', SVC_TOKEN: 'any' };
     for (const words of [
       ['runs', 'follow'],
@@ -91,7 +91,7 @@ describe('the command line', () => {
     expect((await svc(['tasks', 'ls'], { env: kept })).code).to.equal(4);
   });
 
-  it('says that an address is none, and not that nobody answers there', async () => {
+  it('reports an invalid address as such', async () => {
     for (const SVC_URL of ['nonsense', 'ftp://127.0.0.1', 'http:']) {
       const called = await svc(['tasks', 'ls'], { env: { SVC_URL, SVC_TOKEN: 'any' } });
       expect(called).to.include({ code: 2, out: '' });
@@ -99,7 +99,7 @@ describe('the command line', () => {
     }
   });
 
-  it('says that a token is none, and not that nobody answers', async () => {
+  it('reports an invalid token as such', async () => {
     for (const SVC_TOKEN of ['a token', 'to\nken', '…']) {
       const { code, err } = await svc(['tasks', 'list'], {
         env: { SVC_URL: api().url, SVC_TOKEN },
@@ -109,7 +109,7 @@ describe('the command line', () => {
     }
   });
 
-  it('takes a secret from the standard input', async () => {
+  it('reads a secret from standard input', async () => {
     const made = await call(['agents', 'create', 'given', '--json']);
     const id = String(made.json['id']);
     const input = 'a secret of my own\n';
@@ -131,7 +131,7 @@ describe('the command line', () => {
     expect((await call(['events', 'publish', 'no topic', '{}'])).code).to.equal(2);
   });
 
-  it('goes on with the events that come, each once', async () => {
+  it('follows new events, each once', async () => {
     const topic = 'orders.followed';
     const publish = (n: number): Promise<Called> =>
       call(['events', 'publish', topic, JSON.stringify({ n })]);

@@ -10,7 +10,7 @@ const onlyJob = (text: string, isSystem = false): Partial<CrontabJob> =>
   jobsOf(text, isSystem)[0] ?? {};
 
 describe('a crontab', () => {
-  it('holds a job a line, with five fields and a command', () => {
+  it('has a job a line, with five fields and a command', () => {
     expect(jobsOf('\n  30 2\t* * MON-FRI   backup  --all \r\n@daily tidy\n')).to.deep.equal([
       {
         line: 2,
@@ -33,7 +33,7 @@ describe('a crontab', () => {
     ]);
   });
 
-  it('of the system holds a user before each command', () => {
+  it('of the system has a user before each command', () => {
     expect(onlyJob('17 * * * * root cd / && run-parts /etc/cron.hourly', true)).to.include({
       user: 'root',
       command: 'cd / && run-parts /etc/cron.hourly',
@@ -76,7 +76,7 @@ describe('a crontab', () => {
     expect(jobs.map(({ command }) => command)).to.deep.equal(['a=1 run']);
   });
 
-  it('takes the comment directly above a job as its own, unless it is a job that was commented out', () => {
+  it('uses the comment directly above a job, unless it is a disabled job', () => {
     const text = [
       '# m h  dom mon dow   command',
       '0 1 * * * a',

@@ -23,7 +23,7 @@ describe('svc replay, of a record', () => {
     return svc(['replay', ...words], { env, terminal });
   };
 
-  it('shows it as it was at a moment', async () => {
+  it('shows it as of a time', async () => {
     const { json } = await call(['task', id, '--at', positions[1], '--json']);
     expect(json['revision']).to.equal(0);
     expect((await call(['task', id, '--at', positions[1]])).out).to.match(/^revision +0$/m);
@@ -31,7 +31,7 @@ describe('svc replay, of a record', () => {
     expect(agent.json['name']).to.equal('admin');
   });
 
-  it('shows what differs at another', async () => {
+  it('shows the changes until another time', async () => {
     const [, created, renamed] = positions;
     const { out, code } = await call(['task', id, '--at', created, '--and', renamed]);
     expect(code).to.equal(0);
@@ -45,14 +45,14 @@ describe('svc replay, of a record', () => {
     expect(coloured.out).to.include('\u001b[32m"renamed"');
   });
 
-  it('takes a record that was not there yet for one without fields', async () => {
+  it('treats a record that did not exist yet as one without fields', async () => {
     const [early, created] = positions;
     const { json } = await call(['task', id, '--at', early, '--and', created, '--json']);
     expect(json['at']).to.equal(null);
     expect(json['changes']).to.not.be.empty;
   });
 
-  it('refuses what was not there, and wrong moments', async () => {
+  it('rejects missing records and invalid times', async () => {
     const gone = await call(['task', id, '--at', positions[0]]);
     expect([gone.code, gone.err]).to.deep.equal([
       3,
@@ -82,7 +82,7 @@ describe('svc replay, of whole views', () => {
     return svc(words, { env });
   };
 
-  it('makes them under a name, shows how far it is, reads them, and throws them away', async () => {
+  it('builds them by name, shows the progress, reads and drops them', async () => {
     const made = await call(['replay', '--until', position, '--into', 'early']);
     expect(made.code).to.equal(0);
     expect(made.err).to.match(/^\[[█░]{24}\] +\d+ %/);
@@ -99,7 +99,7 @@ describe('svc replay, of whole views', () => {
     expect((await call(['runs', 'list', '--view', 'early'])).code).to.equal(3);
   });
 
-  it('is refused without a moment or a name, and for a name that is taken', async () => {
+  it('is rejected without a time or a name, and for a used name', async () => {
     expect((await call(['replay', '--until', position])).code).to.equal(2);
     expect((await call(['replay', '--until', position, '--into', 'No'])).code).to.equal(2);
     const detached = ['replay', '--until', position, '--into', 'twice', '--detach'];

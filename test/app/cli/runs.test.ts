@@ -51,7 +51,7 @@ describe('svc runs', () => {
     expect((await call(['show', newId(0)])).code).to.equal(3);
   });
 
-  it('follows a run to its end, with its log and steps, and ends as it ended', async () => {
+  it('follows a run with its log and steps, and exits with its result', async () => {
     for (const [finish, code, last] of [
       [succeed, 0, 'succeeded'],
       [fail, 1, 'failed: '],
@@ -70,7 +70,7 @@ describe('svc runs', () => {
     }
   });
 
-  it('tells at once of a run that has ended', async () => {
+  it('shows a finished run immediately', async () => {
     const task = await newTask();
     const id = await startRun(task);
     await fail(id, task);
@@ -83,7 +83,7 @@ describe('svc runs', () => {
     expect(lines.at(-1)).to.include({ run_id: id, state: 'failed' });
   });
 
-  it('follows all runs of a task until it is interrupted, and ends with 0 then', async () => {
+  it('follows all runs of a task until it is interrupted, and exits with 0', async () => {
     const task = await newTask();
     const other = await newTask();
     const interrupt = new AbortController();
@@ -115,7 +115,7 @@ describe('svc runs', () => {
     expect(new Set(tasks)).to.deep.equal(new Set([task]));
   });
 
-  it('retries a failed run, and says of another that it is none', async () => {
+  it('retries a failed run and rejects another', async () => {
     const task = await newTask();
     const id = await startRun(task);
     await fail(id, task);
@@ -126,7 +126,7 @@ describe('svc runs', () => {
     expect((await call(['retry', running])).code).to.equal(5);
   });
 
-  it('counts what a redrive would retry, and does it', async () => {
+  it('counts the runs of a redrive, and retries them', async () => {
     const task = await newTask();
     for (let n = 0; n < 2; n += 1) await fail(await startRun(task), task);
     const dry = await call(['redrive', '--task', task, '--dry-run']);

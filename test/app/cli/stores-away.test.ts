@@ -12,12 +12,12 @@ import { MongoServer } from '../../support/mongodb-server/server.ts';
 import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
 import { svc } from './command-line.ts';
 
-describe('the command line on stores that are away', function () {
+describe('the command line on unavailable stores', function () {
   this.timeout(30_000);
   const directory = useTemporaryDirectory();
 
   for (const words of [['simulate'], ['owed'], ['admin', 'reset']]) {
-    it(`says so, and ends: svc ${words.join(' ')}`, async () => {
+    it(`exits with the reason: svc ${words.join(' ')}`, async () => {
       const server = await EventStoreDbServer.start();
       server.stop();
       const env = { SVC_DATA_DIR: directory(), SVC_EVENT_STORE_URL: server.url };
@@ -27,7 +27,7 @@ describe('the command line on stores that are away', function () {
     });
   }
 
-  it('says so, and ends: svc import beside views that are away', async () => {
+  it('exits with the reason: svc import with unavailable views', async () => {
     const made = { SVC_DATA_DIR: join(directory(), 'made') };
     const codec = createEventCodec();
     const at = { directory: made.SVC_DATA_DIR, codec, telemetry: silent };
@@ -42,7 +42,7 @@ describe('the command line on stores that are away', function () {
     expect(code).to.equal(6);
   });
 
-  it('waits for one that goes away in the midst of it, and no longer than it is to', async () => {
+  it('waits for an interrupted store within its limit', async () => {
     const where = { directory: directory(), telemetry: silent };
     const store = await openSqliteEventStore({ ...where, codec: createEventCodec() });
     const readModel = await openSqliteReadModel(where);

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { table } from '../../../app/cli/terminal/table.ts';
 
 describe('a table', () => {
-  it('aligns its columns, numbers to the right', () => {
+  it('aligns its columns, numbers on the right', () => {
     const columns = [{ title: 'name' }, { title: 'took', align: 'right' }] as const;
     expect(
       table(columns, [
@@ -12,7 +12,7 @@ describe('a table', () => {
     ).to.deep.equal(['name       took', '──────  ───────', 'a             5', 'longer  1234 ms']);
   });
 
-  it('leaves a missing cell empty and no spaces at the end of a line', () => {
+  it('leaves missing cells empty and lines without trailing spaces', () => {
     const columns = [{ title: 'a' }, { title: 'b' }];
     expect(
       table(columns, [['x'], [null, 'y']])
@@ -21,7 +21,7 @@ describe('a table', () => {
     ).to.deep.equal(['x', '   y']);
   });
 
-  it('cuts what is too long, and says so by an ellipsis', () => {
+  it('cuts long cells with an ellipsis', () => {
     const columns = [{ title: 't', maxWidth: 4 }];
     expect(
       table(columns, [['12345'], ['1234']])
@@ -30,16 +30,16 @@ describe('a table', () => {
     ).to.deep.equal(['123…', '1234']);
   });
 
-  it('keeps a cell of several lines on one', () => {
+  it('keeps a cell on one line', () => {
     expect(table([{ title: 't' }], [['one\n  two']]).split('\n')).to.have.lengthOf(3);
   });
 
-  it('counts a character outside of the first plane once', () => {
+  it('counts an emoji once', () => {
     const [, rule] = table([{ title: 't' }], [['😀😀']]).split('\n');
     expect(rule).to.equal('──');
   });
 
-  it('shows its titles when there is nothing below them', () => {
+  it('shows its titles without rows', () => {
     expect(table([{ title: 'name' }], [])).to.equal('name\n────');
   });
 });

@@ -21,7 +21,7 @@ function rhythmOf(fields: Partial<TaskDefinition>): Rhythm {
   return evolveRhythmOf(null, event) as Rhythm;
 }
 
-describe('what a task owes', () => {
+describe('the backlog of a task', () => {
   const tasks: Readonly<Record<string, Partial<TaskDefinition>>> = {
     'each minute': {},
     'each minute, of which none is to be missed': { misfire_policy: 'all' },
@@ -31,7 +31,7 @@ describe('what a task owes', () => {
   };
   const lengths = [90 * 1000, 90 * MINUTE, 3 * 1440 * MINUTE];
   for (const [name, fields] of Object.entries(tasks)) {
-    it(`is what a release makes of it: ${name}`, () => {
+    it(`has the runs that a release starts: ${name}`, () => {
       const rhythm = rhythmOf(fields);
       const rule = compileRule(rhythm);
       for (const length of lengths) {
@@ -52,7 +52,7 @@ describe('what a task owes', () => {
     });
   }
 
-  it('is also what is due by the rules before a change, and what a resume has said', () => {
+  it('includes fires of earlier rules and of a resume', () => {
     const hourly = { schedule_expr: '0 * * * *' };
     const changed = (): Story =>
       new Story({ ...hourly, misfire_policy: 'all' })
@@ -111,7 +111,7 @@ describe('what a task owes', () => {
     }
   });
 
-  it('is nothing for one that is paused, not due, or has had its runs', () => {
+  it('is empty for a task that is paused, not due, or has used its max_runs', () => {
     const late = fromIso('2026-03-01T09:00:00.000Z');
     const paused: Rhythm = { ...rhythmOf({}), status: 'paused' };
     expect(taskBacklog('1', paused, late)).to.equal(null);

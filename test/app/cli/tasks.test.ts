@@ -23,7 +23,7 @@ describe('svc tasks', () => {
     return (await api().admin.client.post('/tasks', body)).textAt('id');
   };
 
-  it('makes a task from options, its owner the caller', async () => {
+  it('creates a task from options, owned by the caller', async () => {
     const { code, json } = await call([
       ...['tasks', 'create', '--title', 'Report', '--cron', '0 9 * * MON-FRI'],
       ...['--zone', 'Europe/Berlin', '--tag', 'a', '--tag', 'b', '--priority', '2'],
@@ -44,7 +44,7 @@ describe('svc tasks', () => {
     });
   });
 
-  it('makes a task from a file, and from the standard input', async () => {
+  it('creates a task from a file and from standard input', async () => {
     const text = 'title: From a file\nschedule_kind: event\nschedule_expr: orders.*\n';
     const file = join(directory(), 'task.yaml');
     writeFileSync(file, text);
@@ -56,7 +56,7 @@ describe('svc tasks', () => {
     expect(other.json).to.include({ title: 'Mine', schedule_expr: 'orders.*' });
   });
 
-  it('refuses numbers that JavaScript cannot represent, in JSON and YAML, and names their place', async () => {
+  it('rejects numbers that JavaScript cannot represent in JSON and YAML, with their place', async () => {
     const id = '7615917337495251231';
     const file = join(directory(), 'numbers.yaml');
     const create = ['tasks', 'create', '--title', 'Numbers', '--event', 'a'];
@@ -88,7 +88,7 @@ describe('svc tasks', () => {
     }
   });
 
-  it('lists tasks as a table, and says how to go on', async () => {
+  it('lists tasks as a table with a hint to continue', async () => {
     await make({ title: 'Listed', tags: ['listed'] });
     await make({ title: 'Listed too', tags: ['listed'] });
     const whole = await call(['tasks', 'list', '--tag', 'listed']);
@@ -102,7 +102,7 @@ describe('svc tasks', () => {
     expect((await call(['tasks', 'ls', '--tag', 'nobody has it'])).out).to.equal('no tasks\n');
   });
 
-  it('colours states on a terminal alone, and not where that is not wanted', async () => {
+  it('colours states only on a terminal, unless that is turned off', async () => {
     const id = await make();
     const words = ['tasks', 'ls', '--limit', '1'];
     const coloured = '\u001b[32mactive';
@@ -114,7 +114,7 @@ describe('svc tasks', () => {
     expect(id).to.not.equal('');
   });
 
-  it('lets no title steer the terminal', async () => {
+  it('prints no control characters from a title', async () => {
     await make({ title: 'evil \u001b[2J\u202e', tags: ['evil'] });
     const { out } = await call(['tasks', 'ls', '--tag', 'evil']);
     expect(out).to.include('evil �[2J�');
@@ -142,7 +142,7 @@ describe('svc tasks', () => {
     );
   });
 
-  it('runs a task, and gives the reason to the log', async () => {
+  it('runs a task and records the reason', async () => {
     const id = await make();
     const { code, out } = await call(['tasks', 'run', id, '--reason', 'to see it']);
     expect(code).to.equal(0);
@@ -151,7 +151,7 @@ describe('svc tasks', () => {
     expect(requested?.metadata.reason).to.equal('to see it');
   });
 
-  it('does not pass a run for done that has not ended when the wait is over', async () => {
+  it('exits with 1 if the run does not end in time', async () => {
     // Nobody executes runs here.
     const { code, out, err } = await call(['tasks', 'run', await make(), '--wait', '1']);
     expect(out).to.match(/^state +queued$/m);
@@ -159,7 +159,7 @@ describe('svc tasks', () => {
     expect(code).to.equal(1);
   });
 
-  it('previews a schedule that no task has, and that of a task', async () => {
+  it('previews a new schedule and that of a task', async () => {
     const words = ['--from', '2027-03-27T00:00Z', '--count', '3'];
     const cron = ['--cron', '30 2 * * *', '--zone', 'Europe/Berlin'];
     const free = await call(['tasks', 'preview', ...cron, ...words]);
@@ -173,7 +173,7 @@ describe('svc tasks', () => {
     expect((await call(['tasks', 'preview'])).code).to.equal(2);
   });
 
-  it('says which times of the past a backfill would run', async () => {
+  it('lists the times that a backfill would run', async () => {
     const id = await make({ schedule_expr: '0 * * * *' });
     const span = ['--from', '2026-01-01T00:30Z', '--to', '2026-01-01T03:30Z'];
     const dry = await call(['tasks', 'backfill', id, ...span, '--only', 'all', '--dry-run']);
@@ -188,7 +188,7 @@ describe('svc tasks', () => {
     expect((await call(['tasks', 'backfill', id, '--from', '2026-01-01T00:30Z'])).code).to.equal(2);
   });
 
-  it('tells of defaults where a task is made, and not where one is changed', async () => {
+  it('shows defaults in the help of create only', async () => {
     const making = (await call(['tasks', 'create', '--help'])).out;
     for (const said of [
       '(default: the title)',
@@ -233,7 +233,7 @@ describe('svc tasks', () => {
     ['a time that is none', ['tasks', 'snooze', newId(0), 'soon'], 2],
   ];
   for (const [why, words, code] of refused) {
-    it(`ends with ${code} for ${why}`, async () => {
+    it(`exits with ${code} for ${why}`, async () => {
       const called = await call(words);
       expect(called.code).to.equal(code);
       expect(called.out).to.equal('');
@@ -241,12 +241,12 @@ describe('svc tasks', () => {
     });
   }
 
-  it('names the options that a new task without a schedule lacks', async () => {
+  it('names the schedule options if a new task has none', async () => {
     const { err } = await call(['tasks', 'create', '--title', 'x']);
     expect(err).to.match(/--cron, --rrule, --once or --event/);
   });
 
-  it('ends with 4 without a token, with a wrong one, and with too few scopes', async () => {
+  it('exits with 4 without a token, with a wrong one, and without a scope', async () => {
     const SVC_URL = api().url;
     const nobody = await call(['tasks', 'ls'], { env: { SVC_URL, SVC_DATA_DIR: directory() } });
     expect(nobody.code).to.equal(4);
@@ -260,7 +260,7 @@ describe('svc tasks', () => {
     expect(few.err).to.include('tasks:read');
   });
 
-  it('ends with 6 where no service answers', async () => {
+  it('exits with 6 without a service', async () => {
     const server = createServer();
     await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
     const { port } = server.address() as AddressInfo;
@@ -273,7 +273,7 @@ describe('svc tasks', () => {
     );
   });
 
-  it('says every fault of a request', async () => {
+  it('lists all issues of a request', async () => {
     const { err } = await call(['tasks', 'create', '--title', 'x', '--set', 'a=1', '--set', 'b=2']);
     expect(err.split('\n').length).to.be.greaterThan(3);
     expect(err).to.match(/^svc: the service rejected the request:\n {2}\w+: /);

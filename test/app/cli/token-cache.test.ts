@@ -8,7 +8,7 @@ import { useRunningApi } from '../../support/running-api.ts';
 import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
 import { svc, type Called } from './command-line.ts';
 
-describe('a token that the command line keeps', () => {
+describe('a cached token', () => {
   const api = useRunningApi();
   const home = useTemporaryDirectory();
   let env: Environment;
@@ -36,7 +36,7 @@ describe('a token that the command line keeps', () => {
       .length;
   };
 
-  it('serves the next command too: one session, in a file for its owner alone', async () => {
+  it('is used by the next command, from a file for its owner alone', async () => {
     expect((await call()).code).to.equal(0);
     expect((await call()).code).to.equal(0);
     expect(await sessions()).to.equal(1);
@@ -47,14 +47,14 @@ describe('a token that the command line keeps', () => {
     expect(readFileSync(join(folder(), file), 'utf8')).not.to.contain(env['SVC_AGENT_SECRET']);
   });
 
-  it('is of no use with another secret', async () => {
+  it('is not used with another secret', async () => {
     await call();
     expect((await call({ SVC_AGENT_SECRET: 'another secret of sixteen' })).code).to.equal(4);
     expect((await call()).code).to.equal(0);
     expect(await sessions()).to.equal(1);
   });
 
-  it('is got anew once it counts no longer', async () => {
+  it('is replaced when it is invalid', async () => {
     await call();
     const [file = ''] = readdirSync(folder());
     const { token } = JSON.parse(readFileSync(join(folder(), file), 'utf8')) as { token: string };
@@ -64,7 +64,7 @@ describe('a token that the command line keeps', () => {
     expect(await sessions()).to.equal(2);
   });
 
-  it('is got anew where it expires soon, and where the file is of no use', async () => {
+  it('is replaced if it expires soon or the file is damaged', async () => {
     await call();
     const hour = 3_600_000;
     const later = Object.create(api().clock) as Clock;
@@ -76,7 +76,7 @@ describe('a token that the command line keeps', () => {
     expect(await sessions()).to.equal(3);
   });
 
-  it('is not kept where there is no home, or it takes no files', async () => {
+  it('is not cached without a writable home', async () => {
     const file = join(home(), 'file');
     writeFileSync(file, '');
     for (const more of [{ HOME: '' }, { XDG_STATE_HOME: file }]) {

@@ -43,7 +43,7 @@ describe('svc webhooks', () => {
     await api().admin.client.get(`/agents/${agent}/webhooks/deliveries?after=${after}`);
   };
 
-  it('shows a new secret, of the agent that is named and else of the caller', async () => {
+  it('shows a new secret of the named agent or the caller', async () => {
     const agent = await newAgent();
     const made = await call('secret', agent);
     expect(made.out).to.match(
@@ -58,7 +58,7 @@ describe('svc webhooks', () => {
     expect(own.json).to.include({ agent_id: api().admin.id, version: 1 });
   });
 
-  it('sends a test message, and lists it with what came of it', async () => {
+  it('sends a test message and lists its response', async () => {
     const agent = await newAgent();
     expect((await call('list', agent)).out).to.equal('no deliveries\n');
     const sent = await call('test', agent);
@@ -103,7 +103,7 @@ describe('svc webhooks', () => {
     expect((await call('list')).out).to.equal('no deliveries\n');
   });
 
-  it('sends a delivery again that has ended', async () => {
+  it('repeats a finished delivery', async () => {
     const agent = await newAgent();
     const delivery = await send(agent);
     const early = await call('repeat', delivery, '--agent', agent);
@@ -115,7 +115,7 @@ describe('svc webhooks', () => {
     expect((await call('repeat', delivery)).code).to.equal(3);
   });
 
-  it('says what is wrong, and ends with the code for that', async () => {
+  it('reports errors with their exit codes', async () => {
     const agent = await newAgent(null);
     const { client } = await api().signIn(['tasks:read']);
     const unreadable = `x.${Buffer.from('[]').toString('base64url')}.x`;
@@ -144,7 +144,7 @@ describe('svc webhooks', () => {
     }
   });
 
-  it('asks once for a secret whose answer is lost, and again for a message', async () => {
+  it('requests a secret once, but a message again, if the response is lost', async () => {
     const asked: string[] = [];
     const server = createServer(({ url: path = '', socket }) => {
       asked.push(path);

@@ -67,7 +67,7 @@ describe('the configuration', () => {
     });
   });
 
-  it('takes an empty value for one that is not set', () => {
+  it('treats an empty value as not set', () => {
     const empty = Object.fromEntries(settings.map((name) => [name, '']));
     expect(readConfiguration(empty)).to.deep.equal(readConfiguration({}));
   });
@@ -155,14 +155,14 @@ describe('the configuration', () => {
     ],
   ];
   for (const [env, says] of bad) {
-    it(`refuses ${JSON.stringify(env).slice(0, 90)} in one line that names the setting`, () => {
+    it(`rejects ${JSON.stringify(env).slice(0, 90)} in one line that names the setting`, () => {
       const message = faultOf(env);
       expect(message).to.match(says);
       expect(message).to.not.include('\n');
     });
   }
 
-  it('never shows a secret in a fault', () => {
+  it('never shows a secret in an error', () => {
     const secrets: readonly Environment[] = [
       { JWT_SECRET_KEY: 'hush' },
       { JWT_PREVIOUS_SECRET_KEY: 'hush' },
@@ -183,7 +183,7 @@ describe('the configuration', () => {
     expect(faultOf({ JWT_SECRET_KEY: 'u'.repeat(31) })).to.match(/has 31 bytes/);
   });
 
-  it('warns of names that it does not know, and says which is meant', () => {
+  it('warns of unknown names with a similar known one', () => {
     const { warnings } = readConfiguration({ SVC_ROLE: 'api', SVC_NONSENSE: 'x', OTHER: 'y' });
     expect(warnings).to.deep.equal([
       'SVC_NONSENSE is not a setting',
@@ -191,7 +191,7 @@ describe('the configuration', () => {
     ]);
   });
 
-  it('reads the address under which clients reach the service', () => {
+  it("reads the service's public address", () => {
     const publicUrl = (text: string) => readConfiguration({ SVC_PUBLIC_URL: text }).publicUrl;
     expect(publicUrl('https://tasks.example/')).to.equal('https://tasks.example');
     expect(publicUrl('http://host:8080/tasks/')).to.equal('http://host:8080/tasks');
@@ -213,7 +213,7 @@ describe('the configuration', () => {
     expect(readConfiguration(env).warnings.join()).to.match(/without SVC_READ_MODEL_URL/);
   });
 
-  it('knows just the names that it reads', () => {
+  it('knows exactly the names that it reads', () => {
     const read = new Set<string>();
     const env = new Proxy<Record<string, string | undefined>>(
       {},

@@ -21,7 +21,7 @@ const proxiesOf = (env: Environment): object => {
 };
 
 describe('the settings of outgoing requests', () => {
-  it('take true, false, or a list of hosts, addresses and networks', () => {
+  it('accept true, false, or a list of hosts, addresses and networks', () => {
     const of = (text: string): unknown =>
       readConfiguration({ SVC_HTTP_ALLOW_PRIVATE: text }).http.allowPrivate;
     expect(of('')).to.equal(false);
@@ -41,7 +41,7 @@ describe('the settings of outgoing requests', () => {
     'http://a',
     ',',
   ]) {
-    it(`refuse ${text} in one line`, () => {
+    it(`reject ${text} in one line`, () => {
       const fault = faultOf({ SVC_HTTP_ALLOW_PRIVATE: text });
       expect(fault).to.match(
         /^SVC_HTTP_ALLOW_PRIVATE names ".*"; it must be true or false alone, or hosts, addresses and networks by commas \(.*\)$/,
@@ -49,7 +49,7 @@ describe('the settings of outgoing requests', () => {
     });
   }
 
-  it('take proxies by the names that other programs use, in either case', () => {
+  it('accept proxies by their usual names in either case', () => {
     const none = { http: null, https: null, except: [] };
     expect(proxiesOf({})).to.deep.equal(none);
     expect(proxiesOf({ HTTP_PROXY: 'http://proxy:3128' })).to.deep.equal({
@@ -75,14 +75,14 @@ describe('the settings of outgoing requests', () => {
     ['https_proxy', 'http://'],
     ['HTTPS_PROXY', 'http://me:sec%ret@proxy'],
   ] as const) {
-    it(`refuse ${variable} that is ${value} in one line, without its password`, () => {
+    it(`reject ${variable} that is ${value} in one line, without its password`, () => {
       const fault = faultOf({ [variable]: value });
       expect(fault).to.match(new RegExp(`^${variable} .*$`));
       expect(fault).not.to.match(/sec/);
     });
   }
 
-  it('warn of what NO_PROXY names and cannot be read', () => {
+  it('warn of invalid entries of NO_PROXY', () => {
     const { warnings, http } = readConfiguration({ NO_PROXY: 'localhost,10.*' });
     expect(warnings).to.deep.equal(['NO_PROXY names "10.*", which is not a host or network']);
     expect(http.proxies.except).to.deep.equal(['localhost']);

@@ -24,7 +24,7 @@ describe('a secret setting in a file', () => {
     });
   }
 
-  it('reaches the configuration, which warns of nothing', () => {
+  it('reaches the configuration without a warning', () => {
     const env = withSecretFiles({ JWT_SECRET_KEY_FILE: file('k'.repeat(40)) });
     const { jwtSecretKey, warnings } = readConfiguration(env);
     expect(jwtSecretKey).to.equal('k'.repeat(40));
@@ -45,7 +45,7 @@ describe('a secret setting in a file', () => {
     expect(() => withSecretFiles({ JWT_SECRET_KEY_FILE: file('\n') })).to.throw('which is empty');
   });
 
-  it('is read anew for each step that uses it', () => {
+  it('is read again for each step that uses it', () => {
     const path = file('first');
     const env = { SVC_SECRET_API_TOKEN_FILE: path };
     expect(pipelineSecret(env, 'API_TOKEN')).to.equal('first');

@@ -6,7 +6,7 @@ import { read } from '../../docs/documents.ts';
 const endpoint = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318' };
 
 describe('the settings of traces', () => {
-  it('leave them off where nothing is set', () => {
+  it('leave them off by default', () => {
     expect(traceConfiguration({})).to.deep.equal({ traces: null, warnings: [] });
     expect(readConfiguration({}).traces).to.equal(null);
   });
@@ -62,7 +62,7 @@ describe('the settings of traces', () => {
     expect(warnings).to.deep.equal([]);
   });
 
-  it('warn of what is bad, and go on without it', () => {
+  it('warn of invalid values and ignore them', () => {
     const { traces, warnings } = traceConfiguration({
       ...endpoint,
       OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc',
@@ -81,7 +81,7 @@ describe('the settings of traces', () => {
     ]);
   });
 
-  it('stand in the documentation, each of them', () => {
+  it('are all documented', () => {
     const text = read('docs/reference/configuration.md');
     expect(traceVariables.filter((name) => !text.includes(`\`${name}\``))).to.deep.equal([]);
   });

@@ -56,12 +56,12 @@ const call = (status: number, changes: Partial<Received> = {}): Received => ({
 
 const calls = [call(503), call(200)];
 
-describe("the demo's verdict", () => {
-  it('finds no fault where all went as it should', () => {
+describe('the check of the demo', () => {
+  it('finds no problem if all went well', () => {
     expect(problemsOf(outcome(), calls)).to.deep.equal([]);
   });
 
-  it('names a task that ran too seldom', () => {
+  it('names a task that ran too rarely', () => {
     const [fault] = problemsOf(outcome({ tasks: [task('once', []), task('event')] }), calls);
     expect(fault).to.equal('the once task should run 1 times, not 0');
   });

@@ -14,7 +14,7 @@ import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
 
 const AT = '2026-11-21T09:00:00.000Z';
 
-describe('the address that a service leaves in its data directory', () => {
+describe('the announced address of a service', () => {
   const directory = useTemporaryDirectory();
   let servers: (Server | TlsServer)[] = [];
 
@@ -50,7 +50,7 @@ describe('the address that a service leaves in its data directory', () => {
     );
   };
 
-  it('is found by svc, and is gone once the service stops', async () => {
+  it('is found by svc and removed when the service stops', async () => {
     const address = await serving('one');
     const withdraw = announce(directory(), { address, instance: 'one' }, AT);
     expect(await found()).to.equal(address);
@@ -62,13 +62,13 @@ describe('the address that a service leaves in its data directory', () => {
     expect(await found()).to.equal(DEFAULT_URL);
   });
 
-  it('counts for less than --url and SVC_URL', async () => {
+  it('is overridden by --url and SVC_URL', async () => {
     announce(directory(), { address: await serving('one'), instance: 'one' }, AT);
     expect(await found({ SVC_URL: 'http://a' })).to.equal('http://a');
     expect(await found({ SVC_URL: 'http://a' }, { url: 'http://b' })).to.equal('http://b');
   });
 
-  it('is the one of the newest of several', async () => {
+  it('is that of the newest of several services', async () => {
     const later = AT.replace('09:', '10:');
     leave({ instance: 'older', address: await serving('older') });
     const address = await serving('newer');
@@ -76,12 +76,12 @@ describe('the address that a service leaves in its data directory', () => {
     expect(await found()).to.equal(address);
   });
 
-  it('is not believed where another program listens there by now', async () => {
+  it('is not used if another program listens there', async () => {
     leave({ instance: 'killed', address: await serving('another service') });
     expect(await found()).to.equal(DEFAULT_URL);
   });
 
-  it('is not asked for where its process is gone, and removed by the next start', async () => {
+  it('is ignored for a dead process, and removed by the next start', async () => {
     const address = await serving('killed');
     leave({ instance: 'killed', address, pid: pidOfGone() });
     leave({
@@ -98,7 +98,7 @@ describe('the address that a service leaves in its data directory', () => {
     ]);
   });
 
-  it('leads to the loopback address of a service that listens on all', () => {
+  it('is the loopback address of a service on all addresses', () => {
     for (const host of ['0.0.0.0', '[::]']) {
       const withdraw = announce(directory(), { address: `http://${host}:81`, instance: 'a' }, AT);
       const loopback = host === '0.0.0.0' ? '127.0.0.1' : '[::1]';
@@ -107,7 +107,7 @@ describe('the address that a service leaves in its data directory', () => {
     }
   });
 
-  it('leads to a service whose certificate is not trusted, so that the call fails and says so', async () => {
+  it('is used for an untrusted certificate, and the call fails with the reason', async () => {
     const { cert, key } = certificate('one');
     const files = { cert: readFileSync(cert), key: readFileSync(key) };
     const server = createTlsServer(files, (_, response) => response.end('{"instance":"a"}'));
@@ -121,19 +121,19 @@ describe('the address that a service leaves in its data directory', () => {
     });
     expect(called.code).to.equal(6);
     expect(called.err).to.match(
-      /its certificate is not trusted \(DEPTH_ZERO_SELF_SIGNED_CERT\): set NODE_EXTRA_CA_CERTS/,
+      /its certificate is not trusted \(DEPTH_ZERO_SELF_SIGNED_CERT\); set NODE_EXTRA_CA_CERTS/,
     );
     leave({ instance: 'b', address: await serving('b') });
     expect(await found(), 'one that is trusted counts first').to.match(/^http:/);
   });
 
-  it('is none where the data directory is a file', async () => {
+  it('is missing if the data directory is a file', async () => {
     const file = join(directory(), 'file');
     writeFileSync(file, '');
     expect(await found({ SVC_DATA_DIR: file })).to.equal(DEFAULT_URL);
   });
 
-  it('is nothing where the file is damaged', async () => {
+  it('is ignored if the file is damaged', async () => {
     writeFileSync(join(directory(), 'service-half.json'), '{"address":"http://127.0.0.1:1"');
     writeFileSync(join(directory(), 'service-else.json'), '{"address":1}');
     expect(announced(directory())).to.deep.equal([]);

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { engineOptions } from '../../../app/starting/engine-options.ts';
 
 describe('the options of V8', () => {
-  it('have few processors collect without helpers, and compile little', () => {
+  it('collect without helpers and inline little with few processors', () => {
     for (const alone of ['--no-parallel-scavenge', '--max-inlined-bytecode-size-cumulative=100']) {
       expect(engineOptions(1)).to.include(alone);
       expect(engineOptions(2)).to.include(alone);
@@ -11,13 +11,13 @@ describe('the options of V8', () => {
     }
   });
 
-  it('have all objects begin among the young ones, however many processors there are', () => {
+  it('allocate all objects young with any number of processors', () => {
     for (const processors of [1, 2, 8]) {
       expect(engineOptions(processors)).to.include('--no-allocation-site-pretenuring');
     }
   });
 
-  it('are known to this Node', () => {
+  it('exist in this Node', () => {
     const options = execFileSync(process.execPath, ['--v8-options'], { encoding: 'utf8' });
     for (const option of engineOptions(1)) {
       const name = option.replace('--no-', '--').replace(/=.*/, '');

@@ -58,7 +58,7 @@ describe('the first start', () => {
     };
   };
 
-  it('makes the admin and keeps its credentials for its owner alone', async () => {
+  it('creates the admin and saves its credentials for their owner alone', async () => {
     const made = await make();
     expect(made).to.not.equal(null);
     expect(kept()).to.deep.equal(made);
@@ -67,7 +67,7 @@ describe('the first start', () => {
     expect(files()).to.deep.equal(['admin-credentials.json']);
   });
 
-  it('takes the id and the secret of the settings', async () => {
+  it('uses the id and secret of the settings', async () => {
     const id = '01950a5e-0000-7000-8000-000000000001';
     const secret = 'a secret of the settings';
     expect(await make({ SVC_ADMIN_ID: id, SVC_ADMIN_SECRET: secret })).to.deep.equal({
@@ -77,7 +77,7 @@ describe('the first start', () => {
     expect(await opens({ agent_id: id, agent_secret: secret })).to.equal(true);
   });
 
-  it('is one alone, also of many at once', async () => {
+  it('happens once, even with many concurrent processes', async () => {
     const made = await Promise.all(Array.from({ length: 5 }, () => make()));
     const [winner, ...others] = made.filter((each) => each !== null);
     expect(others).to.deep.equal([]);
@@ -87,7 +87,7 @@ describe('the first start', () => {
     expect(await make()).to.equal(null);
   });
 
-  it('makes no other admin once the first is gone', async () => {
+  it('creates no other admin when the first is removed', async () => {
     await make();
     const { agent_id } = kept();
     await release(store, 'admin', agent_id, {
@@ -101,7 +101,7 @@ describe('the first start', () => {
   });
 
   for (const n of [1, 2]) {
-    it(`is made up for where the process died in place of append ${n}`, async () => {
+    it(`is completed after a crash instead of append ${n}`, async () => {
       dieAt(n);
       await rejection(make());
       store.onAppend = () => {};
@@ -111,7 +111,7 @@ describe('the first start', () => {
     });
   }
 
-  it('finishes the file of a process that died behind the append', async () => {
+  it('completes the file of a process that died after the append', async () => {
     store.afterAppend = ({ stream }) => {
       if (stream.startsWith('agent-')) throw unavailable();
     };
@@ -124,7 +124,7 @@ describe('the first start', () => {
     expect(await make()).to.equal(null);
   });
 
-  it('is told of once where another process finishes the file before the answer of the append comes', async () => {
+  it('reports the credentials once if another process completes the file first', async () => {
     const others: (AdminCredentials | null)[] = [];
     store.afterAppend = async ({ stream }) => {
       if (!stream.startsWith('agent-')) return;
@@ -135,7 +135,7 @@ describe('the first start', () => {
     expect(files()).to.deep.equal(['admin-credentials.json']);
   });
 
-  it('is not held up by a draft that was cut short, and clears it away later', async () => {
+  it('ignores an incomplete draft and removes it later', async () => {
     await make();
     const { dataDirectory } = configuration();
     const fresh = join(dataDirectory, 'admin-credentials.1.draft.json');
@@ -150,7 +150,7 @@ describe('the first start', () => {
     expect(await opens(kept())).to.equal(true);
   });
 
-  it('goes on for a process that has reserved the name and says nothing more', async () => {
+  it('continues for a process that reserved the name and died', async () => {
     let reserved = false;
     store.onAppend = async ({ stream }) => {
       if (reserved || !stream.startsWith('agentname-')) return;

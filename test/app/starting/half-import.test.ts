@@ -43,7 +43,7 @@ describe('a log that an import was broken off on', () => {
     expect(await messageOf(refuseHalfImport(store))).to.include('run the same svc import');
   });
 
-  it('takes nothing and tells nothing where it was away at the start, until the import is completed', async () => {
+  it('rejects appends and subscriptions after an outage at the start, until the import is completed', async () => {
     const { port, log } = server;
     server.stop();
     const away = await open();
@@ -66,7 +66,7 @@ describe('a log that an import was broken off on', () => {
     }
   });
 
-  it('is asked once whether it is whole', async () => {
+  it('is checked once', async () => {
     await completeImport(store, EXPORT, 10, context());
     const whole = onceWhole(store);
     await whole.ping();

@@ -13,7 +13,7 @@ import { addTask, onLog } from '../archive/small-log.ts';
 
 const AT = Date.parse('2026-05-01T10:00:00Z');
 
-describe('a folder that a log is being restored into', () => {
+describe('a folder with a restore', () => {
   const directory = useTemporaryDirectory();
   const path = (name: string): string => join(directory(), name);
   const there = () => ({
@@ -21,7 +21,7 @@ describe('a folder that a log is being restored into', () => {
   });
   const clock = new SystemClock();
 
-  it('is one to start on before the restore and after it, and not in between', async () => {
+  it('allows a start before and after the restore, but not during it', async () => {
     await onLog(path('here'), (store) => addTask(store, AT));
     const progress = { stage: () => {}, move: () => {}, signal: new AbortController().signal };
     const here = { dataDirectory: path('here'), eventStoreUrl: undefined };
@@ -51,7 +51,7 @@ describe('a folder that a log is being restored into', () => {
     );
   };
 
-  it('is left as it is by a start where the restore was killed, so that it can be run again', async () => {
+  it('is not changed by a start after a killed restore', async () => {
     mkdirSync(path('there/.restoring.unfinished-1-abcdef'), { recursive: true });
     const refused = await startThere();
     expect(refused).to.include('run svc restore again');
@@ -59,7 +59,7 @@ describe('a folder that a log is being restored into', () => {
     expect(readdirSync(path('there'))).to.deep.equal(['.restoring.unfinished-1-abcdef']);
   });
 
-  it('is not looked for where there is no folder: the setting that names it is refused', async () => {
+  it('is not checked without a folder, whose setting is rejected', async () => {
     writeFileSync(path('there'), '');
     expect(await startThere()).to.include(`SVC_DATA_DIR: ${path('there')} can't be made`);
   });

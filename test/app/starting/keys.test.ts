@@ -7,7 +7,7 @@ import { silent } from '../../../observability/telemetry.ts';
 import { withoutHardLinks } from '../../support/hard-links.ts';
 import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
 
-describe('the keys of tokens', () => {
+describe('the signing keys', () => {
   const directory = useTemporaryDirectory();
 
   const configuration = (env = {}): Configuration =>
@@ -28,7 +28,7 @@ describe('the keys of tokens', () => {
     expect(previousJwtKey?.export().toString()).to.equal(previous);
   });
 
-  it('are made and kept for the owner alone where none are set', () => {
+  it('are generated and saved for their owner alone if none are set', () => {
     const { jwtKey, previousJwtKey } = keys();
     expect(previousJwtKey).to.equal(null);
     expect(jwtKey.export().toString()).to.equal(readFileSync(file(), 'utf8').trim());
@@ -42,7 +42,7 @@ describe('the keys of tokens', () => {
     expect(keys().jwtKey.equals(jwtKey)).to.equal(true);
   });
 
-  it('are made and kept, too, on a file system without hard links', async () => {
+  it('are generated on a file system without hard links too', async () => {
     await withoutHardLinks(() => {
       const { jwtKey } = keys();
       expect(keys().jwtKey.equals(jwtKey)).to.equal(true);
@@ -51,7 +51,7 @@ describe('the keys of tokens', () => {
     });
   });
 
-  it('are refused, and not replaced, where the file holds none', () => {
+  it('are rejected, and not replaced, if the file has none', () => {
     mkdirSync(join(directory(), 'data'));
     writeFileSync(file(), 'short');
     expect(() => keys()).to.throw(/has no key of 32 bytes or more/);
@@ -68,7 +68,7 @@ describe('the secrets of webhooks', () => {
   const other = { JWT_SECRET_KEY: 'b'.repeat(32) };
   const own = { SVC_WEBHOOK_KEY: 'w'.repeat(32) };
 
-  it('are of 32 bytes, and others for each agent and version', () => {
+  it('have 32 bytes and differ by agent and version', () => {
     const secretOf = secrets(one);
     const made = [secretOf('a', 1), secretOf('a', 2), secretOf('b', 1)];
     expect(new Set(made).size).to.equal(3);
@@ -78,17 +78,17 @@ describe('the secrets of webhooks', () => {
     }
   });
 
-  it('are the same in every process of the same key', () => {
+  it('are the same in every process with the same key', () => {
     expect(secrets(one)('a', 1)).to.equal(secrets(one)('a', 1));
     expect(secrets(one)('a', 1)).to.not.equal(secrets(other)('a', 1));
   });
 
-  it('do not change with the key of tokens where they have one of their own', () => {
+  it('do not change with the signing key if they have their own key', () => {
     expect(secrets({ ...one, ...own })('a', 1)).to.equal(secrets({ ...other, ...own })('a', 1));
     expect(secrets({ ...one, ...own })('a', 1)).to.not.equal(secrets(one)('a', 1));
   });
 
-  it('are refused a key that is too short', () => {
+  it('are rejected with a short key', () => {
     expect(() => readConfiguration({ SVC_WEBHOOK_KEY: 'short' })).to.throw(/SVC_WEBHOOK_KEY/);
   });
 });

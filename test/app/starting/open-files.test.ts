@@ -13,28 +13,28 @@ Max locked memory         8388608              8388608              bytes
 `;
 
 describe('the limit of open files', () => {
-  it('is the one in force, where the system says so', () => {
+  it('is read from the system', () => {
     expect(mostOpenFiles(() => limits)).to.equal(1024);
     expect(mostOpenFiles(() => limits.replace('1024 ', 'unlimited '))).to.equal(Infinity);
     expect(mostOpenFiles(() => '')).to.equal(Infinity);
     expect(mostOpenFiles()).to.be.greaterThan(0);
   });
 
-  it('is too low below what the service takes, which is said in one line with what to do', () => {
+  it('is reported in one line with the remedy if it is too low', () => {
     expect(tooFewOpenFiles(256)).to.equal(null);
     expect(tooFewOpenFiles(Infinity)).to.equal(null);
     expect(tooFewOpenFiles(255)).to.match(
-      /^this process can open 255 files .* 256 .*ulimit -n.*[^\n]$/,
+      /^this process can open 255 files .* 256.*ulimit -n.*[^\n]$/,
     );
   });
 
-  it('leaves clients what neither the service nor its runs take, and always some', () => {
+  it('leaves clients the rest, and always some', () => {
     expect(roomForClients(20_000, 64)).to.equal(20_000 - 192 - 64);
     expect(roomForClients(256, 64)).to.equal(32);
     expect(roomForClients(Infinity, 64)).to.equal(Infinity);
   });
 
-  it('is named where runs may take what clients should have', () => {
+  it("is reported if runs can take the clients' share", () => {
     expect(scarcityOfFiles(1024, 64)).to.equal(null);
     expect(scarcityOfFiles(Infinity, 10_000)).to.equal(null);
     expect(scarcityOfFiles(1024, 1000)).to.match(/ 1024 files .* 1000 runs .*ulimit -n/);

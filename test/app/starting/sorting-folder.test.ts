@@ -9,7 +9,7 @@ import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
 
 const script = new URL('sorting-process.ts', import.meta.url).pathname;
 
-describe('what is too much to be sorted in memory', () => {
+describe('data too large to sort in memory', () => {
   const directory = useTemporaryDirectory();
   const before = process.env['SQLITE_TMPDIR'];
   afterEach(() => {
@@ -17,7 +17,7 @@ describe('what is too much to be sorted in memory', () => {
     else process.env['SQLITE_TMPDIR'] = before;
   });
 
-  it('is sorted in the service’s folder, and nothing is left there', async () => {
+  it('is sorted in the service’s folder, which stays clean', async () => {
     const folder = join(directory(), 'data');
     await mkdir(folder);
     const names: string[] = [];
@@ -32,7 +32,7 @@ describe('what is too much to be sorted in memory', () => {
     expect(await readdir(folder)).to.deep.equal([]);
   });
 
-  it('goes where the environment says already', () => {
+  it('is sorted where the environment says', () => {
     process.env['SQLITE_TMPDIR'] = '/elsewhere';
     sortIn(directory());
     expect(process.env['SQLITE_TMPDIR']).to.equal('/elsewhere');
