@@ -25,7 +25,7 @@ function loadedWith(entry: string): ReadonlySet<string> {
 describe('svc, as it starts', () => {
   it('loads nothing that only some of its commands need: no store, no schema, no server', () => {
     const all = [...loadedWith('app/cli.ts')];
-    expect(all).to.include.members(['app/cli/store/export-command.ts', 'commander']);
+    expect(all).to.include.members(['app/cli/store/archive-commands.ts', 'commander']);
     const packages = all.filter((name) => !name.endsWith('.ts') && !name.startsWith('node:'));
     expect(packages.sort()).to.deep.equal(['commander', 'yaml']);
     // What lies beside the adapters of `stores/` knows the file system alone.

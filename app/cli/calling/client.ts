@@ -30,6 +30,9 @@ export class ServiceError extends CommandError {
   }
 }
 
+/** A call of a method of the typed client. */
+export type ServiceRequest<T> = (api: TypedClient) => Promise<Answered<T>>;
+
 export type QueryValue = string | number | boolean | undefined;
 
 /** What a request carries; undefined parameters are left out. */
@@ -82,7 +85,7 @@ export class Client {
    * Calls a method of the typed client and returns the response's body.
    * @throws ServiceError when the service rejects the request, CommandError when it does not answer
    */
-  async call<T>(request: (api: TypedClient) => Promise<Answered<T>>): Promise<T> {
+  async call<T>(request: ServiceRequest<T>): Promise<T> {
     return (await this.#translated(() => request(this.#api))).data;
   }
 
@@ -98,10 +101,6 @@ export class Client {
   put<T>(path: string, { body, ifMatch }: RequestOptions = {}): Promise<T> {
     const expected = ifMatch === undefined ? {} : { ifMatch };
     return this.call((api) => api.request<T>({ method: 'PUT', path, body, ...expected }));
-  }
-
-  delete<T>(path: string): Promise<T> {
-    return this.call((api) => api.request<T>({ method: 'DELETE', path }));
   }
 
   /** The access token that it calls with. @throws as {@link call} */

@@ -2,10 +2,12 @@ import type { Clock } from '../../../domain/clock.ts';
 import { writeJson } from '../../../domain/exact-numbers.ts';
 import { paintFor, printable, type Paint } from '../terminal/paint.ts';
 import { table, type Cell, type Column } from '../terminal/table.ts';
+import { shortTime } from '../terminal/units.ts';
 import { isObject } from '../terminal/values.ts';
-import { Client } from './client.ts';
+import { Client, type ServiceRequest } from './client.ts';
 import { CommandError, exitCodes, FollowEndedError } from './command-errors.ts';
 import { clientAccess } from './credentials.ts';
+import type { Done } from './records.ts';
 import type { CliEnvironment } from './surroundings.ts';
 import { tokenCache } from './token-cache.ts';
 
@@ -89,6 +91,20 @@ export class Session {
   /** Prints the result: as JSON with `--json`, otherwise as `human` formats it. */
   answer(value: unknown, human: () => string): void {
     this.line(this.json ? writeJson(value, 2) : human());
+  }
+
+  /** Calls the service and prints the response, as {@link answer} does. */
+  async show<T>(request: ServiceRequest<T>, human: (value: T) => string): Promise<void> {
+    const value = await this.client.call(request);
+    this.answer(value, () => human(value));
+  }
+
+  /** Calls the service and prints the message of the response and, if it has one, the next run. */
+  done<T extends Pick<Done, 'message' | 'details'>>(request: ServiceRequest<T>): Promise<void> {
+    return this.show(request, ({ message, details }) => {
+      const next = details['next_run_at'];
+      return typeof next === 'string' ? `${message}; next run ${shortTime(next)}` : message;
+    });
   }
 
   /** Prints one item of a stream on a line: as JSON with `--json`, otherwise as `human` formats it. */

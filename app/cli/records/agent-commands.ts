@@ -45,10 +45,11 @@ export function addAgentCommands(line: CommandLine): void {
     description: 'show an agent',
     options: { asOf },
     examples: ['agents show 01a1fc11-…'],
-    run: async (session, options, [id = '']) => {
-      const query = { as_of: options.asOf };
-      answerAgent(session, await session.client.call((api) => api.agents.get(id, query)));
-    },
+    run: (session, { asOf: as_of }, [id = '']) =>
+      session.show(
+        (api) => api.agents.get(id, { as_of }),
+        (agent) => showAgent(session, agent),
+      ),
   });
   addHistory(line, group, 'agents');
   line.add(group, 'create <name>', {
@@ -58,7 +59,7 @@ export function addAgentCommands(line: CommandLine): void {
     run: async (session, options, [name = '']) => {
       const body = { name, scopes: [], ...bodyOf(options) };
       const agent = await session.client.call((api) => api.agents.create(body));
-      answerAgent(session, agent);
+      session.answer(agent, () => showAgent(session, agent));
       if (!session.json) session.aside(`to create its secret: svc agents credentials ${agent.id}`);
     },
   });
@@ -69,18 +70,18 @@ export function addAgentCommands(line: CommandLine): void {
     run: async (session, options, [id = '']) => {
       const body = bodyOf(options);
       if (Object.keys(body).length === 0) throw usageError('give at least one field to change');
-      answerAgent(session, await session.client.call((api) => api.agents.update(id, body)));
+      await session.show(
+        (api) => api.agents.update(id, body),
+        (agent) => showAgent(session, agent),
+      );
     },
   });
   line.add(group, 'delete <id>', {
     description: 'remove an agent; its tokens stop working immediately',
     options: { cancelTasks: flag('cancel its tasks too') },
     examples: ['agents delete 01a1fc11-…', 'agents delete 01a1fc11-… --cancel-tasks'],
-    run: async (session, { cancelTasks }, [id = '']) => {
-      const query = { cancel_tasks: cancelTasks };
-      const done = await session.client.call((api) => api.agents.remove(id, query));
-      session.answer(done, () => done.message);
-    },
+    run: (session, { cancelTasks: cancel_tasks }, [id = '']) =>
+      session.done((api) => api.agents.remove(id, { cancel_tasks })),
   });
   line.add(group, 'credentials <id>', {
     description: 'give an agent a new secret, shown once, and end its sessions',
@@ -95,28 +96,27 @@ export function addAgentCommands(line: CommandLine): void {
     run: async (session, { secretFromInput = false }, [id = '']) => {
       const input = secretFromInput ? await session.environment.input() : undefined;
       const body = input === undefined ? {} : { agent_secret: input.split(/\r?\n/, 1)[0] ?? '' };
-      const made = await session.client.call((api) => api.agents.setCredentials(id, body));
-      session.answer(made, () =>
-        session.fields([
-          ['id', made.agent_id],
-          ['secret', made.agent_secret],
-        ]),
+      await session.show(
+        (api) => api.agents.setCredentials(id, body),
+        ({ agent_id, agent_secret }) =>
+          session.fields([
+            ['id', agent_id],
+            ['secret', agent_secret],
+          ]),
       );
     },
   });
 }
 
-function answerAgent(session: Session, agent: Agent): void {
-  session.answer(agent, () =>
-    session.fields([
-      ['id', agent.id],
-      ['name', agent.name],
-      ['scopes', agent.scopes.join(' ') || '(none)'],
-      ['webhook', agent.webhook_url],
-      ['created', shortTime(agent.created_at)],
-      ['updated', shortTime(agent.updated_at)],
-    ]),
-  );
+function showAgent(session: Session, agent: Agent): string {
+  return session.fields([
+    ['id', agent.id],
+    ['name', agent.name],
+    ['scopes', agent.scopes.join(' ') || '(none)'],
+    ['webhook', agent.webhook_url],
+    ['created', shortTime(agent.created_at)],
+    ['updated', shortTime(agent.updated_at)],
+  ]);
 }
 
 function bodyOf({

@@ -64,9 +64,10 @@ function addPublish(line: CommandLine, group: Command): void {
       const payload = await readObject(argument, 'the payload', session.environment);
       const source_agent_id = source ?? (await session.caller());
       const body = { topic, payload, source_agent_id };
-      const done = await session.client.call((api) => api.events.publish(body));
-      const { event_id, triggered_tasks } = done.details;
-      session.answer(done, () => `${event_id} triggers ${tasks(triggered_tasks.length)}`);
+      await session.show(
+        (api) => api.events.publish(body),
+        ({ details }) => `${details.event_id} triggers ${tasks(details.triggered_tasks.length)}`,
+      );
     },
   });
 }

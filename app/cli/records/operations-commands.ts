@@ -17,11 +17,11 @@ export function addOperationsCommands(line: CommandLine): void {
   line.add(line.program, 'hold <reason...>', {
     description: 'stop fires and new runs until `svc release`; active runs continue',
     examples: ['hold moving the mail server'],
-    run: async (session, _, words) => {
-      const body = { reason: words.join(' ') };
-      const done = await session.client.call((api) => api.operations.hold(body));
-      session.answer(done, () => session.paint.warning(done.message));
-    },
+    run: (session, _, words) =>
+      session.show(
+        (api) => api.operations.hold({ reason: words.join(' ') }),
+        ({ message }) => session.paint.warning(message),
+      ),
   });
   line.add(line.program, 'release', {
     description: 'end a hold; missed fires follow the misfire policies',
@@ -29,27 +29,27 @@ export function addOperationsCommands(line: CommandLine): void {
       missed: choice('policy', 'the policy for the missed fires of all tasks', misfirePolicies),
     },
     examples: ['release', 'release --missed skip'],
-    run: async (session, { missed }) => {
-      const body = missed === undefined ? {} : { missed };
-      const done = await session.client.call((api) => api.operations.release(body));
-      session.answer(done, () => session.paint.good(done.message));
-    },
+    run: (session, { missed }) =>
+      session.show(
+        (api) => api.operations.release(missed === undefined ? {} : { missed }),
+        ({ message }) => session.paint.good(message),
+      ),
   });
   line.add(line.program, 'operations', {
     description: 'show whether the service is on hold, since when and why',
     examples: ['operations'],
-    run: async (session) => {
-      const answer = await session.client.call((api) => api.operations.get());
-      const { hold, released } = answer;
-      session.answer(answer, () => {
-        if (hold !== null) {
-          const since = `on hold since ${shortTime(hold.since)}, by ${hold.by}`;
-          return session.paint.warning(`${since}: ${printable(hold.reason)}`);
-        }
-        if (released === null) return 'not on hold';
-        const last = `last released ${shortTime(released.at)}, by ${released.by}`;
-        return `not on hold; ${last}: what was due meanwhile ${releasedFires[released.missed ?? 'tasks']}`;
-      });
-    },
+    run: (session) =>
+      session.show(
+        (api) => api.operations.get(),
+        ({ hold, released }) => {
+          if (hold !== null) {
+            const since = `on hold since ${shortTime(hold.since)}, by ${hold.by}`;
+            return session.paint.warning(`${since}: ${printable(hold.reason)}`);
+          }
+          if (released === null) return 'not on hold';
+          const last = `last released ${shortTime(released.at)}, by ${released.by}`;
+          return `not on hold; ${last}: what was due meanwhile ${releasedFires[released.missed ?? 'tasks']}`;
+        },
+      ),
   });
 }

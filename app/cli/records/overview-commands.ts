@@ -23,11 +23,11 @@ export function addOverviewCommands(line: CommandLine): void {
       view,
     },
     examples: ['stats --days 30', 'stats --task 01a1fc11-…'],
-    run: async (session, { task, ...query }) => {
-      const answer: Statistics = await (task === undefined
-        ? session.client.call((api) => api.statistics.summary(query))
-        : session.client.call((api) => api.statistics.ofTask(task, query)));
-      session.answer(answer, () => showStatistics(session, answer));
+    run: (session, { task, ...query }) => {
+      const show = (answer: Statistics): string => showStatistics(session, answer);
+      return task === undefined
+        ? session.show((api) => api.statistics.summary(query), show)
+        : session.show((api) => api.statistics.ofTask(task, query), show);
     },
   });
   line.add(line.program, 'health', {
@@ -59,11 +59,11 @@ export function addOverviewCommands(line: CommandLine): void {
     description: 'show the holders and waiters of a concurrency key',
     options: { createdBy: text('agent', 'the owner of the tasks (default: the caller)') },
     examples: ['concurrency db-main'],
-    run: async (session, options, [key = '']) => {
-      const query = { created_by: options.createdBy };
-      const answer = await session.client.call((api) => api.schedules.concurrency(key, query));
-      session.answer(answer, () => showConcurrency(session, answer));
-    },
+    run: (session, { createdBy: created_by }, [key = '']) =>
+      session.show(
+        (api) => api.schedules.concurrency(key, { created_by }),
+        (answer) => showConcurrency(session, answer),
+      ),
   });
 }
 

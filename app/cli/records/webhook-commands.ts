@@ -18,13 +18,14 @@ export function addWebhookCommands(line: CommandLine): void {
     examples: ['webhooks secret', 'webhooks secret 01a1fc11-…'],
     run: async (session, _, [given]) => {
       const agent = await agentOf(session, given);
-      const made = await session.client.call((api) => api.webhooks.newSecret(agent));
-      session.answer(made, () =>
-        session.fields([
-          ['id', made.agent_id],
-          ['secret', made.webhook_secret],
-          ['version', made.version],
-        ]),
+      await session.show(
+        (api) => api.webhooks.newSecret(agent),
+        ({ agent_id, webhook_secret, version }) =>
+          session.fields([
+            ['id', agent_id],
+            ['secret', webhook_secret],
+            ['version', version],
+          ]),
       );
     },
   });
@@ -33,8 +34,10 @@ export function addWebhookCommands(line: CommandLine): void {
     examples: ['webhooks test', 'webhooks test 01a1fc11-…'],
     run: async (session, _, [given]) => {
       const agent = await agentOf(session, given);
-      const done = await session.client.call((api) => api.webhooks.test(agent));
-      session.answer(done, () => `${done.message}: ${done.details.delivery_id}`);
+      await session.show(
+        (api) => api.webhooks.test(agent),
+        ({ message, details }) => `${message}: ${details.delivery_id}`,
+      );
       if (!session.json) session.aside(`to see the response: svc webhooks list ${agent}`);
     },
   });
@@ -70,8 +73,7 @@ export function addWebhookCommands(line: CommandLine): void {
     run: async (session, { agent: given }, [delivery = '']) => {
       if (delivery === '') throw usageError('the id of the delivery is empty');
       const agent = await agentOf(session, given);
-      const done = await session.client.call((api) => api.webhooks.repeat(agent, delivery));
-      session.answer(done, () => done.message);
+      await session.done((api) => api.webhooks.repeat(agent, delivery));
     },
   });
 }

@@ -22,11 +22,11 @@ export function addRunCommands(line: CommandLine): void {
     description: 'show a run with its attempts, steps, log and output',
     options: { asOf },
     examples: ['runs show ce89cf0f-…'],
-    run: async (session, options, [id = '']) => {
-      const query = { as_of: options.asOf };
-      const run = await session.client.call((api) => api.runs.get(id, query));
-      session.answer(run, () => showRun(session, run));
-    },
+    run: (session, { asOf: as_of }, [id = '']) =>
+      session.show(
+        (api) => api.runs.get(id, { as_of }),
+        (run) => showRun(session, run),
+      ),
   });
   addHistory(line, group, 'runs');
   line.add(group, 'follow [id]', {
@@ -47,19 +47,17 @@ export function addRunCommands(line: CommandLine): void {
   line.add(group, 'cancel <id>', {
     description: 'cancel an unfinished run',
     examples: ['runs cancel ce89cf0f-…'],
-    run: async (session, _, [id = '']) => {
-      const done = await session.client.call((api) => api.runs.cancel(id));
-      session.answer(done, () => done.message);
-    },
+    run: (session, _, [id = '']) => session.done((api) => api.runs.cancel(id)),
   });
   line.add(group, 'retry <id>', {
     description: 'start a new run for a failed one, from the failed step on',
     options: { from },
     examples: ['runs retry ce89cf0f-…', 'runs retry ce89cf0f-… --from start'],
-    run: async (session, options, [id = '']) => {
-      const done = await session.client.call((api) => api.runs.retry(id, options));
-      session.answer(done, () => `${done.message}: ${done.details.run_id}`);
-    },
+    run: (session, options, [id = '']) =>
+      session.show(
+        (api) => api.runs.retry(id, options),
+        ({ message, details }) => `${message}: ${details.run_id}`,
+      ),
   });
   line.add(group, 'redrive', {
     description: 'retry all failed runs that match the filters',
@@ -78,11 +76,11 @@ export function addRunCommands(line: CommandLine): void {
       const { task, createdBy, since, until, dryRun = false, ...rest } = options;
       const filters = { task_id: task, created_by: createdBy, start_time: since, end_time: until };
       const body = { ...filters, ...rest, dry_run: dryRun };
-      const done = await session.client.call((api) => api.runs.redrive(body));
-      session.answer(done, () => {
-        const more = done.details.next_cursor === null ? '' : '; there are more, call it again';
-        return `${done.message}${more}`;
-      });
+      const more = '; there are more, call it again';
+      await session.show(
+        (api) => api.runs.redrive(body),
+        ({ message, details }) => message + (details.next_cursor === null ? '' : more),
+      );
     },
   });
 }

@@ -93,9 +93,6 @@ export function addBackfillCommands(line: CommandLine): void {
   line.add(group, 'cancel <id>', {
     description: 'stop a backfill and cancel its unfinished runs',
     examples: ['backfills cancel 01a1fc6d-…'],
-    run: async (session, _, [id]) => {
-      const done = await session.client.post<Done>(`/backfills/${pathSegment(id)}/cancel`);
-      session.answer(done, () => done.message);
-    },
+    run: (session, _, [id = '']) => session.done((api) => api.backfills.cancel(id)),
   });
 }

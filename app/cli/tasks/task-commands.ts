@@ -8,7 +8,7 @@ import {
 } from '../../../domain/vocabulary.ts';
 import { exitCodes, usageError } from '../calling/command-errors.ts';
 import { addList } from '../calling/lists.ts';
-import type { Done, TaskRecord } from '../calling/records.ts';
+import type { TaskRecord } from '../calling/records.ts';
 import type { RecordColumn, Session } from '../calling/session.ts';
 import { asOf, choice, text, view, wholeNumber } from '../options.ts';
 import type { CommandLine } from '../program.ts';
@@ -61,10 +61,11 @@ export function addTaskCommands(line: CommandLine): void {
     description: 'show a task with all its fields',
     options: { asOf },
     examples: ['tasks show 01a1fc11-…', 'tasks show 01a1fc11-… --as-of 2026-11-20T18:00Z'],
-    run: async (session, options, [id = '']) => {
-      const query = { as_of: options.asOf };
-      answerTask(session, await session.client.call((api) => api.tasks.get(id, query)));
-    },
+    run: (session, { asOf: as_of }, [id = '']) =>
+      session.show(
+        (api) => api.tasks.get(id, { as_of }),
+        (task) => showTask(session, task),
+      ),
   });
   addHistory(line, group, 'tasks');
   addRun(line, group);
@@ -74,27 +75,29 @@ export function addTaskCommands(line: CommandLine): void {
 }
 
 function answerTask(session: Session, task: TaskRecord): void {
-  session.answer(task, () => {
-    const { id, title, status, payload, tags, warnings, exhausted, revision, ...rest } = task;
-    const { schedule_kind, schedule_expr, schedule_text, timezone, ...times } = rest;
-    const { next_run_at, last_run_at, created_at, updated_at, ...others } = times;
-    const given = Object.entries(others).filter(([, value]) => value !== null);
-    return session.fields([
-      ['id', id],
-      ['title', title],
-      ['status', exhausted ? `${status}, exhausted: no fire ahead` : status],
-      ['schedule', schedule_text],
-      ['expression', `${schedule_kind} ${schedule_expr ?? '#'} ${timezone}`],
-      ['next run', shortTime(next_run_at)],
-      ['last run', shortTime(last_run_at)],
-      ['tags', tags.join(', ')],
-      ...given.map(([name, value]): [string, string] => [name, String(value)]),
-      ['created', shortTime(created_at)],
-      ['updated', `${shortTime(updated_at)}, revision ${revision}`],
-      ['payload', JSON.stringify(payload, null, 2)],
-      ...warnings.map((warning): [string, string] => ['warning', warning]),
-    ]);
-  });
+  session.answer(task, () => showTask(session, task));
+}
+
+function showTask(session: Session, task: TaskRecord): string {
+  const { id, title, status, payload, tags, warnings, exhausted, revision, ...rest } = task;
+  const { schedule_kind, schedule_expr, schedule_text, timezone, ...times } = rest;
+  const { next_run_at, last_run_at, created_at, updated_at, ...others } = times;
+  const given = Object.entries(others).filter(([, value]) => value !== null);
+  return session.fields([
+    ['id', id],
+    ['title', title],
+    ['status', exhausted ? `${status}, exhausted: no fire ahead` : status],
+    ['schedule', schedule_text],
+    ['expression', `${schedule_kind} ${schedule_expr ?? '#'} ${timezone}`],
+    ['next run', shortTime(next_run_at)],
+    ['last run', shortTime(last_run_at)],
+    ['tags', tags.join(', ')],
+    ...given.map(([name, value]): [string, string] => [name, String(value)]),
+    ['created', shortTime(created_at)],
+    ['updated', `${shortTime(updated_at)}, revision ${revision}`],
+    ['payload', JSON.stringify(payload, null, 2)],
+    ...warnings.map((warning): [string, string] => ['warning', warning]),
+  ]);
 }
 
 function addEditing(line: CommandLine, group: Command): void {
@@ -162,17 +165,13 @@ function addStatus(line: CommandLine, group: Command): void {
   line.add(group, 'pause <id>', {
     description: 'stop scheduled runs until the task is resumed',
     examples: ['tasks pause 01a1fc11-… --reason "the database moves"'],
-    run: async (session, _, [id = '']) => {
-      answerDone(session, await session.client.call((api) => api.tasks.pause(id)));
-    },
+    run: (session, _, [id = '']) => session.done((api) => api.tasks.pause(id)),
   });
   line.add(group, 'resume <id>', {
     description: 'continue scheduled runs',
     options: { missed: choice('policy', 'for fires missed during the pause', misfirePolicies) },
     examples: ['tasks resume 01a1fc11-… --missed latest'],
-    run: async (session, options, [id = '']) => {
-      answerDone(session, await session.client.call((api) => api.tasks.resume(id, options)));
-    },
+    run: (session, options, [id = '']) => session.done((api) => api.tasks.resume(id, options)),
   });
   line.add(group, 'snooze <id> <time>', {
     description: 'postpone the next run: 90s, 15m, 2h, 1d; at most a week',
@@ -183,22 +182,12 @@ function addStatus(line: CommandLine, group: Command): void {
         throw usageError(`the time must be like 90s, 15m, 2h or 1d, got ${time}`);
       }
       const delay_seconds = Number(count) * SNOOZE_UNITS[unit as keyof typeof SNOOZE_UNITS];
-      const body = { delay_seconds };
-      answerDone(session, await session.client.call((api) => api.tasks.snooze(id, body)));
+      return session.done((api) => api.tasks.snooze(id, { delay_seconds }));
     },
   });
   line.add(group, 'cancel <id>', {
     description: 'end a task permanently and cancel its queued runs',
     examples: ['tasks cancel 01a1fc11-… --reason "not needed any more"'],
-    run: async (session, _, [id = '']) => {
-      answerDone(session, await session.client.call((api) => api.tasks.cancel(id)));
-    },
+    run: (session, _, [id = '']) => session.done((api) => api.tasks.cancel(id)),
   });
-}
-
-/** Prints the message and, if the response has it, the next run. */
-function answerDone(session: Session, done: Done): void {
-  const next = done.details['next_run_at'];
-  const when = typeof next === 'string' ? `; next run ${shortTime(next)}` : '';
-  session.answer(done, () => done.message + when);
 }

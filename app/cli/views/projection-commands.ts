@@ -87,10 +87,8 @@ export function addProjectionCommands(line: CommandLine): void {
   addParked(line, group);
 }
 
-async function post(session: Session, path: string, body?: object): Promise<void> {
-  const done = await session.client.post<Done>(path, { body });
-  session.answer(done, () => done.message);
-}
+const post = (session: Session, path: string, body?: object): Promise<void> =>
+  session.done((api) => api.request<Done>({ method: 'POST', path, body }));
 
 function addRebuild(line: CommandLine, group: Command): void {
   line.add(group, 'rebuild <name>', {

@@ -88,9 +88,9 @@ export function addViewReplays(line: CommandLine, group: Command): void {
   line.add(group, 'drop <name>', {
     description: 'delete views as of a time',
     examples: ['replay drop friday'],
-    run: async (session, _, [name]) => {
-      const done = await session.client.delete<Done>(`/replays/${pathSegment(name)}`);
-      session.answer(done, () => done.message);
+    run: (session, _, [name]) => {
+      const path = `/replays/${pathSegment(name)}`;
+      return session.done((api) => api.request<Done>({ method: 'DELETE', path }));
     },
   });
 }
