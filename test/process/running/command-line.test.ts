@@ -57,7 +57,7 @@ describe('svc as a process', function () {
     await service.terminate();
     const { code, err } = await svc(['tasks', 'list']);
     expect(code, err).to.equal(6);
-    expect(err).to.include('no answer from http://127.0.0.1:8080');
+    expect(err).to.include('no response from http://127.0.0.1:8080');
     expect(readdirSync(directory()).filter((name) => name.startsWith('service-'))).to.deep.equal(
       [],
     );

@@ -48,7 +48,7 @@ describe('svc, when what it writes to is lost', function () {
   it('says that an answer could not be written', function () {
     if (!existsSync('/dev/full')) leaveOut(this, 'a full device: /dev/full is missing');
     const { stdout, stderr } = bash('svc --help > /dev/full');
-    expect(stderr).to.match(/^svc: the answer can't be written: ENOSPC[^\n]*\n$/);
+    expect(stderr).to.match(/^svc: could not write the output: ENOSPC[^\n]*\n$/);
     expect(stdout).to.equal('1\n');
   });
 
