@@ -1,8 +1,31 @@
-import { nameOf } from '../apply/apply-plan.ts';
+import type { DesiredTask } from '../apply/apply-file.ts';
+import { nameOf, type Step } from '../apply/apply-plan.ts';
 import type { Outcome } from '../apply/apply.ts';
+import type { TaskRecord } from '../calling/records.ts';
 import type { Session } from '../calling/session.ts';
 import { printable } from '../terminal/paint.ts';
-import type { CrontabImport, ImportedJob } from './import-crontab.ts';
+import type { BadLine, CrontabJob } from './parse-crontab.ts';
+
+/** A job of the crontab and its task. */
+export interface ImportedJob {
+  readonly job: CrontabJob;
+  readonly wanted: DesiredTask;
+  /** The schedule in words. */
+  readonly words: string;
+  /** The task of an earlier import, which stays unchanged; null for none. */
+  readonly present: TaskRecord | null;
+}
+
+/** What an import does. */
+export interface CrontabImport {
+  readonly set: string;
+  readonly jobs: readonly ImportedJob[];
+  readonly badLines: readonly BadLine[];
+  /** Tasks of the set without a line. */
+  readonly missing: readonly Extract<Step, { kind: 'cancel' }>[];
+  readonly steps: readonly Step[];
+  readonly warnings: readonly string[];
+}
 
 /**
  * Prints the tasks of a crontab, its bad lines and the tasks without a line; warnings go to standard error.

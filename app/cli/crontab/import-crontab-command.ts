@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { flag, short, text, withDefault, type OptionValues } from '../options.ts';
+import { flag, short, text, withDefault } from '../options.ts';
 import type { CommandLine } from '../program.ts';
 
 const options = {
@@ -12,8 +12,6 @@ const options = {
   dryRun: flag('only show the changes'),
   yes: short('y', flag('create the tasks')),
 };
-
-export type ImportCrontabOptions = OptionValues<typeof options>;
 
 /** `svc import crontab` */
 export function addCrontabImport(line: CommandLine, group: Command): void {

@@ -9,30 +9,20 @@ import { exitCodes, usageError } from '../calling/command-errors.ts';
 import type { TaskRecord } from '../calling/records.ts';
 import type { Session } from '../calling/session.ts';
 import { readText } from '../terminal/values.ts';
-import { showImport } from './crontab-screen.ts';
+import { showImport, type CrontabImport, type ImportedJob } from './crontab-screen.ts';
 import { crontabTasks } from './crontab-tasks.ts';
-import type { ImportCrontabOptions } from './import-crontab-command.ts';
 import { parseCrontab, type BadLine, type CrontabJob } from './parse-crontab.ts';
 
-/** A job of the crontab and its task. */
-export interface ImportedJob {
-  readonly job: CrontabJob;
-  readonly wanted: DesiredTask;
-  /** The schedule in words. */
-  readonly words: string;
-  /** The task of an earlier import, which stays unchanged; null for none. */
-  readonly present: TaskRecord | null;
-}
-
-/** What an import does. */
-export interface CrontabImport {
+/** The options of `svc import crontab`. */
+interface ImportCrontabOptions {
+  readonly system: boolean | undefined;
   readonly set: string;
-  readonly jobs: readonly ImportedJob[];
-  readonly badLines: readonly BadLine[];
-  /** Tasks of the set without a line. */
-  readonly missing: readonly Extract<Step, { kind: 'cancel' }>[];
-  readonly steps: readonly Step[];
-  readonly warnings: readonly string[];
+  readonly timezone: string | undefined;
+  readonly post: string | undefined;
+  readonly skipBad: boolean | undefined;
+  readonly cancelMissing: boolean | undefined;
+  readonly dryRun: boolean | undefined;
+  readonly yes: boolean | undefined;
 }
 
 /**

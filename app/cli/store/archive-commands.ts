@@ -1,23 +1,14 @@
-import { exportFormats } from '../../../api/exporting/export-formats.ts';
 import { counted } from '../../../domain/explain/words.ts';
-import { runStates, runTriggers } from '../../../domain/vocabulary.ts';
 import { usageError } from '../calling/command-errors.ts';
 import { storeSettings, withStores } from '../calling/open-stores.ts';
 import type { Session } from '../calling/session.ts';
 import { addCrontabImport } from '../crontab/import-crontab-command.ts';
-import {
-  choice,
-  dataDir,
-  flag,
-  repeatable,
-  text,
-  withDefault,
-  type OptionValues,
-} from '../options.ts';
+import { dataDir, flag } from '../options.ts';
 import type { CommandLine } from '../program.ts';
 import { bytes, shortTime } from '../terminal/units.ts';
 import { withProgress } from './archive-progress.ts';
 import { showBacklog } from './backlog-screen.ts';
+import { exportOptions } from './export-options.ts';
 
 /**
  * `svc backup`, `svc restore`, `svc import`, `svc owed`
@@ -123,27 +114,6 @@ function folderOf([folder = '']: readonly string[], message: string): string {
   if (folder.trim() === '') throw usageError(message);
   return folder;
 }
-
-const exportOptions = {
-  format: choice(
-    'format',
-    'export rows instead of the log; with --url from a service',
-    exportFormats,
-  ),
-  of: withDefault(choice('what', 'the rows to export', ['events', 'runs'] as const), 'events'),
-  output: text('file', 'file for the rows (default: standard output)'),
-  since: text('instant', 'events that occurred, or runs queued, at or after this'),
-  until: text('instant', 'and before this; with --task, a date includes that day'),
-  task: text('id', "one task's changes, fires and runs"),
-  kind: repeatable('kind', 'events of streams of this kind, such as task or run'),
-  type: repeatable('type', 'events of this type, such as RunFailed'),
-  state: choice('state', 'runs in this state', runStates),
-  trigger: choice('trigger', 'runs with this trigger', runTriggers),
-  cursor: text('id', 'continue after this run or log position; with --url'),
-  dataDir,
-};
-
-export type ExportOptions = OptionValues<typeof exportOptions>;
 
 /**
  * `svc export`

@@ -3,8 +3,8 @@ import type { ExportFormat } from '../../../api/exporting/export-formats.ts';
 import { toFile, toScreen, type RowWriter } from '../../analysis/row-writer.ts';
 import { IncompleteExportError } from '../calling/command-errors.ts';
 import type { Session } from '../calling/session.ts';
-import type { ExportOptions } from './archive-commands.ts';
 import { withProgress } from './archive-progress.ts';
+import type { ExportOptions } from './export-options.ts';
 
 /**
  * Exports rows of events or runs from a service. Returns their number.

@@ -4,8 +4,8 @@ import { usageError } from '../calling/command-errors.ts';
 import { storeSettings } from '../calling/open-stores.ts';
 import type { Session } from '../calling/session.ts';
 import { bytes } from '../terminal/units.ts';
-import type { ExportOptions } from './archive-commands.ts';
 import { withProgress } from './archive-progress.ts';
+import type { ExportOptions } from './export-options.ts';
 
 /**
  * Exports the whole log into a new folder.

@@ -25,8 +25,8 @@ import type { StoreSettings } from '../../stores.ts';
 import { CommandError, exitCodes, usageError } from '../calling/command-errors.ts';
 import { storeSettings, withStores } from '../calling/open-stores.ts';
 import type { Session } from '../calling/session.ts';
-import type { ExportOptions } from './archive-commands.ts';
 import { withProgress } from './archive-progress.ts';
+import type { ExportOptions } from './export-options.ts';
 import { exportFromService } from './export-from-service.ts';
 
 /** Exports rows of events or runs to a file or standard output, from the store or a service. */

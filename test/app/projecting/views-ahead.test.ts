@@ -39,7 +39,9 @@ describe('the lag of views in svc doctor', () => {
   it('says the same if that log has grown beyond them', async () => {
     const [first] = await findings('0000000000000012', '0000000000000020', undefined, false);
     expect(first?.verdict).to.equal('fault');
-    expect(first?.found).to.include('belongs to another log: it has a different revision 3 of run-1');
+    expect(first?.found).to.include(
+      'belongs to another log: it has a different revision 3 of run-1',
+    );
     expect(first?.advice).to.include('rebuilds them');
   });
 });
