@@ -1,7 +1,14 @@
 // Bundles the emitted modules and the packages of every start into few files, because loading 1,100 modules took most of a
 // start. Each entry is replaced by its bundle; shared code is in `chunks/`.
 
-import { mkdirSync, readFileSync, readdirSync, realpathSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  realpathSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join, relative, sep } from 'node:path';
 import { build } from 'esbuild';
 
@@ -113,9 +120,11 @@ export async function bundle(emitted) {
 }
 
 /** The web page's libraries, from their packages, as one file beside the page's own. */
-function bundlePageLibrary(folder) {
-  return build({
-    entryPoints: [join(import.meta.dirname, '../extensions/webui/page-library.mjs')],
+async function bundlePageLibrary(folder) {
+  const entry = join(import.meta.dirname, '../extensions/webui/page-library.mjs');
+  if (!existsSync(entry)) return;
+  await build({
+    entryPoints: [entry],
     outfile: join(folder, 'extensions/webui/static/preact.js'),
     bundle: true,
     format: 'esm',

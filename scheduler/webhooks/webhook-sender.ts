@@ -119,7 +119,7 @@ function signedHeaders(
 /** The beginning of a body. The status has said all that counts, so the body may be incomplete. */
 async function beginningOf(answer: HttpAnswer): Promise<string> {
   const { bytes, coding } = await readBody(answer, MAX_ANSWER_BYTES);
-  if (coding !== null) return start(`(a body in Content-Encoding ${coding})`, MAX_ANSWER_BYTES);
+  if (coding !== null) return start(`(body with Content-Encoding ${coding})`, MAX_ANSWER_BYTES);
   return nearestTextOf(bytes, answer.headers['content-type']?.at(-1) ?? '');
 }
 

@@ -222,7 +222,7 @@ describe('the package', function () {
 
   it('runs the demo', async () => {
     const { code, out } = await npx(['task-scheduling-service', 'demo']);
-    expect(out).to.include('As it should be: 4 tasks, 7 runs, 2 calls.');
+    expect(out).to.include('As expected: 4 tasks, 7 runs, 2 calls.');
     expect(code).to.equal(0);
   });
 

@@ -109,7 +109,10 @@ describe('a secret in an HTTP request', () => {
         within: (call) => call(),
       };
       const { tool, close } = createHttpTool({ allowPrivate: true });
-      const traced: Tool = { ...tool, run: (args, call) => tool.run(args, { ...call, span }) };
+      const traced: Tool = {
+        ...tool,
+        run: (args, call) => tool.run(args, { ...call, signal: call.signal, span }),
+      };
       for (const url of [origin, '${secrets.URL}', `${origin}/first`]) {
         const headers = { 'x-url': '${secrets.URL}' };
         const pipeline = [{ uses: 'http.request', with: { url, headers } }];
