@@ -18,42 +18,42 @@ import { spend } from './work.ts';
 const LAST_MONTH = MAX_YEAR * 12 + 11;
 const FIRST_MONTH = 12;
 
-/** Steps of work: to look at a month, and at a day. */
-const MONTH = 10;
-const DAY_LOOKED_AT = 3;
-/** The calendar repeats itself after 400 years. */
-const MONTHS_OF_CYCLE = 4800;
-const DAYS_OF_CYCLE = 146_097;
+/** Cost of checking a month and a day, in work steps. */
+const MONTH_COST = 10;
+const DAY_COST = 3;
+/** The Gregorian calendar repeats every 400 years. */
+const MONTHS_PER_CYCLE = 4800;
+const DAYS_PER_CYCLE = 146_097;
 
-/** A search over so many months is worth remembering. */
-const LONG = 24;
+/** A search over this many months or more is cached. */
+const MIN_CACHED_MONTHS = 24;
 
-/** Seconds without a fire, both ends included. */
+/** A span without fires, in seconds, both ends included. */
 interface Gap {
   readonly from: number;
   readonly to: number;
-  /** The fire at the end that the search went to; null where there is none up to the calendar's end, or the start. */
+  /** The fire that the search found beyond the gap; null if there is none. */
   readonly beyond: number | null;
 }
 
 /**
- * Days of a calendar × times of day: every cron rule, and every rrule without BYSETPOS. It goes by
- * whole months, so a search over the 8,000 years to the end of the calendar takes 1–3 ms, and a long
- * one is not repeated.
+ * Combines the days of a calendar with times of day. This covers every cron rule and every rrule
+ * without BYSETPOS. It searches month by month: the 8,000 years to the end of the calendar take 1–3
+ * ms. Long searches are cached.
  */
 export class CalendarRule implements WallRule {
   readonly #days: DayCalendar;
   readonly #times: TimesOfDay;
   readonly #start: number;
-  /** The days of the month asked last: fires are mostly asked one after the other. */
+  /** The days of the last month asked for, since most queries are sequential. */
   #month = -1;
   #mask = 0;
-  /** What the last long search went through, in either direction. */
+  /** The gaps found by the last long search in each direction. */
   #ahead: Gap | null = null;
   #behind: Gap | null = null;
   #perPeriod: number | null = null;
 
-  /** `start` is the first wall at which the rule may fire. */
+  /** @param start the first wall time at which the rule may fire */
   constructor(days: DayCalendar, times: TimesOfDay, start: number = FIRST_DAY * DAY) {
     this.#days = days;
     this.#times = times;
@@ -77,9 +77,9 @@ export class CalendarRule implements WallRule {
     const high = Math.min(Math.ceil(to / SECOND), (LAST_DAY + 1) * SECONDS_PER_DAY);
     if (high <= low) return 0;
     const { period } = this.#days;
-    const seconds = (period / MONTHS_OF_CYCLE) * DAYS_OF_CYCLE * SECONDS_PER_DAY;
+    const seconds = (period / MONTHS_PER_CYCLE) * DAYS_PER_CYCLE * SECONDS_PER_DAY;
     if (this.#times.perDay === null || high - low < 2 * seconds) return this.#countBelow(low, high);
-    // Whole periods are alike, from wherever they are counted.
+    // All whole periods have equally many fires, wherever they begin.
     const whole = Math.floor((high - low) / seconds);
     this.#perPeriod ??= this.#countBelow(low, low + seconds);
     return whole * this.#perPeriod + this.#countBelow(low + whole * seconds, high);
@@ -93,12 +93,12 @@ export class CalendarRule implements WallRule {
     const date = civilOf(day);
     const begun = date.year * 12 + date.month - 1;
     let index = begun;
-    // What does not come within one period never comes.
+    // A rule without a fire in one period never fires.
     const last = Math.min(LAST_MONTH, index + this.#days.period);
     let first = day - date.day + 1;
     let bits = this.#maskOf(index) & (-1 << (date.day - 1));
     const end = (beyond: number | null, to: number): number | null => {
-      if (index - begun >= LONG) this.#ahead = { from, to, beyond };
+      if (index - begun >= MIN_CACHED_MONTHS) this.#ahead = { from, to, beyond };
       return beyond;
     };
     for (;;) {
@@ -113,7 +113,7 @@ export class CalendarRule implements WallRule {
           day = first + bit;
           second = 0;
         }
-        spend(DAY_LOOKED_AT);
+        spend(DAY_COST);
         const time = this.#times.next(day, second);
         if (time >= 0) return end(day * SECONDS_PER_DAY + time, day * SECONDS_PER_DAY + time - 1);
         bits &= bits - 1;
@@ -134,11 +134,10 @@ export class CalendarRule implements WallRule {
     let index = begun;
     let second = from - day * SECONDS_PER_DAY;
     const earliest = Math.max(FIRST_MONTH, index - this.#days.period);
-    // Days up to and including this one.
     let bits = this.#maskOf(index) & (date.day === 31 ? -1 : (1 << date.day) - 1);
     let first = day - date.day + 1;
     const end = (beyond: number | null, to: number): number | null => {
-      if (begun - index >= LONG) this.#behind = { from: to, to: from, beyond };
+      if (begun - index >= MIN_CACHED_MONTHS) this.#behind = { from: to, to: from, beyond };
       return beyond;
     };
     for (;;) {
@@ -153,7 +152,7 @@ export class CalendarRule implements WallRule {
           day = first + bit;
           second = SECONDS_PER_DAY - 1;
         }
-        spend(DAY_LOOKED_AT);
+        spend(DAY_COST);
         const time = this.#times.previous(day, second);
         if (time >= 0) return end(day * SECONDS_PER_DAY + time, day * SECONDS_PER_DAY + time + 1);
         bits &= ~(1 << bit);
@@ -168,23 +167,23 @@ export class CalendarRule implements WallRule {
     }
   }
 
-  /** Walls in [low, high), both in seconds. */
+  /** Number of wall times in [low, high), both in seconds. */
   #countBelow(low: number, high: number): number {
     const lastDay = Math.floor(high / SECONDS_PER_DAY);
-    const firstDayAsked = Math.floor(low / SECONDS_PER_DAY);
+    const firstDayOfSpan = Math.floor(low / SECONDS_PER_DAY);
     let total = 0;
-    const start = civilOf(firstDayAsked);
+    const start = civilOf(firstDayOfSpan);
     let counted = start.year;
     let index = this.#days.nextMonth(start.year * 12 + start.month - 1);
     for (; index <= LAST_MONTH; index = this.#days.nextMonth(index + 1)) {
       const first = firstDay(index);
       if (first > lastDay) break;
-      if (this.#times.perDay !== null && first >= firstDayAsked) {
+      if (this.#times.perDay !== null && first >= firstDayOfSpan) {
         const year = Math.floor(index / 12);
         const days = dayOf(year + 1, 1, 1) <= lastDay ? this.#days.daysOfYear(year) : null;
-        // Of a year that has begun nothing was counted before its first month with any days.
+        // Skips a whole year only if none of its months was counted yet.
         if (days !== null && (index % 12 === 0 || year > counted)) {
-          spend(MONTH);
+          spend(MONTH_COST);
           total += days * this.#times.perDay;
           counted = year;
           index = year * 12 + 11;
@@ -193,14 +192,15 @@ export class CalendarRule implements WallRule {
       }
       counted = Math.floor(index / 12);
       let bits = this.#maskOf(index);
-      if (first < firstDayAsked) bits &= -1 << (firstDayAsked - first);
+      if (first < firstDayOfSpan) bits &= -1 << (firstDayOfSpan - first);
       if (lastDay - first < 31) bits &= (1 << (lastDay - first)) - 1;
       if (bits !== 0) total += this.#countDays(first, bits);
     }
-    // So far every whole day from the first to before the last: cut the first, add the last's part.
-    const onFirst = low - firstDayAsked * SECONDS_PER_DAY;
-    if (firstDayAsked < lastDay) {
-      if (this.#has(firstDayAsked)) total -= this.#times.countBelow(firstDayAsked, onFirst);
+    // `total` covers whole days from the first up to the last. Subtract what precedes `low`, add
+    // what precedes `high`.
+    const onFirst = low - firstDayOfSpan * SECONDS_PER_DAY;
+    if (firstDayOfSpan < lastDay) {
+      if (this.#has(firstDayOfSpan)) total -= this.#times.countBelow(firstDayOfSpan, onFirst);
       if (this.#has(lastDay))
         total += this.#times.countBelow(lastDay, high - lastDay * SECONDS_PER_DAY);
     } else if (this.#has(lastDay)) {
@@ -215,7 +215,7 @@ export class CalendarRule implements WallRule {
     if (perDay !== null) return bitCount(mask) * perDay;
     let total = 0;
     for (let bits = mask; bits !== 0; bits &= bits - 1) {
-      spend(DAY_LOOKED_AT);
+      spend(DAY_COST);
       total += this.#times.countBelow(first + lowestBit(bits), SECONDS_PER_DAY);
     }
     return total;
@@ -230,7 +230,7 @@ export class CalendarRule implements WallRule {
   #maskOf(index: number): number {
     if (index !== this.#month) {
       this.#month = index;
-      spend(MONTH);
+      spend(MONTH_COST);
       const year = Math.floor(index / 12);
       this.#mask =
         this.#days.nextMonth(index) === index ? this.#days.mask(year, (index % 12) + 1) : 0;

@@ -1,6 +1,6 @@
 /**
- * The proleptic Gregorian calendar on plain numbers. A "wall" is a wall-clock time without a zone:
- * the milliseconds that `Date.UTC` would give for it. A "day" counts from 1970-01-01.
+ * The proleptic Gregorian calendar in plain numbers. A "wall" is a wall-clock time without a zone,
+ * as the milliseconds that `Date.UTC` gives for it. A "day" counts from 1970-01-01.
  */
 
 export const SECOND = 1000;
@@ -8,12 +8,12 @@ export const HOUR = 3_600_000;
 export const DAY = 86_400_000;
 export const SECONDS_PER_DAY = 86_400;
 
-/** Schedules live in the years 1 to 9999: all that ISO 8601 writes with four digits. */
+/** Schedules cover the years 1 to 9999, the range of ISO 8601's four-digit years. */
 export const FIRST_DAY = -719_162;
 export const LAST_DAY = 2_932_896;
 export const MAX_YEAR = 9999;
 
-/** Nothing is later, in whatever zone: what comes after 9999 in UTC has no timestamp that could be compared as text. */
+/** No fire is later than this in any zone: later UTC timestamps would not compare as strings. */
 export const LAST_INSTANT = (LAST_DAY + 1) * DAY - 1;
 
 /** A calendar date; `month` 1–12, `day` 1–31. */
@@ -90,24 +90,24 @@ export function gcd(a: number, b: number): number {
   return a;
 }
 
-/** How many bits of a 32-bit mask are set. */
+/** The number of set bits of a 32-bit mask. */
 export function bitCount(mask: number): number {
   let v = mask - ((mask >>> 1) & 0x5555_5555);
   v = (v & 0x3333_3333) + ((v >>> 2) & 0x3333_3333);
   return (((v + (v >>> 4)) & 0x0f0f_0f0f) * 0x0101_0101) >>> 24;
 }
 
-/** The index of the lowest set bit; the mask is not 0. */
+/** The index of the lowest set bit of a nonzero mask. */
 export function lowestBit(mask: number): number {
   return 31 - Math.clz32(mask & -mask);
 }
 
-/** The index of the highest set bit; the mask is not 0. */
+/** The index of the highest set bit of a nonzero mask. */
 export function highestBit(mask: number): number {
   return 31 - Math.clz32(mask);
 }
 
-/** A wall time as `YYYY-MM-DDTHH:MM:SS`, with milliseconds where there are any. */
+/** A wall time as `YYYY-MM-DDTHH:MM:SS`, with milliseconds unless they are 0. */
 export function wallText(wall: number): string {
   const text = new Date(wall).toISOString().slice(0, -1);
   return text.endsWith('.000') ? text.slice(0, -4) : text;

@@ -3,7 +3,10 @@ import { SECOND, wallText } from './civil.ts';
 import type { ResolvedWall, Zone } from './zone.ts';
 import type { FireSource } from './zoned-fires.ts';
 
-/** Says that a wall time is missing from the clock and fires later. @param at when it fires */
+/**
+ * Note for a wall time that a clock change skips.
+ * @param at the instant at which it fires instead
+ */
 export function movedText(wall: number, zone: Zone, at: Instant): string {
   return (
     `${wallText(wall)} does not exist in ${zone.name}, where the clock goes forward: ` +
@@ -11,7 +14,7 @@ export function movedText(wall: number, zone: Zone, at: Instant): string {
   );
 }
 
-/** Says which of some wall times are missing from the clock and do not fire. */
+/** Note for wall times that a clock change skips and that do not fire. */
 export function droppedText(
   { count, first, last }: { readonly count: number; readonly first: number; readonly last: number },
   zone: Zone,
@@ -21,40 +24,47 @@ export function droppedText(
   return `${wallText(first)} to ${wallText(last)} (${count} times) do not exist ${where}`;
 }
 
-/** Says that a wall time comes twice. @param fires what follows from it */
-export function twiceText(wall: number, zone: Zone, fires: string): string {
-  return `${wallText(wall)} comes twice in ${zone.name}, where the clock goes back: ${fires}`;
+/**
+ * Note for a wall time that occurs twice.
+ * @param fires when it fires
+ */
+export function repeatedText(wall: number, zone: Zone, fires: string): string {
+  return `${wallText(wall)} occurs twice in ${zone.name}, where the clock goes back: ${fires}`;
 }
 
-/** What a clock change does to a single wall time; null when it does nothing. */
+/** How a clock change affects a single wall time; null if it does not. */
 export function singleNote(wall: number, zone: Zone, { at, kind }: ResolvedWall): string | null {
   if (kind === 'gap') return movedText(wall, zone, at);
-  return kind === 'overlap' ? twiceText(wall, zone, 'fires the first time') : null;
+  return kind === 'overlap' ? repeatedText(wall, zone, 'fires the first time') : null;
 }
 
-/** Whether a rule that follows elapsed time fires in both passes of a repeated hour. @param at one of the two */
+/**
+ * Note for an elapsed-time rule that fires in both passes of a repeated hour; null if it does not.
+ * @param at either of the two fires
+ */
 export function repeatedNote(zone: Zone, fires: FireSource, at: Instant): string | null {
   const wall = at + zone.offsetAt(at);
   const { at: first, again } = zone.resolve(wall);
   if (again === null) return null;
-  if (at === first && fires.next(again) === again) return twiceText(wall, zone, 'fires both times');
+  if (at === first && fires.next(again) === again)
+    return repeatedText(wall, zone, 'fires both times');
   if (at === again && fires.next(first) === first) {
-    return twiceText(wall, zone, 'fires both times, this is the second');
+    return repeatedText(wall, zone, 'fires both times, this is the second');
   }
   return null;
 }
 
-/** A rule that counts its interval in real time. */
+/** A rule whose interval counts real time. */
 export interface ElapsedRule {
   readonly zone: Zone;
   readonly fires: FireSource;
-  /** Its interval in milliseconds. */
+  /** The interval, in milliseconds. */
   readonly step: number;
-  /** Where its interval stands on the wall clock while the zone has some offset; only differences count. */
+  /** The interval's phase on the wall clock at an offset; only differences matter. */
   readonly phaseOf: (offset: number) => number;
 }
 
-/** What a clock change does to a fire of a rule that counts its interval in real time; null when it does nothing. */
+/** How a clock change affects a fire of a rule in real time; null if it does not. */
 export function elapsedNote(rule: ElapsedRule, at: Instant): string | null {
   const { zone, fires, step, phaseOf } = rule;
   const repeated = repeatedNote(zone, fires, at);
@@ -63,12 +73,12 @@ export function elapsedNote(rule: ElapsedRule, at: Instant): string | null {
   if (previous === null) return null;
   const { offset, before, start } = zone.segmentAt(at);
   const shift = phaseOf(offset) - phaseOf(zone.offsetAt(previous));
-  // A shorter interval goes on within the hour that is missing or repeated.
+  // A shorter interval also fires within the missing or repeated hour.
   if (step > Math.abs(shift) && shift !== 0) {
     const [way, effect] = shift > 0 ? ['forward', 'later'] : ['back', 'earlier'];
     return (
-      `the clock of ${zone.name} goes ${way} by ${lengthText(shift)} before this fire: the rule ` +
-      `counts elapsed time, and its local times are ${lengthText(shift)} ${effect} from here on`
+      `the clock of ${zone.name} goes ${way} by ${durationText(shift)} before this fire: the rule ` +
+      `counts elapsed time, and its local times are ${durationText(shift)} ${effect} from here on`
     );
   }
   const gapEnd = start + offset - before;
@@ -77,8 +87,8 @@ export function elapsedNote(rule: ElapsedRule, at: Instant): string | null {
   return droppedText({ count, first: at + before, last: last + before }, zone);
 }
 
-/** `1 h`, `30 min`, `1 h 20 min`; seconds only where there are any. */
-function lengthText(shift: number): string {
+/** `1 h`, `30 min`, `1 h 20 min`; seconds only if they are not 0. */
+function durationText(shift: number): string {
   const seconds = Math.abs(shift) / SECOND;
   const parts: [number, string][] = [
     [Math.floor(seconds / 3600), 'h'],

@@ -1,22 +1,22 @@
 import { ScheduleError } from './schedule-error.ts';
 import type { NthWeekday } from './month-table.ts';
 
-/** What one of cron's fields may hold. */
+/** The values and names that a cron field allows. */
 export interface CronFieldShape {
   readonly name: string;
   readonly min: number;
   readonly max: number;
   readonly names?: readonly string[];
-  /** Day fields alone take `?`. */
+  /** Only the day fields allow `?`. */
   readonly questionMark?: boolean;
 }
 
-/** What one of cron's fields says. */
+/** A parsed cron field. */
 export interface CronField {
   readonly values: ReadonlySet<number>;
-  /** Whether it begins with `*` (or is `?`): such a field restricts nothing on its own. */
+  /** Whether the field begins with `*` or is `?`; such a field does not restrict on its own. */
   readonly star: boolean;
-  /** Whether a step (`/n`) occurs in it. */
+  /** Whether the field contains a step (`/n`). */
   readonly stepped: boolean;
   /** `L` in day-of-month. */
   readonly lastDay: boolean;
@@ -45,12 +45,12 @@ export const dayOfWeekShape: CronFieldShape = {
   questionMark: true,
 };
 
-/** Sunday as the last day of a week. */
+/** Sunday at the end of a week. */
 const SUNDAY_AT_END = 7;
 
 /**
- * Reads one field of a cron expression.
- * @throws ScheduleError naming the field and the piece of it that is wrong.
+ * Parses one field of a cron expression.
+ * @throws ScheduleError naming the field and the invalid item
  */
 export function parseCronField(text: string, shape: CronFieldShape): CronField {
   const values = new Set<number>();
@@ -58,10 +58,10 @@ export function parseCronField(text: string, shape: CronFieldShape): CronField {
   let lastDay = false;
   let stepped = false;
   for (const piece of text.split(',')) {
-    if (piece === '') throw fault(shape, text, 'has an empty place in its list');
+    if (piece === '') throw fault(shape, text, 'has an empty item in its list');
     if (piece === '?') {
       if (shape.questionMark !== true) {
-        throw fault(shape, piece, 'stands only for day-of-month and day-of-week');
+        throw fault(shape, piece, 'is allowed only in day-of-month and day-of-week');
       }
       addRange(values, shape.min, shape.max, 1, shape);
     } else if (shape === dayOfMonthShape && /^l$/i.test(piece)) {
@@ -75,7 +75,7 @@ export function parseCronField(text: string, shape: CronFieldShape): CronField {
   return { values, star: /^[*?]/.test(text), stepped, lastDay, nth };
 }
 
-/** Adds `*`, `a`, `a-b`, each with or without `/n`; answers whether there was a step. */
+/** Adds `*`, `a` or `a-b`, with or without `/n`; returns whether there was a step. */
 function addPiece(values: Set<number>, piece: string, shape: CronFieldShape): boolean {
   const [range = '', stepText, ...rest] = piece.split('/');
   if (rest.length > 0) throw fault(shape, piece, 'has more than one step');
@@ -85,7 +85,7 @@ function addPiece(values: Set<number>, piece: string, shape: CronFieldShape): bo
     return stepText !== undefined;
   }
   const [fromText = '', toText, ...more] = range.split('-');
-  if (more.length > 0) throw fault(shape, piece, 'is not a range');
+  if (more.length > 0) throw fault(shape, piece, 'is not a valid range');
   let from = parseValue(fromText, piece, shape);
   if (toText === undefined) {
     const to = stepText === undefined ? from : Math.max(from, shape.max);
@@ -100,9 +100,9 @@ function addPiece(values: Set<number>, piece: string, shape: CronFieldShape): bo
 }
 
 /**
- * The ends of a range of weekdays as numbers from 0 to 7, both Sunday: it begins a week (`SUN-TUE`, `7-2`) and ends one
- * (`FRI-SUN`, `5-0`). Sunday to Sunday is one day (`7-7`, `SUN-7`, `7-0`), except for `0-7`, which counts through the
- * week.
+ * The ends of a weekday range as numbers from 0 to 7, where both mean Sunday. Sunday can begin a
+ * range (`SUN-TUE`, `7-2`) or end one (`FRI-SUN`, `5-0`). Sunday to Sunday is one day (`7-7`,
+ * `SUN-7`, `7-0`), except `0-7`, which is the whole week.
  */
 function weekdayRange(from: number, to: number, fromName: boolean): [number, number] {
   if (from > 0 && to === 0) return [from, SUNDAY_AT_END];
@@ -124,21 +124,24 @@ function addRange(
 }
 
 function parseStep(text: string, piece: string, shape: CronFieldShape): number {
-  if (!/^\d{1,3}$/.test(text)) throw fault(shape, piece, `has no whole number as its step`);
+  if (!/^\d{1,3}$/.test(text)) throw fault(shape, piece, 'has a step that is not a whole number');
   const step = Number(text);
   const size = shape.max - shape.min + 1;
   if (step < 1) throw fault(shape, piece, 'has a step of 0');
-  if (step > size) throw fault(shape, piece, `has a step beyond the field's ${size} values`);
+  if (step > size) throw fault(shape, piece, `has a step larger than the field's ${size} values`);
   return step;
 }
 
 const isName = (text: string): boolean => /^[a-z]/i.test(text);
 
-/** A number or a name. Sunday is 0 by its name and as written by its number: the place in a range decides between 0 and 7. */
+/**
+ * Parses a number or a name. Sunday's name and the digit 0 give 0; {@link weekdayRange} decides
+ * between 0 and 7.
+ */
 function parseValue(text: string, piece: string, shape: CronFieldShape): number {
   const named = shape.names?.indexOf(text.toUpperCase()) ?? -1;
   if (named >= 0) return named + shape.min;
-  if (!/^\d{1,2}$/.test(text)) throw fault(shape, piece, 'is not understood');
+  if (!/^\d{1,2}$/.test(text)) throw fault(shape, piece, 'is not valid');
   const value = Number(text);
   const max = shape === dayOfWeekShape ? SUNDAY_AT_END : shape.max;
   if (value < shape.min || value > max) {
@@ -152,7 +155,7 @@ function parseNth(piece: string, shape: CronFieldShape): NthWeekday {
   if (count === undefined) {
     return { weekday: parseValue(piece.slice(0, -1), piece, shape) % SUNDAY_AT_END, nth: -1 };
   }
-  if (!/^[1-5]$/.test(count)) throw fault(shape, piece, 'counts outside 1–5 behind its #');
+  if (!/^[1-5]$/.test(count)) throw fault(shape, piece, 'has a number outside 1–5 after the #');
   return { weekday: parseValue(day, piece, shape) % SUNDAY_AT_END, nth: Number(count) };
 }
 

@@ -1,3 +1,4 @@
+import { BoundedCache } from './bounded-cache.ts';
 import { CalendarRule } from './calendar-rule.ts';
 import {
   dayOfMonthShape,
@@ -25,34 +26,26 @@ const aliases: ReadonlyMap<string, string> = new Map([
   ['@hourly', '0 * * * *'],
 ]);
 
-/** A cron expression, ready to be asked. */
+/** A compiled cron expression. */
 export interface CronRule {
   readonly rule: WallRule;
-  /** Whether it follows elapsed time at clock changes: its hours are `*` or stepped. */
+  /** Whether it follows elapsed time at clock changes, because its hours are `*` or stepped. */
   readonly elapsed: boolean;
 }
 
-/** Expressions that are kept compiled: most tasks go by one of a few. */
-const MOST_KEPT = 1_000;
-const kept = new Map<string, CronRule>();
+/** Most compiled expressions in the cache; most tasks share a few. */
+const MAX_CACHED = 1_000;
+const cache = new BoundedCache<CronRule>(MAX_CACHED);
 
 /**
- * Compiles a cron expression: five fields, or six with seconds first; or one of the @aliases.
- * A date that never comes (30 February) is no error here: the rule then has no fire. The same expression may give the
- * same rule again, as a rule answers by what it is asked alone.
- * @throws ScheduleError saying which field and which piece of it is not understood.
+ * Compiles a cron expression: five fields, six with seconds first, or an @alias. A date that never
+ * occurs (30 February) compiles to a rule without fires. Equal expressions may share one immutable
+ * rule.
+ * @throws ScheduleError naming the invalid field and item
  */
 export function compileCron(expression: string): CronRule {
   const text = expression.trim();
-  const known = kept.get(text);
-  if (known !== undefined) return known;
-  const rule = compile(text);
-  if (kept.size >= MOST_KEPT) {
-    const [oldest] = kept.keys();
-    if (oldest !== undefined) kept.delete(oldest);
-  }
-  kept.set(text, rule);
-  return rule;
+  return cache.get(text, () => compile(text));
 }
 
 /** The six fields of a cron expression. */
@@ -66,7 +59,7 @@ export interface CronFields {
 }
 
 /**
- * Reads a cron expression or one of the @aliases; five fields have the second 0.
+ * Parses a cron expression or an @alias; with five fields, the second is 0.
  * @throws ScheduleError as {@link compileCron}
  */
 export function parseCron(expression: string): CronFields {
@@ -75,16 +68,16 @@ export function parseCron(expression: string): CronFields {
   if (zone !== null) {
     const [, name = '', quoted, bare = ''] = zone;
     const value = quoted ?? bare;
-    const what = value === '' ? 'its value' : `"${ianaZoneOf(value) ?? value}"`;
+    const what = value === '' ? 'the zone' : `"${ianaZoneOf(value) ?? value}"`;
     throw new ScheduleError(
       'schedule_expr',
-      `${name}= has no place in a cron expression: put ${what} into the field timezone`,
+      `${name}= is not allowed in a cron expression; set the field timezone to ${what}`,
     );
   }
   const alias = aliases.get(text.toLowerCase());
   if (alias === undefined && text.startsWith('@')) {
     const known = [...aliases.keys()].join(' ');
-    throw new ScheduleError('schedule_expr', `"${text}" is none of ${known}`);
+    throw new ScheduleError('schedule_expr', `"${text}" is not one of ${known}`);
   }
   const fields = (alias ?? text).split(/\s+/);
   if (fields.length === 5) fields.unshift('0');
@@ -93,7 +86,7 @@ export function parseCron(expression: string): CronFields {
     throw new ScheduleError(
       'schedule_expr',
       `a cron expression has 5 fields (minute hour day-of-month month day-of-week), ` +
-        `or 6 with seconds first; this one has ${found}`,
+        `or 6 with seconds first, got ${found}`,
     );
   }
   const [second = '', minute = '', hour = '', dayOfMonth = '', month = '', dayOfWeek = ''] = fields;
@@ -107,7 +100,10 @@ export function parseCron(expression: string): CronFields {
   };
 }
 
-/** Whether a match of either day field is enough; a field that begins with * only narrows the other (crontab(5)). */
+/**
+ * Whether matching one day field suffices. A field that begins with * only narrows the other
+ * (crontab(5)).
+ */
 export function eitherDay({ dayOfMonth, dayOfWeek }: CronFields): boolean {
   return !dayOfMonth.star && !dayOfWeek.star;
 }
@@ -117,12 +113,11 @@ function compile(text: string): CronRule {
   const { second: seconds, minute: minutes, hour: hours } = fields;
   const days = new CronCalendar(fields);
   const times = new ClockTimes(hours.values, minutes.values, seconds.values);
-  // 0-23 is another spelling of *.
   const elapsed = hours.stepped || hours.values.size === 24;
   return { rule: new CalendarRule(days, times), elapsed };
 }
 
-/** The days that cron's three day fields name. */
+/** The days that match cron's three day fields. */
 class CronCalendar implements DayCalendar {
   readonly period = 4800;
   readonly #months: ReadonlySet<number>;

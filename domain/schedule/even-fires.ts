@@ -6,23 +6,23 @@ import { spend } from './work.ts';
 import type { Zone } from './zone.ts';
 import type { FireSource } from './zoned-fires.ts';
 
-/** Steps of work of an answer. */
-const ANSWER = 10;
+/** Cost of a query, in work steps. */
+const QUERY_COST = 10;
 
-/** What {@link EvenFires} are made of. */
+/** Parameters of {@link EvenFires}. */
 export interface EvenShape {
   readonly zone: Zone;
-  /** The start of one of the minutes in which it fires. */
+  /** The start of a minute in which it fires. */
   readonly begun: Instant;
-  /** Milliseconds from one such minute to the next. */
+  /** Milliseconds between two such minutes. */
   readonly step: number;
-  /** The seconds of the minute at which it fires, in order. */
+  /** The seconds within the minute at which it fires, ascending. */
   readonly seconds: readonly number[];
 }
 
 /**
- * Fires at even distances in real time, without a beginning: every n hours or minutes, whatever the wall clock says.
- * Any question takes the same time, and no clock change has to be looked for.
+ * Fires at a constant interval in real time, such as every n hours, whatever the wall clock shows.
+ * Unbounded; every query takes constant time.
  */
 export class EvenFires implements FireSource {
   readonly #shape: EvenShape;
@@ -32,12 +32,12 @@ export class EvenFires implements FireSource {
   constructor(shape: EvenShape) {
     this.#shape = shape;
     this.#seconds = new ListedTimes(shape.seconds);
-    // Its wall time has a year of four digits too.
+    // The wall time of the last fire must have a four-digit year too.
     this.#last = LAST_INSTANT - Math.max(0, shape.zone.offsetAt(LAST_INSTANT));
   }
 
   next(from: Instant): Instant | null {
-    spend(ANSWER);
+    spend(QUERY_COST);
     const { begun, step } = this.#shape;
     if (this.#seconds.perDay === 0) return null;
     const slot = begun + Math.floor((from - begun) / step) * step;
@@ -48,7 +48,7 @@ export class EvenFires implements FireSource {
   }
 
   previous(until: Instant): Instant | null {
-    spend(ANSWER);
+    spend(QUERY_COST);
     const { begun, step } = this.#shape;
     if (this.#seconds.perDay === 0) return null;
     const limit = Math.min(until, this.#last);
@@ -59,7 +59,7 @@ export class EvenFires implements FireSource {
   }
 
   count(from: Instant, to: Instant): number {
-    spend(ANSWER);
+    spend(QUERY_COST);
     return to > from ? this.#below(to) - this.#below(from) : 0;
   }
 
@@ -68,7 +68,7 @@ export class EvenFires implements FireSource {
     return elapsedNote({ zone, fires: this, step, phaseOf: (offset) => offset }, at);
   }
 
-  /** Fires before an instant, from an arbitrary one on. */
+  /** Number of fires before an instant, from an arbitrary origin. */
   #below(at: Instant): number {
     const { begun, step } = this.#shape;
     const limit = Math.min(at, this.#last + 1);

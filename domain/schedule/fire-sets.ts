@@ -2,7 +2,7 @@ import type { Instant } from '../clock.ts';
 import { spend } from './work.ts';
 import type { FireSource } from './zoned-fires.ts';
 
-/** Fires of a source that lie within bounds, both inclusive; null is no bound. */
+/** The fires of a source within bounds, both inclusive; null means unbounded. */
 export class BoundedFires implements FireSource {
   readonly #source: FireSource;
   readonly #first: Instant;
@@ -37,7 +37,7 @@ export class BoundedFires implements FireSource {
   }
 }
 
-/** A single fire, or none at all. */
+/** At most one fire. */
 export class Once implements FireSource {
   readonly #at: Instant | null;
   readonly #note: string | null;
@@ -64,15 +64,15 @@ export class Once implements FireSource {
   }
 }
 
-/** Instants from `from` to before `to`. */
+/** The instants in [from, to). */
 export interface Span {
   readonly from: Instant;
   readonly to: Instant;
 }
 
 /**
- * A source without some spans of time (EXDATE) and with some more fires (RDATE), which the spans
- * take out too. Both lists are short: a rule's text is at most 4,000 characters.
+ * A source minus some spans (EXDATE) plus some fires (RDATE); the spans also remove added fires.
+ * Both lists are short, since a rule has at most 4,000 characters.
  */
 export class AmendedFires implements FireSource {
   readonly #source: FireSource;
@@ -80,7 +80,7 @@ export class AmendedFires implements FireSource {
   readonly #added: readonly Instant[];
   readonly #notes: ReadonlyMap<Instant, string>;
 
-  /** @param notes what clock changes did to single fires that do not come from the rule */
+  /** @param notes notes on clock changes for fires that do not come from the rule */
   constructor(
     source: FireSource,
     excluded: readonly Span[],
@@ -89,8 +89,8 @@ export class AmendedFires implements FireSource {
   ) {
     this.#source = source;
     this.#notes = notes;
-    this.#excluded = joined(excluded);
-    // In order, so that what the source has looked through for one is not looked through again for the next.
+    this.#excluded = merged(excluded);
+    // Sorted, since sources cache sequential searches.
     this.#added = [...new Set(added)]
       .sort((a, b) => a - b)
       .filter((at) => this.#exclusion(at) === undefined && source.next(at) !== at);
@@ -150,8 +150,8 @@ export class AmendedFires implements FireSource {
   }
 }
 
-/** The same instants in order, none twice. */
-function joined(spans: readonly Span[]): Span[] {
+/** Merges overlapping spans, in order. */
+function merged(spans: readonly Span[]): Span[] {
   const result: Span[] = [];
   for (const span of [...spans].sort((a, b) => a.from - b.from)) {
     const last = result.at(-1);

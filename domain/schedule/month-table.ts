@@ -1,17 +1,17 @@
 import { dayOf, monthLength, weekdayOf } from './civil.ts';
 
-/** The n-th (1…5), or the n-th from the end (−1…−5), of a weekday (0 is Sunday). */
+/** The n-th (1 to 5) weekday, or the n-th from the end (−1 to −5); weekday 0 is Sunday. */
 export interface NthWeekday {
   readonly weekday: number;
   readonly nth: number;
 }
 
-/** The matching days of a month as bits, from its length and the weekday of its first day. */
+/** Returns a month's matching days as bits, given its length and the weekday of its first day. */
 export type MonthPattern = (length: number, firstWeekday: number) => number;
 
 /**
- * A month's days depend only on its length and its first weekday, so there are just 28 months to
- * tell apart: each is worked out once.
+ * Caches a month's matching days. They depend only on its length and first weekday, so there are 28
+ * cases.
  */
 export class MonthTable {
   readonly #pattern: MonthPattern;
@@ -22,7 +22,7 @@ export class MonthTable {
     this.#pattern = pattern;
   }
 
-  /** The matching days of a month (1–12): bit 0 is the first. */
+  /** The matching days of a month (1–12); bit 0 is the first day. */
   mask(year: number, month: number): number {
     const length = monthLength(year, month);
     const firstWeekday = weekdayOf(dayOf(year, month, 1));
@@ -35,12 +35,12 @@ export class MonthTable {
   }
 }
 
-/** Bits of every day of a month. */
+/** All days of a month, as bits. */
 export function allDays(length: number): number {
   return length === 31 ? 0x7fff_ffff : (1 << length) - 1;
 }
 
-/** Bits of the days on some weekdays, given as bits (bit 0 is Sunday). */
+/** The days on the given weekdays, as bits; in `weekdays`, bit 0 is Sunday. */
 export function weekdayDays(length: number, firstWeekday: number, weekdays: number): number {
   let mask = 0;
   for (let day = 0; day < length; day++) {
@@ -49,7 +49,7 @@ export function weekdayDays(length: number, firstWeekday: number, weekdays: numb
   return mask;
 }
 
-/** The bit of the n-th weekday of a month; 0 when it has none. */
+/** The n-th weekday of a month, as a bit; 0 if the month has none. */
 export function nthWeekdayDay(length: number, firstWeekday: number, wanted: NthWeekday): number {
   const first = (wanted.weekday - firstWeekday + 7) % 7;
   const count = Math.floor((length - first + 6) / 7);

@@ -1,7 +1,7 @@
-/** Which field of a task a fault in a schedule is about. */
+/** The task field that an invalid schedule is reported at. */
 export type ScheduleField = 'schedule_expr' | 'timezone' | 'starts_at' | 'ends_at';
 
-/** A schedule that can't be compiled. `issue` says what is wrong and where, for the client. */
+/** A schedule that cannot be compiled. `issue` says what is wrong and where, for the client. */
 export class ScheduleError extends Error {
   readonly field: ScheduleField;
   readonly issue: string;

@@ -1,5 +1,6 @@
 import type { Instant } from '../clock.ts';
 import type { ScheduleKind } from '../vocabulary.ts';
+import { BoundedCache } from './bounded-cache.ts';
 import { LAST_INSTANT } from './civil.ts';
 import { singleNote } from './clock-notes.ts';
 import { compileCron } from './cron.ts';
@@ -10,32 +11,38 @@ import { ScheduleError } from './schedule-error.ts';
 import { readTimestamp, resolveTimestamp, TimestampError } from './timestamp.ts';
 import { compileTopicPattern } from './topic-pattern.ts';
 import { ZonedFires, type FireSource } from './zoned-fires.ts';
-import { limitWork, WorkExceeded } from './work.ts';
+import { limitWork, WorkLimitError } from './work.ts';
 import { unknownZone } from './zone-names.ts';
 import { zoneOf, type Zone } from './zone.ts';
 
 export { ScheduleError };
 
 /**
- * Most steps of work that compiling a rule may take: about 8 ms. Questions to what was compiled take less than
- * {@link MOST_STEPS_OF_ANSWER}, whatever the rule.
+ * Most work steps of compiling a rule, about 8 ms. A query to a compiled rule stays below {@link
+ * MAX_QUERY_STEPS}.
  */
-export const MOST_STEPS = 800_000;
+export const MAX_COMPILE_STEPS = 800_000;
 
-/** Most steps of work to find out what a list of tasks warns of: about 2 ms. */
-const MOST_STEPS_OF_WARNINGS = 200_000;
+/** Most work steps of finding one task's warnings for a list, about 2 ms. */
+const MAX_WARNING_STEPS = 200_000;
 
-/** Most steps of work of one answer: about 8 ms. A count through clock changes takes as much for every forty years. */
-export const MOST_STEPS_OF_ANSWER = 800_000;
+/**
+ * Most work steps of a query, about 8 ms. A count through clock changes takes that much per forty
+ * years.
+ */
+export const MAX_QUERY_STEPS = 800_000;
 
-/** What a rule is compiled from. */
+/** The input of {@link compileSchedule}. */
 export interface ScheduleSpec {
   readonly kind: ScheduleKind;
   /** Required for every kind but `event`. */
   readonly expr: string | null;
   /** An IANA name, or `UTC`. */
   readonly timezone: string;
-  /** The moment the expression was last set; what an rrule leaves out comes from it, cut to the second. */
+  /**
+   * The instant at which the expression was last set. An rrule takes missing parts from it,
+   * truncated to the second.
+   */
   readonly anchor: Instant;
   /** No fire before it. */
   readonly startsAt: Instant | null;
@@ -43,40 +50,43 @@ export interface ScheduleSpec {
   readonly endsAt: Instant | null;
 }
 
-/** One moment at which a schedule fires. */
+/** An instant at which a schedule fires. */
 export interface Fire {
   readonly at: Instant;
-  /** The wall time of the rule's zone with its offset, ISO 8601. */
+  /** The wall time in the rule's zone with its offset, in ISO 8601. */
   readonly local: string;
-  /** What a clock change did to it, or left out before it; null when it did nothing. Worked out when it is read. */
+  /**
+   * How a clock change affected it or the times since the fire before; null if it did not. Computed
+   * on access.
+   */
   readonly note: string | null;
 }
 
-/** How many fires a span holds, and which are its ends. */
+/** The number of fires in a span, with the first and the last. */
 export interface FireCount {
   readonly count: number;
   readonly first: Instant | null;
   readonly last: Instant | null;
 }
 
-/** When a task fires. Pure: the same questions have the same answers, whatever was asked before. */
+/** The fires of a task. Pure: an answer does not depend on earlier queries. */
 export interface Schedule {
-  /** The first fire strictly after an instant; null when there never is one. */
+  /** The first fire strictly after an instant; null if there is none. */
   next(after: Instant): Fire | null;
   /** Up to `count` fires strictly after an instant, in order. */
   upcoming(after: Instant, count: number): readonly Fire[];
-  /** The last fire strictly before an instant; null when there is none. */
+  /** The last fire strictly before an instant; null if there is none. */
   previous(before: Instant): Fire | null;
-  /** How many fires are in (after, upTo], and the first and last of them; counted, not gone through. */
+  /** The fires in (after, upTo]. Counted arithmetically, not one by one. */
   countBetween(after: Instant, upTo: Instant): FireCount;
-  /** What the author of the rule may not have meant. */
+  /** Warnings about effects that the author may not have intended. */
   readonly warnings: readonly string[];
 }
 
 /**
- * Compiles a task's rule. A schedule of kind `event` never fires by time; its pattern is checked. A
- * rule that never fires is compiled too: its `next` is null.
- * @throws ScheduleError naming the field and what is wrong in it.
+ * Compiles a task's schedule. One of kind `event` never fires by time, but its pattern is checked.
+ * A rule without fires compiles too; its `next` is null.
+ * @throws ScheduleError naming the field and what is wrong in it
  */
 export function compileSchedule(spec: ScheduleSpec): Schedule {
   const zone = zoneOf(spec.timezone);
@@ -84,7 +94,7 @@ export function compileSchedule(spec: ScheduleSpec): Schedule {
     throw new ScheduleError('timezone', unknownZone(spec.timezone));
   }
   if (spec.startsAt !== null && spec.endsAt !== null && spec.startsAt > spec.endsAt) {
-    throw new ScheduleError('ends_at', 'lies before starts_at');
+    throw new ScheduleError('ends_at', 'is before starts_at');
   }
   const compiled = compileWithin(spec, zone);
   const endsAt = Math.min(spec.endsAt ?? LAST_INSTANT, LAST_INSTANT);
@@ -92,44 +102,33 @@ export function compileSchedule(spec: ScheduleSpec): Schedule {
   return new CompiledSchedule(fires, compiled.zone, compiled.warnings);
 }
 
-/** What a rule warns of, by all that it depends on: a list of tasks shows it of each. */
-const MOST_KEPT = 2000;
-const kept = new Map<string, readonly string[]>();
+/** Warnings by rule and all that they depend on, since task lists show them for each task. */
+const cache = new BoundedCache<readonly string[]>(2000);
 
 /**
- * What the author of a rule may not have meant, as {@link Schedule.warnings} has it, at a small part of the cost of
- * compiling. What takes more counting is left out, and a rule that can't be understood has no warnings: compiling
- * tells of it.
- * @param most steps of work of counting
+ * The warnings of a schedule, as {@link Schedule.warnings}, without compiling it if possible.
+ * Leaves out warnings that take too much counting. An invalid rule has none.
+ * @param maxSteps work steps to spend on counting
  */
 export function scheduleWarnings(
   spec: ScheduleSpec,
-  most = MOST_STEPS_OF_WARNINGS,
+  maxSteps = MAX_WARNING_STEPS,
 ): readonly string[] {
   const { kind, expr, timezone, anchor, startsAt } = spec;
-  // Rules of other kinds have one meaning only.
   if (kind !== 'rrule' || expr === null) return [];
   const key = JSON.stringify([expr, timezone, anchor, startsAt]);
-  const known = kept.get(key);
-  if (known !== undefined) return known;
-  const found = findWarnings(spec, expr, most);
-  if (kept.size >= MOST_KEPT) {
-    const [oldest] = kept.keys();
-    if (oldest !== undefined) kept.delete(oldest);
-  }
-  kept.set(key, found);
-  return found;
+  return cache.get(key, () => findWarnings(spec, expr, maxSteps));
 }
 
-function findWarnings(spec: ScheduleSpec, expr: string, most: number): readonly string[] {
+function findWarnings(spec: ScheduleSpec, expr: string, maxSteps: number): readonly string[] {
   const zone = zoneOf(spec.timezone);
   if (zone === null) return [];
   try {
     return needsCounting(expr)
-      ? limitWork(most, () => compileRrule(expr, { ...spec, zone }).warnings)
+      ? limitWork(maxSteps, () => compileRrule(expr, { ...spec, zone }).warnings)
       : rruleWarnings(expr, zone);
   } catch (error) {
-    if (error instanceof WorkExceeded) return rruleWarnings(expr, zone);
+    if (error instanceof WorkLimitError) return rruleWarnings(expr, zone);
     if (error instanceof ScheduleError) return [];
     throw error;
   }
@@ -143,12 +142,12 @@ interface CompiledKind {
 
 function compileWithin(spec: ScheduleSpec, zone: Zone): CompiledKind {
   try {
-    return limitWork(MOST_STEPS, () => compileKind(spec, zone));
+    return limitWork(MAX_COMPILE_STEPS, () => compileKind(spec, zone));
   } catch (error) {
-    if (!(error instanceof WorkExceeded)) throw error;
+    if (!(error instanceof WorkLimitError)) throw error;
     throw new ScheduleError(
       'schedule_expr',
-      'takes too long to evaluate: it hardly ever fires, or names times in too many different years or zones',
+      'takes too long to evaluate because it fires too rarely or names times in too many years or zones',
     );
   }
 }
@@ -179,9 +178,9 @@ function compileOnce(expr: string, zone: Zone): FireSource {
     const resolved = resolveTimestamp(expr, zone.name);
     const { at } = resolved;
     if (at > LAST_INSTANT)
-      throw new TimestampError(`"${expr.trim()}" lies after the year 9999 in UTC`);
+      throw new TimestampError(`"${expr.trim()}" is after the year 9999 in UTC`);
     if (at + zone.offsetAt(at) > LAST_INSTANT)
-      throw new TimestampError(`"${expr.trim()}" lies after the year 9999 in ${zone.name}`);
+      throw new TimestampError(`"${expr.trim()}" is after the year 9999 in ${zone.name}`);
     return new Once(at, singleNote(readTimestamp(expr).wall, zone, resolved));
   } catch (error) {
     if (error instanceof TimestampError) throw new ScheduleError('schedule_expr', error.message);
@@ -224,7 +223,7 @@ class CompiledSchedule implements Schedule {
     const first = this.#fires.next(from);
     if (first === null || first >= to) return { count: 0, first: null, last: null };
     const last = this.#fires.previous(to - 1);
-    // Between the ends alone: spans of the calendar without any fire cost nothing.
+    // Counts only between the ends, so empty years cost nothing.
     return { count: this.#fires.count(first, (last ?? first) + 1), first, last };
   }
 
@@ -234,7 +233,8 @@ class CompiledSchedule implements Schedule {
     return {
       at,
       local: this.#zone.localText(at),
-      // Deciding fires never asks for it, and it takes a look at the fire before.
+      // Computed on access: it needs a search for the fire before, and the scheduler never reads
+      // it.
       get note() {
         return fires.note(at);
       },

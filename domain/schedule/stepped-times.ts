@@ -2,24 +2,29 @@ import { modulo, SECONDS_PER_DAY } from './civil.ts';
 import { ListedTimes, type TimesOfDay } from './times-of-day.ts';
 import { spend } from './work.ts';
 
-/** A rule by the hour or minute whose interval doesn't fit into a day, so that every day differs. */
+/**
+ * Parameters of a rule in hours or minutes whose interval does not divide a day, so that every day
+ * differs.
+ */
 export interface SteppedShape {
-  /** The start of one of its hours or minutes, in seconds since 1970-01-01T00:00 wall time. */
+  /**
+   * The start of one of its slots (hours or minutes), in seconds since 1970-01-01T00:00 wall time.
+   */
   readonly start: number;
-  /** Seconds from one to the next. */
+  /** Seconds between two slots. */
   readonly step: number;
-  /** Whether one that begins at this second of the day is taken; null when all are. */
+  /** Whether the rule accepts a slot that begins at this second of the day; null accepts all. */
   readonly accepts: ((second: number) => boolean) | null;
-  /** The seconds within one at which the rule fires, in order. */
+  /** The seconds within a slot at which the rule fires, ascending. */
   readonly offsets: readonly number[];
 }
 
-/** The times of day of such a rule. */
+/** The times of day of a {@link SteppedShape}. */
 export class SteppedTimes implements TimesOfDay {
   readonly perDay = null;
   readonly #shape: SteppedShape;
   readonly #offsets: ListedTimes;
-  /** Fires of a whole day, by the second at which its first hour or minute begins. */
+  /** Number of fires of a whole day, by the second at which its first slot begins. */
   readonly #wholeDays = new Map<number, number>();
 
   constructor(shape: SteppedShape) {
@@ -64,7 +69,7 @@ export class SteppedTimes implements TimesOfDay {
     return count;
   }
 
-  /** Fires before a second of a day whose first hour or minute begins at `first`. */
+  /** Number of fires before a second of a day whose first slot begins at `first`. */
   #count(first: number, end: number): number {
     const { step, accepts } = this.#shape;
     const begun = Math.max(0, Math.ceil((end - first) / step));
@@ -80,7 +85,7 @@ export class SteppedTimes implements TimesOfDay {
     return whole * this.#offsets.perDay + this.#offsets.countBelow(0, end - last);
   }
 
-  /** The last hour or minute that begins at or before a second of a day; negative: the day before. */
+  /** The last slot that begins at or before a second of a day; negative means the day before. */
   #slotBefore(day: number, second: number): number {
     const { start, step } = this.#shape;
     return second - modulo(day * SECONDS_PER_DAY + second - start, step);

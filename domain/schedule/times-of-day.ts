@@ -1,24 +1,27 @@
 import { SECONDS_PER_DAY } from './civil.ts';
 
 /**
- * The times of day at which a rule fires, in whole seconds since midnight. Days are counted from
- * 1970-01-01; most rules have the same times every day and ignore it.
+ * The times of day at which a rule fires, in whole seconds since midnight. Days count from
+ * 1970-01-01; most rules have the same times every day and ignore the day.
  */
 export interface TimesOfDay {
   /** The first time ≥ `second` on a day, or −1. */
   next(day: number, second: number): number;
   /** The last time ≤ `second` on a day, or −1. */
   previous(day: number, second: number): number;
-  /** How many times of a day are < `second` (86,400 for all of them). */
+  /** The number of times < `second` on a day; 86,400 counts all of them. */
   countBelow(day: number, second: number): number;
-  /** How many times every day has, or null where that differs from day to day. */
+  /** The number of times of every day; null if it differs between days. */
   readonly perDay: number | null;
 }
 
 const HOURS = 24;
 const SIXTY = 60;
 
-/** For each value 0…size: the next member ≥, the last member ≤ (−1: none), and how many are below. */
+/**
+ * Lookup tables for a set of values below `size`: next member ≥, last member ≤ (−1 if none), and
+ * number below.
+ */
 class Members {
   readonly count: number;
   readonly first: number;
@@ -56,7 +59,7 @@ class Members {
   }
 }
 
-/** Every combination of some hours, minutes and seconds: constant work, whatever their number. */
+/** Every combination of some hours, minutes and seconds. Queries take constant time. */
 export class ClockTimes implements TimesOfDay {
   readonly perDay: number;
   readonly #hours: Members;
@@ -116,12 +119,12 @@ export class ClockTimes implements TimesOfDay {
   }
 }
 
-/** A short list of times, the same every day. */
+/** A short list of times, the same on every day. */
 export class ListedTimes implements TimesOfDay {
   readonly perDay: number;
   readonly #times: readonly number[];
 
-  /** Seconds since midnight, in any order. */
+  /** @param times seconds since midnight, in any order */
   constructor(times: Iterable<number>) {
     this.#times = [...new Set(times)].sort((a, b) => a - b);
     this.perDay = this.#times.length;
@@ -147,14 +150,14 @@ export class ListedTimes implements TimesOfDay {
   }
 }
 
-/** The same times within each of some slots of a day, such as each third hour: work grows with neither number. */
+/** The same times within each slot of a day, such as every third hour. */
 export class SlotTimes implements TimesOfDay {
   readonly perDay: number;
   readonly #slots: ListedTimes;
   readonly #offsets: ListedTimes;
 
   /**
-   * @param slots seconds since midnight at which each begins; no two have a second in common
+   * @param slots seconds since midnight at which the slots begin; slots do not overlap
    * @param offsets seconds within a slot
    */
   constructor(slots: Iterable<number>, offsets: Iterable<number>) {

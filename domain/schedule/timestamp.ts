@@ -6,29 +6,29 @@ import { zoneOf, type ResolvedWall } from './zone.ts';
 const pattern =
   /^(\d{4})-(\d{2})-(\d{2})(?:[Tt ](\d{2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?(Z|z|[+-]\d{2}(?::?\d{2})?)?)?$/;
 
-/** What an ISO 8601 timestamp says: a wall time, and the offset where it names one. */
+/** A parsed ISO 8601 timestamp. */
 export interface WrittenTime {
   readonly wall: number;
-  /** Milliseconds; null when the text names none. */
+  /** In milliseconds; null if the timestamp has none. */
   readonly offset: number | null;
   /** A date without a time of day; `wall` is its midnight. */
   readonly dateOnly: boolean;
 }
 
 /**
- * What a date without a time of day means: the first or last millisecond of that day, or, for a bound that is not
- * included itself, the first one after it.
+ * The meaning of a date without a time of day: the first or last millisecond of that day, or the
+ * first one after it (for an exclusive bound).
  */
 export type DayEdge = 'first' | 'last' | 'after';
 
-/** Why a text is no timestamp. */
+/** An invalid timestamp, with what is wrong in it. */
 export class TimestampError extends Error {
   override readonly name = 'TimestampError';
 }
 
 /**
- * The wall time of a calendar date and time of day.
- * @throws TimestampError when there is no such date or time.
+ * The wall time of a date and time of day.
+ * @throws TimestampError if there is no such date or time
  */
 export function wallOf(
   year: number,
@@ -54,9 +54,9 @@ export function wallOf(
 }
 
 /**
- * Reads an ISO 8601 timestamp (extended form; seconds and their fraction may be left out, a bare
- * date is its midnight; what is finer than a millisecond is cut off).
- * @throws TimestampError saying what is wrong.
+ * Parses an ISO 8601 timestamp in extended form. Seconds and their fraction are optional, and a
+ * date alone means its midnight. Digits beyond milliseconds are dropped.
+ * @throws TimestampError saying what is wrong
  */
 export function readTimestamp(text: string): WrittenTime {
   const found = pattern.exec(text.trim());
@@ -81,11 +81,11 @@ export function readTimestamp(text: string): WrittenTime {
 }
 
 /**
- * The instant of an ISO 8601 timestamp, with how the zone's clock changes touched it. An offset in
- * the text wins over the zone.
- * @param edge what a date without a time means
- * @throws TimestampError when it is no timestamp, has no offset where there is no zone either, or
- * the zone is unknown.
+ * The instant of an ISO 8601 timestamp, and how the zone's clock changes affect it. An offset in
+ * the timestamp overrides the zone.
+ * @param edge the meaning of a date without a time
+ * @throws TimestampError if it is no timestamp, has neither an offset nor a zone, or the zone is
+ *   unknown
  */
 export function resolveTimestamp(
   text: string,
@@ -101,18 +101,12 @@ export function resolveTimestamp(
   if (zone === null) throw new TimestampError(unknownZone(timezone));
   if (!dateOnly || edge === 'first') return zone.resolve(wall);
   const next = zone.resolve(wall + DAY).at;
-  // The last day there is ends where time does, in every zone.
+  // LAST_INSTANT ends the last day in every zone.
   const at = Math.min(edge === 'last' ? next - 1 : next, LAST_INSTANT);
   return { at, kind: 'normal', again: null };
 }
 
-/**
- * The instant of an ISO 8601 timestamp with an offset; without one it is wall time in the zone
- * given (a wall time that doesn't exist goes by the offset before the change, one that comes twice
- * is the first), and an error where none is given.
- * @param edge what a date without a time means
- * @throws TimestampError saying what is wrong.
- */
+/** As {@link resolveTimestamp}, but returns only the instant. */
 export function parseInstant(text: string, timezone: string | null, edge?: DayEdge): Instant {
   return resolveTimestamp(text, timezone, edge).at;
 }

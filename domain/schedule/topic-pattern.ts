@@ -2,29 +2,30 @@ import { ScheduleError } from './schedule-error.ts';
 
 /** A compiled topic pattern. */
 export interface TopicPattern {
-  /** Whether a topic matches. Work is at most segments × segments, whatever the pattern. */
+  /** Whether a topic matches. The work is at most pattern segments × topic segments. */
   matches(topic: string): boolean;
 }
 
-/** Most segments of a pattern that are `#`, and most characters of patterns and topics. */
+/** Most characters of a topic pattern. */
 const MAX_LENGTH = 200;
 
-/** Whether a text may be a topic: 1–200 of `[A-Za-z0-9_.:/-]`. */
+/** Whether a string is a valid topic: 1–200 of `[A-Za-z0-9_.:/-]`. */
 export function isTopic(text: string): boolean {
   return /^[A-Za-z0-9_.:/-]{1,200}$/.test(text);
 }
 
 /**
- * What is wrong with a topic pattern; null when nothing is. Patterns are split by `.`; a segment is
- * `*` (one segment), `#` (any number of segments, also none) or literal text.
+ * What is wrong with a topic pattern; null if it is valid. A pattern is split by `.` into segments:
+ * `*` (one segment), `#` (any number of segments, including none) or a literal.
  */
 export function topicPatternFault(pattern: string): string | null {
-  if (pattern.length === 0) return 'a topic pattern is not empty';
-  if (pattern.length > MAX_LENGTH) return `a topic pattern has at most ${MAX_LENGTH} characters`;
+  if (pattern.length === 0) return 'a topic pattern must not be empty';
+  if (pattern.length > MAX_LENGTH)
+    return `a topic pattern must have at most ${MAX_LENGTH} characters`;
   for (const segment of pattern.split('.')) {
     if (segment === '*' || segment === '#') continue;
     if (/[*#]/.test(segment)) {
-      return `the segment "${segment}": * and # stand for whole segments, split by dots`;
+      return `in the segment "${segment}", * or # is not the whole segment`;
     }
     if (!/^[A-Za-z0-9_:/-]*$/.test(segment)) {
       return `the segment "${segment}" has a character outside A–Z a–z 0–9 _ . : / -`;
@@ -34,8 +35,8 @@ export function topicPatternFault(pattern: string): string | null {
 }
 
 /**
- * Compiles a topic pattern; null stands for `#`, every topic.
- * @throws ScheduleError (`schedule_expr`) saying which segment is wrong.
+ * Compiles a topic pattern; null means `#`, every topic.
+ * @throws ScheduleError (`schedule_expr`) naming the invalid segment
  */
 export function compileTopicPattern(pattern: string | null): TopicPattern {
   const text = pattern ?? '#';
@@ -48,8 +49,8 @@ export function compileTopicPattern(pattern: string | null): TopicPattern {
 }
 
 /**
- * Greedy matching with one step back: after a `#`, only the latest one ever needs to take more
- * (as with `*` in file names), so there is no exponential search.
+ * Greedy matching that backtracks only to the latest `#`, which suffices as it does for `*` in file
+ * names.
  */
 function matchSegments(wanted: readonly string[], given: readonly string[]): boolean {
   let w = 0;

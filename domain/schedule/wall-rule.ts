@@ -1,32 +1,32 @@
 /**
- * A rule in wall-clock time, without a zone: a set of walls (milliseconds that `Date.UTC` would
- * give, always whole seconds). What a zone's clock changes do to them is `zoned-fires.ts`.
+ * A rule in wall-clock time without a zone: a set of wall times (milliseconds as from `Date.UTC`,
+ * always whole seconds). `zoned-fires.ts` applies a zone's clock changes.
  */
 export interface WallRule {
-  /** The first wall ≥ the one given; null when there is none up to the end of the year 9999. */
+  /** The first wall time ≥ the given one; null if there is none up to the end of the year 9999. */
   next(wall: number): number | null;
-  /** The last wall ≤ the one given; null when there is none back to the rule's start. */
+  /** The last wall time ≤ the given one; null if there is none back to the rule's start. */
   previous(wall: number): number | null;
-  /** How many walls are in [from, to). */
+  /** The number of wall times in [from, to). */
   count(from: number, to: number): number;
 }
 
 /** The days of the calendar on which a rule may fire. */
 export interface DayCalendar {
-  /** The matching days of a month (1–12): bit 0 is the first. */
+  /** The matching days of a month (1–12); bit 0 is the first day. */
   mask(year: number, month: number): number;
-  /** How many days of a year match; null where only its months tell. */
+  /** The number of matching days of a year; null if only its months can tell. */
   daysOfYear(year: number): number | null;
   /**
-   * The first month ≥ the one given that may have matching days. Months are counted as
-   * `year * 12 + month - 1`.
+   * The first month ≥ the given one that may have matching days. Months count as `year * 12 + month
+   * - 1`.
    */
   nextMonth(month: number): number;
   /**
-   * After how many months the pattern repeats: 4,800 (400 years are a whole number of weeks) unless
-   * the rule has an interval of its own, which makes it longer: Infinity.
+   * The number of months after which the pattern repeats: 4,800 (400 years are whole weeks), or
+   * longer for a rule with an interval.
    */
   readonly period: number;
-  /** The last month ≤ the one given that may have matching days. */
+  /** The last month ≤ the given one that may have matching days. */
   previousMonth(month: number): number;
 }

@@ -1,21 +1,21 @@
 /**
- * The work of evaluating rules, counted in steps of about ten nanoseconds, so that it can be bounded: a clock would
- * say something else on every machine, and each time. What a zone keeps of earlier questions does not count as less
- * work, so a rule that is taken once is always taken.
+ * Bounds the work of evaluating rules. Work counts in steps of about ten nanoseconds, not by a
+ * clock, so the outcome is the same on every machine. Cached zone data costs as much as the first
+ * time, so an accepted rule stays accepted.
  *
- * Evaluation is synchronous, hence one meter at a time is enough.
+ * Evaluation is synchronous, so one meter at a time suffices.
  */
 
-/** Thrown when what runs under {@link limitWork} takes more steps than it may. */
-export class WorkExceeded extends Error {
-  override readonly name = 'WorkExceeded';
+/** Work under {@link limitWork} exceeded its limit. */
+export class WorkLimitError extends Error {
+  override readonly name = 'WorkLimitError';
 }
 
-/** What one evaluation has done. */
+/** The steps of one evaluation. */
 class Meter {
   readonly limit: number;
   steps = 0;
-  /** What costs only once, however often it is asked. */
+  /** Parts that were charged already and cost nothing again. */
   readonly #paid = new Map<object, Set<number>>();
 
   constructor(limit: number) {
@@ -33,40 +33,43 @@ class Meter {
 
 let meter: Meter | null = null;
 
-/** Tells of work that is done now. @throws WorkExceeded where it is too much */
+/**
+ * Charges steps to the current evaluation.
+ * @throws WorkLimitError when the limit is exceeded
+ */
 export function spend(steps: number): void {
   if (meter === null) return;
   meter.steps += steps;
   if (meter.steps > meter.limit) {
-    throw new WorkExceeded(`takes more than ${meter.limit} steps`);
+    throw new WorkLimitError(`takes more than ${meter.limit} steps`);
   }
 }
 
-/** Whether what goes on now has no step left. */
+/** Whether the current evaluation has no steps left. */
 export function isExhausted(): boolean {
   return meter !== null && meter.steps >= meter.limit;
 }
 
-/** Whether work is counted at all. */
+/** Whether work is being counted. */
 export function isMetered(): boolean {
   return meter !== null;
 }
 
-/** As {@link spend}, but for each part of an owner only the first time within a measurement. */
+/** As {@link spend}, but charges each part of an owner only once per evaluation. */
 export function spendOnce(owner: object, part: number, steps: number): void {
   if (meter?.isFirst(owner, part) === true) spend(steps);
 }
 
 /**
- * Runs something that may take so many steps, or what is left where it is a part of something that is limited too.
- * @throws WorkExceeded once it takes more
+ * Runs a function that may take at most `limit` steps, and no more than an enclosing limit leaves.
+ * @throws WorkLimitError when it takes more
  */
 export function limitWork<T>(limit: number, run: () => T): T {
   const left = meter === null ? Infinity : Math.max(0, meter.limit - meter.steps);
   return metered(new Meter(Math.min(limit, left)), run);
 }
 
-/** Runs something and tells how many steps it took. */
+/** Runs a function and counts its steps. */
 export function measureWork<T>(run: () => T): { readonly result: T; readonly steps: number } {
   const own = new Meter(Infinity);
   const result = metered(own, run);

@@ -3,65 +3,65 @@ import { civilOf, DAY, dayOf, HOUR, isLeapYear, LAST_DAY, SECOND, weekdayOf } fr
 import { isMetered, spendOnce } from './work.ts';
 
 /**
- * A stretch of time with one offset from UTC. `before` is the offset that held until `start`; it
- * equals `offset` where the stretch begins with no clock change.
+ * A stretch of time with one offset from UTC. `before` is the offset until `start`; it equals
+ * `offset` unless the segment begins with a clock change.
  */
 export interface Segment {
   readonly start: Instant;
-  /** Exclusive. The next stretch may have the same offset. */
+  /** Exclusive. The next segment may have the same offset. */
   readonly end: Instant;
   /** Wall time minus UTC, in milliseconds. */
   readonly offset: number;
   readonly before: number;
 }
 
-/** What a wall time means in a zone: `gap` when it doesn't exist, `overlap` when it comes twice. */
+/** A wall time in a zone: `gap` if it does not exist, `overlap` if it occurs twice. */
 export interface ResolvedWall {
   /** The instant; in a gap by the offset before the change, in an overlap the first of the two. */
   readonly at: Instant;
   readonly kind: 'normal' | 'gap' | 'overlap';
-  /** In an overlap the second of the two, else null. */
+  /** In an overlap the second instant, else null. */
   readonly again: Instant | null;
 }
 
-/** No zone is, or was, further from UTC than this (the local mean times of 1900 included). */
+/** No zone is or was further from UTC (including the local mean times of 1900). */
 export const MAX_OFFSET = 16 * HOUR;
-/** No clock change is, or was, larger than this (Samoa left out a whole day in 2011). */
+/** No clock change is or was larger (Samoa skipped a whole day in 2011). */
 export const MAX_SHIFT = 25 * HOUR;
 
 /**
- * Zones are probed at this distance. The shortest time in which one clock change undid another is
- * 6.96 days (Brazil's northeast in October 2000, Gaza's Ramadan in years to come).
+ * The distance at which zones are probed. No clock change was undone in less than 6.96 days
+ * (northeast Brazil in October 2000, Gaza's Ramadan in years to come).
  */
 const PROBE = 6 * DAY;
-/** Segments are kept by the chunk (48 days). */
+/** Segments are cached in chunks of 48 days. */
 const CHUNK = 8 * PROBE;
 const QUARTER = 15 * 60 * SECOND;
-/** Chunks kept per zone: 105 years. */
+/** Chunks cached per zone: 105 years. */
 const MAX_CHUNKS = 800;
-/** Before it no zone had a clock change. */
+/** No zone had a clock change before. */
 const EARLIEST = Date.UTC(1800, 0, 1);
 /**
- * From this year on, changes come by yearly rules alone (what the tz database lists one by one, as Morocco's, ends
- * earlier), so years of the same kind have the same changes.
+ * From this year on, all changes follow yearly rules, so years of the same kind have the same
+ * changes. What the tz database lists one by one, such as Morocco's changes, ends earlier.
  */
 const FIRST_REGULAR_YEAR = 2100;
 const REGULAR = Date.UTC(FIRST_REGULAR_YEAR, 0, 1);
-/** From here on the offset stays as it is. */
+/** The offset stays constant from here on. */
 const LATEST = (LAST_DAY + 3) * DAY;
 
-/** Steps of work: to make a zone, and to look through a chunk (ten probes, a clock change now and then). */
-const MAKING = 20_000;
-const PROBING = 2300;
-/** Steps to look through one kind of year, and to take it for another year. */
-const PROBING_YEAR = 15_000;
-const REPEATING = 50;
-/** Steps to look at one day of each month of a year. */
-const PROBING_MONTHS = 2000;
+/** Cost of creating a zone and of probing a chunk, in work steps. */
+const CREATION_COST = 20_000;
+const CHUNK_PROBE_COST = 2300;
+/** Cost of probing a kind of year and of reusing it for another year. */
+const YEAR_PROBE_COST = 15_000;
+const YEAR_REUSE_COST = 50;
+/** Cost of probing one day in each month of a year. */
+const MONTHS_PROBE_COST = 2000;
 
 /**
- * Names that ICU knows from old Java and that are not in the tz database; some mean what nobody
- * expects (`BST` is Dhaka).
+ * Legacy Java names that ICU accepts but the tz database lacks; some are surprising (`BST` is
+ * Dhaka).
  */
 const notIana = new Set(
   (
@@ -70,35 +70,37 @@ const notIana = new Set(
   ).split(' '),
 );
 
-/** Where the rules of zones come from. The runtime's own, unless {@link useTzDatabase} says otherwise. */
+/** A source of zone rules: the runtime's own unless {@link useTzDatabase} replaces it. */
 export interface TzDatabase {
-  /** As the maintainers name it (`2025c`), or `unknown`. */
+  /** The version as the maintainers name it (`2025c`), or `unknown`. */
   readonly version: string;
   /**
-   * The rules of a zone: from an instant to wall time minus UTC, in milliseconds.
+   * The rules of a zone: a function from an instant to wall time minus UTC, in milliseconds.
    * @throws RangeError for an unknown name
    */
   offsets(name: string): (instant: Instant) => number;
 }
 
-/** The wall clock of one place, by the tz database in use; the process's own zone never matters. */
+/** The wall clock of a zone by the tz database in use. The process's own zone never matters. */
 export class Zone {
-  /** As it was asked for: what is said of a rule names its zone as the rule does. */
+  /** As requested, so messages spell the zone as the rule does. */
   readonly name: string;
-  /** Whether the zone is an offset by its name (`UTC`, `Etc/GMT+3`): its clock is never changed. */
+  /** Whether the zone is a fixed offset by its name (`UTC`, `Etc/GMT+3`). */
   readonly constant: boolean;
   readonly #offset: (instant: Instant) => number;
   readonly #chunks: Map<number, readonly Segment[]>;
-  /** Segments of the regular years, by their number; and of each kind of them, from the year's beginning. */
+  /**
+   * Segments of the regular years by year, and of each kind of year relative to the year's
+   * beginning.
+   */
   readonly #years: Map<number, readonly Segment[]>;
   readonly #kinds: Map<number, readonly Segment[]>;
-  /** Offsets by the year. */
   readonly #months: Map<number, readonly number[]>;
   #last: Segment;
 
   /**
-   * @param same the zone in another spelling, whose rules and segments it has in common
-   * @throws RangeError for an unknown name; use `zoneOf`.
+   * @param same the same zone in another spelling, to share its rules and caches
+   * @throws RangeError for an unknown name; use `zoneOf`
    */
   constructor(name: string, same?: Zone) {
     this.name = name;
@@ -111,7 +113,7 @@ export class Zone {
     this.#last = { start: 0, end: 0, offset: 0, before: 0 };
   }
 
-  /** The stretch around an instant. */
+  /** The segment around an instant. */
   segmentAt(at: Instant): Segment {
     if (isMetered()) this.#spend(at);
     const last = this.#last;
@@ -129,7 +131,7 @@ export class Zone {
     return this.segmentAt(instant).offset;
   }
 
-  /** The instant of a wall time, by the rule for wall times that a clock change touches. */
+  /** The instant of a wall time, resolving clock changes. */
   resolve(wall: number): ResolvedWall {
     let segment = this.segmentAt(wall - MAX_OFFSET);
     while (wall - segment.offset >= segment.end) segment = this.segmentAt(segment.end);
@@ -142,15 +144,15 @@ export class Zone {
   }
 
   /**
-   * The offsets that the zone has from an instant on, each once. Looked for month by month: one that lasts for less is
-   * found where it comes back, as it does in every zone.
+   * The distinct offsets of the zone since an instant. Probed monthly; an offset that lasts for
+   * less recurs in every zone and is found then.
    */
   offsetsSince(start: Instant): readonly number[] {
     if (this.constant) return [this.offsetAt(start)];
     const found = new Set<number>([this.offsetAt(start)]);
     const { year: first } = civilOf(Math.floor(Math.max(start, EARLIEST) / DAY));
     for (let year = Math.min(first, FIRST_REGULAR_YEAR); year <= FIRST_REGULAR_YEAR; year += 1) {
-      spendOnce(this.#months, year, PROBING_MONTHS);
+      spendOnce(this.#months, year, MONTHS_PROBE_COST);
       let offsets = this.#months.get(year);
       if (offsets === undefined) {
         const months = Array.from({ length: 13 }, (_, month) => dayOf(year, 1, 15) + month * 29);
@@ -162,7 +164,7 @@ export class Zone {
     return [...found];
   }
 
-  /** An instant as wall time with its offset: `2026-03-29T03:30:00+02:00`, `+00:00` for UTC. */
+  /** An instant as wall time with its offset: `2026-03-29T03:30:00+02:00`; UTC as `+00:00`. */
   localText(instant: Instant): string {
     const offset = this.offsetAt(instant);
     const wall = new Date(instant + offset).toISOString();
@@ -170,15 +172,15 @@ export class Zone {
     return text + offsetText(offset);
   }
 
-  /** What a question about an instant costs where nothing is kept of earlier ones. */
+  /** Charges what a query would cost without cached data. */
   #spend(at: Instant): void {
     if (this.constant || at < EARLIEST || at >= LATEST) return;
     if (at < REGULAR) {
-      spendOnce(this.#chunks, Math.floor(at / CHUNK), PROBING);
+      spendOnce(this.#chunks, Math.floor(at / CHUNK), CHUNK_PROBE_COST);
     } else {
       const { year } = civilOf(Math.floor(at / DAY));
-      spendOnce(this.#kinds, kindOf(year), PROBING_YEAR);
-      spendOnce(this.#years, year, REPEATING);
+      spendOnce(this.#kinds, kindOf(year), YEAR_PROBE_COST);
+      spendOnce(this.#years, year, YEAR_REUSE_COST);
     }
   }
 
@@ -225,10 +227,10 @@ export class Zone {
     return segments;
   }
 
-  /** Looks for the clock changes of a span. */
+  /** Finds the clock changes of a span. */
   #probe(start: Instant, end: Instant): readonly Segment[] {
     const segments: Segment[] = [];
-    // One step earlier, so that a change shortly before the span is known to it.
+    // Starts one step earlier to find a change shortly before the span.
     let from = start - PROBE;
     let offset = this.#offset(from);
     let before = offset;
@@ -239,7 +241,7 @@ export class Zone {
       probed = at;
       const found = this.#offset(at);
       while (offset !== found) {
-        // Clocks are changed at full quarters of an hour, as a rule.
+        // Most clock changes happen at full quarters of an hour.
         let high = this.#change(low, at, offset, QUARTER);
         low = Math.max(low, high - QUARTER);
         if (this.#offset(high - SECOND) !== offset) high = this.#change(low, high, offset, SECOND);
@@ -253,7 +255,10 @@ export class Zone {
     return segments;
   }
 
-  /** The first of some instants at which the offset is no longer what it is at `from`, but what it is at `to`. */
+  /**
+   * The first instant in (from, to] with another offset than `offset`, by bisection in steps of
+   * `unit`.
+   */
   #change(from: Instant, to: Instant, offset: number, unit: number): Instant {
     let low = from;
     let high = to;
@@ -266,7 +271,10 @@ export class Zone {
   }
 }
 
-/** Which years have the same days: those of one kind begin alike, and follow on years of one length. */
+/**
+ * The kind of a year: years with the same first weekday, length and previous length have the same
+ * days.
+ */
 function kindOf(year: number): number {
   const weekday = weekdayOf(dayOf(year, 1, 1));
   return weekday * 4 + (isLeapYear(year) ? 2 : 0) + (isLeapYear(year - 1) ? 1 : 0);
@@ -276,7 +284,7 @@ function moved({ start, end, offset, before }: Segment, by: number): Segment {
   return { start: start + by, end: end + by, offset, before };
 }
 
-/** The tz database of the runtime, through `Intl`; about 1.5 µs for an instant. */
+/** The runtime's tz database, through `Intl`; about 1.5 µs per call. */
 function runtimeOffsets(name: string): (instant: Instant) => number {
   const format = new Intl.DateTimeFormat('en-US', {
     timeZone: name,
@@ -292,7 +300,7 @@ function runtimeOffsets(name: string): (instant: Instant) => number {
 }
 
 function offsetIn(format: Intl.DateTimeFormat, instant: Instant): number {
-  // Day and time say enough: local and UTC dates are at most a day apart.
+  // The day of the month and the time suffice, since local and UTC dates differ by at most a day.
   const text = format.format(instant);
   const parts = [0, 0, 0, 0];
   let index = 0;
@@ -310,14 +318,12 @@ function offsetIn(format: Intl.DateTimeFormat, instant: Instant): number {
   const [date = 0, hour = 0, minute = 0, second = 0] = parts;
   const day = Math.floor(instant / DAY);
   let days = date - civilOf(day).day;
-  // The 1st is the day after the 31st.
   if (days > 15) days = -1;
   else if (days < -15) days = 1;
   const secondsOfDay = Math.floor((instant - day * DAY) / SECOND);
   return (days * 86_400 + hour * 3600 + minute * 60 + second - secondsOfDay) * SECOND;
 }
 
-/** What the runtime says of itself. */
 const runtimeVersions = (globalThis as { process?: { versions?: { tz?: string } } }).process
   ?.versions;
 
@@ -329,12 +335,12 @@ const runtimeDatabase: TzDatabase = {
 let database = runtimeDatabase;
 
 const zones = new Map<string, Zone>();
-/** A part of a zone that is no chunk of time. */
-const MADE = Infinity;
+/** Charged once per zone; differs from every chunk number. */
+const CREATION = Infinity;
 
 /**
- * Lets another tz database hold in this process, null: the runtime's own again. What was compiled before goes on by
- * the old one, so this belongs before the start of whatever computes fires.
+ * Replaces the tz database of this process; null restores the runtime's. Compiled schedules keep
+ * the old one, so call it before anything computes fires.
  */
 export function useTzDatabase(other: TzDatabase | null): void {
   database = other ?? runtimeDatabase;
@@ -342,21 +348,21 @@ export function useTzDatabase(other: TzDatabase | null): void {
 }
 
 /**
- * The zone of a name, kept once made; null when the tz database here doesn't know it. Names are
- * IANA's, in any case; bare offsets (`+02:00`) are not names.
+ * The cached zone of an IANA name in any case; null if the tz database lacks it. Bare offsets
+ * (`+02:00`) are not names.
  */
 export function zoneOf(name: string): Zone | null {
-  // Keyed without case, else a client could fill the memory with spellings of one name.
+  // Case-insensitive, else a client could fill memory with spellings of one name.
   const key = name.toLowerCase();
   const kept = zones.get(key);
   if (kept !== undefined) {
-    spendOnce(kept, MADE, MAKING);
+    spendOnce(kept, CREATION, CREATION_COST);
     return kept.name === name ? kept : new Zone(name, kept);
   }
   if (!/^[a-z][a-z0-9_+/-]*$/.test(key) || notIana.has(key)) return null;
   try {
     const zone = new Zone(name);
-    spendOnce(zone, MADE, MAKING);
+    spendOnce(zone, CREATION, CREATION_COST);
     zones.set(key, zone);
     return zone;
   } catch (error) {
@@ -365,7 +371,7 @@ export function zoneOf(name: string): Zone | null {
   }
 }
 
-/** An offset as `+05:45`; seconds, which only local mean times have, are added as a third part. */
+/** An offset as `+05:45`; seconds, which only local mean times have, follow as a third part. */
 export function offsetText(offset: number): string {
   const seconds = Math.abs(offset) / 1000;
   const two = (value: number): string => String(Math.floor(value)).padStart(2, '0');
@@ -373,10 +379,7 @@ export function offsetText(offset: number): string {
   return `${offset < 0 ? '-' : '+'}${two(seconds / 3600)}:${two((seconds / 60) % 60)}${tail}`;
 }
 
-/**
- * The version of the tz database that fires are computed by (`2025c`), or `unknown` where the
- * runtime doesn't tell.
- */
+/** The version of the tz database in use (`2025c`), or `unknown`. */
 export function tzVersion(versions?: { readonly tz?: string }): string {
   return versions === undefined ? database.version : (versions.tz ?? 'unknown');
 }

@@ -1,23 +1,23 @@
 import type { Instant } from '../clock.ts';
-import { droppedText, movedText, repeatedNote, twiceText } from './clock-notes.ts';
+import { droppedText, movedText, repeatedNote, repeatedText } from './clock-notes.ts';
 import type { WallRule } from './wall-rule.ts';
 import { spend } from './work.ts';
 import { MAX_OFFSET, MAX_SHIFT, type Segment, type Zone } from './zone.ts';
 
-/** Steps of work for a stretch. */
-const STRETCH = 20;
+/** Cost of searching a segment, in work steps. */
+const SEGMENT_COST = 20;
 
-/** A set of instants in order, without end bounds of its own. All instants are milliseconds. */
+/** An ordered set of instants in milliseconds, without bounds of its own. */
 export interface FireSource {
   /** The first fire ≥ an instant. */
   next(from: Instant): Instant | null;
   /** The last fire ≤ an instant. */
   previous(until: Instant): Instant | null;
-  /** How many fires are in [from, to). */
+  /** The number of fires in [from, to). */
   count(from: Instant, to: Instant): number;
   /**
-   * What a clock change did to a fire, or to a time between it and the fire before: moved, left out, or repeated. Null
-   * when it did nothing.
+   * How a clock change affected a fire or the wall times since the fire before: moved, left out, or
+   * repeated. Null if it did not.
    */
   note(at: Instant): string | null;
 }
@@ -25,14 +25,14 @@ export interface FireSource {
 /**
  * The instants at which a wall rule fires in a zone.
  *
- * An *elapsed* rule meets only wall times that exist, and both passes of a repeated hour. A *fixed*
- * one fires for every wall time once: one that does not exist at the instant the offset before the
- * change gives (02:30 becomes 03:30), one that comes twice the first time. Wall times that come to
- * the same instant so are one fire.
+ * An *elapsed* rule fires only at wall times that exist, in both passes of a repeated hour. A
+ * *fixed* rule fires once for every wall time. A missing wall time fires by the offset before the
+ * change (02:30 becomes 03:30), a repeated one the first time. Wall times that fall on the same
+ * instant are one fire.
  *
- * It goes by stretches of one offset. In each, wall time and elapsed time are the same thing; a
- * fixed rule leaves out what a stretch repeats of the one before, and takes over the wall times
- * that fell in the gap between them.
+ * The search goes by segments of one offset, in which wall time and elapsed time advance alike. For
+ * a fixed rule, a segment leaves out wall times that repeat the segment before, and takes over
+ * those in the gap between them.
  */
 export class ZonedFires implements FireSource {
   readonly #rule: WallRule;
@@ -48,7 +48,7 @@ export class ZonedFires implements FireSource {
   next(from: Instant): Instant | null {
     let cursor = from;
     for (;;) {
-      spend(STRETCH);
+      spend(SEGMENT_COST);
       const segment = this.#zone.segmentAt(cursor);
       const { offset, end } = segment;
       const low = Math.max(cursor + offset, this.#lowest(segment));
@@ -57,8 +57,7 @@ export class ZonedFires implements FireSource {
       const moved = this.#nextMoved(segment, cursor);
       if (moved !== null && (normal === null || moved < normal)) return moved;
       if (normal !== null) return normal;
-      // On to the next stretch, or as far as the rule has nothing: whatever it holds after this
-      // one has a wall time after this.
+      // Continue with the next segment, or skip segments in which the rule has no wall time.
       const ahead = this.#rule.next(end + offset - MAX_SHIFT);
       if (ahead === null) return null;
       cursor = Math.max(end, ahead - MAX_OFFSET);
@@ -68,7 +67,7 @@ export class ZonedFires implements FireSource {
   previous(until: Instant): Instant | null {
     let cursor = until;
     for (;;) {
-      spend(STRETCH);
+      spend(SEGMENT_COST);
       const segment = this.#zone.segmentAt(cursor);
       const { offset, start, before } = segment;
       const lowest = this.#lowest(segment);
@@ -87,8 +86,8 @@ export class ZonedFires implements FireSource {
     let total = 0;
     let cursor = from;
     while (cursor < to) {
-      spend(STRETCH);
-      // Stretches in which the rule has nothing need not be looked for.
+      spend(SEGMENT_COST);
+      // Skip segments in which the rule has no wall time.
       const ahead = this.#rule.next(cursor - MAX_OFFSET);
       if (ahead === null) break;
       cursor = Math.max(cursor, ahead - MAX_OFFSET);
@@ -118,10 +117,10 @@ export class ZonedFires implements FireSource {
     const wall = at + offset;
     const { at: first, kind } = this.#zone.resolve(wall);
     if (kind !== 'overlap' || first !== at) return null;
-    return twiceText(wall, this.#zone, 'fires the first time');
+    return repeatedText(wall, this.#zone, 'fires the first time');
   }
 
-  /** The times that an elapsed rule left out since the fire before: any other between the two would have fired. */
+  /** Note for the wall times that an elapsed rule left out since the fire before. */
   #dropped(at: Instant): string | null {
     const previous = this.previous(at - 1);
     if (previous === null) return null;
@@ -135,19 +134,19 @@ export class ZonedFires implements FireSource {
     return droppedText({ count, first: wall, last }, this.#zone);
   }
 
-  /** The lowest wall time that counts in a stretch. */
+  /** The lowest wall time that fires in a segment. */
   #lowest({ start, offset, before }: Segment): number {
     return start + (this.#elapsed ? offset : Math.max(offset, before));
   }
 
-  /** The first fire ≥ `from` of a stretch that a gap at its beginning moved there. */
+  /** The first fire ≥ `from` that the gap at a segment's beginning moved into it. */
   #nextMoved({ start, offset, before }: Segment, from: Instant): Instant | null {
     if (this.#elapsed || offset <= before || from >= start + offset - before) return null;
     const wall = this.#rule.next(Math.max(from, start) + before);
     return wall !== null && wall < start + offset ? wall - before : null;
   }
 
-  /** The last fire ≤ `until` of a stretch that a gap at its beginning moved there. */
+  /** The last fire ≤ `until` that the gap at a segment's beginning moved into it. */
   #previousMoved({ start, offset, before }: Segment, until: Instant): Instant | null {
     if (this.#elapsed || offset <= before || until < start) return null;
     const wall = this.#rule.previous(Math.min(until, start + offset - before - 1) + before);

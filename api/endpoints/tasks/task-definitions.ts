@@ -2,7 +2,7 @@ import { fromIso, toIso, type Instant } from '../../../domain/clock.ts';
 import { Refusal, type Issue } from '../../../domain/errors.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 import { checkPayload } from '../../../domain/pipeline/check.ts';
-import { MOST_STEPS, scheduleWarnings } from '../../../domain/schedule/schedule.ts';
+import { MAX_COMPILE_STEPS, scheduleWarnings } from '../../../domain/schedule/schedule.ts';
 import { unknownZone } from '../../../domain/schedule/zone-names.ts';
 import { zoneOf } from '../../../domain/schedule/zone.ts';
 import { anchorAt } from '../../../domain/tasks/task.ts';
@@ -49,7 +49,7 @@ export function checkDefinition(
   if (issues.length > 0) issues.push(...scheduleIssues(definition, issues, now));
   const [first, ...rest] = issues;
   if (first !== undefined) throw badRequest([first, ...rest]);
-  const warnings = scheduleWarningsOf(definition, anchorAt(now), MOST_STEPS);
+  const warnings = scheduleWarningsOf(definition, anchorAt(now), MAX_COMPILE_STEPS);
   return { definition, warnings: [...warnings, ...payload.warnings] };
 }
 

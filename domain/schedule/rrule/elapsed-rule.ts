@@ -11,18 +11,18 @@ import type { FireSource } from '../zoned-fires.ts';
 
 const MINUTE = 60 * SECOND;
 
-/** Where an elapsed rule begins. */
+/** The start of an elapsed rule. */
 export interface ElapsedStart {
   readonly zone: Zone;
   /** DTSTART as a wall time of the zone. */
   readonly wall: number;
-  /** The same as an instant. */
+  /** DTSTART as an instant. */
   readonly instant: Instant;
 }
 
 /**
- * Whether a rule follows elapsed time: it names no hour of the day, nor, by the minute, a minute of the hour. Any other
- * rule names wall times, like a daily one.
+ * Whether a rule follows elapsed time: an hourly rule without BYHOUR, or a rule by the minute
+ * without BYHOUR and BYMINUTE. Any other rule names wall times, as a daily one does.
  */
 export function isElapsed({ freq, hours, minutes }: RruleParts): boolean {
   if (freq === 'HOURLY') return hours === null;
@@ -30,11 +30,12 @@ export function isElapsed({ freq, hours, minutes }: RruleParts): boolean {
 }
 
 /**
- * The fires of an elapsed rule, from any time before its start on. Its INTERVAL is counted in real time from DTSTART.
- * BYMINUTE (of an hourly rule), BYSECOND and the day parts name wall times; a rule without them has no wall time at all.
+ * The fires of an elapsed rule, not bounded by its start. INTERVAL counts real time from DTSTART.
+ * BYMINUTE (of an hourly rule), BYSECOND and the day parts name wall times.
  *
- * An hour of a rule with BYMINUTE is an hour of the wall clock; every n-th counts, by the hours that have passed.
- * @throws ScheduleError when its evaluation could not be bounded
+ * An hourly rule with BYMINUTE fires within hours of the wall clock; every n-th by elapsed hours
+ * counts.
+ * @throws ScheduleError if its evaluation cannot be bounded
  */
 export function elapsedFires(parts: RruleParts, start: ElapsedStart): FireSource {
   const { zone, wall, instant } = start;
@@ -53,7 +54,7 @@ export function elapsedFires(parts: RruleParts, start: ElapsedStart): FireSource
     const phase = modulo(first, step);
     let rule = rules.get(phase);
     if (rule === undefined) {
-      // A zone may be on the other side of the date line by then.
+      // The zone may have crossed the date line by then.
       const from = wall - 2 * MAX_SHIFT;
       rule = makeSlotRule(parts, { first, step, seconds }, from);
       rules.set(phase, rule);
@@ -61,12 +62,12 @@ export function elapsedFires(parts: RruleParts, start: ElapsedStart): FireSource
     return rule;
   };
   const fires = new PhasedFires({ zone, ruleOf, phaseOf, step, start: instant });
-  // Here, so that a rule that can't be evaluated, or fires so rarely that this takes long, is refused when it is compiled.
+  // Searches now, so compiling rejects a rule that cannot be evaluated or takes too long.
   fires.next(instant);
   return fires;
 }
 
-/** The seconds within one hour or minute at which the rule fires, in order. */
+/** The seconds within an hour or minute at which the rule fires, ascending. */
 function secondsWithin(parts: RruleParts, start: number, inHours: boolean): number[] {
   const seconds = parts.seconds ?? [modulo(start, MINUTE) / SECOND];
   const minutes = inHours ? (parts.minutes ?? []) : [0];

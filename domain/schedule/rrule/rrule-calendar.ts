@@ -14,40 +14,45 @@ import { RruleYears } from './rrule-year.ts';
 import type { DayCalendar } from '../wall-rule.ts';
 import { spend } from '../work.ts';
 
-/** The whole periods a rule keeps step by: every n-th year, month, week or day from its start. */
+/**
+ * The periods that a rule's INTERVAL selects: every n-th year, month, week or day from its start.
+ */
 export interface DayPhase {
   readonly unit: 'YEARLY' | 'MONTHLY' | 'WEEKLY' | 'DAILY';
   readonly interval: number;
-  /** The day the rule starts on. */
+  /** The day on which the rule starts. */
   readonly start: number;
 }
 
 const periodsOf400Years = { YEARLY: 400, MONTHLY: 4800, WEEKLY: 20_871, DAILY: 146_097 } as const;
 
-/** Steps of work to look for the next month, also by a long interval, and for the days that one meets. */
-const SEEKING = 4;
-const LONG_SEEKING = 25;
-const PHASE = 10;
-/** From so many days on an interval misses whole months. */
-const LONG = 62;
+/**
+ * Work steps of finding the next month, of finding it with a long interval, and of finding its
+ * days.
+ */
+const SEEK_COST = 4;
+const LONG_SEEK_COST = 25;
+const PHASE_COST = 10;
+/** From this many days on, an interval skips whole months. */
+const MONTH_SKIPPING_DAYS = 62;
 
-/** The days that an RRULE's day parts leave, in the periods its INTERVAL meets. */
+/** The days that match an RRULE's day parts, within the periods selected by INTERVAL. */
 export class RruleCalendar implements DayCalendar {
   readonly period: number;
   readonly #phase: DayPhase;
   readonly #years: RruleYears;
   readonly #startYear: number;
   readonly #startMonth: number;
-  /** A day on which a week or day that the interval meets begins. */
+  /** The first day of a selected week or day. */
   readonly #startDay: number;
-  /** Days from one such day to the next; 0 where the interval is by years or months, or leaves none out. */
+  /** Days between such days; 0 if INTERVAL counts years or months, or is 1. */
   readonly #step: number;
 
   constructor(parts: RruleParts, phase: DayPhase) {
     const start = civilOf(phase.start);
     const { interval, unit } = phase;
     this.#phase = phase;
-    // The calendar repeats after 400 years, a rule when its interval does so too.
+    // The calendar repeats every 400 years; the rule repeats when its interval does too.
     this.period = (4800 * interval) / gcd(interval, periodsOf400Years[unit]);
     this.#startYear = start.year;
     this.#startMonth = start.year * 12 + start.month - 1;
@@ -70,15 +75,15 @@ export class RruleCalendar implements DayCalendar {
     return this.#phase.interval === 1 ? this.#years.of(year).count : null;
   }
 
-  /** The most days that any month can have. */
+  /** An upper bound of the matching days of a month. */
   get maxDays(): number {
-    return this.#years.mostDays;
+    return this.#years.maxDays;
   }
 
   nextMonth(month: number): number {
     let found = month;
     while (found < (MAX_YEAR + 1) * 12) {
-      spend(SEEKING);
+      spend(SEEK_COST);
       const before = found;
       found = this.#phaseMonth(found, 1);
       const year = Math.floor(found / 12);
@@ -93,7 +98,7 @@ export class RruleCalendar implements DayCalendar {
   previousMonth(month: number): number {
     let found = month;
     while (found >= 0) {
-      spend(SEEKING);
+      spend(SEEK_COST);
       const before = found;
       found = this.#phaseMonth(found, -1);
       if (found < 0) break;
@@ -105,7 +110,7 @@ export class RruleCalendar implements DayCalendar {
     return found;
   }
 
-  /** The nearest month in one direction with a period that the interval meets. */
+  /** The nearest month in a direction that overlaps a selected period. */
   #phaseMonth(month: number, direction: 1 | -1): number {
     const { unit, interval } = this.#phase;
     if (interval === 1) return month;
@@ -117,28 +122,28 @@ export class RruleCalendar implements DayCalendar {
     if (unit === 'MONTHLY') {
       return month + direction * modulo(direction * (this.#startMonth - month), interval);
     }
-    return this.#step < LONG ? month : this.#phaseDayMonth(month, direction);
+    return this.#step < MONTH_SKIPPING_DAYS ? month : this.#phaseDayMonth(month, direction);
   }
 
   #phaseDayMonth(month: number, direction: 1 | -1): number {
-    spend(LONG_SEEKING);
+    spend(LONG_SEEK_COST);
     const year = Math.floor(month / 12);
     const first = dayOf(year, (month % 12) + 1, 1);
     const last = first + monthLength(year, (month % 12) + 1) - 1;
     const begun = last - modulo(last - this.#startDay, this.#step);
-    // A week that began in the month before counts by its last day too.
+    // The last day of a week counts too, since it may have begun in the month before.
     const end = this.#phase.unit === 'DAILY' ? begun : begun + 6;
     if (end >= first) return month;
     const found = civilOf(direction > 0 ? begun + this.#step : end);
     return found.year * 12 + found.month - 1;
   }
 
-  /** Bits of a month's days whose week or day the interval meets. */
+  /** The days of a month within selected weeks or days, as bits. */
   #inPhase(first: number): number {
-    spend(PHASE);
+    spend(PHASE_COST);
     const length = this.#phase.unit === 'DAILY' ? 1 : 7;
     let mask = 0;
-    // From what has begun on the month's first day, or before it.
+    // Starts with the period that contains or precedes the first of the month.
     for (let day = -modulo(first - this.#startDay, this.#step); day < 31; day += this.#step) {
       if (day >= 0) mask |= ((1 << length) - 1) << day;
       else if (day > -length) mask |= ((1 << length) - 1) >>> -day;
@@ -147,12 +152,12 @@ export class RruleCalendar implements DayCalendar {
   }
 }
 
-/** The number of a day's week, counted from an arbitrary one; `weekStart` 0 is Sunday. */
+/** The number of a day's week, from an arbitrary origin; `weekStart` 0 is Sunday. */
 export function weekOf(day: number, weekStart: number): number {
   return Math.floor((day + 4 - weekStart) / 7);
 }
 
-/** The day a week begins on. */
+/** The first day of a week. */
 export function dayOfWeek(week: number, weekStart: number): number {
   return week * 7 + weekStart - 4;
 }

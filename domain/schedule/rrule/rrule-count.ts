@@ -1,144 +1,148 @@
 import type { Instant } from '../../clock.ts';
 import { DAY, HOUR, LAST_DAY, SECOND } from '../civil.ts';
 import type { BareRule } from './rrule-rule.ts';
-import { isExhausted, limitWork, WorkExceeded } from '../work.ts';
+import { isExhausted, limitWork, WorkLimitError } from '../work.ts';
 import type { Zone } from '../zone.ts';
 import type { FireSource } from '../zoned-fires.ts';
 
-/** Where the calendar ends. */
+/** The end of the calendar. */
 const END = (LAST_DAY + 1) * DAY;
 
-/** Where clock changes must be looked for, none is that lies much behind the member that is sought. */
-const YEAR = 366 * DAY;
+/**
+ * The maxSpan span counted at once where clock changes matter, to not count far beyond the sought
+ * fire.
+ */
+const MAX_SPAN = 366 * DAY;
 
-/** No zone has left out a day since (Samoa was the last). */
-const LAST_LOST_DAY = Date.UTC(2012, 0, 1);
+/** The last time a zone skipped a whole day was in Samoa, shortly before. */
+const LAST_SKIPPED_DAY = Date.UTC(2012, 0, 1);
 
-/** A larger COUNT is the same as none: with a fire each minute it takes 1,900 years. */
-export const MOST_COUNTED = 1_000_000_000;
+/** A larger COUNT is ignored: with a fire each minute it would take 1,900 years. */
+export const MAX_COUNT = 1_000_000_000;
 
-/** Most steps of work of counting: what is left of those of compiling is for the rest of the rule. */
-const MOST_STEPS = 650_000;
+/** Most work steps of counting; the rest of the compile limit is for the rest of the rule. */
+const MAX_COUNTING_STEPS = 650_000;
 
-/** Thrown when counting takes more work than it may. */
-export class CountTooLarge extends Error {
-  override readonly name = 'CountTooLarge';
-  /** How far it came. */
+/** Counting took more work steps than allowed. */
+export class CountTooLargeError extends Error {
+  override readonly name = 'CountTooLargeError';
+  /** The instant up to which fires were counted. */
   readonly reached: Instant;
-  /** How many fires there are up to then. */
+  /** The number of fires up to then. */
   readonly found: number;
 
   constructor(reached: Instant, found: number) {
-    super(`there are ${found} fires by ${reached}`);
+    super(`counted ${found} fires up to ${reached}`);
     this.reached = reached;
     this.found = found;
   }
 }
 
-/** A rule of wall times whose COUNT is to be found. */
+/** A rule of wall times with a COUNT. */
 export interface CountedRule extends BareRule {
   readonly zoned: FireSource;
   readonly zone: Zone;
-  /** Wall time and instant of the rule's start. */
+  /** The rule's start as a wall time and as an instant. */
   readonly start: number;
   readonly startInstant: Instant;
 }
 
 /**
- * The instant of the COUNT-th fire, so that COUNT can be kept as an end: nothing has to be counted
- * again when the rule is asked. Null when there are fewer up to the end of the calendar.
+ * The instant of the COUNT-th fire, or null if there are fewer. Turning COUNT into an end once
+ * saves counting in every query.
  *
- * The work grows with the logarithm of COUNT and the length of the span, not with COUNT. Where clock changes may add
- * or remove fires they are looked for through the whole span, and that bounds it: thirty years fit in always.
- * @throws CountTooLarge saying how far it came
+ * The work grows with the logarithm of COUNT and the length of the span, not with COUNT. Where
+ * clock changes may add or remove fires, it checks every change of the span; thirty years always
+ * fit the limit.
+ * @throws CountTooLargeError saying how far it counted
  */
 export function lastOfCount(rule: CountedRule, count: number): Instant | null {
   const days = LAST_DAY + 1 - Math.floor(rule.start / DAY);
-  // A wall time comes twice at most.
+  // A wall time occurs at most twice.
   if (days * rule.timesPerDay * 2 < count) return null;
   if (rule.rule.next(rule.start) === null) return null;
   const { zone, startInstant } = rule;
   const fires = (from: number, to: number): number => rule.zoned.count(from, to);
-  // Clock changes bring fires of a day together.
+  // Clock changes can merge fires of the same day.
   if (!zone.constant && rule.timesPerDay > 1) {
-    return nth(fires, startInstant, count, YEAR);
+    return nth(fires, startInstant, count, MAX_SPAN);
   }
   let from = rule.start;
-  let missing = count;
-  if (losesDay(zone, startInstant)) {
-    // The fire of a day that was left out came together with the next.
-    const before = fires(startInstant, LAST_LOST_DAY);
-    if (before >= count) return nth(fires, startInstant, count, YEAR);
-    from = LAST_LOST_DAY + zone.offsetAt(LAST_LOST_DAY);
-    missing -= before;
+  let remaining = count;
+  if (skipsDay(zone, startInstant)) {
+    // The fire of a skipped day coincided with the next one.
+    const before = fires(startInstant, LAST_SKIPPED_DAY);
+    if (before >= count) return nth(fires, startInstant, count, MAX_SPAN);
+    from = LAST_SKIPPED_DAY + zone.offsetAt(LAST_SKIPPED_DAY);
+    remaining -= before;
   }
   const walls = (low: number, high: number): number => rule.rule.count(low, high);
-  const wall = nth(walls, from, missing, Infinity);
+  const wall = nth(walls, from, remaining, Infinity);
   return wall === null ? null : zone.resolve(wall).at;
 }
 
-/** As {@link lastOfCount}, of a rule that follows elapsed time. */
+/** As {@link lastOfCount}, for a rule that follows elapsed time. */
 export function lastOfElapsed(fires: FireSource, start: Instant, count: number): Instant | null {
-  return nth((from, to) => fires.count(from, to), start, count, YEAR);
+  return nth((from, to) => fires.count(from, to), start, count, MAX_SPAN);
 }
 
-/** Whether a zone has left out a whole day since an instant: it then is on the other side of the date line. */
-function losesDay(zone: Zone, since: Instant): boolean {
-  if (since >= LAST_LOST_DAY) return false;
-  return zone.offsetAt(LAST_LOST_DAY) - zone.offsetAt(since) > DAY - 4 * HOUR;
+/** Whether a zone has skipped a whole day since an instant by crossing the date line. */
+function skipsDay(zone: Zone, since: Instant): boolean {
+  if (since >= LAST_SKIPPED_DAY) return false;
+  return zone.offsetAt(LAST_SKIPPED_DAY) - zone.offsetAt(since) > DAY - 4 * HOUR;
 }
 
 /**
- * The number-th member ≥ `start` and before the end of the calendar of a set that can be counted by spans, to the
- * second; null when there are fewer. Spans double, as far as `longest`, until the member is passed, and halve again
- * towards it.
+ * The n-th member ≥ `start` of a set that can be counted by spans, to the second; null if there are
+ * fewer before the end of the calendar. Spans double up to `maxSpan` until they hold the member;
+ * bisection then finds it.
  */
 function nth(
   count: (from: number, to: number) => number,
   start: number,
-  number: number,
-  longest: number,
+  n: number,
+  maxSpan: number,
 ): number | null {
-  let missing = number;
+  let remaining = n;
   let from = start;
   let span = DAY;
   const search = (): number | null => {
     for (;;) {
       const to = Math.min(from + span, END);
       const found = count(from, to);
-      if (found >= missing) return within(count, from, to, missing);
+      if (found >= remaining) return bisect(count, from, to, remaining);
       if (to >= END) return null;
-      missing -= found;
+      remaining -= found;
       from = to;
-      span = Math.min(span * 2, longest);
+      span = Math.min(span * 2, maxSpan);
     }
   };
   try {
-    return limitWork(MOST_STEPS, search);
+    return limitWork(MAX_COUNTING_STEPS, search);
   } catch (error) {
-    // Where nothing is left for the rest of the rule either, the count is not to blame alone.
-    if (!(error instanceof WorkExceeded) || isExhausted()) throw error;
-    throw new CountTooLarge(from, number - missing);
+    // Without any steps left, the whole rule is too expensive, not only its COUNT.
+    if (!(error instanceof WorkLimitError) || isExhausted()) throw error;
+    throw new CountTooLargeError(from, n - remaining);
   }
 }
 
-/** The number-th member of [from, to), which holds that many. */
-function within(
+/** The n-th member of [from, to), by bisection; the span has that many. */
+function bisect(
   count: (from: number, to: number) => number,
   from: number,
   to: number,
-  number: number,
+  n: number,
 ): number {
   let low = from;
   let high = to;
-  let missing = number;
+  let remaining = n;
   while (high - low > SECOND) {
     const middle = low + Math.max(SECOND, Math.floor((high - low) / 2 / SECOND) * SECOND);
     const found = count(low, middle);
-    if (found >= missing) {
+    if (found >= remaining) {
       high = middle;
     } else {
-      missing -= found;
+      remaining -= found;
       low = middle;
     }
   }

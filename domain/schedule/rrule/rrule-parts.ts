@@ -2,11 +2,11 @@ import type { NthWeekday } from '../month-table.ts';
 import { parseIcalTime, type IcalTime } from './rrule-text.ts';
 import { ScheduleError } from '../schedule-error.ts';
 
-/** The frequencies a schedule may have; SECONDLY is refused. */
+/** The allowed frequencies; SECONDLY is rejected. */
 const frequencies = ['YEARLY', 'MONTHLY', 'WEEKLY', 'DAILY', 'HOURLY', 'MINUTELY'] as const;
 export type Frequency = (typeof frequencies)[number];
 
-/** The parts of an RRULE as written; null where one is left out. */
+/** The parsed parts of an RRULE; null if omitted. */
 export interface RruleParts {
   readonly freq: Frequency;
   readonly interval: number;
@@ -18,7 +18,7 @@ export interface RruleParts {
   readonly weekNumbers: readonly number[] | null;
   readonly yearDays: readonly number[] | null;
   readonly monthDays: readonly number[] | null;
-  /** `nth` 0 is every one of that weekday. */
+  /** `nth` 0 means every one of that weekday. */
   readonly weekdays: readonly NthWeekday[] | null;
   readonly hours: readonly number[] | null;
   readonly minutes: readonly number[] | null;
@@ -35,12 +35,12 @@ const known = new Set(
   ).split(' '),
 );
 
-/** Larger intervals mean nothing and only cost time. */
+/** Larger intervals have no practical use and cost evaluation time. */
 const MAX_INTERVAL = 100_000;
 
 /**
- * Reads what stands behind `RRULE:`, and holds it to RFC 5545, 3.3.10.
- * @throws ScheduleError naming the part that is unknown, wrong or not allowed there.
+ * Parses the value of an RRULE and checks it against RFC 5545, 3.3.10.
+ * @throws ScheduleError naming the part that is unknown, invalid or not allowed
  */
 export function parseRruleParts(rule: string): RruleParts {
   const parts = splitParts(rule);
@@ -52,7 +52,7 @@ export function parseRruleParts(rule: string): RruleParts {
   const list = (name: string, min: number, max: number, signed = false): number[] | null => {
     const text = parts.get(name);
     if (text === undefined) return null;
-    return unlike(
+    return distinct(
       text.split(',').map((item) => wholeNumber(name, item, min, max, signed)),
       String,
     );
@@ -74,10 +74,10 @@ export function parseRruleParts(rule: string): RruleParts {
     weekNumbers: list('BYWEEKNO', 1, 53, true),
     yearDays: list('BYYEARDAY', 1, 366, true),
     monthDays: list('BYMONTHDAY', 1, 31, true),
-    weekdays: days === undefined ? null : unlike(days, ({ nth, weekday }) => `${nth}${weekday}`),
+    weekdays: days === undefined ? null : distinct(days, ({ nth, weekday }) => `${nth}${weekday}`),
     hours: list('BYHOUR', 0, 23),
     minutes: list('BYMINUTE', 0, 59),
-    // A clock without leap seconds takes second 60 for 59 (RFC 5545, 3.3.12).
+    // Without leap seconds, second 60 means 59 (RFC 5545, 3.3.12).
     seconds: seconds?.map((second) => Math.min(second, 59)) ?? null,
     positions: list('BYSETPOS', 1, 366, true),
   };
@@ -88,8 +88,8 @@ export function parseRruleParts(rule: string): RruleParts {
   return parsed;
 }
 
-/** What stands twice in a list says nothing new, and would cost time. */
-function unlike<T>(values: readonly T[], key: (value: T) => string): T[] {
+/** Removes duplicates. */
+function distinct<T>(values: readonly T[], key: (value: T) => string): T[] {
   return [...new Map(values.map((value) => [key(value), value])).values()];
 }
 
@@ -99,13 +99,13 @@ function splitParts(rule: string): Map<string, string> {
     const [name = '', value, ...rest] = part.trim().split('=');
     const key = name.toUpperCase();
     if (value === undefined || value === '' || rest.length > 0) {
-      throw fault(`"${part}" is not a part of the form NAME=value`);
+      throw fault(`"${part}" is not of the form NAME=value`);
     }
     if (key === 'DTSTART' || key === 'EXDATE' || key === 'RDATE') {
-      throw fault(`${key} stands on a line of its own, as in "${key}:20260329T090000"`);
+      throw fault(`${key} must be on a line of its own, as in "${key}:20260329T090000"`);
     }
-    if (!known.has(key)) throw fault(`the part ${name} is not known`);
-    if (parts.has(key)) throw fault(`${key} stands twice`);
+    if (!known.has(key)) throw fault(`unknown part ${name}`);
+    if (parts.has(key)) throw fault(`${key} occurs twice`);
     parts.set(key, value.trim());
   }
   return parts;
@@ -116,8 +116,8 @@ function parseFrequency(text: string | undefined): Frequency {
   const name = text.toUpperCase();
   const freq = frequencies.find((known) => known === name);
   if (freq !== undefined) return freq;
-  if (name === 'SECONDLY') throw fault('FREQ=SECONDLY is not allowed: the shortest is MINUTELY');
-  throw fault(`FREQ: "${text}" is none of ${frequencies.join(' ')}`);
+  if (name === 'SECONDLY') throw fault('FREQ=SECONDLY is not allowed; the shortest is MINUTELY');
+  throw fault(`FREQ: "${text}" is not one of ${frequencies.join(' ')}`);
 }
 
 function wholeNumber(
@@ -150,12 +150,12 @@ function parseDay(name: string, text: string): NthWeekday {
   return { weekday, nth };
 }
 
-/** RFC 5545's "MUST NOT"s, and those of this service. */
+/** Rejects combinations that RFC 5545 or this service does not allow. */
 function checkCombination(rule: RruleParts, parts: ReadonlyMap<string, string>): void {
   const { freq } = rule;
   if (rule.count !== null && rule.until !== null) throw fault('has both COUNT and UNTIL');
   if (rule.weekNumbers !== null && freq !== 'YEARLY') {
-    throw fault(`BYWEEKNO is for FREQ=YEARLY only, not ${freq}`);
+    throw fault(`BYWEEKNO is allowed only with FREQ=YEARLY, not ${freq}`);
   }
   if (rule.yearDays !== null && ['MONTHLY', 'WEEKLY', 'DAILY'].includes(freq)) {
     throw fault(`BYYEARDAY is not allowed with FREQ=${freq}`);
@@ -165,9 +165,9 @@ function checkCombination(rule: RruleParts, parts: ReadonlyMap<string, string>):
   }
   if (rule.weekdays?.some((day) => day.nth !== 0) === true) {
     if (freq !== 'MONTHLY' && freq !== 'YEARLY') {
-      throw fault(`BYDAY takes numbers (1MO) with FREQ=MONTHLY and YEARLY only, not ${freq}`);
+      throw fault(`BYDAY allows numbers (1MO) only with FREQ=MONTHLY and YEARLY, not ${freq}`);
     }
-    if (rule.weekNumbers !== null) throw fault('BYDAY takes no numbers (1MO) beside BYWEEKNO');
+    if (rule.weekNumbers !== null) throw fault('BYDAY allows no numbers (1MO) with BYWEEKNO');
   }
   const others = [...parts.keys()].filter((key) => key.startsWith('BY') && key !== 'BYSETPOS');
   if (rule.positions !== null && others.length === 0) {

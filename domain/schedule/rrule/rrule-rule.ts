@@ -13,7 +13,7 @@ const MINUTES_PER_WEEK = 7 * MINUTES_PER_DAY;
 /** A stepped rule with BY-parts must repeat its times of day within this many days. */
 const MAX_STEPPED_DAYS = 366;
 
-/** BYSETPOS chooses from at most so many times of a day. */
+/** Most times of a day that BYSETPOS may choose from. */
 const MAX_CHOICES = 5000;
 
 const every = (length: number): number[] => Array.from({ length }, (_, value) => value);
@@ -22,14 +22,15 @@ const sorted = (values: readonly number[]): number[] => [...new Set(values)].sor
 /** A rule without its COUNT, UNTIL and zone. */
 export interface BareRule {
   readonly rule: WallRule;
-  /** How many times a day has at most. */
+  /** An upper bound of the times per day. */
   readonly timesPerDay: number;
 }
 
 /**
- * Makes the wall rule of an RRULE. `start` is DTSTART's wall time: the parts left out come from it.
- * `from` is the first wall at which the rule may fire.
- * @throws ScheduleError when its evaluation could not be bounded.
+ * Creates the wall rule of an RRULE.
+ * @param start DTSTART's wall time, from which omitted parts are taken
+ * @param from the first wall time at which the rule may fire
+ * @throws ScheduleError if its evaluation cannot be bounded
  */
 export function makeRruleRule(written: RruleParts, start: number, from: number): BareRule {
   const parts = fillIn(written, start);
@@ -44,7 +45,7 @@ interface FilledParts extends RruleParts {
   readonly seconds: readonly number[];
 }
 
-/** What a rule leaves out, taken from its start (RFC 5545, 3.3.10). */
+/** Fills in omitted parts from the rule's start (RFC 5545, 3.3.10). */
 function fillIn(parts: RruleParts, start: number): FilledParts {
   const day = Math.floor(start / DAY);
   const date = civilOf(day);
@@ -94,7 +95,7 @@ function makeDaily(
   if (size > MAX_CHOICES) {
     throw new ScheduleError(
       'schedule_expr',
-      `BYSETPOS would choose from ${size} times a day, which takes too long (at most ${MAX_CHOICES})`,
+      `BYSETPOS must choose from at most ${MAX_CHOICES} times a day, got ${size}`,
     );
   }
   const times = combine(hours, minutes, seconds);
@@ -123,20 +124,21 @@ function makeDaily(
   return { rule: new SetPositionRule(shape, from), timesPerDay: times.length };
 }
 
-/** The hours or minutes of an elapsed rule, while the zone has one offset. */
+/** The slots (hours or minutes) of an elapsed rule while the zone has one offset. */
 export interface Slots {
-  /** The wall time at which one of them begins. */
+  /** The wall time at which a slot begins. */
   readonly first: number;
-  /** Milliseconds from one to the next: whole minutes. */
+  /** Milliseconds between slots, in whole minutes. */
   readonly step: number;
-  /** The seconds within one at which the rule fires. */
+  /** The seconds within a slot at which the rule fires. */
   readonly seconds: readonly number[];
 }
 
 /**
- * The wall rule of an HOURLY or MINUTELY RRULE while the zone has one offset: what its day parts leave of some slots.
- * @param from the first wall at which the rule may fire
- * @throws ScheduleError when its evaluation could not be bounded
+ * The wall rule of an HOURLY or MINUTELY RRULE while the zone has one offset: the slots on days
+ * that match its day parts.
+ * @param from the first wall time at which the rule may fire
+ * @throws ScheduleError if its evaluation cannot be bounded
  */
 export function makeSlotRule(parts: RruleParts, slots: Slots, from: number): WallRule {
   const first = Math.floor(slots.first / 60_000);
@@ -151,14 +153,17 @@ export function makeSlotRule(parts: RruleParts, slots: Slots, from: number): Wal
   return new CalendarRule(calendar, times, from);
 }
 
-/** HOURLY and MINUTELY with BYHOUR or BYMINUTE: every n minutes of the wall clock that the BY-parts leave. */
+/**
+ * HOURLY and MINUTELY with BYHOUR or BYMINUTE: every n minutes of the wall clock that match the
+ * BY-parts.
+ */
 function makeSubDaily(parts: FilledParts, start: number, from: number): BareRule {
   const hourly = parts.freq === 'HOURLY';
   const step = parts.interval * (hourly ? 60 : 1);
   const startMinute = Math.floor(start / 60_000);
   const first = hourly ? startMinute - modulo(startMinute, 60) : startMinute;
   const startDay = Math.floor(startMinute / MINUTES_PER_DAY);
-  // Whole days are the calendar's; what is left of the interval is the times'.
+  // The calendar handles whole days of the interval; the times of day handle the rest.
   const days = step % MINUTES_PER_DAY === 0 ? step / MINUTES_PER_DAY : 1;
   const phase: DayPhase = { unit: 'DAILY', interval: days, start: startDay };
   const calendar = new RruleCalendar(parts, phase);
@@ -179,7 +184,7 @@ function offsetsWithin(parts: FilledParts, hourly: boolean): number[] {
   return positionIndexes(parts.positions, all.length).map((index) => all[index] ?? 0);
 }
 
-/** Whether the BY-parts take an hour or minute, by the second of the day it begins at. */
+/** Whether the BY-parts match an hour or minute, by the second of the day at which it begins. */
 function acceptor(parts: FilledParts, hourly: boolean): ((second: number) => boolean) | null {
   const hours = new Set(parts.hours);
   const minutes = new Set(parts.minutes);
@@ -188,7 +193,7 @@ function acceptor(parts: FilledParts, hourly: boolean): ((second: number) => boo
     hours.has(Math.floor(second / 3600)) && (hourly || minutes.has(Math.floor(second / 60) % 60));
 }
 
-/** The times of a rule that has the same every day. */
+/** The times of a rule with the same times every day. */
 function dayTimes(
   first: number,
   step: number,
@@ -216,15 +221,15 @@ function steppedTimes(
   if (limited && repeats > MAX_STEPPED_DAYS) {
     throw new ScheduleError(
       'schedule_expr',
-      `INTERVAL=${parts.interval} meets the same time of day only every ${repeats} days, which ` +
-        `beside BY-parts that limit it takes too long to evaluate (at most ${MAX_STEPPED_DAYS})`,
+      `INTERVAL=${parts.interval} reaches the same time of day only every ${repeats} days; ` +
+        `with BY-parts, at most ${MAX_STEPPED_DAYS} days are allowed`,
     );
   }
   if (limited && !reachesAny(first, step, accepts, weekdays)) return new ListedTimes([]);
   return new SteppedTimes({ start: first * 60, step: step * 60, accepts, offsets });
 }
 
-/** Whether a step ever meets an accepted time of day on an accepted weekday. */
+/** Whether the rule ever reaches an accepted time of day on an accepted weekday. */
 function reachesAny(
   first: number,
   step: number,

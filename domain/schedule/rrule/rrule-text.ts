@@ -6,24 +6,24 @@ import { zoneOf, type Zone } from '../zone.ts';
 /** A DATE or DATE-TIME value of iCalendar. */
 export interface IcalTime {
   readonly wall: number;
-  /** The zone it names itself: TZID's, or UTC for a `Z`; null when it is floating. */
+  /** Its own zone: that of its TZID, or UTC for a `Z`; null if it is floating. */
   readonly zone: Zone | null;
   /** A date without a time of day; `wall` is its midnight. */
   readonly dateOnly: boolean;
 }
 
-/** The lines of a recurrence, apart. */
+/** The parsed lines of a recurrence. */
 export interface RecurrenceText {
-  /** What stands behind `RRULE:`. */
+  /** The value after `RRULE:`. */
   readonly rule: string;
   readonly dtstart: IcalTime | null;
   readonly exdates: readonly IcalTime[];
   readonly rdates: readonly IcalTime[];
-  /** What was ignored, as RFC 5545 asks for. */
+  /** Parts that were ignored, as RFC 5545 asks for. */
   readonly warnings: readonly string[];
 }
 
-/** A property's parameter; RFC 5545, 3.2. */
+/** A property's parameter (RFC 5545, 3.2). */
 interface Parameter {
   /** In upper case. */
   readonly name: string;
@@ -32,11 +32,11 @@ interface Parameter {
 }
 
 /**
- * Takes a recurrence apart (RFC 5545, 3.3.10 and 3.8.5): one RRULE (its name may be left out), at
- * most one DTSTART, any EXDATE and RDATE, on lines of their own. Folded lines are joined; a space
- * before a property's name counts as a line's end. Parameters that the service does not know are ignored, with a
- * warning (3.2: "Applications MUST ignore x-param and iana-param values they don't recognize").
- * @throws ScheduleError naming the line that is wrong.
+ * Parses a recurrence (RFC 5545, 3.3.10 and 3.8.5): one RRULE (its name is optional), at most one
+ * DTSTART, any EXDATE and RDATE, each on its own line. Folded lines are joined; a space before a
+ * property's name also ends a line. Unknown parameters are ignored with a warning (3.2:
+ * "Applications MUST ignore x-param and iana-param values they don't recognize").
+ * @throws ScheduleError naming the invalid line
  */
 export function parseRecurrence(text: string): RecurrenceText {
   let rule: string | null = null;
@@ -51,7 +51,7 @@ export function parseRecurrence(text: string): RecurrenceText {
     const ignored = parameters.filter((each) => name === 'RRULE' || !timeParameters.has(each.name));
     warnings.push(...ignored.map((each) => `${name}: the parameter ${each.name} is ignored`));
     const value = found === null ? line : (found[3] ?? '').trim();
-    if (found === null && !/^[A-Za-z-]+=/.test(line)) throw fault(`"${line}" is not understood`);
+    if (found === null && !/^[A-Za-z-]+=/.test(line)) throw fault(`"${line}" is not a valid line`);
     switch (name) {
       case 'RRULE':
         if (rule !== null) throw fault('has more than one RRULE');
@@ -60,7 +60,7 @@ export function parseRecurrence(text: string): RecurrenceText {
       case 'DTSTART':
         if (dtstart !== null) throw fault('has more than one DTSTART');
         dtstart = parseTimes(name, parameters, value)[0] ?? null;
-        if (value.includes(',')) throw fault('DTSTART is one time, not a list');
+        if (value.includes(',')) throw fault('DTSTART must be one time, not a list');
         break;
       case 'EXDATE':
         exdates.push(...parseTimes(name, parameters, value));
@@ -69,7 +69,7 @@ export function parseRecurrence(text: string): RecurrenceText {
         rdates.push(...parseTimes(name, parameters, value));
         break;
       default:
-        throw fault(`the property ${name} is not supported (RRULE, DTSTART, EXDATE, RDATE are)`);
+        throw fault(`the property ${name} is not supported (only RRULE, DTSTART, EXDATE, RDATE)`);
     }
   }
   if (rule === null) throw fault('has no RRULE');
@@ -77,8 +77,8 @@ export function parseRecurrence(text: string): RecurrenceText {
 }
 
 /**
- * Reads `19970902`, `19970902T090000` or `19970902T090000Z`.
- * @throws ScheduleError naming the part it stands in.
+ * Parses `19970902`, `19970902T090000` or `19970902T090000Z`.
+ * @throws ScheduleError naming the part it belongs to
  */
 export function parseIcalTime(part: string, text: string, zone: Zone | null): IcalTime {
   const found = /^(\d{4})(\d{2})(\d{2})(?:T(\d{2})(\d{2})(\d{2})(Z)?)?$/i.exec(text);
@@ -86,7 +86,7 @@ export function parseIcalTime(part: string, text: string, zone: Zone | null): Ic
     throw fault(`${part}: "${text}" is not a time such as 20260329T090000 or 20260329T070000Z`);
   }
   const number = (index: number): number => Number(found[index] ?? 0);
-  if (number(1) < 1900) throw fault(`${part}: the year of "${text}" lies before 1900`);
+  if (number(1) < 1900) throw fault(`${part}: the year of "${text}" is before 1900`);
   const utc = found[7] !== undefined;
   if (utc && zone !== null) throw fault(`${part}: "${text}" has both a TZID and a Z`);
   try {
@@ -101,7 +101,7 @@ export function parseIcalTime(part: string, text: string, zone: Zone | null): Ic
 function linesOf(text: string): string[] {
   return (
     text
-      // One character is enough: a run of them, of which each could be the first, would take its length squared.
+      // Matches a single space: matching runs would take quadratic time.
       .replace(/"[^"\r\n]*"|\s(?=(?:RRULE|DTSTART|EXDATE|RDATE|EXRULE)[:;])/gi, (found: string) =>
         found.startsWith('"') ? found : '\n',
       )
@@ -112,10 +112,13 @@ function linesOf(text: string): string[] {
   );
 }
 
-/** Parameters of times that mean something here. */
+/** The supported parameters of times. */
 const timeParameters: ReadonlySet<string> = new Set(['TZID', 'VALUE']);
 
-/** Takes parameters apart: quoted values may hold `:`, `;` and `,`. @param text each with the semicolon before it */
+/**
+ * Parses parameters; quoted values may contain `:`, `;` and `,`.
+ * @param text each parameter with the semicolon before it
+ */
 function parametersOf(property: string, text: string): Parameter[] {
   return (text.match(/;(?:"[^"]*"|[^";])*/g) ?? []).map((each) => {
     const found = /^;([A-Z0-9-]+)=(.*)$/is.exec(each);
@@ -135,7 +138,7 @@ function parseTimes(name: string, parameters: readonly Parameter[], text: string
       zone = zoneOf(value);
       if (zone === null) throw fault(`${name}: TZID ${unknownZone(value)}`);
     } else if (key === 'VALUE' && !/^DATE(-TIME)?$/i.test(value)) {
-      throw fault(`${name}: VALUE=${value} is not supported (DATE and DATE-TIME are)`);
+      throw fault(`${name}: VALUE=${value} is not supported (only DATE and DATE-TIME)`);
     }
   }
   return text.split(',').map((each) => parseIcalTime(name, each.trim(), zone));

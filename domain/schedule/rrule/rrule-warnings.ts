@@ -3,12 +3,12 @@ import { wallText } from '../civil.ts';
 import type { Span } from '../fire-sets.ts';
 import type { Zone } from '../zone.ts';
 import type { FireSource } from '../zoned-fires.ts';
-import { MOST_COUNTED } from './rrule-count.ts';
+import { MAX_COUNT } from './rrule-count.ts';
 import { parseRruleParts, type RruleParts } from './rrule-parts.ts';
 import { parseRecurrence, type IcalTime, type RecurrenceText } from './rrule-text.ts';
 
 /**
- * What the author of a recurrence may not have meant, as far as reading it tells.
+ * The warnings that parsing a recurrence can find.
  * @throws ScheduleError as {@link compileRrule}
  */
 export function rruleWarnings(expr: string, taskZone: Zone): readonly string[] {
@@ -16,12 +16,12 @@ export function rruleWarnings(expr: string, taskZone: Zone): readonly string[] {
   return warningsOf(text, parseRruleParts(text.rule), taskZone);
 }
 
-/** Whether more warnings may come of compiling a recurrence than of reading it. */
+/** Whether compiling a recurrence may find more warnings than parsing it. */
 export function needsCounting(expr: string): boolean {
   return /EXDATE|COUNT/i.test(expr);
 }
 
-/** The same of a recurrence that has been read. */
+/** As {@link rruleWarnings}, for a parsed recurrence. */
 export function warningsOf(
   text: RecurrenceText,
   parts: RruleParts,
@@ -33,24 +33,24 @@ export function warningsOf(
     warnings.push(`DTSTART's zone ${zone.name} is used, not the timezone ${taskZone.name}`);
   }
   if (parts.until?.dateOnly === true) {
-    warnings.push('UNTIL is a date: that whole day is included');
+    warnings.push('UNTIL is a date, so that whole day is included');
   }
-  // A rule without BY-parts takes its start, whatever that is.
-  const isCounted = parts.count !== null && parts.count <= MOST_COUNTED;
+  // Without BY-parts, a rule always fires at its start.
+  const isCounted = parts.count !== null && parts.count <= MAX_COUNT;
   if (isCounted && text.dtstart === null && !/(?:^|;)\s*BY/i.test(text.rule)) {
     warnings.push(
-      `COUNT=${parts.count} counts the moment at which the rule is set as the first, so that ` +
-        `${parts.count - 1} more ${parts.count === 2 ? 'comes' : 'come'}; a DTSTART says from when to count`,
+      `COUNT=${parts.count} counts the time at which the rule is set as the first fire, so ` +
+        `${parts.count - 1} more ${parts.count === 2 ? 'follows' : 'follow'}; set DTSTART to count from another time`,
     );
   }
   return warnings;
 }
 
-/** Of a COUNT that is the same as none. */
-export const TOO_LARGE = 'COUNT is too large to count: the rule goes on as if it had none';
+/** Warning for a COUNT above the limit. */
+export const COUNT_TOO_LARGE = 'COUNT is too large to count and is ignored';
 
-/** Tells of fires that COUNT counts and that starts_at does not let run. */
-export function cutOffBy(
+/** Warns of fires before starts_at, which count for COUNT but do not run. */
+export function firesBeforeStart(
   startsAt: Instant,
   start: Instant,
   rule: FireSource,
@@ -59,36 +59,37 @@ export function cutOffBy(
   const before = rule.count(start, startsAt);
   if (before === 0) return [];
   const left = Math.max(0, count - before);
-  const lie = before === 1 ? '1 of these fires lies' : `${before} of these fires lie`;
+  const early = before === 1 ? '1 of its fires is' : `${before} of its fires are`;
   const remain = left === 1 ? '1 remains' : `${left} remain`;
-  return [`COUNT=${count} counts from the rule's start: ${lie} before starts_at, and ${remain}`];
+  return [`COUNT=${count} counts from the rule's start, but ${early} before starts_at; ${remain}`];
 }
 
-/** EXDATEs that a warning names. */
-const MOST_NAMED = 3;
+/** Most EXDATEs listed in a warning. */
+const MAX_LISTED_EXDATES = 3;
 
-/** Tells of EXDATEs at which there is no fire to take out. */
-export function vainExdates(
+/** Warns of EXDATEs at which there is no fire to remove. */
+export function uselessExdates(
   exdates: readonly IcalTime[],
   spans: readonly (readonly Span[])[],
   rule: FireSource,
   added: readonly Instant[],
 ): string[] {
-  const isVain = (own: readonly Span[]): boolean =>
+  const isUseless = (own: readonly Span[]): boolean =>
     own.every(({ from, to }) => {
       const next = rule.next(from);
       return (next === null || next >= to) && !added.some((at) => at >= from && at < to);
     });
-  const vain = exdates.filter((_, index) => isVain(spans[index] ?? []));
-  if (vain.length === 0) return [];
-  const named = vain
-    .slice(0, MOST_NAMED)
+  const useless = exdates.filter((_, index) => isUseless(spans[index] ?? []));
+  if (useless.length === 0) return [];
+  const named = useless
+    .slice(0, MAX_LISTED_EXDATES)
     .map(({ wall, dateOnly }) => (dateOnly ? wallText(wall).slice(0, 10) : wallText(wall)));
-  const more = vain.length > MOST_NAMED ? ` and ${vain.length - MOST_NAMED} more` : '';
-  const removes = vain.length === 1 ? 'removes' : 'remove';
+  const more =
+    useless.length > MAX_LISTED_EXDATES ? ` and ${useless.length - MAX_LISTED_EXDATES} more` : '';
+  const removes = useless.length === 1 ? 'removes' : 'remove';
   return [
-    `EXDATE: ${vain.length} of ${exdates.length} ${removes} nothing, ` +
-      `since the rule does not fire then: ${named.join(', ')}${more}`,
+    `EXDATE: ${useless.length} of ${exdates.length} ${removes} nothing ` +
+      `because the rule does not fire then: ${named.join(', ')}${more}`,
   ];
 }
 

@@ -13,38 +13,38 @@ import { allDays, nthWeekdayDay, weekdayDays } from '../month-table.ts';
 import type { RruleParts } from './rrule-parts.ts';
 import { spend } from '../work.ts';
 
-/** The days of a year that some parts take. */
+/** The matching days of a year. */
 export interface YearDays {
-  /** For each month its days as bits; bit 0 is the first. */
+  /** Each month's days as bits; bit 0 is the first. */
   readonly masks: readonly number[];
-  /** The months that have any, as bits; bit 0 is January. */
+  /** The months with any matching days, as bits; bit 0 is January. */
   readonly months: number;
-  /** How many days these are. */
+  /** The number of matching days. */
   readonly count: number;
 }
 
-/** Steps of work for a kind of year. */
-const KIND = 3000;
+/** Cost of computing a kind of year, in work steps. */
+const KIND_COST = 3000;
 
 /**
- * The days that an RRULE's day parts leave, whatever its INTERVAL. RFC 5545's table of expanding and limiting parts
- * comes to the same as this: a day is taken when every part that is given takes it, once the parts that are left out
- * have been filled in from the start.
+ * The days that match an RRULE's day parts, regardless of INTERVAL. A day matches if it matches
+ * every given part, once omitted parts are filled in from the start. This is equivalent to RFC
+ * 5545's table of expanding and limiting parts.
  *
- * They depend only on the weekday a year begins with, and on its length and those of its neighbours, which share its
- * first and last week: each kind of year is worked out once.
+ * The days depend only on the year's first weekday, its length and its neighbours' lengths (they
+ * share weeks), so each kind of year is computed once.
  */
 export class RruleYears {
   readonly #parts: RruleParts;
   readonly #weekday: number | null;
-  /** `20MO` counts within the year when no month is named. */
+  /** `20MO` counts within the year if no month is given. */
   readonly #countInYear: boolean;
   readonly #weekNumbers: ReadonlySet<number> | null;
   readonly #kinds = new Map<number, YearDays>();
   #year = NaN;
   #days: YearDays = { masks: [], months: 0, count: 0 };
 
-  /** @param weekday the only one there can be; null: any */
+  /** @param weekday the only possible weekday; null for any */
   constructor(parts: RruleParts, weekday: number | null) {
     this.#parts = parts;
     this.#weekday = weekday;
@@ -62,7 +62,7 @@ export class RruleYears {
     const kind = weekdayOf(dayOf(year, 1, 1)) * 8 + leaps;
     let days = this.#kinds.get(kind);
     if (days === undefined) {
-      spend(KIND);
+      spend(KIND_COST);
       const masks = Array.from({ length: 12 }, (_, month) => this.#mask(year, month + 1));
       const months = masks.reduce((bits, mask, month) => bits | (mask === 0 ? 0 : 1 << month), 0);
       const count = masks.reduce((sum, mask) => sum + bitCount(mask), 0);
@@ -73,8 +73,8 @@ export class RruleYears {
     return days;
   }
 
-  /** No month has more days than this. */
-  get mostDays(): number {
+  /** An upper bound of the matching days of a month. */
+  get maxDays(): number {
     let most = 0;
     for (let length = 28; length <= 31; length++) {
       for (let first = 0; first < 7; first++) {
@@ -95,7 +95,7 @@ export class RruleYears {
     return mask;
   }
 
-  /** The days by what counts within the month. */
+  /** The days by the parts that apply within a month. */
   #pattern(length: number, first: number): number {
     const { monthDays, weekdays } = this.#parts;
     let mask = allDays(length);
@@ -121,7 +121,7 @@ export class RruleYears {
     return mask;
   }
 
-  /** Bits of a month's days that are, say, the 20th Monday of the year. */
+  /** The days of a month that are, say, the 20th Monday of the year, as bits. */
   #yearWeekdays(year: number, first: number): number {
     const newYear = dayOf(year, 1, 1);
     const length = yearLength(year);
@@ -140,7 +140,7 @@ export class RruleYears {
     return mask;
   }
 
-  /** Those of some days of a month that lie in wanted weeks. */
+  /** Filters a month's days by the wanted week numbers. */
   #weeks(days: number, first: number, wanted: ReadonlySet<number>): number {
     let mask = 0;
     for (let bits = days; bits !== 0; bits &= bits - 1) {
@@ -152,7 +152,10 @@ export class RruleYears {
   }
 }
 
-/** Bits of a month's days that are some days of the year: 1 is the first, −1 the last. */
+/**
+ * The days of a month with the given numbers within the year (1 is the first, −1 the last), as
+ * bits.
+ */
 function yearDayBits(year: number, first: number, wanted: readonly number[]): number {
   const newYear = dayOf(year, 1, 1);
   const length = yearLength(year);
@@ -165,9 +168,11 @@ function yearDayBits(year: number, first: number, wanted: readonly number[]): nu
   return mask;
 }
 
-/** A day's week within its year (ISO 8601's rule for any first weekday), and the weeks of that year. */
+/**
+ * A day's week number (ISO 8601's rule for any first weekday) and the number of weeks of its year.
+ */
 function weekNumber(day: number, weekStart: number): { number: number; total: number } {
-  // The middle of a week says which year it belongs to.
+  // A week belongs to the year of its middle day.
   const middle = day - modulo(weekdayOf(day) - weekStart, 7) + 3;
   const { year } = civilOf(middle);
   const newYear = dayOf(year, 1, 1);

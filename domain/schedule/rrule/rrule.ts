@@ -4,40 +4,40 @@ import { movedText, singleNote } from '../clock-notes.ts';
 import { AmendedFires, BoundedFires, type Span } from '../fire-sets.ts';
 import { ScheduleError } from '../schedule-error.ts';
 import { elapsedFires, isElapsed } from './elapsed-rule.ts';
-import { CountTooLarge, lastOfCount, lastOfElapsed, MOST_COUNTED } from './rrule-count.ts';
+import { CountTooLargeError, lastOfCount, lastOfElapsed, MAX_COUNT } from './rrule-count.ts';
 import { parseRruleParts, type RruleParts } from './rrule-parts.ts';
 import { makeRruleRule } from './rrule-rule.ts';
 import { parseRecurrence, type IcalTime } from './rrule-text.ts';
-import { cutOffBy, TOO_LARGE, vainExdates, warningsOf } from './rrule-warnings.ts';
+import { firesBeforeStart, COUNT_TOO_LARGE, uselessExdates, warningsOf } from './rrule-warnings.ts';
 import type { Zone } from '../zone.ts';
 import { ZonedFires, type FireSource } from '../zoned-fires.ts';
 
-/** An RFC 5545 recurrence, ready to be asked. */
+/** A compiled RFC 5545 recurrence. */
 export interface CompiledRrule {
   readonly fires: FireSource;
-  /** DTSTART's own zone, where it has one. */
+  /** DTSTART's own zone, else the task's. */
   readonly zone: Zone;
   readonly warnings: readonly string[];
 }
 
-/** What a recurrence is compiled with. */
+/** The context in which a recurrence is compiled. */
 export interface RruleContext {
-  /** The task's: of all times that name no zone, unless DTSTART names one. */
+  /** The task's zone, for all times without one of their own. */
   readonly zone: Zone;
-  /** DTSTART where the recurrence has none. */
+  /** Replaces a missing DTSTART. */
   readonly anchor: Instant;
-  /** Fires before it count for COUNT, and do not run; null for no bound. */
+  /** Fires before it count for COUNT but do not run; null for no bound. */
   readonly startsAt: Instant | null;
 }
 
 /**
  * Compiles an RFC 5545 recurrence: an RRULE with optional DTSTART, EXDATE and RDATE. Without
- * DTSTART it starts at the anchor, cut to the second, in the zone given.
+ * DTSTART, it starts at the anchor, truncated to the second.
  *
- * - COUNT counts the rule's fires from its start, those that EXDATE takes out included; RDATE adds
- *   to them. Neither is bound by COUNT and UNTIL. A COUNT that is too large to count is the same as none.
- * - UNTIL and EXDATE without a time of day mean the whole day; RDATE then means midnight.
- * @throws ScheduleError naming the part that is wrong, or saying why it can't be evaluated.
+ * - COUNT counts the rule's fires from its start, including those that EXDATE removes. RDATE adds
+ *   fires regardless of COUNT and UNTIL. A COUNT that is too large to count is ignored.
+ * - UNTIL and EXDATE without a time of day mean the whole day; RDATE means midnight.
+ * @throws ScheduleError naming the invalid part, or saying why the rule cannot be evaluated
  */
 export function compileRrule(expr: string, context: RruleContext): CompiledRrule {
   const { zone: taskZone, anchor, startsAt } = context;
@@ -47,16 +47,16 @@ export function compileRrule(expr: string, context: RruleContext): CompiledRrule
   const zone = text.dtstart?.zone ?? taskZone;
   const anchorSecond = Math.floor(anchor / SECOND) * SECOND;
   const start = text.dtstart?.wall ?? anchorSecond + zone.offsetAt(anchorSecond);
-  const begun = text.dtstart === null ? null : zone.resolve(start);
-  const startInstant = begun?.at ?? anchorSecond;
+  const dtstart = text.dtstart === null ? null : zone.resolve(start);
+  const startInstant = dtstart?.at ?? anchorSecond;
   const { source, lastOf } = sourceOf(parts, zone, start, startInstant);
   const counted =
     parts.count === null ? null : countedEnd(parts.count, lastOf, { startInstant, anchor });
-  if (parts.count !== null && counted === null) warnings.push(TOO_LARGE);
+  if (parts.count !== null && counted === null) warnings.push(COUNT_TOO_LARGE);
   const last = parts.until === null ? (counted?.last ?? null) : untilInstant(parts.until, zone);
   const bounded = new BoundedFires(source, startInstant, last);
   if (counted !== null && parts.count !== null && startsAt !== null && startsAt > startInstant) {
-    warnings.push(...cutOffBy(startsAt, startInstant, bounded, parts.count));
+    warnings.push(...firesBeforeStart(startsAt, startInstant, bounded, parts.count));
   }
   const excluded = text.exdates.map((time) => excludedSpans(time, zone));
   const added = text.rdates.map((time) => {
@@ -65,18 +65,21 @@ export function compileRrule(expr: string, context: RruleContext): CompiledRrule
     return { at: resolved.at, note: singleNote(time.wall, own, resolved) };
   });
   const notes = new Map<Instant, string>();
-  if (begun?.kind === 'gap') notes.set(begun.at, movedText(start, zone, begun.at));
+  if (dtstart?.kind === 'gap') notes.set(dtstart.at, movedText(start, zone, dtstart.at));
   for (const { at, note } of added) if (note !== null) notes.set(at, note);
   if (excluded.length + added.length + notes.size === 0) return { fires: bounded, zone, warnings };
   const times = added.map(({ at }) => at);
-  warnings.push(...vainExdates(text.exdates, excluded, bounded, times));
+  warnings.push(...uselessExdates(text.exdates, excluded, bounded, times));
   return { fires: new AmendedFires(bounded, excluded.flat(), times, notes), zone, warnings };
 }
 
-/** A rule's fires without its COUNT and UNTIL. */
+/** A rule's fires, ignoring COUNT and UNTIL. */
 interface Source {
   readonly source: FireSource;
-  /** The instant of the COUNT-th fire; null when there are fewer. @throws CountTooLarge */
+  /**
+   * The instant of the COUNT-th fire; null if there are fewer.
+   * @throws CountTooLargeErrorError
+   */
   readonly lastOf: (count: number) => Instant | null;
 }
 
@@ -92,25 +95,26 @@ function sourceOf(parts: RruleParts, zone: Zone, start: number, startInstant: In
 }
 
 /**
- * Where a COUNT ends; null where it is too large to count, and so the same as none.
- * @throws ScheduleError when counting does not reach the time at which the rule was set: it may be spent by then
+ * The end of a COUNT; null if COUNT is too large to count, which means it is ignored.
+ * @throws ScheduleError if counting does not reach the time at which the rule was set, when COUNT
+ *   may be used up
  */
 function countedEnd(
   count: number,
   lastOf: (count: number) => Instant | null,
   { startInstant, anchor }: { readonly startInstant: Instant; readonly anchor: Instant },
 ): { readonly last: Instant | null } | null {
-  if (count > MOST_COUNTED) return null;
+  if (count > MAX_COUNT) return null;
   try {
     return { last: lastOf(count) };
   } catch (error) {
-    if (!(error instanceof CountTooLarge)) throw error;
+    if (!(error instanceof CountTooLargeError)) throw error;
     if (error.reached > Math.max(startInstant, anchor)) return null;
     const { year } = civilOf(Math.floor(error.reached / DAY));
     throw new ScheduleError(
       'schedule_expr',
-      `COUNT=${count} takes too long to count: by ${year} there are ${error.found}; ` +
-        `leave it out, or give an UNTIL`,
+      `COUNT=${count} takes too long to count (${error.found} fires by ${year}); ` +
+        `remove it or set UNTIL`,
     );
   }
 }
@@ -121,7 +125,10 @@ function untilInstant(until: IcalTime, zone: Zone): Instant {
   return until.dateOnly ? own.resolve(until.wall + DAY).at - 1 : own.resolve(until.wall).at;
 }
 
-/** What an EXDATE takes out: an instant (both, where its wall time comes twice), or a whole day. */
+/**
+ * The spans that an EXDATE removes: an instant (both, if its wall time occurs twice) or a whole
+ * day.
+ */
 function excludedSpans(time: IcalTime, zone: Zone): Span[] {
   const own = time.zone ?? zone;
   const { at, again } = own.resolve(time.wall);

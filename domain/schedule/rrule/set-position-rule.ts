@@ -13,24 +13,26 @@ import { dayOfWeek, weekOf } from './rrule-calendar.ts';
 import type { DayCalendar, WallRule } from '../wall-rule.ts';
 import { spend } from '../work.ts';
 
-/** The span that BYSETPOS chooses within. */
+/** The period that BYSETPOS chooses within. */
 export type PositionUnit = 'YEARLY' | 'MONTHLY' | 'WEEKLY';
 
-/** After so many periods the calendar repeats, so what was not found within them never comes. */
+/**
+ * The calendar repeats after this many periods, so a rule without a fire within them never fires.
+ */
 const cycles: Readonly<Record<PositionUnit, number>> = {
   YEARLY: 400,
   MONTHLY: 4800,
   WEEKLY: 20_871,
 };
 
-/** Steps of work to look at a period, and at a month. */
-const PERIOD = 30;
-const MONTH = 12;
+/** Cost of checking a period and a month, in work steps. */
+const PERIOD_COST = 30;
+const MONTH_COST = 12;
 
-/** A search over so many periods is worth remembering. */
-const LONG = 24;
+/** A search over this many periods or more is cached. */
+const MIN_CACHED_PERIODS = 24;
 
-/** The positions (1 is the first, −1 the last) of a set, as indexes in order. */
+/** The indexes of positions (1 is the first, −1 the last) in a set, ascending. */
 export function positionIndexes(positions: readonly number[], size: number): number[] {
   const indexes = new Set<number>();
   for (const position of positions) {
@@ -40,7 +42,7 @@ export function positionIndexes(positions: readonly number[], size: number): num
   return [...indexes].sort((a, b) => a - b);
 }
 
-/** What a rule with BYSETPOS is made of. */
+/** Parameters of {@link SetPositionRule}. */
 export interface SetPositionShape {
   readonly unit: PositionUnit;
   readonly positions: readonly number[];
@@ -48,18 +50,18 @@ export interface SetPositionShape {
   readonly weekStart: number;
   /** The times of each day, in seconds. */
   readonly times: readonly number[];
-  /** Most days that one period can have. */
+  /** An upper bound of the days of a period. */
   readonly maxDays: number;
-  /** Weeks from one period to the next, and the day it counts from. */
+  /** Weeks between selected periods, and the day from which they count. */
   readonly interval: number;
   readonly startDay: number;
-  /** Whether every period has as many fires: weeks, where no month is left out. */
+  /** Whether all periods have equally many fires: weeks without BYMONTH. */
   readonly sameEveryPeriod: boolean;
 }
 
 /**
- * A yearly, monthly or weekly RRULE with BYSETPOS: of each period's days × times those at some
- * positions. A period's set depends on nothing before it, so any period can be asked at once.
+ * A yearly, monthly or weekly RRULE with BYSETPOS: of each period's days × times, those at the
+ * given positions. Periods are independent of each other.
  */
 export class SetPositionRule implements WallRule {
   readonly #shape: SetPositionShape;
@@ -67,14 +69,17 @@ export class SetPositionRule implements WallRule {
   readonly #possible: boolean;
   #period = NaN;
   #walls: readonly number[] = [];
-  #barren = Infinity;
-  /** Walls that the last long search backwards went through, both ends included, and what it found before them. */
+  #emptyFrom = Infinity;
+  /**
+   * The wall times that the last long search backwards covered, both ends included, and what it
+   * found before them.
+   */
   #behind: { readonly from: number; readonly to: number; readonly found: number | null } | null =
     null;
-  /** What the positions come to, by the size of the set they choose from. */
+  /** Indexes of the positions, by set size. */
   readonly #indexes = new Map<number, readonly number[]>();
 
-  /** `start` is the first wall at which the rule may fire. */
+  /** @param start the first wall time at which the rule may fire */
   constructor(shape: SetPositionShape, start: number) {
     this.#shape = shape;
     this.#start = start;
@@ -84,13 +89,13 @@ export class SetPositionRule implements WallRule {
 
   next(wall: number): number | null {
     const from = Math.max(wall, this.#start);
-    if (!this.#possible || from >= this.#barren) return null;
+    if (!this.#possible || from >= this.#emptyFrom) return null;
     let period = this.#seek(this.#periodOf(from), 1);
     for (let tries = cycles[this.#shape.unit]; tries >= 0 && this.#inRange(period); tries--) {
       for (const found of this.#wallsOf(period)) if (found >= from) return found;
       period = this.#following(period);
     }
-    this.#barren = from;
+    this.#emptyFrom = from;
     return null;
   }
 
@@ -108,7 +113,8 @@ export class SetPositionRule implements WallRule {
       tries += 1;
     }
     const result = found === undefined || found < this.#start ? null : found;
-    if (tries >= LONG) this.#behind = { from: result ?? -Infinity, to: wall, found: result };
+    if (tries >= MIN_CACHED_PERIODS)
+      this.#behind = { from: result ?? -Infinity, to: wall, found: result };
     return result;
   }
 
@@ -127,7 +133,7 @@ export class SetPositionRule implements WallRule {
       period = this.#following(period);
       const { sameEveryPeriod, interval } = this.#shape;
       if (sameEveryPeriod && period < last) {
-        // All whole weeks between the first and the last are alike.
+        // All whole weeks in between have equally many fires.
         const whole = Math.ceil((last - period) / interval);
         total += whole * this.#sizeOf(period);
         period += whole * interval;
@@ -136,7 +142,7 @@ export class SetPositionRule implements WallRule {
     return total;
   }
 
-  /** The next period; weeks in months that are not named are passed over. */
+  /** The next period; skips weeks in months that do not match. */
   #following(period: number): number {
     const { unit, calendar, weekStart, sameEveryPeriod } = this.#shape;
     if (unit !== 'WEEKLY' || sameEveryPeriod) return this.#seek(period + 1, 1);
@@ -149,7 +155,7 @@ export class SetPositionRule implements WallRule {
     return this.#seek(weekOf(Math.max(following, day), weekStart), 1);
   }
 
-  /** Periods are counted as years, months (`year * 12 + month - 1`) or weeks. */
+  /** A period is numbered by year, by month (`year * 12 + month - 1`) or by week. */
   #periodOf(wall: number): number {
     const day = Math.floor(wall / DAY);
     if (this.#shape.unit === 'WEEKLY') return weekOf(day, this.#shape.weekStart);
@@ -157,7 +163,7 @@ export class SetPositionRule implements WallRule {
     return this.#shape.unit === 'YEARLY' ? year : year * 12 + month - 1;
   }
 
-  /** The nearest period ≥ (or ≤) one that the interval meets. */
+  /** The nearest period ≥ (or ≤) the given one that INTERVAL selects. */
   #seek(period: number, direction: 1 | -1): number {
     const { unit, calendar, interval, startDay, weekStart } = this.#shape;
     if (unit === 'WEEKLY') {
@@ -197,7 +203,7 @@ export class SetPositionRule implements WallRule {
     return walls;
   }
 
-  /** How many walls a period has. */
+  /** The number of wall times in a period. */
   #sizeOf(period: number): number {
     const { unit, calendar } = this.#shape;
     if (unit === 'WEEKLY') return this.#indexesIn(this.#daysOf(period).length).length;
@@ -207,15 +213,15 @@ export class SetPositionRule implements WallRule {
     const from = unit === 'YEARLY' ? period * 12 : period;
     const to = unit === 'YEARLY' ? from + 12 : from + 1;
     for (let index = calendar.nextMonth(from); index < to; index = calendar.nextMonth(index + 1)) {
-      spend(MONTH);
+      spend(MONTH_COST);
       days += bitCount(calendar.mask(Math.floor(index / 12), (index % 12) + 1));
     }
     return this.#indexesIn(days).length;
   }
 
-  /** What the positions come to in a set of so many days. */
+  /** The indexes of the positions in a set of so many days × times. */
   #indexesIn(days: number): readonly number[] {
-    spend(PERIOD);
+    spend(PERIOD_COST);
     let indexes = this.#indexes.get(days);
     if (indexes === undefined) {
       const { positions, times } = this.#shape;
@@ -229,12 +235,12 @@ export class SetPositionRule implements WallRule {
   #daysOf(period: number): number[] {
     const days: number[] = [];
     const { unit, weekStart, calendar } = this.#shape;
-    spend(PERIOD);
+    spend(PERIOD_COST);
     if (unit === 'WEEKLY') {
       const first = dayOfWeek(period, weekStart);
       const start = civilOf(first);
       let index = start.year * 12 + start.month - 1;
-      // The week's days in the month it begins in, then those in the next.
+      // The week's days in the month in which it begins, then those in the next month.
       let monthStart = first - start.day + 1;
       for (let rest = 2; rest > 0; rest--, index++) {
         const year = Math.floor(index / 12);
@@ -252,7 +258,7 @@ export class SetPositionRule implements WallRule {
     const from = unit === 'YEARLY' ? period * 12 : period;
     const to = unit === 'YEARLY' ? from + 12 : from + 1;
     for (let index = calendar.nextMonth(from); index < to; index = calendar.nextMonth(index + 1)) {
-      spend(MONTH);
+      spend(MONTH_COST);
       const year = Math.floor(index / 12);
       const first = dayOf(year, (index % 12) + 1, 1);
       for (let bits = calendar.mask(year, (index % 12) + 1); bits !== 0; bits &= bits - 1) {

@@ -1,23 +1,23 @@
 import cronstrue from 'cronstrue';
+import { BoundedCache } from '../bounded-cache.ts';
 import { eitherDay, parseCron, type CronFields } from '../cron.ts';
 import type { CronField } from '../cron-field.ts';
-import { keptWords } from './kept-words.ts';
 import { timesOfDayWords } from './times-of-day-words.ts';
 
 const MINUTES = 60;
 const HOURS = 24;
 
-/** What the library says before the days, for the time at which every question about days is put to it. */
+/** The prefix of the library's words for expressions about days, which all fire at midnight. */
 const MIDNIGHT = 'At 00:00';
 
 /**
  * A cron expression in words, such as "at 09:00, Monday through Friday".
  *
- * The words are cronstrue's. It reads some expressions otherwise than this service does (`0-7`, both day fields, steps
- * that do not divide an hour). So it never sees the expression itself, but its values as this service read them,
- * written in the few forms on which both agree.
- * @returns null where there is no such form
- * @throws ScheduleError for an expression that is not understood
+ * The words are cronstrue's. It reads some expressions differently from this service (`0-7`, both
+ * day fields, steps that do not divide an hour). So it only sees the parsed values, written in
+ * forms on which both agree.
+ * @returns null if there is no such form
+ * @throws ScheduleError for an invalid expression
  */
 export function cronWords(expression: string): string | null {
   const fields = parseCron(expression);
@@ -31,36 +31,36 @@ export function cronWords(expression: string): string | null {
   });
   const times = listed ?? denseTimesWords(fields);
   if (times === null) return null;
-  // "Every 5 minutes" needs no "every day"; times of some hours do.
+  // "Every 5 minutes" needs no "every day", but times in some hours do.
   if (days === '' && hour.values.size < HOURS) return `${times}, every day`;
   return `${times}${days}`;
 }
 
-/** The days, each part after a comma; empty for every day. */
+/** The days, each part after a comma; empty for every day, null if there are no words. */
 function daysWords(fields: CronFields): string | null {
   const { dayOfMonth, month, dayOfWeek } = fields;
   const dates = dateForm(dayOfMonth);
   const weekdays = weekdayForm(dayOfWeek);
   if (dates === null || weekdays === null) return null;
   const months = month.values.size === 12 ? '*' : listForm(month.values, 1);
-  const monthWords = daysSaid(`* ${months} *`);
+  const monthWords = dayPhrase(`* ${months} *`);
   if (!eitherDay(fields)) {
-    // Here a day has to match both, which the library says like "either".
+    // A day must match both fields here, but the library's words suggest "either".
     if (dates !== '*' && weekdays !== '*') return null;
-    return daysSaid(`${dates} ${months} ${weekdays}`);
+    return dayPhrase(`${dates} ${months} ${weekdays}`);
   }
   if (dates === '*' || weekdays === '*') return monthWords;
-  const [byDate, byWeekday] = [daysSaid(`${dates} * *`), daysSaid(`* * ${weekdays}`)];
+  const [byDate, byWeekday] = [dayPhrase(`${dates} * *`), dayPhrase(`* * ${weekdays}`)];
   if (byDate === null || byWeekday === null || monthWords === null) return null;
   return `${byDate} or ${byWeekday.replace(/^, (?:only )?/, '')}${monthWords}`;
 }
 
-function daysSaid(days: string): string | null {
+function dayPhrase(days: string): string | null {
   const said = libraryWords(`0 0 ${days}`);
   return said.startsWith(MIDNIGHT) ? said.slice(MIDNIGHT.length) : null;
 }
 
-/** Times that are too many to list, in a form without a doubt: most go by the hour. */
+/** Words for times that are too many to list; null if there are no unambiguous ones. */
 function denseTimesWords({ second, minute, hour }: CronFields): string | null {
   const everyHour = hour.values.size === HOURS;
   const minutes = cycleForm(minute.values, MINUTES);
@@ -76,7 +76,7 @@ function denseTimesWords({ second, minute, hour }: CronFields): string | null {
   return form === null ? null : lowerFirst(libraryWords(`${form} ${hours} * * *`));
 }
 
-/** The hours beside minutes of some form: hours in a row, or, for one minute, every n-th. */
+/** The hours next to a form of minutes: consecutive hours or, for a single minute, every n-th. */
 function hoursForm(hours: ReadonlySet<number>, minutes: string | null): string | null {
   const cycle = cycleForm(hours, HOURS);
   if (cycle === '*') return cycle;
@@ -87,7 +87,9 @@ function hoursForm(hours: ReadonlySet<number>, minutes: string | null): string |
   return /^\d+(?:-\d+)?$/.test(row) ? row : null;
 }
 
-/** `*`, one value, or a step that goes on evenly through the turn of the hour or day; null for all else. */
+/**
+ * `*`, one value, or a step that continues evenly past the end of the hour or day; null for others.
+ */
 function cycleForm(set: ReadonlySet<number>, size: number): string | null {
   const values = [...set].sort((a, b) => a - b);
   const [first = 0] = values;
@@ -99,7 +101,7 @@ function cycleForm(set: ReadonlySet<number>, size: number): string | null {
   return first === 0 ? `*/${step}` : `${first}/${step}`;
 }
 
-/** `a-b` for three or more values in a row, else `a,b,c`. */
+/** `a-b` for three or more consecutive values, else `a,b,c`. */
 function listForm(set: ReadonlySet<number>, least: number): string {
   const values = [...set].sort((a, b) => a - b);
   const [first = least] = values;
@@ -122,8 +124,9 @@ function weekdayForm({ values, nth }: CronField): string | null {
   return one.nth === -1 ? `${one.weekday}L` : `${one.weekday}#${one.nth}`;
 }
 
-const libraryWords = keptWords((expression) =>
-  cronstrue.toString(expression, { use24HourTimeFormat: true }),
-);
+const phrases = new BoundedCache<string>(2_000);
+
+const libraryWords = (expression: string): string =>
+  phrases.get(expression, () => cronstrue.toString(expression, { use24HourTimeFormat: true }));
 
 const lowerFirst = (text: string): string => text.charAt(0).toLowerCase() + text.slice(1);

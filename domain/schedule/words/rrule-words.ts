@@ -1,13 +1,13 @@
-// Node gives a module of CommonJS as its default export.
+// Node exposes a CommonJS module as its default export.
 // oxlint-disable-next-line import/default
 import rrule from 'rrule';
 import type { Instant } from '../../clock.ts';
+import { BoundedCache } from '../bounded-cache.ts';
 import { civilOf, DAY, HOUR, modulo, SECOND, weekdayOf } from '../civil.ts';
-import { MOST_COUNTED } from '../rrule/rrule-count.ts';
+import { MAX_COUNT } from '../rrule/rrule-count.ts';
 import { parseRruleParts, type RruleParts } from '../rrule/rrule-parts.ts';
 import { parseRecurrence, type RecurrenceText } from '../rrule/rrule-text.ts';
 import type { Zone } from '../zone.ts';
-import { keptWords } from './kept-words.ts';
 import { listWords, timesOfDayWords, timeWords } from './times-of-day-words.ts';
 
 const MINUTE = 60 * SECOND;
@@ -17,14 +17,14 @@ const monthNames =
   );
 const dayNames = ['SU', 'MO', 'TU', 'WE', 'TH', 'FR', 'SA'];
 
-/** A recurrence in words, and the zone that its times are in. */
+/** A recurrence in words, and the zone of its times. */
 export interface RruleWords {
-  /** null where there are no words that say all of it. */
+  /** null if no words describe all of it. */
   readonly words: string | null;
   readonly zone: Zone;
 }
 
-/** The parts of a rule that name days, as they are put to the library. */
+/** The parts of a rule that name days, as passed to the library. */
 type DayParts = Pick<RruleParts, 'interval' | 'months' | 'monthDays' | 'weekdays'> & {
   readonly freq: 'YEARLY' | 'MONTHLY' | 'WEEKLY' | 'DAILY';
 };
@@ -32,11 +32,11 @@ type DayParts = Pick<RruleParts, 'interval' | 'months' | 'monthDays' | 'weekdays
 /**
  * An RFC 5545 recurrence in words, such as "every weekday at 09:00".
  *
- * The words for the days are rrule's. It leaves out minutes, BYSETPOS, EXDATE and what a rule takes from its start, and
- * it reads some combinations otherwise than RFC 5545 does. So it is only given rules of days in forms that it says
- * rightly; the rest is added here.
- * @param anchor the start where the recurrence has no DTSTART
- * @throws ScheduleError for a recurrence that is not understood
+ * The words for the days are rrule's. It leaves out minutes, BYSETPOS, EXDATE and parts taken from
+ * the start, and reads some combinations differently from RFC 5545. So it only sees day rules that
+ * it words correctly; the rest is added here.
+ * @param anchor the start if there is no DTSTART
+ * @throws ScheduleError for an invalid recurrence
  */
 export function rruleWords(expression: string, taskZone: Zone, anchor: Instant): RruleWords {
   const text = parseRecurrence(expression);
@@ -50,7 +50,7 @@ export function rruleWords(expression: string, taskZone: Zone, anchor: Instant):
 
 function ruleWords(parts: RruleParts, start: number): string | null {
   const { freq } = parts;
-  if (freq === 'HOURLY' || freq === 'MINUTELY') return shortRuleWords(parts, freq);
+  if (freq === 'HOURLY' || freq === 'MINUTELY') return subDailyWords(parts, freq);
   if (parts.weekNumbers !== null || parts.yearDays !== null) return null;
   const times = timesOfDayWords({
     hours: parts.hours ?? [Math.floor(modulo(start, DAY) / HOUR)],
@@ -61,8 +61,8 @@ function ruleWords(parts: RruleParts, start: number): string | null {
   return times === null || days === null ? null : `${dayWords(days)} ${times}`;
 }
 
-/** By the hour or minute, without any other part but the minutes of each hour. */
-function shortRuleWords(parts: RruleParts, freq: 'HOURLY' | 'MINUTELY'): string | null {
+/** Words for a rule by the hour or minute that has no other part than the minutes of each hour. */
+function subDailyWords(parts: RruleParts, freq: 'HOURLY' | 'MINUTELY'): string | null {
   const { months, monthDays, yearDays, weekdays, weekNumbers, hours, minutes, seconds } = parts;
   const others = [months, monthDays, yearDays, weekdays, weekNumbers, hours, seconds];
   if (others.some((part) => part !== null)) return null;
@@ -73,19 +73,19 @@ function shortRuleWords(parts: RruleParts, freq: 'HOURLY' | 'MINUTELY'): string 
   return `${every} at minute${sorted.length === 1 ? '' : 's'} ${listWords(sorted)}`;
 }
 
-/** The same days in a form that the library says rightly; null where there is none. */
+/** The same days in a form that the library words correctly; null if there is none. */
 function dayRuleOf(given: DayParts, start: number): DayParts | null {
   const { freq, interval, months, monthDays, weekdays } = given;
   const counted = weekdays?.some(({ nth }) => nth !== 0) === true;
   const { month, day } = civilOf(Math.floor(start / DAY));
   if (monthDays !== null && weekdays !== null) return null;
   if (counted) {
-    // A count within a year is not said as such.
+    // The library does not word counts within a year.
     const isWithinMonth = freq === 'MONTHLY' || months !== null;
     const isUniform = weekdays.every(({ nth }) => nth !== 0);
     return isWithinMonth && isUniform && (months === null || interval === 1) ? given : null;
   }
-  // Every Monday of a month or year is every Monday, in that one or all.
+  // Every Monday of a month or year is every Monday, in the given months.
   if (weekdays !== null && freq !== 'WEEKLY') {
     return interval === 1 ? { ...given, freq: 'WEEKLY' } : null;
   }
@@ -114,7 +114,7 @@ function dayWords({ freq, interval, months, monthDays, weekdays }: DayParts): st
     const names = months === null ? [] : sorted(months).map((month) => monthNames[month - 1] ?? '');
     return `${weekWords(freq, interval, weekdays)}${names.length === 0 ? '' : ` in ${listWords(names)}`}`;
   }
-  // The library says "every 2 years March on the 15th".
+  // The library would say "every 2 years March on the 15th".
   const isRare = freq === 'YEARLY' && interval > 1;
   const rule = [`FREQ=${freq}`, `INTERVAL=${isRare ? 1 : interval}`];
   if (months !== null) rule.push(`BYMONTH=${sorted(months).join(',')}`);
@@ -146,12 +146,12 @@ const bydayOf = (weekdays: NonNullable<RruleParts['weekdays']>): string =>
 
 const sorted = (values: readonly number[]): number[] => [...values].sort((a, b) => a - b);
 
-/** From when, until when, how often, and what is taken out or added. */
+/** Start, end, count, exceptions and additions of a rule. */
 function boundWords(text: RecurrenceText, { until, count }: RruleParts): string {
   const { dtstart, exdates, rdates } = text;
   const words: string[] = [];
   if (dtstart !== null) words.push(`from ${dateWords(dtstart.wall)}`);
-  if (count !== null && count <= MOST_COUNTED) {
+  if (count !== null && count <= MAX_COUNT) {
     words.push(count === 1 ? 'once only' : `${count} times in all`);
   }
   if (until !== null) {
@@ -175,4 +175,7 @@ function clockWords(wall: number): string {
   return ` at ${timeWords(hour, minute, Math.floor(modulo(wall, MINUTE) / SECOND))}`;
 }
 
-const libraryWords = keptWords((rule) => rrule.RRule.fromString(rule).toText());
+const phrases = new BoundedCache<string>(2_000);
+
+const libraryWords = (rule: string): string =>
+  phrases.get(rule, () => rrule.RRule.fromString(rule).toText());

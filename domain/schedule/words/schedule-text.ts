@@ -8,23 +8,28 @@ import { rruleWords } from './rrule-words.ts';
 /** Most characters of a schedule in words. */
 export const MAX_SCHEDULE_TEXT = 400;
 
-/** Most characters of an expression, or of a zone, that is quoted because there are no words for it. */
+/** Most characters of an expression or zone that is quoted for lack of words. */
 const MAX_QUOTED = 180;
 
-/** What a schedule in words depends on. */
+/** The parts of a schedule that its words depend on. */
 export interface DescribedSchedule {
   readonly kind: ScheduleKind;
   readonly expr: string | null;
   readonly timezone: string;
-  /** When the expression was last set: an rrule without DTSTART takes from it what it leaves out. */
+  /**
+   * The instant at which the expression was last set. An rrule without DTSTART takes missing parts
+   * from it.
+   */
   readonly anchor: Instant;
 }
 
 /**
- * A schedule in words: "every weekday at 09:00, Europe/Berlin". Where no words say all of it, the expression is quoted.
- * It tells of the expression alone: `starts_at`, `ends_at`, `max_runs` and the task's status are fields of their own.
+ * A schedule in words: "every weekday at 09:00, Europe/Berlin". Quotes the expression if no words
+ * describe all of it. Covers only the expression, not `starts_at`, `ends_at`, `max_runs` or the
+ * task's status.
  *
- * Never throws, also for expressions that no release takes any more; at most {@link MAX_SCHEDULE_TEXT} characters.
+ * Never throws, even for an expression that is no longer valid. At most {@link MAX_SCHEDULE_TEXT}
+ * characters.
  */
 export function scheduleText(schedule: DescribedSchedule): string {
   if (schedule.kind === 'event') return eventText(schedule.expr);
@@ -33,7 +38,7 @@ export function scheduleText(schedule: DescribedSchedule): string {
   return text !== null && text.length <= MAX_SCHEDULE_TEXT ? text : quoted(schedule);
 }
 
-/** null where there are no words for it, or it is not understood. */
+/** null if there are no words, or the expression is invalid. */
 function inWords(schedule: DescribedSchedule, expr: string, zone: Zone): string | null {
   try {
     if (schedule.kind === 'once') return onceText(expr, zone);
@@ -44,7 +49,7 @@ function inWords(schedule: DescribedSchedule, expr: string, zone: Zone): string 
     const { words, zone: own } = rruleWords(expr, zone, schedule.anchor);
     return words === null ? null : `${words}, ${own.name}`;
   } catch {
-    // An expression that this release does not take, or a fault of a library: tasks can be listed all the same.
+    // Tasks must be listed even if an expression is no longer valid or a library fails.
     return null;
   }
 }
@@ -52,7 +57,7 @@ function inWords(schedule: DescribedSchedule, expr: string, zone: Zone): string 
 function onceText(expr: string, zone: Zone): string {
   const { at } = resolveTimestamp(expr, zone.name);
   const [date = '', time = ''] = zone.localText(at).split('T');
-  // Up to the offset, without seconds that are 0.
+  // Drops the offset, and seconds that are 0.
   const clock = time.replace(/[+-]\d{2}:\d{2}(?::\d{2})?$/, '').replace(/^(\d{2}:\d{2}):00$/, '$1');
   return `once, on ${date} at ${clock}, ${zone.name}`;
 }

@@ -1,7 +1,7 @@
 /** Most times of day that are listed one by one. */
 const MAX_LISTED_TIMES = 6;
 
-/** The hours, minutes and seconds of a day at which a rule fires: every combination of them. */
+/** The hours, minutes and seconds of a day; a rule fires at every combination. */
 export interface TimesOfDay {
   readonly hours: Iterable<number>;
   readonly minutes: Iterable<number>;
@@ -20,7 +20,7 @@ export function timeWords(hour: number, minute: number, second: number): string 
   return parts.map((part) => String(part).padStart(2, '0')).join(':');
 }
 
-/** "at 09:00 and 17:30"; null where there are more times than a sentence can list. */
+/** "at 09:00 and 17:30"; null if there are too many times to list. */
 export function timesOfDayWords(times: TimesOfDay): string | null {
   const ascending = (values: Iterable<number>): number[] =>
     [...new Set(values)].sort((a, b) => a - b);

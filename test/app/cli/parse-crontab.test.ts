@@ -113,8 +113,8 @@ describe('a crontab', () => {
       '2: the minute field: "61" is outside 0–59; correct the schedule',
       '3: has no command; add one or make the line a comment',
       '4: needs five fields and a command; complete it or make it a comment',
-      '5: "@every_minute" is none of @yearly @annually @monthly @weekly @daily @midnight @hourly; correct the schedule',
-      '7: the time zone of line 6: "Mars/Olympus" is not a zone of the tz database here; correct it there',
+      '5: "@every_minute" is not one of @yearly @annually @monthly @weekly @daily @midnight @hourly; correct the schedule',
+      '7: the time zone of line 6: "Mars/Olympus" is not a time zone of the tz database; correct it there',
     ]);
     const [bare] = parseCrontab('0 1 * * * backup', true).badLines;
     expect(bare?.issue).to.include('without --system');

@@ -1,7 +1,7 @@
 import type { ScheduleKind } from '../../../domain/vocabulary.ts';
 import { localTimes, type ScheduleCase } from './schedule-case.ts';
 
-/** Cases of one place, from some moment on. */
+/** Cases of one zone, from an instant on. */
 export function at(timezone: string, after: string) {
   return (kind: ScheduleKind, expr: string, name: string, fires: string): ScheduleCase => ({
     name: `${timezone}: ${name}`,
@@ -20,10 +20,10 @@ export const nyBack = at('America/New_York', '2026-11-01T03:59:59Z');
 // Berlin: 29 March 2026 02:00 → 03:00; 25 October 2026 03:00 → 02:00.
 const berlinForward = at('Europe/Berlin', '2026-03-28T22:59:59Z');
 const berlinBack = at('Europe/Berlin', '2026-10-24T21:59:59Z');
-// Lord Howe, half an hour: 4 October 2026 02:00 → 02:30; 5 April 2026 02:00 → 01:30.
+// Lord Howe, by half an hour: 4 October 2026 02:00 → 02:30; 5 April 2026 02:00 → 01:30.
 export const howeForward = at('Australia/Lord_Howe', '2026-10-03T13:29:59Z');
 const howeBack = at('Australia/Lord_Howe', '2026-04-04T12:59:59Z');
-// São Paulo at midnight, as it was: 4 November 2018 00:00 → 01:00; 18 February 2018 00:00 → 23:00.
+// São Paulo at midnight, formerly: 4 November 2018 00:00 → 01:00; 18 February 2018 00:00 → 23:00.
 const paulistaForward = at('America/Sao_Paulo', '2018-11-04T02:59:59Z');
 const paulistaBack = at('America/Sao_Paulo', '2018-02-17T23:59:59Z');
 const paulistaNow = at('America/Sao_Paulo', '2026-10-31T12:00:00Z');
@@ -131,13 +131,13 @@ export const clockChangeCases: readonly ScheduleCase[] = [
   nyBack(
     'cron',
     '30 1 * * *',
-    'a time that comes twice fires the first time',
+    'a time that occurs twice fires the first time',
     '2026-11 EDT 1 @01:30|2026-11 EST 2 @01:30',
   ),
   nyBack(
     'cron',
     '0 1,2 * * *',
-    'one that comes twice and one that does not',
+    'one that occurs twice and one that does not',
     '2026-11 EDT 1 @01:00|2026-11 EST 1 @02:00|2026-11 EST 2 @01:00',
   ),
   nyBack(
@@ -211,7 +211,7 @@ export const clockChangeCases: readonly ScheduleCase[] = [
   berlinBack(
     'cron',
     '30 2 * * *',
-    'a time that comes twice fires the first time',
+    'a time that occurs twice fires the first time',
     '2026-10 CEST 25 @02:30|2026-10 CET 26 @02:30',
   ),
   berlinBack(
@@ -259,25 +259,25 @@ export const clockChangeCases: readonly ScheduleCase[] = [
   howeBack(
     'cron',
     '45 1 * * *',
-    'a time that comes twice fires the first time',
+    'a time that occurs twice fires the first time',
     '2026-04 +11:00 5 @01:45|2026-04 +10:30 6 @01:45',
   ),
   howeBack(
     'cron',
     '15,45 1 * * *',
-    'one that comes twice and one that does not',
+    'one that occurs twice and one that does not',
     '2026-04 +11:00 5 @01:15,01:45|2026-04 +10:30 6 @01:15',
   ),
   howeBack(
     'cron',
     '0 * * * *',
-    'every hour, of which none comes twice',
+    'every hour, none of which occurs twice',
     '2026-04 +11:00 5 @00:00,01:00|2026-04 +10:30 5 @02:00,03:00',
   ),
   howeBack(
     'cron',
     '45 * * * *',
-    'every hour, of which one comes twice',
+    'every hour, one of which occurs twice',
     '2026-04 +11:00 5 @00:45,01:45|2026-04 +10:30 5 @01:45,02:45',
   ),
   paulistaForward(
@@ -290,7 +290,7 @@ export const clockChangeCases: readonly ScheduleCase[] = [
   paulistaBack(
     'cron',
     '30 23 * * *',
-    'a late evening that comes twice',
+    'a late evening that occurs twice',
     '2018-02 -02:00 17 @23:30|2018-02 -03:00 18 @23:30',
   ),
   paulistaBack(

@@ -12,7 +12,7 @@ function cron(name: string, expr: string, fires: string, ends = false): Schedule
   };
 }
 
-/** crontab(5) and the extensions this service takes. 1 January 2026 is a Thursday. */
+/** crontab(5) and the extensions that this service supports. 1 January 2026 is a Thursday. */
 export const crontabCases: readonly ScheduleCase[] = [
   cron('every minute', '* * * * *', '2026-01 UTC 1 @00:01,00:02,00:03'),
   cron('every second', '* * * * * *', '2026-01 UTC 1 @00:00:01,00:00:02,00:00:03'),

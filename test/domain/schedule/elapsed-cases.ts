@@ -5,7 +5,7 @@ import type { ScheduleCase } from './schedule-case.ts';
 const havanaForward = at('America/Havana', '2026-03-07T16:59:59Z');
 const havanaBack = at('America/Havana', '2026-10-31T15:59:59Z');
 
-/** Rules that count real time, or fixed ones that look like them, where clocks change. */
+/** Rules that count real time, and fixed ones that look alike, at clock changes. */
 export const elapsedCases: readonly ScheduleCase[] = [
   nyBack(
     'rrule',
@@ -70,7 +70,7 @@ export const elapsedCases: readonly ScheduleCase[] = [
   havanaBack(
     'cron',
     '0 */12 * * *',
-    'a stepped midnight that comes twice fires twice',
+    'a stepped midnight that occurs twice fires twice',
     '2026-10 -04:00 31 @12:00|2026-11 -04:00 1 @00:00|2026-11 -05:00 1 @00:00,12:00',
   ),
   havanaForward(

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import type { ScheduleKind } from '../../../domain/vocabulary.ts';
 
-/** A rule as a client may send it who means harm. */
+/** A rule that a malicious client may send. */
 export interface HostileRule {
   readonly kind: ScheduleKind;
   readonly expr: string;
@@ -21,7 +21,7 @@ export const bothEnds = (max: number): string =>
     .map((number) => `${number},-${number}`)
     .join();
 
-/** A list of numbers: its ends, some, or all there can be. */
+/** A list of numbers: the limits, some, or all. */
 function list(min: number, max: number, signed = false): fc.Arbitrary<string> {
   const number = fc.integer({ min, max });
   const some = signed
@@ -161,7 +161,7 @@ export const hostileRule: fc.Arbitrary<HostileRule> = fc.oneof(
   },
 );
 
-/** Instants to ask of, from before anything to the end of the calendar. */
+/** Instants to query, from before any calendar to the end of it. */
 export const anyInstant: fc.Arbitrary<number> = fc.oneof(
   fc.integer({ min: Date.UTC(2020, 0, 1), max: Date.UTC(2040, 0, 1) }),
   fc.integer({ min: -62_135_596_800_000, max: 253_402_300_799_000 }),

@@ -12,7 +12,7 @@ function recurrence(name: string, expr: string, fires: string, ends = false): Sc
   };
 }
 
-/** What RFC 5545 says beside its examples. 1 January 2026 is a Thursday. */
+/** Rules of RFC 5545 beyond its examples. 1 January 2026 is a Thursday. */
 export const recurrenceCases: readonly ScheduleCase[] = [
   recurrence(
     'a rule without its name',

@@ -21,7 +21,7 @@ const numbered = fc
 const maybe = (name: string, value: fc.Arbitrary<string>): fc.Arbitrary<string> =>
   fc.option(value, { nil: null, freq: 1 }).map((text) => (text === null ? '' : `;${name}=${text}`));
 
-/** Rules whose meaning RFC 5545 leaves no doubt about, and that certainly fire. */
+/** Rules that RFC 5545 defines without ambiguity and that certainly fire. */
 const rules = fc.oneof(
   fc.tuple(
     fc.constant('FREQ=YEARLY'),
@@ -53,7 +53,7 @@ const rules = fc.oneof(
 );
 
 describe('a recurrence', () => {
-  it('fires as rrule-temporal says, wherever no clock changes', () => {
+  it('fires as in rrule-temporal, away from clock changes', () => {
     const start = fc
       .integer({ min: Date.UTC(2010, 0, 1) / 60_000, max: Date.UTC(2026, 0, 1) / 60_000 })
       .map((minute) => minute * 60_000);

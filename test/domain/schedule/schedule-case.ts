@@ -1,16 +1,16 @@
 import type { ScheduleKind } from '../../../domain/vocabulary.ts';
 
-/** A rule and the fires that a standard, or a calendar on the wall, says it has. */
+/** A rule with its fires according to a standard or a printed calendar. */
 export interface ScheduleCase {
   readonly name: string;
   readonly kind: ScheduleKind;
   readonly expr: string;
   readonly timezone: string;
-  /** The fires strictly after this instant are meant. */
+  /** The first fires are those strictly after this instant. */
   readonly after: string;
   /** The first fires, as local times with offset. */
   readonly fires: readonly string[];
-  /** Whether no further one comes. */
+  /** Whether there are no further fires. */
   readonly ends: boolean;
 }
 
@@ -23,8 +23,8 @@ const offsets: Readonly<Record<string, string>> = {
 };
 
 /**
- * Writes out a list of local times. A group is `1997-09 EDT 2 4-6 @09:00,12:30`: month, offset (or
- * its abbreviation), days and spans of days, times; without times, those of the group before.
+ * Expands a list of local times. A group is `1997-09 EDT 2 4-6 @09:00,12:30`: month, offset (or its
+ * abbreviation), days and ranges of days, times. Without times, those of the group before apply.
  * Groups are split by `|`.
  */
 export function localTimes(groups: string, time = '09:00'): string[] {

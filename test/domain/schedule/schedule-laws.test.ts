@@ -11,9 +11,9 @@ import type { ScheduleKind } from '../../../domain/vocabulary.ts';
 const DAY = 86_400_000;
 const START = Date.UTC(2016, 0, 1);
 const NOW = Date.UTC(2026, 0, 1);
-/** Behind the end of the calendar, in every zone. */
+/** After the end of the calendar in every zone. */
 const END = Date.UTC(10_000, 0, 2);
-/** COUNT is followed so far from a rule's start, whatever the rule. */
+/** The span from a rule's start in which any COUNT can be counted. */
 const COUNTED = 30 * 365 * DAY;
 
 interface Rule {
@@ -94,7 +94,7 @@ describe('any schedule', () => {
     );
   });
 
-  it('has the same fires one by one, in bulk, backwards, counted, and by a fresh copy', () => {
+  it('has the same fires one by one, in bulk, backwards, counted, and compiled again', () => {
     fc.assert(
       fc.property(rule, instant, (given, from) => {
         const schedule = compile(given);
@@ -119,7 +119,7 @@ describe('any schedule', () => {
     );
   });
 
-  it('has the same fires today as when it is followed from ten years back', () => {
+  it('has the same fires today as when followed from ten years ago', () => {
     const slow = fc.oneof(
       fc
         .constantFrom('0 9 * * 1', '30 2 * * *', '0 */6 1 * *')
@@ -146,7 +146,7 @@ describe('any schedule', () => {
     );
   });
 
-  it('answers "how many" as by going through them', () => {
+  it('counts as many fires as it lists', () => {
     fc.assert(
       fc.property(rule, instant, fc.integer({ min: 0, max: 40 * DAY }), (given, from, span) => {
         const schedule = compile(given);
@@ -162,7 +162,7 @@ describe('any schedule', () => {
     );
   });
 
-  it('keeps to starts_at and ends_at, both included, and is otherwise the same', () => {
+  it('fires from starts_at to ends_at, both included, and is otherwise the same', () => {
     fc.assert(
       fc.property(rule, instant, (given, from) => {
         const fires = compile(given).upcoming(from, 10);
@@ -191,7 +191,7 @@ describe('any schedule', () => {
             return;
           }
         } catch (error) {
-          // Refused only where it reaches further than is promised.
+          // Refused only if it exceeds the guaranteed span.
           if (!(error instanceof ScheduleError)) throw error;
           expect(endless.countBetween(at - 1, at + COUNTED).count).to.be.below(n);
           return;
@@ -202,7 +202,7 @@ describe('any schedule', () => {
     );
   });
 
-  it('with a large COUNT has as many fires as it says, or as there are', () => {
+  it('with a large COUNT has that many fires, or all there are', () => {
     fc.assert(
       fc.property(
         rrule,
@@ -216,7 +216,7 @@ describe('any schedule', () => {
           let last: Fire | null;
           try {
             const bounded = compile({ ...given, expr: `${expr};COUNT=${n}` });
-            // Too large to count is the same as none, and is so only where it reaches further than is promised.
+            // Too large a COUNT is ignored, and only beyond the guaranteed span.
             if (bounded.warnings.some((text) => text.includes('too large to count'))) {
               expect(endless.countBetween(start - 1, start + COUNTED).count).to.be.below(n);
               return;
@@ -236,7 +236,7 @@ describe('any schedule', () => {
     );
   });
 
-  it('does not depend on when it is asked, only on its anchor', () => {
+  it('depends on its anchor, not on the time of the query', () => {
     fc.assert(
       fc.property(
         rrule,
@@ -246,7 +246,7 @@ describe('any schedule', () => {
         (expr, zone, at, ms) => {
           const given = { kind: 'rrule', expr, timezone: zone } as const;
           const whole = compile({ ...given, anchor: at }).upcoming(at, 5);
-          // The anchor is cut to the second.
+          // The anchor is truncated to the second.
           expect(compile({ ...given, anchor: at + ms }).upcoming(at, 5)).to.deep.equal(whole);
         },
       ),
@@ -256,7 +256,7 @@ describe('any schedule', () => {
 });
 
 describe('a schedule at the end of the calendar', () => {
-  it('has no fire after the year 9999 in UTC, which no timestamp could name', () => {
+  it('has no fire after the year 9999 in UTC, since no timestamp could express it', () => {
     const last = Date.UTC(9999, 0, 1, 10);
     for (const [kind, expr] of [
       ['cron', '0 23 31 12 *'],
@@ -272,7 +272,7 @@ describe('a schedule at the end of the calendar', () => {
 });
 
 describe('a recurrence anchored in a repeated hour', () => {
-  it('begins at its anchor and takes the rest of both passes', () => {
+  it('begins at its anchor and fires in the rest of both passes', () => {
     // 01:40 EDT, twenty minutes before the clock goes back to 01:00 EST.
     const first = compile({
       kind: 'rrule',
@@ -288,7 +288,7 @@ describe('a recurrence anchored in a repeated hour', () => {
     ]);
   });
 
-  it('has no fire before its anchor when that lies in the second pass', () => {
+  it('has no fire before an anchor in the second pass', () => {
     const second = compile({
       kind: 'rrule',
       expr: 'FREQ=DAILY',

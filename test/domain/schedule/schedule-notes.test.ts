@@ -19,7 +19,7 @@ const newYork = 'America/New_York';
 const havana = 'America/Havana';
 
 describe('the note of a fire', () => {
-  it('tells that a time of a fixed rule was moved', () => {
+  it('says that a time of a fixed rule moved', () => {
     expect(notes('cron', '30 2 * * *', newYork, '2026-03-08T05:00:00Z', 2)).to.deep.equal([
       [
         '2026-03-08T03:30:00-04:00',
@@ -30,18 +30,18 @@ describe('the note of a fire', () => {
     ]);
   });
 
-  it('tells that a time of a fixed rule comes twice', () => {
+  it('says that a time of a fixed rule occurs twice', () => {
     expect(notes('cron', '30 1 * * *', newYork, '2026-11-01T05:00:00Z', 2)).to.deep.equal([
       [
         '2026-11-01T01:30:00-04:00',
-        '2026-11-01T01:30:00 comes twice in America/New_York, where the clock goes back: ' +
+        '2026-11-01T01:30:00 occurs twice in America/New_York, where the clock goes back: ' +
           'fires the first time',
       ],
       ['2026-11-02T01:30:00-05:00', null],
     ]);
   });
 
-  it('tells that a stepped midnight was left out, on the fire after it', () => {
+  it('says on the next fire that a stepped midnight was left out', () => {
     expect(notes('cron', '0 */12 * * *', havana, '2026-03-07T16:00:00Z', 3)).to.deep.equal([
       ['2026-03-07T12:00:00-05:00', null],
       [
@@ -52,8 +52,8 @@ describe('the note of a fire', () => {
     ]);
   });
 
-  it('tells that a stepped midnight fires twice, on both', () => {
-    const twice = '2026-11-01T00:00:00 comes twice in America/Havana, where the clock goes back';
+  it('says on both fires that a stepped midnight fires twice', () => {
+    const twice = '2026-11-01T00:00:00 occurs twice in America/Havana, where the clock goes back';
     expect(notes('cron', '0 */12 * * *', havana, '2026-11-01T03:00:00Z', 3)).to.deep.equal([
       ['2026-11-01T00:00:00-04:00', `${twice}: fires both times`],
       ['2026-11-01T00:00:00-05:00', `${twice}: fires both times, this is the second`],
@@ -61,7 +61,7 @@ describe('the note of a fire', () => {
     ]);
   });
 
-  it('counts the times that were left out where they are several', () => {
+  it('counts several times that were left out', () => {
     const [, second] = notes('cron', '*/20 * * * *', newYork, '2026-03-08T06:30:00Z', 2);
     expect(second).to.deep.equal([
       '2026-03-08T03:00:00-04:00',
@@ -70,7 +70,7 @@ describe('the note of a fire', () => {
     ]);
   });
 
-  it('tells that an hourly rule left out an hour that does not exist', () => {
+  it('says that an hourly rule left out an hour that does not exist', () => {
     const expr = 'DTSTART:20260301T003000\nRRULE:FREQ=HOURLY';
     expect(notes('rrule', expr, newYork, '2026-03-08T06:00:00Z', 3)).to.deep.equal([
       ['2026-03-08T01:30:00-05:00', null],
@@ -82,7 +82,7 @@ describe('the note of a fire', () => {
     ]);
   });
 
-  it('tells that the local times of a rule in real time move from then on, once', () => {
+  it('says once that the local times of a rule in real time shift', () => {
     const forward = 'DTSTART:20260307T023000\nRRULE:FREQ=HOURLY;INTERVAL=24';
     expect(notes('rrule', forward, newYork, '2026-03-07T00:00:00Z', 3)).to.deep.equal([
       ['2026-03-07T02:30:00-05:00', null],
@@ -105,14 +105,14 @@ describe('the note of a fire', () => {
     ]);
   });
 
-  it('tells so of a rule that also chooses by the weekday', () => {
+  it('says so for a rule that also selects weekdays', () => {
     const expr = 'DTSTART:20261003T120000\nRRULE:FREQ=HOURLY;INTERVAL=12;BYDAY=SA,SU';
     const [, , moved] = notes('rrule', expr, 'Australia/Lord_Howe', '2026-10-03T01:00:00Z', 3);
     expect(moved?.[0]).to.equal('2026-10-04T12:30:00+11:00');
     expect(moved?.[1]).to.contain('goes forward by 30 min').and.to.contain('30 min later');
   });
 
-  it('tells that a DTSTART and an RDATE do not exist', () => {
+  it('says that a DTSTART and an RDATE do not exist', () => {
     const expr = 'DTSTART:20260308T023000\nRRULE:FREQ=HOURLY;INTERVAL=10\nRDATE:20270314T021500';
     const [first] = notes('rrule', expr, newYork, '2026-03-08T00:00:00Z', 1);
     expect(first?.[0]).to.equal('2026-03-08T03:30:00-04:00');
@@ -122,14 +122,14 @@ describe('the note of a fire', () => {
     expect(added?.[1]).to.match(/^2027-03-14T02:15:00 does not exist/);
   });
 
-  it('tells of a single moment that does not exist or comes twice', () => {
+  it('says that a single time does not exist or occurs twice', () => {
     const [gap] = notes('once', '2026-03-08T02:30:00', newYork, '2026-01-01T00:00:00Z', 1);
     expect(gap?.[1]).to.match(/^2026-03-08T02:30:00 does not exist .*, at 2026-03-08T03:30:00$/);
     const [overlap] = notes('once', '2026-11-01T01:30:00', newYork, '2026-01-01T00:00:00Z', 1);
-    expect(overlap?.[1]).to.match(/^2026-11-01T01:30:00 comes twice .*: fires the first time$/);
+    expect(overlap?.[1]).to.match(/^2026-11-01T01:30:00 occurs twice .*: fires the first time$/);
   });
 
-  it('is null in a zone whose clock is never changed', () => {
+  it('is null in a zone without clock changes', () => {
     for (const [kind, expr] of [
       ['cron', '*/30 * * * *'],
       ['rrule', 'DTSTART:20260301T003000\nRRULE:FREQ=HOURLY;INTERVAL=7;BYDAY=MO'],

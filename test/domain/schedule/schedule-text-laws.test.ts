@@ -65,7 +65,7 @@ const rruleExpressions = fc
   )
   .map(([freq, ...parts]) => `FREQ=${freq}${parts.join('')}`);
 
-/** The next fires in UTC, where no clock changes; null for an expression that is refused. */
+/** The next fires in UTC, without clock changes; null for an expression that is refused. */
 function firesOf(kind: TimedKind, expr: string, count: number): readonly number[] | null {
   const spec = { kind, expr, timezone: 'UTC', anchor, startsAt: null, endsAt: null };
   try {
@@ -83,12 +83,12 @@ const textOf = (kind: TimedKind, expr: string): string =>
 
 const isQuoted = (text: string): boolean => text.startsWith('by the ');
 
-/** What a text claims that the fires contradict; null where nothing does. */
+/** A claim of the words that the fires contradict; null if there is none. */
 function contradiction(text: string, fires: readonly number[]): string | null {
   const every = (claim: string, holds: (at: number) => boolean): string | null =>
     fires.every(holds) ? null : claim;
   const named = (names: readonly string[]): ReadonlySet<number> => {
-    // A range of names stands for those between, too.
+    // A range of names includes those in between.
     const found = names.flatMap((name, at) => (text.includes(name) ? [at] : []));
     const [first = 0] = found;
     const range = names.some((name) => text.includes(`${name} through`));
@@ -138,11 +138,11 @@ function contradiction(text: string, fires: readonly number[]): string | null {
   return found.find((each) => each !== null) ?? null;
 }
 
-describe('the laws of a schedule in words', () => {
+describe('the words of any schedule', () => {
   for (const kind of ['cron', 'rrule'] as const) {
     const expressions = kind === 'cron' ? cronExpressions : rruleExpressions;
 
-    it(`claims nothing that the fires of a ${kind} expression contradict`, () => {
+    it(`agree with the fires of a ${kind} expression`, () => {
       let described = 0;
       fc.assert(
         fc.property(expressions, (expr) => {
@@ -159,7 +159,7 @@ describe('the laws of a schedule in words', () => {
       expect(described).to.be.above(200);
     });
 
-    it(`says the same of two ${kind} expressions only if they fire at the same times`, () => {
+    it(`are equal for two ${kind} expressions only if both fire at the same times`, () => {
       const known = new Map<string, { readonly expr: string; readonly fires: readonly number[] }>();
       fc.assert(
         fc.property(expressions, (expr) => {
@@ -175,7 +175,7 @@ describe('the laws of a schedule in words', () => {
     });
   }
 
-  it('has words of bounded length for any string, and never throws', () => {
+  it('have bounded length for any string, and never throw', () => {
     const kinds = fc.constantFrom('cron', 'rrule', 'once', 'event');
     const exprs = fc.oneof(fc.string({ maxLength: 600 }), cronExpressions, rruleExpressions);
     fc.assert(

@@ -65,13 +65,13 @@ const rules: readonly (readonly [rule: string, words: string])[] = [
 
 describe('a schedule in words', () => {
   for (const [expression, words] of crons) {
-    it(`says "${words}" of the cron expression ${expression}`, () => {
+    it(`is "${words}" for the cron expression ${expression}`, () => {
       expect(textOf('cron', expression)).to.equal(`${words}, Europe/Berlin`);
     });
   }
 
   for (const [rule, words] of rules) {
-    it(`says "${words}" of the rule ${rule}`, () => {
+    it(`is "${words}" for the rule ${rule}`, () => {
       expect(textOf('rrule', rule)).to.equal(`${words}, Europe/Berlin`);
     });
   }
@@ -89,7 +89,7 @@ describe('a schedule in words', () => {
     );
   });
 
-  it('names the one time in the zone of the task', () => {
+  it("gives a single time in the task's zone", () => {
     const words = 'once, on 2026-12-01 at 09:00, Europe/Berlin';
     expect(textOf('once', '2026-12-01T09:00')).to.equal(words);
     expect(textOf('once', '2026-12-01T08:00:00Z')).to.equal(words);
@@ -104,7 +104,7 @@ describe('a schedule in words', () => {
     expect(textOf('event', null)).to.equal('when any event is published');
   });
 
-  it('quotes what this release does not understand, in one line of bounded length', () => {
+  it('quotes an invalid expression in one line of bounded length', () => {
     expect(textOf('cron', '0 9 * * *', 'Mars/Olympus')).to.equal(
       'by the cron expression 0 9 * * *, Mars/Olympus',
     );

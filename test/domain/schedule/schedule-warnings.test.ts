@@ -1,14 +1,14 @@
 import { expect } from 'chai';
 import {
   compileSchedule,
-  MOST_STEPS,
+  MAX_COMPILE_STEPS,
   scheduleWarnings,
 } from '../../../domain/schedule/schedule.ts';
 
 const DAY = 86_400_000;
 const NOW = Date.UTC(2026, 0, 1);
 
-/** What a rule warns of; a list of tasks and whoever compiles it are told the same. */
+/** The warnings of a rule, which are the same for a list of tasks and when compiling. */
 function warnings(expr: string, startsAt: string | null = null): readonly string[] {
   const spec = {
     kind: 'rrule',
@@ -19,33 +19,33 @@ function warnings(expr: string, startsAt: string | null = null): readonly string
     endsAt: null,
   } as const;
   const compiled = compileSchedule(spec).warnings;
-  expect(scheduleWarnings(spec, MOST_STEPS)).to.deep.equal(compiled);
+  expect(scheduleWarnings(spec, MAX_COMPILE_STEPS)).to.deep.equal(compiled);
   return compiled;
 }
 
 const daily = 'DTSTART:20260101T090000Z\nRRULE:FREQ=DAILY;COUNT=10';
-const vain = (count: number, of: number, times: string): string =>
-  `EXDATE: ${count} of ${of} ${count === 1 ? 'removes' : 'remove'} nothing, since the rule does not fire then: ${times}`;
+const useless = (count: number, of: number, times: string): string =>
+  `EXDATE: ${count} of ${of} ${count === 1 ? 'removes' : 'remove'} nothing because the rule does not fire then: ${times}`;
 
 describe('a recurrence warns', () => {
-  it('of nothing when all that it says has an effect', () => {
+  it('of nothing if all its parts have an effect', () => {
     expect(warnings(`${daily}\nEXDATE:20260103T090000Z`)).to.deep.equal([]);
     expect(warnings(daily, '2026-01-01T09:00:00Z')).to.deep.equal([]);
   });
 
-  it('of each EXDATE that removes nothing, and how many they are', () => {
+  it('of EXDATEs that remove nothing, with their number', () => {
     expect(warnings(`${daily}\nEXDATE:20260103T090000Z,20260104T100000Z`)).to.deep.equal([
-      vain(1, 2, '2026-01-04T10:00:00'),
+      useless(1, 2, '2026-01-04T10:00:00'),
     ]);
     const days = `${daily}\nEXDATE;VALUE=DATE:20260102,20260111,20251231`;
-    expect(warnings(days)).to.deep.equal([vain(2, 3, '2026-01-11, 2025-12-31')]);
+    expect(warnings(days)).to.deep.equal([useless(2, 3, '2026-01-11, 2025-12-31')]);
     const many = `${daily}\nEXDATE:${['01', '02', '03', '04', '05'].map((d) => `202602${d}T090000Z`).join()}`;
     expect(warnings(many)).to.deep.equal([
-      vain(5, 5, '2026-02-01T09:00:00, 2026-02-02T09:00:00, 2026-02-03T09:00:00 and 2 more'),
+      useless(5, 5, '2026-02-01T09:00:00, 2026-02-02T09:00:00, 2026-02-03T09:00:00 and 2 more'),
     ]);
   });
 
-  it('of no EXDATE that takes out an RDATE, or one pass of an hour that comes twice', () => {
+  it('of no EXDATE that removes an RDATE or one pass of a repeated hour', () => {
     expect(warnings(`${daily}\nRDATE:20260301T120000Z\nEXDATE:20260301T120000Z`)).to.deep.equal([]);
     const newYork = 'DTSTART;TZID=America/New_York:20261031T013000\nRRULE:FREQ=HOURLY;INTERVAL=12';
     expect(warnings(`${newYork}\nEXDATE;TZID=America/New_York:20261101T013000`)).to.deep.equal([
@@ -53,25 +53,25 @@ describe('a recurrence warns', () => {
     ]);
   });
 
-  it('of a COUNT that starts_at cuts off, with what lies before it and what remains', () => {
+  it('of a COUNT with fires before starts_at, and how many remain', () => {
     const text = (before: string, left: string): string =>
-      `COUNT=10 counts from the rule's start: ${before} before starts_at, and ${left}`;
+      `COUNT=10 counts from the rule's start, but ${before} before starts_at; ${left}`;
     expect(warnings(daily, '2026-01-02T00:00:00Z')).to.deep.equal([
-      text('1 of these fires lies', '9 remain'),
+      text('1 of its fires is', '9 remain'),
     ]);
     expect(warnings(daily, '2026-01-10T09:00:00Z')).to.deep.equal([
-      text('9 of these fires lie', '1 remains'),
+      text('9 of its fires are', '1 remains'),
     ]);
     expect(warnings(daily, '2027-01-01T00:00:00Z')).to.deep.equal([
-      text('10 of these fires lie', '0 remain'),
+      text('10 of its fires are', '0 remain'),
     ]);
     // A fire at starts_at runs.
     expect(warnings(daily, '2026-01-05T09:00:00Z')).to.deep.equal([
-      text('4 of these fires lie', '6 remain'),
+      text('4 of its fires are', '6 remain'),
     ]);
   });
 
-  it('of a COUNT that is too large to count, which is the same as none', () => {
+  it('of a COUNT that is too large to count, which is ignored', () => {
     const fixed = 'DTSTART;TZID=Europe/Berlin:20260101T090000\nRRULE:FREQ=DAILY;BYHOUR=2,3,9';
     for (const [expr, count] of [
       [daily.replace(/;COUNT.*/, ''), '1000000001'],
@@ -79,9 +79,7 @@ describe('a recurrence warns', () => {
       [fixed, '900000'],
     ] as const) {
       const text = `${expr};COUNT=${count}`;
-      expect(warnings(text)).to.include(
-        'COUNT is too large to count: the rule goes on as if it had none',
-      );
+      expect(warnings(text)).to.include('COUNT is too large to count and is ignored');
       const spec = {
         kind: 'rrule',
         timezone: 'UTC',
@@ -96,7 +94,7 @@ describe('a recurrence warns', () => {
     }
   });
 
-  it('of parameters that it ignores, whatever stands in their quotes', () => {
+  it('of ignored parameters, whatever their quoted values contain', () => {
     const expr =
       'DTSTART;X-NOTE="a: b; c, RRULE:d";TZID="Europe/Berlin";ALTREP=e:20260101T090000\n' +
       'RRULE;X-ID="1;2":FREQ=DAILY;COUNT=2\n' +
@@ -125,7 +123,7 @@ describe('a recurrence warns', () => {
     ).to.deep.equal(['2026-01-02T09:00:00+01:00', '2026-03-01T13:00:00+01:00']);
   });
 
-  it('in a list of nothing that takes long to count, and of nothing that is not so', () => {
+  it('in a list of nothing that takes long to count', () => {
     const expr =
       'DTSTART;TZID=Europe/Berlin:20260101T090000\nRRULE:FREQ=DAILY;BYHOUR=2,9;COUNT=20000';
     const spec = {
@@ -138,7 +136,7 @@ describe('a recurrence warns', () => {
     } as const;
     expect(scheduleWarnings(spec)).to.deep.equal([]);
     expect(compileSchedule(spec).warnings).to.deep.equal([
-      "COUNT=20000 counts from the rule's start: 1 of these fires lies before starts_at, and 19999 remain",
+      "COUNT=20000 counts from the rule's start, but 1 of its fires is before starts_at; 19999 remain",
     ]);
   });
 });

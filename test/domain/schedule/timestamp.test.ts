@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { parseInstant, TimestampError } from '../../../domain/schedule/timestamp.ts';
 
 describe('a timestamp', () => {
-  it('with an offset is that instant, whatever the zone', () => {
+  it('with an offset ignores the zone', () => {
     const noon = Date.UTC(2026, 2, 29, 12);
     for (const text of [
       '2026-03-29T12:00:00Z',
@@ -18,22 +18,22 @@ describe('a timestamp', () => {
     }
   });
 
-  it('without one is wall time of the zone', () => {
+  it('without an offset is a wall time of the zone', () => {
     expect(parseInstant('2026-07-01T09:00:00', 'America/New_York')).to.equal(
       Date.UTC(2026, 6, 1, 13),
     );
     expect(parseInstant('2026-07-01', 'America/New_York')).to.equal(Date.UTC(2026, 6, 1, 4));
   });
 
-  it('without one and without a zone is refused', () => {
+  it('without an offset and a zone is refused', () => {
     expect(() => parseInstant('2026-07-01T09:00:00', null)).to.throw(TimestampError, /no offset/);
   });
 
-  it('of an unknown zone is refused', () => {
+  it('in an unknown zone is refused', () => {
     expect(() => parseInstant('2026-07-01T09:00', 'Mars/Olympus')).to.throw(TimestampError, /Mars/);
   });
 
-  it('keeps milliseconds and cuts what is finer', () => {
+  it('keeps milliseconds and drops further digits', () => {
     expect(parseInstant('1970-01-01T00:00:00.5Z', null)).to.equal(500);
     expect(parseInstant('1970-01-01T00:00:00,123999Z', null)).to.equal(123);
   });
@@ -47,7 +47,7 @@ describe('a timestamp', () => {
     );
   });
 
-  it('is refused when there is no such moment or it is written otherwise', () => {
+  it('is refused if there is no such time or the format is wrong', () => {
     for (const text of [
       '',
       'now',
@@ -67,7 +67,7 @@ describe('a timestamp', () => {
     }
   });
 
-  it('is the first millisecond of a day, the last, or the one after it, where it is a date alone', () => {
+  it('without a time is the first millisecond of the day, the last, or the one after', () => {
     const edges = (text: string, zone: string): string[] =>
       (['first', 'last', 'after'] as const).map((edge) =>
         new Date(parseInstant(text, zone, edge)).toISOString(),
@@ -91,7 +91,7 @@ describe('a timestamp', () => {
     expect(edges('9999-12-31', 'America/New_York')[1]).to.equal('9999-12-31T23:59:59.999Z');
   });
 
-  it('is no other moment for its edge where it has a time', () => {
+  it('with a time is the same instant for every edge', () => {
     const text = '2026-12-01T00:00';
     expect(parseInstant(text, 'UTC', 'last')).to.equal(Date.UTC(2026, 11, 1));
     expect(() => parseInstant('2026-12-01', null, 'last')).to.throw(

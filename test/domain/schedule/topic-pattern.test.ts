@@ -7,7 +7,7 @@ import {
   topicPatternFault,
 } from '../../../domain/schedule/topic-pattern.ts';
 
-/** The meaning of a pattern, said as plainly as possible. */
+/** A reference implementation of matching, as simple as possible. */
 function meaning(pattern: readonly string[], topic: readonly string[]): boolean {
   const [first, ...rest] = pattern;
   if (first === undefined) return topic.length === 0;
@@ -42,12 +42,12 @@ describe('a topic pattern', () => {
     ['a/b:c.*', 'a/b:c.d', true],
   ];
   for (const [pattern, topic, expected] of cases) {
-    it(`${pattern ?? '(none)'} ${expected ? 'takes' : 'leaves'} ${topic}`, () => {
+    it(`${pattern ?? '(none)'} ${expected ? 'matches' : 'does not match'} ${topic}`, () => {
       expect(compileTopicPattern(pattern).matches(topic)).to.equal(expected);
     });
   }
 
-  it('means what its definition says, for any pattern and topic', () => {
+  it('matches by its definition, for any pattern and topic', () => {
     const segments = fc.array(fc.constantFrom('a', 'b', '*', '#'), { minLength: 1, maxLength: 6 });
     const topics = fc.array(fc.constantFrom('a', 'b', 'c'), { minLength: 1, maxLength: 6 });
     fc.assert(
@@ -59,7 +59,7 @@ describe('a topic pattern', () => {
     );
   });
 
-  it('takes little work where a backtracking search would never end', () => {
+  it('takes little work where backtracking would take exponential time', () => {
     const pattern = compileTopicPattern(`${'#.a.'.repeat(49)}#.b`);
     const topic = 'a.'.repeat(99) + 'a';
     const started = performance.now();
@@ -67,7 +67,7 @@ describe('a topic pattern', () => {
     expect(performance.now() - started).to.be.below(1000);
   });
 
-  it('is refused when a wildcard is a part of a segment, or a character is not allowed', () => {
+  it('is refused if a wildcard is part of a segment or a character is not allowed', () => {
     for (const pattern of ['', 'a*', 'a.#b', '**', 'a b', 'a.ü', 'a'.repeat(201)]) {
       expect(topicPatternFault(pattern), pattern).to.be.a('string');
       expect(() => compileTopicPattern(pattern), pattern).to.throw(ScheduleError);
@@ -76,7 +76,7 @@ describe('a topic pattern', () => {
 });
 
 describe('a topic', () => {
-  it('is 1–200 of letters, digits and _ . : / -', () => {
+  it('has 1–200 letters, digits and _ . : / -', () => {
     for (const topic of ['a', 'orders.created', 'A-b_c:d/e.0', 'x'.repeat(200)]) {
       expect(isTopic(topic), topic).to.equal(true);
     }

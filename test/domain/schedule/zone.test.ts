@@ -16,7 +16,7 @@ function zone(name: string): Zone {
 const hours = 3_600_000;
 
 describe('a time zone', () => {
-  it('is known by its IANA name, in any case', () => {
+  it('has its IANA name, in any case', () => {
     for (const name of [
       'UTC',
       'Europe/Berlin',
@@ -28,13 +28,13 @@ describe('a time zone', () => {
     }
   });
 
-  it('is not an offset, an abbreviation of old Java, or anything else', () => {
+  it('is not an offset, a legacy Java abbreviation, or any other string', () => {
     for (const name of ['', '+02:00', 'BST', 'IST', 'PST', 'Mars/Olympus', 'Z', 'Local', 'a b']) {
       expect(zoneOf(name), name).to.equal(null);
     }
   });
 
-  it('is made once however its name is written, and keeps the name that it was asked for by', () => {
+  it('is created once for all spellings of its name, and keeps the requested spelling', () => {
     let made = 0;
     const offsets = () => {
       made += 1;
@@ -50,7 +50,7 @@ describe('a time zone', () => {
     }
   });
 
-  it('knows the moment of a clock change to the millisecond', () => {
+  it('knows the instant of a clock change to the millisecond', () => {
     const newYork = zone('America/New_York');
     const change = Date.UTC(2026, 2, 8, 7);
     expect(newYork.offsetAt(change - 1)).to.equal(-5 * hours);
@@ -59,15 +59,15 @@ describe('a time zone', () => {
     expect(newYork.segmentAt(change - 1).end).to.equal(change);
   });
 
-  it('sees two changes a week apart, the closest there are', () => {
-    // Recife began summer time on 8 October 2000 and gave it up a week later.
+  it('finds two changes a week apart, the closest there are', () => {
+    // Recife began summer time on 8 October 2000 and ended it a week later.
     const recife = zone('America/Recife');
     expect(recife.offsetAt(Date.UTC(2000, 9, 8, 2))).to.equal(-3 * hours);
     expect(recife.offsetAt(Date.UTC(2000, 9, 10))).to.equal(-2 * hours);
     expect(recife.offsetAt(Date.UTC(2000, 9, 15, 3))).to.equal(-3 * hours);
   });
 
-  it('agrees with the runtime at every hour of two years, asked in any order', () => {
+  it('agrees with the runtime at every hour of two years, in any order', () => {
     for (const name of ['America/New_York', 'Australia/Lord_Howe', 'Africa/Casablanca']) {
       const format = new Intl.DateTimeFormat('en-US', {
         timeZone: name,
@@ -76,7 +76,7 @@ describe('a time zone', () => {
       const asked = zone(name);
       const step = 97 * hours;
       for (let i = 0; i < 360; i++) {
-        // A stride that visits the instants out of order.
+        // This stride visits the instants out of order.
         const at = Date.UTC(2025, 0, 1) + ((i * 113) % 360) * step * 0.5;
         const text = format.format(at).split('GMT')[1] ?? '';
         const expected = text === '' ? '+00:00' : text;
@@ -86,7 +86,7 @@ describe('a time zone', () => {
     }
   });
 
-  it('gives a wall time that does not exist by the offset before the change', () => {
+  it('resolves a wall time that does not exist by the offset before the change', () => {
     expect(zone('Europe/Berlin').resolve(Date.UTC(2026, 2, 29, 2, 30))).to.deep.equal({
       at: Date.UTC(2026, 2, 29, 1, 30),
       kind: 'gap',
@@ -94,7 +94,7 @@ describe('a time zone', () => {
     });
   });
 
-  it('gives both instants of a wall time that comes twice, the first as its own', () => {
+  it('resolves a repeated wall time to the first instant, and gives both', () => {
     expect(zone('Europe/Berlin').resolve(Date.UTC(2026, 9, 25, 2, 30))).to.deep.equal({
       at: Date.UTC(2026, 9, 25, 0, 30),
       kind: 'overlap',
@@ -102,7 +102,7 @@ describe('a time zone', () => {
     });
   });
 
-  it('takes the ends of a gap and of an overlap for what they are', () => {
+  it('resolves the ends of a gap and of an overlap correctly', () => {
     const berlin = zone('Europe/Berlin');
     const kind = (...wall: [number, number, number, number, number]): string =>
       berlin.resolve(Date.UTC(...wall)).kind;
@@ -114,8 +114,8 @@ describe('a time zone', () => {
     expect(kind(2026, 9, 25, 3, 0)).to.equal('normal');
   });
 
-  it('agrees with the runtime in every year to come, and long ago', () => {
-    // Years beyond 2100 are taken for others of their kind; here each fourth month of some, to the hour.
+  it('agrees with the runtime in future and past years', () => {
+    // Years after 2100 reuse others of their kind; this checks every fourth month of some, hourly.
     for (const name of [
       'America/New_York',
       'Australia/Lord_Howe',
@@ -137,7 +137,7 @@ describe('a time zone', () => {
     }
   });
 
-  it('turns walls into instants and back, also where a whole day is missing', () => {
+  it('converts wall times to instants and back, even where a whole day is missing', () => {
     for (const name of ['UTC', 'Asia/Kathmandu', 'Pacific/Kiritimati', 'Pacific/Apia']) {
       const asked = zone(name);
       for (let day = 0; day < 60; day++) {
@@ -147,13 +147,13 @@ describe('a time zone', () => {
     }
   });
 
-  it('writes local time with its offset, and milliseconds only where there are any', () => {
+  it('writes local time with its offset, and with milliseconds unless they are 0', () => {
     expect(zone('Asia/Kathmandu').localText(0)).to.equal('1970-01-01T05:30:00+05:30');
     expect(zone('UTC').localText(1)).to.equal('1970-01-01T00:00:00.001+00:00');
     expect(zone('Pacific/Marquesas').localText(0)).to.equal('1969-12-31T14:30:00-09:30');
   });
 
-  it('answers at the ends of time too', () => {
+  it('works at the ends of the calendar', () => {
     for (const at of [-8.64e15, Date.UTC(1, 0, 1), Date.UTC(9999, 11, 31), 8.64e15]) {
       expect(zone('Europe/Berlin').offsetAt(at)).to.be.within(0, 2 * hours);
     }
@@ -161,12 +161,12 @@ describe('a time zone', () => {
 });
 
 describe('the version of the tz database', () => {
-  it('is what the runtime says', () => {
+  it('is that of the runtime', () => {
     expect(tzVersion()).to.equal(process.versions['tz']);
     expect(tzVersion({ tz: '2099z' })).to.equal('2099z');
   });
 
-  it('is unknown where the runtime does not say', () => {
+  it('is unknown if the runtime has none', () => {
     expect(tzVersion({})).to.equal('unknown');
   });
 });

@@ -105,13 +105,13 @@ describe('a preview', () => {
     expect(answer.textAt('warnings.0')).to.contain('America/New_York');
   });
 
-  it('warns that COUNT without DTSTART counts the moment at which the rule is set', async () => {
+  it('warns that COUNT without DTSTART counts the time at which the rule is set', async () => {
     const from = '2026-05-01T10:20:30.400Z';
     const counted = (schedule_expr: string): ReturnType<typeof preview> =>
       preview({ schedule_kind: 'rrule', schedule_expr, from });
     const answer = await counted('FREQ=DAILY;COUNT=3');
     expect(answer.at('fires')).to.have.length(2);
-    expect(answer.textAt('warnings.0')).to.match(/^COUNT=3 counts .* so that 2 more come;/);
+    expect(answer.textAt('warnings.0')).to.match(/^COUNT=3 counts .* so 2 more follow;/);
     for (const clear of [
       'DTSTART:20260501T110000\nRRULE:FREQ=DAILY;COUNT=3',
       'FREQ=DAILY;BYHOUR=11;COUNT=3',
