@@ -7,33 +7,33 @@ import { readPayload } from './parse.ts';
 import { DEFAULT_TIMEOUT_SECONDS, isGroup, type CallStep, type Step } from './pipeline.ts';
 import { compileTemplate, insideOf } from './template.ts';
 
-/** What is known of the tools that are registered now. */
+/** The registered tools. */
 export interface KnownTools {
-  /** JSON schema of the tool's arguments; undefined: no such tool. */
+  /** The JSON schema of a tool's arguments; undefined if there is no such tool. */
   schemaOf(name: string): object | undefined;
 }
 
-/** What a task's payload is told at create and update. */
+/** The result of checking a task's payload at create and update. */
 export interface PayloadCheck {
-  /** Faults: the payload is refused. `field` is a dotted path such as `payload.pipeline.0.uses`. */
+  /** Issues that reject the payload. `field` is a dotted path such as `payload.pipeline.0.uses`. */
   readonly issues: readonly Issue[];
-  /** What will go wrong unless something changes; the task is accepted. */
+  /** Likely problems; the task is accepted. */
   readonly warnings: readonly string[];
 }
 
 /**
- * Checks a payload: the form of each step, and its arguments by the tool's schema where no template stands.
- * A tool that no one has registered is a warning, as an extension may bring it later; so is a broken
- * expression, which fails the run.
+ * Checks a payload: the form of each step, and its arguments without templates by the tool's
+ * schema. An unregistered tool is a warning, since an extension may add it later. An invalid
+ * expression is one too; it fails the run.
  */
 export function checkPayload(payload: JsonObject, tools: KnownTools): PayloadCheck {
   const { parsed, issues } = readPayload(payload);
   const found = { issues: [...issues], warnings: [] as string[] };
   for (const key of Object.keys(payload)) {
     if (key === 'pipeline' || key === 'params') continue;
-    found.warnings.push(`payload.${key}: is not used; a payload is {params?, pipeline}`);
+    found.warnings.push(`payload.${key}: is ignored; a payload has the fields params and pipeline`);
   }
-  // Positions in what was parsed are those of the payload only when no step was left out.
+  // Parsed steps have the payload's indexes only if none was left out.
   if (issues.length > 0) return found;
   parsed.pipeline.forEach((step, index) => {
     const field = `payload.pipeline.${index}`;
@@ -55,13 +55,17 @@ interface Found {
 function checkCall(step: CallStep, field: string, tools: KnownTools, found: Found): void {
   const { for_each } = step;
   if (typeof for_each === 'string') {
-    warnOf(parseExpression(insideOf(for_each) ?? for_each), `${field}.for_each`, found.warnings);
+    warnAboutExpression(
+      parseExpression(insideOf(for_each) ?? for_each),
+      `${field}.for_each`,
+      found.warnings,
+    );
   }
   const args = argumentsOf(step);
   const templates: (readonly string[])[] = [];
   compileTemplate(args, (expression, path) => {
     templates.push(path.map(String));
-    warnOf(expression, [field, 'with', ...path].join('.'), found.warnings);
+    warnAboutExpression(expression, [field, 'with', ...path].join('.'), found.warnings);
   });
   const schema = tools.schemaOf(step.uses);
   if (schema === undefined) {
@@ -72,14 +76,14 @@ function checkCall(step: CallStep, field: string, tools: KnownTools, found: Foun
     if (dependsOnTemplate(path, keyword, templates)) continue;
     found.issues.push({ field: [field, 'with', ...path].join('.'), issue });
   }
-  warnOfLongSleep(step, field, found.warnings);
+  warnAboutSleep(step, field, found.warnings);
   if (templates.every(([key]) => key !== undefined && key !== 'expression')) {
-    warnOfTransform(step, field, found.warnings);
+    warnAboutTransform(step, field, found.warnings);
   }
 }
 
-/** Keywords whose verdict on an object or array does not depend on what its members will be. */
-const aboutForm = new Set([
+/** Keywords whose result for an object or array does not depend on the values of its members. */
+const structuralKeywords = new Set([
   'type',
   'required',
   'additionalProperties',
@@ -99,16 +103,17 @@ function dependsOnTemplate(
     other.every((key, index) => one[index] === key);
   return templates.some(
     (template) =>
-      startsWith(path, template) || (startsWith(template, path) && !aboutForm.has(keyword)),
+      startsWith(path, template) ||
+      (startsWith(template, path) && !structuralKeywords.has(keyword)),
   );
 }
 
 function checkCondition(step: Step, field: string, warnings: string[]): void {
   if (typeof step.if !== 'string') return;
-  warnOf(parseExpression(insideOf(step.if) ?? step.if), `${field}.if`, warnings);
+  warnAboutExpression(parseExpression(insideOf(step.if) ?? step.if), `${field}.if`, warnings);
 }
 
-function warnOf(expression: Expression, field: string, warnings: string[]): void {
+function warnAboutExpression(expression: Expression, field: string, warnings: string[]): void {
   if (expression.fault !== null) {
     warnings.push(`${field}: ${expression.fault}`);
     return;
@@ -118,23 +123,23 @@ function warnOf(expression: Expression, field: string, warnings: string[]): void
   }
   const root = expression.path?.[0];
   if (root !== undefined && !scopeNames.has(root) && !root.startsWith('now')) {
-    warnings.push(`${field}: there is nothing named ${root}; it will be null`);
+    warnings.push(`${field}: ${root} is not defined and will be null`);
   }
 }
 
-function warnOfLongSleep(step: CallStep, field: string, warnings: string[]): void {
+function warnAboutSleep(step: CallStep, field: string, warnings: string[]): void {
   const limit = step.timeout_seconds ?? DEFAULT_TIMEOUT_SECONDS;
   if (step.uses !== 'sleep' || typeof step.with !== 'object' || step.with === null) return;
   const seconds: unknown = 'seconds' in step.with ? step.with.seconds : null;
   if (typeof seconds === 'number' && seconds >= limit) {
     warnings.push(
-      `${field}: sleeps for ${seconds} s, but timeout_seconds lets the step have ${limit} s`,
+      `${field}: sleeps for ${seconds} s, but timeout_seconds limits the step to ${limit} s`,
     );
   }
 }
 
-/** The expression is an argument here: no template holds it, and it is broken all the same. */
-function warnOfTransform(step: CallStep, field: string, warnings: string[]): void {
+/** This expression is a plain argument, not part of a template. */
+function warnAboutTransform(step: CallStep, field: string, warnings: string[]): void {
   if (step.uses !== 'transform' || typeof step.with !== 'object' || step.with === null) return;
   const text: unknown = 'expression' in step.with ? step.with.expression : null;
   const fault = typeof text === 'string' ? parseExpression(text).fault : null;

@@ -13,7 +13,7 @@ import {
 import { jsonBytes } from './size.ts';
 import { compileTemplate, insideOf, type Template } from './template.ts';
 
-/** A step with a tool, ready to run. */
+/** A compiled step that calls a tool. */
 export interface CompiledCall {
   readonly kind: 'call';
   readonly id: string;
@@ -21,7 +21,7 @@ export interface CompiledCall {
   readonly args: Template;
   readonly saveAs: string | null;
   readonly condition: Expression | boolean | null;
-  /** The condition looks at the item, so each item of the `for_each` is asked. */
+  /** Whether the condition reads the item and is evaluated for each item of the `for_each`. */
   readonly conditionPerItem: boolean;
   readonly each: Expression | Template | null;
   readonly timeoutMs: number;
@@ -29,7 +29,7 @@ export interface CompiledCall {
   readonly onError: 'fail' | 'continue';
 }
 
-/** Steps side by side, ready to run. */
+/** A compiled group of parallel steps. */
 export interface CompiledGroup {
   readonly kind: 'group';
   readonly id: string;
@@ -42,38 +42,40 @@ export interface CompiledGroup {
 
 export type CompiledStep = CompiledCall | CompiledGroup;
 
-/** A task's payload, taken apart once for all runs of that revision of the task. */
+/** A task's payload, compiled once for all runs of that revision. */
 export interface CompiledPipeline {
   readonly steps: readonly CompiledStep[];
   readonly params: JsonObject;
-  /** What is wrong with the payload; null when nothing is. Runs of a faulty one fail with it. */
+  /**
+   * What is wrong with the payload; null if it is valid. Runs of an invalid payload fail with it.
+   */
   readonly fault: string | null;
   /** How results become the run's output. */
   readonly layout: OutputLayout;
-  /** Its length as JSON text. */
+  /** Bytes of `layout` as JSON. */
   readonly layoutBytes: number;
-  /** Steps that use a tool, in groups too. */
+  /** The number of steps that call a tool, including those in groups. */
   readonly totalSteps: number;
-  /** Names of secrets that appear anywhere in it. */
+  /** Names of the secrets that appear anywhere in the pipeline. */
   readonly secretNames: readonly string[];
 }
 
 const compiled = new WeakMap<JsonObject, CompiledPipeline>();
 
 /**
- * Takes a payload apart, once for each payload object (they are not changed after that). Never throws: what is
- * wrong stands in `fault`.
+ * Compiles a payload, once per payload object (payloads are immutable). Never throws: `fault` says
+ * what is wrong.
  */
 export function compilePipeline(payload: JsonObject): CompiledPipeline {
   let pipeline = compiled.get(payload);
   if (!pipeline) {
-    pipeline = compileAnew(payload);
+    pipeline = compileUncached(payload);
     compiled.set(payload, pipeline);
   }
   return pipeline;
 }
 
-function compileAnew(payload: JsonObject): CompiledPipeline {
+function compileUncached(payload: JsonObject): CompiledPipeline {
   try {
     const { pipeline, params } = parsePayload(payload);
     const steps: CompiledStep[] = [];
@@ -93,7 +95,7 @@ function compileAnew(payload: JsonObject): CompiledPipeline {
     };
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
-    const nothing = {
+    const empty = {
       steps: [],
       params: {},
       layout: {},
@@ -101,7 +103,7 @@ function compileAnew(payload: JsonObject): CompiledPipeline {
       totalSteps: 0,
       secretNames: [],
     };
-    return { ...nothing, fault: error.message };
+    return { ...empty, fault: error.message };
   }
 }
 
@@ -121,7 +123,7 @@ function compileStep(step: Step): CompiledStep {
 function compileCall(step: CallStep): CompiledCall {
   const condition = conditionOf(step);
   const { for_each } = step;
-  const aboutItem =
+  const usesItem =
     typeof condition === 'object' &&
     condition !== null &&
     (condition.roots.has('item') || condition.roots.has('index'));
@@ -132,7 +134,7 @@ function compileCall(step: CallStep): CompiledCall {
     args: compileTemplate(argumentsOf(step)),
     saveAs: step.save_as ?? null,
     condition,
-    conditionPerItem: for_each !== undefined && aboutItem,
+    conditionPerItem: for_each !== undefined && usesItem,
     each:
       for_each === undefined
         ? null
@@ -145,7 +147,7 @@ function compileCall(step: CallStep): CompiledCall {
   };
 }
 
-/** What stands as `with`; an explicit null is one. */
+/** The step's `with`; `{}` if omitted, but an explicit null stays. */
 export function argumentsOf(step: CallStep): JsonValue {
   return step.with === undefined ? {} : (step.with as JsonValue);
 }
@@ -158,7 +160,7 @@ function conditionOf(step: Step): Expression | boolean | null {
     : condition;
 }
 
-/** The names that outputs can't be told without; see {@link OutputLayout}. */
+/** The names needed to build outputs; see {@link OutputLayout}. */
 function layoutOf(pipeline: Pipeline): OutputLayout {
   const names: (readonly [string, string])[] = [];
   const groups: (readonly [string, readonly string[]])[] = [];
@@ -184,7 +186,7 @@ function layoutOf(pipeline: Pipeline): OutputLayout {
 
 function secretNamesIn(text: string): readonly string[] {
   if (!text.includes('secrets')) return [];
-  // Names are quoted within JSON text as \"NAME\".
+  // Within JSON, quoted names appear as \"NAME\".
   const found = [...text.matchAll(/secrets\s*\.\s*(?:([A-Za-z_]\w*)|\\"([^"\\]+)\\")/g)];
   return [...new Set(found.map(([, plain, quoted]) => plain ?? quoted ?? ''))];
 }

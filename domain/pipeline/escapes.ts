@@ -1,18 +1,24 @@
-/** A text without its escapes, and where in the text with them each place of it was. */
+/** A string without its escapes, with a mapping to positions in the original. */
 export interface Unescaped {
   readonly text: string;
-  /** @param place in `text`, from 0 up to its length */
+  /**
+   * The position in the original.
+   * @param place in `text`, from 0 to its length
+   */
   placeBefore(place: number): number;
 }
 
 /**
- * What stands for a character in JSON or JavaScript, in an address (one of UTF-8, percent-encoded) and in HTML or XML.
- * That a text is one of these can't be told from it; so all are taken for what they would mean there.
+ * Escapes of JSON or JavaScript, of URLs (percent-encoded UTF-8), and of HTML or XML. A string does
+ * not tell which of these it is, so all are decoded.
  */
 const escapes =
   /\\(?:u[\da-fA-F]{4}|x[\da-fA-F]{2}|["'\\/bfnrt])|%(?:[0-7][\da-fA-F]|[c-fC-F][\da-fA-F](?:%[89abAB][\da-fA-F]){1,3})|&(?:#\d{1,7}|#[xX][\da-fA-F]{1,6}|amp|lt|gt|quot|apos);/g;
 
-/** By what follows the backslash, or by the name; quotes and slashes stand for themselves. */
+/**
+ * By the character after the backslash or by the entity name; quotes and slashes stand for
+ * themselves.
+ */
 const named: Readonly<Record<string, string>> = {
   b: '\b',
   f: '\f',
@@ -26,27 +32,27 @@ const named: Readonly<Record<string, string>> = {
   apos: "'",
 };
 
-/** Takes one level of escapes away, as JSON within JSON has two. Null where there are none. */
+/** Decodes one level of escapes; JSON within JSON has two. Null if there are none. */
 export function unescape(text: string): Unescaped | null {
-  /** Of each escape: the place behind it in what comes out, and how much further that is in the text. */
-  const behind: number[] = [];
-  const further: number[] = [];
-  let shorter = 0;
+  /** For each escape, its end in the result, and the offset from there to the original. */
+  const ends: number[] = [];
+  const offsets: number[] = [];
+  let shortened = 0;
   const unescaped = text.replace(escapes, (escape, at: number) => {
-    const meaning = meaningOf(escape);
-    if (meaning === null) return escape;
-    behind.push(at - shorter + meaning.length);
-    shorter += escape.length - meaning.length;
-    further.push(shorter);
-    return meaning;
+    const decoded = decode(escape);
+    if (decoded === null) return escape;
+    ends.push(at - shortened + decoded.length);
+    shortened += escape.length - decoded.length;
+    offsets.push(shortened);
+    return decoded;
   });
-  if (behind.length === 0) return null;
-  const placeBefore = (place: number): number => place + (further[lastUpTo(behind, place)] ?? 0);
+  if (ends.length === 0) return null;
+  const placeBefore = (place: number): number => place + (offsets[lastUpTo(ends, place)] ?? 0);
   return { text: unescaped, placeBefore };
 }
 
-/** Null where it stands for no character. */
-function meaningOf(escape: string): string | null {
+/** Null if it is not a valid escape. */
+function decode(escape: string): string | null {
   switch (escape[0]) {
     case '\\':
       return afterBackslash(escape.slice(1));
@@ -77,13 +83,13 @@ function entity(name: string): string | null {
   return point > 0x10_ffff ? null : String.fromCodePoint(point);
 }
 
-/** Index of the last of these ascending numbers that is not greater; -1 where all are. */
-function lastUpTo(numbers: readonly number[], most: number): number {
+/** The index of the last of these ascending numbers that is ≤ `max`; -1 if none is. */
+function lastUpTo(numbers: readonly number[], max: number): number {
   let low = 0;
   let high = numbers.length;
   while (low < high) {
     const middle = (low + high) >>> 1;
-    if ((numbers[middle] ?? Infinity) <= most) low = middle + 1;
+    if ((numbers[middle] ?? Infinity) <= max) low = middle + 1;
     else high = middle;
   }
   return low - 1;

@@ -1,25 +1,28 @@
 import { isRepresentable, lostIssue, lostNumbers } from '../exact-numbers.ts';
 
 /**
- * Expressions calculate with floats, as JavaScript does. Integers stay exact: a result that would only be near the right
- * integer fails the expression, and so does one that overflows or is not a number, which JSON would write as null.
+ * Expressions calculate with floats, as JavaScript does, but integers stay exact. An integer result
+ * that would be rounded fails the expression. So does one that overflows or is not a number, which
+ * JSON would write as null.
  */
 
 /**
- * @param value what an operator or a function gave
- * @param operands what it was given
- * @throws Error where the value is not finite, or is an integer beyond 2^53 - 1 made of exact integers
+ * Checks the result of an operator or function.
+ * @param operands its operands
+ * @throws Error if the result is not finite, or is an integer beyond 2^53 - 1 made of exact
+ *   integers
  */
 export function exact(value: unknown, operands: readonly unknown[]): unknown {
   if (typeof value !== 'number' || Number.isSafeInteger(value)) return value;
-  if (!Number.isFinite(value)) throw new Error(`it gives ${value}, which JSON cannot hold`);
-  // A float among them makes the result one: that may lose digits.
+  if (!Number.isFinite(value))
+    throw new Error(`the result is ${value}, which JSON cannot represent`);
+  // With a float operand the result is a float, which may be rounded.
   if (Number.isInteger(value) && operands.every(Number.isSafeInteger)) throw tooLarge();
   return value;
 }
 
 /**
- * Checks the sum of exact integers on the way, where it may leave them and come back.
+ * Checks that a sum of exact integers stays exact at every addition.
  * @throws Error as {@link exact}
  */
 export function checkSum([list]: readonly unknown[]): undefined {
@@ -31,24 +34,31 @@ export function checkSum([list]: readonly unknown[]): undefined {
   }
 }
 
-/** @throws Error for the JSON literals of an expression (within backticks) that hold numbers JavaScript cannot represent */
+/**
+ * Checks the JSON literals (in backticks) of an expression.
+ * @throws Error for a number that JavaScript cannot represent
+ */
 export function checkLiteral(quoted: string): void {
   if (!quoted.startsWith('`')) return;
   const text = quoted.slice(1, -1).replaceAll('\\`', '`');
   try {
     JSON.parse(text);
   } catch {
-    // Not JSON: the parser takes it for a string, or says what is wrong.
+    // Not JSON: the parser treats it as a string or reports the error.
     return;
   }
   const [lost] = lostNumbers(text);
   if (lost !== undefined) throw new Error(`${text.slice(0, 60)}: ${lostIssue(lost)}`);
 }
 
-/** A number from a string that is written as JSON writes one. @throws Error where it would become another */
+/**
+ * Parses a JSON number.
+ * @throws Error if JavaScript cannot represent it
+ */
 export function numberOf(digits: string): number {
   if (isRepresentable(digits)) return Number(digits);
   throw new Error(`to_number(): ${lostIssue({ digits }).replace('send it as', 'keep it as')}`);
 }
 
-const tooLarge = (): Error => new Error('it gives an integer beyond ±9007199254740991 (2^53 - 1)');
+const tooLarge = (): Error =>
+  new Error('the result is an integer beyond ±9007199254740991 (2^53 - 1)');

@@ -8,7 +8,7 @@ import { Secrets } from './secrets.ts';
 import { start } from './size.ts';
 import { wellFormed } from './well-formed.ts';
 
-/** What expressions may name. Values are JSON, but for `secrets`. */
+/** The names available to expressions. Values are JSON, except `secrets`. */
 export interface Scope {
   /** ISO 8601. */
   readonly now: string;
@@ -19,7 +19,7 @@ export interface Scope {
   readonly event: unknown;
   readonly task: unknown;
   readonly run: unknown;
-  /** Within a `for_each`; null elsewhere. */
+  /** The item of a `for_each`; null elsewhere. */
   readonly item: unknown;
   readonly index: number | null;
   readonly secrets: Secrets;
@@ -38,29 +38,30 @@ export const scopeNames: ReadonlySet<string> = new Set([
   'secrets',
 ]);
 
-/** A JMESPath expression, parsed once. Broken ones are kept too: they fail the run that evaluates them. */
+/** A parsed JMESPath expression. An invalid one fails the run that evaluates it. */
 export interface Expression {
   readonly text: string;
-  /** What is wrong with it; null when it can be parsed. */
+  /** What is wrong with it; null if it is valid. */
   readonly fault: string | null;
-  /** The names of a path of fields, which most expressions are; null for all others. */
+  /** The names of a plain path of fields, as most expressions are; null for others. */
   readonly path: readonly string[] | null;
-  /** Names of the scope it certainly or possibly uses. */
+  /** Names of the scope that it may use. */
   readonly roots: ReadonlySet<string>;
-  /** Whether it may give all the steps' results, by themselves or within something, and not only some of them. */
+  /** Whether its value may contain the whole `steps` object. */
   readonly givesSteps: boolean;
   /**
-   * @param mask of an expression that values of secrets have been written into. What is wrong with such a one is not
-   *   said: it would be told by parts of it, in which no secret is found any more
-   * @throws PipelineFault that names the expression
+   * Evaluates the expression.
+   * @param mask masks secrets that were rendered into the expression; if it changes anything, the
+   *   message omits the reason, which could quote parts of a secret
+   * @throws PipelineFault naming the expression
    */
   evaluate(scope: unknown, mask?: (text: string) => string): unknown;
 }
 
-/** One step of `now+24h`: sign, number and unit. */
+/** A shift such as `+24h`: sign, number and unit. */
 const shift = /([+-])\s*(\d+)\s*([smhdw])(?![A-Za-z0-9_])/g;
 
-/** `now` (as a whole name of the scope, not a member of something) with one shift at least. */
+/** `now` as a name of the scope (not a member), with at least one shift. */
 const shiftedNow = /(?<![A-Za-z0-9_.@$"&-])now((?:\s*[+-]\s*\d+\s*[smhdw](?![A-Za-z0-9_]))+)/g;
 
 const unitMs: Readonly<Record<string, number>> = {
@@ -71,29 +72,31 @@ const unitMs: Readonly<Record<string, number>> = {
   w: 604_800_000,
 };
 
-/** Longest text of an expression, in characters: that of a payload. Only one that is rendered can be longer. */
-const LONGEST = 256 * 1024;
+/**
+ * Most characters of an expression: those of a payload. Only a rendered expression can be longer.
+ */
+const MAX_EXPRESSION_LENGTH = 256 * 1024;
 
-/** Parses an expression; never throws. */
+/** Parses an expression. Never throws. */
 export function parseExpression(text: string): Expression {
   let parsed: ReturnType<typeof parse>;
   try {
     parsed = parse(text);
   } catch (error) {
     const evaluate = (_scope: unknown, mask?: (text: string) => string): never => {
-      throw new PipelineFault(faultOf(text, 'is broken', error, mask));
+      throw new PipelineFault(faultOf(text, 'is invalid', error, mask));
     };
-    const fault = faultOf(text, 'is broken', error);
+    const fault = faultOf(text, 'is invalid', error);
     return { text, fault, path: null, roots: new Set(), givesSteps: false, evaluate };
   }
   const { node, shifts, path, roots } = parsed;
-  const look =
+  const read =
     path === null
       ? (scope: unknown): unknown => evaluateNode(node, scope)
       : (scope: unknown): unknown => walk(path, scope);
   const evaluate = (scope: unknown, mask?: (text: string) => string): unknown => {
     try {
-      return look(shifts.size === 0 ? scope : withShifts(scope as Scope, shifts));
+      return read(shifts.size === 0 ? scope : withShifts(scope as Scope, shifts));
     } catch (error) {
       if (error instanceof PipelineFault) throw error;
       throw new PipelineFault(faultOf(text, 'failed', error, mask));
@@ -104,17 +107,18 @@ export function parseExpression(text: string): Expression {
 }
 
 /**
- * What an expression gives, to be kept: all the steps' results, which grow with each step, are those of now.
- * @throws PipelineFault that names the expression
+ * Evaluates an expression to keep its value: copies the `steps` object, to which later steps are
+ * added.
+ * @throws PipelineFault naming the expression
  */
 export function evaluateToKeep(expression: Expression, scope: Scope): unknown {
   const value = expression.evaluate(scope);
-  if (!expression.givesSteps || !holds(value, scope.steps)) return value;
+  if (!expression.givesSteps || !contains(value, scope.steps)) return value;
   return expression.evaluate({ ...scope, steps: { ...(scope.steps as object) } });
 }
 
-/** Whether a value is an object, or has it within itself. */
-function holds(value: unknown, wanted: unknown): boolean {
+/** Whether a value is or contains an object. */
+function contains(value: unknown, wanted: unknown): boolean {
   const open = [value];
   while (open.length > 0) {
     const each = open.pop();
@@ -125,20 +129,24 @@ function holds(value: unknown, wanted: unknown): boolean {
   return false;
 }
 
-/** Whether an expression that is no path names the steps, or has a sign for what it is evaluated on, or for all in it. */
+/**
+ * Whether an expression names the steps, or has a sign for the current node, the root or a
+ * wildcard.
+ */
 function reachesSteps(text: string, roots: ReadonlySet<string>): boolean {
   return roots.has('steps') || /[@$*]/.test(text);
 }
 
 /**
- * @throws Error for what is no expression, is too long, has a literal that JavaScript cannot represent, or has more parts
- *   within each other than can be gone through
+ * @throws Error if the expression is invalid, too long or too deeply nested, or has a literal that
+ *   JavaScript cannot represent
  */
 function parse(text: string): Pick<Expression, 'path' | 'roots'> & {
   readonly node: ExpressionNode;
   readonly shifts: ReadonlyMap<string, string>;
 } {
-  if (text.length > LONGEST) throw new Error(`it has more than ${LONGEST} characters`);
+  if (text.length > MAX_EXPRESSION_LENGTH)
+    throw new Error(`it has more than ${MAX_EXPRESSION_LENGTH} characters`);
   const { source, shifts } = replaceShifts(text);
   const node: ExpressionNode = compile(source);
   for (const { quoted, part } of byQuotes(source)) if (quoted) checkLiteral(part);
@@ -146,17 +154,20 @@ function parse(text: string): Pick<Expression, 'path' | 'roots'> & {
   return { node, shifts, path, roots: namesIn(node, path) };
 }
 
-/** An instant, moved by a chain such as `+24h - 5m`. @throws PipelineFault when that is no date */
+/**
+ * The instant shifted by a chain such as `+24h - 5m`.
+ * @throws PipelineFault if the result is not a valid date
+ */
 function shiftNow(now: Instant, chain: string): string {
   let instant = now;
   for (const [, sign, number, unit] of chain.matchAll(shift)) {
     instant += (sign === '-' ? -1 : 1) * Number(number) * (unitMs[unit ?? ''] ?? 0);
   }
-  if (Math.abs(instant) > 8.64e15) throw new PipelineFault(`now${chain} is beyond all dates`);
+  if (Math.abs(instant) > 8.64e15) throw new PipelineFault(`now${chain} is not a valid date`);
   return toIso(instant);
 }
 
-/** Puts a quoted name of the root in place of each `now+24h`, which JMESPath itself doesn't know. */
+/** Replaces each `now+24h`, which JMESPath lacks, by a quoted name of the root. */
 function replaceShifts(text: string): { source: string; shifts: ReadonlyMap<string, string> } {
   const shifts = new Map<string, string>();
   if (!text.includes('now')) return { source: text, shifts };
@@ -172,7 +183,7 @@ function replaceShifts(text: string): { source: string; shifts: ReadonlyMap<stri
   return { source, shifts };
 }
 
-/** A text in turns of what stands outside and inside of quotes (with their marks). */
+/** Splits an expression into parts outside and inside of quotes (with the quotes). */
 function byQuotes(text: string): readonly { quoted: boolean; part: string }[] {
   const parts: { quoted: boolean; part: string }[] = [];
   let from = 0;
@@ -188,12 +199,14 @@ function byQuotes(text: string): readonly { quoted: boolean; part: string }[] {
   return parts;
 }
 
-/** The quotes of JMESPath: raw strings, quoted names, JSON literals. */
+/** JMESPath's quotes: of raw strings, quoted names and JSON literals. */
 export function isQuote(character: string | undefined): boolean {
   return character === "'" || character === '"' || character === '`';
 }
 
-/** Where the quote that begins at a place has ended; the text's end when it never does. */
+/**
+ * The position after a quoted part that begins at `start`; the string's end if it is not closed.
+ */
 export function endOfQuote(text: string, start: number): number {
   for (let at = start + 1; at < text.length; at += 1) {
     if (text[at] === '\\') at += 1;
@@ -208,7 +221,7 @@ function withShifts(scope: Scope, shifts: ReadonlyMap<string, string>): Record<s
   return { ...scope, ...(Object.fromEntries(more) as Record<string, string>) };
 }
 
-/** The names of an expression that is a path of fields and no more, which is most of them. */
+/** The names of an expression that is only a path of fields; null for others. */
 function fieldPath(node: ExpressionNode): readonly string[] | null {
   if (node.type === 'Field') return [node.name];
   if (node.type !== 'Subexpression' || node.right.type !== 'Field') return null;
@@ -219,11 +232,14 @@ function fieldPath(node: ExpressionNode): readonly string[] | null {
 function walk(path: readonly string[], scope: unknown): unknown {
   let value = scope;
   for (const name of path) value = member(value, name);
-  if (value instanceof Secrets) throw new PipelineFault('secrets are asked for by name');
+  if (value instanceof Secrets) throw new PipelineFault('a secret can only be read by its name');
   return value;
 }
 
-/** All field names of an expression; of a plain path only the first, as the others are members of it. */
+/**
+ * All field names of an expression; of a plain path only the first, since the others are its
+ * members.
+ */
 function namesIn(node: ExpressionNode, path: readonly string[] | null): ReadonlySet<string> {
   if (path) return new Set(path.slice(0, 1));
   const names = new Set<string>();
@@ -250,6 +266,6 @@ function faultOf(
 
 const shorten = (text: string): string => (text.length > 200 ? `${start(text, 200)}…` : text);
 
-/** The parser names a character that it does not know by its first half, where it has two. */
+/** The parser reports only the first half of a surrogate pair. */
 const messageOf = (error: unknown): string =>
   wellFormed(error instanceof Error ? error.message : String(error));

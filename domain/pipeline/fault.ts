@@ -1,7 +1,7 @@
 /**
- * A fault of the pipeline itself: a broken expression, a missing secret, arguments that don't fit. Trying
- * again can't heal it, so a run that meets one fails without a retry. The message is meant for the task's
- * owner and names what is at fault.
+ * An error of the pipeline itself: an invalid expression, a missing secret, invalid arguments. The
+ * run fails without a retry, which could not help. The message is for the task's owner and names
+ * the cause.
  */
 export class PipelineFault extends Error {
   constructor(message: string, cause?: unknown) {

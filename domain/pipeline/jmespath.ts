@@ -1,22 +1,30 @@
 import { TreeInterpreter } from '@jmespath-community/jmespath';
 import { checkSum, exact } from './exact-arithmetic.ts';
 import { PipelineFault } from './fault.ts';
-import { areKeys, grouped, largest, smallest, sorted, type Keyed, type Pay } from './ordering.ts';
+import {
+  areKeys,
+  grouped,
+  largest,
+  smallest,
+  sorted,
+  type Keyed,
+  type Charge,
+} from './ordering.ts';
 import { Secrets } from './secrets.ts';
 import { MOST_GIVEN, writtenLength } from './size.ts';
 import { MOST_ITEMS, MOST_TEXT, textFunctions, type TextFunction } from './text-functions.ts';
 import { placeOf } from './text-search.ts';
 
 /**
- * JMESPath as the library evaluates it, made fit for expressions that anyone may write:
+ * JMESPath on top of the library, made safe for expressions from any user:
  *
- * - a field is one of the object's own; `constructor` and the like are null where nobody set them;
- * - evaluation is bounded: no expression holds the event loop or fills the memory;
- * - what orders a list does so as JMESPath says, by the keys of all items once: the library sorts numbers as texts, and
- *   finds nothing that is largest by a text;
- * - `secrets` gives out its members by name only.
+ * - A field is an object's own property; `constructor` and the like are null unless set.
+ * - Evaluation is bounded in time and memory.
+ * - Ordering follows the JMESPath specification and computes each item's key once. The library
+ *   sorts numbers as strings and finds no largest item by a string.
+ * - `secrets` only gives out members by name.
  *
- * The library's interpreter asks itself for every node (`this.visit`), which is where this steps in.
+ * The library's interpreter calls `this.visit` for every node, which this module overrides.
  */
 type Interpreter = typeof TreeInterpreter;
 type Node = Parameters<Interpreter['search']>[0];
@@ -26,16 +34,19 @@ type FunctionNode = Extract<Node, { readonly type: 'Function' }>;
 
 export type { Node as ExpressionNode };
 
-/** Nodes that one evaluation may visit: some 50 ms. */
-const MOST_VISITS = 500_000;
+/** Most nodes that one evaluation may visit, about 50 ms. */
+const MAX_VISITS = 500_000;
 
-/** The same of all the expressions in one value. */
-const MOST_VISITS_TOGETHER = 2 * MOST_VISITS;
+/** The same limit for all expressions in one value. */
+const MAX_VISITS_PER_VALUE = 2 * MAX_VISITS;
 
-/** What a function costs for each item or two characters that it is given, in visits. Measured, as all of these. */
+/**
+ * The cost of a function per item or two characters of its arguments, in visits. Measured, as the
+ * others here.
+ */
 const COST = 0.25;
 
-/** The same of those that look at each of them longer, or not at all. */
+/** The same cost of functions that take longer or do not read their arguments. */
 const costs: ReadonlyMap<string, number> = new Map([
   ['contains', 1 / 32],
   ...['not_null', 'to_array', 'type'].map((name) => [name, 0] as const),
@@ -46,57 +57,57 @@ const costs: ReadonlyMap<string, number> = new Map([
   ...['from_items', 'group_by'].map((name) => [name, 4] as const),
 ]);
 
-/** To list an object's members takes as long as so many items for each of them. */
-const ITEMS_OF_MEMBER = 16;
+/** Listing an object's members costs this many items per member. */
+const MEMBER_SIZE = 16;
 
-/** Characters that are compared, or become a list of characters to be cut, for a visit. */
-const COMPARED = 1_024;
-const CUT = 8;
+/** Characters that are compared, or split for a slice, per visit. */
+const COMPARED_PER_VISIT = 1_024;
+const SLICED_PER_VISIT = 8;
 
-/** Characters of JSON text that are written, or only counted, for a visit. */
-const WRITTEN = 16;
-const COUNTED = 64;
+/** Characters of JSON that are written, or only counted, per visit. */
+const WRITTEN_PER_VISIT = 16;
+const COUNTED_PER_VISIT = 64;
 
-/** What the evaluation that goes on may still visit. */
+/** Remaining visits of the current evaluation. */
 let visits = 0;
-/** The same of those that are done together with it. */
-let together = Infinity;
-/** What `let` has given names to where the evaluation is. */
+/** Remaining visits of all evaluations for the same value. */
+let visitsLeftForValue = Infinity;
+/** Variables of the enclosing `let` expressions. */
 let variables: ReadonlyMap<string, unknown> = new Map();
 const interpreter = bounded(TreeInterpreter.withScope({}));
 
 /**
  * Evaluates a parsed expression.
- * @throws PipelineFault for a secret that is missing or not named
- * @throws Error for whatever the expression gets wrong
+ * @throws PipelineFault for a missing secret, or `secrets` itself
+ * @throws Error for any other failure of the expression
  */
 export function evaluateNode(node: Node, scope: unknown): unknown {
-  const most = Math.min(MOST_VISITS, together);
+  const most = Math.min(MAX_VISITS, visitsLeftForValue);
   visits = most;
   variables = new Map();
   try {
     const value: unknown = interpreter.search(node, scope as Value);
-    if (value instanceof Secrets) throw new PipelineFault('secrets are asked for by name');
+    if (value instanceof Secrets) throw new PipelineFault('a secret can only be read by its name');
     const length = writtenLength(value, MOST_GIVEN);
-    if (length > MOST_GIVEN) throw new Error('it gives too much');
-    pay(length / COUNTED);
+    if (length > MOST_GIVEN) throw new Error('the result is too large');
+    charge(length / COUNTED_PER_VISIT);
     return value ?? null;
   } finally {
-    together -= most - visits;
+    visitsLeftForValue -= most - visits;
   }
 }
 
-/** Evaluates expressions one after the other, within bounds that are those of all together. */
+/** Evaluates the expressions of one value within a common limit. */
 export function evaluateTogether<T>(work: () => T): T {
-  together = MOST_VISITS_TOGETHER;
+  visitsLeftForValue = MAX_VISITS_PER_VALUE;
   try {
     return work();
   } finally {
-    together = Infinity;
+    visitsLeftForValue = Infinity;
   }
 }
 
-/** One member of a value, as the expression `name` gives it. */
+/** The member of a value that the expression `name` gives. */
 export function member(value: unknown, name: string): unknown {
   if (value === null || typeof value !== 'object' || Array.isArray(value)) return null;
   if (value instanceof Secrets) return value.get(name);
@@ -105,19 +116,23 @@ export function member(value: unknown, name: string): unknown {
 
 function bounded(target: Interpreter): Interpreter {
   const visit = target.visit.bind(target);
-  // What is visited is of JSON, as the library knows it, or an expression.
-  const given: Visit = (node, value) => visit(node, value as Value);
-  const own: Visit = (node, value) => target.visit(node, value as Value);
+  // The library's types only know JSON and expressions.
+  const byLibrary: Visit = (node, value) => visit(node, value as Value);
+  const visitNested: Visit = (node, value) => target.visit(node, value as Value);
   target.visit = (node, value) => {
-    pay(1);
+    charge(1);
     if (node.type === 'Function') return call(target, node, value);
-    return evaluate(node, value, own, given) as Value;
+    return evaluate(node, value, visitNested, byLibrary) as Value;
   };
   return target;
 }
 
-/** @param visit for the nodes within one @param given how the library evaluates a node */
-function evaluate(node: Node, value: unknown, visit: Visit, given: Visit): unknown {
+/**
+ * Evaluates a node.
+ * @param visit evaluates nested nodes
+ * @param byLibrary the library's own evaluation of a node
+ */
+function evaluate(node: Node, value: unknown, visit: Visit, byLibrary: Visit): unknown {
   switch (node.type) {
     case 'Field':
       return member(value, node.name);
@@ -130,11 +145,11 @@ function evaluate(node: Node, value: unknown, visit: Visit, given: Visit): unkno
     case 'LetExpression':
       return withVariables(node, value, visit);
     case 'Variable':
-      if (!variables.has(node.name)) throw new Error(`there is no variable ${node.name}`);
+      if (!variables.has(node.name)) throw new Error(`unknown variable ${node.name}`);
       return variables.get(node.name);
     case 'Slice':
-      if (typeof value === 'string') pay(value.length / CUT);
-      return given(node, value);
+      if (typeof value === 'string') charge(value.length / SLICED_PER_VISIT);
+      return byLibrary(node, value);
     case 'Arithmetic': {
       const left = visit(node.left, value) as Value;
       const right = visit(node.right, value) as Value;
@@ -142,12 +157,12 @@ function evaluate(node: Node, value: unknown, visit: Visit, given: Visit): unkno
         left: { type: 'Literal', value: left },
         right: { type: 'Literal', value: right },
       } as const;
-      return exact(given({ ...node, ...operands }, value), [left, right]);
+      return exact(byLibrary({ ...node, ...operands }, value), [left, right]);
     }
     case 'Comparator':
       if (node.name === 'EQ') return areEqual(visit(node.left, value), visit(node.right, value));
       if (node.name === 'NE') return !areEqual(visit(node.left, value), visit(node.right, value));
-      return given(node, value);
+      return byLibrary(node, value);
     case 'NotExpression':
       return !holds(visit(node.child, value));
     case 'AndExpression': {
@@ -167,11 +182,14 @@ function evaluate(node: Node, value: unknown, visit: Visit, given: Visit): unkno
       return found.map((item) => visit(node.right, item)).filter((item) => item !== null);
     }
     default:
-      return given(node, value);
+      return byLibrary(node, value);
   }
 }
 
-/** The library copies the names once for each of them, and looks one up through all `let`s around it. */
+/**
+ * Replaces the library's `let`, which copies all names for each binding and looks them up through
+ * every enclosing `let`.
+ */
 function withVariables(
   { bindings, expression }: Extract<Node, { readonly type: 'LetExpression' }>,
   value: unknown,
@@ -179,7 +197,7 @@ function withVariables(
 ): unknown {
   const before = variables;
   const bound = bindings.map((each) => [each.variable, visit(each.reference, value)] as const);
-  pay((before.size + bound.length) * COST);
+  charge((before.size + bound.length) * COST);
   variables = new Map([...before, ...bound]);
   try {
     return visit(expression, value);
@@ -191,59 +209,59 @@ function withVariables(
 function call(target: Interpreter, { name, children }: FunctionNode, value: Value | Node): Value {
   const args = children.map((child) => target.visit(child, value));
   const cost = costs.get(name) ?? COST;
-  if (cost > 0) for (const arg of args) pay(sizeOf(arg) * cost);
-  let given = (ownFunctions.get(name) ?? textFunctions.get(name))?.(args, pay);
-  if (given === undefined) given = ofItems(target, name, args);
-  if (given === undefined) given = target.runtime.callFunction(name, args);
-  return withinBounds(name, exact(given, args) as Value);
+  if (cost > 0) for (const arg of args) charge(sizeOf(arg) * cost);
+  let result = (ownFunctions.get(name) ?? textFunctions.get(name))?.(args, charge);
+  if (result === undefined) result = callOnItems(target, name, args);
+  if (result === undefined) result = target.runtime.callFunction(name, args);
+  return withinBounds(name, exact(result, args) as Value);
 }
 
-/** @throws Error where the evaluation has had all that it may */
-function pay(cost: number): void {
+/** @throws Error if the evaluation exceeds its limit */
+function charge(cost: number): void {
   visits -= cost;
-  if (visits < 0) throw new Error('it needs too many steps');
+  if (visits < 0) throw new Error('it takes too many steps');
 }
 
-/** How much a function has to look at. */
+/** The size of a function's argument, in items. */
 function sizeOf(value: unknown): number {
   if (typeof value === 'string') return value.length >>> 1;
   if (!isLarge(value)) return 0;
-  return Array.isArray(value) ? value.length : ITEMS_OF_MEMBER * Object.keys(value).length;
+  return Array.isArray(value) ? value.length : MEMBER_SIZE * Object.keys(value).length;
 }
 
-/** Whether a value may hold others, and so takes longer to look at. */
+/** Whether a value can contain others. */
 function isLarge(value: unknown): value is object {
   return typeof value === 'object' && value !== null && !(value instanceof Secrets);
 }
 
-/** As in JMESPath: null, false, and what is empty. Zero is true. */
+/** Falsy values of JMESPath: null, false and anything empty. Zero is true. */
 export function isFalsy(value: unknown): boolean {
   if (value === null || value === undefined || value === false || value === '') return true;
   if (typeof value !== 'object') return false;
   return Array.isArray(value) ? value.length === 0 : Object.keys(value).length === 0;
 }
 
-/** Whether a condition is met. Even whether an object is empty takes as long as to list it. */
+/** Whether a condition is met. Checking an object for emptiness costs as much as listing it. */
 function holds(value: unknown): boolean {
-  if (isLarge(value) && !Array.isArray(value)) pay(sizeOf(value) * COST);
+  if (isLarge(value) && !Array.isArray(value)) charge(sizeOf(value) * COST);
   return !isFalsy(value);
 }
 
-/** As JMESPath compares values of JSON, and no longer than may be. */
+/** Equality of JSON values as in JMESPath, within the limit. */
 function areEqual(one: unknown, other: unknown): boolean {
   if (typeof one === 'string' && typeof other === 'string') {
-    if (one.length === other.length) pay(one.length / COMPARED);
+    if (one.length === other.length) charge(one.length / COMPARED_PER_VISIT);
     return one === other;
   }
   if (one === other || !isLarge(one) || !isLarge(other)) return one === other;
   if (Array.isArray(one) || Array.isArray(other)) {
     if (!Array.isArray(one) || !Array.isArray(other) || one.length !== other.length) return false;
     return one.every((item, i) => {
-      pay(COST);
+      charge(COST);
       return areEqual(item, other[i]);
     });
   }
-  pay((sizeOf(one) + sizeOf(other)) * COST);
+  charge((sizeOf(one) + sizeOf(other)) * COST);
   const members = Object.entries(one);
   return (
     members.length === Object.keys(other).length &&
@@ -257,25 +275,26 @@ function withinBounds<T>(name: string, value: T): T {
   const tooLong =
     (typeof value === 'string' && value.length > MOST_TEXT) ||
     (Array.isArray(value) && value.length > MOST_ITEMS);
-  if (tooLong) throw new Error(`${name}() gives too much`);
-  // What is long costs the next function as much, so it counts here.
+  if (tooLong) throw new Error(`the result of ${name}() is too large`);
+  // A long value is charged here, since the next function has to read it.
   if (typeof value === 'string' || Array.isArray(value)) visits -= value.length >>> 6;
   return value;
 }
 
-/** Checks, and functions in the place of the library's, as {@link textFunctions} are. */
+/** Checks and replacements of library functions, like {@link textFunctions}. */
 const ownFunctions: ReadonlyMap<string, TextFunction> = new Map<string, TextFunction>([
   ['contains', contains],
   ['sum', checkSum],
-  ['to_string', checkText],
+  ['to_string', checkStringLength],
 ]);
 
 /**
- * What orders a list, or evaluates an expression for each item: the library's own would do so without bounds, without
- * the root and without variables. And what merges objects. Undefined for all others, and for what the library has to complain about.
+ * Functions that order a list or evaluate an expression for each item, and `merge`. The library's
+ * versions are unbounded and evaluate without the root and variables. Undefined for other
+ * functions, and for arguments that the library will reject.
  */
-function ofItems(target: Interpreter, name: string, args: readonly unknown[]): unknown {
-  // No argument at all is for the library to complain about, as is one that is no object.
+function callOnItems(target: Interpreter, name: string, args: readonly unknown[]): unknown {
+  // The library rejects a call without arguments, or with one that is not an object.
   if (name === 'merge' && args.length > 0 && args.every(isObject)) {
     return objectOf(args.flatMap((arg) => Object.entries(arg)));
   }
@@ -286,7 +305,7 @@ function ofItems(target: Interpreter, name: string, args: readonly unknown[]): u
     if (args.length !== 1 || !Array.isArray(list) || !areKeys(list)) return undefined;
     return order(
       list.map((item) => ({ key: item, item })),
-      pay,
+      charge,
     );
   }
   const [list, by] = name === 'map' ? [args[1], args[0]] : args;
@@ -294,16 +313,16 @@ function ofItems(target: Interpreter, name: string, args: readonly unknown[]): u
   const items: readonly unknown[] = list;
   const keys: readonly unknown[] = items.map((item) => target.visit(by, item as Value));
   if (name === 'map') return keys;
-  // Members of an object have texts for names.
+  // Members of an object have string names.
   if (!areKeys(keys) || (order === undefined && typeof keys[0] === 'number')) {
-    const wanted = order === undefined ? 'texts' : 'all numbers, or all texts';
+    const wanted = order === undefined ? 'strings' : 'all numbers or all strings';
     throw new Error(`${name}() needs keys that are ${wanted}`);
   }
   const keyed = keys.map((key, i) => ({ key, item: items[i] }));
-  return order === undefined ? grouped(keyed) : order(keyed, pay);
+  return order === undefined ? grouped(keyed) : order(keyed, charge);
 }
 
-/** Of the members of an object also `__proto__` is one of its own; to the library it is what it inherits from. */
+/** Keeps `__proto__` as an own property; the library would set the prototype. */
 function objectOf(members: readonly (readonly [name: string, value: unknown])[]): object {
   return Object.fromEntries(members);
 }
@@ -312,7 +331,7 @@ function isObject(value: unknown): value is object {
   return isLarge(value) && !Array.isArray(value) && !isReference(value);
 }
 
-const orders: ReadonlyMap<string, (list: readonly Keyed[], pay: Pay) => unknown> = new Map([
+const orders: ReadonlyMap<string, (list: readonly Keyed[], charge: Charge) => unknown> = new Map([
   ['sort', sorted],
   ['sort_by', sorted],
   ['max', largest],
@@ -321,12 +340,15 @@ const orders: ReadonlyMap<string, (list: readonly Keyed[], pay: Pay) => unknown>
   ['min_by', smallest],
 ]);
 
-/** Whether a value is an expression (`&name`), as the library hands it to functions. */
+/** Whether a value is an expression (`&name`) passed to a function. */
 function isReference(value: unknown): value is Node {
   return isLarge(value) && 'expref' in value && value.expref === true;
 }
 
-/** The library finds no list and no object in a list, and takes long to look for a long text. */
+/**
+ * Replaces the library's `contains`, which finds no list or object in a list and is slow for long
+ * strings.
+ */
 function contains(args: readonly unknown[]): boolean | undefined {
   const [held, part] = args;
   if (args.length !== 2) return undefined;
@@ -334,20 +356,20 @@ function contains(args: readonly unknown[]): boolean | undefined {
     return isLarge(part) ? held.some((item) => areEqual(item, part)) : held.includes(part);
   }
   if (typeof held !== 'string') return undefined;
-  return typeof part === 'string' && (part === '' || placeOf(held, part, pay) !== -1);
+  return typeof part === 'string' && (part === '' || placeOf(held, part, charge) !== -1);
 }
 
-/** One level of lists within a list is dissolved. That may give much more than there was, so it is paid for before. */
+/** Flattens one level of a list; charged first, since the result may be much larger. */
 function flattened(list: readonly unknown[]): readonly unknown[] {
   let length = 0;
   for (const item of list) length += Array.isArray(item) ? item.length : 1;
-  if (length > MOST_ITEMS) throw new Error('a list becomes too long');
-  pay((list.length + length) * COST);
+  if (length > MOST_ITEMS) throw new Error('the flattened list is too long');
+  charge((list.length + length) * COST);
   return list.flat();
 }
 
-function checkText([value]: readonly unknown[]): undefined {
+function checkStringLength([value]: readonly unknown[]): undefined {
   const length = writtenLength(value, MOST_TEXT);
-  if (length > MOST_TEXT) throw new Error('the text is too long');
-  pay(length / WRITTEN);
+  if (length > MOST_TEXT) throw new Error('the string is too long');
+  charge(length / WRITTEN_PER_VISIT);
 }

@@ -1,41 +1,43 @@
-/** What the items of a list are put in order by: all of them numbers, or all of them texts. */
+/** The sort key of an item; the keys of a list are all numbers or all strings. */
 export type Key = number | string;
 
-/** An item with its key. */
+/** An item with its sort key. */
 export interface Keyed {
   readonly key: Key;
   readonly item: unknown;
 }
 
-/** Is told what comparing texts costs; may throw where that is too much. */
-export type Pay = (cost: number) => void;
+/** Charges the cost of comparing strings; throws if it exceeds a limit. */
+export type Charge = (cost: number) => void;
 
-/** Characters that are compared for what one number costs. */
-const CHARACTERS = 64;
+/** Characters compared at the cost of one number. */
+const CHARACTERS_PER_COST = 64;
 
-/** Whether these can be put in order. */
+/** Whether these values can be ordered. */
 export function areKeys(values: readonly unknown[]): values is readonly Key[] {
   const kind = typeof values[0];
   if (kind !== 'number' && kind !== 'string') return values.length === 0;
   return values.every((value) => typeof value === kind);
 }
 
-/** Sorted by their keys; those of one key stay as they stood. */
-export function sorted(list: readonly Keyed[], pay: Pay): readonly unknown[] {
-  return [...list].sort((one, other) => compare(one.key, other.key, pay)).map(({ item }) => item);
+/** The items, stably sorted by key. */
+export function sorted(list: readonly Keyed[], charge: Charge): readonly unknown[] {
+  return [...list]
+    .sort((one, other) => compare(one.key, other.key, charge))
+    .map(({ item }) => item);
 }
 
-/** The first of those with the largest key; null where there are none. */
-export function largest(list: readonly Keyed[], pay: Pay): unknown {
-  return outermost(list, (one, other) => compare(one, other, pay));
+/** The first item with the largest key; null if there are none. */
+export function largest(list: readonly Keyed[], charge: Charge): unknown {
+  return outermost(list, (one, other) => compare(one, other, charge));
 }
 
-/** The first of those with the smallest key; null where there are none. */
-export function smallest(list: readonly Keyed[], pay: Pay): unknown {
-  return outermost(list, (one, other) => compare(other, one, pay));
+/** The first item with the smallest key; null if there are none. */
+export function smallest(list: readonly Keyed[], charge: Charge): unknown {
+  return outermost(list, (one, other) => compare(other, one, charge));
 }
 
-/** An object with a list for each key, of those that have it. */
+/** The items grouped by key, as an object of lists. */
 export function grouped(list: readonly Keyed[]): object {
   const groups = new Map<Key, unknown[]>();
   for (const { key, item } of list) {
@@ -52,18 +54,18 @@ function outermost(list: readonly Keyed[], order: (one: Key, other: Key) => numb
   return found?.item ?? null;
 }
 
-/** Texts by their characters' numbers. */
-function compare(one: Key, other: Key, pay: Pay): number {
+/** Compares strings by code point. */
+function compare(one: Key, other: Key, charge: Charge): number {
   if (typeof one === 'number' || typeof other === 'number') return Number(one) - Number(other);
   const end = Math.min(one.length, other.length);
   let at = 0;
   while (at < end && one.charCodeAt(at) === other.charCodeAt(at)) at += 1;
-  pay(at / CHARACTERS);
+  charge(at / CHARACTERS_PER_COST);
   if (at === end) return one.length - other.length;
   return rank(one.charCodeAt(at)) - rank(other.charCodeAt(at));
 }
 
-/** Code units in the order of the characters for which they stand: halves of pairs behind all others. */
+/** Orders code units as their code points: surrogates come last. */
 function rank(unit: number): number {
   if (unit < 0xd800) return unit;
   return unit < 0xe000 ? unit + 0x2000 : unit - 0x800;

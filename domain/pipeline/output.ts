@@ -3,24 +3,24 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../json.ts';
 import { setOwn } from './own.ts';
 import { bareMarker, jsonBytes, markerOf, toPlainJson, utf8Length } from './size.ts';
 
-/** Largest output of a run, as JSON text; results that don't fit are cut. */
+/** Most bytes of a run's output as JSON; results that do not fit are truncated. */
 const MAX_OUTPUT_BYTES = 4 * 1024 * 1024;
 
 /**
- * What turns step ends into an output and does not stand in them. It goes with the run's last event
- * (`output` of RunSucceeded and RunFailed), so that the output, which may be larger than an event, can be
- * folded from the run's stream alone.
+ * What an output needs besides the step ends. It is stored in the run's last event (`output` of
+ * RunSucceeded and RunFailed). So the output, which may exceed an event's size, can be folded from
+ * the run's stream alone.
  */
 export interface OutputLayout {
   /** Pairs of a step's id and its `save_as`. */
   readonly names?: readonly (readonly [string, string])[];
   /** Pairs of a group's `save_as` and the names of its steps. */
   readonly groups?: readonly (readonly [string, readonly string[]])[];
-  /** Ids whose ends are no results: those of groups. */
+  /** Ids of groups, whose ends are not results. */
   readonly hidden?: readonly string[];
 }
 
-/** How many steps there were, and what became of them. Steps with a tool count, those in groups too. */
+/** Counts of the steps that call a tool, including those in groups. */
 export interface RunSummary {
   readonly total_steps: number;
   /** Succeeded or failed. */
@@ -30,28 +30,27 @@ export interface RunSummary {
   readonly failed_step?: string;
 }
 
-/** A run's output, as the interface shows it. */
+/** A run's output, as the API shows it. */
 export interface RunOutput extends JsonObject {
   readonly steps: JsonObject;
   readonly summary: JsonObject;
 }
 
 /**
- * A run's output, folded from its step ends (those before a retry and those in its last event included, in
- * the order of the stream) and from the `output` of its last event. Also of a run that has not ended yet,
- * with `{}` for that.
+ * Folds a run's output from its step ends, in stream order (those before a retry and in the last
+ * event included), and the `output` of its last event (`{}` for a run that has not ended).
  *
- * A step's result stands under its `save_as`, else its id; that of a `for_each` is the array of the items'
- * results. Skipped steps are left out; one that failed and was passed over is `{error}`. Over 4 MiB, results
- * that don't fit any more are replaced by `{truncated, size_bytes, preview}`, without the preview where there
- * is no room for that either, and the output says `truncated: true`.
+ * A step's result is stored under its `save_as`, else its id; that of a `for_each` is the array of
+ * the items' results. Skipped steps are omitted; a failed step that the run continued after is
+ * `{error}`. Above `maxBytes`, results that do not fit are replaced by `{truncated, size_bytes,
+ * preview}` (the preview only if it fits), and the output has `truncated: true`.
  *
- * @param most bytes of JSON text, where it is to be less than 4 MiB; markers of very many results may take more
+ * @param maxBytes most bytes as JSON; markers of very many results may exceed it
  */
 export function outputOf(
   steps: readonly StepEnd[],
   stored: JsonObject,
-  most = MAX_OUTPUT_BYTES,
+  maxBytes = MAX_OUTPUT_BYTES,
 ): RunOutput {
   const layout = (isJsonObject(stored['layout']) ? stored['layout'] : {}) as OutputLayout;
   const last = new Map<string, StepEnd>();
@@ -68,7 +67,7 @@ export function outputOf(
     }
     setOwn(named, name, group);
   }
-  return fit(named as JsonObject, summary, most);
+  return fit(named as JsonObject, summary, maxBytes);
 }
 
 /** `<id>[<index>]`, the name of an item of a `for_each`. */
@@ -76,14 +75,14 @@ export function itemName(id: string, index: number): string {
   return `${id}[${index}]`;
 }
 
-/** Takes the name of a step end apart; `index` is null for a whole step. */
+/** Splits the name of a step end; `index` is null for a whole step. */
 export function splitName(name: string): { readonly id: string; readonly index: number | null } {
   if (!name.endsWith(']')) return { id: name, index: null };
   const open = name.lastIndexOf('[');
   return { id: name.slice(0, open), index: Number(name.slice(open + 1, -1)) };
 }
 
-/** What later steps and the output see of a step that has ended. */
+/** The result of an ended step as later steps and the output see it. */
 export function resultOf(end: StepEnd): unknown {
   return end.status === 'failed' ? { error: end.error } : end.result;
 }
@@ -121,51 +120,52 @@ function countOf(last: ReadonlyMap<string, StepEnd>): RunSummary & JsonObject {
   return { total_steps: ids.size, executed_steps: ids.size - skipped_steps, skipped_steps };
 }
 
-/** The output as a whole where that fits; else results are cut, so that each has room for a marker at least. */
-function fit(steps: JsonObject, summary: JsonObject, most: number): RunOutput {
+/** The whole output if it fits; else results are truncated so that each has room for a marker. */
+function fit(steps: JsonObject, summary: JsonObject, maxBytes: number): RunOutput {
   const whole = { steps, summary };
-  // Estimated first: most are far smaller.
-  if (toPlainJson(whole).bytes <= most) return whole;
-  // Each is written out once: of megabytes that is what takes the time.
+  // Estimate first, since most outputs are far smaller.
+  if (toPlainJson(whole).bytes <= maxBytes) return whole;
+  // Each result is serialized only once, since that dominates the time.
   const members = Object.entries(steps).map(([name, result]) => memberOf(name, result));
-  const sum = members.reduce((bytes, { around, size }) => bytes + around + size, 0);
-  // There is one comma fewer than there are members.
-  if (jsonBytes({ steps: {}, summary }) + sum - Math.min(1, members.length) <= most) return whole;
+  const sum = members.reduce((bytes, { nameSize, size }) => bytes + nameSize + size, 0);
+  // There is one comma fewer than members.
+  if (jsonBytes({ steps: {}, summary }) + sum - Math.min(1, members.length) <= maxBytes)
+    return whole;
   const kept: Record<string, unknown> = {};
-  let left = most - jsonBytes({ steps: {}, summary, truncated: true });
-  for (const { around, least } of members) left -= around + least;
+  let left = maxBytes - jsonBytes({ steps: {}, summary, truncated: true });
+  for (const { nameSize, minSize } of members) left -= nameSize + minSize;
   for (const member of members) {
-    const { name, result, size, least } = member;
-    const value = within(least + left, member);
-    left -= (value === result ? size : jsonBytes(value)) - least;
+    const { name, result, size, minSize } = member;
+    const value = fitResult(minSize + left, member);
+    left -= (value === result ? size : jsonBytes(value)) - minSize;
     setOwn(kept, name, value);
   }
   return { steps: kept as JsonObject, summary, truncated: true };
 }
 
-/** A result, or what stands for it where there is not the room for it. */
-function within(room: number, { result, text, size }: Member): unknown {
+/** The result, or a marker if it does not fit. */
+function fitResult(room: number, { result, text, size }: Member): unknown {
   if (size <= room) return result;
   const marker = markerOf(text, size);
   return jsonBytes(marker) <= room ? marker : bareMarker(size);
 }
 
-/** A result in an output. Sizes are those of JSON text, in bytes. */
+/** A result in an output. Sizes are bytes of JSON. */
 interface Member {
   readonly name: string;
   readonly result: JsonValue;
-  /** Its JSON text. */
+  /** The result as JSON. */
   readonly text: string;
-  /** Of its name, the colon and a comma. */
-  readonly around: number;
+  /** Size of its name, the colon and a comma. */
+  readonly nameSize: number;
   readonly size: number;
-  /** What it takes where it is cut as far as can be. */
-  readonly least: number;
+  /** Its smallest possible size, when truncated. */
+  readonly minSize: number;
 }
 
 function memberOf(name: string, result: JsonValue): Member {
   const text = JSON.stringify(result ?? null);
   const size = utf8Length(text);
-  const least = Math.min(size, jsonBytes(bareMarker(size)));
-  return { name, result, text, around: jsonBytes(name) + 2, size, least };
+  const minSize = Math.min(size, jsonBytes(bareMarker(size)));
+  return { name, result, text, nameSize: jsonBytes(name) + 2, size, minSize };
 }

@@ -1,7 +1,4 @@
-/**
- * Sets a property of the object's own whatever its name: a plain assignment to `__proto__` would set the
- * prototype instead.
- */
+/** Sets an own property, whatever its name: assigning to `__proto__` would set the prototype. */
 export function setOwn(object: Record<string, unknown>, key: string, value: unknown): void {
   if (key === '__proto__') {
     Object.defineProperty(object, key, {

@@ -15,7 +15,7 @@ import { schemaFaults } from './schema-faults.ts';
 const ajv = new Ajv({
   allErrors: true,
   strict: false,
-  // The schemas are our own, as those of the events: see the codec for all three.
+  // These schemas are our own; see the events' codec for all three options.
   meta: false,
   validateSchema: false,
   code: { optimize: false },
@@ -24,7 +24,7 @@ const checkCall = ajv.compile(CallStepSchema);
 const checkGroup = ajv.compile(GroupStepSchema);
 
 /**
- * The pipeline of a task's payload, with ids filled in.
+ * Parses a task's payload and fills in step ids.
  * @throws Refusal `INVALID` naming the first fault, with all of them in its details
  */
 export function parsePayload(payload: JsonObject): ParsedPayload {
@@ -34,7 +34,7 @@ export function parsePayload(payload: JsonObject): ParsedPayload {
   return parsed;
 }
 
-/** A payload's pipeline, and what is wrong with it; steps with faults are left out. */
+/** A payload's pipeline without its invalid steps, and what is wrong with it. */
 export function readPayload(payload: JsonObject): {
   readonly parsed: ParsedPayload;
   readonly issues: readonly Issue[];
@@ -86,13 +86,13 @@ function readCall(value: JsonValue, field: string, id: string, issues: Issue[]):
   return { ...step, id: step.id ?? id };
 }
 
-/** What a JSON schema says, at dotted paths: of each field the first. */
+/** The first issue of each field, at dotted paths. */
 function issuesOf(
   errors: readonly ErrorObject[] | null | undefined,
   field: string,
   what: string,
 ): readonly Issue[] {
-  const issues = schemaFaults(errors, (error) => wordsOf(error, what)).map(
+  const issues = schemaFaults(errors, (error) => messageOf(error, what)).map(
     ({ path, issue }): Issue => ({ field: [field, ...path].join('.'), issue }),
   );
   return issues.filter(
@@ -100,34 +100,34 @@ function issuesOf(
   );
 }
 
-function wordsOf({ keyword }: ErrorObject, what: string): string | undefined {
+function messageOf({ keyword }: ErrorObject, what: string): string | undefined {
   if (keyword === 'required') return 'is missing';
   if (keyword === 'additionalProperties') return `is not a field of ${what}`;
-  return keyword === 'pattern' ? 'must not hold brackets' : undefined;
+  return keyword === 'pattern' ? 'must not contain brackets' : undefined;
 }
 
 function repeatedIds(pipeline: readonly JsonValue[], steps: readonly Step[]): readonly Issue[] {
   const seen = new Set<string>();
   const issues: Issue[] = [];
-  const look = (id: string, written: unknown, field: string): void => {
+  const checkId = (id: string, written: unknown, field: string): void => {
     if (!seen.has(id)) {
       seen.add(id);
       return;
     }
     const where = isJsonObject(written) && written['id'] !== undefined ? `${field}.id` : field;
-    issues.push({ field: where, issue: `another step has the id ${id} already` });
+    issues.push({ field: where, issue: `another step already has the id ${id}` });
   };
-  // Positions are only known when none was left out; faults of single steps come first anyway.
+  // Indexes only match if no step was left out; issues of single steps come first anyway.
   if (steps.length !== pipeline.length) return [];
   steps.forEach((step, index) => {
     const field = `payload.pipeline.${index}`;
     const written = pipeline[index] as JsonObject;
-    look(step.id, written, field);
+    checkId(step.id, written, field);
     if (!isGroup(step)) return;
     const children = written['parallel'] as readonly JsonValue[];
     if (step.parallel.length !== children.length) return;
     step.parallel.forEach((child, place) => {
-      look(child.id, children[place], `${field}.parallel.${place}`);
+      checkId(child.id, children[place], `${field}.parallel.${place}`);
     });
   });
   return issues;

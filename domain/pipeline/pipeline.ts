@@ -2,20 +2,22 @@ import { Type, type Static } from '@sinclair/typebox';
 import type { JsonObject } from '../json.ts';
 
 /**
- * What a pipeline is, as a client writes it: `{params?, pipeline: [step…]}` (the payload of a task). A step
- * uses a tool, or is a group of steps that run side by side.
+ * A pipeline as a client writes it in a task's payload: `{params?, pipeline: [step…]}`. A step
+ * calls a tool, or is a group of parallel steps.
  */
 
-/** Most seconds a step may be given. */
-const MOST_SECONDS = 604_800;
+/** Most seconds of a step's timeout. */
+const MAX_TIMEOUT_SECONDS = 604_800;
 
-/** Seconds that a step has where it doesn't say. */
+/** Default timeout of a step, in seconds. */
 export const DEFAULT_TIMEOUT_SECONDS = 30;
 
-/** Most items of a `for_each`: each leaves an event. */
+/** Most items of a `for_each`; each appends an event. */
 export const MOST_ITEMS = 10_000;
 
-/** Most items of all the `for_each` of a run: its worker and its view hold the ends of all of them. */
+/**
+ * Most items of all `for_each` steps of a run, since its worker and its view hold all their ends.
+ */
 export const MOST_ITEMS_OF_RUN = 50_000;
 
 const name = (description: string) =>
@@ -32,9 +34,9 @@ const condition = Type.Union([Type.String({ minLength: 1 }), Type.Boolean()], {
   description:
     'JMESPath, bare or within `${…}`; false, null, and an empty string, array or object skip the step',
 });
-const seconds = { exclusiveMinimum: 0, maximum: MOST_SECONDS };
+const seconds = { exclusiveMinimum: 0, maximum: MAX_TIMEOUT_SECONDS };
 
-/** A step that uses a tool. */
+/** A step that calls a tool. */
 export const CallStepSchema = Type.Object(
   {
     id: Type.Optional(id),
@@ -70,7 +72,7 @@ export const CallStepSchema = Type.Object(
   { additionalProperties: false },
 );
 
-/** A group of steps that run side by side. */
+/** A group of parallel steps. */
 export const GroupStepSchema = Type.Object(
   {
     id: Type.Optional(id),
@@ -93,10 +95,10 @@ export const GroupStepSchema = Type.Object(
   { additionalProperties: false },
 );
 
-/** A step with a tool, checked, with its id. */
+/** A validated step that calls a tool, with its id. */
 export type CallStep = Readonly<Static<typeof CallStepSchema>> & { readonly id: string };
 
-/** A group, checked, with its id. */
+/** A validated group, with its id. */
 export type GroupStep = Readonly<Omit<Static<typeof GroupStepSchema>, 'parallel'>> & {
   readonly id: string;
   readonly parallel: readonly CallStep[];
@@ -109,9 +111,9 @@ export function isGroup(step: Step): step is GroupStep {
   return 'parallel' in step;
 }
 
-/** A payload that has been checked. */
+/** A validated payload. */
 export interface ParsedPayload {
   readonly pipeline: Pipeline;
-  /** `{}` where there are none. */
+  /** `{}` if omitted. */
   readonly params: JsonObject;
 }

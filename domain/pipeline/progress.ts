@@ -4,11 +4,9 @@ import type { CompiledCall, CompiledPipeline, CompiledStep } from './compile.ts'
 import { itemName, splitName, type RunSummary } from './output.ts';
 
 /**
- * The fold of a run's step ends: which steps (and items of a `for_each`) are finished and are not run again,
- * with their ends. A failed step is finished where the pipeline goes on behind it (`on_error: continue`);
- * otherwise a retry runs it again.
- *
- * These are also what a new run that goes on from a failed one takes over.
+ * Folds a run's step ends: the finished steps (and items of a `for_each`), which are not run again,
+ * with their ends. A failed step is finished if the pipeline continues after it (`on_error:
+ * continue`), else a retry runs it again. A retry as a new run takes over the same ends.
  */
 export function finishedSteps(
   pipeline: CompiledPipeline,
@@ -51,7 +49,7 @@ function summaryOf(
   return failedStep === null ? summary : { ...summary, failed_step: failedStep };
 }
 
-/** What goes into the run's last event as `output`; see `outputOf`. */
+/** The `output` of the run's last event; see `outputOf`. */
 export function storedOutput(
   pipeline: CompiledPipeline,
   ends: ReadonlyMap<string, StepEnd>,

@@ -1,43 +1,45 @@
 import type { ErrorObject } from 'ajv';
 
-/** What a JSON schema says against a value, at a path of keys and indexes. */
+/** A violation of a JSON schema, at a path of keys and indexes. */
 export interface SchemaFault {
   readonly path: readonly string[];
   readonly issue: string;
   readonly keyword: string;
 }
 
-/** Words of one's own for a fault; undefined: the usual ones. */
-export type OwnWords = (error: ErrorObject) => string | undefined;
+/** A custom message for an error; undefined keeps the default. */
+export type CustomMessage = (error: ErrorObject) => string | undefined;
 
 interface Found extends SchemaFault {
   readonly schemaPath: string;
-  /** What the value would have to be: names of types, or values. Both empty for a fault of another kind. */
+  /** The expected types or values; both empty for other errors. */
   readonly types: readonly string[];
   readonly values: readonly unknown[];
 }
 
 /**
- * The faults that Ajv has found, all of them. Of a choice (`anyOf`) each branch says what the value is not, and then
- * the choice itself: told is what the branch says that the value was meant for, or all that it could have been.
+ * All violations that Ajv found. For a choice (`anyOf`), Ajv reports every branch and then the
+ * choice. This keeps only the violations of the branch that the value was meant for, or lists all
+ * alternatives.
  */
 export function schemaFaults(
   errors: readonly ErrorObject[] | null | undefined,
-  ownWords: OwnWords,
+  customMessage: CustomMessage,
 ): readonly SchemaFault[] {
   const found: Found[] = [];
   for (const error of errors ?? []) {
     if (!isChoice(error)) {
-      found.push(foundOf(error, ownWords));
+      found.push(foundOf(error, customMessage));
       continue;
     }
-    // One by one: as arguments of one call, a hundred thousand are too many.
-    for (const each of chosen(takeBranches(found, error), error, ownWords)) found.push(each);
+    // Pushed one by one: spreading a hundred thousand arguments overflows the stack.
+    for (const each of mergeBranches(takeBranches(found, error), error, customMessage))
+      found.push(each);
   }
   return found.map(({ path, issue, keyword }) => ({ path, issue, keyword }));
 }
 
-/** What is wrong with a value by a keyword that limits it, in words. */
+/** The message for a violated limit. */
 export function limitWords({ keyword, params, message, parentSchema }: ErrorObject): string {
   const limit = String(params['limit']);
   switch (keyword) {
@@ -46,17 +48,17 @@ export function limitWords({ keyword, params, message, parentSchema }: ErrorObje
     case 'enum':
       return `must be one of ${(params['allowedValues'] as unknown[]).join(', ')}`;
     case 'minLength':
-      return params['limit'] === 1 ? 'must not be empty' : `must have ${limit} characters or more`;
+      return params['limit'] === 1 ? 'must not be empty' : `must have at least ${limit} characters`;
     case 'maxLength':
       return `must have at most ${limit} characters`;
     case 'minItems':
-      return `must have ${limit} item${limit === '1' ? '' : 's'} or more`;
+      return `must have at least ${limit} item${limit === '1' ? '' : 's'}`;
     case 'maxItems':
       return `must have at most ${limit} item${limit === '1' ? '' : 's'}`;
     case 'uniqueItems':
-      return `has the same twice: items ${String(params['i'])} and ${String(params['j'])}`;
+      return `must not have equal items (${String(params['i'])} and ${String(params['j'])})`;
     case 'minimum':
-      return `must be ${limit} or more`;
+      return `must be at least ${limit}`;
     case 'maximum':
       return `must be at most ${limit}`;
     case 'exclusiveMinimum':
@@ -69,7 +71,7 @@ export function limitWords({ keyword, params, message, parentSchema }: ErrorObje
       return typeof description === 'string' ? `must be ${description}` : String(message);
     }
     default:
-      return message ?? 'is not as it should be';
+      return message ?? 'is invalid';
   }
 }
 
@@ -77,19 +79,23 @@ function isChoice({ keyword, params }: ErrorObject): boolean {
   return keyword === 'anyOf' || (keyword === 'oneOf' && params['passingSchemas'] === null);
 }
 
-/** Takes away what the branches of a choice have said, which was found last. */
+/** Removes the violations of a choice's branches, which were found last. */
 function takeBranches(found: Found[], choice: ErrorObject): readonly Found[] {
   const place = pathOf(choice);
   const within = `${choice.schemaPath}/`;
-  // The branches of the items of an array have the same path in the schema.
+  // Branches for different items of an array have the same schema path.
   const isOther = ({ schemaPath, path }: Found): boolean =>
     !schemaPath.startsWith(within) || place.some((key, index) => path[index] !== key);
   return found.splice(found.findLastIndex(isOther) + 1);
 }
 
-/** What the branches of a choice have said, as one. */
-function chosen(said: readonly Found[], choice: ErrorObject, ownWords: OwnWords): readonly Found[] {
-  if (said.length === 0) return [foundOf(choice, ownWords)];
+/** Merges the violations of a choice's branches. */
+function mergeBranches(
+  said: readonly Found[],
+  choice: ErrorObject,
+  customMessage: CustomMessage,
+): readonly Found[] {
+  if (said.length === 0) return [foundOf(choice, customMessage)];
   const place = pathOf(choice);
   const branches = new Map<string, Found[]>();
   for (const fault of said) {
@@ -98,17 +104,18 @@ function chosen(said: readonly Found[], choice: ErrorObject, ownWords: OwnWords)
     if (known) known.push(fault);
     else branches.set(branch, [fault]);
   }
-  // Of another kind, as a whole, than the branch is for.
-  const strange = (fault: Found): boolean =>
+  // Whether the value as a whole has another type or value than the branch.
+  const isMismatch = (fault: Found): boolean =>
     fault.path.length === place.length && fault.types.length + fault.values.length > 0;
-  const meant = [...branches.values()].find((faults) => !faults.some(strange));
+  const meant = [...branches.values()].find((faults) => !faults.some(isMismatch));
   if (meant) return meant;
   const types = new Set<string>();
   const values = new Set<unknown>();
   for (const faults of branches.values()) {
     const first = faults.find(({ path, types: ofOne }) => path.length === place.length && ofOne[0]);
     if (first) first.types.forEach((type) => types.add(type));
-    else faults.filter(strange).forEach((fault) => fault.values.forEach((one) => values.add(one)));
+    else
+      faults.filter(isMismatch).forEach((fault) => fault.values.forEach((one) => values.add(one)));
   }
   const oneOf = values.size === 0 ? [] : [`one of ${[...values].map(String).join(', ')}`];
   return [
@@ -123,13 +130,13 @@ function chosen(said: readonly Found[], choice: ErrorObject, ownWords: OwnWords)
   ];
 }
 
-function foundOf(error: ErrorObject, ownWords: OwnWords): Found {
+function foundOf(error: ErrorObject, customMessage: CustomMessage): Found {
   const { keyword, params, schemaPath } = error;
   const key: unknown = params['missingProperty'] ?? params['additionalProperty'];
   const path = pathOf(error);
   return {
     path: typeof key === 'string' ? [...path, key] : path,
-    issue: ownWords(error) ?? limitWords(error),
+    issue: customMessage(error) ?? limitWords(error),
     keyword,
     schemaPath,
     types: keyword === 'type' ? [params['type']].flat().map(String) : [],

@@ -1,34 +1,37 @@
 import { unescape } from './escapes.ts';
 import { wellFormed } from './well-formed.ts';
 
-/** Levels of escapes that are taken away: of HTML in JSON that stands as a text in other JSON, say. */
+/** Levels of escapes to decode, such as HTML in a JSON string within other JSON. */
 export const MOST_LEVELS = 3;
 
-/** What is left of a secret is looked for if it has as many characters: less stands in many a text that holds none. */
-const LEAST_LEFT = 8;
+/**
+ * Fewest characters of a shortened form of a secret, since shorter ones appear in unrelated
+ * strings.
+ */
+const MIN_FORM_LENGTH = 8;
 
-/** The same of what is shorter by white space alone, and of a piece of Base64. */
-const LEAST_PIECE = 4;
+/** The same for forms without white space and for parts of Base64. */
+const MIN_PIECE_LENGTH = 4;
 
 /**
- * All that a secret's value may have become by the time in which it is shown: itself, without the white space that
- * headers and addresses lose, as an address and a host have it, and in Base64. They are looked for where escapes were
- * taken away, too: each has to be here as it is then.
+ * All forms in which a secret's value may appear: itself, without the white space that headers and
+ * URLs drop, as part of a URL or a host, and in Base64. Masking also searches decoded strings, so
+ * each form is included with its own escapes decoded.
  */
 export function formsOf(secret: string): readonly string[] {
   const withoutLines = secret.replace(/[\t\n\r]/g, '');
   const shorter = [secret.trim(), withoutLines, withoutLines.trim()];
-  const values = [secret, ...shorter.filter(({ length }) => length >= LEAST_PIECE)];
+  const values = [secret, ...shorter.filter(({ length }) => length >= MIN_PIECE_LENGTH)];
   const forms = values.flatMap((value) => {
-    const least = Math.min(LEAST_LEFT, value.length);
-    const written = [value, inJson(value), ...inAddress(value)].flatMap(withoutEscapes);
+    const least = Math.min(MIN_FORM_LENGTH, value.length);
+    const written = [value, inJson(value), ...inUrl(value)].flatMap(withoutEscapes);
     const long = written.filter(({ length }) => length >= least);
     return [...long, ...inHost(value), ...inBase64(value)];
   });
   return [...new Set(forms)];
 }
 
-/** A text as it is, and as it is where its own escapes were taken away together with those of what it stands in. */
+/** A string, and the same with its own escapes decoded, level by level. */
 function withoutEscapes(text: string): readonly string[] {
   const texts = [text];
   for (let level = 0, last = unescape(text); last && level < MOST_LEVELS; level += 1) {
@@ -43,10 +46,10 @@ function inJson(text: string): string {
 }
 
 /**
- * How a text stands in an address: in its path, in its query, and as a parameter. Each changes other characters, and
- * loses some (`..`, tabs).
+ * A string as part of a URL: in its path, its query, and as a parameter. Each escapes different
+ * characters and drops some (`..`, tabs).
  */
-function inAddress(text: string): readonly string[] {
+function inUrl(text: string): readonly string[] {
   return [
     new URL(`http://a/${text}`).href.slice('http://a/'.length),
     new URL(`http://a/?${text}`).href.slice('http://a/?'.length),
@@ -56,20 +59,20 @@ function inAddress(text: string): readonly string[] {
 }
 
 /**
- * How a text stands in an address that begins with it: in lower case, in Punycode, and up to the first character that
- * ends a host. Where it is a part of a name that is not ASCII, Punycode hides it in that.
+ * A string as the host of a URL: in lower case, in Punycode, and up to the first character that
+ * ends a host. As part of a longer non-ASCII name, Punycode hides it.
  */
 function inHost(text: string): readonly string[] {
   const address = `http://${text}`;
   if (!URL.canParse(address)) return [];
   const { hostname } = new URL(address);
-  return hostname.length < LEAST_LEFT ? [] : [hostname];
+  return hostname.length < MIN_FORM_LENGTH ? [] : [hostname];
 }
 
 /**
- * Base64 of the text in UTF-8, by itself and within a longer text, as in a header with a user and a password: there the
- * characters depend on where in a group of three bytes it begins, and those at its ends on what stands beside it, too.
- * Of both alphabets.
+ * Base64 of the string in UTF-8, alone and within a longer string (such as user and password in a
+ * header), in both alphabets. Within a longer string, the characters depend on the alignment to
+ * three bytes, and those at its ends also on the neighbors.
  */
 function inBase64(text: string): readonly string[] {
   const bytes = new TextEncoder().encode(text);
@@ -79,13 +82,13 @@ function inBase64(text: string): readonly string[] {
       Math.ceil((before * 8) / 6),
       Math.floor(((before + bytes.length) * 8) / 6),
     );
-    return piece.length < LEAST_PIECE ? [] : [piece];
+    return piece.length < MIN_PIECE_LENGTH ? [] : [piece];
   });
   const standard = [base64(bytes), ...within];
   return [...standard, ...standard.map((each) => each.replaceAll('+', '-').replaceAll('/', '_'))];
 }
 
-/** Without the padding that depends on what follows. */
+/** Drops the padding, which depends on what follows. */
 function base64(bytes: Uint8Array): string {
   let characters = '';
   for (const byte of bytes) characters += String.fromCharCode(byte);

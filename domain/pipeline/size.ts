@@ -1,43 +1,45 @@
 import { PipelineFault } from './fault.ts';
 import { setOwn } from './own.ts';
 
-/** Largest result of a step, as JSON text; what is larger is cut. Together with its log it fits an event. */
+/**
+ * Most bytes of a step's result as JSON; larger ones are truncated. Together with its log it fits
+ * an event.
+ */
 export const MAX_RESULT_BYTES = 256 * 1024;
 
 /**
- * What the steps of a run leave in all, as JSON text: results, errors, logs. Its worker holds all of that in memory, and
- * so does whoever shows the run; a `for_each` of 10,000 items would else be gigabytes. Room for four outputs.
+ * Most bytes of all results, errors and logs of a run as JSON, since its worker and its readers
+ * hold them in memory. Otherwise, a `for_each` of 10,000 items could take gigabytes. Room for four
+ * outputs.
  */
 export const MAX_RUN_BYTES = 16 * 1024 * 1024;
 
-/**
- * What a step is given, and what an expression gives: as much as the steps of a run leave. Characters of JSON text, about.
- */
+/** Most characters (approximately, as JSON) of a step's input and of an expression's value. */
 export const MOST_GIVEN = MAX_RUN_BYTES;
 
-/** What any value counts for, and a text or a name besides its own. Characters. */
-const EACH = 8;
+/** Base size of any value or name, in characters. */
+const BASE_SIZE = 8;
 
-/** Items and members of a result in all that may be looked at: no value that a step is given has as many. */
-const MOST_MEMBERS = MOST_GIVEN / EACH;
+/** Most items and members of a result; no input of a step has as many. */
+const MAX_MEMBERS = MOST_GIVEN / BASE_SIZE;
 
-/** Bytes of JSON text that one of them takes at least, with its comma. */
-const LEAST_MEMBER = 2;
+/** Fewest bytes of an item or member as JSON, with its comma. */
+const MIN_MEMBER_BYTES = 2;
 
-/** Deeper values are measured by writing them out, which also finds cycles. */
-const MOST_DEPTH = 100;
+/** Deeper values are measured by serializing them, which also detects cycles. */
+const MAX_ESTIMATED_DEPTH = 100;
 
-/** Levels of a result: whoever reads it goes down in calls, and one of a few thousand would break that off. */
-const MOST_LEVELS = 500;
+/** Most levels of a result, since recursive readers fail at a few thousand. */
+const MAX_RESULT_LEVELS = 500;
 
-/** A value as JSON, with an upper bound of its length in bytes. */
+/** A value as JSON, with an upper bound of its bytes. */
 export interface Measured {
   readonly value: unknown;
   readonly bytes: number;
 }
 
 /**
- * A value as it will be after JSON: itself if it is plain JSON, else a copy without what JSON can't hold.
+ * The value after a round trip through JSON: itself if it is plain JSON, else a copy.
  * @throws Error for a cycle or a BigInt
  */
 export function toPlainJson(value: unknown): Measured {
@@ -49,29 +51,29 @@ export function toPlainJson(value: unknown): Measured {
 }
 
 /**
- * To be asked before anything else goes down into a value that a tool gave.
- * @returns the value, or what stands for one that has more items and members than may be looked at: a list of four
- *   thousand million, all but one of them missing, is quickly made. Its size is the least that it can have
- * @throws PipelineFault for one of more than 500 levels, as one is that holds itself
+ * Checks a tool's result before anything traverses it.
+ * @returns the value, or a marker with its minimum size if it has too many items and members (a
+ *   sparse list of billions is quickly made)
+ * @throws PipelineFault for more than 500 levels, such as in a cycle
  */
 export function withinReach(value: unknown): unknown {
-  const members = countMembers(value, MOST_LEVELS, 0);
-  return members > MOST_MEMBERS ? bareMarker(members * LEAST_MEMBER) : value;
+  const members = countMembers(value, MAX_RESULT_LEVELS, 0);
+  return members > MAX_MEMBERS ? bareMarker(members * MIN_MEMBER_BYTES) : value;
 }
 
 /**
- * How long a value of JSON is when it is written out, about; looks no further than where that is more than `most`. What
- * stands in several places counts in each: what an expression gives may be small in memory, and its text without end.
+ * The approximate length of a value as JSON; stops counting beyond `max`. A value that occurs in
+ * several places counts in each: it may be small in memory and huge as JSON.
  */
-export function writtenLength(value: unknown, most: number): number {
+export function writtenLength(value: unknown, max: number): number {
   let length = 0;
   const open: object[] = [];
   const count = (each: unknown): void => {
-    length += EACH + (typeof each === 'string' ? each.length : 0);
+    length += BASE_SIZE + (typeof each === 'string' ? each.length : 0);
     if (typeof each === 'object' && each !== null) open.push(each);
   };
   count(value);
-  for (let each = open.pop(); each !== undefined && length <= most; each = open.pop()) {
+  for (let each = open.pop(); each !== undefined && length <= max; each = open.pop()) {
     if (Array.isArray(each)) each.forEach(count);
     else {
       for (const [name, member] of Object.entries(each)) {
@@ -83,7 +85,7 @@ export function writtenLength(value: unknown, most: number): number {
   return length;
 }
 
-/** Cuts what is over a limit, and says so in what is left. Nothing happens to what is within. */
+/** Truncates a value above a limit and marks it; other values stay unchanged. */
 export function cutTo(limit: number, measured: Measured): Measured {
   if (measured.bytes <= limit) return measured;
   const bytes = jsonBytes(measured.value);
@@ -92,22 +94,22 @@ export function cutTo(limit: number, measured: Measured): Measured {
   return { value, bytes: jsonBytes(value) };
 }
 
-/** Length of a value's JSON text in UTF-8. */
+/** Bytes of a value as JSON in UTF-8. */
 export function jsonBytes(value: unknown): number {
   return utf8Length(JSON.stringify(value ?? null));
 }
 
-/** What stands for a value that was cut away as a whole. */
+/** A marker that replaces a value, with a preview. */
 export function cutMarker(value: unknown, bytes: number): object {
   return markerOf(JSON.stringify(value), bytes);
 }
 
-/** The same of a value that is written out already. */
+/** The same for a serialized value. */
 export function markerOf(text: string, bytes: number): object {
   return { ...bareMarker(bytes), preview: start(text, 1000) };
 }
 
-/** The same where there is no room for its beginning either. */
+/** A marker without a preview. */
 export function bareMarker(bytes: number): {
   readonly truncated: true;
   readonly size_bytes: number;
@@ -115,7 +117,7 @@ export function bareMarker(bytes: number): {
   return { truncated: true, size_bytes: bytes };
 }
 
-/** The first characters of a text, not ending in half of a pair. */
+/** The first characters of a string, without half of a surrogate pair. */
 export function start(text: string, length: number): string {
   return text.slice(0, length).replace(/[\uD800-\uDBFF]$/, '');
 }
@@ -130,7 +132,7 @@ function cut(value: unknown, bytes: number, limit: number): unknown {
 
 function cutText(text: string, bytes: number, limit: number): string {
   const note = `… [cut: ${bytes} bytes in all]`;
-  // Characters differ in length, so the share that fits is found in a few tries.
+  // Characters differ in bytes, so try decreasing lengths.
   let length = Math.floor((text.length * limit) / bytes);
   for (;;) {
     const short = start(text, Math.max(0, length - note.length - 2)) + note;
@@ -139,7 +141,10 @@ function cutText(text: string, bytes: number, limit: number): string {
   }
 }
 
-/** Cuts the largest members of an object until it fits: a response keeps its status when its body goes. */
+/**
+ * Truncates the largest members of an object until it fits; a response keeps its status without its
+ * body.
+ */
 function cutMembers(value: object, bytes: number, limit: number): object | null {
   const bySize = Object.entries(value)
     .map(([key, member]: [string, unknown]) => ({ key, member, size: jsonBytes(member) }))
@@ -160,27 +165,29 @@ function cutMembers(value: object, bytes: number, limit: number): object | null 
   return { ...left, truncated: true };
 }
 
-/** Bytes of a text. */
+/** Bytes of a string in UTF-8. */
 export function utf8Length(text: string): number {
   return new TextEncoder().encode(text).length;
 }
 
-/** The items and members of a value and of all within it, with those counted before; may stop where they are too many. */
+/** Counts the items and members of a value recursively, plus `before`; may stop above the limit. */
 function countMembers(value: unknown, levels: number, before: number): number {
   if (typeof value !== 'object' || value === null || ArrayBuffer.isView(value)) return before;
   if (levels === 0) {
-    throw new PipelineFault(`it is nested deeper than ${MOST_LEVELS} levels, or holds itself`);
+    throw new PipelineFault(
+      `it is nested deeper than ${MAX_RESULT_LEVELS} levels, or contains itself`,
+    );
   }
   const members: readonly unknown[] = Array.isArray(value) ? value : Object.values(value);
   let count = before + members.length;
   for (const member of members) {
-    if (count > MOST_MEMBERS) break;
+    if (count > MAX_MEMBERS) break;
     count = countMembers(member, levels - 1, count);
   }
   return count;
 }
 
-/** Upper bound of the JSON text's bytes; NaN where a value is not plain JSON. */
+/** An upper bound of a value's bytes as JSON; NaN if it is not plain JSON. */
 function bytesAtMost(value: unknown, depth: number): number {
   switch (typeof value) {
     case 'string':
@@ -195,7 +202,7 @@ function bytesAtMost(value: unknown, depth: number): number {
       return NaN;
   }
   if (value === null) return 4;
-  if (depth > MOST_DEPTH || 'toJSON' in value) return NaN;
+  if (depth > MAX_ESTIMATED_DEPTH || 'toJSON' in value) return NaN;
   let sum = 2;
   if (Array.isArray(value)) {
     for (const item of value) sum += bytesAtMost(item, depth + 1) + 1;

@@ -12,25 +12,25 @@ import { evaluateTogether } from './jmespath.ts';
 import { setOwn } from './own.ts';
 import { MOST_GIVEN } from './size.ts';
 
-/** A JSON value with `${…}` in its texts, taken apart once. */
+/** A compiled JSON value with `${…}` in its strings. */
 export interface Template {
-  /** Holds no `${…}`: renders to the same (frozen) value always. */
+  /** Whether it has no `${…}`: then it always renders to the same frozen value. */
   readonly constant: boolean;
-  /** @throws PipelineFault for a broken expression or a missing secret */
+  /** @throws PipelineFault for an invalid expression or a missing secret */
   render(scope: Scope): JsonValue;
 }
 
-/** After so many `${` of one text that are never closed, the rest is text. Keeps the time linear. */
-const MOST_UNCLOSED = 50;
+/** After this many unclosed `${` in a string, the rest is literal. Keeps the time linear. */
+const MAX_UNCLOSED = 50;
 
-/** What a text consists of: literal parts and expressions, in turns as they come. */
+/** Splits a string into literals and expressions. */
 function splitText(text: string): readonly (string | Expression)[] {
   const parts: (string | Expression)[] = [];
   let literal = '';
   let unclosed = 0;
   let at = 0;
   for (;;) {
-    const start = unclosed < MOST_UNCLOSED ? text.indexOf('${', at) : -1;
+    const start = unclosed < MAX_UNCLOSED ? text.indexOf('${', at) : -1;
     if (start === -1) break;
     const end = endOfExpression(text, start + 2);
     literal += text.slice(at, start);
@@ -50,7 +50,7 @@ function splitText(text: string): readonly (string | Expression)[] {
   return parts;
 }
 
-/** The inside of a text that is one `${…}` and nothing else (but spaces around it); null for any other text. */
+/** The expression of a string that is a single `${…}`, ignoring surrounding spaces; else null. */
 export function insideOf(text: string): string | null {
   const trimmed = text.trim();
   if (!trimmed.startsWith('${')) return null;
@@ -59,8 +59,8 @@ export function insideOf(text: string): string | null {
 }
 
 /**
- * Takes a value apart. Keys are not rendered, and neither is what an expression gives.
- * @param found called with each expression and the path of the text that it stands in
+ * Compiles a value. Keys and the values of expressions are not rendered.
+ * @param found called with each expression and the path of its string
  */
 export function compileTemplate(
   value: JsonValue,
@@ -84,7 +84,7 @@ function compileValue(
     );
     const render = (scope: Scope): JsonValue => items.map((item) => item.render(scope));
     return items.every((item) => item.constant)
-      ? constant(Object.freeze(render(nothing)))
+      ? constant(Object.freeze(render(emptyScope)))
       : { constant: false, render };
   }
   const members = Object.entries(value).map(
@@ -96,12 +96,12 @@ function compileValue(
     return rendered;
   };
   return members.every(([, member]) => member.constant)
-    ? constant(Object.freeze(render(nothing)))
+    ? constant(Object.freeze(render(emptyScope)))
     : { constant: false, render };
 }
 
-/** Constants never look at their scope. */
-const nothing = {} as Scope;
+/** Constants ignore their scope. */
+const emptyScope = {} as Scope;
 
 function constant(value: JsonValue): Template {
   return { constant: true, render: () => value };
@@ -120,24 +120,27 @@ function compileText(text: string, found: (expression: Expression) => void): Tem
     let rendered = '';
     for (const part of parts) {
       rendered += typeof part === 'string' ? part : toText(part.evaluate(scope));
-      if (rendered.length > MOST_GIVEN) throw new PipelineFault('a text becomes too long');
+      if (rendered.length > MOST_GIVEN) throw new PipelineFault('the rendered string is too long');
     }
     return rendered;
   };
   return { constant: false, render };
 }
 
-/** Expressions give JSON values, or undefined where a function of the library finds nothing. */
+/** Expressions give JSON values, or undefined if a library function finds nothing. */
 function toJson(value: unknown): JsonValue {
   return (value ?? null) as JsonValue;
 }
 
-/** A value inside of a text: null is `null`, objects and arrays are compact JSON. */
+/** A value within a string: null is `null`, objects and arrays are compact JSON. */
 export function toText(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value ?? null);
 }
 
-/** Where the brace is that closes an expression; braces of hashes and in quotes are its own. -1: nowhere. */
+/**
+ * The position of the brace that closes an expression, skipping quotes and nested braces; -1 if
+ * there is none.
+ */
 function endOfExpression(text: string, from: number): number {
   let depth = 0;
   for (let at = from; at < text.length; at += 1) {

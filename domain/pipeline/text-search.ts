@@ -1,23 +1,32 @@
-import type { Pay } from './ordering.ts';
+import type { Charge } from './ordering.ts';
 
-/** Longest part that the engine looks for in a time that grows with the text alone. Characters. */
-const MOST_QUICK = 200;
+/** Longest part, in characters, that `indexOf` finds in linear time. */
+const MAX_INDEX_OF_LENGTH = 200;
 
-/** What a piece of a text costs that is cut out, in visits. */
-const PIECE = 0.25;
+/** Cost of cutting out a piece, in visits. */
+const PIECE_COST = 0.25;
 
-/** Characters that are looked at one by one for a visit. */
-const WALKED = 32;
+/** Characters that are compared per visit. */
+const COMPARED_PER_VISIT = 32;
 
 /**
- * Where a part stands in a text for the first time, or, with `last`, for the last one; -1: nowhere. In a time that grows
- * with the length of both: to look for a long part with `indexOf`, or from the end, takes as long as one times the other.
- * @param part not empty @param pay for what is looked at one by one @param from where to begin
+ * The position of the first or, with `last`, the last occurrence of a part; -1 if there is none.
+ * Linear (Knuth-Morris-Pratt), where `indexOf` with a long part or from the end takes quadratic
+ * time.
+ * @param part not empty
+ * @param charge charges compared characters
+ * @param from where to begin
  */
-export function placeOf(text: string, part: string, pay: Pay, from = 0, last = false): number {
+export function placeOf(
+  text: string,
+  part: string,
+  charge: Charge,
+  from = 0,
+  last = false,
+): number {
   if (part.length > text.length - from) return -1;
-  if (!last && part.length <= MOST_QUICK) return text.indexOf(part, from);
-  const ends = repeatedStarts(part);
+  if (!last && part.length <= MAX_INDEX_OF_LENGTH) return text.indexOf(part, from);
+  const ends = failureTable(part);
   let place = -1;
   let same = 0;
   let at = from;
@@ -29,37 +38,46 @@ export function placeOf(text: string, part: string, pay: Pay, from = 0, last = f
     place = at + 1 - same;
     same = ends[same - 1] ?? 0;
   }
-  pay((at - from + part.length) / WALKED);
+  charge((at - from + part.length) / COMPARED_PER_VISIT);
   return place;
 }
 
 /**
- * The pieces of a text between the places where a part stands; of an empty one, its characters.
- * @param most so many places at most @param pay for each piece, too
+ * Splits a string by a part; an empty part splits it into characters.
+ * @param max most splits
+ * @param charge also charges each piece
  */
-export function piecesOf(text: string, part: string, most: number, pay: Pay): readonly string[] {
+export function piecesOf(
+  text: string,
+  part: string,
+  max: number,
+  charge: Charge,
+): readonly string[] {
   const pieces: string[] = [];
   let from = 0;
-  while (pieces.length < most) {
-    const end = part === '' ? endOfCharacter(text, from) : placeOf(text, part, pay, from);
+  while (pieces.length < max) {
+    const end = part === '' ? endOfCharacter(text, from) : placeOf(text, part, charge, from);
     if (end === -1) break;
-    pay(PIECE);
+    charge(PIECE_COST);
     pieces.push(text.slice(from, end));
     from = end + part.length;
   }
-  // Behind the last character there is nothing.
+  // There is no piece after the last character.
   if (part !== '' || text !== '') pieces.push(text.slice(from));
   return pieces;
 }
 
-/** Where the character that begins at a place ends; -1 for the last one. */
+/** The end of the character that begins at a position; -1 for the last one. */
 function endOfCharacter(text: string, from: number): number {
   const end = from + ((text.codePointAt(from) ?? 0) > 0xffff ? 2 : 1);
   return end < text.length ? end : -1;
 }
 
-/** For each beginning of a part how many of its last characters are its first ones, too, but for all of them. */
-function repeatedStarts(part: string): Uint32Array {
+/**
+ * The failure table of Knuth-Morris-Pratt: for each prefix, the length of its longest proper suffix
+ * that is also a prefix.
+ */
+function failureTable(part: string): Uint32Array {
   const ends = new Uint32Array(part.length);
   for (let at = 1; at < part.length; at += 1) {
     const unit = part.charCodeAt(at);
@@ -70,10 +88,10 @@ function repeatedStarts(part: string): Uint32Array {
   return ends;
 }
 
-/** Whether a text has characters of two units each. */
+/** Whether a string has surrogate pairs. */
 const hasPairs = (text: string): boolean => /[\uD800-\uDBFF][\uDC00-\uDFFF]/.test(text);
 
-/** How many characters a text has; those beyond the first 65,536 of Unicode, such as emoji, are one each. */
+/** The number of characters of a string; surrogate pairs, such as emoji, count once. */
 export function lengthOf(text: string): number {
   if (!hasPairs(text)) return text.length;
   let length = 0;
@@ -81,7 +99,7 @@ export function lengthOf(text: string): number {
   return length;
 }
 
-/** Where in a text its character of a number begins; that of the end, and all behind it, at the text's end. */
+/** The position at which a character begins; the string's end if it has fewer. */
 export function startOf(text: string, character: number): number {
   if (!hasPairs(text)) return Math.min(character, text.length);
   let at = 0;

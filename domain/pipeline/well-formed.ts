@@ -1,4 +1,4 @@
-/** Puts U+FFFD for each half of a character: strict readers of JSON refuse a text that has one. */
+/** Replaces each lone surrogate by U+FFFD, since strict JSON parsers reject them. */
 export function wellFormed(text: string): string {
   return text.replace(/\p{Surrogate}/gu, '\ufffd');
 }

@@ -318,7 +318,7 @@ describe('an extension that does harm', () => {
     expect(await hosting().tools.get('bad.log')?.run({}, call)).to.equal('done');
     expect(lines).to.deep.equal([
       ['info', 'm', { a: 1 }],
-      ['warn', 'm', 'not JSON: it is nested deeper than 500 levels, or holds itself'],
+      ['warn', 'm', 'not JSON: it is nested deeper than 500 levels, or contains itself'],
       ['info', 'm'],
       ['info', 'm'],
       ['error', '42', null],

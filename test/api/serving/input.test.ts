@@ -125,12 +125,12 @@ describe('what clients give, over HTTP', () => {
       return faultOf(answer).issue;
     };
     expect(await issueOf({ title: 'x'.repeat(201) })).to.equal('must have at most 200 characters');
-    expect(await issueOf({ priority: 0 })).to.equal('must be 1 or more');
+    expect(await issueOf({ priority: 0 })).to.equal('must be at least 1');
     expect(await issueOf({ priority: 10 })).to.equal('must be at most 9');
     expect(await issueOf({ timeout_seconds: 0 })).to.equal('must be more than 0');
     const named = { name: 'twice', scopes: ['tasks:read', 'runs:read', 'tasks:read'] };
     const agent = await me.client.post('/agents', named);
-    expect(faultOf(agent).issue).to.equal('has the same twice: items 0 and 2');
+    expect(faultOf(agent).issue).to.equal('must not have equal items (0 and 2)');
   });
 
   it('is told why a rule that is in order has no fire ahead', async () => {

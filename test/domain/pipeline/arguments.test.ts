@@ -17,12 +17,12 @@ describe('the schema of a tool', () => {
     ],
   ];
   for (const [where, schema] of schemas) {
-    it(`is refused where it is asynchronous ${where}`, () => {
+    it(`is refused if it is asynchronous ${where}`, () => {
       expect(() => argumentCheck(schema)).to.throw(/async/);
     });
   }
 
-  it('may say that it is not asynchronous, and have members of that name', () => {
+  it('may have $async false and members of that name', () => {
     const check = argumentCheck({ $async: false, properties: { $async: { type: 'string' } } });
     expect(check({ $async: 'x' })).to.deep.equal([]);
     expect(check({ $async: 1 })).to.deep.equal([

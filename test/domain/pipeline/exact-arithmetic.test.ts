@@ -33,20 +33,23 @@ describe('numbers that an expression produces', () => {
   }
 
   const lost: readonly (readonly [text: string, says: string])[] = [
-    ['params.most + `1`', 'it gives an integer beyond ±9007199254740991 (2^53 - 1)'],
-    ['params.most * params.most', 'it gives an integer beyond'],
-    ['-(params.most) - `1`', 'it gives an integer beyond'],
-    ['sum([params.most, `2`, `-2`])', 'it gives an integer beyond'],
-    ['params.big * params.big', 'it gives Infinity, which JSON cannot hold'],
-    ['sum([params.big, params.big])*params.big', 'it gives Infinity, which JSON cannot hold'],
+    ['params.most + `1`', 'the result is an integer beyond ±9007199254740991 (2^53 - 1)'],
+    ['params.most * params.most', 'the result is an integer beyond'],
+    ['-(params.most) - `1`', 'the result is an integer beyond'],
+    ['sum([params.most, `2`, `-2`])', 'the result is an integer beyond'],
+    ['params.big * params.big', 'the result is Infinity, which JSON cannot represent'],
+    [
+      'sum([params.big, params.big])*params.big',
+      'the result is Infinity, which JSON cannot represent',
+    ],
     ['`-1` / params.none', 'not-a-number'],
-    ['`5` % params.none', 'it gives NaN, which JSON cannot hold'],
+    ['`5` % params.none', 'the result is NaN, which JSON cannot represent'],
     ["to_number('7615917337495251231')", 'got 7615917337495251231; keep it as a string'],
     ["to_number('1e400')", 'got 1e400; keep it as a string'],
-    ['{a: [params.most + `1`]}', 'it gives an integer beyond'],
+    ['{a: [params.most + `1`]}', 'the result is an integer beyond'],
   ];
   for (const [text, says] of lost) {
-    it(`fail the expression where JavaScript would change them: ${text}`, () => {
+    it(`fail the expression if JavaScript would change them: ${text}`, () => {
       expect(() => evaluate(text))
         .to.throw(PipelineFault)
         .with.property('message')
@@ -56,13 +59,13 @@ describe('numbers that an expression produces', () => {
   }
 
   for (const text of ['`7615917337495251231`', 'params.a == `[1, {"b": 1e400}]`', '`-1e999`']) {
-    it(`break an expression that is written with one that JavaScript cannot represent: ${text}`, () => {
-      expect(parseExpression(text).fault).to.match(/is broken: .*send it as a string/);
+    it(`make an expression invalid if JavaScript cannot represent them: ${text}`, () => {
+      expect(parseExpression(text).fault).to.match(/is invalid: .*send it as a string/);
       expect(() => evaluate(text)).to.throw(PipelineFault);
     });
   }
 
-  it('are taken for strings where they are written so', () => {
+  it('may be written as strings', () => {
     expect(evaluate("'7615917337495251231'")).to.equal('7615917337495251231');
     expect(evaluate('`"7615917337495251231"`')).to.equal('7615917337495251231');
   });

@@ -57,7 +57,7 @@ describe('an expression', () => {
     ['`[[1], 2, [[3]]]`[]', [1, 2, [3]]],
   ];
   for (const [text, value] of cases) {
-    it(`gives what it should: ${text}`, () => {
+    it(`evaluates: ${text}`, () => {
       expect(evaluate(text, { n: 8 })).to.deep.equal(value);
     });
   }
@@ -67,7 +67,7 @@ describe('an expression', () => {
     ["replace('a', 'a', 'b', `1.5`)", 'non-negative integer'],
     ["split('a', 'a', `-1`)", 'non-negative integer'],
     ["replace('a', 'a')", 'replace() takes'],
-    ["pad_left('a', `3`, 'bc')", 'one character'],
+    ["pad_left('a', `3`, 'bc')", 'a single character'],
     ["pad_left('a', `-1`)", 'non-negative integer'],
     ["find_first('a', 'a', `0.5`)", 'expecting an integer'],
     ['to_number()', 'to_number() takes'],
@@ -76,12 +76,12 @@ describe('an expression', () => {
     ['[let $a = `1` in $a, $a]', 'variable'],
   ];
   for (const [text, says] of refused) {
-    it(`fails, and says why: ${text}`, () => {
+    it(`fails with a reason: ${text}`, () => {
       expect(() => evaluate(text)).to.throw(PipelineFault, says);
     });
   }
 
-  describe('that looks for a long part in a long text', () => {
+  describe('that searches a long part in a long string', () => {
     const half = 'a'.repeat(300);
     const places: readonly (readonly [text: string, first: number | null, last: number | null])[] =
       [
@@ -99,7 +99,7 @@ describe('an expression', () => {
       });
     }
 
-    it('splits, and replaces, each', () => {
+    it('splits by and replaces each', () => {
       const part = `${half}b${half}`;
       const params = { text: `1${part}2${part}${half}`, part };
       expect(evaluate('split(params.text, params.part)', params)).to.deep.equal(['1', '2', half]);
@@ -107,7 +107,7 @@ describe('an expression', () => {
     });
   });
 
-  describe('that asks for more than it may', () => {
+  describe('that exceeds its limits', () => {
     const list = Array.from({ length: 3000 }, (_, index) => index);
     const text = 'a'.repeat(100_000);
     const part = `${'a'.repeat(20_000)}b${'a'.repeat(20_000)}`;
@@ -135,7 +135,7 @@ describe('an expression', () => {
       });
     }
 
-    it('is not what counts many replacements in a long text once', () => {
+    it('unless it replaces many parts of a long string once', () => {
       const started = performance.now();
       expect(evaluate("length(replace(params.text, 'a', 'bb', `10000`))", params)).to.equal(
         110_000,

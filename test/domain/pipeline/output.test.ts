@@ -15,7 +15,7 @@ function end(step: string, result: unknown, more: Partial<StepEnd> = {}): StepEn
 const failed = (step: string): StepEnd => end(step, null, { status: 'failed', error: 'no luck' });
 const skipped = (step: string): StepEnd => end(step, null, { status: 'skipped' });
 
-/** The output as it is folded from what the run's stream would hold. */
+/** The output folded from the events of the run's stream. */
 function fold(
   payload: JsonObject,
   ends: readonly StepEnd[],
@@ -48,7 +48,7 @@ describe('the output of a run', () => {
     });
   });
 
-  it('leaves skipped steps out, and shows the error of those passed over', () => {
+  it('omits skipped steps, and has the error of steps that the run continued after', () => {
     const payload = {
       pipeline: [{ uses: 'a' }, { uses: 'b', on_error: 'continue' }, { uses: 'c' }],
     };
@@ -73,7 +73,7 @@ describe('the output of a run', () => {
     expect(fold(payload, [end('x', [])])['steps']).to.deep.equal({ all: [] });
   });
 
-  it('has the results of a group flat, and together under its save_as', () => {
+  it('has the results of a group individually, and together under its save_as', () => {
     const payload = {
       pipeline: [
         {
@@ -101,27 +101,27 @@ describe('the output of a run', () => {
     });
   });
 
-  it('takes the last end of a step that was tried again', () => {
+  it('uses the last end of a retried step', () => {
     const payload = { pipeline: [{ uses: 'a' }] };
     expect(fold(payload, [failed('step_0'), end('step_0', 'ok')])['steps']).to.deep.equal({
       step_0: 'ok',
     });
   });
 
-  it('can be told before the run has ended', () => {
+  it('is available before the run has ended', () => {
     expect(outputOf([end('a', 1), end('b[0]', 2)], {})).to.deep.equal({
       steps: { a: 1, b: [2] },
       summary: { total_steps: 2, executed_steps: 2, skipped_steps: 0 },
     });
   });
 
-  it('takes any name for a step', () => {
+  it('supports any step name', () => {
     const payload = JSON.parse('{"pipeline":[{"uses":"a","save_as":"__proto__"}]}') as JsonObject;
     const output = fold(payload, [end('step_0', { a: 1 })]);
     expect(JSON.stringify(output['steps'])).to.equal('{"__proto__":{"a":1}}');
   });
 
-  it('over 4 MiB is cut, and says so', () => {
+  it('over 4 MiB is truncated and marked', () => {
     const pipeline = Array.from({ length: 30 }, () => ({ uses: 'a' }));
     const ends = pipeline.map((_, index) => end(`step_${index}`, 'x'.repeat(200 * 1024)));
     const output = fold({ pipeline }, ends);
@@ -143,7 +143,7 @@ describe('an output of about 4 MiB', () => {
     );
   };
 
-  it('is whole with long names', () => {
+  it('is complete with long names', () => {
     const output = outputs(1000, (index) => `${'n'.repeat(96)}${1000 + index}`, 3650);
     expect(output).not.to.have.property('truncated');
     expect(Object.values(output['steps'] as JsonObject)).to.deep.equal(
@@ -158,7 +158,7 @@ describe('an output of about 4 MiB', () => {
     [(most - little) % 20, share],
     [500, share - 25],
   ] as const) {
-    it(`is whole where ${less} bytes are left`, () => {
+    it(`is complete where ${less} bytes are left`, () => {
       const output = outputs(20, names, length);
       expect(jsonBytes(output)).to.be.within(most - 600, most);
       expect(output).not.to.have.property('truncated');
@@ -180,7 +180,7 @@ describe('a result', () => {
   const limit = 256 * 1024;
   const cut = (value: unknown): unknown => cutTo(limit, toPlainJson(value)).value;
 
-  it('within the limit stays as it is', () => {
+  it('within the limit stays unchanged', () => {
     const value = { text: 'ü'.repeat(100_000) };
     expect(cut(value)).to.equal(value);
   });
@@ -193,7 +193,7 @@ describe('a result', () => {
     ['many members', Object.fromEntries(Array.from({ length: 90_000 }, (_, i) => [`k${i}`, i]))],
   ];
   for (const [what, value] of cases) {
-    it(`over the limit is cut and says so: ${what}`, () => {
+    it(`over the limit is truncated and marked: ${what}`, () => {
       const short = cut(value);
       expect(jsonBytes(short)).to.be.at.most(limit);
       expect(JSON.stringify(short).slice(-200) + JSON.stringify(short).slice(0, 200)).to.match(
@@ -208,7 +208,7 @@ describe('a result', () => {
     expect(short.body).to.match(/^x{200000,}… \[cut: 500002 bytes in all\]$/);
   });
 
-  it('becomes what JSON makes of it', () => {
+  it('is converted to plain JSON', () => {
     expect(toPlainJson({ at: new Date(0), no: undefined, n: NaN }).value).to.deep.equal({
       at: '1970-01-01T00:00:00.000Z',
       n: null,
@@ -216,7 +216,7 @@ describe('a result', () => {
     expect(toPlainJson(undefined).value).to.equal(null);
   });
 
-  it('that no JSON can hold is refused', () => {
+  it('that JSON cannot represent is refused', () => {
     const cycle: Record<string, unknown> = {};
     cycle['self'] = cycle;
     expect(() => toPlainJson(cycle)).to.throw(TypeError);
@@ -240,11 +240,11 @@ describe('the steps of a run', () => {
     ],
   });
 
-  it('all remain at first', () => {
+  it('are all unfinished at first', () => {
     expect(finishedSteps(pipeline, []).size).to.equal(0);
   });
 
-  it('that succeeded, were skipped, or were passed over are finished', () => {
+  it('that succeeded, were skipped or were continued after are finished', () => {
     const ends = [end('one', 1), failed('two'), end('many[0]', 1), end('left', 1)];
     expect([...finishedSteps(pipeline, ends).keys()]).to.deep.equal([
       'one',
@@ -254,11 +254,11 @@ describe('the steps of a run', () => {
     ]);
   });
 
-  it('that failed remain', () => {
+  it('that failed are unfinished', () => {
     expect(finishedSteps(pipeline, [failed('one')]).has('one')).to.equal(false);
   });
 
-  it('of a group that is over are finished with it', () => {
+  it('of a finished group are finished too', () => {
     const ends = [end('one', 1), skipped('two'), end('many', []), skipped('g')];
     expect([...finishedSteps(pipeline, ends).keys()]).to.deep.equal(['one', 'two', 'many', 'g']);
   });

@@ -4,7 +4,7 @@ import type { JsonObject } from '../../../domain/json.ts';
 import { checkPayload } from '../../../domain/pipeline/check.ts';
 import { parsePayload } from '../../../domain/pipeline/parse.ts';
 
-/** A number, or a text of a class of numbers. */
+/** A number, or a string for a class of numbers. */
 const one = {
   anyOf: [
     { type: 'integer', minimum: 100 },
@@ -44,31 +44,31 @@ describe('a payload', () => {
     expect(check([])).to.deep.equal({ issues: [], warnings: [] });
   });
 
-  it('must hold an array pipeline', () => {
+  it('must have an array pipeline', () => {
     expect(checkPayload({}, tools).issues[0]?.field).to.equal('payload.pipeline');
     expect(fields({})).to.deep.equal(['payload.pipeline']);
   });
 
-  it('has params that are an object', () => {
+  it('must have an object as params, if any', () => {
     expect(fields([], { params: [] })).to.deep.equal(['payload.params']);
   });
 
-  it('says when it holds what nobody reads', () => {
+  it('gets a warning for an unknown field', () => {
     const { issues, warnings } = check([], { pipelines: [] });
     expect(issues).to.deep.equal([]);
-    expect(warnings[0]).to.match(/^payload\.pipelines: is not used/);
+    expect(warnings[0]).to.match(/^payload\.pipelines: is ignored/);
   });
 
-  describe('names each fault by its path', () => {
+  describe('reports each fault at its path', () => {
     const cases: readonly (readonly [what: string, step: unknown, field: string])[] = [
-      ['a step that is no object', 'echo', ''],
+      ['a step that is not an object', 'echo', ''],
       ['no tool', {}, '.uses'],
       ['an empty tool', { uses: '' }, '.uses'],
-      ['a tool that is no text', { uses: 5 }, '.uses'],
+      ['a tool that is not a string', { uses: 5 }, '.uses'],
       ['an unknown field', { uses: 'echo', wiht: {} }, '.wiht'],
       ['an id with brackets', { uses: 'echo', id: 'a[0]' }, '.id'],
       ['a negative timeout', { uses: 'echo', timeout_seconds: -1 }, '.timeout_seconds'],
-      ['retries that are no number', { uses: 'echo', max_retries: '3' }, '.max_retries'],
+      ['retries that are not a number', { uses: 'echo', max_retries: '3' }, '.max_retries'],
       ['another on_error', { uses: 'echo', on_error: 'ignore' }, '.on_error'],
       ['a for_each that is an object', { uses: 'echo', for_each: {} }, '.for_each'],
       ['an empty group', { parallel: [] }, '.parallel'],
@@ -83,13 +83,13 @@ describe('a payload', () => {
     }
   });
 
-  it('says what a for_each may be', () => {
+  it('reports the allowed types of a for_each', () => {
     expect(check([{ uses: 'echo', for_each: 5 }]).issues).to.deep.equal([
       { field: 'payload.pipeline.0.for_each', issue: 'must be string or array' },
     ]);
   });
 
-  it('says where a limit is in words', () => {
+  it('reports limits in words', () => {
     const { issues } = check([{ uses: 'echo', max_retries: 51, id: 'x'.repeat(101) }]);
     expect(issues).to.have.deep.members([
       { field: 'payload.pipeline.0.max_retries', issue: 'must be at most 50' },
@@ -105,7 +105,7 @@ describe('a payload', () => {
   });
 
   describe('with ids', () => {
-    it('refuses one that comes twice, also within a group', () => {
+    it('refuses one that occurs twice, even within a group', () => {
       expect(
         fields([
           { uses: 'echo', id: 'a' },
@@ -117,7 +117,7 @@ describe('a payload', () => {
       ).to.deep.equal(['payload.pipeline.1.parallel.0.id']);
     });
 
-    it('refuses one that another step has without saying so', () => {
+    it("refuses another step's default id", () => {
       expect(fields([{ uses: 'echo', id: 'step_1' }, { uses: 'echo' }])).to.deep.equal([
         'payload.pipeline.1',
       ]);
@@ -125,7 +125,7 @@ describe('a payload', () => {
   });
 
   describe('whose tool has a schema', () => {
-    it('is checked by it', () => {
+    it('is validated by it', () => {
       expect(fields([{ uses: 'sleep', with: { seconds: 'x' } }])).to.deep.equal([
         'payload.pipeline.0.with.seconds',
       ]);
@@ -135,7 +135,7 @@ describe('a payload', () => {
       ]);
     });
 
-    it('is not checked where a template stands', () => {
+    it('is not validated where it has a template', () => {
       expect(fields([{ uses: 'sleep', with: { seconds: '${params.s}' } }])).to.deep.equal([]);
       expect(fields([{ uses: 'sleep', with: '${params}' }])).to.deep.equal([]);
       expect(
@@ -143,24 +143,24 @@ describe('a payload', () => {
       ).to.deep.equal([]);
     });
 
-    it('takes a template within a list that may be a single value as well', () => {
+    it('accepts a template within a list where a single value is allowed too', () => {
       expect(fields([{ uses: 'expect', with: { status: ['${params.s}'] } }])).to.deep.equal([]);
       expect(fields([{ uses: 'expect', with: { status: [404, '${params.s}'] } }])).to.deep.equal(
         [],
       );
     });
 
-    describe('that leaves a choice is told one fault', () => {
+    describe('with alternatives reports one fault', () => {
       const cases: readonly (readonly [
         what: string,
         arguments: object,
         field: string,
         issue: string,
       ])[] = [
-        ['of what it was meant for', { status: 99 }, 'status', 'must be 100 or more'],
-        ['of an item', { status: [200, 99] }, 'status.1', 'must be 100 or more'],
-        ['of the list', { status: [] }, 'status', 'must have 1 item or more'],
-        ['of all that it could be', { status: true }, 'status', 'must be integer, string or array'],
+        ['of the intended alternative', { status: 99 }, 'status', 'must be at least 100'],
+        ['of an item', { status: [200, 99] }, 'status.1', 'must be at least 100'],
+        ['of the list', { status: [] }, 'status', 'must have at least 1 item'],
+        ['of all alternatives', { status: true }, 'status', 'must be integer, string or array'],
         ['of an item that is neither', { status: [{}] }, 'status.0', 'must be integer or string'],
         ['of names', { mode: 'slo' }, 'mode', 'must be null or one of fast, slow'],
       ];
@@ -178,7 +178,7 @@ describe('a payload', () => {
       });
     });
 
-    it('is checked beside a template', () => {
+    it('is validated next to a template', () => {
       expect(
         fields([{ uses: 'choose', with: { what: 'c', list: ['${item}', 'no'] } }]),
       ).to.have.members(['payload.pipeline.0.with.what', 'payload.pipeline.0.with.list.1']);
@@ -191,19 +191,19 @@ describe('a payload', () => {
   describe('is accepted with a warning', () => {
     const cases: readonly (readonly [what: string, step: unknown, says: RegExp])[] = [
       ['for an unknown tool', { uses: 'acme.ship' }, /0\.uses: no tool named acme\.ship/],
-      ['for a broken expression', { uses: 'echo', with: { a: '${b(}' } }, /0\.with\.a: .*"b\("/],
-      ['for a broken condition', { uses: 'echo', if: 'a ==' }, /0\.if: /],
-      ['for a broken for_each', { uses: 'echo', for_each: '${[}' }, /0\.for_each: /],
-      ['for a negation of less than it seems', { uses: 'echo', if: '!params.x' }, /0\.if: .*!\(/],
-      ['for a misspelt name', { uses: 'echo', with: '${parms.x}' }, /nothing named parms/],
+      ['for an invalid expression', { uses: 'echo', with: { a: '${b(}' } }, /0\.with\.a: .*"b\("/],
+      ['for an invalid condition', { uses: 'echo', if: 'a ==' }, /0\.if: /],
+      ['for an invalid for_each', { uses: 'echo', for_each: '${[}' }, /0\.for_each: /],
+      ['for a misleading negation', { uses: 'echo', if: '!params.x' }, /0\.if: .*!\(/],
+      ['for an unknown name', { uses: 'echo', with: '${parms.x}' }, /parms is not defined/],
       [
-        'for a broken expression that a tool is given',
+        'for an invalid expression as an argument',
         { uses: 'transform', with: { expression: 'a[', input: '${item}' } },
         /0\.with\.expression: .*"a\["/,
       ],
-      ['for a sleep beyond its timeout', { uses: 'sleep', with: { seconds: 60 } }, /30 s/],
+      ['for a sleep longer than its timeout', { uses: 'sleep', with: { seconds: 60 } }, /30 s/],
     ];
-    it('unless the expression of a tool is yet to be made', () => {
+    it('unless the expression of a tool has a template', () => {
       const expression = '${params.a}[';
       expect(check([{ uses: 'transform', with: { expression, input: 1 } }]).warnings).to.be.empty;
     });
@@ -219,7 +219,7 @@ describe('a payload', () => {
 });
 
 describe('a parsed payload', () => {
-  it('has an id for each step, counted from 0, and in groups', () => {
+  it('has an id for each step, numbered from 0, even in groups', () => {
     const { pipeline } = parsePayload({
       pipeline: [
         { uses: 'echo' },

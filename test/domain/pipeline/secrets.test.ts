@@ -11,14 +11,14 @@ describe('a secret', () => {
     ['UP', 'a/../b'],
   ]);
 
-  it('is masked once it was given out', () => {
+  it('is masked once given out', () => {
     const secrets = new Secrets((name) => values.get(name));
     expect(secrets.maskText('PIN 1234')).to.equal('PIN 1234');
     expect(secrets.get('PIN')).to.equal('1234');
     expect(secrets.maskText('PIN 1234, 12345')).to.equal('PIN ***, ***5');
   });
 
-  it('is masked before it was given out, when it is expected', () => {
+  it('is masked before it is given out, if expected', () => {
     const secrets = new Secrets((name) => values.get(name));
     secrets.expect('PIN');
     secrets.expect('UNKNOWN');
@@ -35,7 +35,7 @@ describe('a secret', () => {
     });
   });
 
-  it('is masked where it is escaped', () => {
+  it('is masked if escaped', () => {
     const secrets = new Secrets((name) => values.get(name));
     const value = secrets.get('KEY');
     const forms = [
@@ -48,7 +48,7 @@ describe('a secret', () => {
   });
 
   for (const encoding of ['base64', 'base64url'] as const) {
-    it(`is masked within a longer text in ${encoding}, wherever it begins and ends`, () => {
+    it(`is masked within a longer string in ${encoding}, at any position`, () => {
       const secrets = new Secrets(() => 'q?~\u00ff>s3cret-t0ken');
       const value = secrets.get('KEY');
       for (const before of ['', 'a', 'ab', 'user:', 'admin:']) {
@@ -63,14 +63,14 @@ describe('a secret', () => {
     });
   }
 
-  it('that is short masks nothing else for what Base64 makes of it', () => {
+  it('that is short masks nothing else because of its Base64', () => {
     const secrets = new Secrets(() => 'abc');
     secrets.get('KEY');
-    // What begins or ends with a part of it.
+    // Strings that begin or end with a part of it.
     expect(secrets.maskText('hYm xhY mM')).to.equal('hYm xhY mM');
   });
 
-  it('that is part of another does not leave the rest', () => {
+  it('that is part of another leaves nothing of it', () => {
     const secrets = new Secrets((name) => values.get(name));
     secrets.get('KEY');
     secrets.get('LONG');
@@ -83,7 +83,7 @@ describe('a secret', () => {
     expect(secrets.maskText('text')).to.equal('text');
   });
 
-  it('is masked as it stands in the path, the query and the parameters of an address', () => {
+  it('is masked in the path, query and parameters of a URL', () => {
     const secrets = new Secrets((name) => values.get(name));
     const value = secrets.get('ODD');
     const url = new URL(`https://a.example/${value}?q=${value}`);
@@ -134,7 +134,7 @@ describe('a secret', () => {
     ],
   ];
   for (const [how, value, written] of spellings) {
-    it(`is masked as it stands where ${how}`, () => {
+    it(`is masked where ${how}`, () => {
       const secrets = new Secrets(() => value);
       secrets.get('KEY');
       const masked = secrets.maskText(`<p>${written}</p>`);
@@ -145,7 +145,7 @@ describe('a secret', () => {
     });
   }
 
-  it('leaves what stands around its escapes as it is', () => {
+  it('leaves its surroundings unchanged', () => {
     const secrets = new Secrets(() => 'k/😀"k');
     secrets.get('KEY');
     const written = String.raw`{"a":"\u00e9\/k\/\ud83d\ude00\"k\/%C3%A9k%2F%F0%9F%98%80%22k&amp;k/😀"k"}`;
@@ -160,14 +160,14 @@ describe('a secret', () => {
     expect(secrets.maskText('<abcdefghijk>')).to.equal('<***>');
   });
 
-  it('that is short masks nothing else for what is left of it', () => {
+  it('that is short masks nothing else because of its shortened forms', () => {
     const secrets = new Secrets((name) => ({ END: 'a\n', UP: 'Admin', HEX: '%41%42' })[name]);
     for (const name of ['END', 'UP', 'HEX']) secrets.get(name);
     const text = 'a banana for admin, AB';
     expect(secrets.maskText(text)).to.equal(text);
   });
 
-  it('is looked for in time that grows with the text alone', () => {
+  it('is found in time linear in the string', () => {
     const secrets = new Secrets((name) => `${name}/wJalrXUtnFEMI+K7MDENG"bPxRfiCY`);
     for (let each = 0; each < 50; each += 1) secrets.get(String(each));
     const text = String.raw`wJalrXUtnFEMI\u002bK7\/%2F&quot;a1b2c3d4e5f6`.repeat(6000);
@@ -176,7 +176,7 @@ describe('a secret', () => {
     expect(performance.now() - began).to.be.below(2000);
   });
 
-  it('masks nothing else for what an address leaves of it', () => {
+  it('masks nothing else because of its URL forms', () => {
     const secrets = new Secrets((name) => values.get(name));
     secrets.get('UP');
     expect(secrets.maskText('a text of b')).to.equal('a text of b');

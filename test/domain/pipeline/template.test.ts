@@ -72,7 +72,7 @@ describe('a template', () => {
     }
   });
 
-  describe('with expressions inside of text', () => {
+  describe('with expressions within a string', () => {
     const cases: readonly (readonly [text: string, value: string])[] = [
       ['n is ${params.n}!', 'n is 7!'],
       ['${params.n}${params.n}', '77'],
@@ -85,7 +85,7 @@ describe('a template', () => {
       ['${', '${'],
     ];
     for (const [text, value] of cases) {
-      it(`becomes text: ${text}`, () => {
+      it(`renders to a string: ${text}`, () => {
         expect(render(text, { params })).to.equal(value);
       });
     }
@@ -99,16 +99,16 @@ describe('a template', () => {
     });
   });
 
-  it('does not render again what an expression gives', () => {
+  it("does not render an expression's value again", () => {
     expect(render('${params.text}', { params })).to.equal('${params.n}');
     expect(render('<${params.text}>', { params })).to.equal('<${params.n}>');
   });
 
-  it('sees item and index', () => {
+  it('has item and index', () => {
     expect(render('${index}: ${item.a}', { item: { a: 'x' }, index: 3 })).to.equal('3: x');
   });
 
-  it('is constant where it holds no expression, and frozen then', () => {
+  it('is constant and frozen without an expression', () => {
     const template = compileTemplate({ a: ['${unclosed', 1] });
     expect(template.constant).to.equal(true);
     expect(Object.isFrozen(template.render(scope()))).to.equal(true);
@@ -130,47 +130,47 @@ describe('a template', () => {
       });
     }
 
-    it('knows now+1h inside of other expressions, also where the context has changed', () => {
+    it('supports now+1h within other expressions, even in a projection', () => {
       const value = render('${params.list[*].{at: now+1h}}', { params: { list: [1] } });
       expect(value).to.deep.equal([{ at: '2026-03-01T13:00:00.000Z' }]);
     });
 
     it('fails on a date that does not exist', () => {
-      expect(() => render('${now+99999999999w}')).to.throw(PipelineFault, /beyond all dates/);
+      expect(() => render('${now+99999999999w}')).to.throw(PipelineFault, /is not a valid date/);
     });
   });
 
-  describe('with a broken expression', () => {
+  describe('with an invalid expression', () => {
     for (const text of ['${params.[}', 'a ${foo(} b', '${}', '${now+5y}']) {
-      it(`fails when it is rendered, naming it: ${text}`, () => {
+      it(`fails when rendered, naming it: ${text}`, () => {
         const template = compileTemplate(text);
         const expression = insideOf(text) ?? 'foo(';
         expect(() => template.render(scope())).to.throw(PipelineFault, `"${expression}"`);
       });
     }
 
-    it('names its beginning up to a whole character where it is long', () => {
+    it('quotes the beginning of a long one up to a whole character', () => {
       const beginning = 'a'.repeat(199);
       const template = compileTemplate(`\${${beginning}😀(}`);
       expect(() => template.render(scope())).to.throw(PipelineFault, `"${beginning}…"`);
     });
 
-    it('says nothing with half of a character', () => {
+    it('reports no half of a surrogate pair', () => {
       const template = compileTemplate('${a😀(}');
       expect(() => template.render(scope())).to.throw(PipelineFault, /^\P{Surrogate}+$/u);
     });
 
     for (const [what, text] of [
-      ['has thousands of parts within each other', `${'a||'.repeat(20_000)}a`],
+      ['has thousands of nested parts', `${'a||'.repeat(20_000)}a`],
       ['is longer than any payload', 'a'.repeat(300_000)],
     ] as const) {
-      it(`fails when it is rendered, and not before, where it ${what}`, () => {
+      it(`fails when rendered, not before, if it ${what}`, () => {
         const template = compileTemplate(`\${${text}}`);
-        expect(() => template.render(scope({}))).to.throw(PipelineFault, 'is broken');
+        expect(() => template.render(scope({}))).to.throw(PipelineFault, 'is invalid');
       });
     }
 
-    it('fails on a function that does not exist, or is given the wrong type', () => {
+    it('fails on an unknown function or a wrong argument type', () => {
       for (const text of ['${nope(params)}', '${nope(`[]`, &@)}']) {
         expect(() => render(text)).to.throw(PipelineFault, /nope/);
       }
@@ -179,11 +179,11 @@ describe('a template', () => {
   });
 
   describe('with a secret', () => {
-    it('holds its value', () => {
+    it('contains its value', () => {
       expect(render('Bearer ${secrets.TOKEN}')).to.equal('Bearer hush');
     });
 
-    it('fails when there is none of that name, naming it', () => {
+    it('fails for an unknown name, naming it', () => {
       expect(() => render('${secrets.OTHER}')).to.throw(PipelineFault, 'there is no secret OTHER');
     });
 
@@ -208,22 +208,22 @@ describe('a template', () => {
     }
   });
 
-  describe('that reaches for prototypes', () => {
+  describe('that reads inherited properties', () => {
     for (const name of ['constructor', '__proto__', 'toString', 'hasOwnProperty']) {
-      it(`finds nothing under ${name}`, () => {
+      it(`is null for ${name}`, () => {
         expect(render(`\${params.${name}}`)).to.equal(null);
         expect(render(`\${params.${name}.x || 'none'}`)).to.equal('none');
         expect(render(`\${[params][0].${name}}`)).to.equal(null);
       });
     }
 
-    it('finds what somebody set under such a name', () => {
+    it('reads an own property of such a name', () => {
       const params = JSON.parse('{"__proto__": 1, "constructor": "Ferrari"}') as JsonValue;
       expect(render('${params.constructor}', { params })).to.equal('Ferrari');
       expect(render('${params.__proto__}', { params })).to.equal(1);
     });
 
-    it('keeps a member __proto__ that an expression makes or merges as a member of its own', () => {
+    it('keeps a created or merged member __proto__ as an own property', () => {
       const payload = JSON.parse('{"__proto__": {"polluted": 1}, "n": 8}') as JsonValue;
       const values = { params: { ...params, payload } };
       const made = render('${{"__proto__": params.n, a: params.yes}}', values);
@@ -233,7 +233,7 @@ describe('a template', () => {
       expect(merged).to.not.have.property('polluted');
     });
 
-    it('keeps a key __proto__ as a key of its own', () => {
+    it('keeps a key __proto__ as an own property', () => {
       const value = render(JSON.parse('{"__proto__": {"polluted": "${params.n}"}}') as JsonValue, {
         params,
       });
@@ -242,7 +242,7 @@ describe('a template', () => {
     });
   });
 
-  describe('that asks for too much', () => {
+  describe('that needs too much work', () => {
     const list = Array.from({ length: 2000 }, (_, index) => index);
     const many = Array.from({ length: 20_000 }, (_, index) => `text ${index}`);
     const some = many.map((name) => ({ name }));
@@ -252,23 +252,26 @@ describe('a template', () => {
       ['nested projections', '${params.list[*].[$.params.list[*].[$.params.list[*].[@]]]}'],
       ['nested maps', '${map(&length(map(&length(list[*].[@]), inner)), params.nested)}'],
       ['padding', "${pad_left('x', `300000000`)}"],
-      ['all looked at for each', '${params.many[?max($.params.many) == @]}'],
+      ['all read for each', '${params.many[?max($.params.many) == @]}'],
       ['all sorted for each', '${params.many[?sort($.params.many)[0] == @]}'],
       ['large values compared for each', '${params.many[?$.params.some == $.params.same]}'],
       ['a large value compared with each small one', '${params.some[?@ == $.params.object]}'],
-      ['long texts sorted for each', '${params.many[?sort($.params.texts)[1] == @]}'],
-      ['long texts sorted by for each', '${params.many[?sort_by($.params.texts, &@)[1] == @]}'],
-      ['a large object asked for by each', '${params.many[?$.params.object]}'],
-      ['a large object chosen by each', '${params.many[?!$.params.object || `false`]}'],
-      ['a long text cut for each', '${params.many[?$.params.long[0:1] == @]}'],
+      ['long strings sorted for each', '${params.many[?sort($.params.texts)[1] == @]}'],
       [
-        'what is not there looked for from the end',
+        'long strings sorted by themselves for each',
+        '${params.many[?sort_by($.params.texts, &@)[1] == @]}',
+      ],
+      ['a large object as condition for each', '${params.many[?$.params.object]}'],
+      ['a large object negated for each', '${params.many[?!$.params.object || `false`]}'],
+      ['a long string sliced for each', '${params.many[?$.params.long[0:1] == @]}'],
+      [
+        'a missing part searched from the end',
         '${params.list[?find_last($.params.long, $.params.tail)]}',
       ],
-      ['two of what there is, again and again', `\${${doubled}}`],
-      ['the same as a text', `\${${doubled} | to_string(@)}`],
-      ['a large value written out for each', '${params.many[?to_string([$.params.some]) == @]}'],
-      ['a long text over and over', '${params.long}'.repeat(100)],
+      ['a value doubled again and again', `\${${doubled}}`],
+      ['a doubled value as a string', `\${${doubled} | to_string(@)}`],
+      ['a large value serialized for each', '${params.many[?to_string([$.params.some]) == @]}'],
+      ['a long string repeated', '${params.long}'.repeat(100)],
     ];
     const object = Object.fromEntries(many.map((name, i) => [name, i]));
     const long = 'a'.repeat(200_000);
@@ -285,7 +288,7 @@ describe('a template', () => {
       });
     }
 
-    it('fails soon: what is bearable once, a hundred times in one value', () => {
+    it('fails soon: a hundred affordable expressions in one value', () => {
       const numbers = new Array<number>(100_000).fill(1);
       const scope = { params: numbers };
       expect(render('${length(params[*].[@])}', scope)).to.equal(100_000);
@@ -296,7 +299,7 @@ describe('a template', () => {
       expect(render('${length(params[*].[@])}', scope)).to.equal(100_000);
     });
 
-    it('is not what looks at much once', () => {
+    it('unless it reads a large value only once', () => {
       const text = "${length(sort_by(params.some, &name)[?name != 'text 7'])}";
       expect(render(text, { params })).to.equal(19_999);
       expect(render('${params.some == params.same}', { params })).to.equal(true);
@@ -308,14 +311,14 @@ describe('a template', () => {
       expect(render('${reverse(params)}', { params: `x${long}` })).to.equal(`${long}x`);
     });
 
-    it('trims long texts in linear time', () => {
+    it('trims long strings in linear time', () => {
       const text = `${' '.repeat(200_000)}x${' '.repeat(200_000)}`;
       const started = performance.now();
       expect(render('${trim(params.text)}', { params: { text } })).to.equal('x');
       expect(performance.now() - started).to.be.lessThan(5000);
     });
 
-    it('takes a text full of unclosed expressions apart in linear time', () => {
+    it('splits a string full of unclosed expressions in linear time', () => {
       const text = '${'.repeat(100_000);
       const started = performance.now();
       expect(render(text)).to.equal(text);

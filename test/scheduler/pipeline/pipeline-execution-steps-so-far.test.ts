@@ -75,6 +75,6 @@ describe('the data of a log line', () => {
       secrets: { KEY: 'hush' },
       tools: { tool: tool.run },
     });
-    expect(result).to.have.property('error').that.includes('holds itself');
+    expect(result).to.have.property('error').that.includes('contains itself');
   });
 });

@@ -91,7 +91,7 @@ describe('the tool transform', () => {
       const { result } = await execute({ secrets, pipeline });
       expect(result)
         .to.have.property('error')
-        .that.matches(/^the expression ".*" (is broken|failed)$/)
+        .that.matches(/^the expression ".*" (is invalid|failed)$/)
         .and.does.not.match(/open|sesame/);
     });
   }
