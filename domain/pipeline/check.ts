@@ -5,7 +5,7 @@ import { argumentsOf } from './compile.ts';
 import { parseExpression, scopeNames, type Expression } from './expression.ts';
 import { readPayload } from './parse.ts';
 import { DEFAULT_TIMEOUT_SECONDS, isGroup, type CallStep, type Step } from './pipeline.ts';
-import { compileTemplate, insideOf } from './template.ts';
+import { compileTemplate, soleExpression } from './template.ts';
 
 /** The registered tools. */
 export interface KnownTools {
@@ -56,7 +56,7 @@ function checkCall(step: CallStep, field: string, tools: KnownTools, found: Foun
   const { for_each } = step;
   if (typeof for_each === 'string') {
     warnAboutExpression(
-      parseExpression(insideOf(for_each) ?? for_each),
+      parseExpression(soleExpression(for_each) ?? for_each),
       `${field}.for_each`,
       found.warnings,
     );
@@ -110,7 +110,7 @@ function dependsOnTemplate(
 
 function checkCondition(step: Step, field: string, warnings: string[]): void {
   if (typeof step.if !== 'string') return;
-  warnAboutExpression(parseExpression(insideOf(step.if) ?? step.if), `${field}.if`, warnings);
+  warnAboutExpression(parseExpression(soleExpression(step.if) ?? step.if), `${field}.if`, warnings);
 }
 
 function warnAboutExpression(expression: Expression, field: string, warnings: string[]): void {

@@ -11,7 +11,7 @@ import {
   type Step,
 } from './pipeline.ts';
 import { jsonBytes } from './size.ts';
-import { compileTemplate, insideOf, type Template } from './template.ts';
+import { compileTemplate, soleExpression, type Template } from './template.ts';
 
 /** A compiled step that calls a tool. */
 export interface CompiledCall {
@@ -139,7 +139,7 @@ function compileCall(step: CallStep): CompiledCall {
       for_each === undefined
         ? null
         : typeof for_each === 'string'
-          ? parseExpression(insideOf(for_each) ?? for_each)
+          ? parseExpression(soleExpression(for_each) ?? for_each)
           : compileTemplate(for_each as JsonValue),
     timeoutMs: (step.timeout_seconds ?? DEFAULT_TIMEOUT_SECONDS) * 1000,
     maxRetries: step.max_retries ?? 0,
@@ -156,7 +156,7 @@ function conditionOf(step: Step): Expression | boolean | null {
   const { if: condition } = step;
   if (condition === undefined) return null;
   return typeof condition === 'string'
-    ? parseExpression(insideOf(condition) ?? condition)
+    ? parseExpression(soleExpression(condition) ?? condition)
     : condition;
 }
 

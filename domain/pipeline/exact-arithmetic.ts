@@ -12,7 +12,7 @@ import { isRepresentable, lostIssue, lostNumbers } from '../exact-numbers.ts';
  * @throws Error if the result is not finite, or is an integer beyond 2^53 - 1 made of exact
  *   integers
  */
-export function exact(value: unknown, operands: readonly unknown[]): unknown {
+export function requireExact(value: unknown, operands: readonly unknown[]): unknown {
   if (typeof value !== 'number' || Number.isSafeInteger(value)) return value;
   if (!Number.isFinite(value))
     throw new Error(`the result is ${value}, which JSON cannot represent`);
@@ -23,7 +23,7 @@ export function exact(value: unknown, operands: readonly unknown[]): unknown {
 
 /**
  * Checks that a sum of exact integers stays exact at every addition.
- * @throws Error as {@link exact}
+ * @throws Error as {@link requireExact}
  */
 export function checkSum([list]: readonly unknown[]): undefined {
   if (!Array.isArray(list) || !list.every(Number.isSafeInteger)) return;
@@ -55,7 +55,7 @@ export function checkLiteral(quoted: string): void {
  * Parses a JSON number.
  * @throws Error if JavaScript cannot represent it
  */
-export function numberOf(digits: string): number {
+export function parseNumber(digits: string): number {
   if (isRepresentable(digits)) return Number(digits);
   throw new Error(`to_number(): ${lostIssue({ digits }).replace('send it as', 'keep it as')}`);
 }

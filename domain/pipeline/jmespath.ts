@@ -1,19 +1,24 @@
 import { TreeInterpreter } from '@jmespath-community/jmespath';
-import { checkSum, exact } from './exact-arithmetic.ts';
+import { checkSum, requireExact } from './exact-arithmetic.ts';
 import { PipelineFault } from './fault.ts';
 import {
-  areKeys,
-  grouped,
-  largest,
-  smallest,
-  sorted,
+  areSortKeys,
+  groupByKey,
+  maxByKey,
+  minByKey,
+  sortByKey,
   type Keyed,
   type Charge,
 } from './ordering.ts';
 import { Secrets } from './secrets.ts';
 import { MOST_GIVEN, writtenLength } from './size.ts';
-import { MOST_ITEMS, MOST_TEXT, textFunctions, type TextFunction } from './text-functions.ts';
-import { placeOf } from './text-search.ts';
+import {
+  MAX_ARRAY_LENGTH,
+  MAX_STRING_LENGTH,
+  functionOverrides,
+  type FunctionOverride,
+} from './string-functions.ts';
+import { indexOfPart } from './string-search.ts';
 
 /**
  * JMESPath on top of the library, made safe for expressions from any user:
@@ -98,7 +103,7 @@ export function evaluateNode(node: Node, scope: unknown): unknown {
 }
 
 /** Evaluates the expressions of one value within a common limit. */
-export function evaluateTogether<T>(work: () => T): T {
+export function evaluateWithSharedLimit<T>(work: () => T): T {
   visitsLeftForValue = MAX_VISITS_PER_VALUE;
   try {
     return work();
@@ -157,7 +162,7 @@ function evaluate(node: Node, value: unknown, visit: Visit, byLibrary: Visit): u
         left: { type: 'Literal', value: left },
         right: { type: 'Literal', value: right },
       } as const;
-      return exact(byLibrary({ ...node, ...operands }, value), [left, right]);
+      return requireExact(byLibrary({ ...node, ...operands }, value), [left, right]);
     }
     case 'Comparator':
       if (node.name === 'EQ') return areEqual(visit(node.left, value), visit(node.right, value));
@@ -210,10 +215,10 @@ function call(target: Interpreter, { name, children }: FunctionNode, value: Valu
   const args = children.map((child) => target.visit(child, value));
   const cost = costs.get(name) ?? COST;
   if (cost > 0) for (const arg of args) charge(sizeOf(arg) * cost);
-  let result = (ownFunctions.get(name) ?? textFunctions.get(name))?.(args, charge);
+  let result = (ownFunctions.get(name) ?? functionOverrides.get(name))?.(args, charge);
   if (result === undefined) result = callOnItems(target, name, args);
   if (result === undefined) result = target.runtime.callFunction(name, args);
-  return withinBounds(name, exact(result, args) as Value);
+  return withinBounds(name, requireExact(result, args) as Value);
 }
 
 /** @throws Error if the evaluation exceeds its limit */
@@ -273,16 +278,16 @@ function areEqual(one: unknown, other: unknown): boolean {
 
 function withinBounds<T>(name: string, value: T): T {
   const tooLong =
-    (typeof value === 'string' && value.length > MOST_TEXT) ||
-    (Array.isArray(value) && value.length > MOST_ITEMS);
+    (typeof value === 'string' && value.length > MAX_STRING_LENGTH) ||
+    (Array.isArray(value) && value.length > MAX_ARRAY_LENGTH);
   if (tooLong) throw new Error(`the result of ${name}() is too large`);
   // A long value is charged here, since the next function has to read it.
   if (typeof value === 'string' || Array.isArray(value)) visits -= value.length >>> 6;
   return value;
 }
 
-/** Checks and replacements of library functions, like {@link textFunctions}. */
-const ownFunctions: ReadonlyMap<string, TextFunction> = new Map<string, TextFunction>([
+/** Checks and replacements of library functions, like {@link functionOverrides}. */
+const ownFunctions: ReadonlyMap<string, FunctionOverride> = new Map<string, FunctionOverride>([
   ['contains', contains],
   ['sum', checkSum],
   ['to_string', checkStringLength],
@@ -302,7 +307,7 @@ function callOnItems(target: Interpreter, name: string, args: readonly unknown[]
   if (order === undefined && name !== 'map' && name !== 'group_by') return undefined;
   if (order !== undefined && !name.endsWith('_by')) {
     const [list] = args;
-    if (args.length !== 1 || !Array.isArray(list) || !areKeys(list)) return undefined;
+    if (args.length !== 1 || !Array.isArray(list) || !areSortKeys(list)) return undefined;
     return order(
       list.map((item) => ({ key: item, item })),
       charge,
@@ -314,12 +319,12 @@ function callOnItems(target: Interpreter, name: string, args: readonly unknown[]
   const keys: readonly unknown[] = items.map((item) => target.visit(by, item as Value));
   if (name === 'map') return keys;
   // Members of an object have string names.
-  if (!areKeys(keys) || (order === undefined && typeof keys[0] === 'number')) {
+  if (!areSortKeys(keys) || (order === undefined && typeof keys[0] === 'number')) {
     const wanted = order === undefined ? 'strings' : 'all numbers or all strings';
     throw new Error(`${name}() needs keys that are ${wanted}`);
   }
   const keyed = keys.map((key, i) => ({ key, item: items[i] }));
-  return order === undefined ? grouped(keyed) : order(keyed, charge);
+  return order === undefined ? groupByKey(keyed) : order(keyed, charge);
 }
 
 /** Keeps `__proto__` as an own property; the library would set the prototype. */
@@ -332,12 +337,12 @@ function isObject(value: unknown): value is object {
 }
 
 const orders: ReadonlyMap<string, (list: readonly Keyed[], charge: Charge) => unknown> = new Map([
-  ['sort', sorted],
-  ['sort_by', sorted],
-  ['max', largest],
-  ['max_by', largest],
-  ['min', smallest],
-  ['min_by', smallest],
+  ['sort', sortByKey],
+  ['sort_by', sortByKey],
+  ['max', maxByKey],
+  ['max_by', maxByKey],
+  ['min', minByKey],
+  ['min_by', minByKey],
 ]);
 
 /** Whether a value is an expression (`&name`) passed to a function. */
@@ -356,20 +361,20 @@ function contains(args: readonly unknown[]): boolean | undefined {
     return isLarge(part) ? held.some((item) => areEqual(item, part)) : held.includes(part);
   }
   if (typeof held !== 'string') return undefined;
-  return typeof part === 'string' && (part === '' || placeOf(held, part, charge) !== -1);
+  return typeof part === 'string' && (part === '' || indexOfPart(held, part, charge) !== -1);
 }
 
 /** Flattens one level of a list; charged first, since the result may be much larger. */
 function flattened(list: readonly unknown[]): readonly unknown[] {
   let length = 0;
   for (const item of list) length += Array.isArray(item) ? item.length : 1;
-  if (length > MOST_ITEMS) throw new Error('the flattened list is too long');
+  if (length > MAX_ARRAY_LENGTH) throw new Error('the flattened list is too long');
   charge((list.length + length) * COST);
   return list.flat();
 }
 
 function checkStringLength([value]: readonly unknown[]): undefined {
-  const length = writtenLength(value, MOST_TEXT);
-  if (length > MOST_TEXT) throw new Error('the string is too long');
+  const length = writtenLength(value, MAX_STRING_LENGTH);
+  if (length > MAX_STRING_LENGTH) throw new Error('the string is too long');
   charge(length / WRITTEN_PER_VISIT);
 }

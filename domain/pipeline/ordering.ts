@@ -1,9 +1,9 @@
 /** The sort key of an item; the keys of a list are all numbers or all strings. */
-export type Key = number | string;
+export type SortKey = number | string;
 
 /** An item with its sort key. */
 export interface Keyed {
-  readonly key: Key;
+  readonly key: SortKey;
   readonly item: unknown;
 }
 
@@ -14,32 +14,32 @@ export type Charge = (cost: number) => void;
 const CHARACTERS_PER_COST = 64;
 
 /** Whether these values can be ordered. */
-export function areKeys(values: readonly unknown[]): values is readonly Key[] {
+export function areSortKeys(values: readonly unknown[]): values is readonly SortKey[] {
   const kind = typeof values[0];
   if (kind !== 'number' && kind !== 'string') return values.length === 0;
   return values.every((value) => typeof value === kind);
 }
 
 /** The items, stably sorted by key. */
-export function sorted(list: readonly Keyed[], charge: Charge): readonly unknown[] {
+export function sortByKey(list: readonly Keyed[], charge: Charge): readonly unknown[] {
   return [...list]
     .sort((one, other) => compare(one.key, other.key, charge))
     .map(({ item }) => item);
 }
 
 /** The first item with the largest key; null if there are none. */
-export function largest(list: readonly Keyed[], charge: Charge): unknown {
+export function maxByKey(list: readonly Keyed[], charge: Charge): unknown {
   return outermost(list, (one, other) => compare(one, other, charge));
 }
 
 /** The first item with the smallest key; null if there are none. */
-export function smallest(list: readonly Keyed[], charge: Charge): unknown {
+export function minByKey(list: readonly Keyed[], charge: Charge): unknown {
   return outermost(list, (one, other) => compare(other, one, charge));
 }
 
 /** The items grouped by key, as an object of lists. */
-export function grouped(list: readonly Keyed[]): object {
-  const groups = new Map<Key, unknown[]>();
+export function groupByKey(list: readonly Keyed[]): object {
+  const groups = new Map<SortKey, unknown[]>();
   for (const { key, item } of list) {
     const group = groups.get(key);
     if (group === undefined) groups.set(key, [item]);
@@ -48,14 +48,17 @@ export function grouped(list: readonly Keyed[]): object {
   return Object.fromEntries(groups);
 }
 
-function outermost(list: readonly Keyed[], order: (one: Key, other: Key) => number): unknown {
+function outermost(
+  list: readonly Keyed[],
+  order: (one: SortKey, other: SortKey) => number,
+): unknown {
   let found = list[0];
   for (const each of list) if (found !== undefined && order(each.key, found.key) > 0) found = each;
   return found?.item ?? null;
 }
 
 /** Compares strings by code point. */
-function compare(one: Key, other: Key, charge: Charge): number {
+function compare(one: SortKey, other: SortKey, charge: Charge): number {
   if (typeof one === 'number' || typeof other === 'number') return Number(one) - Number(other);
   const end = Math.min(one.length, other.length);
   let at = 0;

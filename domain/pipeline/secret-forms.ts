@@ -1,8 +1,8 @@
-import { unescape } from './escapes.ts';
+import { decodeEscapes } from './escape-decoding.ts';
 import { wellFormed } from './well-formed.ts';
 
 /** Levels of escapes to decode, such as HTML in a JSON string within other JSON. */
-export const MOST_LEVELS = 3;
+export const MAX_ESCAPE_LEVELS = 3;
 
 /**
  * Fewest characters of a shortened form of a secret, since shorter ones appear in unrelated
@@ -34,9 +34,9 @@ export function formsOf(secret: string): readonly string[] {
 /** A string, and the same with its own escapes decoded, level by level. */
 function withoutEscapes(text: string): readonly string[] {
   const texts = [text];
-  for (let level = 0, last = unescape(text); last && level < MOST_LEVELS; level += 1) {
+  for (let level = 0, last = decodeEscapes(text); last && level < MAX_ESCAPE_LEVELS; level += 1) {
     texts.push(last.text);
-    last = unescape(last.text);
+    last = decodeEscapes(last.text);
   }
   return texts;
 }

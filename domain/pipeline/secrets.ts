@@ -1,7 +1,7 @@
-import { unescape, type Unescaped } from './escapes.ts';
+import { decodeEscapes, type DecodedString } from './escape-decoding.ts';
 import { PipelineFault } from './fault.ts';
 import { setOwn } from './own.ts';
-import { formsOf, MOST_LEVELS } from './secret-forms.ts';
+import { formsOf, MAX_ESCAPE_LEVELS } from './secret-forms.ts';
 
 /** Replaces a secret's value. */
 export const MASK = '***';
@@ -93,10 +93,10 @@ export class Secrets {
   /** The positions of secrets in a string, unordered and possibly overlapping. */
   #placesIn(text: string): readonly Place[] {
     const places = this.#placesOfForms(text);
-    const around: Unescaped[] = [];
+    const around: DecodedString[] = [];
     let looked = text;
-    while (around.length < MOST_LEVELS && looked.length >= this.#shortest) {
-      const unescaped = unescape(looked);
+    while (around.length < MAX_ESCAPE_LEVELS && looked.length >= this.#shortest) {
+      const unescaped = decodeEscapes(looked);
       if (unescaped === null) break;
       around.unshift(unescaped);
       looked = unescaped.text;

@@ -8,7 +8,7 @@ import {
   type Scope,
 } from './expression.ts';
 import { PipelineFault } from './fault.ts';
-import { evaluateTogether } from './jmespath.ts';
+import { evaluateWithSharedLimit } from './jmespath.ts';
 import { setOwn } from './own.ts';
 import { MOST_GIVEN } from './size.ts';
 
@@ -51,7 +51,7 @@ function splitText(text: string): readonly (string | Expression)[] {
 }
 
 /** The expression of a string that is a single `${…}`, ignoring surrounding spaces; else null. */
-export function insideOf(text: string): string | null {
+export function soleExpression(text: string): string | null {
   const trimmed = text.trim();
   if (!trimmed.startsWith('${')) return null;
   const end = endOfExpression(trimmed, 2);
@@ -68,7 +68,10 @@ export function compileTemplate(
 ): Template {
   const template = compileValue(value, found, []);
   if (template.constant) return template;
-  return { constant: false, render: (scope) => evaluateTogether(() => template.render(scope)) };
+  return {
+    constant: false,
+    render: (scope) => evaluateWithSharedLimit(() => template.render(scope)),
+  };
 }
 
 function compileValue(

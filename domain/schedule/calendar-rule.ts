@@ -13,7 +13,7 @@ import {
 } from './civil.ts';
 import type { TimesOfDay } from './times-of-day.ts';
 import type { DayCalendar, WallRule } from './wall-rule.ts';
-import { spend } from './work.ts';
+import { spend } from './work-limit.ts';
 
 const LAST_MONTH = MAX_YEAR * 12 + 11;
 const FIRST_MONTH = 12;

@@ -108,7 +108,7 @@ export function highestBit(mask: number): number {
 }
 
 /** A wall time as `YYYY-MM-DDTHH:MM:SS`, with milliseconds unless they are 0. */
-export function wallText(wall: number): string {
+export function formatWall(wall: number): string {
   const text = new Date(wall).toISOString().slice(0, -1);
   return text.endsWith('.000') ? text.slice(0, -4) : text;
 }

@@ -1,5 +1,5 @@
 import type { Instant } from '../clock.ts';
-import { SECOND, wallText } from './civil.ts';
+import { SECOND, formatWall } from './civil.ts';
 import type { ResolvedWall, Zone } from './zone.ts';
 import type { FireSource } from './zoned-fires.ts';
 
@@ -7,35 +7,35 @@ import type { FireSource } from './zoned-fires.ts';
  * Note for a wall time that a clock change skips.
  * @param at the instant at which it fires instead
  */
-export function movedText(wall: number, zone: Zone, at: Instant): string {
+export function movedNote(wall: number, zone: Zone, at: Instant): string {
   return (
-    `${wallText(wall)} does not exist in ${zone.name}, where the clock goes forward: ` +
-    `fires by the offset before the change, at ${wallText(at + zone.offsetAt(at))}`
+    `${formatWall(wall)} does not exist in ${zone.name}, where the clock goes forward: ` +
+    `fires by the offset before the change, at ${formatWall(at + zone.offsetAt(at))}`
   );
 }
 
 /** Note for wall times that a clock change skips and that do not fire. */
-export function droppedText(
+export function droppedNote(
   { count, first, last }: { readonly count: number; readonly first: number; readonly last: number },
   zone: Zone,
 ): string {
   const where = `in ${zone.name}, where the clock goes forward: left out`;
-  if (count === 1) return `${wallText(first)} does not exist ${where}`;
-  return `${wallText(first)} to ${wallText(last)} (${count} times) do not exist ${where}`;
+  if (count === 1) return `${formatWall(first)} does not exist ${where}`;
+  return `${formatWall(first)} to ${formatWall(last)} (${count} times) do not exist ${where}`;
 }
 
 /**
  * Note for a wall time that occurs twice.
  * @param fires when it fires
  */
-export function repeatedText(wall: number, zone: Zone, fires: string): string {
-  return `${wallText(wall)} occurs twice in ${zone.name}, where the clock goes back: ${fires}`;
+export function repeatedNoteText(wall: number, zone: Zone, fires: string): string {
+  return `${formatWall(wall)} occurs twice in ${zone.name}, where the clock goes back: ${fires}`;
 }
 
 /** How a clock change affects a single wall time; null if it does not. */
-export function singleNote(wall: number, zone: Zone, { at, kind }: ResolvedWall): string | null {
-  if (kind === 'gap') return movedText(wall, zone, at);
-  return kind === 'overlap' ? repeatedText(wall, zone, 'fires the first time') : null;
+export function wallNote(wall: number, zone: Zone, { at, kind }: ResolvedWall): string | null {
+  if (kind === 'gap') return movedNote(wall, zone, at);
+  return kind === 'overlap' ? repeatedNoteText(wall, zone, 'fires the first time') : null;
 }
 
 /**
@@ -47,9 +47,9 @@ export function repeatedNote(zone: Zone, fires: FireSource, at: Instant): string
   const { at: first, again } = zone.resolve(wall);
   if (again === null) return null;
   if (at === first && fires.next(again) === again)
-    return repeatedText(wall, zone, 'fires both times');
+    return repeatedNoteText(wall, zone, 'fires both times');
   if (at === again && fires.next(first) === first) {
-    return repeatedText(wall, zone, 'fires both times, this is the second');
+    return repeatedNoteText(wall, zone, 'fires both times, this is the second');
   }
   return null;
 }
@@ -84,7 +84,7 @@ export function elapsedNote(rule: ElapsedRule, at: Instant): string | null {
   const gapEnd = start + offset - before;
   if (previous >= start || at >= gapEnd) return null;
   const [last, count] = [fires.previous(gapEnd - 1) ?? at, fires.count(at, gapEnd)];
-  return droppedText({ count, first: at + before, last: last + before }, zone);
+  return droppedNote({ count, first: at + before, last: last + before }, zone);
 }
 
 /** `1 h`, `30 min`, `1 h 20 min`; seconds only if they are not 0. */

@@ -1,5 +1,5 @@
 import type { Instant } from '../clock.ts';
-import { spend } from './work.ts';
+import { spend } from './work-limit.ts';
 import type { FireSource } from './zoned-fires.ts';
 
 /** The fires of a source within bounds, both inclusive; null means unbounded. */
@@ -38,7 +38,7 @@ export class BoundedFires implements FireSource {
 }
 
 /** At most one fire. */
-export class Once implements FireSource {
+export class SingleFire implements FireSource {
   readonly #at: Instant | null;
   readonly #note: string | null;
 

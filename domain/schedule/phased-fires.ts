@@ -1,7 +1,7 @@
 import type { Instant } from '../clock.ts';
 import { elapsedNote } from './clock-notes.ts';
 import type { WallRule } from './wall-rule.ts';
-import { spend } from './work.ts';
+import { spend } from './work-limit.ts';
 import type { Zone } from './zone.ts';
 import type { FireSource } from './zoned-fires.ts';
 

@@ -2,16 +2,16 @@ import type { Instant } from '../clock.ts';
 import type { ScheduleKind } from '../vocabulary.ts';
 import { BoundedCache } from './bounded-cache.ts';
 import { LAST_INSTANT } from './civil.ts';
-import { singleNote } from './clock-notes.ts';
+import { wallNote } from './clock-notes.ts';
 import { compileCron } from './cron.ts';
-import { BoundedFires, Once } from './fire-sets.ts';
+import { BoundedFires, SingleFire } from './fire-sets.ts';
 import { compileRrule } from './rrule/rrule.ts';
 import { needsCounting, rruleWarnings } from './rrule/rrule-warnings.ts';
 import { ScheduleError } from './schedule-error.ts';
 import { readTimestamp, resolveTimestamp, TimestampError } from './timestamp.ts';
 import { compileTopicPattern } from './topic-pattern.ts';
 import { ZonedFires, type FireSource } from './zoned-fires.ts';
-import { limitWork, WorkLimitError } from './work.ts';
+import { limitWork, WorkLimitError } from './work-limit.ts';
 import { unknownZone } from './zone-names.ts';
 import { zoneOf, type Zone } from './zone.ts';
 
@@ -155,7 +155,7 @@ function compileWithin(spec: ScheduleSpec, zone: Zone): CompiledKind {
 function compileKind(spec: ScheduleSpec, zone: Zone): CompiledKind {
   if (spec.kind === 'event') {
     compileTopicPattern(spec.expr);
-    return { fires: new Once(null, null), zone, warnings: [] };
+    return { fires: new SingleFire(null, null), zone, warnings: [] };
   }
   const expr = spec.expr;
   if (expr === null || expr.trim() === '') {
@@ -181,7 +181,7 @@ function compileOnce(expr: string, zone: Zone): FireSource {
       throw new TimestampError(`"${expr.trim()}" is after the year 9999 in UTC`);
     if (at + zone.offsetAt(at) > LAST_INSTANT)
       throw new TimestampError(`"${expr.trim()}" is after the year 9999 in ${zone.name}`);
-    return new Once(at, singleNote(readTimestamp(expr).wall, zone, resolved));
+    return new SingleFire(at, wallNote(readTimestamp(expr).wall, zone, resolved));
   } catch (error) {
     if (error instanceof TimestampError) throw new ScheduleError('schedule_expr', error.message);
     throw error;

@@ -1,6 +1,6 @@
 import { modulo, SECONDS_PER_DAY } from './civil.ts';
 import { ListedTimes, type TimesOfDay } from './times-of-day.ts';
-import { spend } from './work.ts';
+import { spend } from './work-limit.ts';
 
 /**
  * Parameters of a rule in hours or minutes whose interval does not divide a day, so that every day

@@ -1,6 +1,6 @@
 import type { Instant } from '../clock.ts';
 import { civilOf, DAY, dayOf, HOUR, isLeapYear, LAST_DAY, SECOND, weekdayOf } from './civil.ts';
-import { isMetered, spendOnce } from './work.ts';
+import { isMetered, spendOnce } from './work-limit.ts';
 
 /**
  * A stretch of time with one offset from UTC. `before` is the offset until `start`; it equals
@@ -169,7 +169,7 @@ export class Zone {
     const offset = this.offsetAt(instant);
     const wall = new Date(instant + offset).toISOString();
     const text = wall.endsWith('.000Z') ? wall.slice(0, -5) : wall.slice(0, -1);
-    return text + offsetText(offset);
+    return text + formatOffset(offset);
   }
 
   /** Charges what a query would cost without cached data. */
@@ -372,7 +372,7 @@ export function zoneOf(name: string): Zone | null {
 }
 
 /** An offset as `+05:45`; seconds, which only local mean times have, follow as a third part. */
-export function offsetText(offset: number): string {
+export function formatOffset(offset: number): string {
   const seconds = Math.abs(offset) / 1000;
   const two = (value: number): string => String(Math.floor(value)).padStart(2, '0');
   const tail = seconds % 60 === 0 ? '' : `:${two(seconds % 60)}`;

@@ -1,7 +1,7 @@
 import type { Instant } from '../clock.ts';
-import { droppedText, movedText, repeatedNote, repeatedText } from './clock-notes.ts';
+import { droppedNote, movedNote, repeatedNote, repeatedNoteText } from './clock-notes.ts';
 import type { WallRule } from './wall-rule.ts';
-import { spend } from './work.ts';
+import { spend } from './work-limit.ts';
 import { MAX_OFFSET, MAX_SHIFT, type Segment, type Zone } from './zone.ts';
 
 /** Cost of searching a segment, in work steps. */
@@ -112,12 +112,12 @@ export class ZonedFires implements FireSource {
     const segment = this.#zone.segmentAt(at);
     const { offset, before, start } = segment;
     if (at < start + offset - before && this.#rule.next(at + before) === at + before) {
-      return movedText(at + before, this.#zone, at);
+      return movedNote(at + before, this.#zone, at);
     }
     const wall = at + offset;
     const { at: first, kind } = this.#zone.resolve(wall);
     if (kind !== 'overlap' || first !== at) return null;
-    return repeatedText(wall, this.#zone, 'fires the first time');
+    return repeatedNoteText(wall, this.#zone, 'fires the first time');
   }
 
   /** Note for the wall times that an elapsed rule left out since the fire before. */
@@ -131,7 +131,7 @@ export class ZonedFires implements FireSource {
     const { start, offset } = this.#zone.segmentAt(missing.at);
     const count = this.#rule.count(wall, start + offset);
     const last = this.#rule.previous(start + offset - 1) ?? wall;
-    return droppedText({ count, first: wall, last }, this.#zone);
+    return droppedNote({ count, first: wall, last }, this.#zone);
   }
 
   /** The lowest wall time that fires in a segment. */

@@ -1,6 +1,6 @@
 import type { Instant } from '../../clock.ts';
 import { HOUR, modulo, SECOND } from '../civil.ts';
-import { EvenFires } from '../even-fires.ts';
+import { IntervalFires } from '../interval-fires.ts';
 import { PhasedFires } from '../phased-fires.ts';
 import { positionIndexes } from './set-position-rule.ts';
 import { makeSlotRule } from './rrule-rule.ts';
@@ -45,7 +45,7 @@ export function elapsedFires(parts: RruleParts, start: ElapsedStart): FireSource
   const seconds = secondsWithin(parts, wall, inHours);
   const isLimited = [months, yearDays, monthDays, weekdays].some((part) => part !== null);
   const begun = instant - modulo(wall, MINUTE);
-  if (!isLimited && !inHours) return new EvenFires({ zone, begun, step, seconds });
+  if (!isLimited && !inHours) return new IntervalFires({ zone, begun, step, seconds });
   const unit = inHours ? HOUR : MINUTE;
   const rules = new Map<number, WallRule>();
   const phaseOf = (offset: number): number => begun + offset - modulo(begun + offset, unit);

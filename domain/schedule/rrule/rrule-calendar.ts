@@ -12,7 +12,7 @@ import {
 import type { RruleParts } from './rrule-parts.ts';
 import { RruleYears } from './rrule-year.ts';
 import type { DayCalendar } from '../wall-rule.ts';
-import { spend } from '../work.ts';
+import { spend } from '../work-limit.ts';
 
 /**
  * The periods that a rule's INTERVAL selects: every n-th year, month, week or day from its start.

@@ -1,5 +1,5 @@
 import type { Instant } from '../../clock.ts';
-import { wallText } from '../civil.ts';
+import { formatWall } from '../civil.ts';
 import type { Span } from '../fire-sets.ts';
 import type { Zone } from '../zone.ts';
 import type { FireSource } from '../zoned-fires.ts';
@@ -83,7 +83,7 @@ export function uselessExdates(
   if (useless.length === 0) return [];
   const named = useless
     .slice(0, MAX_LISTED_EXDATES)
-    .map(({ wall, dateOnly }) => (dateOnly ? wallText(wall).slice(0, 10) : wallText(wall)));
+    .map(({ wall, dateOnly }) => (dateOnly ? formatWall(wall).slice(0, 10) : formatWall(wall)));
   const more =
     useless.length > MAX_LISTED_EXDATES ? ` and ${useless.length - MAX_LISTED_EXDATES} more` : '';
   const removes = useless.length === 1 ? 'removes' : 'remove';

@@ -11,7 +11,7 @@ import {
 } from '../civil.ts';
 import { allDays, nthWeekdayDay, weekdayDays } from '../month-table.ts';
 import type { RruleParts } from './rrule-parts.ts';
-import { spend } from '../work.ts';
+import { spend } from '../work-limit.ts';
 
 /** The matching days of a year. */
 export interface YearDays {

@@ -1,6 +1,6 @@
 import type { Instant } from '../../clock.ts';
 import { civilOf, DAY, SECOND } from '../civil.ts';
-import { movedText, singleNote } from '../clock-notes.ts';
+import { movedNote, wallNote } from '../clock-notes.ts';
 import { AmendedFires, BoundedFires, type Span } from '../fire-sets.ts';
 import { ScheduleError } from '../schedule-error.ts';
 import { elapsedFires, isElapsed } from './elapsed-rule.ts';
@@ -62,10 +62,10 @@ export function compileRrule(expr: string, context: RruleContext): CompiledRrule
   const added = text.rdates.map((time) => {
     const own = time.zone ?? zone;
     const resolved = own.resolve(time.wall);
-    return { at: resolved.at, note: singleNote(time.wall, own, resolved) };
+    return { at: resolved.at, note: wallNote(time.wall, own, resolved) };
   });
   const notes = new Map<Instant, string>();
-  if (dtstart?.kind === 'gap') notes.set(dtstart.at, movedText(start, zone, dtstart.at));
+  if (dtstart?.kind === 'gap') notes.set(dtstart.at, movedNote(start, zone, dtstart.at));
   for (const { at, note } of added) if (note !== null) notes.set(at, note);
   if (excluded.length + added.length + notes.size === 0) return { fires: bounded, zone, warnings };
   const times = added.map(({ at }) => at);

@@ -11,7 +11,7 @@ import {
 } from '../civil.ts';
 import { dayOfWeek, weekOf } from './rrule-calendar.ts';
 import type { DayCalendar, WallRule } from '../wall-rule.ts';
-import { spend } from '../work.ts';
+import { spend } from '../work-limit.ts';
 
 /** The period that BYSETPOS chooses within. */
 export type PositionUnit = 'YEARLY' | 'MONTHLY' | 'WEEKLY';

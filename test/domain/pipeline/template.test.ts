@@ -3,7 +3,7 @@ import type { JsonValue } from '../../../domain/json.ts';
 import type { Scope } from '../../../domain/pipeline/expression.ts';
 import { PipelineFault } from '../../../domain/pipeline/fault.ts';
 import { Secrets } from '../../../domain/pipeline/secrets.ts';
-import { compileTemplate, insideOf } from '../../../domain/pipeline/template.ts';
+import { compileTemplate, soleExpression } from '../../../domain/pipeline/template.ts';
 
 function scope(values: Partial<Scope> = {}): Scope {
   return {
@@ -144,7 +144,7 @@ describe('a template', () => {
     for (const text of ['${params.[}', 'a ${foo(} b', '${}', '${now+5y}']) {
       it(`fails when rendered, naming it: ${text}`, () => {
         const template = compileTemplate(text);
-        const expression = insideOf(text) ?? 'foo(';
+        const expression = soleExpression(text) ?? 'foo(';
         expect(() => template.render(scope())).to.throw(PipelineFault, `"${expression}"`);
       });
     }

@@ -7,7 +7,7 @@ import {
   ScheduleError,
   type Schedule,
 } from '../../../domain/schedule/schedule.ts';
-import { measureWork } from '../../../domain/schedule/work.ts';
+import { measureWork } from '../../../domain/schedule/work-limit.ts';
 import { anyInstant, bothEnds, hostileRule, range, type HostileRule } from './hostile-rules.ts';
 import { longVersions } from '../../support/left-out.ts';
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import {
-  offsetText,
+  formatOffset,
   tzVersion,
   useTzDatabase,
   zoneOf,
@@ -130,7 +130,7 @@ describe('a time zone', () => {
         for (let month = year % 4; month < 12; month += 4) {
           const at = Date.UTC(year, month, 1 + (year % 28), year % 24);
           const text = format.format(at).split('GMT')[1] ?? '';
-          const found = offsetText(zone(name).offsetAt(at));
+          const found = formatOffset(zone(name).offsetAt(at));
           expect(found, `${name} ${year}-${month + 1}`).to.equal(text === '' ? '+00:00' : text);
         }
       }

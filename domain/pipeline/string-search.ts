@@ -17,7 +17,7 @@ const COMPARED_PER_VISIT = 32;
  * @param charge charges compared characters
  * @param from where to begin
  */
-export function placeOf(
+export function indexOfPart(
   text: string,
   part: string,
   charge: Charge,
@@ -47,7 +47,7 @@ export function placeOf(
  * @param max most splits
  * @param charge also charges each piece
  */
-export function piecesOf(
+export function splitBy(
   text: string,
   part: string,
   max: number,
@@ -56,7 +56,7 @@ export function piecesOf(
   const pieces: string[] = [];
   let from = 0;
   while (pieces.length < max) {
-    const end = part === '' ? endOfCharacter(text, from) : placeOf(text, part, charge, from);
+    const end = part === '' ? endOfCharacter(text, from) : indexOfPart(text, part, charge, from);
     if (end === -1) break;
     charge(PIECE_COST);
     pieces.push(text.slice(from, end));
@@ -92,7 +92,7 @@ function failureTable(part: string): Uint32Array {
 const hasPairs = (text: string): boolean => /[\uD800-\uDBFF][\uDC00-\uDFFF]/.test(text);
 
 /** The number of characters of a string; surrogate pairs, such as emoji, count once. */
-export function lengthOf(text: string): number {
+export function characterCount(text: string): number {
   if (!hasPairs(text)) return text.length;
   let length = 0;
   for (const _ of text) length += 1;
@@ -100,7 +100,7 @@ export function lengthOf(text: string): number {
 }
 
 /** The position at which a character begins; the string's end if it has fewer. */
-export function startOf(text: string, character: number): number {
+export function characterPosition(text: string, character: number): number {
   if (!hasPairs(text)) return Math.min(character, text.length);
   let at = 0;
   for (let left = character; left > 0 && at < text.length; left -= 1) {

@@ -1,10 +1,10 @@
-import { numberOf } from './exact-arithmetic.ts';
+import { parseNumber } from './exact-arithmetic.ts';
 import type { Charge } from './ordering.ts';
-import { lengthOf, piecesOf, placeOf, startOf } from './text-search.ts';
+import { characterCount, splitBy, indexOfPart, characterPosition } from './string-search.ts';
 
 /** Most characters of a string and most items of an array that a function may return. */
-export const MOST_TEXT = 4_000_000;
-export const MOST_ITEMS = 500_000;
+export const MAX_STRING_LENGTH = 4_000_000;
+export const MAX_ARRAY_LENGTH = 500_000;
 
 /** Characters that are joined per visit. */
 const JOINED_PER_VISIT = 16;
@@ -13,13 +13,16 @@ const JOINED_PER_VISIT = 16;
  * Replaces a library function: takes the arguments and a callback for costs beyond reading them.
  * Returns undefined to call the library's, which also reports invalid arguments.
  */
-export type TextFunction = (args: readonly unknown[], charge: Charge) => unknown;
+export type FunctionOverride = (args: readonly unknown[], charge: Charge) => unknown;
 
 /**
  * String functions whose library versions take quadratic time, overflow the stack, exceed the
  * limits or deviate from JMESPath.
  */
-export const textFunctions: ReadonlyMap<string, TextFunction> = new Map<string, TextFunction>([
+export const functionOverrides: ReadonlyMap<string, FunctionOverride> = new Map<
+  string,
+  FunctionOverride
+>([
   ['find_first', (args, charge) => find(args, charge, false)],
   ['find_last', (args, charge) => find(args, charge, true)],
   ['join', join],
@@ -55,13 +58,16 @@ function find(args: readonly unknown[], charge: Charge, last: boolean): number |
     return undefined;
   if (part === '') return null;
   const from = placeIn(text, start);
-  const place = placeOf(text.slice(from, placeIn(text, end)), part, charge, 0, last);
-  return place === -1 ? null : lengthOf(text.slice(0, from + place));
+  const place = indexOfPart(text.slice(from, placeIn(text, end)), part, charge, 0, last);
+  return place === -1 ? null : characterCount(text.slice(0, from + place));
 }
 
 /** The UTF-16 position of a character; a negative number counts from the end. */
 function placeIn(text: string, character: number): number {
-  return startOf(text, character < 0 ? Math.max(0, lengthOf(text) + character) : character);
+  return characterPosition(
+    text,
+    character < 0 ? Math.max(0, characterCount(text) + character) : character,
+  );
 }
 
 /** Checks the length of a join; the library joins. */
@@ -79,7 +85,7 @@ function replace(args: readonly unknown[], charge: Charge): string | undefined {
   if (!matchTypes(args, ['string', 'string', 'string', 'number'], 1)) return undefined;
   const [text, part, by, count = Infinity] = args as [string, string, string, number?];
   if (!isCount(count)) return undefined;
-  const pieces = piecesOf(text, part, count, charge);
+  const pieces = splitBy(text, part, count, charge);
   const places = Math.max(0, pieces.length - 1);
   requireLength('replace', text.length + places * (by.length - part.length), charge);
   return pieces.join(by);
@@ -88,12 +94,12 @@ function replace(args: readonly unknown[], charge: Charge): string | undefined {
 function split(args: readonly unknown[], charge: Charge): readonly string[] | undefined {
   if (!matchTypes(args, ['string', 'string', 'number'], 1)) return undefined;
   const [text, part, count = Infinity] = args as [string, string, number?];
-  return isCount(count) ? piecesOf(text, part, count, charge) : undefined;
+  return isCount(count) ? splitBy(text, part, count, charge) : undefined;
 }
 
 /** @throws Error if a function's result would be too long */
 function requireLength(name: string, length: number, charge: Charge): void {
-  if (length > MOST_TEXT) throw new Error(`the result of ${name}() is too large`);
+  if (length > MAX_STRING_LENGTH) throw new Error(`the result of ${name}() is too large`);
   charge(length / JOINED_PER_VISIT);
 }
 
@@ -106,11 +112,11 @@ function isCount(value: number): boolean {
 function pad(args: readonly unknown[], left: boolean): string | undefined {
   if (!matchTypes(args, ['string', 'number', 'string'], 1)) return undefined;
   const [text, width, padding = ''] = args as [string, number, string?];
-  if (width > MOST_TEXT) throw new Error('the width is too large');
+  if (width > MAX_STRING_LENGTH) throw new Error('the width is too large');
   const one = padding === '' ? ' ' : padding;
   if (!isCount(width)) return undefined;
-  if (lengthOf(one) > 1) throw new Error('the padding must be a single character');
-  const added = one.repeat(Math.max(0, width - lengthOf(text)));
+  if (characterCount(one) > 1) throw new Error('the padding must be a single character');
+  const added = one.repeat(Math.max(0, width - characterCount(text)));
   return left ? added + text : text + added;
 }
 
@@ -122,7 +128,7 @@ function pad(args: readonly unknown[], left: boolean): string | undefined {
 function toNumber([value, ...others]: readonly unknown[]): number | null | undefined {
   if (typeof value !== 'string' || others.length > 0) return undefined;
   if (!/^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?$/.test(value)) return null;
-  return numberOf(value);
+  return parseNumber(value);
 }
 
 function trim(args: readonly unknown[], left: boolean, right: boolean): string | undefined {

@@ -2,15 +2,15 @@ import type { Instant } from '../clock.ts';
 import { LAST_INSTANT, SECOND } from './civil.ts';
 import { elapsedNote } from './clock-notes.ts';
 import { ListedTimes } from './times-of-day.ts';
-import { spend } from './work.ts';
+import { spend } from './work-limit.ts';
 import type { Zone } from './zone.ts';
 import type { FireSource } from './zoned-fires.ts';
 
 /** Cost of a query, in work steps. */
 const QUERY_COST = 10;
 
-/** Parameters of {@link EvenFires}. */
-export interface EvenShape {
+/** Parameters of {@link IntervalFires}. */
+export interface IntervalShape {
   readonly zone: Zone;
   /** The start of a minute in which it fires. */
   readonly begun: Instant;
@@ -24,12 +24,12 @@ export interface EvenShape {
  * Fires at a constant interval in real time, such as every n hours, whatever the wall clock shows.
  * Unbounded; every query takes constant time.
  */
-export class EvenFires implements FireSource {
-  readonly #shape: EvenShape;
+export class IntervalFires implements FireSource {
+  readonly #shape: IntervalShape;
   readonly #seconds: ListedTimes;
   readonly #last: Instant;
 
-  constructor(shape: EvenShape) {
+  constructor(shape: IntervalShape) {
     this.#shape = shape;
     this.#seconds = new ListedTimes(shape.seconds);
     // The wall time of the last fire must have a four-digit year too.

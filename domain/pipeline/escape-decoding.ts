@@ -1,5 +1,5 @@
 /** A string without its escapes, with a mapping to positions in the original. */
-export interface Unescaped {
+export interface DecodedString {
   readonly text: string;
   /**
    * The position in the original.
@@ -33,7 +33,7 @@ const named: Readonly<Record<string, string>> = {
 };
 
 /** Decodes one level of escapes; JSON within JSON has two. Null if there are none. */
-export function unescape(text: string): Unescaped | null {
+export function decodeEscapes(text: string): DecodedString | null {
   /** For each escape, its end in the result, and the offset from there to the original. */
   const ends: number[] = [];
   const offsets: number[] = [];
