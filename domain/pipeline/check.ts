@@ -5,7 +5,7 @@ import { argumentsOf } from './compile.ts';
 import { parseExpression, scopeNames, type Expression } from './expression.ts';
 import { readPayload } from './parse.ts';
 import { DEFAULT_TIMEOUT_SECONDS, isGroup, type CallStep, type Step } from './pipeline.ts';
-import { compileTemplate, soleExpression } from './template.ts';
+import { compileTemplate, parseWrapped } from './template.ts';
 
 /** The registered tools. */
 export interface KnownTools {
@@ -55,11 +55,7 @@ interface Found {
 function checkCall(step: CallStep, field: string, tools: KnownTools, found: Found): void {
   const { for_each } = step;
   if (typeof for_each === 'string') {
-    warnAboutExpression(
-      parseExpression(soleExpression(for_each) ?? for_each),
-      `${field}.for_each`,
-      found.warnings,
-    );
+    warnAboutExpression(parseWrapped(for_each), `${field}.for_each`, found.warnings);
   }
   const args = argumentsOf(step);
   const templates: (readonly string[])[] = [];
@@ -110,7 +106,7 @@ function dependsOnTemplate(
 
 function checkCondition(step: Step, field: string, warnings: string[]): void {
   if (typeof step.if !== 'string') return;
-  warnAboutExpression(parseExpression(soleExpression(step.if) ?? step.if), `${field}.if`, warnings);
+  warnAboutExpression(parseWrapped(step.if), `${field}.if`, warnings);
 }
 
 function warnAboutExpression(expression: Expression, field: string, warnings: string[]): void {

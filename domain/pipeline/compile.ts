@@ -1,6 +1,6 @@
 import { Refusal } from '../errors.ts';
 import type { JsonObject, JsonValue } from '../json.ts';
-import { parseExpression, type Expression } from './expression.ts';
+import type { Expression } from './expression.ts';
 import type { OutputLayout } from './output.ts';
 import { parsePayload } from './parse.ts';
 import {
@@ -11,7 +11,7 @@ import {
   type Step,
 } from './pipeline.ts';
 import { jsonBytes } from './size.ts';
-import { compileTemplate, soleExpression, type Template } from './template.ts';
+import { compileTemplate, parseWrapped, type Template } from './template.ts';
 
 /** A compiled step that calls a tool. */
 export interface CompiledCall {
@@ -78,11 +78,9 @@ export function compilePipeline(payload: JsonObject): CompiledPipeline {
 function compileUncached(payload: JsonObject): CompiledPipeline {
   try {
     const { pipeline, params } = parsePayload(payload);
-    const steps: CompiledStep[] = [];
-    for (const step of pipeline) steps.push(compileStep(step));
     const layout = layoutOf(pipeline);
     return {
-      steps,
+      steps: pipeline.map(compileStep),
       params,
       fault: null,
       layout,
@@ -139,7 +137,7 @@ function compileCall(step: CallStep): CompiledCall {
       for_each === undefined
         ? null
         : typeof for_each === 'string'
-          ? parseExpression(soleExpression(for_each) ?? for_each)
+          ? parseWrapped(for_each)
           : compileTemplate(for_each as JsonValue),
     timeoutMs: (step.timeout_seconds ?? DEFAULT_TIMEOUT_SECONDS) * 1000,
     maxRetries: step.max_retries ?? 0,
@@ -155,9 +153,7 @@ export function argumentsOf(step: CallStep): JsonValue {
 function conditionOf(step: Step): Expression | boolean | null {
   const { if: condition } = step;
   if (condition === undefined) return null;
-  return typeof condition === 'string'
-    ? parseExpression(soleExpression(condition) ?? condition)
-    : condition;
+  return typeof condition === 'string' ? parseWrapped(condition) : condition;
 }
 
 /** The names needed to build outputs; see {@link OutputLayout}. */

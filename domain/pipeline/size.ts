@@ -99,12 +99,7 @@ export function jsonBytes(value: unknown): number {
   return utf8Length(JSON.stringify(value ?? null));
 }
 
-/** A marker that replaces a value, with a preview. */
-export function cutMarker(value: unknown, bytes: number): object {
-  return markerOf(JSON.stringify(value), bytes);
-}
-
-/** The same for a serialized value. */
+/** A marker that replaces a serialized value, with a preview. */
 export function markerOf(text: string, bytes: number): object {
   return { ...bareMarker(bytes), preview: start(text, 1000) };
 }
@@ -125,9 +120,9 @@ export function start(text: string, length: number): string {
 function cut(value: unknown, bytes: number, limit: number): unknown {
   if (typeof value === 'string') return cutText(value, bytes, limit);
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    return cutMarker(value, bytes);
+    return markerOf(JSON.stringify(value), bytes);
   }
-  return cutMembers(value, bytes, limit) ?? cutMarker(value, bytes);
+  return cutMembers(value, bytes, limit) ?? markerOf(JSON.stringify(value), bytes);
 }
 
 function cutText(text: string, bytes: number, limit: number): string {

@@ -58,6 +58,11 @@ export function soleExpression(text: string): string | null {
   return end === trimmed.length - 1 ? trimmed.slice(2, end).trim() : null;
 }
 
+/** Parses an expression that may be wrapped in `${…}`. */
+export function parseWrapped(text: string): Expression {
+  return parseExpression(soleExpression(text) ?? text);
+}
+
 /**
  * Compiles a value. Keys and the values of expressions are not rendered.
  * @param found called with each expression and the path of its string

@@ -90,6 +90,11 @@ export function gcd(a: number, b: number): number {
   return a;
 }
 
+/** The distinct values, ascending. */
+export function sortedUnique(values: Iterable<number>): number[] {
+  return [...new Set(values)].sort((a, b) => a - b);
+}
+
 /** The number of set bits of a 32-bit mask. */
 export function bitCount(mask: number): number {
   let v = mask - ((mask >>> 1) & 0x5555_5555);

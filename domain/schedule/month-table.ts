@@ -15,8 +15,7 @@ export type MonthPattern = (length: number, firstWeekday: number) => number;
  */
 export class MonthTable {
   readonly #pattern: MonthPattern;
-  readonly #masks = new Int32Array(28);
-  readonly #known = new Uint8Array(28);
+  readonly #masks = new Int32Array(28).fill(-1);
 
   constructor(pattern: MonthPattern) {
     this.#pattern = pattern;
@@ -27,10 +26,7 @@ export class MonthTable {
     const length = monthLength(year, month);
     const firstWeekday = weekdayOf(dayOf(year, month, 1));
     const key = (length - 28) * 7 + firstWeekday;
-    if (this.#known[key] === 0) {
-      this.#masks[key] = this.#pattern(length, firstWeekday);
-      this.#known[key] = 1;
-    }
+    if (this.#masks[key] === -1) this.#masks[key] = this.#pattern(length, firstWeekday);
     return this.#masks[key] ?? 0;
   }
 }

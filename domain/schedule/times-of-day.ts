@@ -1,4 +1,4 @@
-import { SECONDS_PER_DAY } from './civil.ts';
+import { SECONDS_PER_DAY, sortedUnique } from './civil.ts';
 
 /**
  * The times of day at which a rule fires, in whole seconds since midnight. Days count from
@@ -126,7 +126,7 @@ export class ListedTimes implements TimesOfDay {
 
   /** @param times seconds since midnight, in any order */
   constructor(times: Iterable<number>) {
-    this.#times = [...new Set(times)].sort((a, b) => a - b);
+    this.#times = sortedUnique(times);
     this.perDay = this.#times.length;
   }
 

@@ -1,5 +1,5 @@
 import type { Instant } from '../../clock.ts';
-import { HOUR, modulo, SECOND } from '../civil.ts';
+import { HOUR, modulo, SECOND, sortedUnique } from '../civil.ts';
 import { IntervalFires } from '../interval-fires.ts';
 import { PhasedFires } from '../phased-fires.ts';
 import { positionIndexes } from './set-position-rule.ts';
@@ -71,8 +71,7 @@ export function elapsedFires(parts: RruleParts, start: ElapsedStart): FireSource
 function secondsWithin(parts: RruleParts, start: number, inHours: boolean): number[] {
   const seconds = parts.seconds ?? [modulo(start, MINUTE) / SECOND];
   const minutes = inHours ? (parts.minutes ?? []) : [0];
-  const all = [...new Set(minutes.flatMap((minute) => seconds.map((s) => minute * 60 + s)))];
-  all.sort((a, b) => a - b);
+  const all = sortedUnique(minutes.flatMap((minute) => seconds.map((s) => minute * 60 + s)));
   if (parts.positions === null) return all;
   return positionIndexes(parts.positions, all.length).map((index) => all[index] ?? 0);
 }

@@ -1,5 +1,5 @@
 import { CalendarRule } from '../calendar-rule.ts';
-import { civilOf, DAY, gcd, modulo, SECONDS_PER_DAY, weekdayOf } from '../civil.ts';
+import { civilOf, DAY, gcd, modulo, SECONDS_PER_DAY, sortedUnique, weekdayOf } from '../civil.ts';
 import type { RruleParts } from './rrule-parts.ts';
 import { RruleCalendar, type DayPhase } from './rrule-calendar.ts';
 import { ScheduleError } from '../schedule-error.ts';
@@ -17,7 +17,6 @@ const MAX_STEPPED_DAYS = 366;
 const MAX_CHOICES = 5000;
 
 const every = (length: number): number[] => Array.from({ length }, (_, value) => value);
-const sorted = (values: readonly number[]): number[] => [...new Set(values)].sort((a, b) => a - b);
 
 /** A rule without its COUNT, UNTIL and zone. */
 export interface BareRule {
@@ -72,9 +71,9 @@ function fillIn(parts: RruleParts, start: number): FilledParts {
     months,
     monthDays,
     weekdays,
-    hours: sorted(parts.hours ?? (subDaily ? every(24) : [startHour])),
-    minutes: sorted(parts.minutes ?? (freq === 'MINUTELY' ? every(60) : [startMinute])),
-    seconds: sorted(parts.seconds ?? [second % 60]),
+    hours: sortedUnique(parts.hours ?? (subDaily ? every(24) : [startHour])),
+    minutes: sortedUnique(parts.minutes ?? (freq === 'MINUTELY' ? every(60) : [startMinute])),
+    seconds: sortedUnique(parts.seconds ?? [second % 60]),
   };
 }
 
@@ -143,14 +142,7 @@ export interface Slots {
 export function makeSlotRule(parts: RruleParts, slots: Slots, from: number): WallRule {
   const first = Math.floor(slots.first / 60_000);
   const step = slots.step / 60_000;
-  const days = step % MINUTES_PER_DAY === 0 ? step / MINUTES_PER_DAY : 1;
-  const start = Math.floor(first / MINUTES_PER_DAY);
-  const calendar = new RruleCalendar(parts, { unit: 'DAILY', interval: days, start });
-  const fits = step % MINUTES_PER_DAY === 0 || MINUTES_PER_DAY % step === 0;
-  const times = fits
-    ? dayTimes(first, Math.min(step, MINUTES_PER_DAY), slots.seconds, null)
-    : steppedTimes(parts, first, step, slots.seconds, null);
-  return new CalendarRule(calendar, times, from);
+  return slotRule(parts, { first, step, offsets: slots.seconds, accepts: null }, from).rule;
 }
 
 /**
@@ -162,19 +154,37 @@ function makeSubDaily(parts: FilledParts, start: number, from: number): BareRule
   const step = parts.interval * (hourly ? 60 : 1);
   const startMinute = Math.floor(start / 60_000);
   const first = hourly ? startMinute - modulo(startMinute, 60) : startMinute;
-  const startDay = Math.floor(startMinute / MINUTES_PER_DAY);
-  // The calendar handles whole days of the interval; the times of day handle the rest.
-  const days = step % MINUTES_PER_DAY === 0 ? step / MINUTES_PER_DAY : 1;
-  const phase: DayPhase = { unit: 'DAILY', interval: days, start: startDay };
-  const calendar = new RruleCalendar(parts, phase);
   const offsets = offsetsWithin(parts, hourly);
   const accepts = acceptor(parts, hourly);
-  const fits = step % MINUTES_PER_DAY === 0 || MINUTES_PER_DAY % step === 0;
-  const times = fits
-    ? dayTimes(first, Math.min(step, MINUTES_PER_DAY), offsets, accepts)
-    : steppedTimes(parts, first, step, offsets, accepts);
-  const timesPerDay = times.perDay ?? Math.ceil(MINUTES_PER_DAY / step) * offsets.length;
-  return { rule: new CalendarRule(calendar, times, from), timesPerDay };
+  const { rule, times } = slotRule(parts, { first, step, offsets, accepts }, from);
+  return { rule, timesPerDay: times.perDay ?? Math.ceil(MINUTES_PER_DAY / step) * offsets.length };
+}
+
+/** Slots in whole minutes of the wall clock. */
+interface MinuteSlots {
+  /** The minute since 1970-01-01T00:00 at which a slot begins. */
+  readonly first: number;
+  readonly step: number;
+  /** The seconds within a slot at which the rule fires. */
+  readonly offsets: readonly number[];
+  /** Whether a slot that begins at this second of the day matches; null accepts all. */
+  readonly accepts: ((second: number) => boolean) | null;
+}
+
+function slotRule(
+  parts: RruleParts,
+  slots: MinuteSlots,
+  from: number,
+): { readonly rule: WallRule; readonly times: TimesOfDay } {
+  const { first, step } = slots;
+  const wholeDays = step % MINUTES_PER_DAY === 0;
+  // The calendar handles whole days of the interval; the times of day handle the rest.
+  const interval = wholeDays ? step / MINUTES_PER_DAY : 1;
+  const start = Math.floor(first / MINUTES_PER_DAY);
+  const calendar = new RruleCalendar(parts, { unit: 'DAILY', interval, start });
+  const isDaily = wholeDays || MINUTES_PER_DAY % step === 0;
+  const times = isDaily ? dailyTimes(slots) : steppedTimes(parts, slots);
+  return { rule: new CalendarRule(calendar, times, from), times };
 }
 
 /** The seconds within an hour or minute at which the rule fires. */
@@ -194,26 +204,17 @@ function acceptor(parts: FilledParts, hourly: boolean): ((second: number) => boo
 }
 
 /** The times of a rule with the same times every day. */
-function dayTimes(
-  first: number,
-  step: number,
-  offsets: readonly number[],
-  accepts: ((second: number) => boolean) | null,
-): TimesOfDay {
+function dailyTimes({ first, step, offsets, accepts }: MinuteSlots): TimesOfDay {
   const slots: number[] = [];
-  for (let minute = modulo(first, step); minute < MINUTES_PER_DAY; minute += step) {
+  const daily = Math.min(step, MINUTES_PER_DAY);
+  for (let minute = modulo(first, daily); minute < MINUTES_PER_DAY; minute += daily) {
     if (accepts === null || accepts(minute * 60)) slots.push(minute * 60);
   }
   return new SlotTimes(slots, offsets);
 }
 
-function steppedTimes(
-  parts: RruleParts,
-  first: number,
-  step: number,
-  offsets: readonly number[],
-  accepts: ((second: number) => boolean) | null,
-): TimesOfDay {
+function steppedTimes(parts: RruleParts, slots: MinuteSlots): TimesOfDay {
+  const { first, step, offsets, accepts } = slots;
   const { months, yearDays, monthDays, weekdays } = parts;
   const limited =
     accepts !== null || [months, yearDays, monthDays, weekdays].some((part) => part !== null);
@@ -225,15 +226,13 @@ function steppedTimes(
         `with BY-parts, at most ${MAX_STEPPED_DAYS} days are allowed`,
     );
   }
-  if (limited && !reachesAny(first, step, accepts, weekdays)) return new ListedTimes([]);
+  if (limited && !reachesAny(slots, weekdays)) return new ListedTimes([]);
   return new SteppedTimes({ start: first * 60, step: step * 60, accepts, offsets });
 }
 
 /** Whether the rule ever reaches an accepted time of day on an accepted weekday. */
 function reachesAny(
-  first: number,
-  step: number,
-  accepts: ((second: number) => boolean) | null,
+  { first, step, accepts }: MinuteSlots,
   weekdays: RruleParts['weekdays'],
 ): boolean {
   const rounds = MINUTES_PER_WEEK / gcd(step, MINUTES_PER_WEEK);

@@ -8,6 +8,7 @@ import {
   monthLength,
   SECOND,
   SECONDS_PER_DAY,
+  sortedUnique,
 } from '../civil.ts';
 import { dayOfWeek, weekOf } from './rrule-calendar.ts';
 import type { DayCalendar, WallRule } from '../wall-rule.ts';
@@ -34,12 +35,8 @@ const MIN_CACHED_PERIODS = 24;
 
 /** The indexes of positions (1 is the first, −1 the last) in a set, ascending. */
 export function positionIndexes(positions: readonly number[], size: number): number[] {
-  const indexes = new Set<number>();
-  for (const position of positions) {
-    const index = position > 0 ? position - 1 : size + position;
-    if (index >= 0 && index < size) indexes.add(index);
-  }
-  return [...indexes].sort((a, b) => a - b);
+  const indexes = positions.map((position) => (position > 0 ? position - 1 : size + position));
+  return sortedUnique(indexes.filter((index) => index >= 0 && index < size));
 }
 
 /** Parameters of {@link SetPositionRule}. */
@@ -210,12 +207,7 @@ export class SetPositionRule implements WallRule {
     const all = unit === 'YEARLY' ? calendar.daysOfYear(period) : null;
     if (all !== null) return this.#indexesIn(all).length;
     let days = 0;
-    const from = unit === 'YEARLY' ? period * 12 : period;
-    const to = unit === 'YEARLY' ? from + 12 : from + 1;
-    for (let index = calendar.nextMonth(from); index < to; index = calendar.nextMonth(index + 1)) {
-      spend(MONTH_COST);
-      days += bitCount(calendar.mask(Math.floor(index / 12), (index % 12) + 1));
-    }
+    for (const { mask } of this.#monthsOf(period)) days += bitCount(mask);
     return this.#indexesIn(days).length;
   }
 
@@ -255,16 +247,21 @@ export class SetPositionRule implements WallRule {
       }
       return days;
     }
+    for (const { first, mask } of this.#monthsOf(period)) {
+      for (let bits = mask; bits !== 0; bits &= bits - 1) days.push(first + lowestBit(bits));
+    }
+    return days;
+  }
+
+  /** The first day and the matching days (as bits) of each month of a year or month. */
+  *#monthsOf(period: number): Generator<{ readonly first: number; readonly mask: number }> {
+    const { unit, calendar } = this.#shape;
     const from = unit === 'YEARLY' ? period * 12 : period;
     const to = unit === 'YEARLY' ? from + 12 : from + 1;
     for (let index = calendar.nextMonth(from); index < to; index = calendar.nextMonth(index + 1)) {
       spend(MONTH_COST);
-      const year = Math.floor(index / 12);
-      const first = dayOf(year, (index % 12) + 1, 1);
-      for (let bits = calendar.mask(year, (index % 12) + 1); bits !== 0; bits &= bits - 1) {
-        days.push(first + lowestBit(bits));
-      }
+      const [year, month] = [Math.floor(index / 12), (index % 12) + 1];
+      yield { first: dayOf(year, month, 1), mask: calendar.mask(year, month) };
     }
-    return days;
   }
 }

@@ -1,5 +1,6 @@
 import cronstrue from 'cronstrue';
 import { BoundedCache } from '../bounded-cache.ts';
+import { sortedUnique } from '../civil.ts';
 import { eitherDay, parseCron, type CronFields } from '../cron.ts';
 import type { CronField } from '../cron-field.ts';
 import { timesOfDayWords } from './times-of-day-words.ts';
@@ -91,7 +92,7 @@ function hoursForm(hours: ReadonlySet<number>, minutes: string | null): string |
  * `*`, one value, or a step that continues evenly past the end of the hour or day; null for others.
  */
 function cycleForm(set: ReadonlySet<number>, size: number): string | null {
-  const values = [...set].sort((a, b) => a - b);
+  const values = sortedUnique(set);
   const [first = 0] = values;
   if (values.length === 1) return String(first);
   const step = size / values.length;
@@ -103,7 +104,7 @@ function cycleForm(set: ReadonlySet<number>, size: number): string | null {
 
 /** `a-b` for three or more consecutive values, else `a,b,c`. */
 function listForm(set: ReadonlySet<number>, least: number): string {
-  const values = [...set].sort((a, b) => a - b);
+  const values = sortedUnique(set);
   const [first = least] = values;
   const last = values.at(-1) ?? first;
   const isRow = values.length > 2 && last - first === values.length - 1;

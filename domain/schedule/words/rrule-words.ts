@@ -3,7 +3,7 @@
 import rrule from 'rrule';
 import type { Instant } from '../../clock.ts';
 import { BoundedCache } from '../bounded-cache.ts';
-import { civilOf, DAY, HOUR, modulo, SECOND, weekdayOf } from '../civil.ts';
+import { civilOf, DAY, HOUR, modulo, SECOND, sortedUnique, weekdayOf } from '../civil.ts';
 import { MAX_COUNT } from '../rrule/rrule-count.ts';
 import { parseRruleParts, type RruleParts } from '../rrule/rrule-parts.ts';
 import { parseRecurrence, type RecurrenceText } from '../rrule/rrule-text.ts';
@@ -69,7 +69,7 @@ function subDailyWords(parts: RruleParts, freq: 'HOURLY' | 'MINUTELY'): string |
   const every = libraryWords(`FREQ=${freq};INTERVAL=${parts.interval}`);
   if (minutes === null) return every;
   if (freq === 'MINUTELY' || minutes.length > 6) return null;
-  const sorted = [...minutes].sort((a, b) => a - b).map(String);
+  const sorted = sortedUnique(minutes).map(String);
   return `${every} at minute${sorted.length === 1 ? '' : 's'} ${listWords(sorted)}`;
 }
 
@@ -111,14 +111,15 @@ function dayRuleOf(given: DayParts, start: number): DayParts | null {
 
 function dayWords({ freq, interval, months, monthDays, weekdays }: DayParts): string {
   if (freq === 'WEEKLY' || freq === 'DAILY') {
-    const names = months === null ? [] : sorted(months).map((month) => monthNames[month - 1] ?? '');
+    const names =
+      months === null ? [] : sortedUnique(months).map((month) => monthNames[month - 1] ?? '');
     return `${weekWords(freq, interval, weekdays)}${names.length === 0 ? '' : ` in ${listWords(names)}`}`;
   }
   // The library would say "every 2 years March on the 15th".
   const isRare = freq === 'YEARLY' && interval > 1;
   const rule = [`FREQ=${freq}`, `INTERVAL=${isRare ? 1 : interval}`];
-  if (months !== null) rule.push(`BYMONTH=${sorted(months).join(',')}`);
-  if (monthDays !== null) rule.push(`BYMONTHDAY=${sorted(monthDays).join(',')}`);
+  if (months !== null) rule.push(`BYMONTH=${sortedUnique(months).join(',')}`);
+  if (monthDays !== null) rule.push(`BYMONTHDAY=${sortedUnique(monthDays).join(',')}`);
   if (weekdays !== null) rule.push(`BYDAY=${bydayOf(weekdays)}`);
   const said = libraryWords(rule.join(';'));
   const words = isRare ? said.replace(/^every /, `every ${interval} years in `) : said;
@@ -143,8 +144,6 @@ function weekWords(
 
 const bydayOf = (weekdays: NonNullable<RruleParts['weekdays']>): string =>
   weekdays.map(({ nth, weekday }) => `${nth || ''}${dayNames[weekday] ?? ''}`).join(',');
-
-const sorted = (values: readonly number[]): number[] => [...values].sort((a, b) => a - b);
 
 /** Start, end, count, exceptions and additions of a rule. */
 function boundWords(text: RecurrenceText, { until, count }: RruleParts): string {

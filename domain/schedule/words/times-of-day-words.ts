@@ -1,3 +1,5 @@
+import { sortedUnique } from '../civil.ts';
+
 /** Most times of day that are listed one by one. */
 const MAX_LISTED_TIMES = 6;
 
@@ -22,9 +24,7 @@ export function timeWords(hour: number, minute: number, second: number): string 
 
 /** "at 09:00 and 17:30"; null if there are too many times to list. */
 export function timesOfDayWords(times: TimesOfDay): string | null {
-  const ascending = (values: Iterable<number>): number[] =>
-    [...new Set(values)].sort((a, b) => a - b);
-  const [hours, minutes, seconds] = [times.hours, times.minutes, times.seconds].map(ascending);
+  const [hours, minutes, seconds] = [times.hours, times.minutes, times.seconds].map(sortedUnique);
   if (hours === undefined || minutes === undefined || seconds === undefined) return null;
   if (hours.length * minutes.length * seconds.length > MAX_LISTED_TIMES) return null;
   const listed = hours.flatMap((hour) =>
