@@ -3,9 +3,9 @@ export interface DecodedString {
   readonly text: string;
   /**
    * The position in the original.
-   * @param place in `text`, from 0 to its length
+   * @param position in `text`, from 0 to its length
    */
-  placeBefore(place: number): number;
+  originalPosition(position: number): number;
 }
 
 /**
@@ -16,7 +16,7 @@ const escapes =
   /\\(?:u[\da-fA-F]{4}|x[\da-fA-F]{2}|["'\\/bfnrt])|%(?:[0-7][\da-fA-F]|[c-fC-F][\da-fA-F](?:%[89abAB][\da-fA-F]){1,3})|&(?:#\d{1,7}|#[xX][\da-fA-F]{1,6}|amp|lt|gt|quot|apos);/g;
 
 /**
- * By the character after the backslash or by the entity name; quotes and slashes stand for
+ * By the character after the backslash or by the entity name; quotes and slashes mean
  * themselves.
  */
 const named: Readonly<Record<string, string>> = {
@@ -47,8 +47,9 @@ export function decodeEscapes(text: string): DecodedString | null {
     return decoded;
   });
   if (ends.length === 0) return null;
-  const placeBefore = (place: number): number => place + (offsets[lastUpTo(ends, place)] ?? 0);
-  return { text: unescaped, placeBefore };
+  const originalPosition = (position: number): number =>
+    position + (offsets[lastUpTo(ends, position)] ?? 0);
+  return { text: unescaped, originalPosition };
 }
 
 /** Null if it is not a valid escape. */

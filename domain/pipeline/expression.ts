@@ -119,12 +119,12 @@ export function evaluateToKeep(expression: Expression, scope: Scope): unknown {
 
 /** Whether a value is or contains an object. */
 function contains(value: unknown, wanted: unknown): boolean {
-  const open = [value];
-  while (open.length > 0) {
-    const each = open.pop();
+  const pending = [value];
+  while (pending.length > 0) {
+    const each = pending.pop();
     if (typeof each !== 'object' || each === null) continue;
     if (each === wanted) return true;
-    for (const member of Object.values(each)) open.push(member);
+    for (const member of Object.values(each)) pending.push(member);
   }
   return false;
 }
@@ -259,9 +259,9 @@ function faultOf(
   error: unknown,
   mask: (text: string) => string = (same) => same,
 ): string {
-  const shown = mask(text);
-  const why = shown === text ? `: ${messageOf(error)}` : '';
-  return `the expression "${shorten(shown)}" ${what}${why}`;
+  const masked = mask(text);
+  const reason = masked === text ? `: ${messageOf(error)}` : '';
+  return `the expression "${shorten(masked)}" ${what}${reason}`;
 }
 
 const shorten = (text: string): string => (text.length > 200 ? `${start(text, 200)}…` : text);

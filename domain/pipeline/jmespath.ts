@@ -87,8 +87,8 @@ const interpreter = bounded(TreeInterpreter.withScope({}));
  * @throws Error for any other failure of the expression
  */
 export function evaluateNode(node: Node, scope: unknown): unknown {
-  const most = Math.min(MAX_VISITS, visitsLeftForValue);
-  visits = most;
+  const limit = Math.min(MAX_VISITS, visitsLeftForValue);
+  visits = limit;
   variables = new Map();
   try {
     const value: unknown = interpreter.search(node, scope as Value);
@@ -98,7 +98,7 @@ export function evaluateNode(node: Node, scope: unknown): unknown {
     charge(length / COUNTED_PER_VISIT);
     return value ?? null;
   } finally {
-    visitsLeftForValue -= most - visits;
+    visitsLeftForValue -= limit - visits;
   }
 }
 
@@ -320,8 +320,8 @@ function callOnItems(target: Interpreter, name: string, args: readonly unknown[]
   if (name === 'map') return keys;
   // Members of an object have string names.
   if (!areSortKeys(keys) || (order === undefined && typeof keys[0] === 'number')) {
-    const wanted = order === undefined ? 'strings' : 'all numbers or all strings';
-    throw new Error(`${name}() needs keys that are ${wanted}`);
+    const expected = order === undefined ? 'strings' : 'all numbers or all strings';
+    throw new Error(`${name}() needs keys that are ${expected}`);
   }
   const keyed = keys.map((key, i) => ({ key, item: items[i] }));
   return order === undefined ? groupByKey(keyed) : order(keyed, charge);

@@ -78,8 +78,8 @@ export function itemName(id: string, index: number): string {
 /** Splits the name of a step end; `index` is null for a whole step. */
 export function splitName(name: string): { readonly id: string; readonly index: number | null } {
   if (!name.endsWith(']')) return { id: name, index: null };
-  const open = name.lastIndexOf('[');
-  return { id: name.slice(0, open), index: Number(name.slice(open + 1, -1)) };
+  const bracket = name.lastIndexOf('[');
+  return { id: name.slice(0, bracket), index: Number(name.slice(bracket + 1, -1)) };
 }
 
 /** The result of an ended step as later steps and the output see it. */

@@ -81,11 +81,11 @@ function isChoice({ keyword, params }: ErrorObject): boolean {
 
 /** Removes the violations of a choice's branches, which were found last. */
 function takeBranches(found: Found[], choice: ErrorObject): readonly Found[] {
-  const place = pathOf(choice);
+  const choicePath = pathOf(choice);
   const within = `${choice.schemaPath}/`;
   // Branches for different items of an array have the same schema path.
   const isOther = ({ schemaPath, path }: Found): boolean =>
-    !schemaPath.startsWith(within) || place.some((key, index) => path[index] !== key);
+    !schemaPath.startsWith(within) || choicePath.some((key, index) => path[index] !== key);
   return found.splice(found.findLastIndex(isOther) + 1);
 }
 
@@ -96,7 +96,7 @@ function mergeBranches(
   customMessage: CustomMessage,
 ): readonly Found[] {
   if (said.length === 0) return [foundOf(choice, customMessage)];
-  const place = pathOf(choice);
+  const choicePath = pathOf(choice);
   const branches = new Map<string, Found[]>();
   for (const fault of said) {
     const [branch = ''] = fault.schemaPath.slice(choice.schemaPath.length + 1).split('/', 1);
@@ -106,13 +106,15 @@ function mergeBranches(
   }
   // Whether the value as a whole has another type or value than the branch.
   const isMismatch = (fault: Found): boolean =>
-    fault.path.length === place.length && fault.types.length + fault.values.length > 0;
-  const meant = [...branches.values()].find((faults) => !faults.some(isMismatch));
-  if (meant) return meant;
+    fault.path.length === choicePath.length && fault.types.length + fault.values.length > 0;
+  const intended = [...branches.values()].find((faults) => !faults.some(isMismatch));
+  if (intended) return intended;
   const types = new Set<string>();
   const values = new Set<unknown>();
   for (const faults of branches.values()) {
-    const first = faults.find(({ path, types: ofOne }) => path.length === place.length && ofOne[0]);
+    const first = faults.find(
+      ({ path, types: ofOne }) => path.length === choicePath.length && ofOne[0],
+    );
     if (first) first.types.forEach((type) => types.add(type));
     else
       faults.filter(isMismatch).forEach((fault) => fault.values.forEach((one) => values.add(one)));
@@ -120,7 +122,7 @@ function mergeBranches(
   const oneOf = values.size === 0 ? [] : [`one of ${[...values].map(String).join(', ')}`];
   return [
     {
-      path: place,
+      path: choicePath,
       issue: `must be ${either([...types, ...oneOf])}`,
       keyword: values.size === 0 ? 'type' : 'enum',
       schemaPath: choice.schemaPath,

@@ -46,13 +46,13 @@ export class Secrets {
    */
   maskText(text: string): string {
     if (text.length < this.#shortest) return text;
-    const places = this.#placesIn(text);
-    if (places.length === 0) return text;
+    const ranges = this.#rangesIn(text);
+    if (ranges.length === 0) return text;
     let masked = '';
     let from = 0;
-    for (const place of merged(places)) {
-      masked += text.slice(from, place.from) + MASK;
-      from = place.to;
+    for (const range of merged(ranges)) {
+      masked += text.slice(from, range.from) + MASK;
+      from = range.to;
     }
     return masked + text.slice(from);
   }
@@ -91,50 +91,50 @@ export class Secrets {
   }
 
   /** The positions of secrets in a string, unordered and possibly overlapping. */
-  #placesIn(text: string): readonly Place[] {
-    const places = this.#placesOfForms(text);
-    const around: DecodedString[] = [];
-    let looked = text;
-    while (around.length < MAX_ESCAPE_LEVELS && looked.length >= this.#shortest) {
-      const unescaped = decodeEscapes(looked);
+  #rangesIn(text: string): readonly Range[] {
+    const ranges = this.#rangesOfForms(text);
+    const levels: DecodedString[] = [];
+    let decoded = text;
+    while (levels.length < MAX_ESCAPE_LEVELS && decoded.length >= this.#shortest) {
+      const unescaped = decodeEscapes(decoded);
       if (unescaped === null) break;
-      around.unshift(unescaped);
-      looked = unescaped.text;
-      const before = (place: number): number =>
-        around.reduce((inner, level) => level.placeBefore(inner), place);
-      for (const { from, to } of this.#placesOfForms(looked)) {
-        places.push({ from: before(from), to: before(to) });
+      levels.unshift(unescaped);
+      decoded = unescaped.text;
+      const original = (position: number): number =>
+        levels.reduce((inner, level) => level.originalPosition(inner), position);
+      for (const { from, to } of this.#rangesOfForms(decoded)) {
+        ranges.push({ from: original(from), to: original(to) });
       }
     }
-    return places;
+    return ranges;
   }
 
-  #placesOfForms(text: string): Place[] {
-    const places: Place[] = [];
+  #rangesOfForms(text: string): Range[] {
+    const ranges: Range[] = [];
     for (const form of this.#forms) {
       let at = text.indexOf(form);
       for (; at !== -1; at = text.indexOf(form, at + form.length)) {
-        places.push({ from: at, to: at + form.length });
+        ranges.push({ from: at, to: at + form.length });
       }
     }
-    return places;
+    return ranges;
   }
 }
 
 /** A range of a string. */
-interface Place {
+interface Range {
   readonly from: number;
   /** Exclusive. */
   readonly to: number;
 }
 
 /** Merges overlapping ranges. */
-function merged(places: readonly Place[]): readonly Place[] {
-  const result: Place[] = [];
-  for (const place of places.toSorted((one, other) => one.from - other.from)) {
+function merged(ranges: readonly Range[]): readonly Range[] {
+  const result: Range[] = [];
+  for (const range of ranges.toSorted((one, other) => one.from - other.from)) {
     const last = result.at(-1);
-    if (last === undefined || place.from >= last.to) result.push(place);
-    else result[result.length - 1] = { from: last.from, to: Math.max(last.to, place.to) };
+    if (last === undefined || range.from >= last.to) result.push(range);
+    else result[result.length - 1] = { from: last.from, to: Math.max(last.to, range.to) };
   }
   return result;
 }

@@ -67,13 +67,13 @@ export function withinReach(value: unknown): unknown {
  */
 export function writtenLength(value: unknown, max: number): number {
   let length = 0;
-  const open: object[] = [];
+  const pending: object[] = [];
   const count = (each: unknown): void => {
     length += BASE_SIZE + (typeof each === 'string' ? each.length : 0);
-    if (typeof each === 'object' && each !== null) open.push(each);
+    if (typeof each === 'object' && each !== null) pending.push(each);
   };
   count(value);
-  for (let each = open.pop(); each !== undefined && length <= max; each = open.pop()) {
+  for (let each = pending.pop(); each !== undefined && length <= max; each = pending.pop()) {
     if (Array.isArray(each)) each.forEach(count);
     else {
       for (const [name, member] of Object.entries(each)) {

@@ -91,14 +91,14 @@ export class CalendarRule implements WallRule {
     if (day > LAST_DAY) return null;
     let second = from - day * SECONDS_PER_DAY;
     const date = civilOf(day);
-    const begun = date.year * 12 + date.month - 1;
-    let index = begun;
+    const startIndex = date.year * 12 + date.month - 1;
+    let index = startIndex;
     // A rule without a fire in one period never fires.
     const last = Math.min(LAST_MONTH, index + this.#days.period);
     let first = day - date.day + 1;
     let bits = this.#maskOf(index) & (-1 << (date.day - 1));
     const end = (beyond: number | null, to: number): number | null => {
-      if (index - begun >= MIN_CACHED_MONTHS) this.#ahead = { from, to, beyond };
+      if (index - startIndex >= MIN_CACHED_MONTHS) this.#ahead = { from, to, beyond };
       return beyond;
     };
     for (;;) {
@@ -130,14 +130,14 @@ export class CalendarRule implements WallRule {
     if (this.#times.perDay === 0) return null;
     let day = Math.floor(from / SECONDS_PER_DAY);
     const date = civilOf(day);
-    const begun = date.year * 12 + date.month - 1;
-    let index = begun;
+    const startIndex = date.year * 12 + date.month - 1;
+    let index = startIndex;
     let second = from - day * SECONDS_PER_DAY;
     const earliest = Math.max(FIRST_MONTH, index - this.#days.period);
     let bits = this.#maskOf(index) & (date.day === 31 ? -1 : (1 << date.day) - 1);
     let first = day - date.day + 1;
     const end = (beyond: number | null, to: number): number | null => {
-      if (begun - index >= MIN_CACHED_MONTHS) this.#behind = { from: to, to: from, beyond };
+      if (startIndex - index >= MIN_CACHED_MONTHS) this.#behind = { from: to, to: from, beyond };
       return beyond;
     };
     for (;;) {

@@ -13,7 +13,7 @@ const QUERY_COST = 10;
 export interface IntervalShape {
   readonly zone: Zone;
   /** The start of a minute in which it fires. */
-  readonly begun: Instant;
+  readonly origin: Instant;
   /** Milliseconds between two such minutes. */
   readonly step: number;
   /** The seconds within the minute at which it fires, ascending. */
@@ -38,9 +38,9 @@ export class IntervalFires implements FireSource {
 
   next(from: Instant): Instant | null {
     spend(QUERY_COST);
-    const { begun, step } = this.#shape;
+    const { origin, step } = this.#shape;
     if (this.#seconds.perDay === 0) return null;
-    const slot = begun + Math.floor((from - begun) / step) * step;
+    const slot = origin + Math.floor((from - origin) / step) * step;
     const second = this.#seconds.next(0, Math.ceil((from - slot) / SECOND));
     const at =
       second >= 0 ? slot + second * SECOND : slot + step + this.#seconds.next(0, 0) * SECOND;
@@ -49,10 +49,10 @@ export class IntervalFires implements FireSource {
 
   previous(until: Instant): Instant | null {
     spend(QUERY_COST);
-    const { begun, step } = this.#shape;
+    const { origin, step } = this.#shape;
     if (this.#seconds.perDay === 0) return null;
     const limit = Math.min(until, this.#last);
-    const slot = begun + Math.floor((limit - begun) / step) * step;
+    const slot = origin + Math.floor((limit - origin) / step) * step;
     const second = this.#seconds.previous(0, Math.floor((limit - slot) / SECOND));
     if (second >= 0) return slot + second * SECOND;
     return slot - step + this.#seconds.previous(0, 59) * SECOND;
@@ -70,10 +70,10 @@ export class IntervalFires implements FireSource {
 
   /** Number of fires before an instant, from an arbitrary origin. */
   #below(at: Instant): number {
-    const { begun, step } = this.#shape;
+    const { origin, step } = this.#shape;
     const limit = Math.min(at, this.#last + 1);
-    const slots = Math.floor((limit - begun) / step);
-    const second = Math.ceil((limit - begun - slots * step) / SECOND);
+    const slots = Math.floor((limit - origin) / step);
+    const second = Math.ceil((limit - origin - slots * step) / SECOND);
     return slots * this.#seconds.perDay + this.#seconds.countBelow(0, second);
   }
 }

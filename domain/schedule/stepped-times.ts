@@ -72,12 +72,12 @@ export class SteppedTimes implements TimesOfDay {
   /** Number of fires before a second of a day whose first slot begins at `first`. */
   #count(first: number, end: number): number {
     const { step, accepts } = this.#shape;
-    const begun = Math.max(0, Math.ceil((end - first) / step));
-    if (begun === 0) return 0;
-    const last = first + (begun - 1) * step;
-    let whole = begun - 1;
+    const startedSlots = Math.max(0, Math.ceil((end - first) / step));
+    if (startedSlots === 0) return 0;
+    const last = first + (startedSlots - 1) * step;
+    let whole = startedSlots - 1;
     if (accepts !== null) {
-      spend(begun);
+      spend(startedSlots);
       whole = 0;
       for (let slot = first; slot < last; slot += step) if (accepts(slot)) whole += 1;
       if (!accepts(last)) return whole * this.#offsets.perDay;

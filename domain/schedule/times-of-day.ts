@@ -188,10 +188,10 @@ export class SlotTimes implements TimesOfDay {
   }
 
   countBelow(_day: number, second: number): number {
-    const begun = this.#slots.countBelow(0, second);
-    if (begun === 0) return 0;
+    const startedSlots = this.#slots.countBelow(0, second);
+    if (startedSlots === 0) return 0;
     const last = this.#slots.previous(0, second - 1);
-    return (begun - 1) * this.#offsets.perDay + this.#offsets.countBelow(0, second - last);
+    return (startedSlots - 1) * this.#offsets.perDay + this.#offsets.countBelow(0, second - last);
   }
 }
 

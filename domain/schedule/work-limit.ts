@@ -71,18 +71,18 @@ export function limitWork<T>(limit: number, run: () => T): T {
 
 /** Runs a function and counts its steps. */
 export function measureWork<T>(run: () => T): { readonly result: T; readonly steps: number } {
-  const own = new Meter(Infinity);
-  const result = metered(own, run);
-  return { result, steps: own.steps };
+  const inner = new Meter(Infinity);
+  const result = metered(inner, run);
+  return { result, steps: inner.steps };
 }
 
-function metered<T>(own: Meter, run: () => T): T {
+function metered<T>(inner: Meter, run: () => T): T {
   const outer = meter;
-  meter = own;
+  meter = inner;
   try {
     return run();
   } finally {
     meter = outer;
-    if (outer !== null) outer.steps += own.steps;
+    if (outer !== null) outer.steps += inner.steps;
   }
 }

@@ -3,7 +3,7 @@ import { HOUR, modulo, SECOND, sortedUnique } from '../civil.ts';
 import { IntervalFires } from '../interval-fires.ts';
 import { PhasedFires } from '../phased-fires.ts';
 import { positionIndexes } from './set-position-rule.ts';
-import { makeSlotRule } from './rrule-rule.ts';
+import { createSlotRule } from './wall-rules.ts';
 import type { RruleParts } from './rrule-parts.ts';
 import type { WallRule } from '../wall-rule.ts';
 import { MAX_SHIFT, type Zone } from '../zone.ts';
@@ -44,11 +44,11 @@ export function elapsedFires(parts: RruleParts, start: ElapsedStart): FireSource
   const step = interval * (freq === 'HOURLY' ? HOUR : MINUTE);
   const seconds = secondsWithin(parts, wall, inHours);
   const isLimited = [months, yearDays, monthDays, weekdays].some((part) => part !== null);
-  const begun = instant - modulo(wall, MINUTE);
-  if (!isLimited && !inHours) return new IntervalFires({ zone, begun, step, seconds });
+  const origin = instant - modulo(wall, MINUTE);
+  if (!isLimited && !inHours) return new IntervalFires({ zone, origin, step, seconds });
   const unit = inHours ? HOUR : MINUTE;
   const rules = new Map<number, WallRule>();
-  const phaseOf = (offset: number): number => begun + offset - modulo(begun + offset, unit);
+  const phaseOf = (offset: number): number => origin + offset - modulo(origin + offset, unit);
   const ruleOf = (offset: number): WallRule => {
     const first = phaseOf(offset);
     const phase = modulo(first, step);
@@ -56,7 +56,7 @@ export function elapsedFires(parts: RruleParts, start: ElapsedStart): FireSource
     if (rule === undefined) {
       // The zone may have crossed the date line by then.
       const from = wall - 2 * MAX_SHIFT;
-      rule = makeSlotRule(parts, { first, step, seconds }, from);
+      rule = createSlotRule(parts, { first, step, seconds }, from);
       rules.set(phase, rule);
     }
     return rule;

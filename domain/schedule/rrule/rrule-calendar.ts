@@ -130,11 +130,11 @@ export class RruleCalendar implements DayCalendar {
     const year = Math.floor(month / 12);
     const first = dayOf(year, (month % 12) + 1, 1);
     const last = first + monthLength(year, (month % 12) + 1) - 1;
-    const begun = last - modulo(last - this.#startDay, this.#step);
+    const periodStart = last - modulo(last - this.#startDay, this.#step);
     // The last day of a week counts too, since it may have begun in the month before.
-    const end = this.#phase.unit === 'DAILY' ? begun : begun + 6;
+    const end = this.#phase.unit === 'DAILY' ? periodStart : periodStart + 6;
     if (end >= first) return month;
-    const found = civilOf(direction > 0 ? begun + this.#step : end);
+    const found = civilOf(direction > 0 ? periodStart + this.#step : end);
     return found.year * 12 + found.month - 1;
   }
 

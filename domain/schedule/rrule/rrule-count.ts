@@ -1,6 +1,6 @@
 import type { Instant } from '../../clock.ts';
 import { DAY, HOUR, LAST_DAY, SECOND } from '../civil.ts';
-import type { BareRule } from './rrule-rule.ts';
+import type { BareRule } from './wall-rules.ts';
 import { isExhausted, limitWork, WorkLimitError } from '../work-limit.ts';
 import type { Zone } from '../zone.ts';
 import type { FireSource } from '../zoned-fires.ts';

@@ -1,5 +1,5 @@
 import type { NthWeekday } from '../month-table.ts';
-import { parseIcalTime, type IcalTime } from './rrule-text.ts';
+import { parseIcalTime, type IcalTime } from './recurrence.ts';
 import { ScheduleError } from '../schedule-error.ts';
 
 /** The allowed frequencies; SECONDLY is rejected. */

@@ -5,7 +5,7 @@ import type { Zone } from '../zone.ts';
 import type { FireSource } from '../zoned-fires.ts';
 import { MAX_COUNT } from './rrule-count.ts';
 import { parseRruleParts, type RruleParts } from './rrule-parts.ts';
-import { parseRecurrence, type IcalTime, type RecurrenceText } from './rrule-text.ts';
+import { parseRecurrence, type IcalTime, type Recurrence } from './recurrence.ts';
 
 /**
  * The warnings that parsing a recurrence can find.
@@ -23,7 +23,7 @@ export function needsCounting(expr: string): boolean {
 
 /** As {@link rruleWarnings}, for a parsed recurrence. */
 export function warningsOf(
-  text: RecurrenceText,
+  text: Recurrence,
   parts: RruleParts,
   taskZone: Zone,
 ): readonly string[] {

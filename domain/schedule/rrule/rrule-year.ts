@@ -75,13 +75,13 @@ export class RruleYears {
 
   /** An upper bound of the matching days of a month. */
   get maxDays(): number {
-    let most = 0;
+    let max = 0;
     for (let length = 28; length <= 31; length++) {
       for (let first = 0; first < 7; first++) {
-        most = Math.max(most, bitCount(this.#pattern(length, first)));
+        max = Math.max(max, bitCount(this.#pattern(length, first)));
       }
     }
-    return most;
+    return max;
   }
 
   #mask(year: number, month: number): number {

@@ -6,8 +6,8 @@ import { ScheduleError } from '../schedule-error.ts';
 import { elapsedFires, isElapsed } from './elapsed-rule.ts';
 import { CountTooLargeError, lastOfCount, lastOfElapsed, MAX_COUNT } from './rrule-count.ts';
 import { parseRruleParts, type RruleParts } from './rrule-parts.ts';
-import { makeRruleRule } from './rrule-rule.ts';
-import { parseRecurrence, type IcalTime } from './rrule-text.ts';
+import { createRruleRule } from './wall-rules.ts';
+import { parseRecurrence, type IcalTime } from './recurrence.ts';
 import { firesBeforeStart, COUNT_TOO_LARGE, uselessExdates, warningsOf } from './rrule-warnings.ts';
 import type { Zone } from '../zone.ts';
 import { ZonedFires, type FireSource } from '../zoned-fires.ts';
@@ -60,9 +60,9 @@ export function compileRrule(expr: string, context: RruleContext): CompiledRrule
   }
   const excluded = text.exdates.map((time) => excludedSpans(time, zone));
   const added = text.rdates.map((time) => {
-    const own = time.zone ?? zone;
-    const resolved = own.resolve(time.wall);
-    return { at: resolved.at, note: wallNote(time.wall, own, resolved) };
+    const ownZone = time.zone ?? zone;
+    const resolved = ownZone.resolve(time.wall);
+    return { at: resolved.at, note: wallNote(time.wall, ownZone, resolved) };
   });
   const notes = new Map<Instant, string>();
   if (dtstart?.kind === 'gap') notes.set(dtstart.at, movedNote(start, zone, dtstart.at));
@@ -88,7 +88,7 @@ function sourceOf(parts: RruleParts, zone: Zone, start: number, startInstant: In
     const source = elapsedFires(parts, { zone, wall: start, instant: startInstant });
     return { source, lastOf: (count) => lastOfElapsed(source, startInstant, count) };
   }
-  const bare = makeRruleRule(parts, start, start);
+  const bare = createRruleRule(parts, start, start);
   const source = new ZonedFires(bare.rule, zone, false);
   const counted = { ...bare, zoned: source, zone, start, startInstant };
   return { source, lastOf: (count) => lastOfCount(counted, count) };
@@ -121,8 +121,8 @@ function countedEnd(
 
 /** The last instant that UNTIL allows. */
 function untilInstant(until: IcalTime, zone: Zone): Instant {
-  const own = until.zone ?? zone;
-  return until.dateOnly ? own.resolve(until.wall + DAY).at - 1 : own.resolve(until.wall).at;
+  const ownZone = until.zone ?? zone;
+  return until.dateOnly ? ownZone.resolve(until.wall + DAY).at - 1 : ownZone.resolve(until.wall).at;
 }
 
 /**
@@ -130,9 +130,9 @@ function untilInstant(until: IcalTime, zone: Zone): Instant {
  * day.
  */
 function excludedSpans(time: IcalTime, zone: Zone): Span[] {
-  const own = time.zone ?? zone;
-  const { at, again } = own.resolve(time.wall);
-  if (time.dateOnly) return [{ from: at, to: own.resolve(time.wall + DAY).at }];
+  const ownZone = time.zone ?? zone;
+  const { at, again } = ownZone.resolve(time.wall);
+  if (time.dateOnly) return [{ from: at, to: ownZone.resolve(time.wall + DAY).at }];
   const spans = [{ from: at, to: at + 1 }];
   if (again !== null) spans.push({ from: again, to: again + 1 });
   return spans;

@@ -57,8 +57,8 @@ function daysWords(fields: CronFields): string | null {
 }
 
 function dayPhrase(days: string): string | null {
-  const said = libraryWords(`0 0 ${days}`);
-  return said.startsWith(MIDNIGHT) ? said.slice(MIDNIGHT.length) : null;
+  const phrase = libraryWords(`0 0 ${days}`);
+  return phrase.startsWith(MIDNIGHT) ? phrase.slice(MIDNIGHT.length) : null;
 }
 
 /** Words for times that are too many to list; null if there are no unambiguous ones. */

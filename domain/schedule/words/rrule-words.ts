@@ -6,7 +6,7 @@ import { BoundedCache } from '../bounded-cache.ts';
 import { civilOf, DAY, HOUR, modulo, SECOND, sortedUnique, weekdayOf } from '../civil.ts';
 import { MAX_COUNT } from '../rrule/rrule-count.ts';
 import { parseRruleParts, type RruleParts } from '../rrule/rrule-parts.ts';
-import { parseRecurrence, type RecurrenceText } from '../rrule/rrule-text.ts';
+import { parseRecurrence, type Recurrence } from '../rrule/recurrence.ts';
 import type { Zone } from '../zone.ts';
 import { listWords, timesOfDayWords, timeWords } from './times-of-day-words.ts';
 
@@ -121,8 +121,8 @@ function dayWords({ freq, interval, months, monthDays, weekdays }: DayParts): st
   if (months !== null) rule.push(`BYMONTH=${sortedUnique(months).join(',')}`);
   if (monthDays !== null) rule.push(`BYMONTHDAY=${sortedUnique(monthDays).join(',')}`);
   if (weekdays !== null) rule.push(`BYDAY=${bydayOf(weekdays)}`);
-  const said = libraryWords(rule.join(';'));
-  const words = isRare ? said.replace(/^every /, `every ${interval} years in `) : said;
+  const phrase = libraryWords(rule.join(';'));
+  const words = isRare ? phrase.replace(/^every /, `every ${interval} years in `) : phrase;
   const day = monthDays !== null && words.endsWith('last') ? ' day' : '';
   const isMissing = monthDays?.some((each) => Math.abs(each) > 28) === true;
   const isFifth = weekdays?.some(({ nth }) => Math.abs(nth) > 4) === true;
@@ -146,7 +146,7 @@ const bydayOf = (weekdays: NonNullable<RruleParts['weekdays']>): string =>
   weekdays.map(({ nth, weekday }) => `${nth || ''}${dayNames[weekday] ?? ''}`).join(',');
 
 /** Start, end, count, exceptions and additions of a rule. */
-function boundWords(text: RecurrenceText, { until, count }: RruleParts): string {
+function boundWords(text: Recurrence, { until, count }: RruleParts): string {
   const { dtstart, exdates, rdates } = text;
   const words: string[] = [];
   if (dtstart !== null) words.push(`from ${dateWords(dtstart.wall)}`);

@@ -13,13 +13,13 @@ export interface IcalTime {
 }
 
 /** The parsed lines of a recurrence. */
-export interface RecurrenceText {
+export interface Recurrence {
   /** The value after `RRULE:`. */
   readonly rule: string;
   readonly dtstart: IcalTime | null;
   readonly exdates: readonly IcalTime[];
   readonly rdates: readonly IcalTime[];
-  /** Parts that were ignored, as RFC 5545 asks for. */
+  /** Parts that were ignored, as RFC 5545 requires. */
   readonly warnings: readonly string[];
 }
 
@@ -38,7 +38,7 @@ interface Parameter {
  * "Applications MUST ignore x-param and iana-param values they don't recognize").
  * @throws ScheduleError naming the invalid line
  */
-export function parseRecurrence(text: string): RecurrenceText {
+export function parseRecurrence(text: string): Recurrence {
   let rule: string | null = null;
   let dtstart: IcalTime | null = null;
   const exdates: IcalTime[] = [];

@@ -31,7 +31,7 @@ export interface BareRule {
  * @param from the first wall time at which the rule may fire
  * @throws ScheduleError if its evaluation cannot be bounded
  */
-export function makeRruleRule(written: RruleParts, start: number, from: number): BareRule {
+export function createRruleRule(written: RruleParts, start: number, from: number): BareRule {
   const parts = fillIn(written, start);
   return parts.freq === 'HOURLY' || parts.freq === 'MINUTELY'
     ? makeSubDaily(parts, start, from)
@@ -139,7 +139,7 @@ export interface Slots {
  * @param from the first wall time at which the rule may fire
  * @throws ScheduleError if its evaluation cannot be bounded
  */
-export function makeSlotRule(parts: RruleParts, slots: Slots, from: number): WallRule {
+export function createSlotRule(parts: RruleParts, slots: Slots, from: number): WallRule {
   const first = Math.floor(slots.first / 60_000);
   const step = slots.step / 60_000;
   return slotRule(parts, { first, step, offsets: slots.seconds, accepts: null }, from).rule;
