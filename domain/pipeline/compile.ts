@@ -46,9 +46,7 @@ export type CompiledStep = CompiledCall | CompiledGroup;
 export interface CompiledPipeline {
   readonly steps: readonly CompiledStep[];
   readonly params: JsonObject;
-  /**
-   * What is wrong with the payload; null if it is valid. Runs of an invalid payload fail with it.
-   */
+  /** What is wrong with the payload; null if it is valid. Runs of an invalid one fail with it. */
   readonly fault: string | null;
   /** How results become the run's output. */
   readonly layout: OutputLayout;
@@ -62,10 +60,7 @@ export interface CompiledPipeline {
 
 const compiled = new WeakMap<JsonObject, CompiledPipeline>();
 
-/**
- * Compiles a payload, once per payload object (payloads are immutable). Never throws: `fault` says
- * what is wrong.
- */
+/** Compiles a payload, once per (immutable) object. Never throws; see `fault`. */
 export function compilePipeline(payload: JsonObject): CompiledPipeline {
   let pipeline = compiled.get(payload);
   if (!pipeline) {

@@ -15,10 +15,7 @@ export interface DecodedString {
 const escapes =
   /\\(?:u[\da-fA-F]{4}|x[\da-fA-F]{2}|["'\\/bfnrt])|%(?:[0-7][\da-fA-F]|[c-fC-F][\da-fA-F](?:%[89abAB][\da-fA-F]){1,3})|&(?:#\d{1,7}|#[xX][\da-fA-F]{1,6}|amp|lt|gt|quot|apos);/g;
 
-/**
- * By the character after the backslash or by the entity name; quotes and slashes mean
- * themselves.
- */
+/** By the character after the backslash or by the entity name; others mean themselves. */
 const named: Readonly<Record<string, string>> = {
   b: '\b',
   f: '\f',

@@ -72,9 +72,7 @@ const unitMs: Readonly<Record<string, number>> = {
   w: 604_800_000,
 };
 
-/**
- * Most characters of an expression: those of a payload. Only a rendered expression can be longer.
- */
+/** Most characters of an expression: those of a payload. Only a rendered one can be longer. */
 const MAX_EXPRESSION_LENGTH = 256 * 1024;
 
 /** Parses an expression. Never throws. */
@@ -129,10 +127,7 @@ function contains(value: unknown, wanted: unknown): boolean {
   return false;
 }
 
-/**
- * Whether an expression names the steps, or has a sign for the current node, the root or a
- * wildcard.
- */
+/** Whether an expression uses the steps by name, current node, root or wildcard. */
 function reachesSteps(text: string, roots: ReadonlySet<string>): boolean {
   return roots.has('steps') || /[@$*]/.test(text);
 }
@@ -204,9 +199,7 @@ export function isQuote(character: string | undefined): boolean {
   return character === "'" || character === '"' || character === '`';
 }
 
-/**
- * The position after a quoted part that begins at `start`; the string's end if it is not closed.
- */
+/** The position after the quoted part at `start`; the string's end if it is not closed. */
 export function endOfQuote(text: string, start: number): number {
   for (let at = start + 1; at < text.length; at += 1) {
     if (text[at] === '\\') at += 1;
@@ -236,10 +229,7 @@ function walk(path: readonly string[], scope: unknown): unknown {
   return value;
 }
 
-/**
- * All field names of an expression; of a plain path only the first, since the others are its
- * members.
- */
+/** All field names of an expression; only the first of a plain path. */
 function namesIn(node: ExpressionNode, path: readonly string[] | null): ReadonlySet<string> {
   if (path) return new Set(path.slice(0, 1));
   const names = new Set<string>();

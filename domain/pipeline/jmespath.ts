@@ -45,10 +45,7 @@ const MAX_VISITS = 500_000;
 /** The same limit for all expressions in one value. */
 const MAX_VISITS_PER_VALUE = 2 * MAX_VISITS;
 
-/**
- * The cost of a function per item or two characters of its arguments, in visits. Measured, as the
- * others here.
- */
+/** Cost of a function per item or two characters of its arguments, in visits, as measured. */
 const COST = 0.25;
 
 /** The same cost of functions that take longer or do not read their arguments. */
@@ -191,10 +188,7 @@ function evaluate(node: Node, value: unknown, visit: Visit, byLibrary: Visit): u
   }
 }
 
-/**
- * Replaces the library's `let`, which copies all names for each binding and looks them up through
- * every enclosing `let`.
- */
+/** Replaces the library's `let`, whose cost is quadratic in the number of names. */
 function withVariables(
   { bindings, expression }: Extract<Node, { readonly type: 'LetExpression' }>,
   value: unknown,
@@ -351,8 +345,7 @@ function isReference(value: unknown): value is Node {
 }
 
 /**
- * Replaces the library's `contains`, which finds no list or object in a list and is slow for long
- * strings.
+ * Replaces the library's `contains`: it compares no lists or objects and is slow for long strings.
  */
 function contains(args: readonly unknown[]): boolean | undefined {
   const [held, part] = args;

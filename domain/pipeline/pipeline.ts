@@ -15,9 +15,7 @@ export const DEFAULT_TIMEOUT_SECONDS = 30;
 /** Most items of a `for_each`; each appends an event. */
 export const MOST_ITEMS = 10_000;
 
-/**
- * Most items of all `for_each` steps of a run, since its worker and its view hold all their ends.
- */
+/** Most items of all `for_each` steps of a run, since its worker and view hold all their ends. */
 export const MOST_ITEMS_OF_RUN = 50_000;
 
 const name = (description: string) =>

@@ -4,10 +4,7 @@ import { wellFormed } from './well-formed.ts';
 /** Levels of escapes to decode, such as HTML in a JSON string within other JSON. */
 export const MAX_ESCAPE_LEVELS = 3;
 
-/**
- * Fewest characters of a shortened form of a secret, since shorter ones appear in unrelated
- * strings.
- */
+/** Fewest characters of a shortened form; shorter ones appear in unrelated strings. */
 const MIN_FORM_LENGTH = 8;
 
 /** The same for forms without white space and for parts of Base64. */
@@ -45,10 +42,7 @@ function inJson(text: string): string {
   return JSON.stringify(text).slice(1, -1);
 }
 
-/**
- * A string as part of a URL: in its path, its query, and as a parameter. Each escapes different
- * characters and drops some (`..`, tabs).
- */
+/** A string in a URL's path, query and parameters, which escape and drop different characters. */
 function inUrl(text: string): readonly string[] {
   return [
     new URL(`http://a/${text}`).href.slice('http://a/'.length),

@@ -6,10 +6,7 @@ import { formsOf, MAX_ESCAPE_LEVELS } from './secret-forms.ts';
 /** Replaces a secret's value. */
 export const MASK = '***';
 
-/**
- * The object `secrets` of expressions: secrets are read by name and cannot be listed. It masks
- * every value that it has given out.
- */
+/** The object `secrets` of expressions: read by name, not listable. Masks all values given out. */
 export class Secrets {
   readonly #lookUp: (name: string) => string | undefined;
   readonly #given = new Set<string>();

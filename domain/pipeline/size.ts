@@ -1,10 +1,7 @@
 import { PipelineFault } from './fault.ts';
 import { setOwn } from './own.ts';
 
-/**
- * Most bytes of a step's result as JSON; larger ones are truncated. Together with its log it fits
- * an event.
- */
+/** Most bytes of a step's result as JSON, so that it fits an event with its log. */
 export const MAX_RESULT_BYTES = 256 * 1024;
 
 /**
@@ -136,10 +133,7 @@ function cutText(text: string, bytes: number, limit: number): string {
   }
 }
 
-/**
- * Truncates the largest members of an object until it fits; a response keeps its status without its
- * body.
- */
+/** Truncates an object's largest members until it fits; a response keeps its status. */
 function cutMembers(value: object, bytes: number, limit: number): object | null {
   const bySize = Object.entries(value)
     .map(([key, member]: [string, unknown]) => ({ key, member, size: jsonBytes(member) }))

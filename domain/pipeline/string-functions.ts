@@ -15,10 +15,7 @@ const JOINED_PER_VISIT = 16;
  */
 export type FunctionOverride = (args: readonly unknown[], charge: Charge) => unknown;
 
-/**
- * String functions whose library versions take quadratic time, overflow the stack, exceed the
- * limits or deviate from JMESPath.
- */
+/** Functions whose library versions are slow, overflow the stack or deviate from JMESPath. */
 export const functionOverrides: ReadonlyMap<string, FunctionOverride> = new Map<
   string,
   FunctionOverride

@@ -73,10 +73,7 @@ function endOfCharacter(text: string, from: number): number {
   return end < text.length ? end : -1;
 }
 
-/**
- * The failure table of Knuth-Morris-Pratt: for each prefix, the length of its longest proper suffix
- * that is also a prefix.
- */
+/** Knuth-Morris-Pratt's failure table: per prefix, its longest proper suffix that is a prefix. */
 function failureTable(part: string): Uint32Array {
   const ends = new Uint32Array(part.length);
   for (let at = 1; at < part.length; at += 1) {

@@ -145,10 +145,7 @@ export function toText(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value ?? null);
 }
 
-/**
- * The position of the brace that closes an expression, skipping quotes and nested braces; -1 if
- * there is none.
- */
+/** The position of an expression's closing brace, ignoring quotes and nested braces; -1 if none. */
 function endOfExpression(text: string, from: number): number {
   let depth = 0;
   for (let at = from; at < text.length; at += 1) {

@@ -134,10 +134,7 @@ function parseStep(text: string, piece: string, shape: CronFieldShape): number {
 
 const isName = (text: string): boolean => /^[a-z]/i.test(text);
 
-/**
- * Parses a number or a name. Sunday's name and the digit 0 give 0; {@link weekdayRange} decides
- * between 0 and 7.
- */
+/** Parses a number or a name; Sunday's name gives 0, and {@link weekdayRange} decides on 7. */
 function parseValue(text: string, piece: string, shape: CronFieldShape): number {
   const named = shape.names?.indexOf(text.toUpperCase()) ?? -1;
   if (named >= 0) return named + shape.min;

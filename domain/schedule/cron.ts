@@ -100,10 +100,7 @@ export function parseCron(expression: string): CronFields {
   };
 }
 
-/**
- * Whether matching one day field suffices. A field that begins with * only narrows the other
- * (crontab(5)).
- */
+/** Whether one matching day field suffices: neither begins with * (crontab(5)). */
 export function eitherDay({ dayOfMonth, dayOfWeek }: CronFields): boolean {
   return !dayOfMonth.star && !dayOfWeek.star;
 }

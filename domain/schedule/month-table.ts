@@ -9,10 +9,7 @@ export interface NthWeekday {
 /** Returns a month's matching days as bits, given its length and the weekday of its first day. */
 export type MonthPattern = (length: number, firstWeekday: number) => number;
 
-/**
- * Caches a month's matching days. They depend only on its length and first weekday, so there are 28
- * cases.
- */
+/** Caches matching days for the 28 kinds of month, by length and first weekday. */
 export class MonthTable {
   readonly #pattern: MonthPattern;
   readonly #masks = new Int32Array(28).fill(-1);

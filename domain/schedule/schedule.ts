@@ -17,19 +17,13 @@ import { zoneOf, type Zone } from './zone.ts';
 
 export { ScheduleError };
 
-/**
- * Most work steps of compiling a rule, about 8 ms. A query to a compiled rule stays below {@link
- * MAX_QUERY_STEPS}.
- */
+/** Most work steps of compiling a rule, about 8 ms. */
 export const MAX_COMPILE_STEPS = 800_000;
 
 /** Most work steps of finding one task's warnings for a list, about 2 ms. */
 const MAX_WARNING_STEPS = 200_000;
 
-/**
- * Most work steps of a query, about 8 ms. A count through clock changes takes that much per forty
- * years.
- */
+/** Most work steps of a query, about 8 ms; a count takes that per forty years of clock changes. */
 export const MAX_QUERY_STEPS = 800_000;
 
 /** The input of {@link compileSchedule}. */
@@ -39,10 +33,7 @@ export interface ScheduleSpec {
   readonly expr: string | null;
   /** An IANA name, or `UTC`. */
   readonly timezone: string;
-  /**
-   * The instant at which the expression was last set. An rrule takes missing parts from it,
-   * truncated to the second.
-   */
+  /** When the expression was last set; an rrule takes missing parts from it, to the second. */
   readonly anchor: Instant;
   /** No fire before it. */
   readonly startsAt: Instant | null;
@@ -55,10 +46,7 @@ export interface Fire {
   readonly at: Instant;
   /** The wall time in the rule's zone with its offset, in ISO 8601. */
   readonly local: string;
-  /**
-   * How a clock change affected it or the times since the fire before; null if it did not. Computed
-   * on access.
-   */
+  /** How a clock change affected it or times before it; null if not. Computed on access. */
   readonly note: string | null;
 }
 

@@ -2,14 +2,9 @@ import { modulo, SECONDS_PER_DAY } from './civil.ts';
 import { ListedTimes, type TimesOfDay } from './times-of-day.ts';
 import { spend } from './work-limit.ts';
 
-/**
- * Parameters of a rule in hours or minutes whose interval does not divide a day, so that every day
- * differs.
- */
+/** A rule in hours or minutes whose interval does not divide a day, so every day differs. */
 export interface SteppedShape {
-  /**
-   * The start of one of its slots (hours or minutes), in seconds since 1970-01-01T00:00 wall time.
-   */
+  /** The start of a slot (hour or minute), in seconds since 1970-01-01T00:00 wall time. */
   readonly start: number;
   /** Seconds between two slots. */
   readonly step: number;

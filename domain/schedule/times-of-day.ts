@@ -18,10 +18,7 @@ export interface TimesOfDay {
 const HOURS = 24;
 const SIXTY = 60;
 
-/**
- * Lookup tables for a set of values below `size`: next member ≥, last member ≤ (−1 if none), and
- * number below.
- */
+/** Lookup tables of values below `size`: next member ≥, last member ≤ (−1 if none), rank. */
 class Members {
   readonly count: number;
   readonly first: number;

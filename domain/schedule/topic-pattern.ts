@@ -48,10 +48,7 @@ export function compileTopicPattern(pattern: string | null): TopicPattern {
   return { matches: (topic) => matchSegments(wanted, topic.split('.')) };
 }
 
-/**
- * Greedy matching that backtracks only to the latest `#`, which suffices as it does for `*` in file
- * names.
- */
+/** Greedy matching that backtracks only to the latest `#`, as `*` in file names allows. */
 function matchSegments(wanted: readonly string[], given: readonly string[]): boolean {
   let w = 0;
   let g = 0;

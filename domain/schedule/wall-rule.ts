@@ -17,15 +17,9 @@ export interface DayCalendar {
   mask(year: number, month: number): number;
   /** The number of matching days of a year; null if only its months can tell. */
   daysOfYear(year: number): number | null;
-  /**
-   * The first month ≥ the given one that may have matching days. Months count as `year * 12 + month
-   * - 1`.
-   */
+  /** The first month ≥ the given one (`year * 12 + month - 1`) that may have matching days. */
   nextMonth(month: number): number;
-  /**
-   * The number of months after which the pattern repeats: 4,800 (400 years are whole weeks), or
-   * longer for a rule with an interval.
-   */
+  /** Months until the pattern repeats: 4,800 (whole weeks), or more with an interval. */
   readonly period: number;
   /** The last month ≤ the given one that may have matching days. */
   previousMonth(month: number): number;

@@ -5,9 +5,7 @@ const WORLD = '001';
 
 let ianaByWindowsName: ReadonlyMap<string, string> | null = null;
 
-/**
- * The IANA zone of a Windows zone name (`Pacific Standard Time`) by CLDR's table; null if unknown.
- */
+/** The IANA zone of a Windows name (`Pacific Standard Time`) by CLDR; null if unknown. */
 export function ianaZoneOf(windowsName: string): string | null {
   ianaByWindowsName ??= new Map(
     windowsZones.supplemental.windowsZones.mapTimezones

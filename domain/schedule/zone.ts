@@ -59,10 +59,7 @@ const YEAR_REUSE_COST = 50;
 /** Cost of probing one day in each month of a year. */
 const MONTHS_PROBE_COST = 2000;
 
-/**
- * Legacy Java names that ICU accepts but the tz database lacks; some are surprising (`BST` is
- * Dhaka).
- */
+/** Legacy Java names that ICU accepts and the tz database lacks (`BST` would be Dhaka). */
 const notIana = new Set(
   (
     'act aet agt art ast bet bst cat cnt cst ctt eat ect iet ist jst mit net nst plt pnt prt pst ' +
@@ -89,10 +86,7 @@ export class Zone {
   readonly constant: boolean;
   readonly #offset: (instant: Instant) => number;
   readonly #chunks: Map<number, readonly Segment[]>;
-  /**
-   * Segments of the regular years by year, and of each kind of year relative to the year's
-   * beginning.
-   */
+  /** Segments of each regular year, and of each kind of year relative to its beginning. */
   readonly #years: Map<number, readonly Segment[]>;
   readonly #kinds: Map<number, readonly Segment[]>;
   readonly #months: Map<number, readonly number[]>;
@@ -143,10 +137,7 @@ export class Zone {
     return twice ? { at, kind: 'overlap', again } : { at, kind: 'normal', again: null };
   }
 
-  /**
-   * The distinct offsets of the zone since an instant. Probed monthly; an offset that lasts for
-   * less recurs in every zone and is found then.
-   */
+  /** The distinct offsets since an instant, probed monthly: shorter ones recur in every zone. */
   offsetsSince(start: Instant): readonly number[] {
     if (this.constant) return [this.offsetAt(start)];
     const found = new Set<number>([this.offsetAt(start)]);
@@ -255,10 +246,7 @@ export class Zone {
     return segments;
   }
 
-  /**
-   * The first instant in (from, to] with another offset than `offset`, by bisection in steps of
-   * `unit`.
-   */
+  /** The first instant in (from, to] whose offset differs, by bisection in steps of `unit`. */
   #change(from: Instant, to: Instant, offset: number, unit: number): Instant {
     let low = from;
     let high = to;
@@ -271,10 +259,7 @@ export class Zone {
   }
 }
 
-/**
- * The kind of a year: years with the same first weekday, length and previous length have the same
- * days.
- */
+/** Years of the same kind have the same weekdays, length and previous length. */
 function kindOf(year: number): number {
   const weekday = weekdayOf(dayOf(year, 1, 1));
   return weekday * 4 + (isLeapYear(year) ? 2 : 0) + (isLeapYear(year - 1) ? 1 : 0);
@@ -348,8 +333,7 @@ export function useTzDatabase(other: TzDatabase | null): void {
 }
 
 /**
- * The cached zone of an IANA name in any case; null if the tz database lacks it. Bare offsets
- * (`+02:00`) are not names.
+ * The cached zone of an IANA name in any case; null if unknown. Offsets (`+02:00`) are no names.
  */
 export function zoneOf(name: string): Zone | null {
   // Case-insensitive, else a client could fill memory with spellings of one name.

@@ -15,10 +15,7 @@ export interface FireSource {
   previous(until: Instant): Instant | null;
   /** The number of fires in [from, to). */
   count(from: Instant, to: Instant): number;
-  /**
-   * How a clock change affected a fire or the wall times since the fire before: moved, left out, or
-   * repeated. Null if it did not.
-   */
+  /** How a clock change moved, repeated or left out a fire or times before it; null if not. */
   note(at: Instant): string | null;
 }
 

@@ -14,9 +14,7 @@ import { RruleYears } from './rrule-year.ts';
 import type { DayCalendar } from '../wall-rule.ts';
 import { spend } from '../work-limit.ts';
 
-/**
- * The periods that a rule's INTERVAL selects: every n-th year, month, week or day from its start.
- */
+/** The periods that INTERVAL selects: every n-th year, month, week or day from the start. */
 export interface DayPhase {
   readonly unit: 'YEARLY' | 'MONTHLY' | 'WEEKLY' | 'DAILY';
   readonly interval: number;
@@ -26,10 +24,7 @@ export interface DayPhase {
 
 const periodsOf400Years = { YEARLY: 400, MONTHLY: 4800, WEEKLY: 20_871, DAILY: 146_097 } as const;
 
-/**
- * Work steps of finding the next month, of finding it with a long interval, and of finding its
- * days.
- */
+/** Cost, in work steps, of the next month, of that with a long interval, and of its days. */
 const SEEK_COST = 4;
 const LONG_SEEK_COST = 25;
 const PHASE_COST = 10;

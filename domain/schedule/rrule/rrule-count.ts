@@ -8,10 +8,7 @@ import type { FireSource } from '../zoned-fires.ts';
 /** The end of the calendar. */
 const END = (LAST_DAY + 1) * DAY;
 
-/**
- * The maxSpan span counted at once where clock changes matter, to not count far beyond the sought
- * fire.
- */
+/** The longest span counted at once, to not count far beyond the sought fire. */
 const MAX_SPAN = 366 * DAY;
 
 /** The last time a zone skipped a whole day was in Samoa, shortly before. */

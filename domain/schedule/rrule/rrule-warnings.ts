@@ -22,11 +22,7 @@ export function needsCounting(expr: string): boolean {
 }
 
 /** As {@link rruleWarnings}, for a parsed recurrence. */
-export function warningsOf(
-  text: Recurrence,
-  parts: RruleParts,
-  taskZone: Zone,
-): readonly string[] {
+export function warningsOf(text: Recurrence, parts: RruleParts, taskZone: Zone): readonly string[] {
   const warnings: string[] = [...text.warnings];
   const zone = text.dtstart?.zone ?? taskZone;
   if (!sameZone(zone, taskZone)) {

@@ -152,10 +152,7 @@ export class RruleYears {
   }
 }
 
-/**
- * The days of a month with the given numbers within the year (1 is the first, −1 the last), as
- * bits.
- */
+/** The days of a month with the given numbers in the year (−1 is the last), as bits. */
 function yearDayBits(year: number, first: number, wanted: readonly number[]): number {
   const newYear = dayOf(year, 1, 1);
   const length = yearLength(year);
@@ -168,9 +165,7 @@ function yearDayBits(year: number, first: number, wanted: readonly number[]): nu
   return mask;
 }
 
-/**
- * A day's week number (ISO 8601's rule for any first weekday) and the number of weeks of its year.
- */
+/** A day's week number (as ISO 8601, for any first weekday) and the weeks of its year. */
 function weekNumber(day: number, weekStart: number): { number: number; total: number } {
   // A week belongs to the year of its middle day.
   const middle = day - modulo(weekdayOf(day) - weekStart, 7) + 3;

@@ -125,10 +125,7 @@ function untilInstant(until: IcalTime, zone: Zone): Instant {
   return until.dateOnly ? ownZone.resolve(until.wall + DAY).at - 1 : ownZone.resolve(until.wall).at;
 }
 
-/**
- * The spans that an EXDATE removes: an instant (both, if its wall time occurs twice) or a whole
- * day.
- */
+/** The spans that an EXDATE removes: an instant (both, if it occurs twice) or a whole day. */
 function excludedSpans(time: IcalTime, zone: Zone): Span[] {
   const ownZone = time.zone ?? zone;
   const { at, again } = ownZone.resolve(time.wall);

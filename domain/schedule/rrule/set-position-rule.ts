@@ -17,9 +17,7 @@ import { spend } from '../work-limit.ts';
 /** The period that BYSETPOS chooses within. */
 export type PositionUnit = 'YEARLY' | 'MONTHLY' | 'WEEKLY';
 
-/**
- * The calendar repeats after this many periods, so a rule without a fire within them never fires.
- */
+/** The calendar repeats after this many periods; a rule without a fire by then has none. */
 const cycles: Readonly<Record<PositionUnit, number>> = {
   YEARLY: 400,
   MONTHLY: 4800,
@@ -67,10 +65,7 @@ export class SetPositionRule implements WallRule {
   #period = NaN;
   #walls: readonly number[] = [];
   #emptyFrom = Infinity;
-  /**
-   * The wall times that the last long search backwards covered, both ends included, and what it
-   * found before them.
-   */
+  /** The span of the last long search backwards, both ends included, and its result. */
   #behind: { readonly from: number; readonly to: number; readonly found: number | null } | null =
     null;
   /** Indexes of the positions, by set size. */

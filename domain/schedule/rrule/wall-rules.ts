@@ -145,10 +145,7 @@ export function createSlotRule(parts: RruleParts, slots: Slots, from: number): W
   return slotRule(parts, { first, step, offsets: slots.seconds, accepts: null }, from).rule;
 }
 
-/**
- * HOURLY and MINUTELY with BYHOUR or BYMINUTE: every n minutes of the wall clock that match the
- * BY-parts.
- */
+/** HOURLY and MINUTELY with BYHOUR or BYMINUTE: every n minutes that match the BY-parts. */
 function makeSubDaily(parts: FilledParts, start: number, from: number): BareRule {
   const hourly = parts.freq === 'HOURLY';
   const step = parts.interval * (hourly ? 60 : 1);

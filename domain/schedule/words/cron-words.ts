@@ -88,9 +88,7 @@ function hoursForm(hours: ReadonlySet<number>, minutes: string | null): string |
   return /^\d+(?:-\d+)?$/.test(row) ? row : null;
 }
 
-/**
- * `*`, one value, or a step that continues evenly past the end of the hour or day; null for others.
- */
+/** `*`, one value, or a step that divides the hour or day evenly; null for others. */
 function cycleForm(set: ReadonlySet<number>, size: number): string | null {
   const values = sortedUnique(set);
   const [first = 0] = values;

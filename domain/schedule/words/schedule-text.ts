@@ -16,10 +16,7 @@ export interface DescribedSchedule {
   readonly kind: ScheduleKind;
   readonly expr: string | null;
   readonly timezone: string;
-  /**
-   * The instant at which the expression was last set. An rrule without DTSTART takes missing parts
-   * from it.
-   */
+  /** When the expression was last set; an rrule without DTSTART takes missing parts from it. */
   readonly anchor: Instant;
 }
 
