@@ -1,10 +1,7 @@
 /** A string without its escapes, with a mapping to positions in the original. */
 export interface DecodedString {
   readonly text: string;
-  /**
-   * The position in the original.
-   * @param position in `text`, from 0 to its length
-   */
+  /** The position in the original. @param position in `text`, from 0 to its length */
   originalPosition(position: number): number;
 }
 

@@ -51,10 +51,7 @@ export function checkLiteral(quoted: string): void {
   if (lost !== undefined) throw new Error(`${text.slice(0, 60)}: ${lostIssue(lost)}`);
 }
 
-/**
- * Parses a JSON number.
- * @throws Error if JavaScript cannot represent it
- */
+/** Parses a JSON number. @throws Error if JavaScript cannot represent it */
 export function parseNumber(digits: string): number {
   if (isRepresentable(digits)) return Number(digits);
   throw new Error(`to_number(): ${lostIssue({ digits }).replace('send it as', 'keep it as')}`);

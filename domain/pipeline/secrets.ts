@@ -19,10 +19,7 @@ export class Secrets {
     this.#lookUp = lookUp;
   }
 
-  /**
-   * Reads a secret.
-   * @throws PipelineFault naming the secret if it does not exist
-   */
+  /** Reads a secret. @throws PipelineFault naming the secret if it does not exist */
   get(name: string): string {
     const value = this.#lookUp(name);
     if (value === undefined) throw new PipelineFault(`there is no secret ${name}`);

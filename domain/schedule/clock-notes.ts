@@ -24,10 +24,7 @@ export function droppedNote(
   return `${formatWall(first)} to ${formatWall(last)} (${count} times) do not exist ${where}`;
 }
 
-/**
- * Note for a wall time that occurs twice.
- * @param fires when it fires
- */
+/** Note for a wall time that occurs twice. @param fires when it fires */
 export function repeatedNoteText(wall: number, zone: Zone, fires: string): string {
   return `${formatWall(wall)} occurs twice in ${zone.name}, where the clock goes back: ${fires}`;
 }

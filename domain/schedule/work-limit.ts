@@ -33,10 +33,7 @@ class Meter {
 
 let meter: Meter | null = null;
 
-/**
- * Charges steps to the current evaluation.
- * @throws WorkLimitError when the limit is exceeded
- */
+/** Charges steps to the current evaluation. @throws WorkLimitError when the limit is exceeded */
 export function spend(steps: number): void {
   if (meter === null) return;
   meter.steps += steps;

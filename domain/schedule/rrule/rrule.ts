@@ -76,10 +76,7 @@ export function compileRrule(expr: string, context: RruleContext): CompiledRrule
 /** A rule's fires, ignoring COUNT and UNTIL. */
 interface Source {
   readonly source: FireSource;
-  /**
-   * The instant of the COUNT-th fire; null if there are fewer.
-   * @throws CountTooLargeErrorError
-   */
+  /** The instant of the COUNT-th fire; null if there are fewer. @throws CountTooLargeError */
   readonly lastOf: (count: number) => Instant | null;
 }
 
