@@ -1,4 +1,4 @@
-import { ScheduleError } from './schedule-error.ts';
+import { expressionError, ScheduleError } from './schedule-error.ts';
 import type { NthWeekday } from './month-table.ts';
 
 /** The values and names that a cron field allows. */
@@ -157,5 +157,5 @@ function parseNth(piece: string, shape: CronFieldShape): NthWeekday {
 }
 
 function fault(shape: CronFieldShape, piece: string, what: string): ScheduleError {
-  return new ScheduleError('schedule_expr', `the ${shape.name} field: "${piece}" ${what}`);
+  return expressionError(`the ${shape.name} field: "${piece}" ${what}`);
 }

@@ -11,7 +11,7 @@ import {
   type CronField,
 } from './cron-field.ts';
 import { allDays, MonthTable, nthWeekdayDay, weekdayDays } from './month-table.ts';
-import { ScheduleError } from './schedule-error.ts';
+import { expressionError } from './schedule-error.ts';
 import { ianaZoneOf } from './zone-names.ts';
 import { ClockTimes } from './times-of-day.ts';
 import type { DayCalendar, WallRule } from './wall-rule.ts';
@@ -69,22 +69,20 @@ export function parseCron(expression: string): CronFields {
     const [, name = '', quoted, bare = ''] = zone;
     const value = quoted ?? bare;
     const what = value === '' ? 'the zone' : `"${ianaZoneOf(value) ?? value}"`;
-    throw new ScheduleError(
-      'schedule_expr',
+    throw expressionError(
       `${name}= is not allowed in a cron expression; set the field timezone to ${what}`,
     );
   }
   const alias = aliases.get(text.toLowerCase());
   if (alias === undefined && text.startsWith('@')) {
     const known = [...aliases.keys()].join(' ');
-    throw new ScheduleError('schedule_expr', `"${text}" is not one of ${known}`);
+    throw expressionError(`"${text}" is not one of ${known}`);
   }
   const fields = (alias ?? text).split(/\s+/);
   if (fields.length === 5) fields.unshift('0');
   if (fields.length !== 6) {
     const found = text === '' ? 0 : fields.length;
-    throw new ScheduleError(
-      'schedule_expr',
+    throw expressionError(
       `a cron expression has 5 fields (minute hour day-of-month month day-of-week), ` +
         `or 6 with seconds first, got ${found}`,
     );

@@ -13,3 +13,8 @@ export class ScheduleError extends Error {
     this.issue = issue;
   }
 }
+
+/** An error in `schedule_expr`. */
+export function expressionError(issue: string): ScheduleError {
+  return new ScheduleError('schedule_expr', issue);
+}

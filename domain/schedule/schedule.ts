@@ -7,7 +7,7 @@ import { compileCron } from './cron.ts';
 import { BoundedFires, SingleFire } from './fire-sets.ts';
 import { compileRrule } from './rrule/rrule.ts';
 import { needsCounting, rruleWarnings } from './rrule/rrule-warnings.ts';
-import { ScheduleError } from './schedule-error.ts';
+import { expressionError, ScheduleError } from './schedule-error.ts';
 import { readTimestamp, resolveTimestamp, TimestampError } from './timestamp.ts';
 import { compileTopicPattern } from './topic-pattern.ts';
 import { ZonedFires, type FireSource } from './zoned-fires.ts';
@@ -133,8 +133,7 @@ function compileWithin(spec: ScheduleSpec, zone: Zone): CompiledKind {
     return limitWork(MAX_COMPILE_STEPS, () => compileKind(spec, zone));
   } catch (error) {
     if (!(error instanceof WorkLimitError)) throw error;
-    throw new ScheduleError(
-      'schedule_expr',
+    throw expressionError(
       'takes too long to evaluate because it fires too rarely or names times in too many years or zones',
     );
   }
@@ -147,7 +146,7 @@ function compileKind(spec: ScheduleSpec, zone: Zone): CompiledKind {
   }
   const expr = spec.expr;
   if (expr === null || expr.trim() === '') {
-    throw new ScheduleError('schedule_expr', `is required for a schedule of kind ${spec.kind}`);
+    throw expressionError(`is required for a schedule of kind ${spec.kind}`);
   }
   switch (spec.kind) {
     case 'cron': {
@@ -171,7 +170,7 @@ function compileOnce(expr: string, zone: Zone): FireSource {
       throw new TimestampError(`"${expr.trim()}" is after the year 9999 in ${zone.name}`);
     return new SingleFire(at, wallNote(readTimestamp(expr).wall, zone, resolved));
   } catch (error) {
-    if (error instanceof TimestampError) throw new ScheduleError('schedule_expr', error.message);
+    if (error instanceof TimestampError) throw expressionError(error.message);
     throw error;
   }
 }

@@ -1,4 +1,4 @@
-import { ScheduleError } from './schedule-error.ts';
+import { expressionError } from './schedule-error.ts';
 
 /** A compiled topic pattern. */
 export interface TopicPattern {
@@ -41,7 +41,7 @@ export function topicPatternFault(pattern: string): string | null {
 export function compileTopicPattern(pattern: string | null): TopicPattern {
   const text = pattern ?? '#';
   const fault = topicPatternFault(text);
-  if (fault !== null) throw new ScheduleError('schedule_expr', fault);
+  if (fault !== null) throw expressionError(fault);
   const wanted = text.split('.');
   if (!wanted.includes('*') && !wanted.includes('#')) return { matches: (topic) => topic === text };
   if (text === '#') return { matches: () => true };

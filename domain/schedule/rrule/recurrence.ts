@@ -1,4 +1,4 @@
-import { ScheduleError } from '../schedule-error.ts';
+import { expressionError } from '../schedule-error.ts';
 import { TimestampError, wallOf } from '../timestamp.ts';
 import { unknownZone } from '../zone-names.ts';
 import { zoneOf, type Zone } from '../zone.ts';
@@ -51,16 +51,17 @@ export function parseRecurrence(text: string): Recurrence {
     const ignored = parameters.filter((each) => name === 'RRULE' || !timeParameters.has(each.name));
     warnings.push(...ignored.map((each) => `${name}: the parameter ${each.name} is ignored`));
     const value = found === null ? line : (found[3] ?? '').trim();
-    if (found === null && !/^[A-Za-z-]+=/.test(line)) throw fault(`"${line}" is not a valid line`);
+    if (found === null && !/^[A-Za-z-]+=/.test(line))
+      throw expressionError(`"${line}" is not a valid line`);
     switch (name) {
       case 'RRULE':
-        if (rule !== null) throw fault('has more than one RRULE');
+        if (rule !== null) throw expressionError('has more than one RRULE');
         rule = value;
         break;
       case 'DTSTART':
-        if (dtstart !== null) throw fault('has more than one DTSTART');
+        if (dtstart !== null) throw expressionError('has more than one DTSTART');
         dtstart = parseTimes(name, parameters, value)[0] ?? null;
-        if (value.includes(',')) throw fault('DTSTART must be one time, not a list');
+        if (value.includes(',')) throw expressionError('DTSTART must be one time, not a list');
         break;
       case 'EXDATE':
         exdates.push(...parseTimes(name, parameters, value));
@@ -69,10 +70,12 @@ export function parseRecurrence(text: string): Recurrence {
         rdates.push(...parseTimes(name, parameters, value));
         break;
       default:
-        throw fault(`the property ${name} is not supported (only RRULE, DTSTART, EXDATE, RDATE)`);
+        throw expressionError(
+          `the property ${name} is not supported (only RRULE, DTSTART, EXDATE, RDATE)`,
+        );
     }
   }
-  if (rule === null) throw fault('has no RRULE');
+  if (rule === null) throw expressionError('has no RRULE');
   return { rule, dtstart, exdates, rdates, warnings: [...new Set(warnings)] };
 }
 
@@ -83,17 +86,20 @@ export function parseRecurrence(text: string): Recurrence {
 export function parseIcalTime(part: string, text: string, zone: Zone | null): IcalTime {
   const found = /^(\d{4})(\d{2})(\d{2})(?:T(\d{2})(\d{2})(\d{2})(Z)?)?$/i.exec(text);
   if (found === null) {
-    throw fault(`${part}: "${text}" is not a time such as 20260329T090000 or 20260329T070000Z`);
+    throw expressionError(
+      `${part}: "${text}" is not a time such as 20260329T090000 or 20260329T070000Z`,
+    );
   }
   const number = (index: number): number => Number(found[index] ?? 0);
-  if (number(1) < 1900) throw fault(`${part}: the year of "${text}" is before 1900`);
+  if (number(1) < 1900) throw expressionError(`${part}: the year of "${text}" is before 1900`);
   const utc = found[7] !== undefined;
-  if (utc && zone !== null) throw fault(`${part}: "${text}" has both a TZID and a Z`);
+  if (utc && zone !== null) throw expressionError(`${part}: "${text}" has both a TZID and a Z`);
   try {
     const wall = wallOf(number(1), number(2), number(3), number(4), number(5), number(6));
     return { wall, zone: utc ? zoneOf('UTC') : zone, dateOnly: found[4] === undefined };
   } catch (error) {
-    if (error instanceof TimestampError) throw fault(`${part}: "${text}": ${error.message}`);
+    if (error instanceof TimestampError)
+      throw expressionError(`${part}: "${text}": ${error.message}`);
     throw error;
   }
 }
@@ -124,7 +130,9 @@ function parametersOf(property: string, text: string): Parameter[] {
     const found = /^;([A-Z0-9-]+)=(.*)$/is.exec(each);
     if (found === null) {
       const written = each.slice(1);
-      throw fault(`${property}: the parameter "${written}" is not of the form NAME=value`);
+      throw expressionError(
+        `${property}: the parameter "${written}" is not of the form NAME=value`,
+      );
     }
     const [, name = '', value = ''] = found;
     return { name: name.toUpperCase(), value: value.replace(/^"(.*)"$/s, '$1') };
@@ -136,14 +144,10 @@ function parseTimes(name: string, parameters: readonly Parameter[], text: string
   for (const { name: key, value } of parameters) {
     if (key === 'TZID') {
       zone = zoneOf(value);
-      if (zone === null) throw fault(`${name}: TZID ${unknownZone(value)}`);
+      if (zone === null) throw expressionError(`${name}: TZID ${unknownZone(value)}`);
     } else if (key === 'VALUE' && !/^DATE(-TIME)?$/i.test(value)) {
-      throw fault(`${name}: VALUE=${value} is not supported (only DATE and DATE-TIME)`);
+      throw expressionError(`${name}: VALUE=${value} is not supported (only DATE and DATE-TIME)`);
     }
   }
   return text.split(',').map((each) => parseIcalTime(name, each.trim(), zone));
-}
-
-function fault(issue: string): ScheduleError {
-  return new ScheduleError('schedule_expr', issue);
 }

@@ -1,6 +1,6 @@
 import type { NthWeekday } from '../month-table.ts';
 import { parseIcalTime, type IcalTime } from './recurrence.ts';
-import { ScheduleError } from '../schedule-error.ts';
+import { expressionError } from '../schedule-error.ts';
 
 /** The allowed frequencies; SECONDLY is rejected. */
 const frequencies = ['YEARLY', 'MONTHLY', 'WEEKLY', 'DAILY', 'HOURLY', 'MINUTELY'] as const;
@@ -82,7 +82,7 @@ export function parseRruleParts(rule: string): RruleParts {
     positions: list('BYSETPOS', 1, 366, true),
   };
   if (weekStart !== undefined && parseDay('WKST', weekStart).nth !== 0) {
-    throw fault(`WKST: "${weekStart}" is not a weekday`);
+    throw expressionError(`WKST: "${weekStart}" is not a weekday`);
   }
   checkCombination(parsed, parts);
   return parsed;
@@ -99,25 +99,26 @@ function splitParts(rule: string): Map<string, string> {
     const [name = '', value, ...rest] = part.trim().split('=');
     const key = name.toUpperCase();
     if (value === undefined || value === '' || rest.length > 0) {
-      throw fault(`"${part}" is not of the form NAME=value`);
+      throw expressionError(`"${part}" is not of the form NAME=value`);
     }
     if (key === 'DTSTART' || key === 'EXDATE' || key === 'RDATE') {
-      throw fault(`${key} must be on a line of its own, as in "${key}:20260329T090000"`);
+      throw expressionError(`${key} must be on a line of its own, as in "${key}:20260329T090000"`);
     }
-    if (!known.has(key)) throw fault(`unknown part ${name}`);
-    if (parts.has(key)) throw fault(`${key} occurs twice`);
+    if (!known.has(key)) throw expressionError(`unknown part ${name}`);
+    if (parts.has(key)) throw expressionError(`${key} occurs twice`);
     parts.set(key, value.trim());
   }
   return parts;
 }
 
 function parseFrequency(text: string | undefined): Frequency {
-  if (text === undefined) throw fault('has no FREQ');
+  if (text === undefined) throw expressionError('has no FREQ');
   const name = text.toUpperCase();
   const freq = frequencies.find((known) => known === name);
   if (freq !== undefined) return freq;
-  if (name === 'SECONDLY') throw fault('FREQ=SECONDLY is not allowed; the shortest is MINUTELY');
-  throw fault(`FREQ: "${text}" is not one of ${frequencies.join(' ')}`);
+  if (name === 'SECONDLY')
+    throw expressionError('FREQ=SECONDLY is not allowed; the shortest is MINUTELY');
+  throw expressionError(`FREQ: "${text}" is not one of ${frequencies.join(' ')}`);
 }
 
 function wholeNumber(
@@ -128,13 +129,13 @@ function wholeNumber(
   signed: boolean,
 ): number {
   if (!(signed ? /^[+-]?\d+$/ : /^\d+$/).test(text)) {
-    throw fault(`${name}: "${text}" is not a whole number`);
+    throw expressionError(`${name}: "${text}" is not a whole number`);
   }
   const value = Number(text);
   if (Math.abs(value) < min || Math.abs(value) > max) {
-    if (max === Infinity) throw fault(`${name}: "${text}" is less than ${min}`);
+    if (max === Infinity) throw expressionError(`${name}: "${text}" is less than ${min}`);
     const range = signed ? `±${min}–${max}` : `${min}–${max}`;
-    throw fault(`${name}: "${text}" is outside ${range}`);
+    throw expressionError(`${name}: "${text}" is outside ${range}`);
   }
   return value;
 }
@@ -143,9 +144,10 @@ function parseDay(name: string, text: string): NthWeekday {
   const found = /^([+-]?\d{1,2})?([A-Z]{2})$/i.exec(text);
   const weekday = dayNames.indexOf((found?.[2] ?? '').toUpperCase());
   const nth = Number(found?.[1] ?? 0);
-  if (found === null || weekday < 0) throw fault(`${name}: "${text}" is not a weekday such as MO`);
+  if (found === null || weekday < 0)
+    throw expressionError(`${name}: "${text}" is not a weekday such as MO`);
   if (found[1] !== undefined && (nth === 0 || Math.abs(nth) > 53)) {
-    throw fault(`${name}: the number of "${text}" is outside ±1–53`);
+    throw expressionError(`${name}: the number of "${text}" is outside ±1–53`);
   }
   return { weekday, nth };
 }
@@ -153,28 +155,27 @@ function parseDay(name: string, text: string): NthWeekday {
 /** Rejects combinations that RFC 5545 or this service does not allow. */
 function checkCombination(rule: RruleParts, parts: ReadonlyMap<string, string>): void {
   const { freq } = rule;
-  if (rule.count !== null && rule.until !== null) throw fault('has both COUNT and UNTIL');
+  if (rule.count !== null && rule.until !== null) throw expressionError('has both COUNT and UNTIL');
   if (rule.weekNumbers !== null && freq !== 'YEARLY') {
-    throw fault(`BYWEEKNO is allowed only with FREQ=YEARLY, not ${freq}`);
+    throw expressionError(`BYWEEKNO is allowed only with FREQ=YEARLY, not ${freq}`);
   }
   if (rule.yearDays !== null && ['MONTHLY', 'WEEKLY', 'DAILY'].includes(freq)) {
-    throw fault(`BYYEARDAY is not allowed with FREQ=${freq}`);
+    throw expressionError(`BYYEARDAY is not allowed with FREQ=${freq}`);
   }
   if (rule.monthDays !== null && freq === 'WEEKLY') {
-    throw fault('BYMONTHDAY is not allowed with FREQ=WEEKLY');
+    throw expressionError('BYMONTHDAY is not allowed with FREQ=WEEKLY');
   }
   if (rule.weekdays?.some((day) => day.nth !== 0) === true) {
     if (freq !== 'MONTHLY' && freq !== 'YEARLY') {
-      throw fault(`BYDAY allows numbers (1MO) only with FREQ=MONTHLY and YEARLY, not ${freq}`);
+      throw expressionError(
+        `BYDAY allows numbers (1MO) only with FREQ=MONTHLY and YEARLY, not ${freq}`,
+      );
     }
-    if (rule.weekNumbers !== null) throw fault('BYDAY allows no numbers (1MO) with BYWEEKNO');
+    if (rule.weekNumbers !== null)
+      throw expressionError('BYDAY allows no numbers (1MO) with BYWEEKNO');
   }
   const others = [...parts.keys()].filter((key) => key.startsWith('BY') && key !== 'BYSETPOS');
   if (rule.positions !== null && others.length === 0) {
-    throw fault('BYSETPOS needs another BY-part to choose from');
+    throw expressionError('BYSETPOS needs another BY-part to choose from');
   }
-}
-
-function fault(issue: string): ScheduleError {
-  return new ScheduleError('schedule_expr', issue);
 }

@@ -2,7 +2,7 @@ import type { Instant } from '../../clock.ts';
 import { civilOf, DAY, SECOND } from '../civil.ts';
 import { movedNote, wallNote } from '../clock-notes.ts';
 import { AmendedFires, BoundedFires, type Span } from '../fire-sets.ts';
-import { ScheduleError } from '../schedule-error.ts';
+import { expressionError } from '../schedule-error.ts';
 import { elapsedFires, isElapsed } from './elapsed-rule.ts';
 import { CountTooLargeError, lastOfCount, lastOfElapsed, MAX_COUNT } from './rrule-count.ts';
 import { parseRruleParts, type RruleParts } from './rrule-parts.ts';
@@ -108,8 +108,7 @@ function countedEnd(
     if (!(error instanceof CountTooLargeError)) throw error;
     if (error.reached > Math.max(startInstant, anchor)) return null;
     const { year } = civilOf(Math.floor(error.reached / DAY));
-    throw new ScheduleError(
-      'schedule_expr',
+    throw expressionError(
       `COUNT=${count} takes too long to count (${error.found} fires by ${year}); ` +
         `remove it or set UNTIL`,
     );

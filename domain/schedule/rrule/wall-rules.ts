@@ -2,7 +2,7 @@ import { CalendarRule } from '../calendar-rule.ts';
 import { civilOf, DAY, gcd, modulo, SECONDS_PER_DAY, sortedUnique, weekdayOf } from '../civil.ts';
 import type { RruleParts } from './rrule-parts.ts';
 import { RruleCalendar, type DayPhase } from './rrule-calendar.ts';
-import { ScheduleError } from '../schedule-error.ts';
+import { expressionError } from '../schedule-error.ts';
 import { positionIndexes, SetPositionRule } from './set-position-rule.ts';
 import { SteppedTimes } from '../stepped-times.ts';
 import { ClockTimes, ListedTimes, SlotTimes, type TimesOfDay } from '../times-of-day.ts';
@@ -92,8 +92,7 @@ function makeDaily(
   }
   const size = hours.length * minutes.length * seconds.length;
   if (size > MAX_CHOICES) {
-    throw new ScheduleError(
-      'schedule_expr',
+    throw expressionError(
       `BYSETPOS must choose from at most ${MAX_CHOICES} times a day, got ${size}`,
     );
   }
@@ -217,8 +216,7 @@ function steppedTimes(parts: RruleParts, slots: MinuteSlots): TimesOfDay {
     accepts !== null || [months, yearDays, monthDays, weekdays].some((part) => part !== null);
   const repeats = step / gcd(step, MINUTES_PER_DAY);
   if (limited && repeats > MAX_STEPPED_DAYS) {
-    throw new ScheduleError(
-      'schedule_expr',
+    throw expressionError(
       `INTERVAL=${parts.interval} reaches the same time of day only every ${repeats} days; ` +
         `with BY-parts, at most ${MAX_STEPPED_DAYS} days are allowed`,
     );
