@@ -1,4 +1,4 @@
-import { expressionError, ScheduleError } from './schedule-error.ts';
+import { expressionError, type ScheduleError } from './schedule-error.ts';
 import type { NthWeekday } from './month-table.ts';
 
 /** The values and names that a cron field allows. */
