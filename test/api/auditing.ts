@@ -19,7 +19,7 @@ export interface Item {
   readonly refusal: { readonly status: number; readonly path: string | null; count: number } | null;
 }
 
-/** Items of the audit, once everything that was done by now is in it. */
+/** Audit items, once the audit includes everything that was done so far. */
 export async function auditOf(
   api: RunningApi,
   auditor: SignedIn,

@@ -13,14 +13,14 @@ export interface ElsewhereShown {
 export const shownElsewhere: readonly ElsewhereShown[] = [
   {
     file: 'test/api/endpoints/history/audit.test.ts',
-    title: 'is what agents do and are refused, and nothing of others',
+    title: 'has only actions and refusals of agents',
     shows: {
       '`GET /audit/live`': ['`200`'],
     },
   },
   {
     file: 'test/api/endpoints/projections.test.ts',
-    title: 'say what they hold back, and that there is no such key',
+    title: 'list their parked keys, and report unknown ones',
     shows: {
       '`POST /projections/{name}/parked/{key}/retry`': ['`200`'],
       '`POST /projections/{name}/parked/{key}/skip`': ['`200`'],

@@ -36,7 +36,7 @@ describe('signing in over HTTP', () => {
   const refresh = (token: string) =>
     api().admin.client.post('/agents/auth/refresh', { refresh_token: token }, { token: null });
 
-  it('gives tokens for the right secret, also for an id in capitals', async () => {
+  it('issues tokens for a valid secret, also if the id is in capitals', async () => {
     const { id, secret } = await agentWithSecret(['tasks:read', 'runs:read']);
     const body = { agent_id: id.toUpperCase(), agent_secret: secret };
     const answer = await api().admin.client.post('/agents/auth/token', body, { token: null });
@@ -65,7 +65,7 @@ describe('signing in over HTTP', () => {
     expect(claims).to.include({ sub: id, type: 'access' });
   });
 
-  it('tells nothing of why it gives none', async () => {
+  it('does not reveal why it refuses', async () => {
     const { id } = await agentWithSecret();
     const without = await api().signIn([]);
     const texts = new Set<string>();
@@ -85,7 +85,7 @@ describe('signing in over HTTP', () => {
     expect(texts.size).to.equal(1);
   });
 
-  it('counts a new secret at once, and the old one no more', async () => {
+  it('accepts a new secret at once, and no longer the old one', async () => {
     const agent = await agentWithSecret();
     const before = await signedIn(agent);
     expect(await works(before.access)).to.equal(200);
@@ -98,7 +98,7 @@ describe('signing in over HTTP', () => {
     expect((await api().admin.client.post('/agents/auth/token', old)).status).to.equal(401);
   });
 
-  it('takes a secret of the client', async () => {
+  it('accepts a secret chosen by the client', async () => {
     const { id } = await agentWithSecret();
     const agent_secret = 'ein Geheimnis für alle';
     const given = await api().admin.client.post(`/agents/${id}/credentials`, { agent_secret });
@@ -106,7 +106,7 @@ describe('signing in over HTTP', () => {
     await signedIn({ id, secret: agent_secret });
   });
 
-  it('stops guessing from the tenth failure on, for one agent, also when all come at once', async () => {
+  it('blocks guessing after ten failures of one agent, even if they are concurrent', async () => {
     const agent = await agentWithSecret();
     const other = await agentWithSecret();
     const body = { agent_id: agent.id, agent_secret: 'wrong' };
@@ -125,7 +125,7 @@ describe('signing in over HTTP', () => {
     await signedIn(other);
   });
 
-  it('gives a new pair for a refresh token, once', async () => {
+  it('issues a new pair for a refresh token, once', async () => {
     const first = await signedIn(await agentWithSecret());
     const answer = await refresh(first.refresh);
     expect(answer.status, answer.text).to.equal(200);
@@ -140,7 +140,7 @@ describe('signing in over HTTP', () => {
     expect((await refresh(second.refresh)).status).to.equal(401);
   });
 
-  it('gives one pair at most when a refresh token is used twice at once', async () => {
+  it('issues at most one pair if a refresh token is used twice concurrently', async () => {
     const { refresh: token } = await signedIn(await agentWithSecret());
     const answers = await Promise.all([refresh(token), refresh(token)]);
     expect(answers.filter(({ status }) => status === 200)).to.have.length.of.at.most(1);
@@ -149,7 +149,7 @@ describe('signing in over HTTP', () => {
     }
   });
 
-  it('ends a session by either kind of token, at once and for good', async () => {
+  it('ends a session by either token, at once and permanently', async () => {
     const agent = await agentWithSecret();
     for (const kind of ['access', 'refresh'] as const) {
       const tokens = await signedIn(agent);
@@ -164,7 +164,7 @@ describe('signing in over HTTP', () => {
     }
   });
 
-  it('answers a revocation of what it does not know like any other', async () => {
+  it('answers the revocation of an unknown token like any other', async () => {
     const { client } = api().admin;
     for (const token of ['nonsense', 'a.b.c', forged(baseClaims(), 'HS256', 'x'.repeat(32))]) {
       expect(
@@ -174,7 +174,7 @@ describe('signing in over HTTP', () => {
     expect((await client.post('/agents/auth/revoke', {}, { token: null })).status).to.equal(400);
   });
 
-  it('refuses the tokens of an agent that is removed, at once', async () => {
+  it('refuses the tokens of a removed agent at once', async () => {
     const agent = await agentWithSecret();
     const tokens = await signedIn(agent);
     expect(await works(tokens.access)).to.equal(200);
@@ -185,7 +185,7 @@ describe('signing in over HTTP', () => {
     expect((await api().admin.client.post('/agents/auth/token', body)).status).to.equal(401);
   });
 
-  it('goes by the scopes that the agent has now', async () => {
+  it("applies the agent's current scopes", async () => {
     const agent = await agentWithSecret(['tasks:read']);
     const { access } = await signedIn(agent);
     expect(await works(access)).to.equal(200);
@@ -200,7 +200,7 @@ describe('signing in over HTTP', () => {
     expect(await works(access)).to.equal(200);
   });
 
-  it('refuses a token that has expired, also one that it has just accepted', async () => {
+  it('refuses an expired token, even if it has just accepted it', async () => {
     const agent = await agentWithSecret();
     const { access, refresh: token } = await signedIn(agent);
     expect(await works(access)).to.equal(200);
@@ -212,7 +212,7 @@ describe('signing in over HTTP', () => {
     expect((await refresh(late.refresh)).status).to.equal(401);
   });
 
-  it('still verifies what the previous key has signed', async () => {
+  it('still accepts tokens signed with the previous key', async () => {
     const { id } = await api().signIn(['tasks:read']);
     const previous = createSecretKey(Buffer.alloc(32, 8));
     const now = api().clock.now();
@@ -225,7 +225,7 @@ describe('signing in over HTTP', () => {
     Object.assign(api().settings.tokenKeys, { previousJwtKey: null });
   });
 
-  describe('refuses as no good token', () => {
+  describe('rejects', () => {
     const claimsOf = async (changes: Record<string, unknown> = {}) => {
       const { id } = await api().signIn(['tasks:read']);
       const sid = newId(api().clock.now());
@@ -268,7 +268,7 @@ describe('signing in over HTTP', () => {
       ['a header that is no JSON', async () => 'bm9wZQ.bm9wZQ.c2ln'],
       ['three empty parts', async () => '..'],
     ];
-    it('nothing of this: the same claims, signed right', async () => {
+    it('nothing if the same claims are correctly signed', async () => {
       expect(await works(forged(await claimsOf(), 'HS256', key))).to.equal(200);
     });
     for (const [what, make] of cases) {
@@ -280,7 +280,7 @@ describe('signing in over HTTP', () => {
     }
   });
 
-  it('takes the header in its odd forms, or refuses them', async () => {
+  it('accepts unusual forms of the header, or refuses them', async () => {
     const { client } = await api().signIn(['tasks:read']);
     const with_ = async (authorization: string): Promise<number> =>
       (await client.get('/tasks', { token: null, headers: { authorization } })).status;
@@ -325,7 +325,7 @@ describe('signing in over HTTP', () => {
 describe('signing in without a secret', () => {
   const api = useRunningApi({ allowSecretless: true });
 
-  it('is for agents without credentials alone', async () => {
+  it('is possible only for agents without credentials', async () => {
     const { id } = await api().signIn(['tasks:read']);
     const { client } = api().admin;
     const token = await client.post('/agents/auth/token', { agent_id: id });
@@ -343,13 +343,13 @@ describe('signing in without a secret', () => {
 
 const part = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url');
 
-/** A token made by hand. @param key null: without a signature */
+/** A hand-made token. @param key null: no signature */
 function forged(claims: object, alg: string, key: string | null): string {
   const parts = [part({ alg, typ: 'JWT' }), part(claims)] as const;
   return key === null ? `${parts.join('.')}.` : signed(...parts, key, `sha${alg.slice(2)}`);
 }
 
-/** A header and a payload, with their signature. */
+/** A header and a payload with their signature. */
 function signed(header: string, payload: string, key: string, hash = 'sha256'): string {
   const hmac = createHmac(hash, Buffer.from(key, 'latin1')).update(`${header}.${payload}`);
   return `${header}.${payload}.${hmac.digest('base64url')}`;

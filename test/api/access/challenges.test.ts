@@ -5,18 +5,18 @@ import { challengeFor, challengeOf } from '../../../api/access/challenges.ts';
 describe('the challenge of a refusal', () => {
   const response = () => ({ locals: {} }) as Response;
 
-  it('names one scope of those of which any is enough', () => {
+  it('names one scope if any of several is enough', () => {
     const scopes = ['runs:read', 'tasks:read'];
     const challenge = challengeOf(response(), 403, scopes);
     expect(challenge).to.equal('Bearer error="insufficient_scope", scope="runs:read"');
   });
 
-  it('names no scope that could not stand in a header, and none where none is lacking', () => {
+  it('names no scope that cannot be in a header, and none if none is missing', () => {
     const cases: readonly unknown[] = [['a"b'], ['a\r\nb: c'], ['a b'], [5], [], 'x', undefined];
     for (const scopes of cases) expect(challengeOf(response(), 403, scopes)).to.equal(undefined);
   });
 
-  it('leaves other answers as they are', () => {
+  it('does not change other responses', () => {
     const about = response();
     challengeFor(about, { metadata: 'https://tasks.example/metadata', hasToken: true });
     expect(challengeOf(about, 404, ['tasks:read'])).to.equal(undefined);

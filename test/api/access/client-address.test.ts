@@ -12,7 +12,7 @@ const proxies =
     trusted.includes(address);
 
 describe('the address of a client', () => {
-  it('is an entry without its port and brackets, in one spelling', () => {
+  it('is an entry without port and brackets, in one spelling', () => {
     const written: readonly (readonly [text: string, address: string | null])[] = [
       ['203.0.113.7', '203.0.113.7'],
       ['203.0.113.7:4711', '203.0.113.7'],
@@ -37,12 +37,12 @@ describe('the address of a client', () => {
     expect(written.map(([text]) => [text, addressOf(text)])).to.deep.equal(written);
   });
 
-  it('is that of the socket where no proxy is trusted', () => {
+  it("is the socket's address if no proxy is trusted", () => {
     expect(clientAddress('::ffff:10.0.0.1', '203.0.113.7', hops(0))).to.equal('10.0.0.1');
     expect(clientAddress(undefined, '203.0.113.7', hops(1))).to.equal(undefined);
   });
 
-  it('is the entry that the outermost trusted proxy wrote', () => {
+  it('is the entry written by the outermost trusted proxy', () => {
     const forwarded = '198.51.100.1:1, 203.0.113.7:2, 10.0.0.2:3';
     expect(clientAddress('10.0.0.1', forwarded, hops(1))).to.equal('10.0.0.2');
     expect(clientAddress('10.0.0.1', forwarded, hops(2))).to.equal('203.0.113.7');
@@ -55,7 +55,7 @@ describe('the address of a client', () => {
     );
   });
 
-  it('is that of the proxy whose entry holds no address', () => {
+  it("is the proxy's if its entry holds no address", () => {
     expect(clientAddress('10.0.0.1', 'unknown', hops(1))).to.equal('10.0.0.1');
     const forwarded = '198.51.100.1, anything, 10.0.0.2';
     expect(clientAddress('10.0.0.1', forwarded, hops(5))).to.equal('10.0.0.2');
@@ -70,7 +70,7 @@ describe('a client behind a proxy that writes ports', () => {
   ]);
   const entry = (index: number, column: 0 | 1): string => spellings[index]?.[column] ?? '';
 
-  describe('is limited by its address', () => {
+  describe('is rate-limited by its address', () => {
     const api = useRunningApi({ trustProxy: 1, rateLimit: 3 });
 
     for (const column of [0, 1] as const) {
@@ -86,7 +86,7 @@ describe('a client behind a proxy that writes ports', () => {
     }
   });
 
-  describe('is braked by its address', () => {
+  describe('is slowed down by its address', () => {
     const api = useRunningApi({ trustProxy: 1 });
 
     it('after ten wrong secrets', async () => {
@@ -101,7 +101,7 @@ describe('a client behind a proxy that writes ports', () => {
       expect(statuses.slice(9)).to.deep.equal([429, 429]);
     });
 
-    it('and stands in the audit without its port', async () => {
+    it('and is recorded in the audit without its port', async () => {
       const { client } = api().admin;
       const agent = await api().signIn([]);
       const headers = { 'x-forwarded-for': '[2001:DB8::7]:4711' };

@@ -21,7 +21,7 @@ describe('turns', () => {
     return { begun, ask, end };
   };
 
-  it('begin so much at a time, and of those who wait each in turn', async () => {
+  it('start a limited amount of work at a time, and take waiting owners in turn', async () => {
     const { begun, ask, end } = setUp();
     const asked = ['a1', 'a2', 'a3', 'a4', 'a5', 'b1', 'b2', 'c1'].map((name) => ask(name));
     await settle();
@@ -35,7 +35,7 @@ describe('turns', () => {
     await Promise.all([last, end('d1')]);
   });
 
-  it('go on after work that fails', async () => {
+  it('continue after work that fails', async () => {
     const { begun, ask, end } = setUp();
     const [first] = ['a1', 'a2', 'a3'].map((name) => ask(name));
     const told = first?.catch((error: unknown) => error);
@@ -46,7 +46,7 @@ describe('turns', () => {
     expect(begun).to.deep.equal(['a1', 'a2', 'a3']);
   });
 
-  it('have no room for more of one than may wait, and room for others', async () => {
+  it('reject more waiting work of one owner than allowed, but accept that of others', async () => {
     const { begun, ask, end } = setUp();
     for (const name of ['a1', 'a2', 'a3', 'a4']) void ask(name, 2);
     const refused = await ask('a5', 2).catch((error: unknown) => error);

@@ -12,7 +12,7 @@ interface Agent {
 
 type Fields = Readonly<Record<string, string>> | readonly (readonly [string, string])[];
 
-describe('the token endpoint of OAuth', () => {
+describe('the OAuth token endpoint', () => {
   const api = useRunningApi();
   const open = () => api().admin.client.as(null);
 
@@ -37,7 +37,7 @@ describe('the token endpoint of OAuth', () => {
   const inBody = ({ id, secret }: Agent) => ({ client_id: id, client_secret: secret });
   const grant = { grant_type: 'client_credentials' };
 
-  it('is named by the metadata of the service as the server of its tokens', async () => {
+  it("is named in the service's metadata as its token server", async () => {
     const { url } = api();
     const { status, json } = await open().get(WELL_KNOWN);
     expect(status).to.equal(200);
@@ -53,7 +53,7 @@ describe('the token endpoint of OAuth', () => {
     expect(json['scopes_supported']).to.include('tasks:read');
   });
 
-  it('gives tokens to an agent that authenticates in the body, or by Basic', async () => {
+  it('issues tokens to an agent that authenticates in the body or by Basic', async () => {
     const agent = await newAgent(['tasks:read', 'runs:read']);
     const answers = [
       await send({ ...grant, ...inBody(agent) }),
@@ -74,7 +74,7 @@ describe('the token endpoint of OAuth', () => {
     }
   });
 
-  it('decodes what Basic brings, as OAuth encodes it', async () => {
+  it('decodes Basic credentials as OAuth encodes them', async () => {
     const { id } = await newAgent();
     const agent_secret = 'p%20ss: wörd+and more';
     const { client } = api().admin;
@@ -86,14 +86,14 @@ describe('the token endpoint of OAuth', () => {
     expect((await send(grant, basic(id, plain))).status).to.equal(200);
   });
 
-  it('gives the scopes of the agent, whichever are asked for, and ignores what it does not know', async () => {
+  it("grants the agent's scopes, whatever is requested, and ignores unknown parameters", async () => {
     const agent = await newAgent(['tasks:read', 'runs:read']);
     const fields = { ...grant, ...inBody(agent), scope: 'runs:read admin', audience: 'x' };
     const answer = await send({ ...fields, refresh_token: '' });
     expect([answer.status, answer.at('scope')]).to.deep.equal([200, 'tasks:read runs:read']);
   });
 
-  it('exchanges a refresh token of the agent once, and ends the session of one that is spent', async () => {
+  it("exchanges an agent's refresh token once, and ends the session if it is used again", async () => {
     const agent = await newAgent();
     const first = await send({ ...grant, ...inBody(agent) });
     const refresh = (refresh_token: string) =>
@@ -108,7 +108,7 @@ describe('the token endpoint of OAuth', () => {
     expect((await open().get('/tasks', { token })).status).to.equal(401);
   });
 
-  it('takes no refresh token of another agent, which keeps its session', async () => {
+  it("refuses another agent's refresh token, and keeps that session", async () => {
     const agent = await newAgent();
     const other = await newAgent();
     const theirs = (await send({ ...grant, ...inBody(other) })).textAt('refresh_token');
@@ -120,7 +120,7 @@ describe('the token endpoint of OAuth', () => {
     expect((await send({ ...fields, ...inBody(other) })).status).to.equal(200);
   });
 
-  it('refuses a client that does not authenticate, with a challenge', async () => {
+  it('refuses an unauthenticated client with a challenge', async () => {
     const agent = await newAgent();
     const refused = [
       await send(grant),
@@ -140,7 +140,7 @@ describe('the token endpoint of OAuth', () => {
     }
   });
 
-  it('refuses a request at fault, saying what is', async () => {
+  it('refuses an invalid request with the reason', async () => {
     const agent = await newAgent();
     const client = Object.entries(inBody(agent));
     const cases: readonly (readonly [Fields, string, RegExp])[] = [
@@ -169,7 +169,7 @@ describe('the token endpoint of OAuth', () => {
     expect([broken.status, broken.at('error')]).to.deep.equal([400, 'invalid_request']);
   });
 
-  it('takes a form and nothing else, of a bounded size', async () => {
+  it('accepts only a form of limited size', async () => {
     const large = await send({ scope: 'x'.repeat(1_048_577) });
     expect([large.status, large.at('error')]).to.deep.equal([413, 'payload_too_large']);
     const types = ['application/json', 'text/plain', `${FORM['content-type']}; charset=utf-16`];
@@ -181,7 +181,7 @@ describe('the token endpoint of OAuth', () => {
     expect((await send(grant, named)).at('error')).to.equal('invalid_client');
   });
 
-  it('takes the resources of the service, and no other', async () => {
+  it("accepts only the service's resources", async () => {
     const agent = await newAgent();
     const { url } = api();
     const mcp = `${url}/ext/mcp_http/mcp`;
@@ -198,7 +198,7 @@ describe('the token endpoint of OAuth', () => {
     }
   });
 
-  it('has its refusals of known agents in the audit', async () => {
+  it('records refusals of known agents in the audit', async () => {
     const agent = await newAgent();
     const other = await newAgent();
     await send(grant, basic(agent.id, 'wrong and long enough'));
@@ -224,7 +224,7 @@ describe('the token endpoint of OAuth', () => {
     expect(await recorded(other.id)).to.deep.equal([]);
   });
 
-  it('has no endpoint beside it where anybody could log in', async () => {
+  it('has no endpoint for interactive login', async () => {
     const answer = await open().get('/oauth/authorize?response_type=code&client_id=x');
     expect([answer.status, answer.at('error')]).to.deep.equal([400, 'unsupported_response_type']);
     expect(answer.textAt('error_description')).to.match(/client_credentials/);
@@ -232,10 +232,10 @@ describe('the token endpoint of OAuth', () => {
   });
 });
 
-describe('the token endpoint of OAuth at a public address', () => {
+describe('the OAuth token endpoint at a public address', () => {
   const api = useRunningApi({ publicUrl: 'https://tasks.example/scheduler' });
 
-  it('is described at that address, also where its path stands behind', async () => {
+  it('is described at that address, also below a path', async () => {
     const { client } = api().admin;
     for (const path of [WELL_KNOWN, `${WELL_KNOWN}/scheduler`]) {
       const { json } = await client.get(path);
@@ -247,10 +247,10 @@ describe('the token endpoint of OAuth at a public address', () => {
   });
 });
 
-describe('the token endpoint of OAuth where agents may have no secret', () => {
+describe('the OAuth token endpoint with agents that may lack a secret', () => {
   const api = useRunningApi({ allowSecretless: true });
 
-  it('takes the id alone of an agent without one', async () => {
+  it('accepts only the id of an agent without a secret', async () => {
     const { client } = api().admin;
     const made = await client.post('/agents', { name: 'secretless', scopes: [] });
     const form = { grant_type: 'client_credentials', client_id: made.textAt('id') };
@@ -261,11 +261,11 @@ describe('the token endpoint of OAuth where agents may have no secret', () => {
   });
 });
 
-describe('the token endpoint of OAuth under guessing', () => {
-  // A service of its own: the window of the brake begins with it, and does not end in the midst of the guesses.
+describe('the OAuth token endpoint during guessing', () => {
+  // A separate service: its window starts with it and does not end during the guesses.
   const api = useRunningApi();
 
-  it('shares the brake on guessing with the endpoint of the service itself', async () => {
+  it("shares its limit on guessing with the service's own endpoint", async () => {
     const { client } = api().admin;
     const made = await client.post('/agents', { name: 'guessed', scopes: [] });
     const client_id = made.textAt('id');

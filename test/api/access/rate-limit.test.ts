@@ -8,13 +8,13 @@ import { settle, VirtualClock } from '../../support/virtual-clock.ts';
 
 const START = 1_800_000_000_000;
 
-describe('the limit of requests', () => {
+describe('the request limit', () => {
   const api = useRunningApi({ rateLimit: 5, rateLimitWindowSeconds: 60 });
   const remaining = (answer: ApiAnswer): number => Number(answer.header('X-RateLimit-Remaining'));
-  // Each test has a window before it that does not end in its midst.
+  // Before each test, waits for a window that does not end during it.
   beforeEach(() => api().clock.shift(60_001 - (api().clock.now() % 60_000)));
 
-  it('is told in every answer but those of health, also in refusals', async () => {
+  it('is stated in every response except health checks, also in refusals', async () => {
     const { client } = await api().signIn(['tasks:read']);
     const answers = [
       await client.get('/tasks'),
@@ -35,7 +35,7 @@ describe('the limit of requests', () => {
     expect(remaining(await client.get('/tasks'))).to.equal(0);
   });
 
-  it('refuses what is over it before all else, until the window is over', async () => {
+  it('refuses further requests before anything else until the window ends', async () => {
     const { client } = await api().signIn([]);
     for (let times = 0; times < 5; times += 1) await client.get('/nowhere');
     const refused = [
@@ -58,7 +58,7 @@ describe('the limit of requests', () => {
     expect((await client.get('/nowhere')).status).to.equal(404);
   });
 
-  it('counts an agent for itself, and all that carry no good token by their address', async () => {
+  it('counts by agent, and by address for requests without a valid token', async () => {
     const one = await api().signIn([]);
     const other = await api().signIn([]);
     expect(remaining(await one.client.get('/nowhere'))).to.equal(4);
@@ -67,29 +67,29 @@ describe('the limit of requests', () => {
     const before = remaining(await nobody.get('/nowhere'));
     const bad = await nobody.get('/nowhere', { token: 'nonsense' });
     expect(remaining(bad)).to.equal(before - 1);
-    // A session that has ended is nobody's: whoever still has the token can't use its agent's share up.
+    // An ended session belongs to nobody: a holder of its token cannot use up the agent's share.
     await one.client.post('/agents/auth/revoke', { token: one.client.token });
     expect(remaining(await one.client.get('/nowhere'))).to.equal(before - 2);
     expect(remaining(await other.client.get('/nowhere'))).to.equal(3);
   });
 });
 
-describe('the limit of requests, turned off', () => {
+describe('the disabled request limit', () => {
   const api = useRunningApi({ rateLimit: 0 });
 
-  it('is not told of', async () => {
+  it('is not stated in responses', async () => {
     const answer = await api().admin.client.get('/tasks');
     expect(answer.status).to.equal(200);
     expect(answer.headers).to.not.have.property('x-ratelimit-limit');
   });
 });
 
-describe('the counts of requests', () => {
+describe('the request counts', () => {
   class SharedCounter {
     readonly sums = new Map<string, number>();
     calls = 0;
     away = false;
-    /** What its clock is ahead of that of the processes. */
+    /** How far its clock is ahead of the processes' clocks. */
     ahead = 0;
     readonly clock: VirtualClock;
 
@@ -97,7 +97,7 @@ describe('the counts of requests', () => {
       this.clock = clock;
     }
 
-    /** The one part of the port that is used. */
+    /** The only part of the port that is used. */
     get port(): Coordination {
       return { count: this.count } as unknown as Coordination;
     }
@@ -130,7 +130,7 @@ describe('the counts of requests', () => {
     return { clock, shared, one: process(), other: process(), hits };
   };
 
-  it('are those of all processes, a second later, by one call of the store', async () => {
+  it('are shared by all processes within a second, with one store call', async () => {
     const { clock, shared, one, other, hits } = setUp();
     expect(hits(one, 30)).to.equal(30);
     expect(hits(other, 12)).to.equal(12);
@@ -144,7 +144,7 @@ describe('the counts of requests', () => {
     expect(shared.calls).to.equal(4);
   });
 
-  it('are known with the first request after a pause, not a second behind it', async () => {
+  it('are current at the first request after a pause, not a second late', async () => {
     const { clock, one, other, hits } = setUp();
     hits(one, 12);
     await clock.advance(1000);
@@ -157,7 +157,7 @@ describe('the counts of requests', () => {
     expect(hits(one, 1)).to.equal(16);
   });
 
-  it('begin anew with each window', async () => {
+  it('start again with each window', async () => {
     const { clock, one, hits } = setUp();
     hits(one, 30);
     await clock.advance(59_999);
@@ -166,7 +166,7 @@ describe('the counts of requests', () => {
     expect(hits(one, 1)).to.equal(1);
   });
 
-  it('end with the window of the store, whose clock may be another', async () => {
+  it("end with the store's window, even if its clock differs", async () => {
     const { clock, shared, one, hits } = setUp();
     shared.ahead = 20_000;
     hits(one, 30);
@@ -177,7 +177,7 @@ describe('the counts of requests', () => {
     expect(one.increment('agent b').resetTime?.getTime()).to.equal(START + 100_000);
   });
 
-  it('go on in each process while the store is away, and lose nothing by it', async () => {
+  it('continue in each process during a store outage, and lose nothing', async () => {
     const { clock, shared, one, other, hits } = setUp();
     shared.away = true;
     hits(one, 10);
@@ -191,7 +191,7 @@ describe('the counts of requests', () => {
     expect(hits(one, 1)).to.equal(23);
   });
 
-  it('forget the oldest of too many addresses, and no agent for them', () => {
+  it('drop the oldest of too many addresses, but no agent for them', () => {
     const { one, hits } = setUp();
     hits(one, 3, 'agent a');
     hits(one, 3, 'address first');
@@ -201,7 +201,7 @@ describe('the counts of requests', () => {
     expect(hits(one, 1, 'address 59999')).to.equal(2);
   });
 
-  it('are taken back one at a time, or all', async () => {
+  it('can be decreased by one, or reset', async () => {
     const { clock, one, hits } = setUp();
     hits(one, 5);
     one.decrement('agent a');

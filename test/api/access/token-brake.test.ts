@@ -5,7 +5,7 @@ import { limitFailures } from '../../../api/access/token-brake.ts';
 import { HttpError } from '../../../api/errors.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 
-describe('the brake on guessing', () => {
+describe('the limit on guessing', () => {
   const setUp = (sums = new Map<string, number>()) => {
     const count = (name: string, by: number, remaining: number) => {
       const sum = (sums.get(name) ?? 0) + by;
@@ -25,7 +25,7 @@ describe('the brake on guessing', () => {
   const wrong = (): Promise<null> => Promise.resolve(null);
   const right = (): Promise<string> => Promise.resolve('right');
 
-  it('takes a network of IPv6 for one address: who has one has more addresses than guesses', async () => {
+  it('treats an IPv6 network as one address, because its owner has more addresses than guesses', async () => {
     const attempt = setUp();
     for (let host = 1; host <= 9; host += 1) {
       expect(await attempt(`2001:db8:0:1::${host}`, wrong)).to.equal(null);
@@ -36,7 +36,7 @@ describe('the brake on guessing', () => {
     expect(await attempt('2001:db8:1::1', right)).to.equal('right');
   });
 
-  it('answers with 429 where too many of an address wait', async () => {
+  it('responds with 429 if too many attempts of an address wait', async () => {
     const attempt = setUp();
     const refused = await attempt('192.0.2.1', () => Promise.reject(new TooManyWaitingError(7)));
     expect(refused).to.be.instanceOf(HttpError).and.include({ code: 'rate_limit_exceeded' });
@@ -46,7 +46,7 @@ describe('the brake on guessing', () => {
     expect(await attempt('192.0.2.1', right)).to.equal('right');
   });
 
-  it('keeps nothing of attempts whose secret was right, or not looked at', async () => {
+  it('does not record attempts with a valid or unchecked secret', async () => {
     const sums = new Map<string, number>();
     const attempt = setUp(sums);
     await attempt('192.0.2.1', right);
@@ -57,8 +57,8 @@ describe('the brake on guessing', () => {
   });
 });
 
-describe('secrets that are looked at', () => {
-  it('of one address have their turn though another asks without end', async function () {
+describe('secret checks', () => {
+  it('of one address take their turn even if another keeps sending', async function () {
     this.timeout(20_000);
     const hash = await hashSecret('the secret of an agent');
     let others = 0;

@@ -21,7 +21,7 @@ describe('the typed client', () => {
       (error: unknown) => error,
     );
 
-  it('creates a task, runs it, and reads what its commands have done', async () => {
+  it('creates a task, runs it, and reads its results', async () => {
     const client = connect();
     const created = await client.tasks.create(plainTask(api().admin.id));
     expect(created).to.include({ status: 201, revision: 0 });
@@ -36,7 +36,7 @@ describe('the typed client', () => {
     expect(task.title).to.equal(created.data.title);
   });
 
-  it('signs in by itself, and again when its token counts no longer', async () => {
+  it('logs in by itself, and again when its token is no longer valid', async () => {
     const { admin } = api();
     const agent = (await connect().agents.create({ name: 'self', scopes: ['tasks:read'] })).data;
     const { agent_secret } = (await connect().agents.setCredentials(agent.id)).data;
@@ -59,7 +59,7 @@ describe('the typed client', () => {
     expect(await failure(client.tasks.list())).to.include({ status: 401, code: 'unauthorized' });
   });
 
-  it('signs in once where several calls have met with the same refusal', async () => {
+  it('logs in once if several calls got the same refusal', async () => {
     const agent = (await connect().agents.create({ name: 'many', scopes: ['tasks:read'] })).data;
     const { agent_secret } = (await connect().agents.setCredentials(agent.id)).data;
     let signIns = 0;
@@ -74,7 +74,7 @@ describe('the typed client', () => {
         const isSignIn = asked.endsWith('/agents/auth/token');
         if (isSignIn) signIns += 1;
         const answer = await fetch(url, init);
-        // The second call hears of its refusal when the first has a new token already.
+        // The second call receives its refusal after the first has a new token.
         if (asked.includes('/topics') && answer.status === 401) await first;
         if (asked.includes('/tasks') && answer.status === 200) signedIn();
         return answer;
@@ -85,7 +85,7 @@ describe('the typed client', () => {
     expect(signIns).to.equal(1);
   });
 
-  it('ends a call at once that is called off while it is signed in', async () => {
+  it('ends a call at once if it is aborted during login', async () => {
     const leaving = new AbortController();
     const client = createClient({
       baseUrl: api().url,
@@ -96,7 +96,7 @@ describe('the typed client', () => {
     expect(ended).to.be.an('error').with.property('message', 'called off');
   });
 
-  it('says no number of seconds where an answer names a date to try again at', async () => {
+  it('reports no number of seconds if Retry-After is a date', async () => {
     const headers = { 'retry-after': 'Fri, 31 Dec 2027 23:59:59 GMT' };
     const client = connect({
       fetch: () => Promise.resolve(new Response('busy', { status: 503, headers })),
@@ -104,7 +104,7 @@ describe('the typed client', () => {
     expect(await failure(client.tasks.list())).to.include({ status: 503, retryAfter: null });
   });
 
-  it('asks for credentials when they are needed', async () => {
+  it('requests credentials when it needs them', async () => {
     const { id: agentId } = (await connect().agents.create({ name: 'asked', scopes: [] })).data;
     const agentSecret = (await connect().agents.setCredentials(agentId)).data.agent_secret;
     let asked = 0;
@@ -123,7 +123,7 @@ describe('the typed client', () => {
     expect(await failure(wrong.tasks.list())).to.include({ status: 401 });
   });
 
-  it('watches a live path, and goes on after what it has seen', async () => {
+  it('follows a live path, and continues after the last received event', async () => {
     const owner = await api().signIn(['tasks:write', 'tasks:read', 'runs:read']);
     const client = connect({ token: owner.client.token ?? '' });
     const { id } = (await client.tasks.create(plainTask(owner.id))).data;
@@ -147,19 +147,19 @@ describe('the typed client', () => {
     expect(refused).to.include({ status: 403, code: 'forbidden' });
   });
 
-  it('takes a status for an answer where that is asked for', async () => {
+  it('treats a status as a response if requested', async () => {
     const request = { method: 'GET', path: `/tasks/${newId(0)}`, also: [404] } as const;
     expect((await connect().request(request)).status).to.equal(404);
   });
 
-  it('takes nothing for an id that a URL would drop', () => {
+  it('rejects an id that a URL would drop', () => {
     const client = createClient({ baseUrl: 'http://service', token: 't' });
     for (const id of ['', '.', '..']) {
       expect(() => client.tasks.get(id), id).to.throw(RangeError, `"${id}" is no id`);
     }
   });
 
-  it('tells a refusal from all else', async () => {
+  it('distinguishes a refusal from other errors', async () => {
     const refusal = await failure(connect().tasks.get(newId(0)));
     expect(refusal).to.be.instanceOf(ApiError).and.include({ status: 404, code: 'not_found' });
     expect((refusal as ApiError).requestId).to.be.a('string');
@@ -185,7 +185,7 @@ describe('the typed client', () => {
     expect(updated?.metadata.reason).to.equal('für Ärzte');
   });
 
-  it('has its methods where the service has endpoints', async () => {
+  it('has a method for each endpoint of the service', async () => {
     const asked: { method: string; path: string }[] = [];
     const client = createClient({
       baseUrl: 'http://service',

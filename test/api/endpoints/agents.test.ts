@@ -12,7 +12,7 @@ describe('the agents of the HTTP interface', () => {
     return { id: created.textAt('id'), created };
   };
 
-  it('refuses a webhook with a password, and names the signature that is in its place', async () => {
+  it('rejects a webhook URL with a password, and suggests the signature instead', async () => {
     const body = { name: 'Grace', scopes: [], webhook_url: 'https://u:pass-4711@a.example/' };
     const refused = await api().admin.client.post('/agents', body);
     expect([refused.status, refused.at('details.field')]).to.deep.equal([400, 'webhook_url']);
@@ -20,7 +20,7 @@ describe('the agents of the HTTP interface', () => {
     expect(refused.text).to.not.contain('pass-4711');
   });
 
-  it('registers an agent, and shows it right after', async () => {
+  it('registers an agent, and shows it immediately', async () => {
     const { admin } = api();
     const body = {
       name: 'Ada',
@@ -46,7 +46,7 @@ describe('the agents of the HTTP interface', () => {
     expect(created.header('ETag')).to.equal('"0"');
   });
 
-  it('answers the list as a bare array, newest first, with the number of all', async () => {
+  it('returns the list as a bare array, newest first, with the total count', async () => {
     const { admin } = api();
     for (const name of ['list-1', 'list-2', 'list-3']) await register(name, [`for:${name}`]);
     const listed = await admin.client.get('/agents?name_filter=LIST-&limit=2');
@@ -59,7 +59,7 @@ describe('the agents of the HTTP interface', () => {
     expect(scoped.list.map(({ name }) => name)).to.deep.equal(['list-2']);
   });
 
-  it('changes an agent, and gives its old name back', async () => {
+  it('changes an agent, and releases its old name', async () => {
     const { admin } = api();
     const { id } = await register('before');
     const changed = await admin.client.put(`/agents/${id}`, { name: 'after', webhook_url: null });
@@ -72,7 +72,7 @@ describe('the agents of the HTTP interface', () => {
     expect(taken.status).to.equal(409);
   });
 
-  it('looks at If-Match before it reserves a name', async () => {
+  it('checks If-Match before it reserves a name', async () => {
     const { admin } = api();
     const { id } = await register('matched');
     await register('occupied');
@@ -84,7 +84,7 @@ describe('the agents of the HTTP interface', () => {
     await register('free');
   });
 
-  it('refuses a name that is taken', async () => {
+  it('rejects a name that is in use', async () => {
     const { admin } = api();
     await register('one');
     const second = await register('two');
@@ -98,7 +98,7 @@ describe('the agents of the HTTP interface', () => {
     }
   });
 
-  it('refuses a name with spaces at its ends, which would look like another', async () => {
+  it('rejects a name with leading or trailing spaces, which would look like another', async () => {
     const { client } = api().admin;
     const { id } = await register('looks alike');
     for (const name of [
@@ -123,7 +123,7 @@ describe('the agents of the HTTP interface', () => {
     );
   });
 
-  it('refuses names and secrets that no text in UTF-8 is, as two of them would be one', async () => {
+  it('rejects names and secrets that are not well-formed Unicode, because two of them could collide', async () => {
     const { admin } = api();
     const named = await admin.client.post('/agents', { name: 'reader-\ud800', scopes: [] });
     expect(named.status).to.equal(400);
@@ -134,7 +134,7 @@ describe('the agents of the HTTP interface', () => {
     expect(given.at('details.field')).to.equal('agent_secret');
   });
 
-  it('registers a name once, of many who ask for it at once', async () => {
+  it('registers a name once if many request it concurrently', async () => {
     const { admin } = api();
     const body = { name: 'coveted', scopes: [] };
     const answers = await Promise.all(
@@ -146,7 +146,7 @@ describe('the agents of the HTTP interface', () => {
     ]);
   });
 
-  it('frees a name that a crash left without an agent, after a minute', async () => {
+  it('releases after a minute a name that a crash left without an agent', async () => {
     const { admin } = api();
     api().store.failNext('agent-');
     const body = { name: 'left-behind', scopes: [] };
@@ -161,7 +161,7 @@ describe('the agents of the HTTP interface', () => {
     expect((await admin.client.get('/agents?name_filter=left-behind')).at('0.id')).to.equal(id);
   });
 
-  it('completes the registration that a crash cut short when it is repeated', async () => {
+  it('completes an interrupted registration when it is repeated', async () => {
     const { admin } = api();
     api().store.failNext('agent-');
     const body = { name: 'completed', scopes: [] };
@@ -174,7 +174,7 @@ describe('the agents of the HTTP interface', () => {
     expect(listed.at('0.id')).to.equal(second.at('id'));
   });
 
-  it('counts a new secret in the ETag', async () => {
+  it('changes the ETag with a new secret', async () => {
     const { admin } = api();
     const { id } = await register('hidden');
     const given = await admin.client.post(`/agents/${id}/credentials`);
@@ -198,7 +198,7 @@ describe('the agents of the HTTP interface', () => {
     expect(refused.at('details')).to.deep.equal({ expected: '"of-something-else"', actual: 2 });
   });
 
-  it('writes no secret into the log or an event', async () => {
+  it('writes no secret to the log or an event', async () => {
     const { admin } = api();
     const { id } = await register('discreet');
     const agent_secret = 'correct-horse-battery-staple';
@@ -211,7 +211,7 @@ describe('the agents of the HTTP interface', () => {
     expect(api().logged.join('')).to.not.contain(agent_secret);
   });
 
-  it('removes an agent, whose name is free again', async () => {
+  it('removes an agent and releases its name', async () => {
     const { admin } = api();
     const { id } = await register('gone');
     const removed = await admin.client.delete(`/agents/${id}`);
@@ -229,7 +229,7 @@ describe('the agents of the HTTP interface', () => {
     await register('gone');
   });
 
-  it('leaves the last admin the scope by which others are registered', async () => {
+  it('does not take from the last admin the scope to register others', async () => {
     const { admin } = api();
     const path = `/agents/${admin.id}`;
     const refused = await admin.client.put(path, { scopes: ['tasks:read'] });
@@ -241,7 +241,7 @@ describe('the agents of the HTTP interface', () => {
     await admin.client.delete(`/agents/${second.id}`);
   });
 
-  it('does not remove oneself', async () => {
+  it('does not let agents remove themselves', async () => {
     const { admin } = api();
     expect((await admin.client.delete(`/agents/${admin.id}`)).status).to.equal(409);
     const other = await api().signIn(['admin']);
@@ -272,7 +272,7 @@ describe('the agents of the HTTP interface', () => {
     expect(canceled?.metadata.actor).to.equal(admin.id);
   });
 
-  it('cancels the tasks of an agent that is removed side by side', async () => {
+  it('cancels the tasks of a removed agent concurrently', async () => {
     const { admin } = api();
     const owner = await api().signIn(['tasks:write']);
     const created = [
@@ -302,7 +302,7 @@ describe('the agents of the HTTP interface', () => {
     expect(shown.at('status')).to.equal('canceled');
   });
 
-  it('creates no task whose agent is removed before it is in the log', async () => {
+  it('creates no task if its agent is removed before the task is in the log', async () => {
     const { admin, store } = api();
     const owner = await api().signIn(['tasks:write']);
     const key = `a key of ${owner.id}`;
@@ -319,7 +319,7 @@ describe('the agents of the HTTP interface', () => {
     expect((await admin.client.get(path)).at('status')).to.equal('canceled');
   });
 
-  it('brings no task of a removed agent back to life, until it is handed over', async () => {
+  it('does not reactivate a task of a removed agent until it has a new owner', async () => {
     const { admin } = api();
     const owner = await api().signIn(['tasks:write']);
     const once = { schedule_kind: 'once', schedule_expr: '2090-01-01T00:00:00Z' };
@@ -347,7 +347,7 @@ describe('the agents of the HTTP interface', () => {
     expect(handedOver.status, handedOver.text).to.equal(200);
   });
 
-  it('frees the name that a removed agent was being given', async () => {
+  it('releases the name that a removed agent was about to get', async () => {
     const { admin, store } = api();
     const owner = await api().signIn(['tasks:read']);
     const held = store.holdNext(streams.agent(owner.id), 'AgentUpdated');

@@ -34,7 +34,7 @@ describe('a list of large records', function () {
     expect((await admin.client.post('/events', body)).status).to.equal(202);
   };
 
-  it('leaves out payloads over 64 KiB, which a task by itself shows', async () => {
+  it('omits payloads over 64 KiB, which a single task shows', async () => {
     const large = await makeTask(70_000, 'cut');
     const small = await makeTask(60_000, 'cut');
     const { items } = (await get('/tasks?tag=cut')).json as unknown as Page;
@@ -53,7 +53,7 @@ describe('a list of large records', function () {
     ]);
   });
 
-  it('ends a page before 4 MiB, from where a cursor goes on, and an offset by what came', async () => {
+  it('ends a page before 4 MiB, and a cursor or an offset by its length continues there', async () => {
     const made: string[] = [];
     for (let count = 0; count < 90; count += 1) made.unshift(await makeTask(60_000, 'many'));
     const byCursor: string[] = [];
@@ -79,7 +79,7 @@ describe('a list of large records', function () {
     expect(byOffset).to.deep.equal(made);
   });
 
-  it('of publications ends before 4 MiB, says so, and leaves out large payloads', async () => {
+  it('of publications ends before 4 MiB, says so, and omits large payloads', async () => {
     await publish('large', 'x'.repeat(70_000));
     for (let count = 0; count < 80; count += 1) await publish('large', 'x'.repeat(60_000));
     const all = await get('/stream/recent?topic=large&count=1000');
@@ -95,7 +95,7 @@ describe('a list of large records', function () {
     expect(newest?.payload).to.deep.equal({ truncated: true, size_bytes: 70_011 });
   });
 
-  it('of events of a stream ends before 4 MiB, and shows each whole', async () => {
+  it("of a stream's events ends before 4 MiB, and shows each completely", async () => {
     for (let count = 0; count < 30; count += 1) await publish('stream', 'x'.repeat(200_000));
     const revisions: number[] = [];
     for (let from: number | null = 0; from !== null;) {
@@ -114,7 +114,7 @@ describe('a list of large records', function () {
     expect(revisions).to.deep.equal(Array.from({ length: 30 }, (_, revision) => revision));
   });
 
-  it('of changes leaves out values over 64 KiB', async () => {
+  it('of changes omits values over 64 KiB', async () => {
     const id = await makeTask(70_000, 'changed');
     const [created] = (await get(`/tasks/${id}/history`)).at('items') as {
       changes: { path: string; after: unknown }[];
@@ -126,7 +126,7 @@ describe('a list of large records', function () {
     });
   });
 
-  it('tells the position of what it shows, also where more has happened since it was asked', async () => {
+  it('states the position of its content, even if more has happened since the request', async () => {
     const { readModel } = api();
     const list = readModel.list.bind(readModel);
     let late = '';
@@ -148,7 +148,7 @@ describe('a list of large records', function () {
     expect(answer.header('X-Read-Position') >= late).to.equal(true);
   });
 
-  it('is one of four at a time, and holds up nothing else', async () => {
+  it('is limited to four concurrent ones, and delays nothing else', async () => {
     const { readModel } = api();
     const list = readModel.list.bind(readModel);
     const begun = new Signal('a list');

@@ -8,7 +8,7 @@ describe('a hold over HTTP', () => {
     operator = await api().signIn(['ops']);
   });
 
-  it('says who holds the service and why, until it is released', async () => {
+  it('shows who holds the service and why, until it is released', async () => {
     const { client, id } = operator;
     const before = await client.get('/operations');
     expect(before.json).to.deep.equal({ held: false, hold: null, released: null });

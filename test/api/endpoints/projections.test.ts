@@ -41,7 +41,7 @@ describe('views over HTTP', () => {
     });
   });
 
-  it('are rebuilt, switched to by hand once they are level, and gone back from', async () => {
+  it('are rebuilt, switched manually when they are up to date, and rolled back', async () => {
     const ordered = await order('agents', 'rebuild', { switch: 'manual' });
     expect(ordered.status, ordered.text).to.equal(202);
     expect(ordered.at('details')).to.deep.equal({
@@ -82,7 +82,7 @@ describe('views over HTTP', () => {
     expect(agents.list.map(({ id }) => id)).to.deep.equal([added.id]);
   });
 
-  it('go elsewhere for the first of those who name the version that is live', async () => {
+  it('switch and roll back only if the command names the live version', async () => {
     const expecting = (expected_version: number) => ({ expected_version });
     expect((await order('topics', 'rebuild', { switch: 'manual' })).status).to.equal(202);
     await eventually(async () => {
@@ -106,7 +106,7 @@ describe('views over HTTP', () => {
     expect((await order('topics', 'rollback', {})).at('details')).to.include({ version: 2 });
   });
 
-  it('rest, go on and are thrown away on order', async () => {
+  it('pause, resume and are discarded on request', async () => {
     for (const verb of ['pause', 'resume', 'cancel', 'switch']) {
       expect((await order('tasks', verb)).status, verb).to.equal(409);
     }
@@ -123,7 +123,7 @@ describe('views over HTTP', () => {
     });
   });
 
-  it('say what they hold back, and that there is no such key', async () => {
+  it('list their parked keys, and report unknown ones', async () => {
     const parked = await operator.client.get('/projections/runs/parked');
     expect(parked.at('items')).to.deep.equal([]);
     for (const verb of ['retry', 'skip']) {
@@ -133,13 +133,13 @@ describe('views over HTTP', () => {
     }
   });
 
-  it('are 404 by another name', async () => {
+  it('return 404 for an unknown name', async () => {
     const answer = await order('nothing', 'rebuild');
     expect(answer.status).to.equal(404);
     expect(answer.at('details')).to.deep.equal({ resource: 'projection', id: 'nothing' });
   });
 
-  it('that are being made are told so, with how far they are; others are read', async () => {
+  it('report that they are being built and their progress, while others can be read', async () => {
     const live = (await api().readModel.liveGeneration(statisticsProjection)) ?? 0;
     await api().readModel.withdraw(statisticsProjection);
     const answer = await api().admin.client.get('/stats/summary');

@@ -4,7 +4,7 @@ import { useRunningApi } from '../../support/running-api.ts';
 import { FailedRuns } from './runs/failed-runs.ts';
 import { plainTask } from '../plain-task.ts';
 
-/** Every field that a client may give a task. */
+/** Every field that a client may set on a task. */
 const whole = {
   title: 'Whole',
   description: 'Has every field',
@@ -33,7 +33,7 @@ const whole = {
   tags: ['a', 'b'],
 };
 
-/** The same with another value in each of them. */
+/** The same with a different value in each field. */
 const other: Readonly<Record<keyof typeof whole, unknown>> = {
   title: 'Other',
   description: 'Has others',
@@ -62,7 +62,7 @@ const other: Readonly<Record<keyof typeof whole, unknown>> = {
   tags: [],
 };
 
-/** What the bounds of fields allow at both ends. */
+/** The minimum and maximum of fields. */
 const bounds: readonly (readonly [field: string, least: unknown, most: unknown])[] = [
   ['title', 'x', 'x'.repeat(200)],
   ['description', 'x', 'x'.repeat(2000)],
@@ -81,7 +81,7 @@ describe('the records of the HTTP interface, field by field', () => {
     return answer;
   };
 
-  it('have a task with every field that it was created with', async () => {
+  it('include a task with every field of its creation', async () => {
     const { admin } = api();
     const body = { ...whole, created_by: admin.id };
     const created = await admin.client.post('/tasks', body);
@@ -107,11 +107,11 @@ describe('the records of the HTTP interface, field by field', () => {
     expect(listed.at('next_cursor')).to.equal(null);
   });
 
-  it('have a task with every field that it was changed to, and with the others as they were', async () => {
+  it('include a task with every changed field, and with the others unchanged', async () => {
     const { admin } = api();
     const created = await admin.client.post('/tasks', { ...whole, created_by: admin.id });
     const path = created.header('Location');
-    // One by one, but for what makes sense only together.
+    // One at a time, except for fields that only make sense together.
     const { schedule_kind, schedule_expr, timezone, starts_at, ends_at, ...rest } = other;
     const rule = { schedule_kind, schedule_expr, timezone, starts_at, ends_at };
     const changes = [rule, ...Object.entries(rest).map(([field, value]) => ({ [field]: value }))];
@@ -129,7 +129,7 @@ describe('the records of the HTTP interface, field by field', () => {
     expect(given.at('revision')).to.equal(changes.length + 1);
   });
 
-  it('take what lies at their bounds', async () => {
+  it('accept the limits of fields', async () => {
     const { admin } = api();
     for (const [field, ...values] of bounds) {
       for (const value of values) {
@@ -147,7 +147,7 @@ describe('the records of the HTTP interface, field by field', () => {
     }
   });
 
-  it('have statistics with every field, also when nothing ran', async () => {
+  it('include statistics with every field, even if nothing ran', async () => {
     const { admin } = api();
     const runs = new FailedRuns(api(), admin);
     const task = await runs.makeTask();
@@ -203,7 +203,7 @@ describe('the records of the HTTP interface, field by field', () => {
     }
   });
 
-  it('have commands answer success, a message and details', async () => {
+  it('include success, a message and details for commands', async () => {
     const { admin } = api();
     const agent = await api().signIn([]);
     const task = (await admin.client.post('/tasks', plainTask(admin.id))).header('Location');
@@ -230,7 +230,7 @@ describe('the records of the HTTP interface, field by field', () => {
     }
   });
 
-  it('have the newest publications, and how many they are, up to a position', async () => {
+  it('include the newest publications and their number up to a position', async () => {
     const { admin } = api();
     const event = { topic: 'counted', payload: { n: 1 }, source_agent_id: admin.id };
     const published = await admin.client.post('/events', event);

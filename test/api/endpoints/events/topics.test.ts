@@ -3,10 +3,10 @@ import type { Topics } from '../../../../api/client/client.ts';
 import { useRunningApi } from '../../../support/running-api.ts';
 import { plainTask } from '../../plain-task.ts';
 
-describe('the topics that are listened to', () => {
+describe('the topics with subscribers', () => {
   const api = useRunningApi();
 
-  it('are shown page by page', async () => {
+  it('are listed page by page', async () => {
     const { client, id } = await api().signIn(['tasks:read', 'tasks:write']);
     for (const schedule_expr of ['paged.a', 'paged.b', 'paged.c']) {
       await client.post('/tasks', { ...plainTask(id), schedule_kind: 'event', schedule_expr });
@@ -29,7 +29,7 @@ describe('the topics that are listened to', () => {
     expect(second.at('topics')).to.deep.equal(whole.topics.slice(1, 2));
   });
 
-  it('are those of right now: what the caller has just done counts', async () => {
+  it("are current, including the caller's last change", async () => {
     const { client, id } = await api().signIn(['tasks:read', 'tasks:write']);
     const listening = { ...plainTask(id), schedule_kind: 'event', schedule_expr: 'now.made' };
     const task = (await client.post('/tasks', listening)).textAt('id');

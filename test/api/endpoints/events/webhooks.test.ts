@@ -31,7 +31,7 @@ describe('webhooks over HTTP', () => {
       },
     ]);
 
-  it('show a new secret once, and no event has it', async () => {
+  it('show a new secret once, and write it to no event', async () => {
     const { client } = api().admin;
     const id = await agent();
     const first = await client.post(`/agents/${id}/webhook-secret`);
@@ -51,7 +51,7 @@ describe('webhooks over HTTP', () => {
     expect(JSON.stringify(events)).to.not.contain('whsec_');
   });
 
-  it('are tried by a test message, which is listed with its answers', async () => {
+  it('can be tested with a message, which is listed with its responses', async () => {
     const { client } = api().admin;
     const id = await agent();
     const delivery = await sent(id);
@@ -94,14 +94,14 @@ describe('webhooks over HTTP', () => {
     expect(none.at('total')).to.equal(0);
   });
 
-  it('of an agent without an address are not tried', async () => {
+  it('cannot be tested for an agent without an address', async () => {
     const id = await agent(null);
     const answer = await api().admin.client.post(`/agents/${id}/webhook-test`);
     expect(answer.status).to.equal(409);
     expect(answer.at('details')).to.deep.equal({ field: 'webhook_url' });
   });
 
-  it('are tried once by a command that is repeated', async () => {
+  it('are tested once if the command is repeated', async () => {
     const { client } = api().admin;
     const id = await agent();
     const headers = { 'idempotency-key': newId(Date.now()) };
@@ -110,7 +110,7 @@ describe('webhooks over HTTP', () => {
     expect(second.at('details.delivery_id')).to.equal(first.at('details.delivery_id'));
   });
 
-  it('are sent again once they have ended, and only to their own agent', async () => {
+  it('are sent again once they have ended, and only for their own agent', async () => {
     const { client } = api().admin;
     const id = await agent();
     const other = await agent();

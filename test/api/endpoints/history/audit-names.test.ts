@@ -32,7 +32,7 @@ describe('the audit', () => {
   }
 
   describe('names', () => {
-    it('who did something, and the task that it was done to, to an auditor without other scopes', async () => {
+    it('actors, and the tasks that they changed, for an auditor without other scopes', async () => {
       const id = await makeTask('Night shift');
       const [item] = await audit(`actor=${agent.id}`);
       expect(item).to.include({ actor: agent.id, actor_name: name, task_title: 'Night shift' });
@@ -42,7 +42,7 @@ describe('the audit', () => {
       expect(bySystem?.actor_name ?? null).to.equal(null);
     });
 
-    it('agents to an auditor by their list, too', async () => {
+    it('agents for an auditor who reads their list', async () => {
       const list = await auditor.client.get(`/agents?name_filter=${encodeURIComponent(name)}`);
       expect(list.list[0]).to.include({ id: agent.id, name });
       expect((await auditor.client.get(`/agents/${agent.id}`)).at('name')).to.equal(name);
@@ -50,7 +50,7 @@ describe('the audit', () => {
       expect((await auditor.client.delete(`/agents/${agent.id}`)).status).to.equal(403);
     });
 
-    it('a run and a refusal by their task', async () => {
+    it('the task of a run and of a refusal', async () => {
       const id = await makeTask('Nightly report');
       const run = await agent.client.post(`/tasks/${id}/run_now`);
       const runId = run.textAt('details.run_id');
@@ -70,7 +70,7 @@ describe('the audit', () => {
       for (const { task_title } of byService) expect(task_title).to.equal('Nightly report');
     });
 
-    it('by their present names, and by the last ones where they are gone', async () => {
+    it('present names, or the last ones of removed records', async () => {
       const id = await makeTask('Old title');
       await agent.client.put(`/tasks/${id}`, { title: 'New title' });
       await agent.client.post(`/tasks/${id}/cancel`);
@@ -85,7 +85,7 @@ describe('the audit', () => {
     });
   });
 
-  describe('is filtered', () => {
+  describe('can be filtered', () => {
     it('by source, request and outcome', async () => {
       const id = await makeTask('Filtered');
       const headers = { 'x-request-id': `request-${count}` };
@@ -104,7 +104,7 @@ describe('the audit', () => {
       ]);
     });
 
-    it('by a text in what was done, why, by whom and to which task', async () => {
+    it('by a string in the action, reason, actor or task', async () => {
       const id = await makeTask(`Invoices ${count}`);
       await agent.client.post(`/tasks/${id}/pause`, undefined, {
         headers: { 'x-reason': 'too NOISY' },
@@ -121,7 +121,7 @@ describe('the audit', () => {
       expect(byService).to.deep.equal([]);
     });
 
-    it('page by page, each item once, however much lies between', async () => {
+    it('page by page, each item once, however many lie between', async () => {
       const { store } = api();
       const context = { source: 's', correlationId: 'many', actor: agent.id, now: Date.now() };
       for (let stream = 0; stream < 3; stream += 1) {
@@ -153,7 +153,7 @@ describe('the audit', () => {
       expect(new Set(seen).size).to.equal(400);
     });
 
-    it('live, with names, too', async () => {
+    it('live, also with names', async () => {
       const url = `${api().url}/audit/live?search=watched&outcome=done`;
       const live = await EventStream.open(url, String(auditor.client.token));
       await makeTask('Not meant');

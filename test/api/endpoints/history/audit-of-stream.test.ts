@@ -58,18 +58,18 @@ describe('the audit of a short stream', () => {
     return page.items.map(({ revision }) => revision);
   };
 
-  it('is newest first, of one instant what stands later in the log, without what can not be read', async () => {
+  it('is newest first, by log order within an instant, without unreadable events', async () => {
     expect(await revisionsOf({})).to.deep.equal([5, 2, 4, 0]);
   });
 
-  it('is filtered by actor, type and time', async () => {
+  it('can be filtered by actor, type and time', async () => {
     expect(await revisionsOf({ actor: 'a' })).to.deep.equal([5, 4, 0]);
     expect(await revisionsOf({ type: 'RunCancelRequested' })).to.deep.equal([2, 4]);
     expect(await revisionsOf({ from: time(3), to: time(3) })).to.deep.equal([4]);
     expect(await revisionsOf({ actor: 'service' })).to.deep.equal([]);
   });
 
-  it('goes on by its cursor, and says how many there are where the view would', async () => {
+  it('continues at its cursor, and gives a total when the view would', async () => {
     const seen: number[] = [];
     for (let cursor: string | undefined; ;) {
       const query = { limit: 1, ...(cursor === undefined ? {} : { cursor }) };

@@ -14,7 +14,7 @@ describe('the reasons in the audit', () => {
     return (await admin.client.post('/tasks', plainTask(admin.id))).textAt('id');
   };
 
-  it('are those of a body, which counts for more than the header', async () => {
+  it('come from the body, which overrides the header', async () => {
     const { admin } = api();
     const id = await makeTask();
     const snooze = `/tasks/${id}/snooze`;
@@ -31,7 +31,7 @@ describe('the reasons in the audit', () => {
       const answer = await admin.client.send('POST', path, { body, headers: { ...sent } });
       expect(answer.status, `${path} ${answer.text}`).to.equal(200);
     }
-    // A refusal is recorded with the reason that was given for what was refused.
+    // A refusal is recorded with the reason given for the refused request.
     await admin.client.post('/operations/hold', { reason: 'once' });
     await admin.client.post('/operations/hold', { reason: 'and again' });
     await admin.client.post('/operations/release');
@@ -53,7 +53,7 @@ describe('the reasons in the audit', () => {
     ]);
   });
 
-  it('have no room in other bodies, which a refusal says', async () => {
+  it('are rejected in other bodies, with a message', async () => {
     const id = await makeTask();
     const refused = await api().admin.client.post(`/tasks/${id}/pause`, { reason: 'why not' });
     expect(refused.status).to.equal(400);

@@ -24,7 +24,7 @@ describe('the audit over HTTP', () => {
     return (await agent.client.post('/tasks', plainTask(agent.id))).textAt('id');
   }
 
-  it('tells who did what, from where, why and by which request, newest first', async () => {
+  it('lists who did what, from where, why and in which request, newest first', async () => {
     const id = await makeTask();
     const headers = {
       'x-reason': Buffer.from('überfällig').toString('latin1'),
@@ -47,7 +47,7 @@ describe('the audit over HTTP', () => {
     });
   });
 
-  it('has of every command its actor, its source and its request', async () => {
+  it('records the actor, source and request of every command', async () => {
     const { admin } = api();
     const id = await makeTask();
     const headers = { 'x-reason': 'because', 'x-request-id': `all-${newId(0)}` };
@@ -112,7 +112,7 @@ describe('the audit over HTTP', () => {
     expect(wrong).to.deep.equal([]);
   });
 
-  it('is filtered by actor, stream, type and time, and goes on by its cursor', async () => {
+  it('can be filtered by actor, stream, type and time, and continues at its cursor', async () => {
     const first = await makeTask();
     api().clock.shift(60_000);
     const second = await makeTask();
@@ -140,7 +140,7 @@ describe('the audit over HTTP', () => {
     expect(seen).to.deep.equal([...seen].sort().reverse());
   });
 
-  it('tells what the service did in a stream, from the log', async () => {
+  it("lists the service's own actions in a stream from the log", async () => {
     const id = await makeTask();
     const run = (await agent.client.post(`/tasks/${id}/run_now`)).textAt('details.run_id');
     const own = await auditor.client.get(`/audit?actor=service&stream=task-${id}`);
@@ -178,11 +178,11 @@ describe('the audit over HTTP', () => {
     expect(rest.at('next_cursor')).to.equal(null);
     const asked = await audit(`stream=run-${run}`);
     expect(asked.map(({ type }) => type)).to.deep.equal(['RunRequested']);
-    // The view has the same, and is not asked for it by the stream.
+    // The view holds the same, but is not queried by stream.
     expect(await audit(`actor=${agent.id}&type=RunRequested`)).to.deep.equal(asked);
   });
 
-  it('tells what the service did anywhere, from the log, and looks at a part of it at a time', async () => {
+  it("lists the service's own actions in all streams from the log, a part at a time", async () => {
     const id = await makeTask();
     const correlation = newId(0);
     const corrections = correctionsOf(api().clock.now(), 3, correlation);
@@ -203,7 +203,7 @@ describe('the audit over HTTP', () => {
     expect(seen.every(({ actor }) => actor === 'service')).to.equal(true);
   });
 
-  it('tells what the service did up to a moment on the first page, however much it did since', async () => {
+  it("lists the service's actions until a time on the first page, however many followed", async () => {
     const { store, clock } = api();
     const began = clock.now();
     const doneAt = async (at: number, count: number): Promise<string> => {
@@ -212,7 +212,7 @@ describe('the audit over HTTP', () => {
       return stream;
     };
     const stream = await doneAt(began, 2);
-    // More than one page looks at, and behind what clocks are taken to differ.
+    // More than one page reads, and beyond the assumed clock skew.
     await doneAt(began + 60_000, 2_600);
     await doneAt(began + 60_000, 2_600);
     const to = new Date(began + 1).toISOString();
@@ -228,7 +228,7 @@ describe('the audit over HTTP', () => {
     expect([none.at('items'), none.at('next_cursor')]).to.deep.equal([[], null]);
   });
 
-  it('tells what it did in one stream up to a moment on the first page, however long that went on', async () => {
+  it('lists its actions in one stream until a time on the first page, however many followed', async () => {
     const { store, clock } = api();
     const began = clock.now();
     const stream = streams.fires(newId(began));
@@ -246,7 +246,7 @@ describe('the audit over HTTP', () => {
     expect(await upTo(began + 60_000)).to.deep.equal([[5_202, 5_201], '5200']);
   });
 
-  describe('told live', () => {
+  describe('as a live stream', () => {
     const opened: EventStream[] = [];
     afterEach(() => {
       for (const stream of opened.splice(0)) stream.close();
@@ -263,7 +263,7 @@ describe('the audit over HTTP', () => {
       return stream;
     };
 
-    it('is what agents do and are refused, and nothing of others', async () => {
+    it('has only actions and refusals of agents', async () => {
       const stream = await open(`actor=${agent.id}`);
       await api().admin.client.post('/tasks', plainTask(api().admin.id));
       const id = await makeTask();
@@ -276,7 +276,7 @@ describe('the audit over HTTP', () => {
       expect(stream.messages).to.have.lengthOf(3);
     });
 
-    it('goes on after what a client has heard', async () => {
+    it('continues after the last event that the client received', async () => {
       await makeTask();
       const position = await api().store.head();
       const id = await makeTask();
@@ -296,10 +296,10 @@ describe('the audit over HTTP', () => {
   });
 });
 
-describe('reads of the audit, where they are recorded', () => {
+describe('audit reads, if they are recorded', () => {
   const api = useRunningApi({ auditReads: true });
 
-  it('are in the audit, with what was asked for', async () => {
+  it('are in the audit with their query', async () => {
     const auditor = await api().signIn(['audit:read', 'tasks:read']);
     const { admin } = api();
     const id = (await admin.client.post('/tasks', plainTask(admin.id))).textAt('id');
@@ -309,7 +309,7 @@ describe('reads of the audit, where they are recorded', () => {
     await auditor.client.get(`/streams?prefix=task-`);
     await auditor.client.get(`/streams/task-${id}`);
     const items = await auditOf(api(), auditor, `actor=${auditor.id}&type=AuditRead`);
-    // Asking for them here is recorded as well, before or after the view was read.
+    // These requests are recorded as well, before or after the view was read.
     const others = items.filter(({ action }) => action !== 'GET /audit');
     expect(others.map(({ action, outcome }) => `${outcome} ${action}`)).to.deep.equal([
       'done GET /streams/{stream}',
@@ -322,7 +322,7 @@ describe('reads of the audit, where they are recorded', () => {
     expect(asked).to.deep.include({ stream: `task-${id}`, direction: 'forwards', limit: '50' });
   });
 
-  it('are not answered when they can not be recorded', async () => {
+  it('are refused if they cannot be recorded', async () => {
     const auditor = await api().signIn(['audit:read']);
     api().store.failNext('reads-');
     const answer = await auditor.client.get('/audit');
@@ -330,9 +330,9 @@ describe('reads of the audit, where they are recorded', () => {
   });
 });
 
-describe('what is hidden in events', () => {
-  it('is every field that a secret could be guessed from', () => {
-    /** Names that sound like it and are not: what a request was like, which token counts, which secret signed. */
+describe('hidden fields of events', () => {
+  it('are all from which a secret could be guessed', () => {
+    /** Similar names that are not secret: a request's kind, a valid token, a signing secret. */
     const harmless = [
       'CommandReceived.request_hash',
       'SessionStarted.credentials_revision',
@@ -351,7 +351,7 @@ describe('what is hidden in events', () => {
   });
 });
 
-/** What the service does by itself, at an instant. */
+/** An action of the service itself, at an instant. */
 const correctionsOf = (at: number, count: number, correlation = newId(0)): readonly NewEvent[] =>
   Array.from({ length: count }, () => ({
     id: newId(0),

@@ -39,7 +39,7 @@ describe('the history of a record over HTTP', () => {
     data: { nominal, run_id, next_fire_at: next, task_revision: 0, fire_count: 1 },
   });
 
-  it('of a task says who did what to it, why, and what it changed, oldest first', async () => {
+  it('of a task lists who changed what, and why, oldest first', async () => {
     const { admin } = api();
     const id = await makeTask({ title: 'before' });
     await admin.client.put(`/tasks/${id}`, { title: 'after' }, reason('a better name'));
@@ -61,7 +61,7 @@ describe('the history of a record over HTTP', () => {
     expect(items[2]?.reason).to.equal('holidays');
   });
 
-  it('of a task that was put off knows the fires that went before', async () => {
+  it('of a snoozed task knows the earlier fires', async () => {
     const id = await makeTask({ schedule_kind: 'cron', schedule_expr: '0 0 1 1 *' });
     const next = '2099-06-01T00:00:00.000Z';
     await api().append(streams.fires(id), [fired('2099-01-01T00:00:00.000Z', next, id)]);
@@ -73,7 +73,7 @@ describe('the history of a record over HTTP', () => {
     ]);
   });
 
-  it('of a run tells its states', async () => {
+  it('of a run lists its states', async () => {
     const task = await makeTask();
     const run = (await api().admin.client.post(`/tasks/${task}/run_now`)).textAt('details.run_id');
     const leased_until = now();
@@ -89,7 +89,7 @@ describe('the history of a record over HTTP', () => {
     });
   });
 
-  it('of an agent shows no secret, and outlives the agent', async () => {
+  it('of an agent shows no secret, and remains after its removal', async () => {
     const { admin } = api();
     const made = await admin.client.post('/agents', { name: 'to be removed', scopes: [] });
     const id = made.textAt('id');
@@ -112,7 +112,7 @@ describe('the history of a record over HTTP', () => {
     expect(JSON.stringify(items)).to.not.match(/scrypt|secret_hash/);
   });
 
-  it('comes in pages', async () => {
+  it('is paged', async () => {
     const id = await makeTask();
     for (const title of ['b', 'c', 'd']) await api().admin.client.put(`/tasks/${id}`, { title });
     const first = await auditor.client.get(`/tasks/${id}/history?limit=3`);
@@ -125,8 +125,8 @@ describe('the history of a record over HTTP', () => {
     expect(second.at('next_cursor')).to.equal(null);
   });
 
-  describe('as of a moment', () => {
-    it('a task is as it was, by instant and by position', async () => {
+  describe('a record as of a time', () => {
+    it('shows a task as it was, by instant and by position', async () => {
       const { admin } = api();
       const id = await makeTask({ title: 'first' });
       const then = now();
@@ -144,7 +144,7 @@ describe('the history of a record over HTTP', () => {
       expect(present.json).to.deep.equal(known.json);
     });
 
-    it("a task is as it was at a time without an offset, which is one of the task's zone", async () => {
+    it("reads a time without an offset in the task's zone", async () => {
       const id = await makeTask({ title: 'first', timezone: 'Asia/Kolkata' });
       const then = inKolkata(api().clock.now());
       api().clock.shift(MINUTE);
@@ -158,7 +158,7 @@ describe('the history of a record over HTTP', () => {
       expect([ofAgent.status, ofAgent.at('details.field')]).to.deep.equal([400, 'as_of']);
     });
 
-    it('a task has the next fire that it had, over many fires', async () => {
+    it('shows the next fire that the task had, over many fires', async () => {
       const id = await makeTask({ schedule_kind: 'cron', schedule_expr: '0 0 1 1 *' });
       const positions: string[] = [];
       const instants: string[] = [];
@@ -177,7 +177,7 @@ describe('the history of a record over HTTP', () => {
       }
     });
 
-    it('a task had last run when it had', async () => {
+    it('shows the last run that the task had', async () => {
       const id = await makeTask();
       const marks: { readonly started: string; readonly position: string; at: string }[] = [];
       for (let n = 0; n < 3; n += 1) {
@@ -202,7 +202,7 @@ describe('the history of a record over HTTP', () => {
       }
     });
 
-    it('a run and an agent are as they were', async () => {
+    it('shows a run and an agent as they were', async () => {
       const { admin } = api();
       const task = await makeTask();
       const run = (await admin.client.post(`/tasks/${task}/run_now`)).textAt('details.run_id');
@@ -224,7 +224,7 @@ describe('the history of a record over HTTP', () => {
       expect((await admin.client.get(`/agents/${agent}?as_of=${now()}`)).status).to.equal(404);
     });
 
-    it('nothing is there before it was', async () => {
+    it('shows nothing before the creation', async () => {
       const before = now();
       api().clock.shift(MINUTE);
       const id = await makeTask();
@@ -232,7 +232,7 @@ describe('the history of a record over HTTP', () => {
       expect(answer.status).to.equal(404);
     });
 
-    it('is refused without the scope audit:read, and for what is no moment', async () => {
+    it('is refused without the scope audit:read, and for an invalid time', async () => {
       const id = await makeTask();
       const reader = await api().signIn(['tasks:read']);
       const answer = await reader.client.get(`/tasks/${id}?as_of=${now()}`);

@@ -14,7 +14,7 @@ interface Item {
   readonly documents: Readonly<Record<string, number>> | null;
 }
 
-describe('views as of a moment', () => {
+describe('views as of a time', () => {
   const api = useRunningApi();
   let reader: SignedIn;
   let task: string;
@@ -54,7 +54,7 @@ describe('views as of a moment', () => {
   const order = (name: string, until: string): Promise<unknown> =>
     api().admin.client.post('/replays', { name, until, keep_hours: 1 });
 
-  it('are read beside those that follow the log', async () => {
+  it('are read beside the current views', async () => {
     await order('before', position);
     await made('before');
     const past = await reader.client.get('/runs?view=before');
@@ -74,7 +74,7 @@ describe('views as of a moment', () => {
     expect(replay?.documents).to.include({ runs: 1, tasks: 1, agents: 2 });
   });
 
-  it('are of the past, which only those see who may read the audit', async () => {
+  it('can be read only by those who may read the audit', async () => {
     const { client } = await api().signIn(['runs:read', 'tasks:read']);
     for (const path of ['/runs', '/tasks', '/stats/summary', `/task/${task}/stats`]) {
       for (const name of ['before', 'nothing']) {
@@ -86,13 +86,13 @@ describe('views as of a moment', () => {
     }
   });
 
-  it('take an instant, up to which all that occurred is in them', async () => {
+  it('take an instant, and include everything until then', async () => {
     await order('by_time', instant);
     await made('by_time');
     expect((await reader.client.get('/runs?view=by_time')).at('total')).to.equal(1);
   });
 
-  it('of the present are those that follow the log', async () => {
+  it('at the present are the current views', async () => {
     await order('present', await api().store.head());
     await made('present');
     const past = (await reader.client.get('/runs?view=present')).json;
@@ -101,7 +101,7 @@ describe('views as of a moment', () => {
     expect(tasks).to.deep.equal((await reader.client.get('/tasks')).json);
   });
 
-  it('are refused under a name that is taken or unknown, and where there are too many', async () => {
+  it('are refused for a used or unknown name, or if there are too many', async () => {
     const { client } = api().admin;
     const twice = await client.send('POST', '/replays', {
       body: { name: 'before', until: position },
@@ -119,7 +119,7 @@ describe('views as of a moment', () => {
     for (const name of names) await client.delete(`/replays/${name}`);
   });
 
-  it('are thrown away when somebody says so, and when their time is over', async () => {
+  it('are dropped on request, and when they expire', async () => {
     const dropped = await api().admin.client.delete('/replays/before');
     expect(dropped.at('details')).to.deep.equal({ name: 'before', done: true });
     expect((await reader.client.send('GET', '/runs?view=before')).status).to.equal(404);
@@ -127,7 +127,7 @@ describe('views as of a moment', () => {
     await made('before');
     api().clock.shift(3_600_001);
     expect((await reader.client.send('GET', '/runs?view=before')).status).to.equal(404);
-    // An order is what it looks at again for.
+    // A command makes it check again.
     await order('after_all', position);
     await eventually(async () => (await all()).map(({ name }) => name).join() === 'after_all');
   });

@@ -27,7 +27,7 @@ describe('streams over HTTP', () => {
   };
   type Items = readonly Record<string, unknown>[];
 
-  it('are listed by prefix, each with its end, page by page', async () => {
+  it('are listed by prefix with their ends, page by page', async () => {
     const ids = [await makeTask(), await makeTask(2), await makeTask()];
     const listed: Record<string, unknown>[] = [];
     for (let cursor = ''; ;) {
@@ -56,7 +56,7 @@ describe('streams over HTTP', () => {
     expect(await revisions('from=5')).to.deep.equal([null]);
   });
 
-  it('show an event whole', async () => {
+  it('show a complete event', async () => {
     const { admin } = api();
     const id = await makeTask();
     const answer = await get(`/streams/task-${id}`);
@@ -84,7 +84,7 @@ describe('streams over HTTP', () => {
     expect(answer.text).to.not.contain('scrypt');
   });
 
-  it('whose names are not plain are found', async () => {
+  it('with special characters in their names are found', async () => {
     const { admin } = api();
     const event = { topic: 'a:b/c', payload: {}, source_agent_id: admin.id };
     await admin.client.post('/events', event);
@@ -92,7 +92,7 @@ describe('streams over HTTP', () => {
     expect(answer.at('items.0.type')).to.equal('EventPublished');
   });
 
-  it('that are not there are 404', async () => {
+  it('that do not exist return 404', async () => {
     const answer = await auditor.client.get('/streams/nothing-here');
     expect(answer.status).to.equal(404);
     expect(answer.at('details')).to.deep.equal({ resource: 'stream', id: 'nothing-here' });
@@ -123,14 +123,14 @@ describe('streams over HTTP', () => {
       api().store.readStream = whole;
     });
 
-    it('are read up to it, from both sides', async () => {
+    it('are read up to it from both sides', async () => {
       expect(await seen(`/streams/${stream}`)).to.deep.equal([0, 1, BROKEN]);
       expect(await seen(`/streams/${stream}?direction=backwards`)).to.deep.equal([3, BROKEN]);
       expect(await seen(`/streams/${stream}?from=3`)).to.deep.equal([3, null]);
       expect(await seen(`/streams/${stream}?limit=2`)).to.deep.equal([0, 1, BROKEN]);
     });
 
-    it('are refused from it on, saying which it is', async () => {
+    it('are refused from there on, naming the event', async () => {
       const { client } = auditor;
       const paths = [`/streams/${stream}?from=2`, `/streams/${stream}?from=2&direction=backwards`];
       const histories = [2, 3].map((cursor) => `/tasks/${task}/history?cursor=${cursor}`);
@@ -143,13 +143,13 @@ describe('streams over HTTP', () => {
       }
     });
 
-    it('tell what was done up to it', async () => {
+    it('have an audit up to it', async () => {
       const page = await get(`/tasks/${task}/history`);
       expect((page.at('items') as Items).map(({ revision }) => revision)).to.deep.equal([0, 1]);
       expect(page.at('next_cursor')).to.equal(String(BROKEN));
     });
 
-    it('are a record of before it, and none of after', async () => {
+    it('show a record before it, and none after it', async () => {
       const { client } = await api().signIn(['audit:read', 'tasks:read']);
       const events = await api().store.readStream(stream, { faulty: true });
       const statuses: number[] = [];
@@ -159,7 +159,7 @@ describe('streams over HTTP', () => {
       expect(statuses).to.deep.equal([200, 200, 500, 500]);
     });
 
-    it('say without it what the service did', async () => {
+    it("list the service's actions without it", async () => {
       const page = await get(`/audit?actor=service&stream=${stream}`);
       expect(page.at('items')).to.deep.equal([]);
     });

@@ -28,7 +28,7 @@ describe('a concurrency key over HTTP', () => {
   async function request(task: string): Promise<string> {
     return (await caller.client.post(`/tasks/${task}/run_now`)).textAt('details.run_id');
   }
-  /** What a worker does of a key just before it starts a run. */
+  /** A worker's part for a key just before it starts a run. */
   async function ask(key: string, task_id: string, run_id: string, limit: number, priority = 5) {
     const { now } = context();
     const claim = { run_id, task_id, trigger: 'manual', priority, since: now, limit } as const;
@@ -38,7 +38,7 @@ describe('a concurrency key over HTTP', () => {
     });
   }
 
-  it('shows who holds it and who waits, in the order in which they go', async () => {
+  it('shows its holders and waiting runs, in order', async () => {
     const task = await makeTask('printer', 1);
     const runs = [await request(task), await request(task), await request(task)] as const;
     await ask('printer', task, runs[0], 1);
@@ -57,7 +57,7 @@ describe('a concurrency key over HTTP', () => {
     expect(waiters[1]).to.include({ run_id: runs[1], task_id: task, priority: 5 });
   });
 
-  it('is free again when its holder has given it back', async () => {
+  it('is free again when its holder releases it', async () => {
     const task = await makeTask('scanner', 1);
     const run = await request(task);
     await ask('scanner', task, run, 1);
@@ -68,7 +68,7 @@ describe('a concurrency key over HTTP', () => {
     expect((await caller.client.get(at('scanner'))).at('holders')).to.deep.equal([]);
   });
 
-  it('has the smallest limit of those at it, or else of the active tasks with it', async () => {
+  it('has the smallest limit of its current runs, or else of the active tasks with it', async () => {
     const wide = await makeTask('plotter', 5);
     const narrow = await makeTask('plotter', 2);
     const limit = async (): Promise<unknown> =>
@@ -80,7 +80,7 @@ describe('a concurrency key over HTTP', () => {
     expect(await limit()).to.equal(4);
   });
 
-  it('that nobody has named is free, with no limit', async () => {
+  it('that no task uses is free and has no limit', async () => {
     await makeTask('a', 1);
     const { status, json } = await caller.client.get(at('b'));
     expect(status).to.equal(200);
@@ -93,7 +93,7 @@ describe('a concurrency key over HTTP', () => {
     });
   });
 
-  it('shows a line that has an end, and says how many wait behind it', async () => {
+  it('shows the start of its queue, and how many wait after that', async () => {
     const task = await makeTask('door', 1);
     const other = await makeTask('door', 1);
     await ask('door', task, newId(0), 1);
@@ -106,7 +106,7 @@ describe('a concurrency key over HTTP', () => {
     expect(answer.at('more_waiters')).to.equal(7);
   });
 
-  it("is the caller's own, or of the agent that is named", async () => {
+  it('belongs to the caller or to the named agent', async () => {
     const task = await makeTask('printer', 3);
     await ask('printer', task, newId(0), 3);
     const stranger = await api().signIn(['tasks:read']);
@@ -117,7 +117,7 @@ describe('a concurrency key over HTTP', () => {
     expect(named.at('holders')).to.have.lengthOf(1);
   });
 
-  it('is any text of up to 200 characters', async () => {
+  it('is any string of up to 200 characters', async () => {
     for (const key of ['a/b', 'ä ö?&#%', '..x', '🖨'.repeat(200), ' ', '%2F']) {
       await makeTask(key, 7);
       const answer = await caller.client.get(at(key));

@@ -6,13 +6,16 @@ import { plainTask } from '../../plain-task.ts';
 
 const pipeline = ['a', 'b', 'c'].map((id) => ({ id, uses: 'echo', with: {} }));
 
-/** What a worker says when it takes a run. */
+/** What a worker writes when it takes a run. */
 export const start: RunEvent = {
   type: 'RunStarted',
   data: { worker: 'w', attempt: 1, leased_until: '2090-01-01T00:00:00.000Z' },
 };
 
-/** Tasks of three steps `a`, `b`, `c`, and runs of them that have failed, as a worker would have recorded them. */
+/**
+ * Tasks with three steps `a`, `b`, `c`, and failed runs of them, as a worker would have recorded
+ * them.
+ */
 export class FailedRuns {
   readonly #api: RunningApi;
   readonly #caller: SignedIn;
@@ -32,7 +35,7 @@ export class FailedRuns {
     return (await this.#caller.client.post(`/tasks/${task}/run_now`)).textAt('details.run_id');
   }
 
-  /** Lets a run start, finish these steps, and fail. */
+  /** Starts a run, finishes these steps, and lets it fail. */
   async failWith(
     task: string,
     run: string,
@@ -49,7 +52,7 @@ export class FailedRuns {
     ]);
   }
 
-  /** A new run whose first two steps have finished, and whose third has failed. */
+  /** A new run with two finished steps and a failed third one. */
   async failed(task: string, error?: string): Promise<string> {
     const run = await this.runNow(task);
     const broken = stepEnd('c', { status: 'failed', result: null, error: 'broken' });

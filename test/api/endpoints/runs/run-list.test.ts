@@ -15,7 +15,7 @@ describe('a list of runs', () => {
   const runsOf = async (task: string, query = ''): Promise<Listed> =>
     (await api().admin.client.get(`/runs?task_id=${task}${query}`)).json as unknown as Listed;
 
-  it('shows an output only in part where it is large; the run by itself shows it whole', async () => {
+  it('shows only part of a large output; a single run shows it all', async () => {
     const runs = new FailedRuns(api(), api().admin);
     const task = await runs.makeTask();
     const run = await runs.runNow(task);

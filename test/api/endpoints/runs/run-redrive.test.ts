@@ -15,7 +15,7 @@ describe('a redrive over HTTP', () => {
     runs = new FailedRuns(api(), caller);
   });
 
-  /** Once everything that stands in the log now is in the view. */
+  /** Waits until the view has all events of the log. */
   const send = async (body: object, key?: string, client = caller.client): Promise<ApiAnswer> => {
     const headers = key === undefined ? {} : { 'idempotency-key': key };
     const read = await caller.client.get(`/runs?limit=1&after=${await api().store.head()}`);
@@ -41,7 +41,7 @@ describe('a redrive over HTTP', () => {
     return failed;
   };
 
-  it('retries the failed runs, oldest first, with what they had finished', async () => {
+  it('retries the failed runs, oldest first, keeping their finished steps', async () => {
     const task = await runs.makeTask();
     const failed = await failSome(task, 3);
     await runs.succeed(task, await runs.runNow(task));
@@ -65,7 +65,7 @@ describe('a redrive over HTTP', () => {
     expect(shown.at('total')).to.equal(4);
   });
 
-  it('only counts in a dry run, whether the body or the query asks for it', async () => {
+  it('only counts in a dry run, requested by body or query', async () => {
     const task = await runs.makeTask();
     const failed = await failSome(task, 2);
     const before = await api().store.head();
@@ -78,7 +78,7 @@ describe('a redrive over HTTP', () => {
     expect(retriedBy(await redrive({ task_id: task }))).to.deep.equal(failed);
   });
 
-  it('goes by task, span of time, and a part of the error', async () => {
+  it('filters by task, time span, and part of the error', async () => {
     const [one, two] = [await runs.makeTask(), await runs.makeTask()];
     const refused = await runs.failed(one, 'connect ECONNREFUSED 10.0.0.1\nat step c');
     const other = await runs.failed(one, 'no such table');
@@ -95,7 +95,7 @@ describe('a redrive over HTTP', () => {
     expect(await count({ start_time: before, end_time: after })).to.equal(3);
     expect(await count({ start_time: after })).to.equal(0);
     expect(await count({ end_time: before, task_id: one })).to.equal(0);
-    // The tasks are of the zone UTC.
+    // The tasks are in UTC.
     const [wallBefore, wallAfter] = [before, after].map((text) => text?.replace('Z', ''));
     expect(await count({ task_id: one, start_time: wallBefore, end_time: wallAfter })).to.equal(2);
     expect(await count({ task_id: one, start_time: wallAfter })).to.equal(0);
@@ -106,7 +106,7 @@ describe('a redrive over HTTP', () => {
     expect(retriedBy(await redrive({}))).to.deep.equal([other]);
   });
 
-  it('leaves out what a retry has brought to its end, or is about to', async () => {
+  it('omits runs whose retry succeeded or is pending', async () => {
     const task = await runs.makeTask();
     const [well, queued, canceled, again] = await failSome(task, 4);
     const first = madeBy(await redrive({ task_id: task }));
@@ -122,7 +122,7 @@ describe('a redrive over HTTP', () => {
     expect(queued).to.be.a('string');
   });
 
-  it('retries the last retry also where that began after the span that is asked for', async () => {
+  it('retries the last retry even if it started after the requested span', async () => {
     const task = await runs.makeTask();
     const run = await runs.failed(task);
     const end_time = new Date(api().clock.now() + HOUR).toISOString();
@@ -137,7 +137,7 @@ describe('a redrive over HTTP', () => {
     expect(retry?.retry_of).to.equal(run);
   });
 
-  it('goes on behind what it has looked at, a limited number at a time', async () => {
+  it('continues where it stopped, a limited number at a time', async () => {
     const task = await runs.makeTask();
     const failed = await failSome(task, 5);
     const first = await redrive({ task_id: task, limit: 2 });
@@ -147,7 +147,7 @@ describe('a redrive over HTTP', () => {
     const second = await redrive({ task_id: task, limit: 2, cursor });
     expect(retriedBy(second)).to.deep.equal(failed.slice(2, 4));
     expect(second.at('details.passed_over.under_way')).to.equal(0);
-    // Without it, what was retried before is passed over once more.
+    // Otherwise, already retried runs are skipped again.
     const third = await redrive({ task_id: task, limit: 2 });
     expect(retriedBy(third)).to.deep.equal(failed.slice(4));
     expect(third.at('details')).to.deep.include({ left: 0, next_cursor: null });
@@ -156,7 +156,7 @@ describe('a redrive over HTTP', () => {
     expect(wrong.at('details.field')).to.equal('cursor');
   });
 
-  it('answers when it takes too long, and says how to go on', async () => {
+  it('responds if it takes too long, and says how to continue', async () => {
     const task = await runs.makeTask();
     const failed = await failSome(task, 13);
     const held = api().store.holdNext('run-', 'RunRetried');
@@ -177,13 +177,13 @@ describe('a redrive over HTTP', () => {
     }
   });
 
-  it('goes through more than one page of the view', async () => {
+  it('reads more than one page of the view', async () => {
     const task = await runs.makeTask();
     const failed = await failSome(task, 61);
     expect(retriedBy(await redrive({ task_id: task }))).to.deep.equal(failed);
   });
 
-  it("is for one's own runs; for an admin, for those of all", async () => {
+  it("is limited to the caller's runs, except for an admin", async () => {
     const task = await runs.makeTask();
     const [run] = await failSome(task, 1);
     const other = await api().signIn(['tasks:write', 'runs:read']);
@@ -202,7 +202,7 @@ describe('a redrive over HTTP', () => {
     ).to.deep.equal([run]);
   });
 
-  it('leaves runs of canceled tasks as they are', async () => {
+  it('does not change runs of canceled tasks', async () => {
     const task = await runs.makeTask();
     await failSome(task, 2);
     await caller.client.post(`/tasks/${task}/cancel`);
@@ -211,7 +211,7 @@ describe('a redrive over HTTP', () => {
     expect(answer.at('details.passed_over.task_canceled')).to.equal(2);
   });
 
-  it('begins anew with the present definition where that is asked for', async () => {
+  it('starts over with the present definition on request', async () => {
     const task = await runs.makeTask();
     await failSome(task, 1);
     await caller.client.put(`/tasks/${task}`, { title: 'Mended' });
@@ -222,7 +222,7 @@ describe('a redrive over HTTP', () => {
     });
   });
 
-  it('says of which retries the overlap policy lets not run', async () => {
+  it('reports retries that the overlap policy skips', async () => {
     const task = await runs.makeTask({ overlap_policy: 'skip' });
     await failSome(task, 1);
     await runs.runNow(task);
@@ -230,13 +230,13 @@ describe('a redrive over HTTP', () => {
     expect(answer.at('details.runs.0.skip_reason')).to.equal('overlap');
   });
 
-  it('that was cut off is completed by its repetition, without doubles', async () => {
+  it('that was interrupted is completed by a repetition, without duplicates', async () => {
     const task = await runs.makeTask();
     const failed = await failSome(task, 12);
     api().store.failNext('run-', 'before', 'RunRequested');
     api().store.failNext('run-', 'after', 'RunRetried');
     expect((await send({ task_id: task }, 'all')).status).to.equal(503);
-    // One of those that were made has failed by now: the same command does not retry what it has made itself.
+    // One retry has failed by now: the same command does not retry its own runs.
     const retries = await Promise.all(
       failed.map(async (run) => {
         const events = await api().store.readStream(streams.run(run));
@@ -263,7 +263,7 @@ describe('a redrive over HTTP', () => {
     expect(shown.at('total')).to.equal(24);
   });
 
-  it('makes one retry where two redrive at once', async () => {
+  it('makes one retry if two redrives are concurrent', async () => {
     const task = await runs.makeTask();
     const failed = await failSome(task, 6);
     const both = await Promise.all([redrive({ task_id: task }), redrive({ task_id: task })]);
@@ -274,7 +274,7 @@ describe('a redrive over HTTP', () => {
     }
   });
 
-  it('takes up what another has begun and left, once it is sure', async () => {
+  it('takes over what another has started and abandoned, once that is certain', async () => {
     const task = await runs.makeTask();
     const run = await runs.failed(task);
     api().store.failNext('run-', 'before', 'RunRequested');

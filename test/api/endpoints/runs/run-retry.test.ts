@@ -16,7 +16,7 @@ describe('a retry over HTTP', () => {
 
   const keyed = (key: string) => ({ headers: { 'idempotency-key': key } });
 
-  it('is a new run that begins with what the failed one had finished', async () => {
+  it('is a new run that keeps the finished steps of the failed one', async () => {
     const task = await runs.makeTask();
     const run = await runs.failed(task);
     const answer = await caller.client.post(`/runs/${run.toUpperCase()}/retry`);
@@ -39,7 +39,7 @@ describe('a retry over HTTP', () => {
     });
   });
 
-  it('executes the revision that the failed run was pinned to, from the start the present one', async () => {
+  it("runs the failed run's pinned revision, or from the start the present one", async () => {
     const task = await runs.makeTask();
     const run = await runs.failed(task);
     await caller.client.put(`/tasks/${task}`, { priority: 2 });
@@ -74,7 +74,7 @@ describe('a retry over HTTP', () => {
     expect(await api().store.readStream(streams.run(run))).to.have.length(4);
   });
 
-  it('is for the owner of the task and for admins', async () => {
+  it("is allowed for the task's owner and for admins", async () => {
     const run = await runs.failed(await runs.makeTask());
     const other = await api().signIn(['tasks:write', 'runs:read']);
     const refused = await other.client.post(`/runs/${run}/retry`);
@@ -82,7 +82,7 @@ describe('a retry over HTTP', () => {
     expect((await api().admin.client.post(`/runs/${run}/retry`)).status).to.equal(200);
   });
 
-  it('runs though its task is paused, and not when it is canceled', async () => {
+  it('runs for a paused task, but not for a canceled one', async () => {
     const task = await runs.makeTask();
     const run = await runs.failed(task);
     await caller.client.post(`/tasks/${task}/pause`);
@@ -93,7 +93,7 @@ describe('a retry over HTTP', () => {
     expect(refused.at('details.status')).to.equal('canceled');
   });
 
-  it('is no duplicate of the run it retries', async () => {
+  it('is not a duplicate of the retried run', async () => {
     const task = await runs.makeTask({ dedupe_key: 'one a day', dedupe_window_seconds: 86_400 });
     const run = await runs.failed(task);
     const retry = await caller.client.post(`/runs/${run}/retry`);
@@ -101,7 +101,7 @@ describe('a retry over HTTP', () => {
     expect((await runs.requestOf(retry.textAt('details.run_id'))).retry_of).to.equal(run);
   });
 
-  it('does not run beside another where the overlap policy forbids that', async () => {
+  it('does not run beside another if the overlap policy forbids it', async () => {
     const task = await runs.makeTask({ overlap_policy: 'skip' });
     const run = await runs.failed(task);
     const running = await runs.runNow(task);
@@ -113,7 +113,7 @@ describe('a retry over HTTP', () => {
     expect(shown.json).to.include({ state: 'skipped', skip_reason: 'overlap', retry_of: run });
   });
 
-  it('keeps the nominal time and the event of the run it retries', async () => {
+  it('keeps the nominal time and the event of the retried run', async () => {
     const task = await runs.makeTask();
     const event = {
       id: task,
@@ -137,7 +137,7 @@ describe('a retry over HTTP', () => {
     });
   });
 
-  it('names where results stand that are too large for one event', async () => {
+  it('names the location of results that are too large for one event', async () => {
     const task = await runs.makeTask();
     const run = await runs.runNow(task);
     const large = ['a', 'b'].map((step) => stepEnd(step, { result: 'x'.repeat(200 * 1024) }));
@@ -153,7 +153,7 @@ describe('a retry over HTTP', () => {
     });
   });
 
-  it('is made once for an Idempotency-Key, also when its request was cut off', async () => {
+  it('is made once for an Idempotency-Key, even if its request was interrupted', async () => {
     const run = await runs.failed(await runs.makeTask());
     const path = `/runs/${run}/retry`;
     api().store.failNext('run-', 'before', 'RunRequested');
@@ -175,13 +175,13 @@ describe('a retry over HTTP', () => {
     ['idem-', 'CommandAnswered'],
   ] as const) {
     for (const when of ['before', 'after'] as const) {
-      it(`is completed by its repetition when it was cut off ${when} ${type ?? 'its key'}`, async () => {
+      it(`is completed by a repetition after an interruption ${when} ${type ?? 'its key'}`, async () => {
         const run = await runs.failed(await runs.makeTask({ overlap_policy: 'queue' }));
         const path = `/runs/${run}/retry`;
         const key = keyed(`${prefix}${type ?? ''} ${when}`);
         api().store.failNext(prefix, when, type);
         const first = await caller.client.post(path, undefined, key);
-        // A lost answer is found out about by reading, where there is a decision to repeat.
+        // A lost response is resolved by reading, where a decision is repeated.
         expect(first.status).to.be.oneOf(when === 'before' ? [503] : [200, 503]);
         const second = await caller.client.post(path, undefined, key);
         expect([200, 503]).to.include(first.status);

@@ -62,7 +62,7 @@ describe('backfills over HTTP', () => {
     });
   });
 
-  it('say what they would do and do nothing where that is asked for', async () => {
+  it('only report their effect in a dry run', async () => {
     const { id, client } = await task(api().admin, { timezone: 'Europe/Berlin' });
     const nominal = '2026-01-01T01:00:00.000Z';
     const run = streams.run(scheduledRunId(id, nominal));
@@ -82,7 +82,7 @@ describe('backfills over HTTP', () => {
     expect((await client.get(`/tasks/${id}/backfills`)).at('total')).to.equal(0);
   });
 
-  it('are one for one Idempotency-Key', async () => {
+  it('are created once for one Idempotency-Key', async () => {
     const { id, client } = await task();
     const headers = { 'idempotency-key': 'once' };
     const send = () => client.send('POST', `/tasks/${id}/backfill`, { body: span, headers });
@@ -94,7 +94,7 @@ describe('backfills over HTTP', () => {
     expect((await client.get(`/tasks/${id}/backfills`)).at('total')).to.equal(1);
   });
 
-  it('of what is missing are refused while another is under way in the span', async () => {
+  it('of missing fires are refused while another runs in the span', async () => {
     const { id, client } = await task();
     const first = await client.post(`/tasks/${id}/backfill`, span);
     const refused = await client.post(`/tasks/${id}/backfill`, span);
@@ -139,7 +139,7 @@ describe('backfills over HTTP', () => {
     expect((await client.post(`/backfills/${completed}/cancel`)).status).to.equal(409);
   });
 
-  it('are for tasks with times alone, that are not canceled', async () => {
+  it('require a task with a schedule that is not canceled', async () => {
     const event = await task(api().admin, { schedule_kind: 'event', schedule_expr: 'a.b' });
     expect((await event.client.post(`/tasks/${event.id}/backfill`, span)).status).to.equal(409);
     const { id, client } = await task();
@@ -149,7 +149,7 @@ describe('backfills over HTTP', () => {
     expect(refused.at('details')).to.deep.equal({ status: 'canceled' });
   });
 
-  it("are for one's own tasks alone", async () => {
+  it("are limited to the caller's own tasks", async () => {
     const owner = await api().signIn(['tasks:write', 'tasks:read']);
     const { id } = await task(owner);
     const other = await api().signIn(['tasks:write', 'tasks:read']);

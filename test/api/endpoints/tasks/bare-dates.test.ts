@@ -6,7 +6,7 @@ import { FailedRuns } from '../runs/failed-runs.ts';
 const DAY = 86_400_000;
 const kolkata = { timezone: 'Asia/Kolkata' } as const;
 
-/** The day of an instant in Kolkata, and its neighbours. */
+/** An instant's day in Kolkata, and its neighbours. */
 function daysAround(instant: number): [before: string, day: string, after: string] {
   const [before, day, after] = [-DAY, 0, DAY].map((by) => inKolkata(instant + by).slice(0, 10));
   return [before ?? '', day ?? '', after ?? ''];
@@ -25,7 +25,7 @@ describe('a date without a time, as an upper bound', () => {
     return made.textAt('id');
   };
 
-  it("takes the whole day into ends_at, in the task's zone, at creation and at a change", async () => {
+  it("includes the whole day in ends_at, in the task's zone, at creation and at a change", async () => {
     const bounds = { starts_at: '2090-12-01', ends_at: '2090-12-01' };
     const id = await create({ ...kolkata, ...bounds });
     const made = await me.client.get(`/tasks/${id}`);
@@ -41,7 +41,7 @@ describe('a date without a time, as an upper bound', () => {
     expect(timed.at('ends_at')).to.equal('2090-12-01T00:00:00.000Z');
   });
 
-  it('shows the fires of the last day in a preview', async () => {
+  it('includes the fires of the last day in a preview', async () => {
     const answer = await me.client.post('/schedules/preview', {
       schedule_kind: 'cron',
       schedule_expr: '0 */8 * * *',
@@ -59,7 +59,7 @@ describe('a date without a time, as an upper bound', () => {
     ]);
   });
 
-  it('takes the whole day into a backfill, and says so of one that is not over', async () => {
+  it('includes the whole day in a backfill, which is refused if the day is not over', async () => {
     const id = await create(kolkata);
     const backfill = (to: string) =>
       me.client.post(`/tasks/${id}/backfill`, { from: '2026-01-01', to, dry_run: true });
@@ -75,7 +75,7 @@ describe('a date without a time, as an upper bound', () => {
     );
   });
 
-  it('takes the whole day into end_time, of runs and of those to redrive', async () => {
+  it('includes the whole day in end_time of runs and redrives', async () => {
     const failed = new FailedRuns(api(), me);
     const id = await create(kolkata);
     const run = (await me.client.post(`/tasks/${id}/run_now`)).textAt('details.run_id');
@@ -97,7 +97,7 @@ describe('a date without a time, as an upper bound', () => {
     expect([await redriven(before), await redriven(day)]).to.deep.equal([0, 1]);
   });
 
-  it('takes all that was done that day into as_of', async () => {
+  it('includes all changes of the day in as_of', async () => {
     const id = await create({ ...kolkata, title: 'first' });
     const [before, day] = daysAround(api().clock.now());
     api().clock.shift(2 * DAY);
@@ -108,7 +108,7 @@ describe('a date without a time, as an upper bound', () => {
     expect((await me.client.get(`/tasks/${id}?as_of=${before}`)).status).to.equal(404);
   });
 
-  it('is refused where no zone applies', async () => {
+  it('is rejected if no zone applies', async () => {
     for (const [path, field] of [
       ['/runs?end_time=2026-01-01', 'end_time'],
       ['/tasks/due?until=2026-01-01', 'until'],

@@ -2,10 +2,10 @@ import { expect } from 'chai';
 import { useRunningApi } from '../../../support/running-api.ts';
 import { plainTask } from '../../plain-task.ts';
 
-describe('what is due, over HTTP', () => {
+describe('the list of due fires over HTTP', () => {
   const api = useRunningApi();
 
-  it('is listed soonest first, up to an instant, without what is paused', async () => {
+  it('is sorted by time up to an instant, without paused tasks', async () => {
     const { client, id: owner } = await api().signIn(['tasks:read', 'tasks:write']);
     const year = new Date(api().clock.now()).getUTCFullYear() + 1;
     const made: string[] = [];

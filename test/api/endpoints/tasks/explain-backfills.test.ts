@@ -7,14 +7,14 @@ import { request } from '../../../projections/recorded.ts';
 import { useRunningApi } from '../../../support/running-api.ts';
 import { ExplainedWorld, hour } from './explaining.ts';
 
-describe('an explanation of a time that was backfilled', () => {
+describe('an explanation of a backfilled time', () => {
   const api = useRunningApi();
   let world: ExplainedWorld;
   before(async () => {
     world = await ExplainedWorld.open(api(), '2027-02-01T07:30:00.000Z');
   });
 
-  /** An hourly task that nothing has fired for three hours, and a backfill of these. */
+  /** An hourly task with no fires for three hours, and a backfill of them. */
   async function backfilled(fields: object = {}) {
     const task = await world.create({ misfire_policy: 'skip', misfire_grace_seconds: 60 });
     const at = world.nextHour;
@@ -27,7 +27,7 @@ describe('an explanation of a time that was backfilled', () => {
     return { task, at, backfill: answer.textAt('details.backfill_id') };
   }
 
-  /** What whoever looks after backfills makes of one of its times. */
+  /** How the backfill manager handles one of its times. */
   async function runIt(task: string, at: number, backfill: string): Promise<string> {
     const nominal = toIso(at);
     const run = backfillRunId(task, nominal, backfill);
@@ -39,7 +39,7 @@ describe('an explanation of a time that was backfilled', () => {
   const evidenceIn = (answer: ApiAnswer) =>
     answer.json['evidence'] as { type: string; actor: string; reason: string | null }[];
 
-  it('says why its fire did not run, and what the backfill made of it', async () => {
+  it('says why the fire did not run, and what the backfill did', async () => {
     const { task, at, backfill } = await backfilled();
     const run = await runIt(task, at + hour, backfill);
     await world.work(task, run, 3);
@@ -55,7 +55,7 @@ describe('an explanation of a time that was backfilled', () => {
     expect(evidence[1]).to.include({ actor: world.person.id, reason: 'the outage' });
   });
 
-  it('says nothing of times that a backfill has not come to, left out, or does not have', async () => {
+  it('ignores times that a backfill has not reached, skipped, or does not include', async () => {
     const { task, at, backfill } = await backfilled({ to: toIso(world.nextHour + hour) });
     await runIt(task, at, backfill);
     for (const nominal of [at + hour, at + 2 * hour, at + 100 * hour]) {
@@ -63,7 +63,7 @@ describe('an explanation of a time that was backfilled', () => {
     }
   });
 
-  it('goes without it, and says so, where the view of backfills is away', async () => {
+  it('omits the backfill, and says so, if the view of backfills is unavailable', async () => {
     const { task, at } = await backfilled();
     api().views.away = true;
     try {

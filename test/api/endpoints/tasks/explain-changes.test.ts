@@ -2,14 +2,14 @@ import { expect } from 'chai';
 import { useRunningApi } from '../../../support/running-api.ts';
 import { expectReason, expectWords, ExplainedWorld, minute } from './explaining.ts';
 
-describe('an explanation of a fire whose task was changed before it was decided', () => {
+describe('an explanation of a fire whose task changed before the decision', () => {
   const api = useRunningApi();
   let world: ExplainedWorld;
   before(async () => {
     world = await ExplainedWorld.open(api(), '2027-02-01T07:30:00.000Z');
   });
 
-  it('says of one that was due before a pause that nothing had come to it, and then of the pause', async () => {
+  it('says that a fire due before a pause was undecided until then, and names the pause', async () => {
     const tasks: string[] = [];
     for (const misfire_policy of ['latest', 'skip']) {
       tasks.push(await world.create({ misfire_policy, misfire_grace_seconds: 2 }));
@@ -37,9 +37,11 @@ describe('an explanation of a fire whose task was changed before it was decided'
     expectWords(skipped, 'misfire_policy skip');
   });
 
-  describe('while it was put off', () => {
+  describe('while it was snoozed', () => {
     const minutely = { schedule_expr: '* * * * *' };
-    /** A task of which the fire of the next full hour is put off by 150 s, asked 30 s after that one was due. */
+    /**
+     * A task whose fire at the next full hour is snoozed by 150 s, explained 30 s after that hour.
+     */
     const snoozed = async (fields: object = {}): Promise<readonly [string, number]> => {
       const task = await world.create({ ...minutely, ...fields });
       const at = world.nextHour;
@@ -49,7 +51,7 @@ describe('an explanation of a fire whose task was changed before it was decided'
       return [task, at];
     };
 
-    it('says of one that was canceled so that it was put off', async () => {
+    it('names the cancellation during the snooze', async () => {
       const [task, at] = await snoozed();
       await world.command(task, 'cancel', undefined, 'no longer wanted');
       const own = await world.explain(task, at);
@@ -61,7 +63,7 @@ describe('an explanation of a fire whose task was changed before it was decided'
       expectReason(await world.explain(task, at + 2 * minute), 'not_in_schedule');
     });
 
-    it('says of one that a change of the schedule ended so that it was late by then', async () => {
+    it('names a schedule change that ended the snooze when the fire was already late', async () => {
       const [task, at] = await snoozed({ misfire_policy: 'skip', misfire_grace_seconds: 20 });
       await world.person.client.put(`/tasks/${task}`, { schedule_expr: '30 * * * *' });
       await world.decide(task);
@@ -72,7 +74,7 @@ describe('an explanation of a fire whose task was changed before it was decided'
       expectReason(await world.explain(task, at + minute), 'snoozed');
     });
 
-    it('says of one that ran when a change of the schedule had ended that so', async () => {
+    it('names the run that followed when a schedule change ended the snooze', async () => {
       const [task, at] = await snoozed({ misfire_grace_seconds: 600 });
       await world.person.client.put(`/tasks/${task}`, { schedule_expr: '30 * * * *' });
       expect(await world.decide(task)).to.have.lengthOf(1);
@@ -81,7 +83,7 @@ describe('an explanation of a fire whose task was changed before it was decided'
       expectWords(own, 'lunch', 'changed the schedule at', 'ended the snooze');
     });
 
-    it('says of one that a pause held back at the later time that it did', async () => {
+    it('names a pause that delayed the fire at its snoozed time', async () => {
       const [task, at] = await snoozed();
       await world.command(task, 'pause', undefined, 'the database moves');
       const ahead = await world.explain(task, at);
@@ -103,7 +105,7 @@ describe('an explanation of a fire whose task was changed before it was decided'
       expectWords(behind, 'lunch');
     });
 
-    it('says of one that a pause held back for good that it had been put off', async () => {
+    it('names the snooze of a fire that a pause dropped', async () => {
       const [task, at] = await snoozed();
       await world.command(task, 'pause', undefined, 'the database moves');
       await world.until(at + 190_000).command(task, 'resume');
@@ -113,7 +115,7 @@ describe('an explanation of a fire whose task was changed before it was decided'
       expectWords(own, 'the database moves', 'missed=skip', 'lunch');
     });
 
-    it('says of one that was decided too late after the later time from when it was due', async () => {
+    it('says that a fire was decided too late after its snoozed time, and when it was due', async () => {
       const [task, at] = await snoozed({ misfire_policy: 'skip', misfire_grace_seconds: 20 });
       await world.until(at + 270_000).decide(task);
       const own = await world.explain(task, at);

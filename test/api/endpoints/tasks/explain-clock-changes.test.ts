@@ -9,7 +9,7 @@ describe('an explanation near a clock change', () => {
     world = await ExplainedWorld.open(api(), '2027-02-01T07:30:00.000Z');
   });
 
-  it('tells that it left out the time that is asked for, or moved its fire', async () => {
+  it('says that the change skipped the requested time or moved its fire', async () => {
     const zone = { timezone: 'America/Havana' };
     const stepped = await world.create({ ...zone, schedule_expr: '0 */12 * * *' });
     const missing = '2090-03-12T00:00:00';

@@ -3,14 +3,14 @@ import { toIso } from '../../../../domain/clock.ts';
 import { useRunningApi } from '../../../support/running-api.ts';
 import { ExplainedWorld, hour, minute } from './explaining.ts';
 
-describe('an explanation of what is beside the schedule', () => {
+describe('an explanation of triggers other than the schedule', () => {
   const api = useRunningApi();
   let world: ExplainedWorld;
   before(async () => {
     world = await ExplainedWorld.open(api(), '2027-02-01T07:30:00.000Z');
   });
 
-  it('of an event task names the event beside however many runs by hand that are nearer', async () => {
+  it('of an event task names the event, even if many manual runs are nearer', async () => {
     const task = await world.create({ schedule_kind: 'event', schedule_expr: 'orders.*' });
     const at = world.nextHour;
     for (let seconds = 1; seconds <= 4; seconds += 1) {
@@ -24,7 +24,7 @@ describe('an explanation of what is beside the schedule', () => {
     expect(answer.at('run_id')).to.equal(run);
   });
 
-  it('of an event task does not count runs that it has not looked up', async () => {
+  it('of an event task does not count runs that it has not read', async () => {
     const task = await world.create({ schedule_kind: 'event', schedule_expr: 'orders.*' });
     const at = world.nextHour;
     const runs: string[] = [];
@@ -39,7 +39,7 @@ describe('an explanation of what is beside the schedule', () => {
     );
   });
 
-  it('takes for out of bounds only what is', async () => {
+  it('reports as out of bounds only what is', async () => {
     const at = world.nextHour;
     world.until(at + 500);
     const task = await world.create({ schedule_expr: '* * * * *', ends_at: toIso(at + 24 * hour) });

@@ -23,7 +23,7 @@ describe('an explanation', () => {
     world = await ExplainedWorld.open(api(), '2027-02-01T07:30:00.000Z');
   });
 
-  it('of a fire names its run and what became of it', async () => {
+  it('of a fire names its run and the result', async () => {
     const task = await world.create();
     const at = world.nextHour;
     const [run = ''] = await world.until(at + 20).decide(task);
@@ -49,7 +49,7 @@ describe('an explanation', () => {
     expect(typesIn(answer)).to.deep.equal(['Fired', 'RunRequested', 'RunSucceeded']);
   });
 
-  it('counts the fire of the same second as the one that is asked for', async () => {
+  it('prefers the fire of the requested second', async () => {
     const task = await world.create();
     const at = world.nextHour;
     await world.until(at + 20).decide(task);
@@ -71,7 +71,7 @@ describe('an explanation', () => {
     expect(answer.at('run_id')).to.equal(null);
   });
 
-  it('of missed fires says for how long nothing was at work, and what ran instead', async () => {
+  it('of missed fires says how long no scheduler ran, and what ran instead', async () => {
     const task = await world.create(minutely);
     const at = world.nextHour;
     await world.until(at + 20).decide(task);
@@ -88,7 +88,7 @@ describe('an explanation', () => {
     expectWords(last, '30 s late');
   });
 
-  it('of a fire that a hold on the service kept back says who ordered it', async () => {
+  it('of a fire that a hold delayed says who ordered it', async () => {
     const task = await world.create(minutely);
     const at = world.nextHour;
     await world.until(at - minute + 20).decide(task);
@@ -106,7 +106,7 @@ describe('an explanation', () => {
     expect(typesIn(missed)).to.deep.equal(['OperationsHeld', 'OperationsReleased', 'FiresSkipped']);
   });
 
-  it('of a fire that a pause holds back names who paused it, when and why', async () => {
+  it('of a fire that a pause delays says who paused it, when and why', async () => {
     const task = await world.create();
     const at = world.nextHour;
     await world.until(at - 10 * minute).command(task, 'pause', undefined, 'the database moves');
@@ -129,7 +129,7 @@ describe('an explanation', () => {
     expect(typesIn(skipped)).to.deep.equal(['TaskPaused', 'TaskResumed', 'FiresSkipped']);
   });
 
-  it('of a fire that ran after a resume says that it was held back', async () => {
+  it('of a fire that ran after a resume says that it was delayed', async () => {
     const task = await world.create();
     const at = world.nextHour;
     await world.until(at - 10 * minute).command(task, 'pause');
@@ -141,7 +141,7 @@ describe('an explanation', () => {
     expectWords(answer, '5 min late', 'missed=latest');
   });
 
-  it('of a pause by failures says so', async () => {
+  it('of a pause after failures says so', async () => {
     const task = await world.create();
     const at = world.nextHour;
     await api().append(`task-${task}`, [{ type: 'TaskPaused', data: { by_failures: true } }]);
@@ -151,7 +151,7 @@ describe('an explanation', () => {
     expectWords(answer, 'after too many failures');
   });
 
-  it('of snoozed fires says by how much, and which do not run', async () => {
+  it('of snoozed fires says for how long, and which do not run', async () => {
     const task = await world.create(minutely);
     const at = world.nextHour;
     await world.until(at - minute + 20).decide(task);
@@ -174,7 +174,7 @@ describe('an explanation', () => {
     expectWords(runs, 'until this instant');
   });
 
-  it('of a fire that was snoozed beyond a pause names the snooze, and not the pause', async () => {
+  it('of a fire that was snoozed beyond a pause names the snooze, not the pause', async () => {
     const task = await world.create();
     const at = world.nextHour;
     await world.command(task, 'snooze', { delay_seconds: 9000, reason: 'lunch' });
@@ -209,7 +209,7 @@ describe('an explanation', () => {
     expect(late.at('next_fire')).to.equal(null);
   });
 
-  it('of a fire beyond max_runs says that they are spent', async () => {
+  it('of a fire beyond max_runs says that they are used up', async () => {
     const at = world.nextHour;
     const task = await world.create({ ...minutely, max_runs: 2 });
     for (let fire = at; fire < at + 4 * minute; fire += minute) {
@@ -221,7 +221,7 @@ describe('an explanation', () => {
     expect(answer.at('next_fire')).to.equal(null);
   });
 
-  it('of a fire that another run kept from running names that run', async () => {
+  it('of a fire that another run prevented names that run', async () => {
     const task = await world.create({ overlap_policy: 'skip' });
     const at = world.nextHour;
     const [first = ''] = await world.until(at + 20).decide(task);
@@ -236,7 +236,7 @@ describe('an explanation', () => {
     expect(typesIn(answer)).to.include.members(['Fired', 'RunSkipped', 'RunStarted']);
   });
 
-  it('of a duplicate names the run that stands for it, of another task too', async () => {
+  it('of a duplicate names the original run, even of another task', async () => {
     const dedupe = { dedupe_key: 'report', dedupe_window_seconds: 7200 };
     const [one, other] = [await world.create(dedupe), await world.create(dedupe)];
     const at = world.nextHour;
@@ -248,7 +248,7 @@ describe('an explanation', () => {
     expectWords(answer, first, '"report"', '2 h', one, 'no such report');
   });
 
-  it('of a run that its task was paused before says so', async () => {
+  it('of a run whose task was paused first says so', async () => {
     const task = await world.create();
     const at = world.nextHour;
     const [run = ''] = await world.until(at + 20).decide(task);
@@ -267,7 +267,7 @@ describe('an explanation', () => {
     expectWords(answer, 'before the run started', 'wait');
   });
 
-  it('of an instant before the creation, or after the cancel, says so', async () => {
+  it('of an instant before the creation or after the cancellation says so', async () => {
     const task = await world.create();
     const at = world.nextHour;
     const before = await world.explain(task, at - hour);
@@ -281,7 +281,7 @@ describe('an explanation', () => {
     expect(after.at('next_fire')).to.equal(null);
   });
 
-  it('of a fire ahead, or one that nothing has decided yet, has no reason', async () => {
+  it('of a future or undecided fire has no reason', async () => {
     const task = await world.create();
     const at = world.nextHour;
     const ahead = await world.explain(task, at + hour);
@@ -294,13 +294,13 @@ describe('an explanation', () => {
     expectWords(due, 'has been due for', 'still undecided', 'No scheduler');
   });
 
-  it('of a fire ahead tells of the jitter, which ends before the next fire', async () => {
+  it('of a future fire mentions the jitter, which ends before the next fire', async () => {
     const task = await world.create({ ...minutely, jitter_seconds: 3600 });
     const ahead = await world.explain(task, world.nextHour);
     expectWords(ahead, 'still to come', 'up to 1 min later (jitter)');
   });
 
-  it('goes by the schedule in force at that instant', async () => {
+  it('applies the schedule in force at that instant', async () => {
     const task = await world.create();
     const at = world.nextHour;
     await world.until(at + 20).decide(task);
@@ -320,7 +320,7 @@ describe('an explanation', () => {
     expect(dropped.at('previous_fire')).to.equal(toIso(at));
   });
 
-  it('takes an instant without an offset in the time zone of the task, and answers in it', async () => {
+  it("reads an instant without an offset in the task's time zone, and answers in it", async () => {
     const task = await world.create({ schedule_expr: '0 2 * * *', timezone: 'Europe/Berlin' });
     const answer = await world.explain(task, '2027-03-28T02:00:00');
     expect(answer.at('at')).to.equal('2027-03-28T01:00:00.000Z');
@@ -332,11 +332,11 @@ describe('an explanation', () => {
     expect(plain.at('at')).to.equal('2027-03-28T01:00:00.000Z');
   });
 
-  it('of an event task names the event that triggered it about that instant', async () => {
+  it('of an event task names the event that triggered it around that instant', async () => {
     const task = await world.create({ schedule_kind: 'event', schedule_expr: 'orders.*' });
     const at = world.nextHour + 5_000;
     const run = await world.until(at).trigger(task, 'orders.created');
-    // So that the read waits until the view knows of the run.
+    // Makes the read wait until the view includes the run.
     await world.person.client.post('/agents', { name: `after ${run}`, scopes: [] });
     world.until(at + 5 * minute);
     const answer = await world.explain(task, at - 30_000);
@@ -352,7 +352,7 @@ describe('an explanation', () => {
     expectWords(paused, 'stocktaking');
   });
 
-  it('names runs by hand near an instant at which nothing was due', async () => {
+  it('names manual runs near an instant without a due fire', async () => {
     const task = await world.create();
     const at = world.nextHour + 5 * minute;
     const manual = await world.until(at).command(task, 'run_now');
@@ -377,8 +377,8 @@ describe('an explanation', () => {
     }
   });
 
-  it('is what docs/reference/explain.md shows of each situation, but for ids, instants and numbers', async function () {
-    // Of the situations above: alone there is nothing to compare.
+  it('matches docs/reference/explain.md for each situation, except ids, instants and numbers', async function () {
+    // Of the situations above: without them there is nothing to compare.
     if (world.said.length < 30)
       leaveOut(this, 'docs/reference/explain.md: run all tests of explain.test.ts');
     const page = await readFile(

@@ -20,13 +20,13 @@ export const minute = 60_000;
 export const hour = 60 * minute;
 
 /**
- * A running interface whose time a test moves, and the parts of the service that are not in it: a scheduler that
- * decides when the test says so, by the same rules as the real one, and a worker that says what became of a run.
+ * A running interface with a virtual clock, and the missing parts of the service: a scheduler that
+ * decides on request by the real rules, and a worker that records results.
  */
 export class ExplainedWorld {
   readonly api: RunningApi;
   readonly person: SignedIn;
-  /** Every explanation so far. */
+  /** All explanations so far. */
   readonly said: string[] = [];
 
   private constructor(api: RunningApi, person: SignedIn) {
@@ -34,7 +34,7 @@ export class ExplainedWorld {
     this.person = person;
   }
 
-  /** @param start where time begins; not before the machine's */
+  /** @param start initial time; not before the machine's */
   static async open(api: RunningApi, start: string): Promise<ExplainedWorld> {
     api.clock.shift(fromIso(start) - api.clock.now());
     return new ExplainedWorld(api, await api.signIn(['admin'], 'ada'));
@@ -45,7 +45,7 @@ export class ExplainedWorld {
     return Math.ceil(this.api.clock.now() / hour) * hour;
   }
 
-  /** Lets time pass up to an instant. */
+  /** Advances the time to an instant. */
   until(instant: Instant): this {
     this.api.clock.shift(instant - this.api.clock.now());
     return this;
@@ -60,7 +60,7 @@ export class ExplainedWorld {
     return answer.textAt('id');
   }
 
-  /** A command on a task, with what its caller says of it. */
+  /** A command on a task with the caller's reason. */
   async command(task: string, command: string, body?: object, reason?: string): Promise<ApiAnswer> {
     const headers = reason === undefined ? {} : { 'x-reason': reason };
     const answer = await this.person.client.post(`/tasks/${task}/${command}`, body, { headers });
@@ -68,7 +68,7 @@ export class ExplainedWorld {
     return answer;
   }
 
-  /** What the interface says of a task and an instant. */
+  /** The response of the interface for a task and an instant. */
   async explain(task: string, at: Instant | string): Promise<ApiAnswer> {
     const text = encodeURIComponent(typeof at === 'number' ? toIso(at) : at);
     const answer = await this.person.client.get(`/tasks/${task}/explain?at=${text}`);
@@ -77,7 +77,7 @@ export class ExplainedWorld {
     return answer;
   }
 
-  /** Decides what is due of a task, and requests its runs. @returns their ids */
+  /** Decides a task's due fires, and requests their runs. @returns their ids */
   async decide(task: string): Promise<readonly string[]> {
     const { store, clock } = this.api;
     const requested: string[] = [];
@@ -125,7 +125,7 @@ export class ExplainedWorld {
     return rhythm;
   }
 
-  /** What an event on a topic makes of a task. */
+  /** The runs of a task for an event on a topic. */
   async trigger(task: string, topic: string): Promise<string> {
     const { store, clock } = this.api;
     const { state } = await load(store, streams.task(task), taskFold);
@@ -152,7 +152,7 @@ export class ExplainedWorld {
     return runId;
   }
 
-  /** A worker takes a run and finishes it; `seconds`: how long that takes. */
+  /** A worker takes a run and finishes it after `seconds`. */
   async work(task: string, run: string, seconds: number, error?: string): Promise<void> {
     const { api } = this;
     const started_at = toIso(api.clock.now());
@@ -180,7 +180,7 @@ export class ExplainedWorld {
   }
 }
 
-/** An explanation without what differs from one time to another: ids, instants, numbers, what people said. */
+/** An explanation without its variable parts: ids, instants, numbers, reasons. */
 export function patternOf(message: string): string {
   return message
     .replace(/"[^"]*"/g, '"…"')
@@ -191,7 +191,7 @@ export function patternOf(message: string): string {
     .replace(/\b\d+\b/g, 'N');
 }
 
-/** Types of the events that an explanation rests on. */
+/** Types of the events behind an explanation. */
 export function typesIn(answer: ApiAnswer): readonly string[] {
   return (answer.json['evidence'] as { type: string }[]).map(({ type }) => type);
 }
@@ -201,7 +201,7 @@ export function expectReason(answer: ApiAnswer, reason: string | null, fired = f
   expect(answer.at('fired'), answer.text).to.equal(fired);
 }
 
-/** @param words that the message contains; instants as it writes them in UTC */
+/** @param words that the message contains; its instants are in UTC */
 export function expectWords(answer: ApiAnswer, ...words: readonly (string | Instant)[]): void {
   for (const word of words) {
     const text = typeof word === 'number' ? toIso(word).replace('.000Z', 'Z') : word;

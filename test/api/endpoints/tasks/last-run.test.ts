@@ -8,10 +8,10 @@ import { request } from '../../../projections/recorded.ts';
 import { useRunningApi } from '../../../support/running-api.ts';
 import { plainTask } from '../../plain-task.ts';
 
-describe('when a task last ran', () => {
+describe('the last run of a task', () => {
   const api = useRunningApi();
 
-  it('is known for as long as the task, also where the run was removed', async () => {
+  it('is known as long as the task, even if the run was removed', async () => {
     const { client, id: owner } = api().admin;
     const task = (await client.post('/tasks', plainTask(owner))).textAt('id');
     const run = newId(api().clock.now());
@@ -39,7 +39,10 @@ describe('when a task last ran', () => {
     expect(await asOf(new Date(api().clock.now()).toISOString())).to.equal(at);
   });
 
-  /** A task with runs that are asked for and have started, each step at its own time: `[run, what, milliseconds]`. */
+  /**
+   * A task whose runs are requested and start, each step at its own time: `[run, what,
+   * milliseconds]`.
+   */
   const taskWith = async (
     steps: readonly (readonly [run: string, what: 'asked' | 'started', at: number])[],
   ): Promise<{ readonly asOf: (index: number) => Promise<unknown>; readonly begun: number }> => {
@@ -66,7 +69,7 @@ describe('when a task last ran', () => {
     return { asOf, begun };
   };
 
-  it('counts a start at its own position, also where what comes next was decided before it', async () => {
+  it('counts a start at its own position, even if later events were decided before it', async () => {
     const { asOf, begun } = await taskWith([
       ['one', 'asked', 0],
       ['one', 'started', 30],
@@ -78,7 +81,7 @@ describe('when a task last ran', () => {
     expect(await asOf(3)).to.equal(toIso(begun + 40));
   });
 
-  it('is the one before, however many start in the moment behind a position', async () => {
+  it('is the previous one until the position of the next start, however many start in one millisecond', async () => {
     const many = Array.from({ length: 45 }, (_, n) => `run ${n}`);
     const { asOf, begun } = await taskWith([
       ['before', 'asked', 0],

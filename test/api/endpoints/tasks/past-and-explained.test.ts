@@ -6,20 +6,20 @@ import { randomBy } from '../../../support/random.ts';
 import { useRunningApi } from '../../../support/running-api.ts';
 import { ExplainedWorld, minute } from './explaining.ts';
 
-/** Whole numbers from 0 up to another, the same for the same seed. */
+/** Whole numbers from 0 up to a limit, the same for the same seed. */
 function below(seed: number): (limit: number) => number {
   const next = randomBy(seed);
   return (limit) => Math.floor(next() * limit);
 }
 
-describe('a task that many things were done to', () => {
+describe('a task with many changes', () => {
   const api = useRunningApi();
   let world: ExplainedWorld;
   before(async () => {
     world = await ExplainedWorld.open(api(), '2027-02-01T07:30:00.000Z');
   });
 
-  /** A random life of a task of every minute. */
+  /** Random changes of a task that fires every minute. */
   async function lived(random: (below: number) => number): Promise<string> {
     const task = await world.create({
       schedule_expr: '* * * * *',
@@ -39,7 +39,7 @@ describe('a task that many things were done to', () => {
     ];
     for (let step = 0; step < 25; step += 1) {
       world.until(api().clock.now() + random(3 * minute));
-      // Some are refused as the task stands; that is as well.
+      // The task's state makes some of them fail, which is intended.
       await commands[random(commands.length)]?.().catch(() => undefined);
     }
     await world.decide(task);
@@ -56,7 +56,7 @@ describe('a task that many things were done to', () => {
   }
 
   for (let seed = 1; seed <= 6; seed += 1) {
-    it(`was at each position what the view said then, and is explained as the log decides (${seed})`, async () => {
+    it(`was at each position what the view showed then, and is explained as the log decides (${seed})`, async () => {
       const task = await lived(below(seed));
       const events = await eventsOf(task);
       let document: TaskDocument | null = null;

@@ -19,7 +19,7 @@ describe('a preview', () => {
   };
   const hourly = { schedule_kind: 'cron', schedule_expr: '0 * * * *' };
 
-  it('shows ten fires from now on where nothing else is said', async () => {
+  it('shows ten fires from now on by default', async () => {
     const now = api().clock.now();
     const found = await fires(hourly);
     expect(found).to.have.length(10);
@@ -27,7 +27,7 @@ describe('a preview', () => {
     expect(Date.parse(found[9] ?? '') - Date.parse(found[0] ?? '')).to.equal(9 * 3_600_000);
   });
 
-  it('shows fires strictly after an instant that lies in the past', async () => {
+  it('shows fires strictly after a past instant', async () => {
     const found = await fires({ ...hourly, from: '2020-01-01T05:00:00Z', count: 2 });
     expect(found).to.deep.equal(['2020-01-01T06:00:00.000Z', '2020-01-01T07:00:00.000Z']);
   });
@@ -94,7 +94,7 @@ describe('a preview', () => {
     expect(event.textAt('warnings.0')).to.contain('orders.*');
   });
 
-  it('warns of what the author of a rule may not have meant', async () => {
+  it('warns of what the author of a rule may not have intended', async () => {
     const answer = await preview({
       schedule_kind: 'rrule',
       schedule_expr: 'DTSTART;TZID=America/New_York:20260101T090000\nRRULE:FREQ=DAILY',
@@ -121,7 +121,7 @@ describe('a preview', () => {
     }
   });
 
-  it('refuses an expression in the words of a creation', async () => {
+  it('rejects an expression with the message of a creation', async () => {
     const fault = { schedule_kind: 'cron', schedule_expr: '0 25 * * *' };
     const refused = await preview(fault);
     const created = await admin.client.post('/tasks', { ...plainTask(admin.id), ...fault });
@@ -137,7 +137,7 @@ describe('a preview', () => {
       return answer.textAt('id');
     };
 
-    it('goes by the stored schedule, and its anchor', async () => {
+    it('uses the stored schedule and its anchor', async () => {
       const fields = { schedule_kind: 'rrule', schedule_expr: 'FREQ=DAILY;INTERVAL=3' };
       const task_id = await created(fields);
       const { next_run_at } = (await admin.client.get(`/tasks/${task_id}`)).json;
@@ -146,19 +146,19 @@ describe('a preview', () => {
       expect((await fires({ task_id }))[0]).to.equal(next_run_at);
     });
 
-    it('takes no field of a schedule beside it', async () => {
+    it('accepts no schedule field beside it', async () => {
       const answer = await preview({ task_id: await created({}), timezone: 'UTC' });
       expect(answer.status).to.equal(400);
       expect(answer.at('details.field')).to.equal('timezone');
     });
 
-    it('is refused where there is no such task', async () => {
+    it('is refused for a missing task', async () => {
       const answer = await preview({ task_id: '00000000-0000-7000-8000-000000000000' });
       expect(answer.status).to.equal(404);
       expect(answer.at('details.resource')).to.equal('task');
     });
 
-    it('shows no more than what is left of max_runs', async () => {
+    it('shows no more than the rest of max_runs', async () => {
       const task_id = await created({ max_runs: 3 });
       const [first = '', second = ''] = await fires({ task_id });
       const data = { nominal: first, run_id: task_id, next_fire_at: second };
@@ -167,7 +167,7 @@ describe('a preview', () => {
       expect(await fires({ task_id, from: first })).to.have.length(2);
       const from = new Date(Date.parse(first) - 2 * 3_600_000).toISOString();
       expect(await fires({ task_id, from })).to.have.length(4);
-      // As another tz database makes it: what was decided before is not what is left.
+      // As with another tz database: earlier fires do not count towards the rest.
       api().clock.shift(Date.parse(first) - api().clock.now());
       const corrected = { tz_version: '2026a', next_fire_at: second, task_revision: 0 };
       await api().append(`fires-${task_id}`, [
@@ -176,7 +176,7 @@ describe('a preview', () => {
       expect(await fires({ task_id, from })).to.have.length(4);
     });
 
-    it('no longer says that a fire is snoozed once that has run', async () => {
+    it('no longer reports a snoozed fire that has run', async () => {
       const task_id = await created({});
       const [nominal = '', next_fire_at = ''] = await fires({ task_id });
       await admin.client.post(`/tasks/${task_id}/snooze`, { delay_seconds: 60 });
@@ -186,7 +186,7 @@ describe('a preview', () => {
       expect((await preview({ task_id })).at('warnings')).to.deep.equal([]);
     });
 
-    it('says what keeps it from firing', async () => {
+    it('says what prevents it from firing', async () => {
       const task_id = await created({});
       const snoozed = await admin.client.post(`/tasks/${task_id}/snooze`, { delay_seconds: 60 });
       const until = snoozed.textAt('details.next_run_at');

@@ -18,7 +18,7 @@ describe('a run that its caller waits for', () => {
   };
   const requested = (): boolean => api.store.appended.some((stream) => stream.startsWith('run-'));
 
-  it('is answered as it is when the service stops', async () => {
+  it('is returned in its present state when the service stops', async () => {
     const asked = runNow();
     await eventually(requested);
     api.stopping.abort();
@@ -27,7 +27,7 @@ describe('a run that its caller waits for', () => {
     expect(answer.at('details.run.state')).to.equal('queued');
   });
 
-  /** Who follows the log, of those who begin from now on. */
+  /** The next followers of the log. */
   const following = (): { readonly count: number; readonly over: number } => {
     const seen = { count: 0, over: 0 };
     const subscribe = api.store.subscribe.bind(api.store);
@@ -42,7 +42,7 @@ describe('a run that its caller waits for', () => {
     return seen;
   };
 
-  it('is followed no longer once its caller has left', async () => {
+  it('is no longer followed once its caller has disconnected', async () => {
     const { id, client } = api.admin;
     const task = (await client.post('/tasks', plainTask(id))).textAt('id');
     const seen = following();
@@ -55,7 +55,7 @@ describe('a run that its caller waits for', () => {
     await eventually(() => seen.over === 1);
   });
 
-  it('is answered though the log can not be followed: it is requested', async () => {
+  it('is returned as requested even if the log cannot be followed', async () => {
     const append = api.store.append.bind(api.store);
     api.store.append = async (...given) => {
       const appended = await append(...given);

@@ -3,7 +3,7 @@ import { streams } from '../../../../domain/streams.ts';
 import { useRunningApi, type SignedIn } from '../../../support/running-api.ts';
 import { plainTask } from '../../plain-task.ts';
 
-describe('what is done to a task over HTTP', () => {
+describe('commands on a task over HTTP', () => {
   const api = useRunningApi();
   const task = async ({ id, client }: SignedIn = api().admin, extra: object = {}) => {
     const created = await client.post('/tasks', { ...plainTask(id), ...extra });
@@ -11,7 +11,7 @@ describe('what is done to a task over HTTP', () => {
     return { id: created.textAt('id'), created, client };
   };
 
-  it('requests a run now, also of a paused task, and not of a canceled one', async () => {
+  it('request a run now, also of a paused task, but not of a canceled one', async () => {
     const { id, client } = await task();
     const run = await client.post(`/tasks/${id}/run_now`);
     expect(run.status, run.text).to.equal(200);
@@ -30,7 +30,7 @@ describe('what is done to a task over HTTP', () => {
     expect((await client.post(`/tasks/${id}/run_now`)).status).to.equal(409);
   });
 
-  it('pins a run to the definition of the change right before it', async () => {
+  it('pin a run to the definition from the change right before it', async () => {
     const { id, client } = await task();
     await client.post(`/tasks/${id}/run_now`);
     await client.put(`/tasks/${id}`, { priority: 2 });
@@ -39,7 +39,7 @@ describe('what is done to a task over HTTP', () => {
     expect(shown.json).to.include({ priority: 2, task_revision: 1 });
   });
 
-  it('pauses and resumes; repeating either changes nothing', async () => {
+  it('pause and resume; repeating either changes nothing', async () => {
     const { id, client } = await task();
     const details = async (what: string): Promise<unknown> => {
       const answer = await client.post(`/tasks/${id}/${what}`);
@@ -63,7 +63,7 @@ describe('what is done to a task over HTTP', () => {
     expect((await client.get(`/tasks/${id}`)).json).to.include({ status: 'active', revision: 2 });
   });
 
-  it('resumes with what is to become of the fires that were missed', async () => {
+  it('resume with a policy for the missed fires', async () => {
     const { id, client } = await task();
     await client.post(`/tasks/${id}/pause`);
     const refused = await client.post(`/tasks/${id}/resume?missed=none`);
@@ -75,7 +75,7 @@ describe('what is done to a task over HTTP', () => {
     expect(resumed?.data).to.include({ missed: 'all' });
   });
 
-  it('cancels for ever, with the runs that are queued', async () => {
+  it('cancel permanently, including queued runs', async () => {
     const { id, client } = await task();
     await client.post(`/tasks/${id}/pause`);
     const run = await client.post(`/tasks/${id}/run_now`);
@@ -98,7 +98,7 @@ describe('what is done to a task over HTTP', () => {
     expect((await client.post(`/tasks/${id}/snooze`, { delay_seconds: 1 })).status).to.equal(409);
   });
 
-  it('snoozes the next fire; snoozes add up, and a new schedule drops them', async () => {
+  it('snooze the next fire; snoozes add up, and a new schedule drops them', async () => {
     const { id, client, created } = await task();
     const nominal = Date.parse(created.textAt('next_run_at'));
     const later = (seconds: number): string => new Date(nominal + seconds * 1000).toISOString();
@@ -117,7 +117,7 @@ describe('what is done to a task over HTTP', () => {
     expect(moved.at('next_run_at')).to.not.equal(later(90));
   });
 
-  it('does not snooze what is paused, or an event task', async () => {
+  it('do not snooze a paused task or an event task', async () => {
     const { id, client } = await task();
     await client.post(`/tasks/${id}/pause`);
     expect((await client.post(`/tasks/${id}/snooze`, { delay_seconds: 1 })).status).to.equal(409);
@@ -129,7 +129,7 @@ describe('what is done to a task over HTTP', () => {
     expect(refused.at('details')).to.deep.equal({ schedule_kind: 'event' });
   });
 
-  it('holds to If-Match, before the state is looked at', async () => {
+  it('check If-Match before the state', async () => {
     const { id, client } = await task();
     const stale = { headers: { 'if-match': '"7"' } };
     const commands: readonly (readonly [string, string, object | undefined])[] = [
@@ -175,7 +175,7 @@ describe('what is done to a task over HTTP', () => {
     expect(garbage.at('details.field')).to.equal('If-Match');
   });
 
-  it('refuses what is done to the task of another agent, before its revision and state', async () => {
+  it("are refused for another agent's task, before its revision and state are checked", async () => {
     const { id } = await task();
     const other = await api().signIn(['tasks:read', 'tasks:write']);
     const stale = { headers: { 'if-match': '"7"' } };
@@ -197,13 +197,13 @@ describe('what is done to a task over HTTP', () => {
     expect((await other.client.get(`/tasks/${id}`)).status).to.equal(200);
   });
 
-  it('lets an admin change the tasks of all', async () => {
+  it('let an admin change the tasks of all agents', async () => {
     const owner = await api().signIn(['tasks:write']);
     const { id } = await task(owner);
     expect((await api().admin.client.post(`/tasks/${id}/pause`)).status).to.equal(200);
   });
 
-  it('writes who, why and in which context into the events', async () => {
+  it('write actor, reason and context to the events', async () => {
     const { id, client } = await task();
     const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
     const paused = await client.post(`/tasks/${id}/pause`, undefined, {
@@ -230,13 +230,13 @@ describe('what is done to a task over HTTP', () => {
     expect(second?.metadata.$correlationId).to.not.equal('no good');
   });
 
-  it('counts the characters of a reason, as it does in a body', async () => {
+  it("count a reason's characters as in a body", async () => {
     const { id, client } = await task();
     const headers = { 'x-reason': Buffer.from('😀'.repeat(500)).toString('latin1') };
     expect((await client.post(`/tasks/${id}/pause`, undefined, { headers })).status).to.equal(200);
   });
 
-  it('refuses a reason that is too long', async () => {
+  it('reject a reason that is too long', async () => {
     const { id, client } = await task();
     const headers = { 'x-reason': 'a'.repeat(501) };
     const refused = await client.post(`/tasks/${id}/pause`, undefined, { headers });

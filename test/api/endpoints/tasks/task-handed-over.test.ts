@@ -3,7 +3,7 @@ import type { ApiAnswer } from '../../../support/api-client.ts';
 import { useRunningApi, type SignedIn } from '../../../support/running-api.ts';
 import { FailedRuns } from '../runs/failed-runs.ts';
 
-describe('a task that an admin hands over', () => {
+describe('a task with a new owner', () => {
   const api = useRunningApi();
   let former: SignedIn;
   let present: SignedIn;
@@ -21,7 +21,7 @@ describe('a task that an admin hands over', () => {
     const answer = await api().admin.client.put(`/tasks/${task}`, { created_by: present.id });
     expect(answer.status, answer.text).to.equal(200);
   };
-  /** What the former owner is refused, the present one may do. */
+  /** The present owner may do what the former one may not. */
   const expectHandedOver = async (path: string, body?: object): Promise<ApiAnswer> => {
     const refused = await former.client.post(path, body);
     expect(refused.status, refused.text).to.equal(403);
@@ -31,14 +31,14 @@ describe('a task that an admin hands over', () => {
     return answer;
   };
 
-  it('has its runs canceled by whom it belongs to now', async () => {
+  it('lets its owner cancel its runs', async () => {
     const run = await runs.runNow(task);
     await handOver();
     const answer = await expectHandedOver(`/runs/${run}/cancel`);
     expect(answer.at('details.run_id')).to.equal(run);
   });
 
-  it('has its failed runs retried by whom it belongs to now, from the step and from the start', async () => {
+  it('lets its owner retry its failed runs, from the step and from the start', async () => {
     const failed = [await runs.failed(task), await runs.failed(task)];
     await handOver();
     for (const [index, from] of ['failed_step', 'start'].entries()) {
@@ -47,7 +47,7 @@ describe('a task that an admin hands over', () => {
     }
   });
 
-  it('has its failed runs redriven by whom it belongs to now', async () => {
+  it('lets its owner redrive its failed runs', async () => {
     const failed = await runs.failed(task);
     await handOver();
     const shown = await former.client.get(`/runs?limit=1&after=${await api().store.head()}`);
@@ -61,7 +61,7 @@ describe('a task that an admin hands over', () => {
     expect(answer.at('details.runs.0.retry_of')).to.equal(failed);
   });
 
-  it('has its backfills canceled by whom it belongs to now', async () => {
+  it('lets its owner cancel its backfills', async () => {
     const span = { from: '2026-01-01T00:00:00Z', to: '2026-01-01T05:00:00Z' };
     const begun = await former.client.post(`/tasks/${task}/backfill`, span);
     expect(begun.status, begun.text).to.equal(202);

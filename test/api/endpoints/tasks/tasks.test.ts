@@ -34,7 +34,7 @@ describe('the tasks of the HTTP interface', () => {
     expect(Date.parse(created.textAt('next_run_at'))).to.be.greaterThan(Date.now());
   });
 
-  it('shows right after its creation what the creation answered', async () => {
+  it('shows the response of the creation again immediately after it', async () => {
     const { admin } = api();
     const created = await admin.client.post('/tasks', plainTask(admin.id));
     const shown = await admin.client.get(created.header('Location'));
@@ -44,7 +44,7 @@ describe('the tasks of the HTTP interface', () => {
     expect(shown.header('X-Read-Position') >= created.header('X-Event-Position')).to.equal(true);
   });
 
-  it('takes ids in capitals', async () => {
+  it('accepts ids in capitals', async () => {
     const { admin } = api();
     const body = plainTask(admin.id.toUpperCase());
     const created = await admin.client.post('/tasks', body);
@@ -55,7 +55,7 @@ describe('the tasks of the HTTP interface', () => {
     expect(listed.at('items.0.id')).to.equal(created.at('id'));
   });
 
-  it('keeps instants in UTC, by the zone of the task where they name no offset', async () => {
+  it("stores instants in UTC, and reads them in the task's zone if they have no offset", async () => {
     const { admin } = api();
     const created = await admin.client.post('/tasks', {
       ...plainTask(admin.id),
@@ -67,7 +67,7 @@ describe('the tasks of the HTTP interface', () => {
     expect(created.at('ends_at')).to.equal('2090-12-31T22:00:00.000Z');
   });
 
-  it('refuses keys that no text in UTF-8 is, as two of them would be one', async () => {
+  it('rejects keys that are not well-formed Unicode, because two of them could collide', async () => {
     const { admin } = api();
     const created = await admin.client.post('/tasks', plainTask(admin.id));
     const task = created.header('Location');
@@ -88,7 +88,7 @@ describe('the tasks of the HTTP interface', () => {
     }
   });
 
-  it('accepts a tool that nobody has registered, and warns', async () => {
+  it('accepts an unregistered tool, and warns', async () => {
     const { admin } = api();
     const payload = { pipeline: [{ uses: 'weather.lookup', with: { city: 'Oslo' } }] };
     const created = await admin.client.post('/tasks', { ...plainTask(admin.id), payload });
@@ -98,7 +98,7 @@ describe('the tasks of the HTTP interface', () => {
     expect(shown.at('warnings')).to.deep.equal(created.at('warnings'));
   });
 
-  it("warns wherever it shows a task that DTSTART's own zone goes before the task's", async () => {
+  it("warns with each task that DTSTART's own zone overrides the task's", async () => {
     const { client, id: created_by } = api().admin;
     const made = await client.post('/tasks', {
       ...plainTask(created_by),
@@ -124,7 +124,7 @@ describe('the tasks of the HTTP interface', () => {
     expect(shown.at('warnings')).to.deep.equal([tool]);
   });
 
-  it('warns that bounds of the schedule say nothing of an event task', async () => {
+  it('warns that bounds of the schedule do not affect an event task', async () => {
     const { client, id: created_by } = api().admin;
     const bounds = { starts_at: '2090-01-01T00:00:00Z', max_runs: 1, jitter_seconds: 5 };
     const fields = { schedule_kind: 'event', schedule_expr: 'orders.#', ...bounds };
@@ -139,7 +139,7 @@ describe('the tasks of the HTTP interface', () => {
     expect(none.at('warnings')).to.deep.equal([]);
   });
 
-  it('lists tasks newest first, by filters', async () => {
+  it('lists tasks newest first, with filters', async () => {
     const { admin } = api();
     const owner = await api().signIn(['tasks:read', 'tasks:write']);
     const task = plainTask(owner.id);
@@ -173,7 +173,7 @@ describe('the tasks of the HTTP interface', () => {
     });
   });
 
-  it('changes only the fields that are given', async () => {
+  it('changes only the given fields', async () => {
     const { admin } = api();
     const created = await admin.client.post('/tasks', plainTask(admin.id));
     const path = created.header('Location');
@@ -190,7 +190,7 @@ describe('the tasks of the HTTP interface', () => {
     expect((await admin.client.get(path)).json).to.deep.equal(changed.json);
   });
 
-  it('changes nothing for a change to what already is', async () => {
+  it('records nothing for a change without effect', async () => {
     const { admin } = api();
     const created = await admin.client.post('/tasks', plainTask(admin.id));
     const same = await admin.client.put(created.header('Location'), { title: 'Nightly' });
@@ -200,7 +200,7 @@ describe('the tasks of the HTTP interface', () => {
     expect(same.header('X-Event-Position')).to.equal(created.header('X-Event-Position'));
   });
 
-  it('tells the next fire after a change as the rhythm has it, not as it was at the creation', async () => {
+  it('reports the next fire after a change by its schedule state, not as of the creation', async () => {
     const { admin } = api();
     const created = await admin.client.post('/tasks', plainTask(admin.id));
     const id = created.textAt('id');
@@ -217,7 +217,7 @@ describe('the tasks of the HTTP interface', () => {
     expect((await admin.client.get(`/tasks/${id}`)).at('next_run_at')).to.equal(next_fire_at);
   });
 
-  it('sets the next fire anew with the schedule', async () => {
+  it('resets the next fire with the schedule', async () => {
     const { admin } = api();
     const created = await admin.client.post('/tasks', plainTask(admin.id));
     const changed = await admin.client.put(created.header('Location'), {
