@@ -4,8 +4,8 @@ import { expect } from 'chai';
 import express, { type Express } from 'express';
 import { createHttpServer } from '../../api/serving/http-server.ts';
 
-describe('The classes of requests and answers', () => {
-  it("have the application's prototypes before Express comes to them, so that it need not change any", async () => {
+describe('the classes of requests and responses', () => {
+  it("have the application's prototypes before Express sees them, so Express need not change any", async () => {
     const app = express();
     app.get('/', (_request, response) => {
       response.json({});
@@ -19,7 +19,7 @@ describe('The classes of requests and answers', () => {
     expect(had).to.have.ordered.members([app.request, app.response]);
   });
 
-  it('keep what an application has given its prototypes, before and after', async () => {
+  it('keep what an application adds to its prototypes, before and after', async () => {
     const app: Express = express();
     app.set('subject', 'a report');
     Object.defineProperty(app.request, 'ip', { configurable: true, get: () => 'from before' });
@@ -32,7 +32,7 @@ describe('The classes of requests and answers', () => {
     expect(await bodyFrom(server, '/')).to.equal('from before from after a report');
   });
 
-  it('let an application within another one have its own', async () => {
+  it('allow an application within another to have its own', async () => {
     const inner = express();
     inner.set('subject', 'inner');
     inner.get('/', (request, response) => {

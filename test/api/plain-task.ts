@@ -1,4 +1,4 @@
-/** A task that is in order, for an owner: hourly, doing nothing. */
+/** A valid task of an owner: hourly, without effect. */
 export function plainTask(created_by: string) {
   return {
     title: 'Nightly',
@@ -10,7 +10,9 @@ export function plainTask(created_by: string) {
   };
 }
 
-/** The wall time of an instant in a zone whose clock is never changed, `Asia/Kolkata`, without its offset. */
+/**
+ * The wall time of an instant in `Asia/Kolkata`, whose offset never changes, without the offset.
+ */
 export function inKolkata(instant: number): string {
   return new Date(instant + 5.5 * 3_600_000).toISOString().replace('Z', '');
 }

@@ -28,7 +28,7 @@ export const shownElsewhere: readonly ElsewhereShown[] = [
   },
   {
     file: 'test/api/live/live.test.ts',
-    title: 'know a run that began before anybody watched',
+    title: 'include a run that started before anybody watched',
     shows: {
       '`GET /runs/live`': ['takes `task_id`'],
     },
@@ -42,28 +42,28 @@ export const shownElsewhere: readonly ElsewhereShown[] = [
   },
   {
     file: 'test/api/live/live.test.ts',
-    title: 'tell of each change of a run, with the run as lists show it',
+    title: 'report each change of a run, with the run as in lists',
     shows: {
       '`GET /runs/live`': ['`200`'],
     },
   },
   {
     file: 'test/api/live/live.test.ts',
-    title: 'tell of what was asked for alone',
+    title: 'report only what was requested',
     shows: {
       '`GET /tasks/{id}/live`': ['`200`', 'takes `state`'],
     },
   },
   {
     file: 'test/api/serving/hardening.test.ts',
-    title: 'that does not end its headers is told so, and cut off',
+    title: 'that does not finish its headers gets an error, and is disconnected',
     shows: {
       Errors: ['`408` `request_timeout`'],
     },
   },
   {
     file: 'test/app/watching/readiness.test.ts',
-    title: 'waits for every view to be made, and names those that are not',
+    title: 'waits for every view to be built, and names the missing ones',
     shows: {
       '`GET /health/ready`': ['`503`'],
     },
@@ -194,14 +194,14 @@ export const shownElsewhere: readonly ElsewhereShown[] = [
   },
   {
     file: 'test/process/webui/webui.test.ts',
-    title: 'is served to everybody, with all it needs, in less than 300 KB and from nowhere else',
+    title: 'is served to everybody, completely, in less than 300 KB, and by this service alone',
     shows: {
       '`GET /ext/webui/`': ['`200`', '`ETag`'],
     },
   },
   {
     file: 'test/process/webui/webui.test.ts',
-    title: 'lists and creates tasks by its own endpoints, for those who have a token',
+    title: 'lists and creates tasks with its own endpoints, for callers with a token',
     shows: {
       '`GET /ext/webui/api/tasks`': ['`200`', 'answers `tasks`'],
       '`POST /ext/webui/api/tasks`': ['`201`', '`ETag`', '`Location`'],

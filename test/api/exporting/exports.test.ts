@@ -42,7 +42,7 @@ describe('an export', () => {
   const get = (path: string): Promise<ApiAnswer> => api().admin.client.get(path);
 
   describe('of runs', () => {
-    it('gives each run a line, the first queued first', async () => {
+    it('has a line for each run, the first queued first', async () => {
       const answer = await get('/runs/export');
       expect(answer.status, answer.text).to.equal(200);
       expect(answer.header('Content-Type')).to.equal('application/x-ndjson; charset=utf-8');
@@ -58,7 +58,7 @@ describe('an export', () => {
       });
     });
 
-    it('goes on behind the run that a cursor names', async () => {
+    it('continues after the run of a cursor', async () => {
       const all = rowsOf(await get('/runs/export')).map(({ id }) => id);
       const rest = rowsOf(await get(`/runs/export?cursor=${all[69] ?? ''}`));
       expect(rest.map(({ id }) => id)).to.deep.equal(all.slice(70));
@@ -66,7 +66,7 @@ describe('an export', () => {
       expect([refused.status, refused.at('details.field')]).to.deep.equal([400, 'cursor']);
     });
 
-    it('takes the filters of the list', async () => {
+    it('accepts the filters of the list', async () => {
       const none = async (query: string): Promise<string> => {
         const answer = await get(`/runs/export?${query}`);
         expect(answer.status, answer.text).to.equal(200);
@@ -84,7 +84,7 @@ describe('an export', () => {
       expect(wrong.status).to.equal(400);
     });
 
-    it('is CSV where that is asked for, with an end mark that counts its rows', async () => {
+    it('is CSV on request, with an end mark that counts its rows', async () => {
       const answer = await get('/runs/export?format=csv&end_mark=true');
       expect(answer.header('Content-Type')).to.match(/^text\/csv; charset=utf-8/);
       const lines = answer.text.trimEnd().split('\r\n');
@@ -108,7 +108,7 @@ describe('an export', () => {
   });
 
   describe('of events', () => {
-    it('gives each event of the log a line, in its order', async () => {
+    it('has a line for each event, in log order', async () => {
       const rows = rowsOf(await get('/events/export'));
       const positions = rows.map(({ position }) => position);
       expect(positions).to.deep.equal([...positions].sort());
@@ -120,7 +120,7 @@ describe('an export', () => {
       expect(requested).to.include({ actor_name: 'admin', task_title: plainTask('').title });
     });
 
-    it('takes kinds, types, a task, a stream, an actor, a request and a time', async () => {
+    it('filters by kind, type, task, stream, actor, request and time', async () => {
       const count = async (query: string): Promise<number> =>
         rowsOf(await get(`/events/export?${query}`)).length;
       const { id } = api().admin;
@@ -137,7 +137,7 @@ describe('an export', () => {
       expect(await count('correlation_id=looked-for')).to.equal(1);
     });
 
-    it('rejects names that no event has, and says which there are', async () => {
+    it('rejects unknown event names, and lists the known ones', async () => {
       const type = await get('/events/export?type=RunFaild');
       expect(type.status).to.equal(400);
       expect(type.textAt('details.issue')).to.match(/"RunFaild" is unknown; there are .*RunFailed/);
@@ -166,7 +166,7 @@ describe('an export', () => {
     });
   });
 
-  it('needs an end mark over HTTP/1.0, which shows no end', async () => {
+  it('requires an end mark over HTTP/1.0, which cannot show its end', async () => {
     const { client } = api().admin;
     const asked = (query: string): Promise<string> =>
       raw(
@@ -180,7 +180,7 @@ describe('an export', () => {
     );
   });
 
-  it('has an error body for what goes wrong before its first row', async () => {
+  it('has an error body if it fails before its first row', async () => {
     api().views.away = true;
     const answer = await get('/runs/export');
     api().views.away = false;
@@ -189,7 +189,7 @@ describe('an export', () => {
   });
 });
 
-describe('an export that goes on for long', () => {
+describe('a long export', () => {
   const api = useRunningApi();
   const PAYLOAD = 'x'.repeat(100_000);
 
@@ -201,7 +201,7 @@ describe('an export that goes on for long', () => {
     }
   });
 
-  /** Begins an export, and takes nothing of it. */
+  /** Starts an export, and reads none of it. */
   async function begin(token = String(api().admin.client.token)): Promise<IncomingMessage> {
     const asked = request(`${api().url}/events/export`, {
       headers: { authorization: `Bearer ${token}` },
@@ -212,7 +212,7 @@ describe('an export that goes on for long', () => {
     return response;
   }
 
-  it('goes no faster than its client, and stops when that hangs up', async () => {
+  it('is no faster than its client, and stops when that disconnects', async () => {
     const response = await begin();
     expect(api().exportPlaces.size).to.equal(1);
     const memory = process.memoryUsage().external;
@@ -222,7 +222,7 @@ describe('an export that goes on for long', () => {
     expect(process.memoryUsage().external - memory).to.be.lessThan(20_000_000);
   });
 
-  it('has no end where the service stops, so that a part is not taken for the whole', async () => {
+  it('has no end if the service stops, and so cannot be mistaken for a complete one', async () => {
     const broken = await begin();
     const closed = once(broken, 'error').catch(() => []);
     api().stopping.abort();
@@ -234,10 +234,10 @@ describe('an export that goes on for long', () => {
   });
 });
 
-describe('exports at one time', () => {
+describe('concurrent exports', () => {
   const api = useRunningApi();
 
-  it('are two of an agent and eight of a process', () => {
+  it('are limited to two per agent and eight per process', () => {
     const places = api().exportPlaces;
     const taken = ['a', 'a', 'b', 'b', 'c', 'c', 'd'].map((agent) => places.take(agent));
     expect(() => places.take('a')).to.throw(/too many exports of this agent/);
@@ -251,7 +251,7 @@ describe('exports at one time', () => {
   });
 });
 
-/** What comes back on a connection until it is closed. */
+/** Everything received on a connection until it is closed. */
 async function raw(url: string, text: string): Promise<string> {
   const { connect } = await import('node:net');
   const { hostname, port } = new URL(url);

@@ -9,7 +9,7 @@ import { silent } from '../../../observability/telemetry.ts';
 import { eventually } from '../../support/signals.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 
-/** Serves one export of parts of 64 KiB without end, as fast as they are taken. */
+/** Serves an endless export in parts of 64 KiB, as fast as they are read. */
 async function serve(stillAdmitted: () => Promise<boolean>, clock = new VirtualClock(0)) {
   const made = { parts: 0, ended: false };
   async function* parts(): AsyncGenerator<ExportedPart> {
@@ -48,9 +48,9 @@ async function serve(stillAdmitted: () => Promise<boolean>, clock = new VirtualC
 }
 
 describe('sending rows', () => {
-  it('makes no more of them than the client takes', async () => {
+  it('produces no more of them than the client reads', async () => {
     const { made, close } = await serve(() => Promise.resolve(true));
-    // What the connection itself takes: it stands still then.
+    // Fills the connection's buffers, after which it stalls.
     let before = -1;
     await eventually(() => {
       const isStill = made.parts === before;
@@ -62,7 +62,7 @@ describe('sending rows', () => {
     await eventually(() => made.ended);
   });
 
-  it('breaks off where the caller is not let in any longer', async () => {
+  it('stops when the caller is no longer authorized', async () => {
     let counted = true;
     const { made, response, close } = await serve(() => Promise.resolve(counted));
     response.resume();

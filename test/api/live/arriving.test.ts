@@ -4,10 +4,10 @@ import { EventStream } from '../../support/event-stream.ts';
 import { RunningApi } from '../../support/running-api.ts';
 import { deferred, eventually, type Deferred } from '../../support/signals.ts';
 
-/** Auditors who watch one process at a time. */
+/** Auditors that may watch one process concurrently. */
 const MOST_AUDITORS = 50;
 
-describe('clients of live streams, before theirs has begun', () => {
+describe('clients of live streams that have not started', () => {
   let api: RunningApi;
   const opened: EventStream[] = [];
   beforeEach(async () => {
@@ -24,7 +24,7 @@ describe('clients of live streams, before theirs has begun', () => {
     return stream;
   };
 
-  /** Keeps all who ask where the log ends waiting, as a server far away does. */
+  /** Delays all reads of the log's end, as a distant server does. */
   const holdHead = (): { asked: () => number; gate: Deferred<void> } => {
     const { store } = api;
     const head = store.head.bind(store);
@@ -39,7 +39,7 @@ describe('clients of live streams, before theirs has begun', () => {
   };
 
   for (const path of ['/audit/live', '/runs/live']) {
-    it(`that have gone leave nothing behind at ${path}`, async () => {
+    it(`release everything when they disconnect from ${path}`, async () => {
       const held = holdHead();
       const headers = { authorization: `Bearer ${String(api.admin.client.token)}` };
       const leaving = get(`${api.url}${path}`, { agent: false, headers }).on('error', () => {});
@@ -54,7 +54,7 @@ describe('clients of live streams, before theirs has begun', () => {
     });
   }
 
-  it('take the room that there is, and no more, when they come all at once', async () => {
+  it('use the available places, and no more, when they arrive concurrently', async () => {
     const held = holdHead();
     let answered = 0;
     const all = Array.from({ length: MOST_AUDITORS + 10 }, async () => {

@@ -10,7 +10,7 @@ import { EventStream } from '../../support/event-stream.ts';
 import { RunningApi } from '../../support/running-api.ts';
 import { eventually } from '../../support/signals.ts';
 
-describe('live streams of runs, where a part of the log can not be read', () => {
+describe('live streams of runs with unreadable events in the log', () => {
   let api: RunningApi;
   const opened: EventStream[] = [];
   const run = `run-${newId(0)}`;
@@ -32,7 +32,7 @@ describe('live streams of runs, where a part of the log can not be read', () => 
     return stream;
   };
 
-  /** An event that comes as one that does not fit its schema. */
+  /** An event that does not fit its schema. */
   const breakEvent = (stream: string, revision: number): void => {
     const { store } = api;
     const broken = (event: RecordedEvent): RecordedEvent =>
@@ -60,7 +60,7 @@ describe('live streams of runs, where a part of the log can not be read', () => 
     data: { worker: 'w', attempt: 1, leased_until: '2026-03-01T09:00:00.000Z' },
   };
 
-  /** A run of which an event is broken, and another one. */
+  /** A run with a broken event, and another run. */
   const runs = async (): Promise<void> => {
     await api.append(run, [requested()]);
     await api.append(run, [started]);
@@ -69,14 +69,14 @@ describe('live streams of runs, where a part of the log can not be read', () => 
   };
   const told = ['run.requested', 'run.requested', 'run.started'];
 
-  it('tell of all other runs where an event of one is broken', async () => {
+  it('report all other runs', async () => {
     const stream = await open();
     await runs();
     await stream.named('run.started');
     expect(stream.names).to.deep.equal(told);
   });
 
-  it('bring who comes back over it to where the others are', async () => {
+  it('resume after the broken event for a client that reconnects', async () => {
     const before = await api.store.head();
     await runs();
     const stream = await open(before);
@@ -84,7 +84,7 @@ describe('live streams of runs, where a part of the log can not be read', () => 
     expect(stream.names).to.deep.equal(told);
   });
 
-  it('end with their tokens, also where that of another client can not be looked at', async () => {
+  it("end with their tokens, even if another client's token cannot be checked", async () => {
     const { live, clock } = api;
     const join = async (stillAdmitted: () => Promise<boolean>): Promise<LiveClient> => {
       const response = new PassThrough().resume() as unknown as ServerResponse;

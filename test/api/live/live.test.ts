@@ -34,7 +34,7 @@ describe('live streams of runs', () => {
     type: 'RunRequested',
     data: request({ created_by: api().admin.id, ...fields }),
   });
-  /** A run from its request to its end; each part in an append of its own. */
+  /** A run from its request to its end, one append for each part. */
   const runOf = async (task_id: string, id = newId(0)): Promise<string> => {
     const stream = `run-${id}`;
     await api().append(stream, [requested({ task_id })]);
@@ -47,7 +47,7 @@ describe('live streams of runs', () => {
   };
   const whole = ['run.requested', 'run.started', 'run.step', 'run.ended'];
 
-  it('tell of each change of a run, with the run as lists show it', async () => {
+  it('report each change of a run, with the run as in lists', async () => {
     const { client } = api().admin;
     const stream = await open('/runs/live');
     expect(stream.status).to.equal(200);
@@ -105,7 +105,7 @@ describe('live streams of runs', () => {
     expect(stream.changes[4]?.data['run']).to.include({ state: 'retrying', error: 'x' });
   });
 
-  it('know a run that began before anybody watched', async () => {
+  it('include a run that started before anybody watched', async () => {
     const id = newId(0);
     await api().append(`run-${id}`, [requested({ task_id: 'task-old' }), started]);
     const stream = await open('/runs/live?state=succeeded');
@@ -114,7 +114,7 @@ describe('live streams of runs', () => {
     expect(data['run']).to.include({ id, task_id: 'task-old', state: 'succeeded', attempt: 1 });
   });
 
-  it('tell of what was asked for alone', async () => {
+  it('report only what was requested', async () => {
     const { admin } = api();
     const task = (await admin.client.post('/tasks', plainTask(admin.id))).textAt('id');
     const streams = {
@@ -143,7 +143,7 @@ describe('live streams of runs', () => {
     ]);
   });
 
-  it('go on after Last-Event-ID, from memory and from the log, without a gap and without repeating', async () => {
+  it('resume after Last-Event-ID, from memory and from the log, without gaps or repetitions', async () => {
     const first = await open('/runs/live');
     const before = first.lastId;
     for (let times = 0; times < 3; times += 1) await runOf('task-b');
@@ -156,7 +156,7 @@ describe('live streams of runs', () => {
       again.close();
     }
     first.close();
-    // With nobody there the log is followed no longer; who comes back then is brought up from it.
+    // Without clients, nobody follows the log; a returning client catches up from it.
     await eventually(async () => (await watchers()) === 0);
     await eventually(() => api().live.following === false, { what: 'the following to end' });
     const replayed = await open('/runs/live', { after: before });
@@ -166,7 +166,7 @@ describe('live streams of runs', () => {
     expect(replayed.names).to.deep.equal([...whole, ...whole, ...whole, ...whole]);
   });
 
-  it('leave nothing out for who comes while much happens', async () => {
+  it('omit nothing for a client that connects during many changes', async () => {
     const first = await open('/runs/live');
     const later: EventStream[] = [];
     for (let times = 0; times < 40; times += 1) {
@@ -187,7 +187,7 @@ describe('live streams of runs', () => {
     }
   });
 
-  it('keep the place of a client that hears of nothing', async () => {
+  it('keep the position of a client that receives no events', async () => {
     const { admin } = api();
     const task = (await admin.client.post('/tasks', plainTask(admin.id))).textAt('id');
     const stream = await open(`/tasks/${task}/live`);
@@ -197,7 +197,7 @@ describe('live streams of runs', () => {
     expect(stream.changes).to.deep.equal([]);
   });
 
-  it('refuse what is no place in the log', async () => {
+  it('reject an invalid position', async () => {
     const { client } = api().admin;
     for (const id of ['x', '5', 'f'.repeat(16)]) {
       const answer = await client.get('/runs/live', { headers: { 'last-event-id': id } });
@@ -209,7 +209,7 @@ describe('live streams of runs', () => {
     );
   });
 
-  it('end with the session, and with the scope that they need', async () => {
+  it('end with the session, and with the required scope', async () => {
     const leaving = await api().signIn(['runs:read']);
     const stream = await open('/runs/live', { token: leaving.client.token });
     await leaving.client.post('/agents/auth/revoke', { token: leaving.client.token });
@@ -222,11 +222,11 @@ describe('live streams of runs', () => {
     expect(ended(await other.named('live.ended'))).to.equal('access_ended');
   });
 
-  it('end for a client that reads too slowly, which goes on where it was', async () => {
+  it('end for a client that reads too slowly, which can resume', async () => {
     const slow = await open('/runs/live');
     const quick = await open('/runs/live');
     slow.pause();
-    // As much as is shown of an output here.
+    // As much of an output as is shown here.
     const large = { text: 'x'.repeat(60_000) };
     let runs = 0;
     await eventually(
@@ -254,7 +254,7 @@ describe('live streams of runs', () => {
     );
   });
 
-  it('reach a thousand clients at once', async () => {
+  it('reach a thousand concurrent clients', async () => {
     const streams: EventStream[] = [];
     for (let each = 0; each < 1000; each += 50) {
       const more = Array.from({ length: 50 }, () => open('/runs/live'));
@@ -277,7 +277,7 @@ describe('live streams of runs', () => {
     return api().live.size;
   };
 
-  it('end when the service stops, and no other begins', async () => {
+  it('end when the service stops, and no other starts', async () => {
     const stream = await open('/runs/live');
     await api().live.close();
     expect(ended(await stream.named('live.ended'))).to.equal('shutdown');

@@ -26,7 +26,7 @@ describe('the stream of publications', () => {
   const cleanup = (hours: number | string) =>
     api().admin.client.delete(`/stream/cleanup?max_age_hours=${hours}`);
 
-  it('shows the newest first, over all topics or of one, whole', async () => {
+  it('shows the newest first, complete, from all topics or one', async () => {
     const { admin } = api();
     const task = await admin.client.post('/tasks', {
       ...plainTask(admin.id),
@@ -63,7 +63,7 @@ describe('the stream of publications', () => {
     await admin.client.post(`/tasks/${task.textAt('id')}/cancel`);
   });
 
-  it('keeps a thousand of each topic, and answers that many', async () => {
+  it('keeps a thousand of each topic, and returns as many', async () => {
     const old = await publish('seldom');
     const { admin } = api();
     const event = (index: number) => ({
@@ -92,7 +92,7 @@ describe('the stream of publications', () => {
     expect(idsOf(await recent('?topic=seldom'))).to.deep.equal([old]);
   });
 
-  it('shows each once, also where more are published while it reads', async () => {
+  it('shows each once, even if more are published during the read', async () => {
     const { admin, readModel } = api();
     for (let index = 0; index < 150; index += 1) await publish('busy', { index });
     const list = readModel.list.bind(readModel);
@@ -102,20 +102,20 @@ describe('the stream of publications', () => {
       const page = await list(...given);
       if (pages > 1) return page;
       await publish('busy', { late: true });
-      // A read of the same agent sees its own writes: the view is past this one.
+      // A read of the same agent includes its own writes: the view is past this one.
       await admin.client.get('/stream/recent?topic=busy&count=1');
       return page;
     };
     const events = await recent('?topic=busy&count=150').finally(() => {
       readModel.list = list;
     });
-    // The late one is asked for by itself, which is a list as well.
+    // The late one is requested by itself, which is a list as well.
     expect(pages).to.equal(2);
     expect(new Set(idsOf(events)).size).to.equal(150);
     expect(events.at(-1)?.['payload']).to.deep.equal({ index: 0 });
   });
 
-  it('takes what is older away from reads at once, and from the log', async () => {
+  it('hides older ones from reads at once, and truncates them in the log', async () => {
     api().clock.shift(48 * HOUR);
     expect((await cleanup(24)).at('details.deleted_count')).to.be.greaterThan(1200);
     expect(await recent()).to.deep.equal([]);
@@ -144,14 +144,14 @@ describe('the stream of publications', () => {
     expect(idsOf(await recent())).to.not.include(first);
     expect((await cleanup(1.5)).at('details.deleted_count')).to.equal(0);
 
-    // The records of former trimming are no publications.
+    // The events of former trimming are not publications.
     api().clock.shift(2 * HOUR);
     const fourth = await publish('orders.created');
     expect((await cleanup(1)).at('details.deleted_count')).to.equal(2);
     expect(idsOf(await recent())).to.deep.equal([fourth]);
   });
 
-  it('leaves in the log what may still get runs', async () => {
+  it('keeps in the log those that may still trigger runs', async () => {
     await publish('needed');
     api().clock.shift(2 * HOUR);
     const { requestedUpTo } = api();
@@ -171,7 +171,7 @@ describe('the stream of publications', () => {
     expect(idsOf(await recent('?topic=needed'))).to.deep.equal([id]);
   });
 
-  it('is read by those who may, and trimmed by an admin', async () => {
+  it('can be read by agents with the scope, and trimmed by an admin', async () => {
     const reader = await api().signIn(['events:read']);
     expect((await reader.client.get('/stream/recent')).status).to.equal(200);
     expect((await reader.client.delete('/events/stream/cleanup')).status).to.equal(403);

@@ -15,7 +15,7 @@ describe('GET /docs', () => {
   });
 
   for (const at of ['/docs', '/docs/']) {
-    it(`finds all that it loads from ${at}`, async () => {
+    it(`finds everything that it loads from ${at}`, async () => {
       const page = await get(at);
       const loaded = [...page.text.matchAll(/(?:src|href)="(?!data:)([^"]+)"/g)].map(
         ([, path = '']) => new URL(path, `http://service${at}`).pathname,
@@ -25,7 +25,7 @@ describe('GET /docs', () => {
     });
   }
 
-  it('has a script that reads the description and asks no validator', async () => {
+  it('has a script that reads the description and contacts no validator', async () => {
     const { text } = await get('/docs/start.js');
     expect(text).to.include("+ 'openapi.json'").and.to.include('validatorUrl: null');
     expect((await get('/docs/swagger-ui-bundle.js')).text).to.include('SwaggerUIBundle');

@@ -8,7 +8,7 @@ type Objects = Readonly<Record<string, JsonObject>>;
 const inside = ['items', 'additionalProperties', 'not'];
 const lists = ['anyOf', 'oneOf', 'allOf'];
 
-/** The fields within a schema that nothing describes, as dotted paths. */
+/** The fields of a schema without a description, as dotted paths. */
 function bareFields(schema: JsonValue | undefined, path: string): readonly string[] {
   if (!isJsonObject(schema)) return [];
   const fields = Object.entries((schema['properties'] ?? {}) as Objects);
@@ -43,7 +43,7 @@ describe('the description of the interface', () => {
         ? parameter
         : (components('parameters')[$ref.split('/').at(-1) ?? ''] ?? {});
     });
-  /** Every body that an operation takes or answers itself, with the place of it. */
+  /** Every body of an operation's requests and responses, with its location. */
   const bodiesOf = (operation: JsonObject): readonly (readonly [string, JsonObject])[] => {
     const name = operation['operationId'] as string;
     const { requestBody, responses } = operation as unknown as {
@@ -58,7 +58,7 @@ describe('the description of the interface', () => {
     );
   };
 
-  it('says what every field of every schema means', () => {
+  it('explains every field of every schema', () => {
     const schemas = Object.entries(components('schemas'));
     const bare = [
       ...schemas.filter(([, { description }]) => description === undefined).map(([name]) => name),
@@ -70,7 +70,7 @@ describe('the description of the interface', () => {
     expect(bare).to.deep.equal([]);
   });
 
-  it('says what every parameter and every header means', () => {
+  it('explains every parameter and every header', () => {
     const bare = operations().flatMap((operation) =>
       parametersOf(operation)
         .filter(({ description }) => typeof description !== 'string')
@@ -82,7 +82,7 @@ describe('the description of the interface', () => {
     }
   });
 
-  it('shows an example of every parameter and every body of an operation', () => {
+  it('has an example of every parameter and every body of an operation', () => {
     const bare = operations().flatMap((operation) => [
       ...parametersOf(operation)
         .filter(({ example }) => example === undefined)
@@ -94,7 +94,7 @@ describe('the description of the interface', () => {
     expect(bare).to.deep.equal([]);
   });
 
-  it('names operations as methods of a client would be named', () => {
+  it('names operations like methods of a client', () => {
     const names = operations().map(({ operationId }) => operationId as string);
     for (const name of names) expect(name).to.match(/^[a-z][A-Za-z]{2,39}$/);
     expect(new Set(names).size).to.equal(names.length);
@@ -112,7 +112,7 @@ describe('the description of the interface', () => {
     expect(described).to.have.members([...used]);
   });
 
-  it('declares the defaults of a task, and none for a change of one', () => {
+  it('declares the defaults of a task, and none for a change of it', () => {
     const fieldsOf = (name: string): Objects =>
       (components('schemas')[name]?.['properties'] ?? {}) as Objects;
     const declared = Object.entries(fieldsOf('CreateTask')).filter(

@@ -18,7 +18,7 @@ import { createBuiltInTools } from '../../../scheduler/tools/built-in.ts';
 import { builtInEndpoints } from '../../support/answer-check.ts';
 import { noActions } from '../../support/running-api.ts';
 
-/** As the tests hold real answers: no field more than the schema has. */
+/** As the tests check real responses: no field beyond the schema. */
 const ajv = new Ajv({
   allErrors: true,
   strict: false,
@@ -45,7 +45,7 @@ const published = described.filter(isPublished).map((endpoint) => {
 describe('the examples of the interface', () => {
   const { registry } = createBuiltInTools({ actions: noActions, allowPrivate: false });
 
-  it('are there for no operation that is not', () => {
+  it('exist only for existing operations', () => {
     const ids = new Set(published.map(({ operationId }) => operationId));
     expect(Object.keys(examples).filter((id) => !ids.has(id))).to.deep.equal([]);
   });
@@ -53,7 +53,7 @@ describe('the examples of the interface', () => {
   for (const { operationId, body, query, answers, paths, shown } of published) {
     describe(`of ${operationId}`, () => {
       if (body !== undefined) {
-        it('has a body that the service takes', () => {
+        it('have a body that the service accepts', () => {
           expect(shown.body).not.to.equal(undefined);
           bodyCheck(body)(shown.body);
           const { payload } = shown.body as { readonly payload?: JsonObject };
@@ -62,7 +62,7 @@ describe('the examples of the interface', () => {
         });
       }
       if (query !== undefined) {
-        it('has parameters that the service takes', () => {
+        it('have parameters that the service accepts', () => {
           const names = Object.keys((query['properties'] ?? {}) as object);
           const values = names.map((name) => [
             name,
@@ -72,7 +72,7 @@ describe('the examples of the interface', () => {
           queryCheck(query)(Object.fromEntries(values) as Record<string, unknown>);
         });
       }
-      it('has a value for each parameter of its path', () => {
+      it('have a value for each parameter of its path', () => {
         for (const [, name = ''] of paths[0].matchAll(/:(\w+)/g)) {
           const value = String(shown.parameters?.[name] ?? parameterExamples[name]);
           if (name.endsWith('id') && name !== 'extension_id')
@@ -83,7 +83,7 @@ describe('the examples of the interface', () => {
       for (const [status, schema] of Object.entries(answers)) {
         const type = mediaTypeOf(schema);
         if (type === 'none') continue;
-        it(`has an answer with ${status} as the service gives it`, () => {
+        it(`have a response with ${status} as the service gives it`, () => {
           const answer = shown.answers?.[Number(status)];
           if (type !== 'application/json') {
             expect(answer).to.be.a('string').that.is.not.empty;
@@ -96,7 +96,7 @@ describe('the examples of the interface', () => {
     });
   }
 
-  it('have a step with each built-in tool that the service takes', () => {
+  it('have a step with each built-in tool that the service accepts', () => {
     const steps = registry.list().map(({ name }) => ({ uses: name, ...toolExamples[name] }));
     expect(Object.keys(toolExamples)).to.have.members(registry.list().map(({ name }) => name));
     const { issues } = checkPayload({ pipeline: steps as unknown as JsonObject[] }, registry);

@@ -35,7 +35,7 @@ describe('GET /openapi.json', () => {
     expect(missing).to.deep.equal([]);
   });
 
-  it('says who may call what', () => {
+  it('states who may call each endpoint', () => {
     expect(operation('post', '/agents/auth/token')['security']).to.deep.equal([]);
     expect(operation('get', '/runs')).to.deep.include({
       security: [{ bearer: [] }],
@@ -43,7 +43,7 @@ describe('GET /openapi.json', () => {
     });
   });
 
-  it('says what an endpoint takes', () => {
+  it('describes the requests of an endpoint', () => {
     const { parameters, requestBody } = operation('put', '/tasks/{id}') as {
       parameters: readonly JsonObject[];
       requestBody: JsonObject;
@@ -60,7 +60,7 @@ describe('GET /openapi.json', () => {
     expect(limit?.['schema']).to.include({ minimum: 1, maximum: 200, default: 50 });
   });
 
-  it('says what it answers, with the headers', () => {
+  it('describes the responses with their headers', () => {
     const responses = operation('post', '/tasks')['responses'] as Readonly<
       Record<string, JsonObject>
     >;
@@ -81,14 +81,14 @@ describe('GET /openapi.json', () => {
     expect(new Set(names).size).to.equal(names.length);
   });
 
-  it('refers to nothing that it does not have', () => {
+  it('has no dangling references', () => {
     const broken = allOf(document, '$ref').filter(
       (reference) => part(reference.replace(/^#/, '')) === undefined,
     );
     expect(broken).to.deep.equal([]);
   });
 
-  it('has schemas that JSON Schema 2020-12 understands', () => {
+  it('has schemas that are valid JSON Schema 2020-12', () => {
     const ajv = new Ajv2020({
       strict: true,
       strictTypes: false,
@@ -104,7 +104,7 @@ describe('GET /openapi.json', () => {
   });
 });
 
-/** What stands under a key, anywhere. */
+/** All values of a key, at any depth. */
 function allOf(value: JsonValue, key: string): readonly string[] {
   if (Array.isArray(value)) return (value as readonly JsonValue[]).flatMap((v) => allOf(v, key));
   if (!isJsonObject(value)) return [];

@@ -17,7 +17,7 @@ describe('the described pipeline of a task', () => {
     described = ajv.compile({ components, $ref: '#/components/schemas/TaskPayload' });
   });
 
-  /** Whether the service takes a payload, and whether the description says so. */
+  /** Whether the service accepts a payload, and whether the description says so. */
   const verdicts = (payload: unknown): readonly [service: boolean, description: boolean] => {
     const { issues } = checkPayload(payload as JsonObject, registry);
     return [issues.length === 0, described(payload)];
@@ -92,7 +92,7 @@ describe('the described pipeline of a task', () => {
     });
   }
 
-  it('tells the steps of built-in tools apart by their tool', () => {
+  it('distinguishes the steps of built-in tools by their tool', () => {
     const { BuiltInStep } = components['schemas'] as Readonly<Record<string, JsonObject>>;
     const { propertyName, mapping } = (BuiltInStep ?? {})['discriminator'] as unknown as {
       readonly propertyName: string;

@@ -6,7 +6,7 @@ import { useRunningApi, type SignedIn } from '../../support/running-api.ts';
 import { auditOf, type Item } from '../auditing.ts';
 import { plainTask } from '../plain-task.ts';
 
-describe('the audit of what was refused', () => {
+describe('the audit of refused requests', () => {
   const api = useRunningApi();
   let auditor: SignedIn;
   let agent: SignedIn;
@@ -21,7 +21,7 @@ describe('the audit of what was refused', () => {
     return (await agent.client.post('/tasks', plainTask(agent.id))).textAt('id');
   }
 
-  it('has 403, 409 and 412 of an agent, as what was asked for', async () => {
+  it("records an agent's 403, 409 and 412 as the requested action", async () => {
     const id = await makeTask();
     const headers = { 'x-reason': 'I want to', 'x-request-id': 'refused-1' };
     await agent.client.post('/agents', { name: 'x', scopes: [] }, { headers });
@@ -41,7 +41,7 @@ describe('the audit of what was refused', () => {
     expect(last?.refusal).to.include({ path: '/agents', count: 1 });
   });
 
-  it('cuts a long reason behind a whole character', async () => {
+  it('cuts a long reason after a complete character', async () => {
     const id = await makeTask();
     const reason = Buffer.from(`${'a'.repeat(499)}😀b`).toString('latin1');
     const other = agent.client.as(null);
@@ -53,7 +53,7 @@ describe('the audit of what was refused', () => {
     expect(item).to.include({ reason: `${'a'.repeat(499)}😀` });
   });
 
-  it('has 401 of an agent that is known: a token that counts no longer, a wrong secret', async () => {
+  it('records 401 of a known agent: an expired token, a wrong secret', async () => {
     await agent.client.post('/agents/auth/revoke', { token: agent.client.token });
     const body = plainTask(agent.id);
     expect((await agent.client.post('/tasks', body)).status).to.equal(401);
@@ -66,7 +66,7 @@ describe('the audit of what was refused', () => {
     ]);
   });
 
-  it('has nothing of a stranger, and no 400 or 404', async () => {
+  it('records nothing of strangers, and no 400 or 404', async () => {
     const head = await api().store.head();
     await agent.client.post('/tasks', plainTask(agent.id), { token: 'nonsense' });
     await agent.client.post('/agents/auth/token', { agent_id: newId(0) }, { token: null });
@@ -76,7 +76,7 @@ describe('the audit of what was refused', () => {
     expect(await api().store.readAll(head, 10)).to.deep.equal([]);
   });
 
-  it('has a refusal that an Idempotency-Key remembers', async () => {
+  it('records a refusal stored for an Idempotency-Key', async () => {
     const id = await makeTask();
     await agent.client.post(`/tasks/${id}/cancel`);
     const headers = { 'idempotency-key': newId(0) };
@@ -85,7 +85,7 @@ describe('the audit of what was refused', () => {
     expect(await audit(`actor=${agent.id}&type=CommandRefused`)).to.have.lengthOf(1);
   });
 
-  it('sums what is more than thirty in a minute', async () => {
+  it('summarizes more than thirty in a minute', async () => {
     // All within one minute, whenever the test runs.
     api().clock.shift(60_000 - (api().clock.now() % 60_000));
     const tries = Array.from({ length: 50 }, () => agent.client.get('/agents'));
@@ -102,7 +102,7 @@ describe('the audit of what was refused', () => {
     ]);
   });
 
-  it('is written whole when the service stops', async () => {
+  it('is written completely when the service stops', async () => {
     const { store, clock } = api();
     const telemetry = createTelemetry({ level: 'silent', destination: { write: () => {} } });
     const refusals = new Refusals({ store, clock, telemetry });
@@ -117,7 +117,7 @@ describe('the audit of what was refused', () => {
     expect(items.map(({ refusal }) => refusal?.count)).to.include(15);
   });
 
-  it('keeps what the log does not take, and writes it once', async () => {
+  it('keeps what the log rejects, and writes it once', async () => {
     await agent.client.post('/agents', { name: 'x', scopes: [] });
     api().store.away = true;
     await api().refusals.flush();
@@ -127,7 +127,7 @@ describe('the audit of what was refused', () => {
     expect(items).to.have.lengthOf(1);
   });
 
-  it('is written once where the answer of the log is lost, whatever comes meanwhile', async () => {
+  it("is written once if the log's response is lost, whatever else happens", async () => {
     await agent.client.post('/agents', { name: 'x', scopes: [] });
     api().store.failNext('refusals-', 'after');
     await api().refusals.flush();

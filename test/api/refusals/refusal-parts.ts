@@ -1,6 +1,6 @@
 import type { Row } from './refusal-table.ts';
 
-/** What is wrong in the parameters of a page. */
+/** Invalid values of paging parameters. */
 export const pages: NonNullable<Row['queries']> = [
   ['limit=0', 'limit'],
   ['limit=201', 'limit'],
@@ -15,7 +15,7 @@ export const pages: NonNullable<Row['queries']> = [
   ['after=', 'after'],
 ];
 
-/** What is no place in a list. */
+/** Invalid cursors. */
 export const cursors: NonNullable<Row['queries']> = [
   ['cursor=nonsense', 'cursor'],
   ['cursor=NQ', 'cursor'],
@@ -23,5 +23,5 @@ export const cursors: NonNullable<Row['queries']> = [
   [`cursor=${Buffer.from('["x descending",["a"],"b"]').toString('base64url')}`, 'cursor'],
 ];
 
-/** A text of some length. */
+/** A string of a given length. */
 export const long = (length: number): string => 'x'.repeat(length);

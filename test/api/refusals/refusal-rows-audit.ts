@@ -1,7 +1,7 @@
 import { cursors, long } from './refusal-parts.ts';
 import type { Row } from './refusal-table.ts';
 
-/** The endpoints of the past: histories, streams and the audit. */
+/** The endpoints for histories, streams and the audit. */
 export const auditRows: readonly Row[] = [
   ...(['task', 'run', 'agent'] as const).map((kind): Row => ({
     method: 'GET',

@@ -2,7 +2,7 @@ import { newId } from '../../../domain/ids.ts';
 import { long } from './refusal-parts.ts';
 import type { Row } from './refusal-table.ts';
 
-/** Publishing, and what was published. */
+/** Publishing, and reading publications. */
 export const eventRows: readonly Row[] = [
   {
     method: 'POST',

@@ -1,7 +1,7 @@
 import { cursors, pages } from './refusal-parts.ts';
 import type { Row } from './refusal-table.ts';
 
-/** The live streams of runs, and what is due. */
+/** The live streams of runs, and the due fires. */
 export const liveRows: readonly Row[] = [
   {
     method: 'GET',

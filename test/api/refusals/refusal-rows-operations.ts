@@ -1,7 +1,7 @@
 import { cursors, pages } from './refusal-parts.ts';
 import type { Row } from './refusal-table.ts';
 
-/** Orders to the whole service. */
+/** Commands to the whole service. */
 export const operationsRows: readonly Row[] = [
   { method: 'GET', path: '/operations', scope: 'ops' },
   {

@@ -1,7 +1,7 @@
 import { newId } from '../../../domain/ids.ts';
 import type { Row } from './refusal-table.ts';
 
-/** What is wrong in the fields of a retry and a redrive. */
+/** Invalid fields of a retry and a redrive. */
 export const retryRows: readonly Row[] = [
   {
     method: 'POST',

@@ -1,7 +1,7 @@
 import { cursors, pages } from './refusal-parts.ts';
 import type { Row } from './refusal-table.ts';
 
-/** What is wrong in the parameters of webhooks. */
+/** Invalid parameters of webhooks. */
 export const webhookRows: readonly Row[] = [
   { method: 'POST', path: '/agents/{agent}/webhook-secret', scope: 'admin', resource: 'agent' },
   { method: 'POST', path: '/agents/{agent}/webhook-test', scope: 'admin', resource: 'agent' },

@@ -9,25 +9,25 @@ import { retryRows } from './refusal-rows-retry.ts';
 import { statisticsRows } from './refusal-rows-statistics.ts';
 import { webhookRows } from './refusal-rows-webhooks.ts';
 
-/** An endpoint as the table goes through it; `{x}` in a path stands for an id that is there. */
+/** A row of the table for an endpoint; `{x}` in a path stands for an existing id. */
 export interface Row {
   readonly method: string;
   readonly path: string;
   /** Any one is enough; `admin` implies all. null: no token needed. */
   readonly scope: string | readonly string[] | null;
-  /** Takes a form and not JSON; `test/api/access/oauth.test.ts` shows what is wrong there. */
+  /** Accepts a form instead of JSON; `test/api/access/oauth.test.ts` has its invalid requests. */
   readonly form?: true;
-  /** A body that is in order; left out for those that take none. */
+  /** A valid body; omitted if the endpoint takes none. */
   readonly body?: object;
-  /** Fields that must be there. */
+  /** Required fields. */
   readonly required?: readonly string[];
-  /** Bodies at fault, each with the field that is named. */
+  /** Invalid bodies, each with the field that the error names. */
   readonly faults?: readonly (readonly [field: string, value: unknown, named?: string])[];
-  /** Query parameters at fault. */
+  /** Invalid query parameters. */
   readonly queries?: readonly (readonly [query: string, field: string])[];
-  /** The resource that a 404 names; left out for paths without an id. */
+  /** The resource that a 404 names; omitted for paths without an id. */
   readonly resource?: string;
-  /** A query without which the request is not in order. */
+  /** A query that a valid request needs. */
   readonly needed?: string;
 }
 
@@ -86,7 +86,7 @@ const taskFaults: Row['faults'] = [
   ['constructor', {}],
 ];
 
-/** Every endpoint, with what is wrong in each of its fields and parameters. */
+/** Every endpoint with invalid values for each of its fields and parameters. */
 export const refusalTable: readonly Row[] = [
   {
     method: 'POST',

@@ -29,7 +29,7 @@ describe('every endpoint of the HTTP interface refuses', () => {
 
   const at = (path: string, id?: string): string =>
     path.replaceAll(/\{(\w+)\}/g, (_, name: string) => id ?? ids[name] ?? '');
-  /** The body in order, of this admin. */
+  /** A valid body, for this admin. */
   const bodyOf = ({ body }: Row): object | undefined =>
     body && {
       ...body,
@@ -40,7 +40,7 @@ describe('every endpoint of the HTTP interface refuses', () => {
     (method === 'POST' || method === 'PUT') && form !== true;
   const json = { 'content-type': 'application/json' };
 
-  it('and none is left out of this table', () => {
+  it('and this table includes all of them', () => {
     const named = (method: string, path: string): string =>
       `${method.toUpperCase()} ${path.replaceAll(/:\w+|\{\w+\}/g, '{}')}`;
     const told = refusalTable.map(({ method, path }) => named(method, path));
@@ -57,7 +57,7 @@ describe('every endpoint of the HTTP interface refuses', () => {
         api().admin.client.send(method, to, options);
 
       if (scope !== null) {
-        it('without a token, before all that is wrong with the request', async () => {
+        it('a request without a token, before any other check', async () => {
           for (const headers of [{}, { authorization: 'Bearer nonsense' }]) {
             const options = { token: null, headers: { ...json, ...headers }, raw: '{' };
             const answer = await send(options, at(path, 'no-id'));
@@ -68,7 +68,7 @@ describe('every endpoint of the HTTP interface refuses', () => {
           }
         });
 
-        it('with too few scopes, before all that is wrong with the request', async () => {
+        it('a request with too few scopes, before any other check', async () => {
           const options = { token: scopeless.client.token, headers: json, raw: '{' };
           const answer = await send(options, at(path, 'no-id'));
           expect(answer.status).to.equal(403);
@@ -81,7 +81,7 @@ describe('every endpoint of the HTTP interface refuses', () => {
       }
 
       if (resource !== undefined) {
-        it('for what is no id', async () => {
+        it('an invalid id', async () => {
           for (const id of ['x', `${newId(0)}0`, '%20', '..%2f..', newId(0).replaceAll('-', '')]) {
             const body = bodyOf(row);
             const answer = await send(body ? { body } : {}, at(path, id));
@@ -90,7 +90,7 @@ describe('every endpoint of the HTTP interface refuses', () => {
           }
         });
 
-        it('for an id that is not there', async () => {
+        it('an unknown id', async () => {
           const unknown = newId(0);
           const body = bodyOf(row);
           const answer = await send(
@@ -130,7 +130,7 @@ describe('every endpoint of the HTTP interface refuses', () => {
           }
         });
 
-        it('bodies of another form', async () => {
+        it('bodies of another shape', async () => {
           for (const raw of ['[]', '5', '"x"', 'null', 'true']) {
             const answer = await send({ raw, headers: json });
             expect(answer.status, raw).to.equal(400);
@@ -149,7 +149,7 @@ describe('every endpoint of the HTTP interface refuses', () => {
           }
         });
 
-        it('fields that it does not know, however many', async () => {
+        it('unknown fields, however many', async () => {
           const unknown = Object.fromEntries(
             Array.from({ length: 5000 }, (_, index) => [`u${index}`, 1]),
           );
@@ -174,7 +174,7 @@ describe('every endpoint of the HTTP interface refuses', () => {
       }
 
       if ((row.faults ?? []).length > 0) {
-        it('fields that are not in order, naming them', async () => {
+        it('invalid fields, naming them', async () => {
           for (const [field, value, named = field] of row.faults ?? []) {
             const answer = await send({ body: { ...bodyOf(row), [field]: value } });
             const what = `${field}: ${JSON.stringify(value).slice(0, 60)} ${answer.text.slice(0, 400)}`;
@@ -189,7 +189,7 @@ describe('every endpoint of the HTTP interface refuses', () => {
       }
 
       if ((row.queries ?? []).length > 0) {
-        it('query parameters that are not in order, naming them', async () => {
+        it('invalid query parameters, naming them', async () => {
           for (const [query, field] of row.queries ?? []) {
             const answer = await send({}, `${at(path)}?${query}`);
             expect(answer.status, `${query} ${answer.text}`).to.equal(400);

@@ -12,7 +12,7 @@ describe('the HTTP interface refuses', () => {
     task = (await admin.client.post('/tasks', plainTask(admin.id))).textAt('id');
   });
 
-  it('says of a field that may be null what else it may be', async () => {
+  it('a nullable field of another type, naming null as an alternative', async () => {
     const body = { ...plainTask(api().admin.id), dedupe_key: 7, webhook: 1, tags: [5] };
     const answer = await api().admin.client.post('/tasks', body);
     expect(answer.at('details.issues')).to.deep.include.members([
@@ -22,7 +22,7 @@ describe('the HTTP interface refuses', () => {
     ]);
   });
 
-  describe('a task with all that is wrong with it', () => {
+  describe('a task with all its errors listed', () => {
     const wrong = {
       timezone: 'Nowhere',
       starts_at: 'soon',
@@ -59,7 +59,7 @@ describe('the HTTP interface refuses', () => {
       expect(fieldsOf(answer)).to.deep.equal(['timezone', 'starts_at', 'ends_at', 'schedule_expr']);
     });
 
-    it('though its bounds stand the wrong way round', async () => {
+    it('even if its bounds are swapped', async () => {
       const { admin } = api();
       const answer = await admin.client.post('/tasks', {
         ...plainTask(admin.id),
@@ -69,7 +69,7 @@ describe('the HTTP interface refuses', () => {
       expect(fieldsOf(answer)).to.deep.equal(['payload.pipeline.0.uses', 'ends_at']);
     });
 
-    it('and of steps without end the first hundred', async () => {
+    it('and of endless steps lists the first hundred', async () => {
       const { admin } = api();
       const payload = { pipeline: Array.from({ length: 5000 }, () => 1) };
       const answer = await admin.client.post('/tasks', { ...plainTask(admin.id), payload });
@@ -77,7 +77,7 @@ describe('the HTTP interface refuses', () => {
     });
   });
 
-  it('a span with both of its ends, where neither is a time', async () => {
+  it('a span with both ends if neither is a time', async () => {
     const { client } = api().admin;
     const refused: readonly (readonly [ApiAnswer, string, string])[] = [
       [await client.get('/runs?start_time=x&end_time=y'), 'start_time', 'end_time'],
@@ -108,7 +108,7 @@ describe('the HTTP interface refuses', () => {
     }
   });
 
-  it('to let an agent act for another', async () => {
+  it('an agent that acts for another', async () => {
     const caller = await api().signIn(['tasks:write', 'events:publish']);
     const { admin } = api();
     const own = await caller.client.post('/tasks', plainTask(caller.id));
@@ -127,7 +127,7 @@ describe('the HTTP interface refuses', () => {
     );
   });
 
-  it('paths that are not there, before a token is asked for', async () => {
+  it('unknown paths, before it requires a token', async () => {
     for (const [method, path] of [
       ['GET', '/nowhere'],
       ['GET', '/tasks/a/b/c'],
@@ -141,7 +141,7 @@ describe('the HTTP interface refuses', () => {
     }
   });
 
-  it('methods that a path does not have, saying which it has', async () => {
+  it('methods that a path lacks, naming the available ones', async () => {
     for (const [method, path, allowed] of [
       ['PATCH', '/tasks', 'POST, GET, HEAD, OPTIONS'],
       ['DELETE', `/tasks/${newId(0)}`, 'GET, PUT, HEAD, OPTIONS'],
@@ -154,7 +154,7 @@ describe('the HTTP interface refuses', () => {
     }
   });
 
-  it('paths that are badly encoded', async () => {
+  it('paths with invalid encoding', async () => {
     for (const path of ['/tasks/%', '/tasks/%ff', '/runs/%E0%A4%A', '/agents/%c0%ae/credentials']) {
       const method = path.endsWith('credentials') ? 'POST' : 'GET';
       const answer = await api().admin.client.send(method, path);

@@ -4,7 +4,7 @@ import { newId } from '../../../domain/ids.ts';
 import { useRunningApi } from '../../support/running-api.ts';
 import { plainTask } from '../plain-task.ts';
 
-describe('cached answers', () => {
+describe('cached responses', () => {
   const answer = { body: { name: 'a' }, headers: { ETag: '"0"' } };
   const cached = { status: 200, headers: { ETag: '"0"' }, json: '{"name":"a"}' };
   const entry = (key: string, version: string) => ({ key, version });
@@ -19,7 +19,7 @@ describe('cached answers', () => {
     expect(answers.find(entry('a', '1'))).to.equal(undefined);
   });
 
-  it('are not kept if their version has been replaced meanwhile', () => {
+  it('are not kept if their version was replaced meanwhile', () => {
     const answers = new AnswerCache();
     answers.find(entry('a', '1'));
     answers.find(entry('a', '2'));
@@ -31,7 +31,7 @@ describe('cached answers', () => {
 describe('a task that is read repeatedly', () => {
   const api = useRunningApi();
 
-  it('is shown as the last change left it, to those who may read it', async () => {
+  it('is shown as of its last change, to authorized callers', async () => {
     const { client, id: admin } = api().admin;
     const created = await client.post('/tasks', plainTask(admin));
     const id = created.textAt('id');
@@ -49,7 +49,7 @@ describe('a task that is read repeatedly', () => {
     expect((await client.get(`/tasks/${newId(Date.now())}`)).status).to.equal(404);
   });
 
-  it('is shown with new warnings once a tool that it uses is registered or removed', async () => {
+  it('is shown with new warnings when a tool that it uses is registered or removed', async () => {
     const { client, id: admin } = api().admin;
     const payload = { pipeline: [{ uses: 'late.tool' }] };
     const created = await client.post('/tasks', { ...plainTask(admin), payload });

@@ -5,7 +5,7 @@ import { newId } from '../../../domain/ids.ts';
 import { checkAnswer } from '../../support/answer-check.ts';
 
 describe('every endpoint', () => {
-  it('declares what it answers', () => {
+  it('declares its responses', () => {
     const silent = [...endpoints, ...unlistedEndpoints]
       .filter(({ answers }) => Object.keys(answers).length === 0)
       .map(({ method, paths }) => `${method} ${paths[0]}`);
@@ -13,7 +13,7 @@ describe('every endpoint', () => {
   });
 });
 
-describe('the check of answers', () => {
+describe('the check of responses', () => {
   const headers = { 'content-type': 'application/json; charset=utf-8' };
   const agent = {
     id: newId(0),
@@ -29,26 +29,26 @@ describe('the check of answers', () => {
     return (): void => checkAnswer('GET', path, { status, headers: { ...headers, ...more }, text });
   };
 
-  it('lets pass what is declared', () => {
+  it('accepts declared ones', () => {
     expect(check(agent, 200, { etag: '"0"' })).not.to.throw();
     const refusal = { error: 'not_found', message: 'm', details: {}, request_id: 'r' };
     expect(check(refusal, 404)).not.to.throw();
   });
 
-  it('refuses a body with a field too many, too few, or of another kind', () => {
+  it('rejects a body with an extra, missing or mistyped field', () => {
     expect(check({ ...agent, secret_hash: '' })).to.throw('additional properties');
     expect(check({ ...agent, name: undefined })).to.throw("required property 'name'");
     expect(check({ ...agent, created_at: '2026-11-21' })).to.throw('date-time');
     expect(check('<html>')).to.throw('not JSON');
   });
 
-  it('refuses a status, a type and a header that are not declared', () => {
+  it('rejects undeclared statuses, types and headers', () => {
     expect(check(agent, 201)).to.throw('status 201');
     expect(check(agent, 200, { 'content-type': 'text/html' })).to.throw('text/html');
     expect(check(agent, 200, { 'x-total-count': '1' })).to.throw('X-Total-Count');
   });
 
-  it('refuses an error with the code of another status', () => {
+  it('rejects an error with the code of another status', () => {
     const refusal = { error: 'conflict', message: 'm', details: {}, request_id: 'r' };
     expect(check(refusal, 404)).to.throw('conflict and not not_found');
   });

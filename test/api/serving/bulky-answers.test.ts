@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import type { Response } from 'express';
 import { BulkyAnswers } from '../../../api/serving/bulky-answers.ts';
 
-/** As much of a response as is looked at. */
+/** The part of a response that is read. */
 class FakeResponse extends EventEmitter {
   closed = false;
   writableFinished = false;
@@ -17,8 +17,8 @@ class FakeResponse extends EventEmitter {
 
 const asResponse = (response: FakeResponse) => response as unknown as Response;
 
-describe('large answers', () => {
-  it('wait until the client has received the one before them', async () => {
+describe('large responses', () => {
+  it('wait until the client has received the previous one', async () => {
     const bulky = new BulkyAnswers(1);
     const slow = new FakeResponse();
     const order: string[] = [];
@@ -35,7 +35,7 @@ describe('large answers', () => {
     expect(order).to.deep.equal(['received', 'second']);
   });
 
-  it('wait only for some time for a client that reads nothing', async () => {
+  it('wait only a limited time for a client that reads nothing', async () => {
     const bulky = new BulkyAnswers(1, 1);
     const stuck = new FakeResponse();
     const end = await bulky.takeTurn('a', asResponse(stuck));
@@ -45,7 +45,7 @@ describe('large answers', () => {
     expect(stuck.listenerCount('close')).to.equal(0);
   });
 
-  it('do not wait for a client that has left', async () => {
+  it('do not wait for a disconnected client', async () => {
     const bulky = new BulkyAnswers(1);
     const gone = new FakeResponse();
     const end = await bulky.takeTurn('a', asResponse(gone));

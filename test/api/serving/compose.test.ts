@@ -5,7 +5,7 @@ import { compose } from '../../../api/serving/compose.ts';
 const request = {} as Request;
 const response = {} as Response;
 
-/** What `next` was called with, once it was. */
+/** The argument of `next`, once it was called. */
 function resultOf(handlers: readonly (RequestHandler | null)[]): Promise<unknown> {
   return new Promise((resolve) => {
     compose(handlers)(request, response, ((error: unknown) => resolve(error)) as NextFunction);
@@ -33,7 +33,7 @@ describe('composed middleware', () => {
     expect(seen).to.deep.equal(['last']);
   });
 
-  it('passes on an error that is given, thrown or rejected, and runs no later handler', async () => {
+  it('passes on an error that is passed to next, thrown or rejected, and runs no later handler', async () => {
     const error = new Error('an error');
     const failing: readonly RequestHandler[] = [
       (_request, _response, next) => next(error),

@@ -10,13 +10,13 @@ import { longVersions } from '../../support/left-out.ts';
 
 const long = longVersions();
 const REQUESTS = long ? 20_000 : 1_000;
-/** Milliseconds; looked at where nothing else is measured at the same time. */
+/** Milliseconds; checked only when nothing else is measured at the same time. */
 const LONGEST = 1_000;
 
 describe('random requests, made from the published description', () => {
   const api = useRunningApi();
 
-  it(`are answered as declared, ${String(REQUESTS)} of them, and never by a fault of the service`, async function () {
+  it(`get ${String(REQUESTS)} responses as declared, and never an internal error`, async function () {
     this.timeout(long ? 1_800_000 : 120_000);
     const { client } = api().admin;
     const document = (await client.get('/openapi.json')).json as JsonObject;
@@ -27,7 +27,7 @@ describe('random requests, made from the published description', () => {
     const property = fc.asyncProperty(randomRequests(document, known), async (request) => {
       const { method, path, raw, headers } = request;
       const body = raw === undefined ? {} : { raw };
-      // The client holds each answer to what the endpoint declares.
+      // The client checks each response against the endpoint's declaration.
       const timed = async () => {
         const begun = performance.now();
         const answer = await client.send(method, path, { headers, ...body });
@@ -35,7 +35,7 @@ describe('random requests, made from the published description', () => {
       };
       const { answer, took } = await timed();
       if (long && took > LONGEST) {
-        // The machine may be busy with something else: what is slow by itself is slow again.
+        // The machine may be busy: a slow request must be slow again.
         slow.push(`${method} ${path}: ${String(Math.round(took))} ms`);
         expect((await timed()).took, 'milliseconds').to.be.lessThan(LONGEST);
       }
@@ -50,12 +50,12 @@ describe('random requests, made from the published description', () => {
     if (long) console.log({ longest, slow, statuses });
     const succeeded = [...statuses].filter(([status]) => status < 300);
     const good = succeeded.reduce((sum, [, count]) => sum + count, 0);
-    // Else they would all have been refused at the door.
+    // Otherwise, all would have been refused at the start.
     expect(good / REQUESTS).to.be.greaterThan(0.2);
     expect([...statuses.keys()]).to.include.members([200, 400, 404, 409]);
   });
 
-  /** The caller's own id is not among them: it would take its own secret or scopes away. */
+  /** Excludes the caller's own id, because a request could take its secret or scopes away. */
   async function idsOfEachKind(): Promise<KnownIds> {
     const { client } = api().admin;
     const agent = await client.post('/agents', { name: 'other', scopes: ['tasks:read'] });
@@ -72,10 +72,10 @@ describe('random requests, made from the published description', () => {
   }
 });
 
-/** Most ids of a kind that are kept: of few the same are met again and again. */
+/** Ids kept of each kind: with few of them, requests meet the same ones repeatedly. */
 const MOST = 50;
 
-/** Remembers what an answer says was made. */
+/** Remembers the ids that a response created. */
 function learn(known: KnownIds, answer: ApiAnswer): void {
   const [, resource = '', id] = (answer.headers.location ?? '').split('/');
   const made: readonly (readonly [keyof KnownIds, unknown])[] = [

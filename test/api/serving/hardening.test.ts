@@ -9,7 +9,7 @@ import { silent } from '../../../observability/telemetry.ts';
 import { useRunningApi } from '../../support/running-api.ts';
 import { plainTask } from '../plain-task.ts';
 
-/** What comes back on a connection until it is closed. */
+/** Everything received on a connection until it is closed. */
 async function exchange(url: string, text: string): Promise<string> {
   const { hostname, port } = new URL(url);
   const socket = connect(Number(port), hostname);
@@ -23,10 +23,10 @@ async function exchange(url: string, text: string): Promise<string> {
 const bodyOf = (received: string): Record<string, unknown> =>
   JSON.parse(received.slice(received.indexOf('\r\n\r\n') + 4)) as Record<string, unknown>;
 
-describe('what the HTTP interface bears', () => {
+describe('the HTTP interface under unusual requests', () => {
   const api = useRunningApi();
 
-  it('says in every answer what browsers may do with it', async () => {
+  it('tells browsers in every response what they may do with it', async () => {
     const { client } = api().admin;
     for (const path of ['/tasks', '/nowhere', '/health/live', '/tasks/x']) {
       const answer = await client.get(path);
@@ -41,7 +41,7 @@ describe('what the HTTP interface bears', () => {
     }
   });
 
-  it('lets a page load what the service serves, and nothing from elsewhere', () => {
+  it("lets a page load the service's files, and nothing from elsewhere", () => {
     const policy = pageHeaders()['Content-Security-Policy'] ?? '';
     expect(policy).to.contain("script-src 'self';").and.contain("default-src 'none'");
     expect(policy).to.not.match(/https?:|\*|unsafe-eval/);
@@ -57,7 +57,7 @@ describe('what the HTTP interface bears', () => {
     expect((await client.get(`/tasks?search=${'x'.repeat(8000)}`)).status).to.equal(400);
   });
 
-  it('refuses headers that are too large, and what is no HTTP, with the body of all errors', async () => {
+  it('refuses headers that are too large, and requests that are not HTTP, with an error body', async () => {
     const large = `GET /tasks HTTP/1.1\r\nHost: x\r\nX-Large: ${'x'.repeat(20_000)}\r\n\r\n`;
     const overflow = await exchange(api().url, large);
     expect(overflow).to.match(/^HTTP\/1\.1 431 Request Header Fields Too Large\r\n/);
@@ -69,7 +69,7 @@ describe('what the HTTP interface bears', () => {
     expect(bodyOf(broken)['details']).to.include({ field: 'request' });
   });
 
-  it('refuses more headers than it reads, as one that counts may be among the rest', async () => {
+  it('refuses more headers than it reads, because an important one may be among the rest', async () => {
     const { client } = api().admin;
     const many = (count: number) =>
       Object.fromEntries(Array.from({ length: count }, (_, index) => [`x-${index}`, '1']));
@@ -78,18 +78,18 @@ describe('what the HTTP interface bears', () => {
     expect(answer.at('error')).to.equal('headers_too_large');
     expect(answer.at('details')).to.deep.equal({ limit: 100 });
     expect((await client.get('/tasks', { headers: many(90) })).status).to.equal(200);
-    // More than Node reads unless told otherwise: the answer stays the same.
+    // More than Node reads by default: the response stays the same.
     expect((await client.get('/tasks', { headers: many(1500) })).at('details')).to.deep.equal({
       limit: 100,
     });
   });
 
-  it('passes over an expectation that it does not know', async () => {
+  it('ignores an unknown expectation', async () => {
     const head = 'GET /health/live HTTP/1.1\r\nHost: x\r\nConnection: close\r\n';
     expect(await exchange(api().url, `${head}Expect: foo\r\n\r\n`)).to.match(/^HTTP\/1\.1 200 /);
   });
 
-  it('answers in full whoever knows any answer already', async () => {
+  it('ignores If-None-Match with an asterisk', async () => {
     for (const path of ['/ext/observability/metrics', '/docs', '/docs/start.js', '/tasks']) {
       const { token } = api().admin.client;
       const head = `GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer ${String(token)}\r\n`;
@@ -98,7 +98,7 @@ describe('what the HTTP interface bears', () => {
     }
   });
 
-  it('knows a parameter behind a thousand others', async () => {
+  it('finds a parameter after a thousand others', async () => {
     const { client } = api().admin;
     const answer = await client.get(`/tasks?${'a&'.repeat(1000)}limit=0`);
     const issues = answer.at('details.issues') as readonly { readonly field: string }[];
@@ -106,7 +106,7 @@ describe('what the HTTP interface bears', () => {
     expect(issues.map(({ field }) => field)).to.deep.equal(['a', 'limit']);
   });
 
-  it('says of paths that are read without a token which methods they have', async () => {
+  it('names the methods of paths that need no token', async () => {
     const { client } = api().admin;
     for (const path of ['/health', '/health/live', '/openapi.json', '/docs']) {
       const options = await client.send('OPTIONS', path);
@@ -119,7 +119,7 @@ describe('what the HTTP interface bears', () => {
     }
   });
 
-  it('asks for a token before it looks into a path', async () => {
+  it('requires a token before it reads a path', async () => {
     const received = await exchange(
       api().url,
       'GET /tasks/%zz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n',
@@ -128,7 +128,7 @@ describe('what the HTTP interface bears', () => {
     expect((await api().admin.client.get('/tasks/%zz')).status).to.equal(400);
   });
 
-  it('takes JSON by any media type that says so, however long', async () => {
+  it('accepts JSON with any JSON media type, however long', async () => {
     const { admin } = api();
     const publish = (type: string) =>
       admin.client.post('/events', undefined, {
@@ -154,7 +154,7 @@ describe('what the HTTP interface bears', () => {
     }
   });
 
-  it('wants to be told which host is meant', async () => {
+  it('requires a Host header', async () => {
     const received = await exchange(api().url, 'GET /tasks HTTP/1.1\r\nConnection: close\r\n\r\n');
     expect(received).to.match(/^HTTP\/1\.1 400 /);
     expect(bodyOf(received)['details']).to.include({ field: 'Host' });
@@ -162,7 +162,7 @@ describe('what the HTTP interface bears', () => {
     expect(old).to.match(/^HTTP\/1\.1 200 /);
   });
 
-  it('rejects a request whose host is in doubt', async () => {
+  it('rejects a request with an ambiguous host', async () => {
     const doubtful = [
       'HTTP/1.1\r\nHost: a.example\r\nHost: b.example',
       'HTTP/1.1\r\nHost: a.example\r\nhOST: a.example',
@@ -209,7 +209,7 @@ describe('what the HTTP interface bears', () => {
     expect(two).to.match(/^HTTP\/1\.1 400 /);
   });
 
-  it('refuses a request of two lengths, by which another could be smuggled in', async () => {
+  it('refuses a request with two lengths, which could smuggle in another', async () => {
     const head = 'POST /events HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n';
     const lengths = 'Content-Length: 6\r\nTransfer-Encoding: chunked\r\n\r\n';
     const received = await exchange(api().url, `${head}${lengths}0\r\n\r\nGET /x HTTP/1.1\r\n\r\n`);
@@ -217,7 +217,7 @@ describe('what the HTTP interface bears', () => {
     expect(received.match(/HTTP\/1\.1 /g)).to.have.length(1);
   });
 
-  it('takes JSON of 64 levels and no deeper', async () => {
+  it('accepts JSON of 64 levels and no more', async () => {
     const { admin } = api();
     const nested = (levels: number): string => `${'['.repeat(levels)}${']'.repeat(levels)}`;
     const publish = (payload: string) =>
@@ -234,7 +234,7 @@ describe('what the HTTP interface bears', () => {
     expect(refused.textAt('details.issue')).to.contain('64 levels');
   });
 
-  it('keeps names of prototypes as plain data, or refuses them', async () => {
+  it('stores names of prototypes as plain data, or refuses them', async () => {
     const { admin } = api();
     const evil = {
       constructor: { prototype: { polluted: 'yes' } },
@@ -245,7 +245,7 @@ describe('what the HTTP interface bears', () => {
       payload: { pipeline: [], params: evil, toString: 'x', hasOwnProperty: 1 },
     };
     const created = await admin.client.post('/tasks', body);
-    // Whether the payload may hold other fields is the schema's affair; what it may not do is to take effect.
+    // The schema decides whether the payload may hold other fields; they must have no effect.
     expect(created.status).to.be.oneOf([201, 400]);
     const inside = { ...plainTask(admin.id), payload: { pipeline: [], params: evil } };
     const kept = await admin.client.post('/tasks', inside);
@@ -269,7 +269,7 @@ describe('what the HTTP interface bears', () => {
     expect(({} as Record<string, unknown>)['polluted']).to.equal(undefined);
   });
 
-  it('logs no token, whatever comes with it', async () => {
+  it('logs no token, whatever the request contains', async () => {
     const { client } = api().admin;
     const token = String(client.token);
     await client.get('/tasks', { headers: { 'x-request-id': token.slice(0, 90) } });
@@ -289,7 +289,7 @@ describe('what the HTTP interface bears', () => {
 describe('pages of other origins', () => {
   const api = useRunningApi({ corsOrigins: ['https://app.example', 'http://localhost:3000'] });
 
-  it('may call and read where they are named', async () => {
+  it('may call and read if they are allowed', async () => {
     const { client } = api().admin;
     const headers = { origin: 'https://app.example' };
     const answer = await client.get('/tasks', { headers });
@@ -302,7 +302,7 @@ describe('pages of other origins', () => {
     expect(refused.header('Access-Control-Allow-Origin')).to.equal('https://app.example');
   });
 
-  it('are told beforehand what they may send', async () => {
+  it('get the allowed methods and headers in a preflight response', async () => {
     const answer = await api().admin.client.send('OPTIONS', '/tasks', {
       token: null,
       headers: {
@@ -318,7 +318,7 @@ describe('pages of other origins', () => {
     expect(answer.headers).to.not.have.property('access-control-allow-credentials');
   });
 
-  it('may not where they are not named', async () => {
+  it('may not if they are not allowed', async () => {
     for (const origin of ['https://evil.example', 'https://app.example.evil.example', 'null']) {
       const answer = await api().admin.client.get('/tasks', { headers: { origin } });
       expect(answer.headers, origin).to.not.have.property('access-control-allow-origin');
@@ -329,26 +329,26 @@ describe('pages of other origins', () => {
 describe('the address of a client', () => {
   const forwarded = (address: string) => ({ headers: { 'x-forwarded-for': address } });
 
-  describe('behind a proxy that is trusted', () => {
+  describe('behind a trusted proxy', () => {
     const api = useRunningApi({ trustProxy: 1, rateLimit: 3 });
 
-    it('is what the proxy says, and of IPv6 its network', async () => {
+    it("is the proxy's value, and for IPv6 its network", async () => {
       const nobody = api().admin.client.as(null);
       const left = async (address: string): Promise<string> =>
         (await nobody.get('/x', forwarded(address))).header('X-RateLimit-Remaining');
       expect(await left('203.0.113.1')).to.equal('2');
       expect(await left('203.0.113.2')).to.equal('2');
-      // What the client itself claims stands before the word of the proxy.
+      // The client's own claim precedes the proxy's value.
       expect(await left('203.0.113.9, 203.0.113.1')).to.equal('1');
       expect(await left('2001:db8:0:1::1')).to.equal('2');
       expect(await left('2001:db8:0:2::2')).to.equal('1');
     });
   });
 
-  describe('without one', () => {
+  describe('without a proxy', () => {
     const api = useRunningApi({ rateLimit: 3 });
 
-    it('is that of the connection, whatever the client says', async () => {
+    it('is that of the connection, whatever the client claims', async () => {
       const nobody = api().admin.client.as(null);
       await nobody.get('/x', forwarded('203.0.113.1'));
       const answer = await nobody.get('/x', forwarded('203.0.113.2'));
@@ -358,7 +358,7 @@ describe('the address of a client', () => {
 });
 
 describe('a slow client', () => {
-  it('that does not end its headers is told so, and cut off', async () => {
+  it('that does not finish its headers gets an error, and is disconnected', async () => {
     const server = createHttpServer(() => {}, { headersTimeout: 50, checkEvery: 20 });
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
@@ -369,7 +369,7 @@ describe('a slow client', () => {
     expect(bodyOf(received)).to.include({ error: 'request_timeout' });
   });
 
-  it('has times that end, also for its answer', () => {
+  it('has limited time, also to read its response', () => {
     const server = createHttpServer(() => {});
     expect(server.headersTimeout).to.equal(15_000);
     expect(server.requestTimeout).to.equal(60_000);

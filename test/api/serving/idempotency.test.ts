@@ -26,7 +26,7 @@ describe('an Idempotency-Key', () => {
   const tasks = async (): Promise<unknown> =>
     (await caller.client.get(`/tasks?created_by=${caller.id}`)).at('total');
 
-  it('gives the first answer again, marked', async () => {
+  it('returns the first response again, marked as a repetition', async () => {
     const first = await send('/tasks', plainTask(caller.id));
     const second = await send('/tasks', plainTask(caller.id));
     expect(first.status, first.text).to.equal(201);
@@ -40,7 +40,7 @@ describe('an Idempotency-Key', () => {
     expect(await tasks()).to.equal(1);
   });
 
-  it('takes a body for the same in whichever order its fields stand', async () => {
+  it('treats bodies with reordered fields as equal', async () => {
     const { admin } = api();
     const headers = { 'idempotency-key': 'reordered' };
     const { payload, ...rest } = plainTask(admin.id);
@@ -52,7 +52,7 @@ describe('an Idempotency-Key', () => {
     expect(again.at('id')).to.equal(first.at('id'));
   });
 
-  it('gives a refusal again too', async () => {
+  it('returns a refusal again too', async () => {
     const bad = { ...plainTask(caller.id), schedule_expr: 'every day' };
     const first = await send('/tasks', bad);
     const second = await send('/tasks', bad);
@@ -61,7 +61,7 @@ describe('an Idempotency-Key', () => {
     expect(second.text).to.equal(first.text);
   });
 
-  it('is another one for another agent', async () => {
+  it('is separate for each agent', async () => {
     await send('/tasks', plainTask(caller.id));
     caller = await api().signIn(['tasks:write']);
     const other = await send('/tasks', plainTask(caller.id));
@@ -69,7 +69,7 @@ describe('an Idempotency-Key', () => {
     expect(other.headers).to.not.have.property('idempotent-replayed');
   });
 
-  it('refuses another body, path or query', async () => {
+  it('is rejected with another body, path or query', async () => {
     const { status, json } = await send('/tasks', plainTask(caller.id));
     expect(status).to.equal(201);
     const id = String(json['id']);
@@ -88,7 +88,7 @@ describe('an Idempotency-Key', () => {
     expect([other.status, other.at('details.field')]).to.deep.equal([409, 'Idempotency-Key']);
   });
 
-  it('refuses while the first is under way, and has its answer after', async () => {
+  it('is rejected while the first request runs, and returns its response afterwards', async () => {
     const held = api().store.holdNext('task-');
     const first = send('/tasks', plainTask(caller.id));
     await held.arrived;
@@ -100,7 +100,7 @@ describe('an Idempotency-Key', () => {
     expect(await tasks()).to.equal(1);
   });
 
-  it('is taken by one of many that come at once', async () => {
+  it('is reserved by one of many concurrent requests', async () => {
     const answers = await Promise.all(
       Array.from({ length: 10 }, () => send('/tasks', plainTask(caller.id))),
     );
@@ -112,7 +112,7 @@ describe('an Idempotency-Key', () => {
     expect(await tasks()).to.equal(1);
   });
 
-  it('answers a command anew whose answer was too large to be kept, for the same ids', async () => {
+  it('repeats a command, with the same ids, if its response was too large to store', async () => {
     const { store, clock } = api();
     const keys = new IdempotencyKeys(store, clock, silent.log);
     const request = { agentId: caller.id, key: 'large', method: 'POST', path: '/x', body: null };
@@ -131,7 +131,7 @@ describe('an Idempotency-Key', () => {
     expect(ids[0]).to.equal(ids[1]);
   });
 
-  it('refuses for as long as the first goes on, in its process and in others', async () => {
+  it('is rejected while the first request runs, in its process and in others', async () => {
     const clock = new VirtualClock();
     const { store } = api();
     const warnings: object[] = [];
@@ -167,7 +167,7 @@ describe('an Idempotency-Key', () => {
         expect(refused).to.include('is still under way');
       }
     }
-    // What is said last of it may have come into the log, though its process never heard so.
+    // Its last event may be in the log although its process received no confirmation.
     store.failNext(stream, 'after');
     await clock.advance(5_000);
     await eventually(() => warnings.length === 1);
@@ -181,7 +181,7 @@ describe('an Idempotency-Key', () => {
     expect(calls).to.have.length(1);
   });
 
-  describe('whose command was cut short', () => {
+  describe('of an interrupted command', () => {
     const cuts: readonly (readonly [string, string, 'before' | 'after', string | undefined])[] = [
       ['before it was remembered', 'idem-', 'before', 'CommandReceived'],
       ['when it was just remembered', 'idem-', 'after', 'CommandReceived'],
@@ -204,7 +204,7 @@ describe('an Idempotency-Key', () => {
       });
     }
 
-    it('carries out a command for which others were faster each time', async () => {
+    it('runs a command that lost each race', async () => {
       const { json } = await send('/tasks', plainTask(caller.id));
       const path = `/tasks/${String(json['id'])}/pause`;
       for (let race = 0; race < 20; race += 1) api().store.failNext('task-', 'race');
@@ -238,7 +238,7 @@ describe('an Idempotency-Key', () => {
       expect(runs.at('items.0.id')).to.equal(second.at('details.run_id'));
     });
 
-    it('publishes one event, that triggered what it did the first time', async () => {
+    it('publishes one event, which triggered the same runs the first time', async () => {
       const listening = {
         ...plainTask(caller.id),
         schedule_kind: 'event',
@@ -260,7 +260,7 @@ describe('an Idempotency-Key', () => {
       });
     });
 
-    it('says from which status it paused and canceled', async () => {
+    it('reports the status before a pause and a cancellation', async () => {
       const { json } = await send('/tasks', plainTask(caller.id));
       for (const [what, old_status] of [
         ['pause', 'active'],
@@ -274,7 +274,7 @@ describe('an Idempotency-Key', () => {
     });
   });
 
-  it('may be used for another command after a day', async () => {
+  it('can be used for another command after a day', async () => {
     const first = await send('/tasks', plainTask(caller.id));
     api().clock.shift(86_400_000 + 1000);
     const other = { ...plainTask(caller.id), title: 'The next day' };
@@ -286,7 +286,7 @@ describe('an Idempotency-Key', () => {
     expect(await tasks()).to.equal(2);
   });
 
-  it('begins anew where the memory of its former life was taken out of the log', async () => {
+  it('starts over if its earlier entries were truncated in the log', async () => {
     const first = await send('/tasks', plainTask(caller.id), 'forgotten');
     await api().store.truncate(streams.idempotency(caller.id, 'forgotten'), 2);
     const second = await send('/tasks', plainTask(caller.id), 'forgotten');
@@ -296,7 +296,7 @@ describe('an Idempotency-Key', () => {
     expect(again.text).to.equal(second.text);
   });
 
-  it('is refused when it is empty or too long', async () => {
+  it('is rejected if it is empty or too long', async () => {
     for (const key of ['', 'k'.repeat(201)]) {
       const answer = await send('/tasks', plainTask(caller.id), key);
       expect(answer.status).to.equal(400);
@@ -304,7 +304,7 @@ describe('an Idempotency-Key', () => {
     }
   });
 
-  it('means nothing where credentials are given', async () => {
+  it('is ignored for commands that issue credentials', async () => {
     const path = `/agents/${caller.id}/credentials`;
     const { admin } = api();
     const headers = { 'idempotency-key': 'secret' };

@@ -40,13 +40,13 @@ describe('If-Match', () => {
     });
   }
 
-  it('means whatever exists where it is * or left out', () => {
+  it('means any existing resource if it is * or missing', () => {
     expect(read('*')).to.equal(undefined);
     expect(ifMatchOf({ headers: {} })).to.equal(undefined);
   });
 
   for (const header of ['', ' ', ',', 'x', '"3', '3"', 'w/"3"', '*, "3"', '"3" "4"', '"3";']) {
-    it(`is refused as ${JSON.stringify(header)}`, () => {
+    it(`is rejected as ${JSON.stringify(header)}`, () => {
       expect(() => read(header))
         .to.throw(HttpError)
         .with.nested.property('details.field', 'If-Match');
@@ -58,7 +58,7 @@ describe('If-Match', () => {
     const put = async (id: string, ifMatch: string, title = 'x') =>
       api().admin.client.put(`/tasks/${id}`, { title }, { headers: { 'if-match': ifMatch } });
 
-    it('holds for the revision that any of its tags names', async () => {
+    it('accepts the revision of any of its tags', async () => {
       const made = await api().admin.client.post('/tasks', plainTask(api().admin.id));
       const id = made.textAt('id');
       for (const [header, status] of [
@@ -73,7 +73,7 @@ describe('If-Match', () => {
       expect(seen).to.equal('"3"');
     });
 
-    it('is told in a refusal as it was sent, and nothing else is', async () => {
+    it('appears in a refusal, with revisions as numbers', async () => {
       const made = await api().admin.client.post('/tasks', plainTask(api().admin.id));
       const id = made.textAt('id');
       for (const [header, expected] of [
@@ -90,7 +90,7 @@ describe('If-Match', () => {
       }
     });
 
-    it('is kept with the refusal under an Idempotency-Key', async () => {
+    it('is stored with the refusal under an Idempotency-Key', async () => {
       const { client, id: owner } = api().admin;
       const id = (await client.post('/tasks', plainTask(owner))).textAt('id');
       const headers = { 'if-match': '"other"', 'idempotency-key': 'pausing' };

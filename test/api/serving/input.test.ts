@@ -4,13 +4,13 @@ import type { ApiAnswer } from '../../support/api-client.ts';
 import { useRunningApi, type SignedIn } from '../../support/running-api.ts';
 import { inKolkata, plainTask } from '../plain-task.ts';
 
-/** What an answer says is at fault. */
+/** The reported field and issue of a response. */
 const faultOf = (answer: ApiAnswer): { readonly field: string; readonly issue: string } =>
   answer.at('details') as { readonly field: string; readonly issue: string };
 
 const NOBODY = '01a1fc11-0000-7000-8000-000000000000';
 
-describe('what clients give, over HTTP', () => {
+describe('client input over HTTP', () => {
   const api = useRunningApi();
   let me: SignedIn;
 
@@ -18,7 +18,7 @@ describe('what clients give, over HTTP', () => {
     me = await api().signIn(['admin']);
   });
 
-  it('has a plus in a moment also where it was not percent-encoded', async () => {
+  it('may have an unencoded plus in a time', async () => {
     const moment = '2090-01-01T00:00:00+05:45';
     const made = await me.client.post('/tasks', plainTask(me.id));
     for (const path of [
@@ -35,7 +35,7 @@ describe('what clients give, over HTTP', () => {
     }
   });
 
-  it('goes on after no place whose values are of other kinds than those of the list', async () => {
+  it('rejects a cursor with values of other types than the list has', async () => {
     await me.client.post('/tasks', plainTask(me.id));
     await me.client.post('/tasks', plainTask(me.id));
     for (const path of ['/tasks', '/audit']) {
@@ -51,7 +51,7 @@ describe('what clients give, over HTTP', () => {
     }
   });
 
-  it('has an offset in each moment for which there is no time zone', async () => {
+  it('needs an offset in each time that has no time zone', async () => {
     for (const [path, field] of [
       ['/runs?start_time=', 'start_time'],
       ['/tasks/due?until=', 'until'],
@@ -65,7 +65,7 @@ describe('what clients give, over HTTP', () => {
     }
   });
 
-  it("is one of the task's zone where it names no offset, and there is a task", async () => {
+  it("is read in the task's zone if a time has no offset and there is a task", async () => {
     const made = await me.client.post('/tasks', { ...plainTask(me.id), timezone: 'Asia/Kolkata' });
     const task = made.textAt('id');
     const run = (await me.client.post(`/tasks/${task}/run_now`)).textAt('details.run_id');
@@ -82,7 +82,7 @@ describe('what clients give, over HTTP', () => {
     expect(await total(`end_time=${before}`)).to.equal(0);
   });
 
-  it('has no character in a query at which a store would cut it off', async () => {
+  it('has no character in a query at which a store would truncate it', async () => {
     for (const [path, field] of [
       ['/tasks?search=%00', 'search'],
       ['/tasks?tag=a%00b', 'tag'],
@@ -93,7 +93,7 @@ describe('what clients give, over HTTP', () => {
     }
   });
 
-  it('has no moment beyond the years that have a text', async () => {
+  it('has no time beyond the years that can be written', async () => {
     const beyond = '9999-12-31T23:59:59-10:00';
     const read = await me.client.get(`/runs?start_time=${beyond}`);
     const made = await me.client.post('/tasks', { ...plainTask(me.id), starts_at: beyond });
@@ -108,7 +108,7 @@ describe('what clients give, over HTTP', () => {
     expect([backfill.status, faultOf(backfill).field]).to.deep.equal([400, 'from']);
   });
 
-  it('puts no fire off to a moment beyond them', async () => {
+  it('snoozes no fire beyond them', async () => {
     const last = { schedule_kind: 'once', schedule_expr: '9999-12-31T23:59:00Z' };
     const made = await me.client.post('/tasks', { ...plainTask(me.id), ...last });
     const snooze = (delay_seconds: number) =>
@@ -118,7 +118,7 @@ describe('what clients give, over HTTP', () => {
     expect((await snooze(1)).status).to.equal(409);
   });
 
-  it('is refused in words that say what is allowed', async () => {
+  it('is rejected with the allowed values', async () => {
     const issueOf = async (fields: object): Promise<string> => {
       const answer = await me.client.post('/tasks', { ...plainTask(me.id), ...fields });
       expect(answer.status, answer.text).to.equal(400);
@@ -133,7 +133,7 @@ describe('what clients give, over HTTP', () => {
     expect(faultOf(agent).issue).to.equal('must not have equal items (0 and 2)');
   });
 
-  it('is told why a rule that is in order has no fire ahead', async () => {
+  it('gets the reason why a valid rule has no fire ahead', async () => {
     const issueOf = async (fields: object): Promise<string> => {
       const answer = await me.client.post('/tasks', { ...plainTask(me.id), ...fields });
       expect([answer.status, faultOf(answer).field]).to.deep.equal([400, 'schedule_expr']);
@@ -162,7 +162,7 @@ describe('what clients give, over HTTP', () => {
       return task.replace('"here"', payload);
     };
 
-    it('is refused with the path of each', async () => {
+    it('is rejected with the path of each', async () => {
       const answer = await send(
         '/tasks',
         taskWith(
@@ -188,7 +188,7 @@ describe('what clients give, over HTTP', () => {
       });
     });
 
-    it('is refused at the last place, and taken one below it', async () => {
+    it('is rejected at the limit, and accepted one below it', async () => {
       for (const [number, status] of [
         ['9007199254740991', 201],
         ['-9007199254740991', 201],
@@ -202,14 +202,14 @@ describe('what clients give, over HTTP', () => {
       }
     });
 
-    it('is no float, which is kept whatever its size', async () => {
+    it('does not include floats, which are kept whatever their size', async () => {
       const payload = '{"params": {"n": [1e20, 1.5e300, 0.12345678901234567891]}, "pipeline": []}';
       const made = await send('/tasks', taskWith(payload));
       const read = await me.client.get(`/tasks/${made.textAt('id')}`);
       expect(read.at('payload.params.n')).to.deep.equal([1e20, 1.5e300, 0.12345678901234568]);
     });
 
-    it('is never in an answer: a float keeps its exponent, and can be sent back', async () => {
+    it('is never in a response: a float keeps its exponent, and can be sent back', async () => {
       const raw =
         '{"params":{"n":[1e20,-9007199254740992.0],"s":"100000000000000000000"},"pipeline":[]}';
       const made = await send('/tasks', taskWith(raw));
@@ -230,7 +230,7 @@ describe('what clients give, over HTTP', () => {
         expect((await send('/tasks', taskWith(raw), key)).text).to.contain(written);
     });
 
-    it('is refused wherever a body is taken, before its schema is looked at', async () => {
+    it('is rejected in every body, before its schema is checked', async () => {
       const event = (n: string): string =>
         `{"topic": "a", "source_agent_id": "${me.id}", "payload": {"n": ${n}}}`;
       const made = await send('/tasks', taskWith('{"pipeline": []}'));
@@ -252,7 +252,7 @@ describe('what clients give, over HTTP', () => {
       expect(faultOf(put).field).to.equal('payload.params.0');
     });
 
-    it('never makes two bodies one to an Idempotency-Key', async () => {
+    it('never makes two bodies equal for an Idempotency-Key', async () => {
       const body = (n: string): string => taskWith(`{"params": {"n": "${n}"}, "pipeline": []}`);
       const bare = (n: string): string => body(n).replace(`"${n}"`, n);
       const key = { 'idempotency-key': 'numbers' };

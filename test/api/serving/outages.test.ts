@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { useRunningApi } from '../../support/running-api.ts';
 import { plainTask } from '../plain-task.ts';
 
-describe('the HTTP interface while a part of the service is away', () => {
+describe('the HTTP interface during an outage', () => {
   const api = useRunningApi();
   let task: string;
   before(async () => {
@@ -27,7 +27,7 @@ describe('the HTTP interface while a part of the service is away', () => {
     expect(Number(answer.header('Retry-After'))).to.be.at.least(1);
   };
 
-  it('tells that the log is away, for commands', async () => {
+  it('reports that the log is unavailable, for commands', async () => {
     const { admin } = api();
     api().store.away = true;
     for (const [method, path, body] of [
@@ -44,7 +44,7 @@ describe('the HTTP interface while a part of the service is away', () => {
     }
   });
 
-  it('still reads while the log is away', async () => {
+  it('still reads while the log is unavailable', async () => {
     const { client } = api().admin;
     expect((await client.get('/agents')).status).to.equal(200);
     api().store.away = true;
@@ -60,7 +60,7 @@ describe('the HTTP interface while a part of the service is away', () => {
     }
   });
 
-  it('tells that the read model is away, for reads', async () => {
+  it('reports that the read model is unavailable, for reads', async () => {
     api().views.away = true;
     for (const path of [
       '/agents',
@@ -78,7 +78,7 @@ describe('the HTTP interface while a part of the service is away', () => {
     }
   });
 
-  it('still takes commands that need no view while the read model is away', async () => {
+  it('still accepts commands that need no view while the read model is unavailable', async () => {
     const { admin } = api();
     api().views.away = true;
     const created = await admin.client.post('/tasks', plainTask(admin.id));
@@ -91,13 +91,13 @@ describe('the HTTP interface while a part of the service is away', () => {
     await unavailable('GET', path, 'database');
   });
 
-  it('is all there again afterwards', async () => {
+  it('works completely again afterwards', async () => {
     const { admin } = api();
     const created = await admin.client.post('/tasks', plainTask(admin.id));
     expect((await admin.client.get(created.header('Location'))).status).to.equal(200);
   });
 
-  it('hides what is wrong from the client, and logs it', async () => {
+  it('hides the cause from the client, and logs it', async () => {
     api().views.away = true;
     const answer = await api().admin.client.get('/tasks', {
       headers: { 'x-request-id': 'find-me' },
@@ -109,10 +109,10 @@ describe('the HTTP interface while a part of the service is away', () => {
 });
 
 for (const production of [false, true]) {
-  describe(`a fault of the service, ${production ? 'in production' : 'elsewhere'}`, () => {
+  describe(`an internal error, ${production ? 'in production' : 'elsewhere'}`, () => {
     const api = useRunningApi({ production });
 
-    it(`is told ${production ? 'without' : 'with'} its trace, and logged whole`, async () => {
+    it(`is returned ${production ? 'without' : 'with'} its stack trace, and logged completely`, async () => {
       const { store, admin } = api();
       const { append } = store;
       store.append = () => Promise.reject(new TypeError('a slip'));

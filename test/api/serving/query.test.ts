@@ -6,7 +6,7 @@ import type { ApiAnswer } from '../../support/api-client.ts';
 import { useRunningApi } from '../../support/running-api.ts';
 
 const pages = ['/docs'];
-/** Refuses whatever the query has. */
+/** Rejects every query parameter. */
 const refusing = ['/oauth/authorize'];
 const issueOf = (answer: ApiAnswer): unknown => answer.at('details.issue');
 
@@ -26,7 +26,7 @@ describe('the query of a request', () => {
     for (const path of endpoint.paths) {
       if ([...pages, ...refusing].includes(path)) continue;
       const { method } = endpoint;
-      it(`holds nothing that ${method.toUpperCase()} ${path} does not know, and names what it knows`, async () => {
+      it(`may hold only parameters that ${method.toUpperCase()} ${path} knows, and an error names those`, async () => {
         const answer = await api().admin.client.send(
           method.toUpperCase(),
           `${filled(path)}?statuss=paused`,
@@ -56,7 +56,7 @@ describe('the query of a request', () => {
     }
   });
 
-  it('is looked at once the caller is known, and before what the path names', async () => {
+  it('is checked once the caller is known, and before the resource of the path', async () => {
     const { client } = api().admin;
     const { client: scopeless } = await api().signIn(['something:else']);
     expect((await client.get('/tasks?statuss=x', { token: null })).status).to.equal(401);
@@ -79,7 +79,7 @@ describe('the query of a request', () => {
     ]);
   });
 
-  it('is told with all of its faults', async () => {
+  it('is rejected with all of its errors', async () => {
     const answer = await api().admin.client.get(
       '/runs?limit=0&success=perhaps&tag=x&=&__proto__=1',
     );
@@ -93,7 +93,7 @@ describe('the query of a request', () => {
     ]);
   });
 
-  it('is refused whatever a known parameter holds that is no value of it', async () => {
+  it('is rejected for every invalid value of a known parameter', async () => {
     for (const [path, field] of [
       ['/tasks?status=on', 'status'],
       ['/tasks?created_by=me', 'created_by'],

@@ -5,15 +5,15 @@ import type { JsonObject, JsonValue } from '../../../domain/json.ts';
 export interface RandomRequest {
   readonly method: string;
   readonly path: string;
-  /** Sent as it is, as JSON. */
+  /** Sent unchanged, as JSON. */
   readonly raw: string | undefined;
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Parameters that make a request wait, which is their use. */
+/** Parameters that make a request wait. */
 const waiting = ['wait', 'after'];
 
-/** Values that mean something by the name of their field; others are made from the schema. */
+/** Meaningful values by field name; others are generated from the schema. */
 const telling: Readonly<Record<string, readonly JsonValue[]>> = {
   schedule_expr: [
     '*/5 * * * *',
@@ -55,10 +55,10 @@ for (const name of [
   (telling as Record<string, readonly JsonValue[]>)[name] = moments;
 }
 
-/** Ids that there are, by the resource that they are of. */
+/** Existing ids by resource. */
 export type KnownIds = Readonly<Record<'agent' | 'task' | 'run' | 'backfill', string[]>>;
 
-/** Whose id a field asks for, by its name; `id` itself stands behind the resource's name in the path. */
+/** The resource of an id by field name; `id` itself follows the resource's name in the path. */
 const kinds: Readonly<Record<string, keyof KnownIds>> = {
   agent_id: 'agent',
   client_id: 'agent',
@@ -70,7 +70,7 @@ const kinds: Readonly<Record<string, keyof KnownIds>> = {
   backfill_id: 'backfill',
 };
 
-/** What no field is meant to be, mostly. */
+/** Values that few fields accept. */
 const strange = fc.oneof(
   fc.constantFrom<JsonValue>(
     null,
@@ -92,10 +92,9 @@ const strange = fc.oneof(
 );
 
 /**
- * Requests to the operations of an OpenAPI document: mostly as their schemas say, often with one thing amiss. Live
- * streams, and parameters that make a request wait, are left out.
- *
- * @param known is put where an id is asked for; may grow meanwhile
+ * Requests to the operations of an OpenAPI document, mostly valid, often with one error. Excludes
+ * live streams and parameters that make a request wait. @param known used for ids; may grow
+ * meanwhile
  */
 export function randomRequests(document: JsonObject, known: KnownIds): Arbitrary<RandomRequest> {
   const maker = new Maker(document, known);
@@ -110,7 +109,7 @@ export function randomRequests(document: JsonObject, known: KnownIds): Arbitrary
 
 const FORM = 'application/x-www-form-urlencoded';
 
-/** A value as the fields of a form; a list as a field that comes several times. */
+/** A value as the fields of a form; a list becomes a repeated field. */
 function formOf(value: JsonValue): string {
   const form = new URLSearchParams();
   for (const [name, field] of Object.entries(value ?? {})) {
@@ -121,7 +120,7 @@ function formOf(value: JsonValue): string {
   return form.toString();
 }
 
-/** A parameter as the document has it. */
+/** A parameter of the document. */
 interface Parameter {
   readonly name: string;
   readonly in: string;
@@ -137,7 +136,7 @@ class Maker {
     this.#known = known;
   }
 
-  /** Looked up when a request is made: there are more and more of them. */
+  /** Read for each request, because it grows. */
   #idOf(name: string): Arbitrary<string> {
     const kind = kinds[name];
     const there = (ids: () => readonly string[]): Arbitrary<string> =>
@@ -195,7 +194,7 @@ class Maker {
     >;
   }
 
-  /** What a schema wants, and now and then something else. */
+  /** A value for a schema, and sometimes an invalid one. */
   #amiss(schema: JsonObject, name = ''): Arbitrary<JsonValue> {
     return fc.oneof(
       { arbitrary: this.#value(schema, name), weight: 12 },
@@ -261,7 +260,7 @@ class Maker {
     const record = Object.fromEntries(
       fields.map(([name, part]) => {
         const value = this.#amiss(part, name);
-        // Of many optional fields few, or hardly any request would be in order.
+        // Few of many optional fields, because otherwise hardly any request would be valid.
         const there = required.includes(name) ? 30 : 1;
         const rare = fc.oneof(
           { arbitrary: value, weight: there },
@@ -299,11 +298,11 @@ function written(
 
 function encoded(value: JsonValue | undefined): string {
   const text = typeof value === 'string' ? value : JSON.stringify(value ?? null);
-  // Half of a pair of surrogates has no place in an address.
+  // An address cannot contain half of a surrogate pair.
   return encodeURIComponent(Buffer.from(text).toString()) || '%20';
 }
 
-/** Headers can't carry everything: what they can't is left out. */
+/** Omits values that headers cannot carry. */
 function harmless(headers: Readonly<Record<string, JsonValue>>): Readonly<Record<string, string>> {
   const texts = Object.entries(headers)
     .filter(([, value]) => value !== undefined)

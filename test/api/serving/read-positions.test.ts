@@ -3,7 +3,7 @@ import { streams } from '../../../domain/streams.ts';
 import { useRunningApi, type SignedIn } from '../../support/running-api.ts';
 import { plainTask } from '../plain-task.ts';
 
-describe('the position that a read of the log itself is to have passed', () => {
+describe('the minimum position of a read of the log', () => {
   const api = useRunningApi();
   let paths: readonly string[];
   before(async () => {
@@ -22,15 +22,15 @@ describe('the position that a read of the log itself is to have passed', () => {
   const read = (path: string, after: string) =>
     api().admin.client.get(`${path}${path.includes('?') ? '&' : '?'}after=${after}`);
 
-  it('is one that stands in the log', async () => {
+  it('is one that exists in the log', async () => {
     const head = await api().store.head();
     for (const path of paths) expect((await read(path, head)).status, path).to.equal(200);
   });
 
-  it('is refused where it is none, as by the reads of views', async () => {
+  it('is rejected if it does not exist, as in reads of views', async () => {
     const head = await api().store.head();
     const beyond = head.replace(/^./, '9');
-    // Of the right width, and before the end as text.
+    // Of the right width, and before the end as a string.
     const other = head.replace(/.$/, 'a').replace(/[1-9]/g, '0');
     for (const path of [...paths, '/tasks']) {
       for (const after of ['x', other, beyond, 'a&after=b']) {
@@ -41,7 +41,7 @@ describe('the position that a read of the log itself is to have passed', () => {
     }
   });
 
-  it('is refused by the same rule wherever else a position is named', async () => {
+  it('is rejected by the same rule wherever a position is accepted', async () => {
     const { client } = api().admin;
     const none = '000000000000000a';
     const headers = { 'last-event-id': none };
@@ -58,7 +58,7 @@ describe('the position that a read of the log itself is to have passed', () => {
   });
 });
 
-describe('the position that a read of views is to have passed', () => {
+describe('the minimum position of a read of views', () => {
   const api = useRunningApi();
   let caller: SignedIn;
 
@@ -66,7 +66,7 @@ describe('the position that a read of views is to have passed', () => {
     caller = await api().signIn(['tasks:read', 'tasks:write']);
   });
 
-  it('says that a view is where it was to be, also where the last events were of other views', async () => {
+  it('is reached even if the last events belong to other views', async () => {
     const other = await api().signIn(['runs:read']);
     for (let times = 0; times < 5; times += 1) {
       const created = await caller.client.post('/tasks', plainTask(caller.id));
@@ -76,7 +76,7 @@ describe('the position that a read of views is to have passed', () => {
     }
   });
 
-  it('explains nothing by views that are not where they were to be', async () => {
+  it('prevents an explanation by views that have not reached it', async () => {
     const byEvent = { schedule_kind: 'event', schedule_expr: 'never.published' };
     const made = await caller.client.post('/tasks', { ...plainTask(caller.id), ...byEvent });
     const at = new Date(api().clock.now()).toISOString();

@@ -43,7 +43,7 @@ describe('reading over HTTP', () => {
       { type: 'RunFailed', data: data as unknown as DataOf<'RunFailed'> },
     ]);
   };
-  /** Reads once everything that stands in the log now is in the view. */
+  /** Reads once the view has all events of the log. */
   const readAll = async (path: string): Promise<ApiAnswer> => {
     const after = await api().store.head();
     const answer = await caller.client.get(
@@ -58,7 +58,7 @@ describe('reading over HTTP', () => {
     ['tasks', () => `/tasks?created_by=${caller.id}`, async (_task: string) => makeTask()],
     ['runs', (task: string) => `/runs?task_id=${task}`, (task: string) => runNow(task)],
   ] as const) {
-    it(`goes through ${what} by cursor as by offset, newest first`, async () => {
+    it(`pages ${what} by cursor as by offset, newest first`, async () => {
       const task = await makeTask();
       const made: string[] = what === 'tasks' ? [task] : [];
       while (made.length < 7) made.unshift(await make(task));
@@ -92,7 +92,7 @@ describe('reading over HTTP', () => {
     });
   }
 
-  it('does not take the cursor of another order', async () => {
+  it('rejects the cursor of another order', async () => {
     const task = await makeTask();
     for (let runs = 0; runs < 3; runs += 1) await succeed(task, await runNow(task));
     const queued = await readAll('/runs?limit=1');
@@ -104,7 +104,7 @@ describe('reading over HTTP', () => {
     expect(wrong.at('details.field')).to.equal('cursor');
   });
 
-  it('lists runs by how and when they ran', async () => {
+  it('lists runs by state and time', async () => {
     const task = await makeTask();
     const [good, bad, queued] = [await runNow(task), await runNow(task), await runNow(task)];
     await succeed(task, good);
@@ -140,7 +140,7 @@ describe('reading over HTTP', () => {
     expect(whole.textAt('items.0.error')).to.contain('second line');
   });
 
-  it('shows one run whole', async () => {
+  it('shows a complete run', async () => {
     const task = await makeTask();
     const run = await runNow(task);
     await fail(task, run, 'broken\nin two');
@@ -175,7 +175,7 @@ describe('reading over HTTP', () => {
     expect(listed.at('items.0.error')).to.equal('broken');
   });
 
-  it('tells the latest run of a task, or null when it never ran', async () => {
+  it('returns the latest run of a task, or null if it never ran', async () => {
     const task = await makeTask();
     for (const path of [`/task/${task}/latest`, `/runs/task/${task}/latest`]) {
       const none = await caller.client.get(path);
@@ -203,7 +203,7 @@ describe('reading over HTTP', () => {
     expect(changed.at('last_run_at')).to.equal(started_at);
   });
 
-  it('counts what ran, of a task and of all', async () => {
+  it('counts runs, of a task and of all', async () => {
     const task = await makeTask();
     const empty = await caller.client.get(`/task/${task}/stats`);
     expect(empty.json).to.include({
@@ -239,7 +239,7 @@ describe('reading over HTTP', () => {
     }
   });
 
-  it('cancels a run that is queued, at once after it was requested', async () => {
+  it('cancels a queued run immediately after its request', async () => {
     const task = await makeTask();
     const run = await runNow(task);
     const canceled = await caller.client.post(`/runs/${run}/cancel`);
@@ -251,7 +251,7 @@ describe('reading over HTTP', () => {
     expect(again.header('X-Event-Position')).to.equal(canceled.header('X-Event-Position'));
   });
 
-  it('does not cancel a run of another, nor one that has ended', async () => {
+  it("does not cancel another agent's run or a finished one", async () => {
     const task = await makeTask();
     const run = await runNow(task);
     const other = await api().signIn(['tasks:write']);
@@ -263,7 +263,7 @@ describe('reading over HTTP', () => {
     expect(late.at('error')).to.equal('conflict');
   });
 
-  it('waits for the end of a run that was asked for', async () => {
+  it('waits for the end of a requested run', async () => {
     const task = await makeTask();
     const held = api().store.holdNext('run-');
     const waiting = caller.client.post(`/tasks/${task}/run_now?wait=20`);
@@ -278,14 +278,14 @@ describe('reading over HTTP', () => {
     expect(answer.at('details.run')).to.include({ id, state: 'succeeded', success: true });
   });
 
-  it('answers with the run as it is when the wait is over', async () => {
+  it('returns the run in its present state after the timeout', async () => {
     const task = await makeTask();
     const answer = await caller.client.post(`/tasks/${task}/run_now?wait=0.05`);
     expect(answer.status, answer.text).to.equal(200);
     expect(answer.at('details.run')).to.include({ state: 'queued', success: null });
   });
 
-  it('names the run that stands for a duplicate, and the one that was left out', async () => {
+  it('names the original run of a duplicate request', async () => {
     const body = { ...plainTask(caller.id), dedupe_key: newId(0), dedupe_window_seconds: 60 };
     const task = (await caller.client.post('/tasks', body)).textAt('id');
     const first = await caller.client.post(`/tasks/${task}/run_now`);
@@ -298,7 +298,7 @@ describe('reading over HTTP', () => {
     });
   });
 
-  it('reads up to a position that a command answered, through any agent', async () => {
+  it('reads up to a position that a command returned, through any agent', async () => {
     const other = await api().signIn(['tasks:read']);
     for (let times = 0; times < 20; times += 1) {
       const created = await caller.client.post('/tasks', plainTask(caller.id));
@@ -308,7 +308,7 @@ describe('reading over HTTP', () => {
     }
   });
 
-  it('refuses a position beyond the end, and waits in vain for one that does not come', async () => {
+  it('rejects a position beyond the end, and times out for one that is not reached', async () => {
     const head = await api().store.head();
     const beyond = head.replace(/^./, '9');
     const refused = await caller.client.get(`/tasks?after=${beyond}`);
@@ -316,7 +316,7 @@ describe('reading over HTTP', () => {
     expect(refused.at('details.field')).to.equal('after');
   });
 
-  it('answers HEAD like GET, without the body', async () => {
+  it('responds to HEAD as to GET, without the body', async () => {
     const task = await makeTask();
     const whole = await caller.client.get(`/tasks/${task}`);
     const head = await caller.client.send('HEAD', `/tasks/${task}`);
@@ -327,7 +327,7 @@ describe('reading over HTTP', () => {
     expect((await caller.client.send('HEAD', `/tasks/${newId(0)}`)).status).to.equal(404);
   });
 
-  it('is not kept by anyone on the way', async () => {
+  it('forbids caching in every response', async () => {
     const task = await makeTask();
     for (const path of [`/tasks/${task}`, '/nowhere', '/health/live']) {
       const answer = await caller.client.get(path, { headers: { 'if-none-match': '"0"' } });
@@ -344,7 +344,7 @@ describe('reading over HTTP', () => {
 describe('events over HTTP', () => {
   const api = useRunningApi();
 
-  it('triggers the active event tasks that match, those made just before too', async () => {
+  it('trigger the active event tasks that match, also recently created ones', async () => {
     const caller = await api().signIn(['tasks:read', 'tasks:write', 'events:publish']);
     const task = async (schedule_expr: string | null) => {
       const body = { ...plainTask(caller.id), schedule_kind: 'event', schedule_expr };
@@ -389,7 +389,7 @@ describe('events over HTTP', () => {
     expect((await caller.client.get('/events/topics')).json).to.deep.equal(topics.json);
   });
 
-  it('lets an admin publish for any agent', async () => {
+  it('can be published by an admin for any agent', async () => {
     const { id } = await api().signIn([]);
     const body = { topic: 'a', payload: {}, source_agent_id: id.toUpperCase() };
     const answer = await api().admin.client.post('/events', body);

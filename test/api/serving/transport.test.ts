@@ -23,7 +23,7 @@ describe('the connections of the HTTP interface', () => {
   const json = 'Content-Type: application/json';
   const bearer = (): string => `Authorization: Bearer ${String(api().admin.client.token)}`;
 
-  it('answers a client that still sends a large body, and goes on with the next request', async () => {
+  it('return a response to a client that still sends a large body, and accept the next request', async () => {
     const size = 8 * 1024 * 1024;
     const length = `Content-Length: ${size}`;
     for (const [status, headers] of [
@@ -42,7 +42,7 @@ describe('the connections of the HTTP interface', () => {
     }
   });
 
-  it('cuts off a body of unknown length that grows too large', async () => {
+  it('cut off a body of unknown length that grows too large', async () => {
     const { socket, received } = await open();
     socket.write(head('POST', '/tasks', [json, 'Transfer-Encoding: chunked', bearer()]));
     for (let chunk = 0; chunk < 17; chunk += 1) {
@@ -54,7 +54,7 @@ describe('the connections of the HTTP interface', () => {
     socket.destroy();
   });
 
-  it('takes a chunked body, and one that turns out to be empty', async () => {
+  it('accept a chunked body, and one that turns out to be empty', async () => {
     const { admin } = api();
     const task = await admin.client.post('/tasks', plainTask(admin.id));
     const path = `${task.header('Location')}/pause`;
@@ -68,7 +68,7 @@ describe('the connections of the HTTP interface', () => {
     socket.destroy();
   });
 
-  it('does nothing for a client that goes away in the midst of its body', async () => {
+  it('do nothing for a client that disconnects during its body', async () => {
     const before = api().store.appended.length;
     const { socket } = await open();
     socket.write(head('POST', '/tasks', [json, 'Content-Length: 1000', bearer()]));
@@ -83,7 +83,7 @@ describe('the connections of the HTTP interface', () => {
     expect(api().logged.filter((line) => line.includes('request failed'))).to.deep.equal([]);
   });
 
-  it('carries a command out whose client goes away before the answer', async () => {
+  it('complete a command whose client disconnects before the response', async () => {
     const { admin } = api();
     const held = api().store.holdNext('task-');
     const { socket } = await open();
@@ -107,7 +107,7 @@ describe('the connections of the HTTP interface', () => {
     return Number(line?.split(' ').at(-1) ?? 0);
   };
 
-  it('counts every request by its route, never by its path', async () => {
+  it('count every request by its route, never by its path', async () => {
     const { client } = api().admin;
     const id = '00000000-0000-7000-8000-00000000abcd';
     const routes = [

@@ -7,7 +7,7 @@ import { bodyCheck, queryCheck } from '../../../api/serving/validation.ts';
 const fields = { name: Type.String({ minLength: 1, maxLength: 4 }) };
 const schema = Type.Object(fields, { additionalProperties: false });
 
-/** What a check says is wrong with a name; null where nothing is. */
+/** The error of a check for a name; null: none. */
 function issueOf(check: (given: { name: string }) => unknown, name: string): string | null {
   try {
     check({ name });
@@ -17,8 +17,8 @@ function issueOf(check: (given: { name: string }) => unknown, name: string): str
   }
 }
 
-describe('the lengths of texts over HTTP', () => {
-  /** Characters of one unit and of two, and each half of two units alone. */
+describe('the lengths of strings over HTTP', () => {
+  /** Characters of one UTF-16 unit and of two, and each half of two units alone. */
   const text = fc
     .array(fc.constantFrom('a', '\u20ac', '\u{1f600}', '\ud83d', '\ude00'), { maxLength: 7 })
     .map((parts) => parts.join(''));
@@ -27,7 +27,7 @@ describe('the lengths of texts over HTTP', () => {
     ['a body', bodyCheck(schema)],
     ['a query', queryCheck(schema)],
   ] as const) {
-    it(`are counted in characters, and told with their bound, in ${kind}`, () => {
+    it(`are counted in characters, and reported with their limit, in ${kind}`, () => {
       fc.assert(
         fc.property(text, (name) => {
           const { length } = [...name];
@@ -44,7 +44,7 @@ describe('the lengths of texts over HTTP', () => {
 describe('the numbers of a query', () => {
   const check = queryCheck(Type.Object({ limit: Type.Optional(Type.Integer({ maximum: 200 })) }));
 
-  it('are those that JSON knows, and zeros may stand before them', () => {
+  it('are those of JSON, with leading zeros allowed', () => {
     for (const [text, limit] of [
       ['10', 10],
       ['010', 10],
@@ -59,8 +59,8 @@ describe('the numbers of a query', () => {
   });
 });
 
-describe('the name of a field that is at fault', () => {
-  it('is cut behind a whole character', () => {
+describe('the name of an invalid field', () => {
+  it('is cut after a complete character', () => {
     const name = `${'x'.repeat(199)}\u{1f600}`;
     for (const more of [
       {},
@@ -74,14 +74,14 @@ describe('the name of a field that is at fault', () => {
   });
 });
 
-describe('a body that is far too much', () => {
+describe('a body that is far too large', () => {
   const list = Type.Object(
     { tags: Type.Optional(Type.Array(Type.String({ minLength: 1 }), { maxItems: 3 })) },
     { additionalProperties: false },
   );
   const check = bodyCheck(list);
 
-  it('is refused before each part of it is looked at', () => {
+  it('is rejected before each part of it is checked', () => {
     expect(() => check({ tags: ['', '', '', ''] })).to.throw(/^tags: must have at most 3 items$/);
     const many = Object.fromEntries(Array.from({ length: 50_000 }, (_, n) => [`x${n}`, n]));
     expect(() => check({ ...many, tags: [] })).to.throw(/^x0: is not a known field/);

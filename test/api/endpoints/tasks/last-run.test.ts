@@ -40,8 +40,8 @@ describe('the last run of a task', () => {
   });
 
   /**
-   * A task whose runs are requested and start, each step at its own time: `[run, what,
-   * milliseconds]`.
+   * A task whose runs are requested and start, each step at its own time.
+   * Steps are `[run, what, milliseconds]`.
    */
   const taskWith = async (
     steps: readonly (readonly [run: string, what: 'asked' | 'started', at: number])[],
