@@ -187,7 +187,7 @@ export const shownElsewhere: readonly ElsewhereShown[] = [
   },
   {
     file: 'test/process/extensions/extensions.test.ts',
-    title: 'publish and tell of events, also to those who come back',
+    title: 'publish and report events, also to reconnecting clients',
     shows: {
       '`GET /ext/events_demo/subscribe/{stream}`': ['`200`', 'takes `from`'],
     },

@@ -9,10 +9,10 @@ import {
 
 /** All roles in one process. */
 export const oneProcess = ['api,projector,scheduler,worker'] as const;
-/** A process for each part, and two workers. */
+/** A process for each role, and two workers. */
 export const fiveProcesses = ['api', 'projector', 'scheduler', 'worker', 'worker'] as const;
 
-/** The processes of one service over one data directory, which come and go. */
+/** The processes of one service over one data directory, which start and stop. */
 export class Cluster {
   readonly #settings: ServiceSettings;
   readonly #members: { readonly roles: string; process: ServiceProcess | null }[];
@@ -33,19 +33,19 @@ export class Cluster {
     return this.#members.length;
   }
 
-  /** Starts all, waits until they are ready, and signs the admin in. */
+  /** Starts all, waits until they are ready, and logs the admin in. */
   async start(): Promise<void> {
     await this.restart(this.#members.map((_, index) => index));
     await this.signIn();
   }
 
-  /** Signs the admin in, anew where the token has run out. */
+  /** Logs the admin in, again if the token has expired. */
   async signIn(): Promise<void> {
     this.credentials ??= credentialsIn(String(this.#settings['SVC_DATA_DIR']));
     this.#token = await signIn(this.#api(), this.credentials);
   }
 
-  /** Begins processes again, and waits for nothing. */
+  /** Restarts processes without waiting. */
   begin(indexes: readonly number[]): readonly ServiceProcess[] {
     return indexes.map((index) => {
       const member = this.#member(index);
@@ -54,7 +54,7 @@ export class Cluster {
     });
   }
 
-  /** Begins processes again, and waits until they are ready. */
+  /** Restarts processes, and waits until they are ready. */
   async restart(indexes: readonly number[]): Promise<void> {
     await Promise.all(this.begin(indexes).map((process) => process.ready()));
   }
@@ -63,7 +63,7 @@ export class Cluster {
     await Promise.all(indexes.map(async (index) => this.#member(index).process?.kill()));
   }
 
-  /** Ends all in order, at once. @returns their exit codes */
+  /** Stops all gracefully at the same time. @returns their exit codes */
   async terminate(): Promise<readonly (number | null)[]> {
     const ends = await Promise.all(this.#members.map(async ({ process }) => process?.terminate()));
     return ends.map((end) => end?.code ?? null);
@@ -75,7 +75,7 @@ export class Cluster {
     return process;
   }
 
-  /** What the processes say now, for messages of failing tests. */
+  /** The output of the processes so far, for messages of failing tests. */
   get output(): string {
     return this.#members.map(({ process }) => process?.output ?? '').join('\n');
   }

@@ -9,7 +9,7 @@ const states: Readonly<Record<string, string>> = {
   RunSkipped: 'skipped',
 };
 
-/** What the service says through HTTP of the runs and of their number is what the log holds. */
+/** The HTTP interface and the log agree on the runs and their number. */
 export async function faultsOfAnswers(
   client: ApiClient,
   ledger: Ledger,

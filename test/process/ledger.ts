@@ -3,15 +3,15 @@ import { createEventCodec } from '../../domain/events/codec.ts';
 import { LogReader } from '../../stores/sqlite/event-log/reading/reader.ts';
 import { logFile } from '../../stores/sqlite/event-log/schema.ts';
 
-/** One run as its stream tells it. */
+/** One run, from its stream. */
 export interface LoggedRun {
   readonly id: string;
   readonly events: readonly RecordedEvent[];
-  /** Its first event: that it was asked for, or that it did not run. */
+  /** Its first event: it was requested, or skipped. */
   readonly request: Extract<RecordedEvent, { type: 'RunRequested' | 'RunSkipped' }>;
-  /** The published event that it was triggered by. */
+  /** The published event that triggered it. */
   readonly eventId: string | undefined;
-  /** What ended it; undefined while it goes on. */
+  /** Its last event; undefined while it runs. */
   readonly end: RecordedEvent | undefined;
 }
 
@@ -19,7 +19,7 @@ const endings = ['RunSucceeded', 'RunFailed', 'RunCanceled', 'RunSkipped'];
 
 export const isEnding = ({ type }: RecordedEvent): boolean => endings.includes(type);
 
-/** The whole log of an embedded store as it stands now, by streams. Read only: it changes nothing. */
+/** The whole log of an embedded store as it is now, by stream. Read-only. */
 export class Ledger {
   readonly events: readonly RecordedEvent[];
   readonly streams: ReadonlyMap<string, readonly RecordedEvent[]>;
@@ -68,7 +68,7 @@ export class Ledger {
     >[];
   }
 
-  /** Every run that was requested, or was to be and did not run. */
+  /** Every run that was requested or skipped. */
   runs(): LoggedRun[] {
     return [...this.streams].flatMap(([stream, events]) => {
       const [request] = events;

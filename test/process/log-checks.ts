@@ -6,11 +6,13 @@ import { mayEndBy } from './sharing-checks.ts';
 import { isEnding, type Ledger, type LoggedRun } from './ledger.ts';
 
 /*
- * What must hold of a log whatever was killed while it was written, each as a function that gives all that is wrong
- * in words. They know the events, and nothing of the code that writes them.
+ * The invariants of a log, whatever was killed during its writes. Each function returns all
+ * violations in words. They know the events, but not the code that writes them.
  */
 
-/** Streams count without gaps, and nothing in the log is twice. Of keys the older events are cut off. */
+/**
+ * Streams count without gaps, and no event is in the log twice. Older events of keys are truncated.
+ */
 export function faultsOfStreams(ledger: Ledger): string[] {
   const faults: string[] = [];
   for (const [stream, events] of ledger.streams) {
@@ -26,7 +28,7 @@ export function faultsOfStreams(ledger: Ledger): string[] {
   return faults;
 }
 
-/** Each nominal time of each task is decided once, as its misfire policy asks. */
+/** Each nominal time of each task is decided once, by its misfire policy. */
 export function faultsOfRhythm(ledger: Ledger, tasks: readonly CreatedTask[]): string[] {
   return tasks.flatMap(({ id, name, createdAt, seconds }) =>
     seconds === undefined
@@ -35,7 +37,7 @@ export function faultsOfRhythm(ledger: Ledger, tasks: readonly CreatedTask[]): s
   );
 }
 
-/** Each fire and each triggered task has its one run, and no run is without its cause. */
+/** Each fire and each triggered task has exactly one run, and each run has a cause. */
 export function faultsOfCauses(ledger: Ledger): string[] {
   const owed = [
     ...ledger.all('Fired').map(({ stream, data }) => ({
@@ -67,7 +69,7 @@ export function faultsOfCauses(ledger: Ledger): string[] {
   return [...faults, ...[...runOf.keys()].map((cause) => `a run without a cause: ${cause}`)];
 }
 
-/** Each published event has triggered all the tasks that listen, and no others. */
+/** Each published event has triggered exactly the subscribed tasks. */
 export function faultsOfTriggers(ledger: Ledger, tasks: readonly CreatedTask[]): string[] {
   const listening = (name: string): string => tasks.find((task) => task.name === name)?.id ?? '';
   return ledger.all('EventPublished').flatMap(({ data }) => {
@@ -80,7 +82,7 @@ export function faultsOfTriggers(ledger: Ledger, tasks: readonly CreatedTask[]):
   });
 }
 
-/** Each run has ended once, as it should, and was never led by two at a time. */
+/** Each run has ended once, as expected, and never had two workers at a time. */
 export function faultsOfRuns(ledger: Ledger, tasks: readonly CreatedTask[]): string[] {
   return ledger.runs().flatMap((run) => {
     const task = tasks.find(({ id }) => id === run.request.data.task_id);
@@ -123,7 +125,7 @@ function faultsOfRun(
   return faults;
 }
 
-/** Attempts whose worker died again and again: five times it goes on, the sixth time it has failed. */
+/** Attempts whose worker died repeatedly: the run resumes five times, and fails the sixth time. */
 function attemptsLost(events: readonly RecordedEvent[]): number {
   let deaths = 0;
   let lost = 0;
@@ -137,8 +139,8 @@ function attemptsLost(events: readonly RecordedEvent[]): number {
 }
 
 /**
- * A step is called at most once for each start of its run before its end was recorded: what was under way when a
- * process was killed may be called again, what was recorded may not.
+ * A step is called at most once for each start of its run before its end was recorded. A call in
+ * progress during a kill may be repeated; a recorded one may not.
  */
 export function faultsOfSteps(ledger: Ledger, counts: ReadonlyMap<string, number>): string[] {
   const faults: string[] = [];
@@ -172,7 +174,7 @@ export function faultsOfSteps(ledger: Ledger, counts: ReadonlyMap<string, number
 const isAnswer = (result: unknown): boolean =>
   typeof result === 'object' && result !== null && 'headers' in result;
 
-/** What was acknowledged is there once; what was not is there once at most. */
+/** Acknowledged commands are there once, and others at most once. */
 export function faultsOfCommands(ledger: Ledger, sent: readonly SentCommand[]): string[] {
   const found = new Map<string, string[]>();
   const note = (marker: unknown, id: string): void => {

@@ -3,13 +3,16 @@ import type { ApiAnswer, ApiClient } from '../support/api-client.ts';
 import { found } from '../support/signals.ts';
 import type { Cluster } from './cluster.ts';
 
-/** What a scenario came to, without ids and times: the same wherever it is played. */
+/** The result of a scenario, without ids and times: the same wherever it runs. */
 export type ScenarioResult = Readonly<Record<string, unknown>>;
 
-/** The longest wait for something to be done. Milliseconds. */
+/** The longest wait for work to be done, in milliseconds. */
 const LIMIT = { limitMs: 20_000 };
 
-/** An agent of its own, tasks of all kinds, runs by hand, by time and by event, a failure, a pause, a cancel. */
+/**
+ * An agent of its own, tasks of all kinds, runs by command, time and event, a failure, a pause, a
+ * cancellation.
+ */
 export async function playScenario(cluster: Cluster): Promise<ScenarioResult> {
   const client = cluster.client();
   const owner = await newAgent(cluster);
@@ -90,7 +93,7 @@ async function newAgent(
   return { id, client: admin.as(ok(answer, 200).textAt('access_token')) };
 }
 
-/** Waits until so many runs of a task have ended, and gives them, oldest first. */
+/** Waits until so many runs of a task have ended, and returns them, oldest first. */
 function endedRuns(
   client: ApiClient,
   taskId: string,
@@ -107,7 +110,7 @@ function endedRuns(
   );
 }
 
-/** What of a run does not depend on when and where it was. */
+/** The parts of a run that do not depend on time and place. */
 function runResult(run: unknown): unknown {
   const { state, success, error, attempt, trigger, output } = run as Readonly<
     Record<string, unknown>

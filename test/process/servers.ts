@@ -8,7 +8,10 @@ import { MongoServer } from '../support/mongodb-server/server.ts';
 import type { ServiceSettings } from '../support/service-process.ts';
 import { Ledger } from './ledger.ts';
 
-/** The two servers of a service on many machines, as stand-ins in the test's own process, which can go away. */
+/**
+ * The two servers of a distributed service, as stand-ins in the test's own process, which can
+ * become unavailable.
+ */
 export class Servers {
   readonly #mongo: MongoServer;
   #eventStore: EventStoreDbServer;
@@ -22,7 +25,7 @@ export class Servers {
     return new Servers(await EventStoreDbServer.start(), await MongoServer.start());
   }
 
-  /** What a service needs to know of them. */
+  /** The settings that a service needs for them. */
   get settings(): ServiceSettings {
     return {
       SVC_EVENT_STORE_URL: this.#eventStore.url,
@@ -35,7 +38,7 @@ export class Servers {
     this.#eventStore.stop();
   }
 
-  /** Comes back where it was, with all that it had. */
+  /** Comes back at the same address, with all its data. */
   async resumeEventStore(): Promise<void> {
     const { port, log } = this.#eventStore;
     this.#eventStore = await EventStoreDbServer.start({ port, log });
@@ -46,7 +49,7 @@ export class Servers {
     return this.#eventStore.log;
   }
 
-  /** Goes on with another log, as after one was put back from a backup. No process may run. */
+  /** Continues with another log, as after a restore from a backup. No process may run. */
   async putBack(log: Log): Promise<void> {
     const { port } = this.#eventStore;
     this.#eventStore.stop();
@@ -61,7 +64,7 @@ export class Servers {
     return this.#mongo.resume();
   }
 
-  /** All that is in the log now. */
+  /** All events of the log now. */
   async ledger(): Promise<Ledger> {
     const store = await openEventStoreDb({
       url: this.#eventStore.url,

@@ -8,7 +8,7 @@ const task = {
   shares: { kind: 'overlap', policy: 'skip' } as const,
 };
 
-/** An event at the next position, which was begun and recorded at some second. */
+/** An event at the next position, which was started and recorded at some second. */
 function eventAt(position: number, begun: number, recorded: number, rest: object): RecordedEvent {
   const at = (seconds: number): string => new Date(seconds * 1000).toISOString();
   return {
@@ -31,7 +31,7 @@ function faultsOf(...events: RecordedEvent[]): readonly string[] {
   return faultsOfSharing(new Ledger(events), [task]);
 }
 
-describe('the check of whom a run gave way to', () => {
+describe('the check of the run to which another gave way', () => {
   const fault = 'shy: b gave way to a, which was over';
 
   it('finds one that was over before the fire', () => {
@@ -39,12 +39,12 @@ describe('the check of whom a run gave way to', () => {
     expect(faultsOf(...events, eventAt(4, 2, 2, gaveWay))).to.deep.equal([fault]);
   });
 
-  it('finds one that was over for long when the run was asked for', () => {
+  it('finds one that was long over when the run was requested', () => {
     const events = [eventAt(1, 1, 1, asked), eventAt(2, 2, 2, ended)];
     expect(faultsOf(...events, eventAt(3, 4, 4, gaveWay))).to.deep.equal([fault]);
   });
 
-  it('takes one for living whose end came between the fire and the record, whenever it was begun', () => {
+  it('accepts one that ended between the fire and the record, whenever it was started', () => {
     const events = [eventAt(1, 1, 1, asked), eventAt(2, 3, 3, fired), eventAt(3, 2, 3, ended)];
     expect(faultsOf(...events, eventAt(4, 3, 3, gaveWay))).to.deep.equal([]);
   });

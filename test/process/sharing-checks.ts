@@ -3,11 +3,11 @@ import type { CreatedTask, Sharing } from './killing/kill-tasks.ts';
 import { isEnding, type Ledger, type LoggedRun } from './ledger.ts';
 
 /*
- * What must hold of runs that share something, told from their own streams: the streams of the keys that the service
- * goes by are not looked at.
+ * The invariants of runs that share something, read from their own streams: it ignores the streams
+ * of keys that the service uses.
  */
 
-/** Whether a run may end otherwise than by success, for the sake of what it shares. */
+/** Whether a run may end without success because of what it shares. */
 export function mayEndBy(end: RecordedEvent, shares: Sharing | undefined): boolean {
   if (end.type === 'RunSkipped') {
     const { reason } = end.data;
@@ -18,7 +18,7 @@ export function mayEndBy(end: RecordedEvent, shares: Sharing | undefined): boole
   return shares?.kind === 'overlap' && shares.policy === 'cancel_running';
 }
 
-/** Who shares a slot never runs at a time; who gave way did so to one that was there. */
+/** Runs with a shared slot never overlap; a skipped run gave way to an existing one. */
 export function faultsOfSharing(ledger: Ledger, tasks: readonly CreatedTask[]): string[] {
   const runsOf = (members: readonly CreatedTask[]): LoggedRun[] =>
     ledger.runs().filter(({ request }) => members.some(({ id }) => id === request.data.task_id));
@@ -39,7 +39,7 @@ export function faultsOfSharing(ledger: Ledger, tasks: readonly CreatedTask[]): 
   });
 }
 
-/** One at a time: one that was interrupted keeps its place, as it goes on elsewhere. */
+/** One at a time: an interrupted run keeps its place, because it resumes elsewhere. */
 function faultsOfExclusion(ledger: Ledger, runs: readonly LoggedRun[]): string[] {
   const streams = new Set(runs.map(({ id }) => `run-${id}`));
   const running = new Set<string>();
@@ -57,17 +57,21 @@ function faultsOfExclusion(ledger: Ledger, runs: readonly LoggedRun[]): string[]
 }
 
 /**
- * What was in the log so long before a command began was there for it to be read: an event has the time at which its
- * commit began, which takes a while. Milliseconds.
+ * Events recorded this long before a command started could be read by it: an event has the time at
+ * which its commit started. Milliseconds.
  */
 const COMMITTED_BY = 1_000;
 
-/** Whom a run gave way to was not over then; whom one was canceled for is another run of the task. */
+/**
+ * The run to which another gave way was not over then; a run is canceled only for another run of
+ * the task.
+ */
 function faultsOfOverlap(ledger: Ledger, runs: readonly LoggedRun[]): string[] {
   const byId = new Map(runs.map((run) => [run.id, run]));
   const places = new Map(ledger.events.map(({ id, position }) => [id, position]));
   const fires = new Map(ledger.all('Fired').map(({ data, position }) => [data.run_id, position]));
-  // It may have ended between the decision and its record; when its end was begun says nothing of when it was there.
+  // It may have ended between the decision and its record; the start of its end does not say when
+  // it was visible.
   const wasOver = (ended: RecordedEvent, id: string, skipped: RecordedEvent): boolean => {
     const cause = places.get(skipped.metadata.$causationId ?? '') ?? fires.get(id);
     if (cause !== undefined && ended.position < cause) return true;
@@ -89,8 +93,8 @@ function faultsOfOverlap(ledger: Ledger, runs: readonly LoggedRun[]): string[] {
 }
 
 /**
- * Each use counts from the latest nominal time at which the key was used; a duplicate names a run that used it, not
- * further away than the window.
+ * Each window starts at the latest nominal time at which the key was used; a duplicate names a run
+ * that used it within the window.
  */
 function faultsOfDedupe(runs: readonly LoggedRun[], windowMs: number): string[] {
   const faults: string[] = [];

@@ -2,13 +2,15 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Signal, deferred } from '../support/signals.ts';
 
-/** What steps of pipelines call: an HTTP server of the test's own that counts what comes, by idempotency key. */
+/**
+ * The target of pipeline steps: an HTTP server of the test that counts requests by idempotency key.
+ */
 export class StepServer {
   readonly #server: Server;
   readonly #counts = new Map<string, number>();
-  /** Answers to requests for `/held` wait for it. */
+  /** Responses to requests for `/held` wait for it. */
   readonly #release = deferred();
-  /** Every request for `/held` that has come. */
+  /** Every request for `/held` so far. */
   readonly held = new Signal<string>('requests that are held');
 
   private constructor() {
@@ -26,7 +28,7 @@ export class StepServer {
       } else {
         request.resume().once('end', answer);
       }
-      // A killed client is nothing to report.
+      // A killed client is not an error.
       request.on('error', () => undefined);
     });
   }
@@ -41,17 +43,17 @@ export class StepServer {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/`;
   }
 
-  /** A path whose answers are kept back until {@link release}. */
+  /** A path whose responses are held until {@link release}. */
   get heldUrl(): string {
     return `${this.url}held`;
   }
 
-  /** Answers what is held, and from now on at once. */
+  /** Responds to held requests, and from now on immediately. */
   release(): void {
     this.#release.resolve();
   }
 
-  /** How often each key came. */
+  /** How often each key was sent. */
   get counts(): ReadonlyMap<string, number> {
     return this.#counts;
   }

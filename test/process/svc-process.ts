@@ -2,21 +2,20 @@ import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { projectRoot } from '../support/project-root.ts';
 
-/** How a call of `svc` ended, and what it printed. */
+/** The exit and the output of a call of `svc`. */
 export interface EndedCall {
   readonly code: number | null;
   readonly out: string;
   readonly err: string;
 }
 
-/** A call that has not ended by then never does, and may hold a processor. Milliseconds. */
+/** A call that takes longer never ends, and may keep a CPU busy. Milliseconds. */
 const LONGEST = 120_000;
 
 /**
- * Calls `svc` of the build in a process of its own (see `buildService`). A store that other processes work on too is
- * restored so, and not in the process of the tests, which must not open what it has moved.
- *
- * @param env its whole environment, but for the `PATH`
+ * Calls the built `svc` in a process of its own (see `buildService`). A restore of a store that
+ * other processes use runs here, because the test process must not open files that it has moved.
+ * @param env its whole environment, except for the `PATH`
  */
 export function svcProcess(
   words: readonly string[],

@@ -13,8 +13,8 @@ import { eventually } from '../support/signals.ts';
 import { makeTemporaryDirectory } from '../support/temporary-directory.ts';
 
 /**
- * Folds the log of a data directory, whose service does not run, into fresh views beside it, and compares every
- * document of every view with the kept one.
+ * Builds fresh views from the log of a data directory, whose service does not run, and compares
+ * every document of every view with the stored one.
  */
 export async function faultsOfViews(dataDirectory: string): Promise<string[]> {
   const beside = await makeTemporaryDirectory();
@@ -30,7 +30,8 @@ export async function faultsOfViews(dataDirectory: string): Promise<string[]> {
     }
     if (faults.length > 0) return faults;
     await bringUp(dataDirectory, fresh, 1, telemetry);
-    // What a service says last, as it ends, its views have not always heard. Fences are times: now is beyond its own.
+    // The views may lack the last events of a stopping service. Fences are times: now is beyond its
+    // own.
     await bringUp(dataDirectory, kept, Date.now(), telemetry);
     for (const projection of projections) {
       faults.push(...(await differences(projection, kept, fresh)));
@@ -45,7 +46,7 @@ export async function faultsOfViews(dataDirectory: string): Promise<string[]> {
   }
 }
 
-/** Folds what the log has into views that may be empty, or not quite at its end. */
+/** Applies the log's events to views that may be empty, or not quite at its end. */
 async function bringUp(
   dataDirectory: string,
   readModel: ReadModel,
@@ -89,7 +90,7 @@ async function bringUp(
   }
 }
 
-/** Telemetry whose log is written down, as lines of JSON. */
+/** Telemetry whose log is recorded as lines of JSON. */
 function remembering(said: string[]): Telemetry {
   const line: Log['warn'] = (message, fields) => {
     said.push(`${new Date().toISOString()} ${message} ${JSON.stringify(fields ?? {})}`);

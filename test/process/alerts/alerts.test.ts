@@ -54,7 +54,7 @@ describe('the alerts in a real Prometheus that scrapes a real service', function
     return made.textAt('id');
   }
 
-  it('tell of fires that were missed before the first scrape, and of a hold, and clear', async () => {
+  it('report fires missed before the first scrape, and a hold, and clear', async () => {
     const service = await begin();
     const client = await adminOf(service);
     await taskOf(client, {
@@ -73,7 +73,7 @@ describe('the alerts in a real Prometheus that scrapes a real service', function
       async () => {
         await client.post('/operations/release', { missed: 'skip' });
         const already = await missed();
-        // On hold either way: for the next try, or for the alert.
+        // On hold either way: for the next attempt, or for the alert.
         await client.post('/operations/hold', { reason: 'to miss some more' });
         expect(already).to.be.greaterThan(0);
       },
@@ -88,7 +88,7 @@ describe('the alerts in a real Prometheus that scrapes a real service', function
     await service.terminate();
   });
 
-  it('tell of runs that wait while all slots are taken, and of a service that is gone, and clear', async () => {
+  it('report runs that wait while all slots are taken, and a missing service, and clear', async () => {
     const service = await begin({ SVC_WORKER_CONCURRENCY: '1' });
     const client = await adminOf(service);
     const id = await taskOf(client, {

@@ -7,7 +7,7 @@ import { stringify } from 'yaml';
 import { projectRoot } from '../../support/project-root.ts';
 import { Signal, eventually } from '../../support/signals.ts';
 
-/** An alert as Prometheus shows it: those that are pending, too. */
+/** An alert as Prometheus shows it, pending ones included. */
 export interface Alert {
   readonly labels: Readonly<Record<string, string>>;
   readonly state: 'pending' | 'firing';
@@ -15,7 +15,7 @@ export interface Alert {
 
 const READY_LIMIT_MS = 60_000;
 
-/** A real Prometheus that scrapes one target every half second, by the rules of the documentation. */
+/** A real Prometheus that scrapes one target every half second, with the documented rules. */
 export class Prometheus {
   readonly #url: string;
   readonly #child: ChildProcess;
@@ -28,8 +28,8 @@ export class Prometheus {
   }
 
   /**
-   * @param options.rules the text of the rules: the times in them can be made short
-   * @param options.target `host:port` of what is scraped, at `options.path`
+   * @param options.rules the rules as YAML, whose times can be shortened @param options.target
+   * `host:port` of the scraped process, at `options.path`
    */
   static async start(options: {
     readonly program: string;
@@ -81,7 +81,7 @@ export class Prometheus {
     return data.alerts;
   }
 
-  /** Waits until an alert fires, or until it does not any more. */
+  /** Waits until an alert fires, or no longer fires. */
   async shows(alert: string, isFiring: boolean, limitMs = 60_000): Promise<void> {
     await eventually(
       async () => {
@@ -101,8 +101,8 @@ export class Prometheus {
 }
 
 /**
- * The rules of the documentation with their times shortened to seconds, so that a test can wait for them. What a rule
- * asks, and of which series, stays as it is.
+ * The documented rules with their times shortened to seconds. Their conditions and series are
+ * unchanged.
  */
 export function quickRules(): string {
   const spans: Readonly<Record<string, string>> = { '15m': '10s', '1h': '10s' };

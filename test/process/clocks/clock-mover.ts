@@ -3,15 +3,15 @@ import { join } from 'node:path';
 import { projectRoot } from '../../support/project-root.ts';
 import type { ServiceSettings } from '../../support/service-process.ts';
 
-/** A way to set the clock of a process, and of no other. */
+/** A way to set the clock of a single process. */
 export interface ClockMover {
-  /** What the process is to be begun with. */
+  /** Environment in which the process is started. */
   readonly settings: ServiceSettings;
-  /** From now on the clock shows as much more (or less) than the machine's. Milliseconds. */
+  /** Sets the process's offset from the machine's clock, in milliseconds. */
   set(offset: number): void;
 }
 
-/** By a module that the process loads before all else. @param directory for the file that says how late it is */
+/** By a module that the process loads first. @param directory for the file with the offset */
 export function moverOfDates(directory: string): ClockMover {
   const file = join(directory, 'clock');
   const set = (offset: number): void => writeFileSync(file, String(offset));
@@ -20,12 +20,15 @@ export function moverOfDates(directory: string): ClockMover {
   return { settings: { TEST_CLOCK_FILE: file, NODE_OPTIONS: `--import=${preload}` }, set };
 }
 
-/** Where Debian's package libfaketime puts it. */
+/** The path of Debian's package libfaketime. */
 const library = ['x86_64', 'aarch64']
   .map((machine) => `/usr/lib/${machine}-linux-gnu/faketime/libfaketime.so.1`)
   .find((path) => existsSync(path));
 
-/** By libfaketime, which sets all of the process's clocks but the monotonic ones. Undefined where it is not there. */
+/**
+ * By libfaketime, which sets all of the process's clocks but the monotonic ones. Undefined if it is
+ * not installed.
+ */
 export function moverOfSystemTime(directory: string): ClockMover | undefined {
   if (library === undefined) return undefined;
   const file = join(directory, 'faketime');

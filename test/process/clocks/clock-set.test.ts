@@ -11,12 +11,12 @@ import { faultsOfCauses, faultsOfRuns, faultsOfStreams } from '../log-checks.ts'
 import { leaveOut, longVersions } from '../../support/left-out.ts';
 
 const long = longVersions();
-/** What is left out without the library. */
+/** Skipped without the library. */
 const LIBFAKETIME =
   'the time of the whole system: libfaketime is missing (Debian: apt-get install libfaketime)';
 
 describeSetting('by what its dates say', moverOfDates);
-// With the whole system's time, where Debian's libfaketime is installed.
+// With the whole system's time, if Debian's libfaketime is installed.
 if (long) describeSetting('by libfaketime', moverOfSystemTime);
 
 function describeSetting(how: string, move: (at: string) => ClockMover | undefined): void {
@@ -35,7 +35,7 @@ function describeSetting(how: string, move: (at: string) => ClockMover | undefin
     endsItsProcesses();
     after(() => directory.remove());
 
-    it('fires nothing twice, and decides what is owed by the misfire policy', () => {
+    it('fires nothing twice, and decides missed fires by the misfire policy', () => {
       const { ledger, tasks } = found;
       expect([...faultsOfStreams(ledger), ...faultsOfCauses(ledger)]).to.deep.equal([]);
       expect(faultsOfRuns(ledger, tasks)).to.deep.equal([]);
@@ -45,7 +45,7 @@ function describeSetting(how: string, move: (at: string) => ClockMover | undefin
       }
     });
 
-    it('fires none of the tasks whose times are decided while it is behind', () => {
+    it('fires no task whose times are decided while it is behind', () => {
       const { ledger, tasks, atBack, atRight } = found;
       const meanwhile = ledger
         .all('Fired')
@@ -56,7 +56,7 @@ function describeSetting(how: string, move: (at: string) => ClockMover | undefin
       expect(meanwhile.some(({ stream }) => stream === `fires-${made?.id}`)).to.equal(true);
     });
 
-    it('records the hour that it was put forward by once for each task', () => {
+    it('records the skipped hour once for each task', () => {
       const { ledger, tasks, atForward } = found;
       for (const { id, name } of tasks) {
         const records = ledger
@@ -69,11 +69,11 @@ function describeSetting(how: string, move: (at: string) => ClockMover | undefin
       }
     });
 
-    it('goes round in no circle', () => {
+    it('does not loop', () => {
       for (const share of found.busy) expect(share).to.be.below(0.8);
     });
 
-    it('works at once where it begins with a clock that is an hour behind what it was', () => {
+    it('works at once if it starts with a clock an hour behind the previous one', () => {
       expect(found.afterRestart).to.equal('succeeded');
     });
   });

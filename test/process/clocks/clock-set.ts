@@ -9,21 +9,29 @@ import { Ledger } from '../ledger.ts';
 
 export const HOUR = 3_600_000;
 
-/** What there is to look at after the clock was set back, put right, and set forward. */
+/** The observations after the clock was set back, corrected, and set forward. */
 export interface AfterSetting {
   readonly ledger: Ledger;
   readonly tasks: readonly CreatedTask[];
-  /** The log's end when the clock was set back, when it was put right, and when it was set forward. */
+  /**
+   * The log's end when the clock was set back, when it was corrected, and when it was set forward.
+   */
   readonly atBack: string;
   readonly atRight: string;
   readonly atForward: string;
-  /** Seconds of the processor in each second, after each of the three. */
+  /** CPU seconds per second, after each of the three. */
   readonly busy: readonly number[];
-  /** How a run by hand ended after a restart whose clock was an hour behind that of the process before. */
+  /**
+   * The result of a manual run after a restart with a clock an hour behind that of the process
+   * before.
+   */
   readonly afterRestart: unknown;
 }
 
-/** Sets the clock of a process that fires each second: back by an hour, right again, forward by an hour, right. */
+/**
+ * Sets the clock of a process that fires each second: back by an hour, right again, forward by an
+ * hour, and right again.
+ */
 export async function setTheClock(directory: string, mover: ClockMover): Promise<AfterSetting> {
   const data = join(directory, 'data');
   const cluster = new Cluster(oneProcess, { SVC_DATA_DIR: data, ...mover.settings });
@@ -74,7 +82,7 @@ export async function setTheClock(directory: string, mover: ClockMover): Promise
   return { ledger, tasks, atBack, atRight, atForward, busy, afterRestart };
 }
 
-/** How much of a processor a process takes, over a good second. */
+/** A process's CPU use, measured for about a second. */
 async function load(cluster: Cluster): Promise<number> {
   const spent = async (): Promise<number> => {
     const { text } = await cluster.clientOf(0).get('/ext/observability/metrics');

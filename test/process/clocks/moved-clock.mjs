@@ -1,6 +1,7 @@
 /*
- * Loaded into a process of the service before all else, in each of its threads: moves what `Date` says by as many
- * milliseconds as stand in the file that `TEST_CLOCK_FILE` names. Timers go on as they do on a machine whose clock is set.
+ * Loaded first by a process of the service, in each of its threads. Adds to `Date` the milliseconds
+ * in the file that `TEST_CLOCK_FILE` names. Timers are unaffected, as on a machine whose clock is
+ * set.
  */
 import { readFileSync } from 'node:fs';
 import { performance } from 'node:perf_hooks';

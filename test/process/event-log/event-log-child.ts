@@ -5,14 +5,17 @@ import { openSqliteEventStore } from '../../../stores/sqlite/event-log/event-sto
 import { event } from '../../contracts/event-store-subject.ts';
 import { plainCodec } from '../../support/plain-codec.ts';
 
-/** What a test asks one of its processes to do, and what that tells. */
+/** The requests of a test to one of its processes, and the replies. */
 export type Order =
   | { readonly kind: 'open'; readonly directory: string }
-  /** Append one after the other for ever; each acknowledged id is told. */
+  /** Append one after the other without end; each acknowledged id is reported. */
   | { readonly kind: 'append-for-ever'; readonly stream: string }
-  /** Append so many, some at once, each to the shared stream and to one of its own in turn. */
+  /**
+   * Append a number of events, some concurrently, alternating between the shared stream and its
+   * own.
+   */
   | { readonly kind: 'hammer'; readonly shared: string; readonly count: number }
-  /** Follow the log; each event is told with the time at which it came. */
+  /** Follow the log; each event is reported with its time of arrival. */
   | { readonly kind: 'follow' }
   | { readonly kind: 'close' };
 
@@ -20,12 +23,12 @@ export type Told =
   | { readonly kind: 'started' | 'opened' | 'following' | 'closed' }
   | { readonly kind: 'refused'; readonly code: string; readonly message: string }
   | { readonly kind: 'acknowledged'; readonly id: string }
-  /** Milliseconds that the slowest append took. */
+  /** Duration of the slowest append, in milliseconds. */
   | { readonly kind: 'hammered'; readonly slowest: number }
-  /** Nanoseconds of the machine's monotonic clock, as text. */
+  /** Nanoseconds of the machine's monotonic clock, as a string. */
   | { readonly kind: 'came'; readonly id: string; readonly at: string };
 
-/** Appends under way at once in each process that hammers. */
+/** Concurrent appends in each process under load. */
 const AT_ONCE = 4;
 
 let store: EventStore | undefined;

@@ -11,7 +11,7 @@ describe('the embedded event log, when a process is killed', function () {
   this.timeout(180_000);
   const directory = useTemporaryDirectory();
 
-  it('keeps what was acknowledged, in order, and takes more', async () => {
+  it('keeps acknowledged events in order, and accepts more', async () => {
     const child = await Child.over(directory());
     child.order({ kind: 'append-for-ever', stream: 'one' });
     await child.told.count(200, { limitMs: 30_000 });
@@ -28,7 +28,7 @@ describe('the embedded event log, when a process is killed', function () {
         ids.push(...page.map(({ id }) => id));
       }
       expect(acknowledged.length).to.be.greaterThan(100);
-      // What was written last may not have been acknowledged any more.
+      // The last events may not have been acknowledged.
       expect(ids.slice(0, acknowledged.length)).to.deep.equal(acknowledged);
       const next = await store.append('one', [event(0)], ids.length - 1);
       expect(next.revision).to.equal(ids.length);
@@ -38,7 +38,7 @@ describe('the embedded event log, when a process is killed', function () {
     }
   });
 
-  it('lets another process that is following go on', async () => {
+  it('lets another process continue to follow it', async () => {
     const [writer, follower] = [await Child.over(directory()), await Child.over(directory())];
     follower.order({ kind: 'follow' });
     await follower.until('following');

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { Signal } from '../../support/signals.ts';
 import type { Order, Told } from './event-log-child.ts';
 
-/** A process of its own over the event log, which a test orders about. */
+/** A child process on the event log that a test controls. */
 export class Child {
   readonly told = new Signal<Told>('a message of the process');
   readonly #process: ChildProcess;
@@ -35,7 +35,7 @@ export class Child {
     this.#process.send(order);
   }
 
-  /** The first message of a kind, told already or yet to come. */
+  /** The first message of a kind, past or future. */
   async until<K extends Told['kind']>(kind: K): Promise<Extract<Told, { readonly kind: K }>> {
     const told = await this.told.wait((one) => one.kind === kind, {
       limitMs: 30_000,
@@ -44,13 +44,13 @@ export class Child {
     return told as Extract<Told, { readonly kind: K }>;
   }
 
-  /** Ends it as a power cut would. */
+  /** Ends it like a power failure. */
   async kill(): Promise<void> {
     this.#process.kill('SIGKILL');
     await this.#gone;
   }
 
-  /** Lets it close the log and end. */
+  /** Lets it close the log and exit. */
   async close(): Promise<void> {
     this.order({ kind: 'close' });
     await this.#gone;

@@ -9,10 +9,13 @@ import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
 import { Child } from './event-log-family.ts';
 import { leaveOut } from '../../support/left-out.ts';
 
-/** Processes that hammer, and how much each appends. */
+/** Processes that append concurrently, and the number of their appends. */
 const WRITERS = 4;
 const EACH = 1_000;
-/** Milliseconds that no append may take, however many others want the lock; far below "starved". */
+/**
+ * Maximum duration of an append with many competing for the lock, in milliseconds; far below
+ * "starved".
+ */
 const LONGEST_WAIT = 2_000;
 
 describe('the embedded event log, shared by processes', function () {
@@ -28,7 +31,7 @@ describe('the embedded event log, shared by processes', function () {
     await Promise.all(children.splice(0).map((one) => one.close()));
   });
 
-  it('gives every writer its turn, and every event its one place', async () => {
+  it('gives every writer a turn, and every event one position', async () => {
     const writers = await Promise.all(Array.from({ length: WRITERS }, () => child()));
     for (const writer of writers) {
       writer.order({ kind: 'hammer', shared: 'shared', count: EACH });
@@ -85,11 +88,11 @@ describe('the embedded event log, shared by processes', function () {
     process.stdout.write(
       `        median ${median.toFixed(2)} ms, 99 % within ${late.toFixed(2)} ms\n`,
     );
-    // The median, as a busy machine may hold up any single one.
+    // The median, because a busy machine may delay any single one.
     expect(median).to.be.below(10);
   });
 
-  it('says that it is read-only where it may not be written, and names the file', async function () {
+  it('reports that it is read-only if it cannot be written, and names the file', async function () {
     const uid = process.getuid?.();
     if (uid === undefined) leaveOut(this, 'a read-only log: this system has no users to change to');
     await openSqliteEventStore({
@@ -99,7 +102,7 @@ describe('the embedded event log, shared by processes', function () {
     }).then((store) => store.close());
     chmodSync(logFile(directory()), 0o444);
     chmodSync(directory(), 0o555);
-    // Nothing is read-only for root, so the process is someone else's.
+    // Nothing is read-only for root, so the process runs as another user.
     const reader = await Child.start(uid === 0 ? { uid: 65_534, gid: 65_534 } : {});
     try {
       reader.order({ kind: 'open', directory: directory() });

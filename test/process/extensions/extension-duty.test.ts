@@ -10,10 +10,10 @@ import {
 import { eventually } from '../../support/signals.ts';
 import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
 
-/** Longer than the lease of an extension's turn, on a machine that has much to do. */
+/** Longer than the lease of an extension's turn, on a busy machine. */
 const TAKEN_OVER = { limitMs: 40_000 };
 
-describe('what an extension does in one process at a time', function () {
+describe("an extension's work in one process at a time", function () {
   this.timeout(120_000);
   endsItsProcesses();
   const directory = useTemporaryDirectory();
@@ -42,7 +42,7 @@ describe('what an extension does in one process at a time', function () {
     return folder;
   }
 
-  it('goes on in another one after the last event that was handled, when its process is killed', async () => {
+  it('continues in another after the last handled event when its process is killed', async () => {
     const file = join(directory(), 'notes');
     await writeFile(file, '');
     const data = join(directory(), 'data');
@@ -84,7 +84,7 @@ describe('what an extension does in one process at a time', function () {
     await eventually(async () => {
       const taken = await notes(second);
       expect(taken).to.include('begun');
-      // The last one again, where the process died between handling it and saying so.
+      // The last one is repeated, because the process died between handling and confirming it.
       const orders = taken.filter((each) => each !== 'begun' && each !== 'order 3');
       expect(orders).to.deep.equal(['order 4', 'order 5', 'order 6']);
     }, TAKEN_OVER);

@@ -37,7 +37,7 @@ describe('the watchdog of extensions', function () {
     return folder;
   }
 
-  it('names the one that blocks the event loop, while it does and afterwards', async () => {
+  it('names the extension that blocks the event loop, during and after the block', async () => {
     const folders = [await extension('blocker'), await extension('innocent')];
     const data = join(directory(), 'data');
     const service = await ServiceProcess.start({
@@ -58,7 +58,7 @@ describe('the watchdog of extensions', function () {
         expect(innocent?.info).to.not.have.property('faults');
       });
     }
-    // What is logged comes by another way than the status, and may be later.
+    // The log is written separately from the status, and may be later.
     await found(() => blocked()[1], { what: 'the second that is logged' });
     expect(blocked().map((line) => [line['extension'], line['where']])).to.deep.equal([
       ['blocker', 'spin (own.mjs:2)'],
@@ -67,7 +67,7 @@ describe('the watchdog of extensions', function () {
     const metrics = await client.get('/ext/observability/metrics');
     expect(metrics.text).to.include('extension_blocked_total{extension="blocker"} 2\n');
 
-    // One that never ends: nothing answers any more, but the log says whose fault it is.
+    // An endless one: the process no longer responds, but the log names the extension.
     void client.get('/ext/blocker/for-ever').catch(() => {});
     const third = await found(() => blocked()[2], { what: 'the name of what blocks' });
     expect(third['extension']).to.equal('blocker');

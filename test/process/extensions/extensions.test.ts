@@ -12,7 +12,7 @@ import {
 import { eventually, found } from '../../support/signals.ts';
 import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
 
-describe('extensions of a process', function () {
+describe('the extensions of a process', function () {
   this.timeout(120_000);
   endsItsProcesses();
   const directory = useTemporaryDirectory();
@@ -25,7 +25,7 @@ describe('extensions of a process', function () {
     return { service, client, agent: credentials.agent_id };
   }
 
-  it('load the example, whose tool pipelines use and whose subscriber hears', async () => {
+  it('load the example, whose tool pipelines use and whose subscriber receives events', async () => {
     const { service, client, agent } = await start({
       SVC_EXT_PATHS: join(projectRoot, 'examples'),
       SVC_EXT_HELLO_GREETING: 'Good day',
@@ -57,7 +57,7 @@ describe('extensions of a process', function () {
     expect(await service.terminate()).to.deep.equal({ code: 0, signal: null });
   });
 
-  it('survive what one of them leaves uncaught, and act as agents of their own', async () => {
+  it('survive an uncaught error of one of them, and act as their own agents', async () => {
     const folder = join(directory(), 'own');
     await mkdir(folder);
     const manifest = {
@@ -103,7 +103,7 @@ describe('extensions of a process', function () {
     expect(await service.terminate()).to.deep.equal({ code: 0, signal: null });
   });
 
-  it('publish and tell of events, also to those who come back', async () => {
+  it('publish and report events, also to reconnecting clients', async () => {
     const { service, client } = await start();
     const { token } = client;
     const url = `${service.address}/ext/events_demo/subscribe/news`;
@@ -130,7 +130,7 @@ describe('extensions of a process', function () {
     whole.close();
   });
 
-  it('end the streams that a token let in, once it is revoked', async () => {
+  it('end the streams of a token once it is revoked', async () => {
     const { service, client } = await start();
     const { token } = client;
     const url = `${service.address}/ext/events_demo/subscribe/news`;
@@ -144,7 +144,7 @@ describe('extensions of a process', function () {
   });
 });
 
-/** The first messages, once there are so many. */
+/** The first messages, once there are that many. */
 async function first(stream: EventStream, count: number) {
   await eventually(() => void expect(stream.messages).to.have.lengthOf(count));
   return stream.messages;

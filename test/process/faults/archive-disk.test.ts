@@ -9,7 +9,7 @@ import { mountSmallDisk, type SmallDisk } from './small-disk.ts';
 
 const AT = Date.parse('2026-05-01T10:00:00Z');
 
-describe('an archive on a disk that is full', function () {
+describe('an archive on a full disk', function () {
   this.timeout(180_000);
   let disk: SmallDisk | null = null;
   afterEach(() => {
@@ -42,7 +42,7 @@ describe('an archive on a disk that is full', function () {
     return err;
   };
 
-  /** Fills the disk, but for less than an archive needs: so it fills up in the midst of writing it. */
+  /** Fills the disk so far that it becomes full during an archive. */
   const fillNearly = (): void => {
     const reserve = path('disk', 'reserve');
     writeFileSync(reserve, Buffer.alloc(96 * 1024));
@@ -50,7 +50,7 @@ describe('an archive on a disk that is full', function () {
     rmSync(reserve);
   };
 
-  it('leaves no half of a backup or an export, and is made when there is room', async () => {
+  it('leaves no partial backup or export, and is written when there is space', async () => {
     fillNearly();
     const before = sha256Of(path('here', 'events.sqlite'));
     for (const verb of ['backup', 'export']) {
@@ -67,7 +67,7 @@ describe('an archive on a disk that is full', function () {
     await done(on(path('there'), 'restore', path('disk', 'backup')));
   });
 
-  it('leaves no log of a restore, and goes on with an import when there is room', async () => {
+  it('leaves no log of a restore, and resumes an import when there is space', async () => {
     await done(on(path('here'), 'backup', path('backup')));
     await done(on(path('here'), 'export', path('export')));
     for (const name of ['restored', 'imported']) mkdirSync(path('disk', name));

@@ -2,7 +2,7 @@ import { DatabaseSync } from '@photostructure/sqlite';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Every file of a data directory that SQLite finds damaged, in words. */
+/** Describes every file of a data directory that SQLite finds damaged. */
 export function damagedFiles(dataDirectory: string): string[] {
   return readdirSync(dataDirectory)
     .filter((file) => /\.(sqlite|db)$/.test(file))

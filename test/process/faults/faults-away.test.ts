@@ -18,11 +18,12 @@ import { playScenario } from '../scripted-scenario.ts';
 import { Servers } from '../servers.ts';
 import { longVersions } from '../../support/left-out.ts';
 
-/** How long a server stays away. Milliseconds. */
+/** Duration of a server outage, in milliseconds. */
 const ABSENCE = longVersions() ? 20_000 : 3_000;
 /**
- * A request may take so long while one is away: 2 s for the view to come level, 2 s to be read, and as much again for a
- * machine that is busy with other things. One that waits for what is away takes longer than that. Milliseconds.
+ * Maximum duration of a request during an outage: 2 s for the view to catch up, 2 s to read it, and
+ * as much again for a busy machine. A request that waits for the unavailable server takes longer.
+ * Milliseconds.
  */
 const PATIENCE = 8_000;
 
@@ -49,7 +50,7 @@ describe('the service on EventStoreDB and MongoDB', function () {
     SVC_LEASE_SECONDS: '2',
   });
 
-  it('comes to the same as on the embedded stores', async () => {
+  it('has the same results as on the embedded stores', async () => {
     const embedded = new Cluster(oneProcess, { SVC_DATA_DIR: join(directory(), 'embedded') });
     await embedded.start();
     const wanted = await playScenario(embedded);
@@ -61,7 +62,7 @@ describe('the service on EventStoreDB and MongoDB', function () {
   });
 
   for (const away of ['stream_store', 'database'] as const) {
-    it(`starts while ${away} is away, says so, and is ready by itself when it is there`, async () => {
+    it(`starts while ${away} is unavailable, says so, and becomes ready when it is back`, async () => {
       await leave(servers, away);
       const service = ServiceProcess.begin(settings());
       await service.listening();
@@ -72,7 +73,7 @@ describe('the service on EventStoreDB and MongoDB', function () {
       expect((await client.get('/health/live')).status).to.equal(200);
       await comeBack(servers, away);
       await service.ready();
-      // The first admin is made when the log is there.
+      // The first admin is created when the log is available.
       const credentials = await found(() => {
         try {
           return credentialsIn(join(directory(), 'data'));
@@ -88,7 +89,7 @@ describe('the service on EventStoreDB and MongoDB', function () {
       expect((await service.terminate()).code).to.equal(0);
     });
 
-    it(`loses nothing while ${away} is away for ${ABSENCE / 1000} s, and goes on by itself`, async () => {
+    it(`loses nothing while ${away} is unavailable for ${ABSENCE / 1000} s, and recovers by itself`, async () => {
       const service = await ServiceProcess.start(settings());
       const credentials = credentialsIn(join(directory(), 'data'));
       const client = service.client(await signIn(service.client(), credentials));
@@ -147,7 +148,7 @@ describe('the service on EventStoreDB and MongoDB', function () {
   }
 });
 
-/** Pauses the task when it has fired after a moment, waits until all its runs have ended, and gives the log. */
+/** Pauses the task once it has fired, waits until all its runs have ended, and returns the log. */
 async function settled(
   servers: Servers,
   client: ApiClient,
@@ -205,7 +206,7 @@ async function comeBack(servers: Servers, which: 'stream_store' | 'database'): P
   else await servers.resumeEventStore();
 }
 
-/** The names of the checks that say they are not well. */
+/** The names of the failing checks. */
 function unhealthy(answer: ApiAnswer): readonly unknown[] {
   const checks = answer.json['checks'] as readonly { name: string; status: string }[];
   return checks.filter(({ status }) => status !== 'healthy').map(({ name }) => name);
@@ -217,7 +218,7 @@ function expectAway(answer: ApiAnswer, component: string): void {
   expect(answer.at('details.component'), answer.text).to.equal(component);
 }
 
-/** An answer that must not take long. */
+/** A response that must not take long. */
 async function quickly(ask: () => Promise<ApiAnswer>): Promise<ApiAnswer> {
   const begun = performance.now();
   const answer = await ask();
@@ -225,6 +226,6 @@ async function quickly(ask: () => Promise<ApiAnswer>): Promise<ApiAnswer> {
   return answer;
 }
 
-/** Between two questions; nothing is waited for by it. */
+/** Pause between two polls; the test does not depend on it. */
 const pause = (milliseconds: number): Promise<void> =>
   new Promise((resolve) => setTimeout(resolve, milliseconds));

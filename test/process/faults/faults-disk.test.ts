@@ -20,17 +20,17 @@ import { mountSmallDisk, type SmallDisk } from './small-disk.ts';
 import { faultsOfViews } from '../view-checks.ts';
 import { requiredProgram } from '../../support/required-program.ts';
 
-/** Of the task that goes on through all of it: each fire that was held up is made up for. */
+/** Of the task that continues throughout: each delayed fire is caught up. */
 const everySecond: Omit<SecondsTask, 'createdAt'> = {
   isDue: () => true,
   misfire: 'all',
   graceSeconds: 60,
 };
 
-describe('the service, when its disk is full', function () {
+describe('the service on a full disk', function () {
   this.timeout(90_000);
   let disk: SmallDisk | null = null;
-  // In this order: what runs keeps the disk busy, and what is mounted the folder.
+  // In this order: running processes keep the disk busy, and the mount keeps the folder.
   endsItsProcesses();
   afterEach(() => {
     disk?.remove();
@@ -39,7 +39,7 @@ describe('the service, when its disk is full', function () {
   const directory = useTemporaryDirectory();
   before(() => buildService());
 
-  it('answers 503 for what it can not write, and goes on by itself when there is room', async function () {
+  it('returns 503 for commands it cannot write, and recovers when there is space', async function () {
     const data = join(directory(), 'data');
     mkdirSync(data);
     disk = mountSmallDisk(this, data);
@@ -47,7 +47,7 @@ describe('the service, when its disk is full', function () {
     await outlivesAFullDisk(data, { full: () => fill(), room: () => empty() });
   });
 
-  it('does not start on a full disk, saying so in one line, and starts when there is room', async function () {
+  it('does not start on a full disk, says so in one line, and starts when there is space', async function () {
     const data = join(directory(), 'data');
     mkdirSync(data);
     disk = mountSmallDisk(this, data);
@@ -64,7 +64,7 @@ describe('the service, when its disk is full', function () {
     await signIn(service.client(), credentialsIn(data));
   });
 
-  it('answers 503 when files may not grow, and goes on by itself when they may', async function () {
+  it('returns 503 when files may not grow, and recovers when they may', async function () {
     const data = join(directory(), 'data');
     const limit = ({ pid }: ServiceProcess, bytes: string): boolean =>
       spawnSync(prlimit, [`--pid=${pid}`, `--fsize=${bytes}:unlimited`]).status === 0;
@@ -105,7 +105,7 @@ async function outlivesAFullDisk(
   const taskId = created.textAt('id');
   const createdAt = Date.parse(created.textAt('created_at'));
   await eventually(() => Ledger.read(data).all('Fired').length > 0);
-  // In the view as well: while the disk is full nothing comes into it.
+  // Also in the view: a full disk prevents its updates.
   await eventually(async () => (await client.get(`/tasks/${taskId}`)).status === 200);
 
   disk.full(service);
@@ -119,9 +119,9 @@ async function outlivesAFullDisk(
   expect(refused.status, refused.text).to.equal(503);
   expect(refused.at('error')).to.equal('unavailable');
   expect(refused.at('details.component')).to.equal('stream_store');
-  // It is told of in the log as well, by its own way out of the process.
+  // The log line is written separately.
   await eventually(() => service.output.includes(join(data, 'events.sqlite')));
-  // What is there is read all the same.
+  // Existing data can still be read.
   const read = await client.get(`/tasks/${taskId}`);
   expect(read.status, read.text).to.equal(200);
   const alive = await client.get('/health/live');

@@ -12,7 +12,7 @@ import { Signal, eventually } from '../../support/signals.ts';
 import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
 import { requiredProgram } from '../../support/required-program.ts';
 
-describe('the service, when it may have few files open', function () {
+describe('the service with a low limit of open files', function () {
   this.timeout(90_000);
   endsItsProcesses();
   const directory = useTemporaryDirectory();
@@ -39,7 +39,7 @@ describe('the service, when it may have few files open', function () {
   const limitedTo = (files: number): readonly string[] => [prlimit, `--nofile=${String(files)}`];
 
   for (const files of [40, 255]) {
-    it(`does not start with ${String(files)}, and says in one line what to do`, async () => {
+    it(`does not start with ${String(files)}, and names the remedy in one line`, async () => {
       const refused = ServiceProcess.begin({ SVC_DATA_DIR: directory() }, limitedTo(files));
       expect((await refused.ended()).code, refused.output).to.equal(2);
       expect(refused.output).to.match(
@@ -48,7 +48,7 @@ describe('the service, when it may have few files open', function () {
     });
   }
 
-  it('keeps those that it needs itself, whoever connects, and takes clients again later', async () => {
+  it('keeps the files it needs despite many clients, and accepts clients again later', async () => {
     const settings = { SVC_DATA_DIR: directory(), SVC_HTTP_ALLOW_PRIVATE: 'true' };
     const service = await ServiceProcess.start(settings, limitedTo(256));
     const credentials = credentialsIn(directory());

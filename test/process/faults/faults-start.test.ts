@@ -15,7 +15,7 @@ import { Ledger } from '../ledger.ts';
 import { leaveOut } from '../../support/left-out.ts';
 import { requiredProgram } from '../../support/required-program.ts';
 
-/** The rights by which root writes where the permissions forbid it, as setpriv takes them away. */
+/** The capabilities by which root bypasses permissions, as setpriv drops them. */
 const withoutOverride = ['bounding-set', 'inh-caps'].map(
   (set) => `--${set}=-dac_override,-dac_read_search`,
 );
@@ -30,11 +30,11 @@ describe('the start of the service', function () {
     SVC_DATA_DIR: join(directory(), name),
   });
 
-  /** What a process that does not start says besides its log. */
+  /** The output of a process that does not start, apart from its log. */
   const said = (service: ServiceProcess): string[] =>
     service.output.split('\n').filter((line) => line !== '' && !line.startsWith('{'));
 
-  it('fails on a port that is taken, naming SVC_PORT, and leaves the one who has it alone', async () => {
+  it('fails on a used port, names SVC_PORT, and does not disturb its owner', async () => {
     const first = await ServiceProcess.start(settings());
     const port = new URL(first.address).port;
     const second = ServiceProcess.begin({ ...settings('other'), SVC_PORT: port });
@@ -42,7 +42,7 @@ describe('the start of the service', function () {
     expect(said(second)).to.deep.equal([
       `SVC_PORT: 127.0.0.1:${port} is in use by another process`,
     ]);
-    // Nobody was registered, whose secret the next start would not show.
+    // No agent was registered, so the next start will still show the secret.
     expect(existsSync(join(directory(), 'other'))).to.equal(false);
     const { status } = await first.client().get('/health/ready');
     expect(status).to.equal(200);
@@ -69,7 +69,7 @@ describe('the start of the service', function () {
     ['JWT_SECRET_KEY', '', { NODE_ENV: 'production' }],
     ['JWT_SECRET_KEY', '', { SVC_EVENT_STORE_URL: 'esdb://127.0.0.1:1?tls=false' }],
   ];
-  it('fails on a wrong setting with one line that names it, and exit code 2', async () => {
+  it('fails on an invalid setting with one line that names it, and exit code 2', async () => {
     const services = wrong.map(([variable, value, more]) => ({
       variable,
       value,
@@ -84,7 +84,7 @@ describe('the start of the service', function () {
     expect(existsSync(join(directory(), 'data'))).to.equal(false);
   });
 
-  it('fails on a folder that the system can not make, although the one above it is there', async function () {
+  it('fails on a folder that the system cannot create although its parent exists', async function () {
     if (!existsSync('/proc')) leaveOut(this, 'a folder that cannot be made: /proc is missing');
     const refused = ServiceProcess.begin({ SVC_DATA_DIR: '/proc/data' });
     expect((await refused.ended()).code).to.equal(1);
@@ -93,7 +93,7 @@ describe('the start of the service', function () {
   });
 
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-    it(`ends in order by ${signal} in the midst of it`, async () => {
+    it(`exits gracefully on ${signal} during the start`, async () => {
       const service = ServiceProcess.begin(settings());
       const begun = (): boolean => service.output.includes('generated a signing key');
       await found(() => begun() || service.end, { limitMs: 30_000, what: 'the start to go on' });
@@ -104,7 +104,7 @@ describe('the start of the service', function () {
     });
   }
 
-  it('makes one admin where two processes begin with an empty store, who signs in at both', async () => {
+  it('creates one admin, valid at both, when two processes start with an empty store', async () => {
     const both = [ServiceProcess.begin(settings()), ServiceProcess.begin(settings())];
     await Promise.all(both.map((service) => service.ready()));
     const credentials = credentialsIn(join(directory(), 'data'));
@@ -122,7 +122,7 @@ describe('the start of the service', function () {
     expect(readdirSync(join(directory(), 'data')).filter((name) => /draft/.test(name))).to.be.empty;
   });
 
-  it('refuses an event log, views or a coordination of a newer release by name, and changes nothing', async () => {
+  it('rejects an event log, views or a coordination store of a newer release by name, and changes nothing', async () => {
     const service = await ServiceProcess.start(settings());
     expect((await service.terminate()).code).to.equal(0);
     for (const file of ['events.sqlite', 'views.db', 'coordination.db']) {
@@ -137,9 +137,9 @@ describe('the start of the service', function () {
     await ServiceProcess.start(settings());
   });
 
-  it('fails on a folder that it may not write, naming it, and goes on when it may', async function () {
+  it('fails on a folder that it may not write, names it, and starts once it may', async function () {
     const data = join(directory(), 'data');
-    // Permissions do not bind root, so it runs the service without the rights that override them.
+    // Permissions do not bind root, so it runs the service without the overriding capabilities.
     const root = process.getuid?.() === 0;
     const wrapper = root ? [requiredProgram(this, 'setpriv'), ...withoutOverride] : [];
     const service = await ServiceProcess.start(settings());
@@ -163,7 +163,7 @@ describe('the start of the service', function () {
   });
 });
 
-/** Sets a file's schema version, and gives the one before. */
+/** Sets a file's schema version, and returns the previous one. */
 function setVersion(path: string, version: number): number {
   const database = new DatabaseSync(path);
   try {

@@ -10,7 +10,7 @@ import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
 import { mountSmallDisk, type SmallDisk } from './small-disk.ts';
 import { leaveOut } from '../../support/left-out.ts';
 
-/** A port that nobody listens on. */
+/** An unused port. */
 async function freePort(): Promise<number> {
   const server = createServer();
   await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
@@ -19,7 +19,7 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-describe('the service, when its log can not be written', function () {
+describe('the service, when its log cannot be written', function () {
   this.timeout(90_000);
   endsItsProcesses();
   const directory = useTemporaryDirectory();
@@ -29,7 +29,7 @@ describe('the service, when its log can not be written', function () {
     'its disk is full': '/dev/full',
     'nobody reads it any more': '>(true)',
   })) {
-    it(`serves, and ends in order: ${name}`, async function () {
+    it(`works, and exits gracefully: ${name}`, async function () {
       if (!existsSync('/dev/full')) leaveOut(this, 'a full device: /dev/full is missing');
       const port = await freePort();
       const service = ServiceProcess.begin(
@@ -51,7 +51,7 @@ describe('the service, when its log can not be written', function () {
   }
 });
 
-describe('a log on a disk that is full', () => {
+describe('a log on a full disk', () => {
   let disk: SmallDisk | null = null;
   afterEach(() => {
     disk?.remove();
@@ -59,7 +59,7 @@ describe('a log on a disk that is full', () => {
   });
   const directory = useTemporaryDirectory();
 
-  it('goes on when there is room, with the lines that waited, and says how many were lost', async function () {
+  it('continues when there is space, with the waiting lines, and reports the number of lost ones', async function () {
     const logs = join(directory(), 'logs');
     mkdirSync(logs);
     disk = mountSmallDisk(this, logs);

@@ -12,7 +12,7 @@ import { eventually } from '../../support/signals.ts';
 import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
 import { Servers } from '../servers.ts';
 
-describe('the service on servers, on an older log that has gone on beside its views', function () {
+describe('the service on servers, with an older log that has diverged from its views', function () {
   this.timeout(240_000);
   let servers: Servers;
   before(() => buildService());
@@ -46,7 +46,7 @@ describe('the service on servers, on an older log that has gone on beside its vi
     return items.map(({ title }) => title).sort();
   };
 
-  it('makes them anew, and goes by what that log says', async () => {
+  it('rebuilds them from that log', async () => {
     let service = await ServiceProcess.start(settings());
     let client = await clientOf(service);
     await service.terminate();
@@ -85,7 +85,7 @@ describe('the service on servers, on an older log that has gone on beside its vi
     expect(published.json, published.text)
       .to.have.nested.property('details.triggered_tasks')
       .with.length(titles.length);
-    // The requester of runs remembers a place too, at which no event of this log need begin.
+    // The run requester also remembers a position, where this log need not have an event.
     await eventually(
       async () => {
         const { items } = (await client.get('/runs?state=succeeded&limit=200')).json as {

@@ -15,10 +15,10 @@ import { Ledger } from '../ledger.ts';
 
 const LOG = 'events.sqlite';
 
-/** When a task is due that is not to be due. */
+/** The due time of a task that must not fire. */
 const LATER = '2099-01-01T00:00:00Z';
 
-describe('the service, on an older log beside its views', function () {
+describe('the service with an older log beside its views', function () {
   this.timeout(120_000);
   endsItsProcesses();
   const directory = useTemporaryDirectory();
@@ -53,7 +53,7 @@ describe('the service, on an older log beside its views', function () {
     return items.map(({ title }) => title).sort();
   };
 
-  /** Puts a log in the place of the one that is there. */
+  /** Replaces the existing log with another one. */
   function putBack(copy: string): void {
     for (const name of readdirSync(dataDirectory())) {
       if (name.startsWith(LOG)) rmSync(join(dataDirectory(), name));
@@ -61,7 +61,7 @@ describe('the service, on an older log beside its views', function () {
     copyFileSync(copy, join(dataDirectory(), LOG));
   }
 
-  it('makes them anew, and fires nothing by what they said', async () => {
+  it('rebuilds them, and fires nothing because of them', async () => {
     const copy = join(directory(), 'copy');
     let service = await start();
     await service.terminate();
@@ -94,7 +94,7 @@ describe('the service, on an older log beside its views', function () {
     expect(fires).to.deep.equal([task.replace('task-', 'fires-')]);
   });
 
-  it('makes them anew, where the copy has gone on elsewhere beyond all that they had seen', async () => {
+  it('rebuilds them if the copy has diverged beyond their last event', async () => {
     const elsewhere = join(directory(), 'elsewhere');
     let service = await start();
     await service.terminate();
@@ -128,7 +128,7 @@ describe('the service, on an older log beside its views', function () {
     await service.terminate();
   });
 
-  it('does not begin another beside them where the log is empty', async () => {
+  it('does not start an empty log beside them', async () => {
     const service = await start();
     await service.terminate();
     for (const name of readdirSync(dataDirectory())) {

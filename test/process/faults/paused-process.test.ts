@@ -8,7 +8,7 @@ import { faultsOfCauses, faultsOfRhythm, faultsOfRuns, faultsOfStreams } from '.
 import { pauseTheLeader, type AfterPause } from './paused-process.ts';
 import { faultsOfSharing } from '../sharing-checks.ts';
 
-describe('three processes that schedule and work, of which the leading one is stopped beyond its leases', function () {
+describe('three processes that schedule and work, whose leader is paused beyond its leases', function () {
   this.timeout(120_000);
   let directory: TemporaryDirectory;
   let found: AfterPause;
@@ -21,7 +21,7 @@ describe('three processes that schedule and work, of which the leading one is st
   endsItsProcesses();
   after(() => directory.remove());
 
-  it('lose and double no fire', () => {
+  it('lose and duplicate no fire', () => {
     const { ledger, tasks } = found;
     expect([
       ...faultsOfStreams(ledger),
@@ -31,7 +31,7 @@ describe('three processes that schedule and work, of which the leading one is st
     expect(ledger.all('FiresSkipped')).to.deep.equal([]);
   });
 
-  it('go on without it, and it goes on after them', () => {
+  it('continue without it, and it continues after them', () => {
     const { ledger, paused, from, to } = found;
     const deciders = (since: number, until: number): Set<string> =>
       new Set(
@@ -48,7 +48,7 @@ describe('three processes that schedule and work, of which the leading one is st
     expect(deciders(from, to).size).to.be.greaterThan(0);
   });
 
-  it('end each run once: what the stopped one says of its runs later is refused', () => {
+  it('end each run once, and reject later results from the paused process', () => {
     const { ledger, tasks, paused } = found;
     expect([...faultsOfRuns(ledger, tasks), ...faultsOfSharing(ledger, tasks)]).to.deep.equal([]);
     const taken = ledger.all('RunInterrupted').filter(({ data }) => data.worker === paused);
@@ -60,7 +60,7 @@ describe('three processes that schedule and work, of which the leading one is st
     }
   });
 
-  it('call the step again under the same idempotency key', () => {
+  it('call the step again with the same idempotency key', () => {
     const { ledger, counts, called, paused } = found;
     const taken = ledger
       .all('RunInterrupted')

@@ -6,30 +6,30 @@ import { createTasks, everySecond, held, type CreatedTask } from '../killing/kil
 import { Ledger } from '../ledger.ts';
 import { StepServer } from '../step-server.ts';
 
-/** Three that schedule and work, so that one may be stopped. */
+/** Three processes that schedule and work, so that one can be paused. */
 const roles = ['api,projector', 'scheduler,worker', 'scheduler,worker', 'scheduler,worker'];
 
-/** Longer than the scheduler's lease (3 s) and the workers' (1 s here). Milliseconds. */
+/** Longer than the leases of the scheduler (3 s) and the workers (1 s here), in milliseconds. */
 const PAUSE = 4500;
 
-/** What there is to look at after a process was stopped for a while. */
+/** The observations after a process was paused for a while. */
 export interface AfterPause {
   readonly ledger: Ledger;
   readonly tasks: readonly CreatedTask[];
-  /** How often each step was called, by its idempotency key. */
+  /** How often each step was called, by idempotency key. */
   readonly counts: ReadonlyMap<string, number>;
-  /** The runs whose step had been called when it was stopped. */
+  /** The runs whose step had been called when it was paused. */
   readonly called: ReadonlySet<string>;
-  /** The process that was stopped, as the log names it. */
+  /** The paused process, as named in the log. */
   readonly paused: string;
-  /** When it was stopped, and when it went on. */
+  /** When it was paused, and when it continued. */
   readonly from: number;
   readonly to: number;
 }
 
 /**
- * Stops (SIGSTOP) the process that leads the scheduler while it also works on a run, lets it go on (SIGCONT) when
- * others have long led and ended that, and waits until all is done.
+ * Pauses (SIGSTOP) the process that leads the scheduler and works on a run. Continues it (SIGCONT)
+ * long after others took over and ended the run, and waits until all is done.
  */
 export async function pauseTheLeader(dataDirectory: string): Promise<AfterPause> {
   const steps = await StepServer.start();
@@ -38,7 +38,7 @@ export async function pauseTheLeader(dataDirectory: string): Promise<AfterPause>
     await cluster.start();
     const tasks = await createTasks(cluster, [
       everySecond('all', 60),
-      // What three owed fires come to at once, is one that runs, one that waits and one that gives way.
+      // Three missed fires at once become one running, one waiting and one skipped run.
       everySecond('skip', 60, {
         name: 'one at a time',
         shares: { kind: 'overlap', policy: 'queue' },
@@ -56,7 +56,8 @@ export async function pauseTheLeader(dataDirectory: string): Promise<AfterPause>
       async () => {
         await cluster.client().post(`/tasks/${id}/run_now`);
         const ledger = runs();
-        // The start stands in the log before the step is called: the process must not be stopped in between.
+        // The start is in the log before the step is called: the process must not be paused in
+        // between.
         const calling = called();
         const works = ledger
           .all('RunStarted')
@@ -65,7 +66,8 @@ export async function pauseTheLeader(dataDirectory: string): Promise<AfterPause>
       },
       { limitMs: 20_000, what: 'the leader to decide fires and to work on a step' },
     );
-    // A process that is stopped as it writes stops all who share its file: half a second is far from any fire.
+    // A process paused during a write blocks all who share its file: half a second is far from any
+    // fire.
     await eventually(() => Math.abs((Date.now() % 1000) - 600) < 50, { limitMs: 5000 });
     const from = Date.now();
     cluster.process(leader).signal('SIGSTOP');
@@ -126,5 +128,5 @@ function leaderOf(cluster: Cluster): number | undefined {
   return [1, 2, 3].find(leads);
 }
 
-/** A process names itself by host, process id and something random. */
+/** A process names itself by host, process id and a random part. */
 const isOf = (name: string, pid: number): boolean => name.split('-').at(-2) === String(pid);

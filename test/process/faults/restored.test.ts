@@ -25,7 +25,7 @@ describe('a service restored from a backup that is three days old', function () 
   const directory = useTemporaryDirectory();
   before(() => buildService());
 
-  /** Runs by which fires were decided to run, of those due up to a moment. */
+  /** The runs of fires that were due up to a time. */
   const firesOf = (ledger: Ledger, taskId: string, upTo: number): readonly string[] =>
     ledger
       .fires(taskId)
@@ -37,7 +37,7 @@ describe('a service restored from a backup that is three days old', function () 
       .fires(taskId)
       .reduce((sum, event) => sum + (event.type === 'FiresSkipped' ? event.data.count : 0), 0);
 
-  it('fires nothing of a task of each minute until it is released, and then by what the release says', async () => {
+  it('fires nothing of a task that is due every minute until it is released, and then applies the release', async () => {
     const [old, backup] = [join(directory(), 'old'), join(directory(), 'backup')];
     const created = Date.now() - 3 * DAY;
     const taskId = await onLog(old, (store) =>
@@ -59,7 +59,7 @@ describe('a service restored from a backup that is three days old', function () 
     const data = join(directory(), policy);
     const restored = await svcProcess(['restore', backup, '--json'], { SVC_DATA_DIR: data });
     expect(restored.code, restored.err).to.equal(0);
-    // Nothing was opened under the name that a service may have begun to use by then.
+    // Nothing was created under the name that a service may use by then.
     expect(readdirSync(data)).to.deep.equal(['events.sqlite']);
     const { owed, hold } = JSON.parse(restored.out) as {
       owed: { fires: number; runs: Record<string, number> };
@@ -73,7 +73,7 @@ describe('a service restored from a backup that is three days old', function () 
     const client = service.client(await signIn(service.client(), credentialsIn(data)));
     const health = await client.get('/health');
     expect(health.text).to.include('restored from the backup');
-    // What is asked for by hand waits as well: by then the scheduler would have fired what is due.
+    // Manual runs wait as well: by then the scheduler would have fired the due tasks.
     const asked = await client.post(`/tasks/${taskId}/run_now`);
     expect(asked.status, asked.text).to.equal(200);
     const before = Ledger.read(data);
@@ -107,7 +107,7 @@ describe('a service restored from a backup that is three days old', function () 
     expect(await service.terminate()).to.deep.equal({ code: 0, signal: null });
   }
 
-  it('is not started from a log that is imported by half', async () => {
+  it('is not started from a log with an unfinished import', async () => {
     const [old, out, data] = ['old', 'out', 'data'].map((name) => join(directory(), name)) as [
       string,
       string,
@@ -121,7 +121,7 @@ describe('a service restored from a backup that is three days old', function () 
       env: { SVC_DATA_DIR: data },
       terminal: true,
       signal: stop.signal,
-      // The import says that it checks when all is written; it is not completed then.
+      // The import reports that it checks once all is written; it is not complete then.
       written: { send: (text: string) => text.includes('checking') && stop.abort() } as never,
     });
     expect(broken.code, broken.err).to.equal(1);

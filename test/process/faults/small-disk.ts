@@ -3,21 +3,21 @@ import { closeSync, openSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { leaveOut } from '../../support/left-out.ts';
 
-/** A folder whose disk a test can fill up and make room on. */
+/** A folder on a disk that a test can fill and empty. */
 export interface SmallDisk {
   readonly path: string;
-  /** From now on nothing can grow. */
+  /** Prevents any growth from now on. */
   fill(): void;
-  /** There is room again. */
+  /** Makes space again. */
   empty(): void;
-  /** Gives the disk back. */
+  /** Unmounts the disk. */
   remove(): void;
 }
 
-/** Bytes of the disk. */
+/** Size of the disk in bytes. */
 const SIZE = 24 * 1024 * 1024;
 
-/** Mounts a small disk in memory on an empty folder. Leaves the test out where that is not allowed. */
+/** Mounts a small disk in memory on an empty folder. Skips the test if that is not allowed. */
 export function mountSmallDisk(context: Mocha.Context, path: string): SmallDisk {
   const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', `size=${SIZE}`, 'tmpfs', path]);
   if (mounted.status !== 0) leaveOut(context, 'a full disk: mounting one takes root');
@@ -34,7 +34,7 @@ export function mountSmallDisk(context: Mocha.Context, path: string): SmallDisk 
     },
     empty: () => rmSync(filler, { force: true }),
     remove() {
-      // Lazily: the driver of SQLite lets go of closed files only with the next garbage collection.
+      // Lazily: SQLite's driver releases closed files only at the next garbage collection.
       const { status, stderr } = spawnSync('umount', ['--lazy', path], { encoding: 'utf8' });
       if (status !== 0) throw new Error(`the small disk stays: ${stderr}`);
     },
@@ -44,7 +44,7 @@ export function mountSmallDisk(context: Mocha.Context, path: string): SmallDisk 
 function writeUntilFull(file: number, bytes: number): void {
   const zeros = Buffer.alloc(bytes);
   try {
-    // A last write may be cut short, which says the same as a refused one.
+    // A last write may be truncated, which means the same as a rejected one.
     while (writeSync(file, zeros) === bytes);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;

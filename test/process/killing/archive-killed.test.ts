@@ -16,10 +16,10 @@ import { Ledger } from '../ledger.ts';
 import { longVersions } from '../../support/left-out.ts';
 
 const AT = Date.parse('2026-05-01T10:00:00Z');
-/** Of three events each: more than what an import appends at a time. */
+/** Each of three events: more than an import appends at a time. */
 const RUNS = 350;
 
-/** `SVC_TEST_LONG=1`: each stage; else those in the middle of a write and before the last step. */
+/** `SVC_TEST_LONG=1`: each stage; otherwise those during a write and before the last step. */
 const long = longVersions();
 const some = (all: readonly string[], short: readonly string[]): readonly string[] =>
   long ? all : short;
@@ -31,7 +31,7 @@ describe('a command on a log that is killed', function () {
   let content = '';
   let named = 0;
   const path = (name: string): string => join(directory.path, name);
-  /** A name that nothing has yet. */
+  /** An unused name. */
   const fresh = (name: string): string => path(`${name}-${(named += 1)}`);
 
   before(async () => {
@@ -53,7 +53,7 @@ describe('a command on a log that is killed', function () {
 
   type Env = Readonly<Record<string, string>>;
 
-  /** Calls a command in a process of its own that dies when it says something. */
+  /** Runs a command in a process of its own that dies at a given output. */
   async function killed(at: string, env: Env, ...words: string[]): Promise<void> {
     const script = join(projectRoot, 'test/process/killing/killed-command.ts');
     const args = ['--import', 'tsx', script, at, ...words];
@@ -74,7 +74,7 @@ describe('a command on a log that is killed', function () {
     expect(called.code, called.err).to.equal(0);
   }
 
-  /** What stands in the log of a folder, as an export of it says. */
+  /** The log of a folder, as an export. */
   async function contentOf(env: Env): Promise<string> {
     const out = fresh('look');
     await finishes(env, 'export', out);
@@ -85,7 +85,7 @@ describe('a command on a log that is killed', function () {
     readdirSync(directory.path).filter((each) => each.startsWith(`${name}.unfinished`));
 
   for (const at of some(['exporting', 'events', 'closing'], ['events', 'closing'])) {
-    it(`makes no export when it dies at "${at}", and a whole one after that`, async () => {
+    it(`writes no export when it dies at "${at}", and a complete one afterwards`, async () => {
       const env = { SVC_DATA_DIR: path('here') };
       const out = fresh('out');
       await killed(at, env, 'export', out);
@@ -99,7 +99,7 @@ describe('a command on a log that is killed', function () {
   }
 
   for (const at of some(['copying', '%', 'checking', 'closing'], ['%', 'closing'])) {
-    it(`makes no backup when it dies at "${at}", and a whole one after that`, async () => {
+    it(`writes no backup when it dies at "${at}", and a complete one afterwards`, async () => {
       const env = { SVC_DATA_DIR: path('here') };
       const out = fresh('out');
       await killed(at, env, 'backup', out);
@@ -115,7 +115,7 @@ describe('a command on a log that is killed', function () {
     ['comparing', 'importing', '1,000 events', 'checking'],
     ['1,000 events', 'checking'],
   )) {
-    it(`goes on with an import into a folder that died at "${at}"`, async () => {
+    it(`resumes an import into a folder that died at "${at}"`, async () => {
       const env = { SVC_DATA_DIR: fresh('there') };
       await killed(at, env, 'import', path('export'));
       if (at === '1,000 events') {
@@ -129,7 +129,7 @@ describe('a command on a log that is killed', function () {
   }
 
   for (const order of long ? [[], ['--in-order']] : [[]])
-    it(`goes on with an import into EventStoreDB ${order.join('')} that died half way`, async () => {
+    it(`resumes an import into EventStoreDB ${order.join('')} that died halfway`, async () => {
       server = await EventStoreDbServer.start();
       const env = { SVC_DATA_DIR: fresh('beside'), SVC_EVENT_STORE_URL: server.url };
       await killed('/s', env, 'import', path('export'), ...order);
@@ -142,7 +142,7 @@ describe('a command on a log that is killed', function () {
     const env = { SVC_DATA_DIR: fresh('beside'), SVC_EVENT_STORE_URL: server.url };
     for (const at of ['/s', 'putting on hold']) {
       await killed(at, env, 'restore', path('export'));
-      // Until it is done, nothing may be started on it.
+      // Nothing may be started on it until it is complete.
       const begun = server.log.all.map(({ type }) => type);
       expect(begun).to.include('ImportBegun').and.to.not.include('ImportCompleted');
     }
@@ -155,7 +155,7 @@ describe('a command on a log that is killed', function () {
     ['verifying', 'copying', 'checking', 'putting on hold', 'closing'],
     ['checking', 'closing'],
   )) {
-    it(`leaves no log when a restore dies at "${at}", and one on hold after that`, async () => {
+    it(`leaves no log when a restore dies at "${at}", and one on hold afterwards`, async () => {
       const env = { SVC_DATA_DIR: fresh('there') };
       await killed(at, env, 'restore', path('backup'));
       expect(existsSync(join(env.SVC_DATA_DIR, 'events.sqlite'))).to.equal(false);

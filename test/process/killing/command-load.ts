@@ -1,32 +1,33 @@
 import type { ApiAnswer, ApiRequest } from '../../support/api-client.ts';
 import type { Cluster } from '../cluster.ts';
 
-/** What was asked for, and what is known of it. */
+/** A requested command and its known result. */
 export interface SentCommand {
   readonly kind: 'publish' | 'run' | 'create';
-  /** Goes with it into the log: in the payload, the reason, the title. */
+  /** Goes into the log with it: in the payload, the reason or the title. */
   readonly marker: string;
-  /** Sent with an idempotency key, again and again until it was answered. */
+  /** Sent with an idempotency key, and repeated until it got a response. */
   readonly keyed: boolean;
-  /** The id that the answer names; null where no answer came. */
+  /** The id in the response; null without a response. */
   id: string | null;
-  /** When it was sent first. */
+  /** When it was first sent. */
   readonly at: number;
 }
 
-/** Pause between two commands, and before a command is repeated. Milliseconds. */
+/** Pause between two commands, and before a repetition, in milliseconds. */
 const PACE = 80;
 
-/** When a task that runs once is due, after it was asked for first. Milliseconds. */
+/** When a one-time task is due after its first request, in milliseconds. */
 const ONCE_AFTER = 5000;
 
 /**
- * Sends commands without a stop: publishes events, runs a task by hand, creates tasks that run once. Half of them
- * with an idempotency key, which are repeated until they are answered; the others are sent once, and may be lost.
+ * Sends commands continuously: publishes events, runs a task manually, creates one-time tasks. Half
+ * of them have an idempotency key and are repeated until they get a response; the others are sent
+ * once and may be lost.
  */
 export class CommandLoad {
   readonly sent: SentCommand[] = [];
-  /** Answers that no command may get, whatever is killed. */
+  /** Responses that no command may get, whatever is killed. */
   readonly faults: string[] = [];
   readonly #cluster: Cluster;
   readonly #manualTask: string;
@@ -46,7 +47,7 @@ export class CommandLoad {
     this.#loop = this.#send();
   }
 
-  /** Sends no new ones; resolves when each that is repeated was answered. */
+  /** Sends no new ones; resolves when each repeated one got a response. */
   async stop(): Promise<void> {
     this.#going = false;
     await this.#loop;
@@ -76,7 +77,7 @@ export class CommandLoad {
   }
 
   async #repeat(command: SentCommand): Promise<void> {
-    // The same body each time, as it must be.
+    // The same body each time, as required.
     const request = this.#requestOf(command);
     for (;;) {
       if (await this.#try(command, request)) return;
@@ -88,20 +89,20 @@ export class CommandLoad {
     await this.#try(command, this.#requestOf(command));
   }
 
-  /** Whether it was answered for good. */
+  /** Whether it got a final response. */
   async #try(command: SentCommand, [path, request]: [string, ApiRequest]): Promise<boolean> {
     let answer: ApiAnswer;
     try {
       answer = await this.#cluster.client().send('POST', path, request);
     } catch {
-      return false; // killed, or not there yet
+      return false; // killed, or not started yet
     }
     if (answer.status >= 200 && answer.status < 300) {
       command.id = idIn(command, answer);
       return true;
     }
-    // 503: a part is not there yet. 409: another process may still be at it.
-    // A repetition that comes when the one fire has passed, and the task was not made before, is refused.
+    // 503: a part is not available yet. 409: another process may still be working on it. A
+    // repetition is rejected if the one fire has passed and the task was not created before.
     if (command.kind === 'create' && answer.status === 400 && isLate(command)) return true;
     const passing = answer.status === 503 || (command.keyed && answer.status === 409);
     if (passing) return false;

@@ -1,8 +1,9 @@
 import { isEnding, type Ledger } from '../ledger.ts';
 
 /**
- * Of the runs of tasks that share a concurrency key, never more than `limit` were under way at a time. A run is so from
- * its start to its end or to the failure of its attempt; one whose worker is gone keeps its place until it goes on.
+ * Tasks that share a concurrency key never had more than `limit` concurrent runs. A run counts from
+ * its start to its end or to its attempt's failure. It keeps its place after its worker died, until
+ * it resumes.
  */
 export function faultsOfExclusion(
   ledger: Ledger,

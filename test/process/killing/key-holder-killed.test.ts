@@ -10,11 +10,11 @@ import { faultsOfRuns } from '../log-checks.ts';
 import type { CreatedTask } from './kill-tasks.ts';
 import { StepServer } from '../step-server.ts';
 
-/** Tasks on the one key, each with one run. */
+/** Tasks with the one key, each with one run. */
 const count = long ? 1000 : 100;
-/** How often the process that has the key is killed. */
+/** How often the process that holds the key is killed. */
 const kills = long ? 10 : 3;
-/** Two processes that execute runs, two at a time each. */
+/** Two processes that execute two runs at a time each. */
 const workers = [1, 2] as const;
 const key = 'the only printer';
 
@@ -29,7 +29,7 @@ describe(`${count} tasks on one concurrency key, whose holder is killed ${kills}
   });
   after(() => steps.close());
 
-  it('all run, once each, and never two at a time', async () => {
+  it('each run once, and never two at a time', async () => {
     const data = directory();
     const cluster = new Cluster(['api,projector,scheduler', 'worker', 'worker'], {
       SVC_DATA_DIR: data,
@@ -52,7 +52,7 @@ describe(`${count} tasks on one concurrency key, whose holder is killed ${kills}
 
     const taken: string[] = [];
     for (let kill = 0; kill < kills; kill += 1) {
-      // The first is killed in its step, the others wherever they are.
+      // The first is killed during its step, the others at any point.
       taken.push(await killHolder(cluster, data, taken));
       if (kill === 0) steps.release();
     }
@@ -99,7 +99,7 @@ async function createTasks(cluster: Cluster, url: string): Promise<CreatedTask[]
       payload: {
         pipeline: [
           { id: 'print', uses: 'http.request', with: { url } },
-          // So that not all is over before the last is killed.
+          // Ensures that not all is over before the last kill.
           { id: 'dry', uses: 'sleep', with: { seconds: 0.05 } },
         ],
       },
@@ -113,10 +113,8 @@ async function createTasks(cluster: Cluster, url: string): Promise<CreatedTask[]
 }
 
 /**
- * Kills the process that executes the run with the key, waits until another has taken the run over or ended it, and begins
- * the process again.
- *
- * @param killed runs whose holders were killed before
+ * Kills the process that executes the run with the key, waits until another has taken the run over
+ * or ended it, and restarts the process. @param killed runs whose holders were killed before
  * @returns the run
  */
 async function killHolder(
@@ -142,7 +140,7 @@ async function killHolder(
   return run;
 }
 
-/** The service names a process by its machine, its number and something random. */
+/** The service names a process by its host, process id and a random part. */
 const pidIn = (worker: string): number => Number(worker.split('-').at(-2));
 
 const all = (check: () => Promise<void> | void, what: string): Promise<void> =>

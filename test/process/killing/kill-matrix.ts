@@ -22,24 +22,25 @@ import { StepServer } from '../step-server.ts';
 import { faultsOfViews } from '../view-checks.ts';
 import { longVersions } from '../../support/left-out.ts';
 
-/** `SVC_TEST_LONG=1`: the whole matrix, not the part that fits into every run of the tests. */
+/** `SVC_TEST_LONG=1`: the whole matrix instead of the part in every test run. */
 export const long = longVersions();
 export const kills = long ? 100 : 10;
 
-/** The longest life of a process between two kills. Milliseconds. */
+/** The longest life of a process between two kills, in milliseconds. */
 const LONGEST_LIFE = 2000;
-/** All that is owed must be done in this time after the last restart. Milliseconds. */
+/** All pending work must be done within this time after the last restart, in milliseconds. */
 const SETTLE_LIMIT = 60_000;
 
-/** The seed of this run: `SVC_TEST_SEED`, else another one each time. */
+/** The seed of this run: `SVC_TEST_SEED`, or a random one. */
 export function seedOfRun(): number {
   const given = process.env['SVC_TEST_SEED'];
   return given === undefined ? Date.now() % 1_000_000 : Number(given);
 }
 
 /**
- * Kills processes of a cluster again and again while tasks fire each second, events come in and runs are asked for;
- * then lets it settle, and looks whether anything was lost, doubled, or shown wrongly.
+ * Kills processes of a cluster repeatedly while tasks fire each second, events arrive and runs are
+ * requested. Then lets it settle, and checks that nothing was lost, duplicated, or shown
+ * incorrectly.
  */
 export async function killMatrix(
   roles: readonly string[],
@@ -94,7 +95,7 @@ async function killAgainAndAgain(cluster: Cluster, random: () => number): Promis
     await pause(random() * LONGEST_LIFE);
     const victims = chosen(cluster.size, random);
     await cluster.kill(victims);
-    // Some are killed again while they start.
+    // Some are killed again during their start.
     if (random() < 0.3) {
       cluster.begin(victims);
       await pause(random() * 800);
@@ -102,14 +103,14 @@ async function killAgainAndAgain(cluster: Cluster, random: () => number): Promis
     }
     await cluster.restart(victims);
     const client = cluster.client();
-    // The first token, signed before all kills, is good; so are the credentials.
+    // The first token, signed before all kills, is still valid; so are the credentials.
     expect((await client.get('/tasks?limit=1')).status, 'with the first token').to.equal(200);
     const { status } = await client.post('/agents/auth/token', cluster.credentials);
     expect(status, 'with the first credentials').to.equal(200);
   }
 }
 
-/** One process mostly, of many sometimes several. */
+/** Usually one process, or several if there are many. */
 function chosen(size: number, random: () => number): number[] {
   const all = Array.from({ length: size }, (_, index) => index);
   const count = random() < 0.7 ? 1 : 1 + Math.floor(random() * size);
@@ -121,7 +122,8 @@ function chosen(size: number, random: () => number): number[] {
 }
 
 /**
- * Waits until each task has fired after this moment, pauses all, and waits until nothing is left to do. Gives the log.
+ * Waits until each task has fired again, pauses all, and waits until no work is left. Returns the
+ * log.
  */
 export async function settled(
   cluster: Cluster,
@@ -163,7 +165,7 @@ export async function settled(
   return ledger;
 }
 
-/** What a log still owes, in words; undefined when nothing. */
+/** The work that a log still has to do; undefined if none. */
 function leftToDo(ledger: Ledger): string | undefined {
   const going = ledger.runs().find(({ end }) => end === undefined);
   if (going !== undefined) return `run ${going.id} goes on: ${JSON.stringify(going.events.at(-1))}`;
@@ -175,17 +177,17 @@ function leftToDo(ledger: Ledger): string | undefined {
   return faultsOfCauses(ledger)[0];
 }
 
-/** Nothing is proven by a test in which nothing happened. */
+/** A test in which nothing happened proves nothing. */
 function expectMuchWasDone(ledger: Ledger, load: CommandLoad): void {
   const count = (type: Parameters<Ledger['all']>[0]): number => ledger.all(type).length;
   expect(count('Fired'), 'fires').to.be.greaterThan(kills * 5);
   expect(count('RunSucceeded'), 'ended runs').to.be.greaterThan(kills * 5);
-  // Of few kills it may well be that each hit a moment in which nothing was under way.
+  // With few kills, each may have hit an idle process.
   if (long) {
     expect(count('FiresSkipped'), 'fires that were missed').to.be.greaterThan(0);
     expect(count('RunInterrupted'), 'runs that were taken over').to.be.greaterThan(0);
   }
-  // Each of those that share something has done what it shares for.
+  // Each sharing task has used its shared resource.
   const ends = ledger.runs().map(({ end }) => end);
   const skipped = (reason: string): number =>
     ends.filter((end) => end?.type === 'RunSkipped' && end.data.reason === reason).length;
@@ -198,6 +200,6 @@ function expectMuchWasDone(ledger: Ledger, load: CommandLoad): void {
   expect(acknowledged, 'commands that were answered').to.be.greaterThan(kills * 3);
 }
 
-/** The moments of kills are random lengths of time; nothing is waited for by them. */
+/** Kills come at random intervals; no test waits for them. */
 const pause = (milliseconds: number): Promise<void> =>
   new Promise((resolve) => setTimeout(resolve, milliseconds));

@@ -1,25 +1,28 @@
 import type { SecondsTask } from '../../support/expected-fires.ts';
 import type { Cluster } from '../cluster.ts';
 
-/** A task of the kill test: what is asked for, and what it is to do. */
+/** A task of the kill test, with its request and its expected behaviour. */
 export interface PlannedTask {
   readonly name: string;
   readonly body: Readonly<Record<string, unknown>>;
-  /** Of those that are due at seconds. */
+  /** Of tasks due at certain seconds. */
   readonly seconds?: Omit<SecondsTask, 'createdAt'>;
   /** The attempt that succeeds. */
   readonly attempts: number;
-  /** What its runs share, so that not all of them run, or not at a time. */
+  /** What its runs share; it limits which of them run, or run concurrently. */
   readonly shares?: Sharing;
 }
 
-/** A key of runs: of several tasks, of one task by its overlap policy, or one that is used once in so many seconds. */
+/**
+ * A key of runs: of several tasks, of one task by its overlap policy, or one used at most once in a
+ * number of seconds.
+ */
 export type Sharing =
   | { readonly kind: 'concurrency'; readonly key: string }
   | { readonly kind: 'overlap'; readonly policy: 'skip' | 'queue' | 'cancel_running' }
   | { readonly kind: 'dedupe'; readonly key: string; readonly windowSeconds: number };
 
-/** One that was created. */
+/** A created task. */
 export interface CreatedTask extends PlannedTask {
   readonly id: string;
   readonly createdAt: number;
@@ -27,7 +30,7 @@ export interface CreatedTask extends PlannedTask {
 
 const echo = { pipeline: [{ uses: 'echo', with: { said: '${run.id}' } }] };
 
-/** A task that is due each so many seconds. */
+/** A task that is due at each of so many seconds. */
 export function everySecond(
   misfire: SecondsTask['misfire'],
   graceSeconds: number,
@@ -57,7 +60,10 @@ const call = (id: string, url: string): object => ({
   with: { method: 'POST', url, body: { run: '${run.id}' } },
 });
 
-/** A task by hand, whose one step waits for its answer. @param url of a server that keeps answers back */
+/**
+ * A manual task with one step that waits for its response. @param url of a server that delays
+ * responses
+ */
 export function held(url: string): PlannedTask {
   return {
     name: 'held',
@@ -70,7 +76,7 @@ export function held(url: string): PlannedTask {
   };
 }
 
-/** Every kind of task that the kill test keeps going. @param url of the server that steps call */
+/** Every kind of task in the kill test. @param url of the server that steps call */
 export function plannedTasks(url: string): readonly PlannedTask[] {
   const steps = {
     pipeline: [
@@ -120,7 +126,7 @@ export function plannedTasks(url: string): readonly PlannedTask[] {
   ];
 }
 
-/** Those whose runs give way to others, or wait for them. */
+/** Those whose runs give way to others or wait for them. */
 function sharingTasks(url: string): readonly PlannedTask[] {
   const taking = (seconds: number): object => ({
     pipeline: [
@@ -136,7 +142,7 @@ function sharingTasks(url: string): readonly PlannedTask[] {
       {
         name: `overlap: ${policy}`,
         shares: { kind: 'overlap', policy },
-        // Now and then the next one is due before it is over.
+        // Sometimes the next one is due before it ends.
         body: { payload: taking(1.9), overlap_policy: policy },
       },
       2,
@@ -163,7 +169,7 @@ function sharingTasks(url: string): readonly PlannedTask[] {
   return [...overlapping, ...printing, deduped];
 }
 
-/** Creates them through HTTP. */
+/** Creates them over HTTP. */
 export async function createTasks(
   cluster: Cluster,
   planned: readonly PlannedTask[],

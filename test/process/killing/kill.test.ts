@@ -13,7 +13,7 @@ describe(`the service, when it is killed ${kills} times while tasks fire every s
   let asOne: PromiseSettledResult<void>;
   let asFive: PromiseSettledResult<void>;
 
-  // Both at a time: most of it is waiting for tasks to fire.
+  // Concurrently: most of it is waiting for tasks to fire.
   before(async () => {
     buildService();
     directories = [await makeTemporaryDirectory(), await makeTemporaryDirectory()];
@@ -28,8 +28,9 @@ describe(`the service, when it is killed ${kills} times while tasks fire every s
     await Promise.all(directories.map((directory) => directory.remove()));
   });
 
-  it(`loses and doubles nothing as one process (seed ${seed})`, () => expectFulfilled(asOne));
-  it(`loses and doubles nothing as five processes (seed ${seed})`, () => expectFulfilled(asFive));
+  it(`loses and duplicates nothing as one process (seed ${seed})`, () => expectFulfilled(asOne));
+  it(`loses and duplicates nothing as five processes (seed ${seed})`, () =>
+    expectFulfilled(asFive));
 });
 
 function expectFulfilled(outcome: PromiseSettledResult<void>): void {

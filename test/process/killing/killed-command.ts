@@ -2,10 +2,9 @@ import { createCommandLine } from '../../../app/cli/commands.ts';
 import { SystemClock } from '../../../app/clock.ts';
 
 /**
- * `svc` as a process that dies by SIGKILL in the midst of what it does: at once when what it writes beside its answer
- * has the given text in it. On a pretended terminal, so that bars are written too.
- *
- * Arguments: the text, then the words of the command.
+ * `svc` as a process that dies by SIGKILL at the first output on standard error that contains a
+ * given string. It pretends to have a terminal, so that bars are written too. Arguments: the
+ * string, then the words of the command.
  */
 const [text = '', ...words] = process.argv.slice(2);
 

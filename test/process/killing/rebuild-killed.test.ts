@@ -25,7 +25,7 @@ import { faultsOfViews } from '../view-checks.ts';
 
 const RUNS = 3_000;
 
-/** Of three events each: so many that threads of their own fill the view. */
+/** Each of three events: so many that separate threads fill the view. */
 const MANY_RUNS = 35_000;
 
 interface Shown {
@@ -43,7 +43,7 @@ describe('a rebuild whose projector is killed', function () {
   const start = (roles: string): Promise<ServiceProcess> =>
     ServiceProcess.start({ SVC_DATA_DIR: directory(), SVC_ROLES: roles, SVC_RATE_LIMIT: '0' });
 
-  /** A log with runs that have ended, one each second up to now. @returns the time of the first */
+  /** A log with runs that have ended, one each second until now. @returns the time of the first */
   async function seed(runs: number): Promise<number> {
     const codec = createEventCodec();
     const store = await openSqliteEventStore({ directory: directory(), codec, telemetry: silent });
@@ -69,7 +69,7 @@ describe('a rebuild whose projector is killed', function () {
     return begun;
   }
 
-  it('goes on at each stage, while reads never stop', async () => {
+  it('resumes at each stage, while reads never fail', async () => {
     const begun = await seed(RUNS);
     let projector = ServiceProcess.begin({
       SVC_DATA_DIR: directory(),
@@ -105,7 +105,7 @@ describe('a rebuild whose projector is killed', function () {
     }, limits);
     await killAndStart();
     expect((await look()).version).to.equal(1);
-    // Ordered while nobody is there who could do it.
+    // Requested while no projector could do it.
     await projector.kill();
     const switching = order('switch');
     projector = await start('projector');
@@ -120,7 +120,7 @@ describe('a rebuild whose projector is killed', function () {
     await eventually(async () => {
       expect((await look()).version).to.equal(1);
     }, limits);
-    // Views as of a moment are made by the same ways.
+    // Views as of a time are built in the same way.
     const until = toIso(begun + (RUNS / 2 - 1) * 1000);
     await client.post('/replays', { name: 'half', until, rate: 4_000 });
     const replay = async (): Promise<{ readonly state: string; readonly progress: number }> => {
@@ -153,7 +153,7 @@ describe('a rebuild whose projector is killed', function () {
     expect(await faultsOfViews(directory())).to.deep.equal([]);
   });
 
-  it('goes on where threads fill it, in whatever part of it they are', async () => {
+  it('resumes when threads fill it, in whatever phase they are', async () => {
     await seed(MANY_RUNS);
     const partsOf = (): readonly string[] =>
       readdirSync(directory()).filter((name) => /^runs-.+\.share\d+\.db$/.test(name));
@@ -161,7 +161,7 @@ describe('a rebuild whose projector is killed', function () {
       partsOf().reduce((sum, name) => {
         return sum + (statSync(join(directory(), name), { throwIfNoEntry: false })?.size ?? 0);
       }, 0);
-    // It has its WAL then; on a busy machine that may be so before anybody has looked.
+    // It has its WAL then; on a busy machine that may happen before a check.
     const isFilled = (): boolean =>
       readdirSync(directory()).some((name) => /^runs-s\d+-g2\.db-wal$/.test(name));
     let service = await start('api,projector');
@@ -169,7 +169,7 @@ describe('a rebuild whose projector is killed', function () {
       service.client(await signIn(service.client(), credentialsIn(directory())));
     const order = await (await admin()).post('/projections/runs/rebuild', { switch: 'auto' });
     expect(order.status, order.text).to.equal(202);
-    // Of some sixteen million: when they have just been made, in the midst, and when they are nearly there.
+    // Of about sixteen million: just after their start, halfway, and near the end.
     for (const size of [1, 6_000_000, 12_000_000]) {
       await eventually(() => sizeOfParts() >= size || isFilled(), {
         limitMs: 40_000,
@@ -194,7 +194,7 @@ describe('a rebuild whose projector is killed', function () {
   });
 });
 
-/** Reads that go on all the time; each has to find every run. */
+/** Continuous reads; each has to find every run. */
 class Reads {
   #answered = 0;
   readonly #failed: string[] = [];
@@ -213,7 +213,7 @@ class Reads {
     return { answered: this.#answered, failed: this.#failed };
   }
 
-  /** Some dozens a second: without a pause it would take the processor from what it looks at. */
+  /** Some dozens a second: without a pause they would starve the processes they check. */
   #read(client: ApiClient): Promise<void> {
     const look = async (): Promise<boolean> => {
       const answer = await client.get('/runs?limit=5');

@@ -21,7 +21,7 @@ import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
 import { faultsOfViews } from '../view-checks.ts';
 import { longVersions } from '../../support/left-out.ts';
 
-/** `SVC_TEST_LONG=1`: more runs, and a death after each few of them. */
+/** `SVC_TEST_LONG=1`: more runs, and a kill after every few of them. */
 const long = longVersions();
 const RUNS = long ? 3_000 : 600;
 const DEATHS = long ? 5 : 1;
@@ -39,7 +39,7 @@ describe('a retention whose scheduler is killed', function () {
   });
   afterEach(() => store.close());
 
-  /** Runs that have ended three days ago. */
+  /** Runs that ended three days ago. */
   async function seed(): Promise<void> {
     const now = Date.now() - 3 * DAY;
     const appends = Array.from({ length: RUNS }, (): StreamAppend => {
@@ -67,7 +67,7 @@ describe('a retention whose scheduler is killed', function () {
     );
   }
 
-  it('goes on where it was left, counts each run once, and leaves the statistics as they are', async () => {
+  it('resumes where it stopped, counts each run once, and does not change the statistics', async () => {
     await seed();
     const settings = { SVC_DATA_DIR: directory(), SVC_RETAIN_RUNS_DAYS: '1', SVC_RATE_LIMIT: '0' };
     const api = await ServiceProcess.start({ ...settings, SVC_ROLES: 'api,projector' });
@@ -83,7 +83,7 @@ describe('a retention whose scheduler is killed', function () {
       const sofar = await removed();
       const scheduler = await ServiceProcess.start({ ...settings, SVC_ROLES: 'scheduler' });
       await eventually(async () => (await removed()) > sofar, limits);
-      // In the middle of it, where the machine is not so busy that it was over before.
+      // Halfway, unless a busy machine let it finish first.
       await scheduler.kill();
     }
     const last = await ServiceProcess.start({ ...settings, SVC_ROLES: 'scheduler' });

@@ -15,7 +15,7 @@ import {
 } from '../../support/service-process.ts';
 import { installPackage, type InstalledPackage, type Outcome } from './installed-package.ts';
 
-/** What a user of the package would write. */
+/** A program of the package's user. */
 const program = `import { ApiError, createClient, type Run, type Task } from 'task-scheduling-service/client';
 
 const [, , baseUrl = '', agentId = '', agentSecret = ''] = process.argv;
@@ -39,7 +39,7 @@ const refused = await client.tasks.get(agentId).catch((error: unknown) => error)
 console.log(run.state, refused instanceof ApiError ? refused.code : incomplete);
 `;
 
-/** Neither the types of Node nor any other may be needed, and no declaration may be broken. */
+/** It must need no types of Node or others, and every declaration must be valid. */
 const compilerOptions = {
   target: 'es2023',
   lib: ['es2023', 'dom', 'dom.iterable'],
@@ -49,7 +49,7 @@ const compilerOptions = {
   skipLibCheck: false,
 };
 
-/** Tells, in each thread of a process, whether it reads source maps. */
+/** Reports, in each thread of a process, whether it reads source maps. */
 const probe = `const { threadId } = require('node:worker_threads');
 const { writeSync } = require('node:fs');
 const tell = () => writeSync(1, \`source maps in thread \${threadId}: \${process.sourceMapsEnabled}\\n\`);
@@ -57,7 +57,7 @@ if (threadId === 0) process.on('exit', tell);
 else tell();
 `;
 
-/** Bundles and the modules of threads and extensions; the client as tsc emitted it. */
+/** Bundles and the modules of threads and extensions; the client as emitted by tsc. */
 const programs = [
   /^dist\/app\/(main|cli|demo)\.js$/,
   /^dist\/chunks\/[\w.-]+-[A-Z0-9]{8}\.js$/,
@@ -65,7 +65,7 @@ const programs = [
   /^dist\/extensions\/(\w+)\/[\w-]+\.js$/,
   /^dist\/extensions\/webui\/static\/[\w/-]+\.js$/,
   /^dist\/api\/client\/(client|client-connection|server-sent-events)\.js$/,
-  // What the client writes numbers with.
+  // The library by which the client writes numbers.
   /^dist\/domain\/exact-numbers\.js$/,
 ];
 const others = [
@@ -81,7 +81,7 @@ describe('the package', function () {
   endsItsProcesses();
 
   before(async () => {
-    // npm has a limit of time; a build may take longer on a busy machine.
+    // npm has a timeout; a build may take longer on a busy machine.
     buildService();
     directory = await makeTemporaryDirectory();
     installed = await installPackage(directory.path);
@@ -114,7 +114,7 @@ describe('the package', function () {
     return (await installed.run(process.execPath, [compiler, '-p', '.'])).out;
   }
 
-  it('contains what runs, its source maps, the declarations of the client, and nothing else', () => {
+  it('contains the program, its source maps, the declarations of the client, and nothing else', () => {
     const maps = installed.files.filter((file) => file.endsWith('.map'));
     const rest = installed.files.filter((file) => !file.endsWith('.map'));
     const known = [...programs, ...others];
@@ -132,7 +132,7 @@ describe('the package', function () {
     expect(await compile(bundler)).to.equal('');
   });
 
-  it('runs the service, the command line in both ways, and a program with the client', async () => {
+  it('runs the service, both command lines, and a program with the client', async () => {
     const service = begin();
     await service.ready();
     const { agent_id, agent_secret } = credentialsIn(inFolder('data'));
@@ -150,7 +150,7 @@ describe('the package', function () {
     expect([own.code, inner.code]).to.deep.equal([0, 0]);
   });
 
-  it('brings the built-in extensions, the page, and the description of the interface', async () => {
+  it('includes the built-in extensions, the page, and the interface description', async () => {
     const service = begin();
     await service.ready();
     const client = service.client();
@@ -180,7 +180,7 @@ describe('the package', function () {
     expect(told.filter(([, , read]) => read !== 'true')).to.deep.equal([]);
   });
 
-  it('stops in order when npx is told to', async () => {
+  it('stops gracefully when npx receives a signal', async () => {
     const command = ['npx', '--no', '--', 'task-scheduling-service'] as const;
     const service = begin({}, command);
     await service.ready();
@@ -198,7 +198,7 @@ describe('the package', function () {
     }
   });
 
-  it('starts as the systemd unit says', async () => {
+  it('starts as the systemd unit specifies', async () => {
     const credentials = inFolder('credentials');
     await mkdir(credentials);
     await writeFile(join(credentials, 'jwt-secret-key'), `${'k'.repeat(64)}\n`, { mode: 0o400 });
@@ -226,7 +226,7 @@ describe('the package', function () {
     expect(code).to.equal(0);
   });
 
-  it('says what it takes and its version, and refuses other arguments', async () => {
+  it('prints its usage and its version, and rejects other arguments', async () => {
     const { version } = JSON.parse(
       await readFile(inFolder('node_modules/task-scheduling-service/package.json'), 'utf8'),
     ) as { readonly version: string };

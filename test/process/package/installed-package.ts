@@ -5,34 +5,33 @@ import { delimiter, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { projectRoot } from '../../support/project-root.ts';
 
-/** The longest that a command of npm or of the package may take. Milliseconds. */
+/** Maximum duration of an npm or package command, in milliseconds. */
 const LIMIT_MS = 60_000;
 
-/** How a command ended. */
+/** The result of a command. */
 export interface Outcome {
   readonly code: number;
   readonly out: string;
   readonly err: string;
 }
 
-/** A project with nothing in it but the installed package. */
+/** A project that contains only the installed package. */
 export interface InstalledPackage {
   /** The folder of the project. */
   readonly folder: string;
-  /** The files of the tarball, without the folder `package/` that all are in. */
+  /** The files of the tarball, without their common folder `package/`. */
   readonly files: readonly string[];
-  /** What a shell finds: the commands of the package first. */
+  /** The PATH of a shell, with the package's commands first. */
   readonly path: string;
   /** Runs a program in the project. */
   run(program: string, words: readonly string[], settings?: NodeJS.ProcessEnv): Promise<Outcome>;
 }
 
 /**
- * Packs this project and installs the tarball in an empty one, without a registry: npm unpacks the tarball and links its
- * commands. Beside it are the packages that the lock file has for production, and no others. A file that `files` leaves
- * out, and a package that is among the development dependencies only, is therefore missing.
- *
- * @param folder an empty one
+ * Packs this project and installs the tarball in an empty one, without a registry: npm unpacks the
+ * tarball and links its commands. Only the packages that the lock file has for production are
+ * beside it. A file that `files` omits, or a package that is only a development dependency, is
+ * therefore missing. @param folder an empty one
  */
 export async function installPackage(folder: string): Promise<InstalledPackage> {
   const { PATH = '' } = process.env;
@@ -59,7 +58,7 @@ export async function installPackage(folder: string): Promise<InstalledPackage> 
   return { folder, files: tarball.files.map((file) => file.path), path, run };
 }
 
-/** Puts the packages that a production install has into a folder, as links. */
+/** Links the packages of a production install into a folder. */
 async function linkProductionPackages(modules: string): Promise<void> {
   const lock = JSON.parse(readFileSync(join(projectRoot, 'package-lock.json'), 'utf8')) as {
     readonly packages: Readonly<Record<string, { readonly dev?: boolean }>>;
@@ -69,7 +68,7 @@ async function linkProductionPackages(modules: string): Promise<void> {
     .flatMap(([path]) => /^node_modules\/((?:@[^/]+\/)?[^/]+)$/.exec(path)?.[1] ?? []);
   for (const name of names) {
     const target = join(projectRoot, 'node_modules', name);
-    // Another system's binaries are in the lock file and not installed.
+    // Binaries of other systems are in the lock file but not installed.
     if (!existsSync(target)) continue;
     await mkdir(dirname(join(modules, name)), { recursive: true });
     await symlink(target, join(modules, name));

@@ -10,26 +10,26 @@ import { Cluster, oneProcess } from '../cluster.ts';
 import { Ledger, type LoggedRun } from '../ledger.ts';
 import { StepServer } from '../step-server.ts';
 
-/** What became of one run while its worker was told to stop. */
+/** The result of a run whose worker was stopped meanwhile. */
 interface Outcome {
   readonly run: LoggedRun;
   readonly end: ProcessEnd;
-  /** How long the worker took to end. Milliseconds. */
+  /** How long the worker took to exit, in milliseconds. */
   readonly took: number;
   readonly counts: ReadonlyMap<string, number>;
 }
 
-/** How long a stopping worker lets its runs go on, by the service's description. Milliseconds. */
+/** The documented drain time of a stopping worker, in milliseconds. */
 const DRAIN_LIMIT = 25_000;
 
-describe('the service, when it is told to stop', function () {
+describe('the service, when it is stopped', function () {
   this.timeout(90_000);
   let directory: TemporaryDirectory;
   let servers: StepServer[] = [];
   let short: Outcome;
   let long: Outcome;
 
-  // Both at a time, as one of them takes as long as a drain may.
+  // Concurrently, because one of them takes as long as a drain may.
   before(async () => {
     buildService();
     directory = await makeTemporaryDirectory();
@@ -46,7 +46,7 @@ describe('the service, when it is told to stop', function () {
     await directory.remove();
   });
 
-  it('lets the steps under way end, and ends with 0; more signals shorten nothing', () => {
+  it('lets running steps end, and exits with 0; more signals shorten nothing', () => {
     expect(short.end).to.deep.equal({ code: 0, signal: null });
     expect(types(short.run)).to.deep.equal([
       'RunRequested',
@@ -58,7 +58,7 @@ describe('the service, when it is told to stop', function () {
     expect(called(short)).to.deep.equal({ first: 1, held: 1, last: 1 });
   });
 
-  it('hands back what takes too long, which goes on elsewhere from its first unfinished step', () => {
+  it('hands back slow runs, which resume elsewhere from their first unfinished step', () => {
     expect(long.end).to.deep.equal({ code: 0, signal: null });
     expect(long.took).to.be.within(DRAIN_LIMIT - 500, DRAIN_LIMIT + 5_000);
     expect(types(long.run)).to.deep.equal([
@@ -73,7 +73,7 @@ describe('the service, when it is told to stop', function () {
     expect(called(long)).to.deep.equal({ first: 1, held: 2, last: 1 });
   });
 
-  it('uses up no retry by that', () => {
+  it('uses up no retry that way', () => {
     expect(long.run.events[3]?.data).to.deep.include({ cause: 'drained' });
     const attempts = long.run.events.flatMap((event) =>
       event.type === 'RunStarted' || event.type === 'RunSucceeded' ? [event.data.attempt] : [],
@@ -91,7 +91,10 @@ function called({ counts, run }: Outcome): Readonly<Record<string, number>> {
   );
 }
 
-/** Runs a task whose second step is held by the server; gives its run's id once that step is under way. */
+/**
+ * Runs a task whose second step is held by the server; returns its run's id once that step is
+ * running.
+ */
 async function runUntilHeld(cluster: Cluster, server: StepServer): Promise<string> {
   const call = (id: string, url: string): object => ({
     id,
@@ -135,7 +138,7 @@ async function stopWithAShortStep(dataDirectory: string, server: StepServer): Pr
   await eventually(() => service.log.some(({ message }) => message === 'stopping'));
   service.signal('SIGTERM');
   service.signal('SIGINT');
-  // It is at its work still: the log takes in what other parts of it say.
+  // It is still working: the log receives the events of other parts.
   expect(service.end).to.equal(undefined);
   server.release();
   const end = await service.ended();

@@ -18,7 +18,7 @@ describe('a hold on several processes', function () {
   const start = (roles: string): Promise<ServiceProcess> =>
     ServiceProcess.start({ SVC_DATA_DIR: directory(), SVC_ROLES: roles });
 
-  it('lets nothing fire and no run start, also over a kill, until it is released', async () => {
+  it('prevents fires and run starts, also after a kill, until it is released', async () => {
     const api = await start('api,projector');
     let worker = await start('scheduler,worker');
     const { agent_id } = credentialsIn(directory());
@@ -52,7 +52,7 @@ describe('a hold on several processes', function () {
       misfire_grace_seconds: 0,
     });
     const queued = (await client.post(`/tasks/${byHand}/run_now`)).textAt('details.run_id');
-    // What runs goes on to its end; meanwhile two fires of the other task have come and gone.
+    // Running work continues to its end; meanwhile two fires of the other task have passed.
     await eventually(async () => (await stateOf(running)) === 'succeeded', { limitMs: 20_000 });
     expect(await stateOf(queued)).to.equal('queued');
     await worker.kill();

@@ -18,7 +18,7 @@ describe('two API processes', function () {
     return cluster;
   };
 
-  it('count the requests of an agent together', async () => {
+  it("count an agent's requests together", async () => {
     const window = { SVC_RATE_LIMIT: '60', SVC_RATE_LIMIT_WINDOW_SECONDS: '3600' };
     const cluster = await two(window);
     const [here, there] = [cluster.clientOf(0), cluster.clientOf(1)];
@@ -35,7 +35,7 @@ describe('two API processes', function () {
     expect((await there.as(null).get('/nowhere')).status).to.equal(404);
   });
 
-  it('count failed attempts at a secret together', async () => {
+  it('count failed login attempts together', async () => {
     const cluster = await two();
     const body = { agent_id: cluster.credentials?.agent_id, agent_secret: 'a wrong secret' };
     const minute = (): number => Math.floor(Date.now() / 60_000);
@@ -52,7 +52,7 @@ describe('two API processes', function () {
     const begun = minute();
     let statuses = await attempts();
     if (minute() !== begun) {
-      // Counting began anew in the midst of them; of two minutes only one can end within.
+      // Counting restarted during them; of two minutes, only one can end within.
       statuses = [...Array<number>(9).fill(401), ...(await attempts()).slice(-3)];
     }
     expect(statuses.slice(0, 9)).to.deep.equal(Array<number>(9).fill(401));
@@ -61,7 +61,7 @@ describe('two API processes', function () {
     expect(right.status).to.equal(429);
   });
 
-  it('tell live of runs that were made by the other, and go on for each other', async () => {
+  it("stream the other's runs live, and resume each other's streams", async () => {
     const cluster = await two();
     const client = cluster.clientOf(0);
     const task = await client.post('/tasks', {

@@ -5,7 +5,7 @@ import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
 import { Cluster, fiveProcesses, oneProcess } from '../cluster.ts';
 import { playScenario } from '../scripted-scenario.ts';
 
-describe('the service, split into processes by what they do', function () {
+describe('the service, split into processes by role', function () {
   this.timeout(90_000);
   endsItsProcesses();
   const directory = useTemporaryDirectory();
@@ -17,7 +17,7 @@ describe('the service, split into processes by what they do', function () {
     return cluster;
   }
 
-  it('comes to the same as five processes as it does as one', async () => {
+  it('has the same results in five processes as in one', async () => {
     const one = await clusterOf(oneProcess, 'one');
     const ofOne = await playScenario(one);
     expect(await one.terminate()).to.deep.equal([0]);
@@ -25,14 +25,14 @@ describe('the service, split into processes by what they do', function () {
     const ofFive = await playScenario(five);
     expect(await five.terminate()).to.deep.equal([0, 0, 0, 0, 0]);
     expect(ofFive).to.deep.equal(ofOne);
-    // Not the same nothing.
+    // Not the same empty result.
     expect(ofOne['ran']).to.deep.include({ state: 'succeeded', success: true, attempt: 1 });
     expect(ofOne['failed']).to.deep.include({ state: 'failed', error: 'on purpose', attempt: 2 });
     expect(ofOne['triggered']).to.deep.equal([['listener'], []]);
     expect(ofOne['refused']).to.deep.equal([409, 'conflict']);
   });
 
-  it('shows in one API process what was done through another, to whoever asks for it', async () => {
+  it('shows in one API process the changes made through another, to any caller', async () => {
     const roles = ['api,scheduler', 'api,worker', 'projector'];
     const cluster = await clusterOf(roles, 'two');
     const [here, there] = [cluster.clientOf(0), cluster.clientOf(1)];

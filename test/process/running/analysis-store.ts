@@ -5,18 +5,17 @@ import { eventually } from '../../support/signals.ts';
 
 const DAY = 86_400_000;
 
-/** What there is to be asked about. */
+/** The data that the page's questions need. */
 export interface Analysed {
   /** The task that failed for a while. */
   readonly report: string;
 }
 
 /**
- * Makes a service run what the page of analysts asks about: a nightly report that failed for some days after somebody
- * had changed it, and was slower afterwards; a weekly task that is well; one that fires each second; an agent that tried
- * what it may not. The past is made by backfills: the runs are real, and run now.
- *
- * @param admin a client with the scope `admin`
+ * Makes a service run what the page for analysts examines. It has a nightly report that failed for
+ * some days after a change and was slower afterwards, a healthy weekly task, and one that fires
+ * each second. An agent was refused actions. The past comes from backfills: the runs are real, and
+ * run now. @param admin a client with the scope `admin`
  */
 export async function makeAnalysed(admin: ApiClient, adminId: string): Promise<Analysed> {
   const create = async (fields: object): Promise<string> => {
@@ -90,7 +89,7 @@ export async function makeAnalysed(admin: ApiClient, adminId: string): Promise<A
     .post('/agents/auth/token', { agent_id: id, agent_secret: secret });
   const intern = admin.as(token.textAt('access_token'));
   for (const verb of ['pause', 'run_now']) await intern.post(`/tasks/${report}/${verb}`);
-  // So that fires are due meanwhile.
+  // Ensures that fires are due meanwhile.
   await eventually(() => Date.now() - paused > 2_200, { limitMs: 10_000 });
   await admin.post(`/tasks/${ticking}/resume?missed=skip`);
   await eventually(async () => {

@@ -15,7 +15,7 @@ describe('the table of rows', () => {
     return stdout;
   };
 
-  it('says the first and the last of what is there, also where other rows of the group have none', () => {
+  it('shows the first and last existing values, even if other rows of the group have none', () => {
     const rows = [{}, { why: 'paused' }, { why: 'missed' }, { why: null }, {}];
     const words = ['--show', 'first=first(row.why)', '--show', 'last=last(row.why)'];
     expect(table(rows, ...words)).to.match(/\npaused +missed\n$/);
@@ -38,7 +38,7 @@ describe('the table of rows', () => {
     expect(order('at')).to.deep.equal(['b', 'a', 'c']);
   });
 
-  it('takes no part of a rank from what is not there', () => {
+  it('ignores missing values in a rank', () => {
     const rows = [{}, {}, {}, { ms: 4 }, { ms: 2 }];
     const words = ['--show', 'p50=p50(row.ms)', '--show', 'p95=p95(row.ms)'];
     expect(table(rows, ...words)).to.match(/\n +2 +4\n$/);

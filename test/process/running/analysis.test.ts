@@ -13,13 +13,13 @@ import {
 import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
 import { makeAnalysed } from './analysis-store.ts';
 
-/** A command of the page, and what stands below it. */
+/** A command of the page, and the output below it. */
 interface Asked {
   readonly command: string;
   readonly output: string;
 }
 
-/** The commands of the page, in their order; one that goes on ends its lines with a backslash. */
+/** The commands of the page, in order; a continued command ends its lines with a backslash. */
 function commandsOf(text: string): readonly Asked[] {
   const blocks = [...text.matchAll(/^```console\n([\s\S]*?)^```$/gm)].map(
     ([, block]) => block ?? '',
@@ -35,14 +35,14 @@ function commandsOf(text: string): readonly Asked[] {
   );
 }
 
-/** The titles of a table: what stands between two spaces or more. */
+/** The titles of a table, separated by two or more spaces. */
 const titlesOf = (output: string): readonly string[] =>
   (output.split('\n').find((line) => line.trim() !== '') ?? '').trim().split(/ {2,}/);
 
 const isTable = (output: string): boolean =>
   output.includes('─') || /^[a-z]+(?: {2,}[a-z0-9 ]+)+$/m.test(output.split('\n')[0] ?? '');
 
-describe('the questions of an analyst', function () {
+describe("an analyst's questions", function () {
   this.timeout(180_000);
   endsItsProcesses();
   const directory = useTemporaryDirectory();
@@ -73,7 +73,7 @@ describe('the questions of an analyst', function () {
         ...process.env,
         SVC_URL: service.address,
         SVC_DATA_DIR: data,
-        // Where it keeps its tokens: not in the home of who runs the tests.
+        // Where it keeps its tokens: not in the user's home directory.
         XDG_STATE_HOME: join(directory(), 'state'),
         NO_COLOR: '1',
       },
@@ -84,7 +84,7 @@ describe('the questions of an analyst', function () {
       const found = outputs[index] ?? '';
       expect(found.trim(), command).to.not.equal('');
       if (!isTable(output)) continue;
-      // Of the past, the moments that stand in titles are others.
+      // The times in the titles of past states differ.
       const plain = (titles: readonly string[]) =>
         titles.map((each) => each.replace(/AT \d.*/, 'AT'));
       expect(plain(titlesOf(found)), command).to.deep.equal(plain(titlesOf(output)));

@@ -63,7 +63,7 @@ describe('svc as a process', function () {
     );
   });
 
-  it('goes on without a folder for its token that the system can not make', async () => {
+  it('continues without a folder for its token if the system cannot create it', async () => {
     const service = await ServiceProcess.start({ SVC_DATA_DIR: directory() });
     const env = { SVC_URL: service.address, XDG_STATE_HOME: '/proc/svc-state' };
     expect(await svc(['health'], env)).to.include({ code: 0, err: '' });
@@ -90,7 +90,7 @@ describe('svc as a process', function () {
     expect(completed('svc runs retry --j')).to.deep.equal(['--json']);
   });
 
-  it('ends quietly when nobody reads on', () => {
+  it('exits quietly when its reader has gone', () => {
     const cli = join(projectRoot, 'dist/app/cli.js');
     const line = `"${process.execPath}" "${cli}" tasks create --help | head -n 1; echo "\${PIPESTATUS[0]}"`;
     const { stdout, stderr } = spawnSync('bash', ['-c', line], { encoding: 'utf8' });

@@ -7,7 +7,10 @@ import { buildService } from '../../support/service-process.ts';
 import { Signal } from '../../support/signals.ts';
 import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
 
-/** The demo itself waits for its runs this long; starting it takes some seconds more on a busy machine. */
+/**
+ * The demo itself waits this long for its runs; its start takes some seconds more on a busy
+ * machine.
+ */
 const LIMIT = 45_000;
 
 describe('the demo', function () {
@@ -62,7 +65,7 @@ describe('the demo', function () {
     expect(left()).to.deep.equal([]);
   });
 
-  it('cleans up when its terminal is gone, or nobody reads on', async () => {
+  it('cleans up when its terminal or its reader is gone', async () => {
     for (const leave of [
       (child: ChildProcess) => child.kill('SIGHUP'),
       (child: ChildProcess) => child.stdout?.destroy(),

@@ -11,7 +11,7 @@ import { eventually } from '../../support/signals.ts';
 import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
 import { svcProcess } from '../svc-process.ts';
 
-/** Also warns of what a later version of Node will take away. */
+/** Also warns of features that a later version of Node will remove. */
 const NODE_OPTIONS = '--pending-deprecation --trace-warnings';
 
 describe(`Node ${process.versions.node}`, function () {
@@ -20,7 +20,7 @@ describe(`Node ${process.versions.node}`, function () {
   const directory = useTemporaryDirectory();
   before(() => buildService());
 
-  it('warns of nothing that the service does, and knows all options that are set', async () => {
+  it('warns about nothing in the service, and knows all set options', async () => {
     const data = join(directory(), 'data');
     const service = await ServiceProcess.start({
       ...{ SVC_DATA_DIR: data, SVC_HTTP_ALLOW_PRIVATE: 'true', NODE_OPTIONS },

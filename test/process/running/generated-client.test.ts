@@ -9,7 +9,7 @@ import { generateApi } from 'swagger-typescript-api';
 import { useRunningApi } from '../../support/running-api.ts';
 import { makeTemporaryDirectory } from '../../support/temporary-directory.ts';
 
-/** What a user of the service would write against the generated client. */
+/** A program that a user would write with the generated client. */
 const program = `
 import { Api, type Run, type Task } from './client.ts';
 
@@ -63,7 +63,7 @@ const compilerOptions = {
   rewriteRelativeImportExtensions: true,
 };
 
-describe('a client that a public generator makes from /openapi.json', () => {
+describe('a client that a public generator creates from /openapi.json', () => {
   const api = useRunningApi();
 
   it('compiles, and creates a task, runs it and reads it', async function () {
@@ -100,7 +100,7 @@ describe('a client that a public generator makes from /openapi.json', () => {
   });
 });
 
-/** @throws Error with what the compiler says */
+/** @throws Error with the compiler's output */
 async function compile(directory: string): Promise<void> {
   const require = createRequire(import.meta.url);
   const compiler = join(dirname(require.resolve('typescript/package.json')), 'bin', 'tsc');

@@ -12,13 +12,16 @@ import { leaveOut } from '../../support/left-out.ts';
 
 const RUNS = 1200;
 
-describe('svc, when what it writes to is lost', function () {
+describe('svc, when its output is lost', function () {
   this.timeout(90_000);
   endsItsProcesses();
   const directory = useTemporaryDirectory();
   before(() => buildService());
 
-  /** What bash makes of a line in which `svc` is the command line; then the exit code of the first of a pipe. */
+  /**
+   * Bash's output for a line in which `svc` is the command line, and the exit code of a pipe's
+   * first command.
+   */
   function bash(line: string): { readonly stdout: string; readonly stderr: string } {
     const cli = join(projectRoot, 'dist/app/cli.js');
     const svc = `svc() { "${process.execPath}" "${cli}" "$@"; }`;
@@ -27,7 +30,7 @@ describe('svc, when what it writes to is lost', function () {
     return spawnSync('bash', ['-c', command], { encoding: 'utf8', env });
   }
 
-  it('closes the stores that it reads before it ends, when nobody reads on', async () => {
+  it('closes its stores before it exits, when its reader has gone', async () => {
     const at = Date.parse('2026-05-01T10:00:00Z');
     await onLog(directory(), async (store) => addRuns(store, await addTask(store, at), at, RUNS));
     const service = await ServiceProcess.start({ SVC_DATA_DIR: directory() });
@@ -37,7 +40,7 @@ describe('svc, when what it writes to is lost', function () {
       const { total } = JSON.parse(out) as { readonly total: number };
       expect(total).to.be.at.least(RUNS);
     });
-    // It was a matter of chance whether a thread was in the midst of something.
+    // Only chance decided whether a thread was busy.
     for (let time = 0; time < 4; time += 1) {
       const { stdout, stderr } = bash('svc export --format csv --of runs | head -n 1');
       expect(stderr).to.equal('exporting\n');
@@ -45,18 +48,18 @@ describe('svc, when what it writes to is lost', function () {
     }
   });
 
-  it('says that an answer could not be written', function () {
+  it('reports that a response could not be written', function () {
     if (!existsSync('/dev/full')) leaveOut(this, 'a full device: /dev/full is missing');
     const { stdout, stderr } = bash('svc --help > /dev/full');
     expect(stderr).to.match(/^svc: could not write the output: ENOSPC[^\n]*\n$/);
     expect(stdout).to.equal('1\n');
   });
 
-  it('goes on with its work when nobody reads what it says beside the answer', async () => {
+  it('continues when nobody reads its progress output', async () => {
     const at = Date.parse('2026-05-01T10:00:00Z');
     await onLog(directory(), (store) => addTask(store, at));
     const file = join(directory(), 'rows.ndjson');
-    // The reader has gone before anything is written.
+    // The reader is gone before anything is written.
     const { stdout } = bash(
       `exec 2> >(true); wait $!; svc export --format ndjson --output "${file}"`,
     );

@@ -20,7 +20,7 @@ interface Sample {
   readonly value: number;
 }
 
-/** @throws AssertionError at a line that is none of the text format */
+/** @throws AssertionError at an invalid line of the text format */
 function samplesOf(text: string): readonly Sample[] {
   const lines = text
     .split('\n')

@@ -16,7 +16,7 @@ import { projectRoot } from '../../support/project-root.ts';
 import { Signal } from '../../support/signals.ts';
 import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
 
-/** Says its process id, and on a signal ends with a code of its own. */
+/** Prints its process id, and exits with its own code on a signal. */
 const service = `
 import { endWithNpmShell } from './starting/npm-shell.ts';
 endWithNpmShell();
@@ -51,7 +51,7 @@ describe('npm start', () => {
     writeFileSync(join(directory(), 'app/cli.ts'), '#!/usr/bin/env node\nconsole.log(1);\n');
   });
 
-  // The whole group: what npm started would outlive it.
+  // The whole group, because processes started by npm would outlive it.
   afterEach(() => {
     for (const { pid, exitCode } of started) {
       if (pid !== undefined && exitCode === null) process.kill(-pid, 'SIGKILL');
@@ -85,7 +85,7 @@ describe('npm start', () => {
 
   const built = (): string => readFileSync(join(directory(), 'dist/app/main.js'), 'utf8');
 
-  it('passes on signals and the exit code, where the shell puts the service in its own place', async function () {
+  it('passes on signals and the exit code if the shell replaces itself with the service', async function () {
     if (!existsSync('/bin/bash')) leaveOut(this, 'npm start under bash: /bin/bash is missing');
     const { child, output, end } = npmStart({ npm_config_script_shell: '/bin/bash' });
     const [, parent] = await processIds(output);
@@ -94,7 +94,7 @@ describe('npm start', () => {
     expect(await end.wait()).to.equal(7);
   });
 
-  it('ends the service in order when its shell ends without passing a signal on', async function () {
+  it('stops the service gracefully if its shell exits without passing a signal on', async function () {
     if (!existsSync('/bin/dash')) leaveOut(this, 'npm start under dash: /bin/dash is missing');
     const { child, output } = npmStart({ npm_config_script_shell: '/bin/dash' });
     const [service] = await processIds(output);
@@ -102,12 +102,12 @@ describe('npm start', () => {
     await output.wait((text) => text.includes(`ended ${service}`));
   });
 
-  it('gives back the exit code of a service that ends by itself, whatever the shell', async () => {
+  it('returns the exit code of a service that exits by itself, whatever the shell', async () => {
     writeFileSync(join(directory(), 'app/main.ts'), 'process.exitCode = 3;');
     expect(await npmStart().end.wait()).to.equal(3);
   });
 
-  it('lets Ctrl-C reach the service, once', async () => {
+  it('sends Ctrl-C to the service once', async () => {
     const { child, output, end } = npmStart();
     const [service] = await processIds(output);
     // The terminal sends it to all of them.
@@ -117,7 +117,7 @@ describe('npm start', () => {
     expect(output.values.join('').match(/ended/g)).to.have.lengthOf(1);
   });
 
-  it('gives the service its own arguments alone', async () => {
+  it("passes only the service's own arguments to it", async () => {
     const { output } = npmStart({}, ['--', 'one', '--two']);
     const line = await output.wait((text) => text.includes('with'), { limitMs: 15_000 });
     const [, words = '[]'] = /with (.*)/.exec(line) ?? [];
@@ -128,13 +128,13 @@ describe('npm start', () => {
     ]);
   });
 
-  it('fails with the exit code of the compiler where the code does not compile', async () => {
+  it("fails with the compiler's exit code if the code does not compile", async () => {
     writeFileSync(join(directory(), 'app/main.ts'), 'const a: number = "text";');
     const { end } = npmStart();
     expect(await end.wait(() => true, { limitMs: 15_000 })).to.be.oneOf([1, 2]);
   });
 
-  it('compiles when something has changed, and only then', () => {
+  it('compiles only after a change', () => {
     expect(build()).to.equal(0);
     const main = join(directory(), 'dist/app/main.js');
     writeFileSync(main, 'kept');
@@ -153,7 +153,7 @@ describe('npm start', () => {
     }
   });
 
-  it('leaves out what has been deleted, and brings what is not compiled', () => {
+  it('removes deleted files, and copies files that are not compiled', () => {
     writeFileSync(join(directory(), 'app/page.html'), '<p>');
     writeFileSync(join(directory(), 'app/old.ts'), 'export const old = 1;');
     build();

@@ -15,12 +15,12 @@ import {
 import { eventually } from '../../support/signals.ts';
 import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
 
-/** Everything in a folder that its owner is not alone to open, by its path in there. */
+/** Everything in a folder that others than its owner can open, by its path in there. */
 function openToOthers(folder: string): readonly string[] {
   return readdirSync(folder, { recursive: true })
     .map(String)
     .filter((name) => {
-      // What SQLite has removed since is open to nobody.
+      // Files that SQLite has removed since are open to nobody.
       const stat = statSync(join(folder, name), { throwIfNoEntry: false });
       return stat !== undefined && (stat.mode & 0o077) !== 0;
     })
@@ -39,7 +39,7 @@ describe('the files of a service in a folder that others may read', function () 
     chmodSync(data, 0o755);
   });
 
-  /** Starts a service and lets it create every kind of file that it has. */
+  /** Starts a service and lets it create every kind of file. */
   async function worked(): Promise<ServiceProcess> {
     const service = await ServiceProcess.start({ SVC_DATA_DIR: data });
     const credentials = credentialsIn(data);
@@ -51,7 +51,7 @@ describe('the files of a service in a folder that others may read', function () 
     return service;
   }
 
-  it('are for their owner alone: stores, keys, credentials and sockets', async () => {
+  it('are accessible only to their owner: stores, keys, credentials and sockets', async () => {
     const service = await worked();
     const names = readdirSync(data, { recursive: true }).map(String);
     expect(names).to.include.members([
@@ -69,7 +69,7 @@ describe('the files of a service in a folder that others may read', function () 
     expect(openToOthers(data)).to.deep.equal([]);
   });
 
-  it('are closed at the next start where they were open, with what is created beside them', async () => {
+  it('are made private at the next start, with the files created beside them', async () => {
     await (await worked()).terminate();
     writeFileSync(join(data, 'notes-of-somebody.txt'), 'not of the service');
     for (const name of readdirSync(data)) chmodSync(join(data, name), 0o755);
@@ -82,7 +82,7 @@ describe('the files of a service in a folder that others may read', function () 
     await service.terminate();
   });
 
-  it('get a warning where others may replace them', async () => {
+  it('cause a warning if others may replace them', async () => {
     chmodSync(data, 0o777);
     const service = await worked();
     const message = 'other users can replace files in the data directory';
@@ -91,12 +91,12 @@ describe('the files of a service in a folder that others may read', function () 
     await service.terminate();
   });
 
-  it('get a warning that says why where the service may not close them', async function () {
+  it('cause a warning with the reason if the service may not make them private', async function () {
     if (process.getuid?.() !== 0) leaveOut(this, 'files of another user: run the tests as root');
     const setpriv = requiredProgram(this, 'setpriv');
     chmodSync(directory(), 0o711);
     chmodSync(data, 0o777);
-    // Of another user than the service's.
+    // Owned by another user than the service's.
     writeFileSync(join(data, 'left-s1-g1.db'), '', { mode: 0o644 });
     const nobody = [setpriv, '--reuid=65534', '--regid=65534', '--clear-groups'];
     const service = await ServiceProcess.start({ SVC_DATA_DIR: data }, nobody);
@@ -107,7 +107,7 @@ describe('the files of a service in a folder that others may read', function () 
     await service.terminate();
   });
 
-  it('have copies for their owner alone in backups, exports and what was restored', async () => {
+  it('have private copies in backups, exports and restored folders', async () => {
     await (await worked()).terminate();
     for (const name of readdirSync(data)) chmodSync(join(data, name), 0o755);
     buildService();

@@ -30,7 +30,7 @@ describe('the calls of the README and the tutorial', function () {
     return /http:\S+/.exec(line)?.[0] ?? expect.fail(line);
   }
 
-  /** Runs the calls of a page in a shell. @returns what they print */
+  /** Runs the calls of a page in a shell. @returns their output */
   function resultOf(page: string, adapt: (script: string) => string): string {
     const calls = [...read(page).matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(
       ([, block]) => block ?? '',
@@ -47,7 +47,7 @@ describe('the calls of the README and the tutorial', function () {
     return stdout;
   }
 
-  it('work as they stand, one after the other, on a service that was just started', async () => {
+  it('work unchanged, one after the other, on a newly started service', async () => {
     const service = await ServiceProcess.start({
       SVC_DATA_DIR: join(directory(), 'data'),
       SVC_HTTP_ALLOW_PRIVATE: '127.0.0.1',
@@ -68,7 +68,7 @@ describe('the calls of the README and the tutorial', function () {
     expect((await service.terminate()).code).to.equal(0);
   });
 
-  it('go on in the tutorial', async () => {
+  it('continue in the tutorial', async () => {
     const service = await ServiceProcess.start({ SVC_DATA_DIR: join(directory(), 'data') });
     const stdout = resultOf('docs/tutorial/first-task.md', (script) =>
       script.replaceAll('http://localhost:8080', service.address),

@@ -16,11 +16,11 @@ import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
 interface Answer {
   readonly status: number;
   readonly body: string;
-  /** SHA-256 fingerprint of the certificate that was presented. */
+  /** SHA-256 fingerprint of the presented certificate. */
   readonly fingerprint: string;
 }
 
-/** One request over a connection of its own. */
+/** One request on a separate connection. */
 function call(
   address: string,
   path: string,
@@ -68,7 +68,7 @@ describe('a running service', () => {
     });
   };
 
-  it('serves HTTPS, and takes other certificates and keys at SIGHUP without a stop', async () => {
+  it('serves HTTPS, and loads other certificates and keys at SIGHUP without a stop', async () => {
     use('one');
     writeFileSync(path('jwt'), 'first key '.repeat(4));
     writeFileSync(path('previous'), 'older key '.repeat(4));
@@ -121,7 +121,7 @@ describe('a running service', () => {
     expect(await service.ended()).to.deep.equal({ code: 0, signal: null });
   });
 
-  it('goes on with its key where that of the data directory is damaged at SIGHUP', async () => {
+  it('keeps its key if that of the data directory is damaged at SIGHUP', async () => {
     const service = ServiceProcess.begin({ SVC_DATA_DIR: path('data') });
     await found(() => /^Listening on (\S+)\. Created the first agent/m.exec(service.output)?.[1], {
       limitMs: 30_000,
@@ -134,7 +134,7 @@ describe('a running service', () => {
     expect(await service.ended()).to.deep.equal({ code: 0, signal: null });
   });
 
-  it('stops in order where the file that says its address cannot be removed', async () => {
+  it('stops gracefully if the file with its address cannot be removed', async () => {
     const service = await ServiceProcess.start({ SVC_DATA_DIR: path('data') });
     const written = (): string | undefined =>
       readdirSync(path('data')).find((name) => /^service-.*\.json$/.test(name));
@@ -147,8 +147,8 @@ describe('a running service', () => {
     expect(service.output).to.include('could not remove the address for svc');
   });
 
-  it('starts although SIGHUP comes before it has loaded', async () => {
-    // Sends the signal when the entry looks at its limits, before it loads the rest.
+  it('starts even if SIGHUP arrives before it has loaded', async () => {
+    // Sends the signal when the entry reads its limits, before it loads the rest.
     writeFileSync(
       path('early.cjs'),
       `const fs = require('node:fs');

@@ -46,7 +46,7 @@ describe('traces', function () {
     return cluster;
   }
 
-  /** Makes an agent with a webhook, and for it a task that calls a server. */
+  /** Creates an agent with a webhook, and a task for it that calls a server. */
   async function playFire(cluster: Cluster, schedule: object): Promise<string> {
     const admin = cluster.clientOf(0);
     const agent = await admin.post('/agents', {
@@ -85,7 +85,7 @@ describe('traces', function () {
   async function checkFire(id: string): Promise<CollectedSpan> {
     const sent = (path: string) => receiver.all.find((each) => each.path.startsWith(path));
     const hooked = await collector.descended([
-      '?', // the caller's own, which the collector has not heard of
+      '?', // the caller's own, which the collector has not received
       'POST /tasks',
       'command POST /tasks',
       'fire',
@@ -130,7 +130,7 @@ describe('traces', function () {
     return run;
   }
 
-  /** What begins otherwise than by a fire. */
+  /** The other triggers than a fire. */
   async function checkOthers(cluster: Cluster, id: string): Promise<void> {
     const admin = cluster.clientOf(0);
     const { credentials } = cluster;
@@ -147,7 +147,7 @@ describe('traces', function () {
       credentials?.agent_id,
     ]);
 
-    // Each run of a backfill is a trace, linked to the command: they may be thousands.
+    // Each run of a backfill is a trace linked to the command, because there may be thousands.
     const to = Math.floor(Date.now() / 1000) * 1000 - 10_000;
     const filled = await admin.post(`/tasks/${id}/backfill`, {
       from: new Date(to - 2_000).toISOString(),
@@ -185,10 +185,10 @@ describe('traces', function () {
     expect(ofHealth).to.deep.equal([]);
   }
 
-  it('go from a command over its fire, the run and its steps to the webhook', async () => {
+  it('lead from a command over its fire, the run and its steps to the webhook', async () => {
     const cluster = await start(oneProcess);
     const run = await checkFire(await playFire(cluster, soon()));
-    // A batch of a view is of many traces: linked to them, and part of none.
+    // A batch of a view belongs to many traces: it is linked to them, and part of none.
     const batch = await collector.span(
       'of a view',
       ({ name, links }) =>
@@ -198,7 +198,7 @@ describe('traces', function () {
     const [first] = collector.requests;
     expect(first?.path).to.equal('/v1/traces');
     expect(first?.headers['x-collector-key']).to.equal('of the collector');
-    // What goes on for years is no one trace: each further fire begins its own.
+    // An unlimited schedule is not one trace: each further fire starts its own.
     const id = await playFire(cluster, { schedule_kind: 'cron', schedule_expr: '* * * * * *' });
     const fires = (): readonly CollectedSpan[] =>
       collector.spans.filter(
@@ -216,7 +216,7 @@ describe('traces', function () {
     }
   });
 
-  it('are one over processes that share the work, also when one of them dies', async () => {
+  it('span the processes that share the work, even if one of them dies', async () => {
     const cluster = await start(['api,scheduler', 'projector,worker']);
     const done = await checkFire(await playFire(cluster, soon()));
     const fire = await collector.span('of the fire', ({ name }) => name === 'fire');
@@ -249,7 +249,7 @@ describe('traces', function () {
     expect(await cluster.terminate()).to.deep.equal([0, 0]);
   });
 
-  it('cost nobody anything when the collector does not answer, or is away', async () => {
+  it('delay nothing when the collector does not respond or is unavailable', async () => {
     collector.answer = () => {};
     const cluster = await start(oneProcess, { OTEL_EXPORTER_OTLP_TIMEOUT: '500' });
     const id = await playFire(cluster, { schedule_kind: 'event', schedule_expr: 'go' });
@@ -263,7 +263,7 @@ describe('traces', function () {
   });
 });
 
-/** A single time, so far ahead that its task is there before it on a busy machine too. */
+/** A one-time schedule, late enough that its task exists before it on a busy machine too. */
 function soon(): object {
   const at = new Date(Date.now() + 3_000).toISOString();
   return { schedule_kind: 'once', schedule_expr: at };

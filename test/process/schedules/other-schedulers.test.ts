@@ -11,10 +11,10 @@ const HOUR = 3_600_000;
 /** Rules of one run: the long one has 150 of each zone. */
 const RULES = { short: 176, long: 3300 };
 const SEED = 31;
-/** Changes of an offset are seen at this distance. Seconds. */
+/** Changes of an offset are found at this resolution, in seconds. */
 const STEP = 6 * 3600;
 
-/** Fires in seconds since 1970; null where the library has none to offer, for the reason beside it. */
+/** Fires in seconds since 1970; null if the library supports none, with the reason beside it. */
 interface Answer {
   readonly model: readonly number[] | null;
   readonly model_error?: string;
@@ -27,9 +27,9 @@ interface Answers {
   readonly offsets: readonly (readonly number[])[];
 }
 
-describe('beside python-dateutil and croniter', () => {
+describe('the schedules, compared with python-dateutil and croniter', () => {
   let python: string;
-  /** Zones that both tz databases know alike. */
+  /** Zones that are equal in both tz databases. */
   let alike: ReadonlySet<string>;
 
   before(function () {
@@ -57,11 +57,11 @@ describe('beside python-dateutil and croniter', () => {
     return JSON.parse(stdout) as Answers;
   }
 
-  it('compares zones of which at least twenty have the same clock changes in both databases', () => {
+  it('have at least twenty zones with the same clock changes in both databases', () => {
     expect(alike.size).to.be.at.least(20);
   });
 
-  it('fires when they say, by the rules for clock changes', () => {
+  it('fire at the same times, by the rules for clock changes', () => {
     const count = longVersions() ? RULES.long : RULES.short;
     const cases = drawCases(SEED, count).filter(({ zone }) => alike.has(zone));
     const { cases: answers } = ask({ cases, offsets: [] });
@@ -71,7 +71,7 @@ describe('beside python-dateutil and croniter', () => {
     for (const [index, given] of cases.entries()) {
       const { model, model_error, library } = answers[index] as Answer;
       const ours = firesOf(given);
-      // dateutil refuses a rule that never fires.
+      // dateutil rejects a rule that never fires.
       const isEmpty = model_error?.includes('generates an empty set') === true;
       const theirs = isEmpty ? [] : model;
       if (theirs !== null) {
@@ -107,8 +107,9 @@ function firesOf({ kind, expr, zone, after, count }: ScheduleCase): readonly num
 }
 
 /**
- * Where croniter reads a cron expression otherwise than crontab(5): it takes a weekday field that names every day for
- * `*`, it does not join a numbered weekday with days of the month, and it joins a stepped `*` with the other field.
+ * Where croniter reads a cron expression differently from crontab(5): it treats a weekday field
+ * that names every day as `*`, it does not join a numbered weekday with days of the month, and it
+ * joins a stepped `*` with the other field.
  */
 function isOwnReading({ kind, expr, day_or }: ScheduleCase): boolean {
   if (kind === 'rrule') return false;
@@ -117,7 +118,7 @@ function isOwnReading({ kind, expr, day_or }: ScheduleCase): boolean {
   return weekday === '0-7' || weekday.includes('#') || day_or === false;
 }
 
-/** Whether the clock of the zone is changed between a rule's start, or a day before, and its last fire. */
+/** Whether the zone's clock changes between a rule's start, or a day before, and its last fire. */
 function meetsClockChange({ zone, after }: ScheduleCase, fires: readonly number[]): boolean {
   const found = zoneOf(zone);
   if (found === null) throw new Error(`no zone ${zone}`);

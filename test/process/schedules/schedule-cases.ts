@@ -4,7 +4,10 @@ import { randomBy } from '../../support/random.ts';
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 
-/** Zones with all kinds of clock changes and with none. Those whose rules differ between the databases are left out. */
+/**
+ * Zones with all kinds of clock changes and with none. Excludes zones whose rules differ between
+ * the databases.
+ */
 export const zones = [
   'UTC',
   'America/New_York',
@@ -30,20 +33,20 @@ export const zones = [
   'Pacific/Kiritimati',
 ] as const;
 
-/** From when on rules start, and until when the zones are compared. */
+/** The earliest start of rules, and the end of the comparison of zones. */
 export const SPAN = { from: Date.UTC(2015, 0, 1), to: Date.UTC(2029, 0, 1) } as const;
 
-/** A rule as the other schedulers get it. */
+/** A rule in the form of the other schedulers. */
 export interface ScheduleCase {
   readonly kind: 'rrule' | 'cron';
-  /** As the service gets it. */
+  /** In the form of the service. */
   readonly expr: string;
   readonly zone: string;
   readonly elapsed: boolean;
   readonly count: number;
-  /** Seconds since 1970: fires after it are meant. */
+  /** Seconds since 1970; fires are compared after it. */
   readonly after: number;
-  /** DTSTART without its zone, and the RRULE alone. */
+  /** DTSTART without its zone, and only the RRULE. */
   readonly start?: string;
   readonly rule?: string;
   readonly freq?: string;
@@ -55,7 +58,7 @@ export interface ScheduleCase {
 
 const weekdays = ['MO', 'TU', 'WE', 'TH', 'FR', 'SA', 'SU'];
 
-/** Draws rules, the same for the same seed. */
+/** Generates rules, the same for the same seed. */
 class Dice {
   readonly #random: () => number;
 
@@ -82,7 +85,7 @@ class Dice {
   }
 }
 
-/** Draws rules; half of them by the hour or minute. @param count how many */
+/** Generates rules; half of them by the hour or minute. @param count how many */
 export function drawCases(seed: number, count: number): ScheduleCase[] {
   const dice = new Dice(seed);
   const draws = [subDailyCase, subDailyCase, dailyCase, cronCase];
@@ -92,7 +95,7 @@ export function drawCases(seed: number, count: number): ScheduleCase[] {
   });
 }
 
-/** Some moment of the span, mostly shortly before a clock change of the zone. */
+/** A time in the span, usually shortly before a clock change of the zone. */
 function momentIn(dice: Dice, name: string, lead: number): number {
   const some = dice.whole(SPAN.from / HOUR, Date.UTC(2027, 0, 1) / HOUR) * HOUR;
   const zone = zoneOf(name);
@@ -125,7 +128,7 @@ function rruleCase(
   const rule = [`FREQ=${freq}`, `INTERVAL=${interval}`, ...parts].join(';');
   const start = wallText(begun, zone);
   const expr = `DTSTART;TZID=${zone}:${start}\nRRULE:${rule}`;
-  // Before the start, in whichever pass of a repeated hour that is.
+  // Before the start, in either pass of a repeated hour.
   const after = Math.floor(begun / 1000) - 90_000;
   const bare = { minutes: [], limits: {} };
   return { kind: 'rrule', expr, zone, after, start, rule, freq, interval, ...bare, ...more };
@@ -152,7 +155,7 @@ function subDailyCase(dice: Dice, zone: string): ScheduleCase {
     parts.push(`BYMONTHDAY=${limits['BYMONTHDAY'].join()}`);
   }
   if (dice.chance(0.3)) {
-    // A step of a whole day meets one hour alone.
+    // A step of a whole day matches only one hour.
     const hours =
       step % DAY === 0 ? Array.from({ length: 24 }, (_, hour) => hour) : dice.some(0, 23, 6);
     const named = hourly || dice.chance(0.5) ? [`BYHOUR=${hours.join()}`] : [];
@@ -166,7 +169,7 @@ function subDailyCase(dice: Dice, zone: string): ScheduleCase {
     return rruleCase(drawn, zone, begun, { elapsed: false, count: 30 });
   }
   if (hourly && dice.chance(0.25) && zone !== 'Australia/Lord_Howe') {
-    // How minutes of the wall clock are placed in hours of half a shift is the service's own choice.
+    // How wall-clock minutes are placed in half-hour shifts is the service's own choice.
     const minutes = dice.some(0, 59, 3);
     const drawn = { freq, interval, parts: [...parts, `BYMINUTE=${minutes.join()}`] };
     return rruleCase(drawn, zone, begun, { elapsed: true, count, limits, minutes });

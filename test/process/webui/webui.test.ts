@@ -167,7 +167,7 @@ describe('the web page', function () {
       expect(complaints).to.deep.equal([]);
     });
 
-    it('explains the instant that was asked about last, whichever response comes last', async () => {
+    it('explains the instant of the last request, whichever response comes last', async () => {
       const { page, complaints } = here();
       await here().logIn(credentials);
       await here().create('Explained', [{ uses: 'echo' }]);
