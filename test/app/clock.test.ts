@@ -16,14 +16,14 @@ describe('the system clock', () => {
     expect(await called.wait()).to.be.at.least(instant);
   });
 
-  it('calls back for an instant that has passed, but not within the call', async () => {
+  it('calls back for a past instant, but not within the call', async () => {
     const called = new Signal();
     clock.at(clock.now() - day, called.send);
     expect(called.values).to.have.lengthOf(0);
     await called.wait();
   });
 
-  it('waits for an instant beyond the reach of one timer', async () => {
+  it('waits for an instant beyond the maximum of one timer', async () => {
     const called = new Signal();
     const cancel = clock.at(clock.now() + 100 * day, called.send);
     const soon = new Signal();
@@ -33,7 +33,7 @@ describe('the system clock', () => {
     cancel();
   });
 
-  it('calls back after a length of time, and no earlier, however the clock is set meanwhile', async () => {
+  it('calls back after a duration, and no earlier, however the clock is set meanwhile', async () => {
     const realNow = Date.now;
     const called = new Signal<number>();
     const begun = clock.steady();
@@ -59,7 +59,7 @@ describe('the system clock', () => {
     cancel();
   });
 
-  it('sleeps for the time given', async () => {
+  it('sleeps for the given time', async () => {
     const start = performance.now();
     await clock.sleep(10);
     expect(performance.now() - start).to.be.at.least(10);

@@ -7,7 +7,7 @@ import type { ReadModel } from '../../projections/read-model.ts';
 import { endingAt } from '../../projections/generations/ending-at.ts';
 import { readModelOfReplay, replayable } from '../../projections/replays/replay-views.ts';
 
-/** What each method of the log is called with: a method that is added to the port has to be added here. */
+/** The arguments of each method of the log; a new method of the port must be added here. */
 const calls: { readonly [K in keyof Required<EventStore>]: Parameters<Required<EventStore>[K]> } = {
   append: ['run-1', [], 'none'],
   appendInOrder: [[]],
@@ -31,7 +31,7 @@ const calls: { readonly [K in keyof Required<EventStore>]: Parameters<Required<E
 const projection = replayable[0];
 if (projection === undefined) throw new Error('no view can be made as of a moment');
 
-/** The same of the read model. */
+/** The same for the read model. */
 const reads: { readonly [K in keyof Required<ReadModel>]: readonly unknown[] } = {
   get: [projection, 'a'],
   find: [projection, { filters: [], sort: [], limit: 1 }],
@@ -51,7 +51,10 @@ const reads: { readonly [K in keyof Required<ReadModel>]: readonly unknown[] } =
   close: [],
 };
 
-/** Of a subscription's options, what is asked for: who may end it sooner has a signal of its own, and listens. */
+/**
+ * The compared options of a subscription; a decorator that can end it earlier adds its own signal
+ * and listener.
+ */
 const withoutSignal = (given: unknown): unknown => {
   if (typeof given !== 'object' || given === null || !('signal' in given)) return given;
   const { after, prefixes } = given as Parameters<EventStore['subscribe']>[0];
@@ -60,7 +63,7 @@ const withoutSignal = (given: unknown): unknown => {
 
 type Call = (...given: readonly unknown[]) => unknown;
 
-/** A port of which every method notes what it was called with, and answers by its name. */
+/** A port whose methods record their arguments and return their names. */
 class Noting {
   readonly noted: (readonly [method: string, given: readonly unknown[]])[] = [];
 
@@ -80,7 +83,7 @@ async function* subscription(): AsyncGenerator<{ kind: 'caught-up'; position: st
   yield { kind: 'caught-up', position: '09' };
 }
 
-/** Calls a method of a port; of a subscription, takes what it says first. */
+/** Calls a method of a port; for a subscription, reads its first message. */
 async function answerOf(port: object, method: string, given: readonly unknown[]): Promise<unknown> {
   const answer = (Reflect.get(port, method) as Call)(...given);
   if (method !== 'subscribe') return answer;
@@ -99,7 +102,7 @@ const decorators: Readonly<Record<string, (store: EventStore) => EventStore>> = 
 for (const [name, decorate] of Object.entries(decorators)) {
   describe(name, () => {
     for (const [method, given] of Object.entries(calls)) {
-      it(`hands on ${method}`, async () => {
+      it(`passes on ${method}`, async () => {
         const behind = new Noting(Object.keys(calls));
         const answer = await answerOf(decorate(behind as unknown as EventStore), method, given);
         expect(behind.noted.map(([called]) => called)).to.deep.equal([method]);
@@ -109,7 +112,7 @@ for (const [name, decorate] of Object.entries(decorators)) {
       });
     }
 
-    it('has no method that the log has not', () => {
+    it('has no method that the log lacks', () => {
       const behind = new Noting(['append', 'appendInOrder', 'subscribe']);
       expect(decorate(behind as unknown as EventStore).prepare).to.equal(undefined);
     });
@@ -118,7 +121,7 @@ for (const [name, decorate] of Object.entries(decorators)) {
 
 describe('the read model of a replay', () => {
   for (const [method, given] of Object.entries(reads)) {
-    it(`hands on ${method}`, async () => {
+    it(`passes on ${method}`, async () => {
       const behind = new Noting(Object.keys(reads));
       const readModel = readModelOfReplay(behind as unknown as ReadModel, 'then');
       expect(await answerOf(readModel, method, given)).to.equal(method);

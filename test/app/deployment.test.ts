@@ -31,7 +31,7 @@ describe('the Compose file', () => {
 });
 
 describe('the image', () => {
-  it('is given every room that is compiled', () => {
+  it('contains every compiled folder', () => {
     const { include } = JSON.parse(read('tsconfig.build.json')) as { include: readonly string[] };
     const given = read('.dockerignore').split('\n');
     expect(given).to.include.members(include.map((room) => `!${room}`));
@@ -67,7 +67,7 @@ describe('the image', () => {
   });
 });
 
-/** What a shell of Windows (`cmd.exe`) would not take as it is meant, in a script of package.json. */
+/** The parts of a package.json script that the Windows shell (`cmd.exe`) would misinterpret. */
 const foreignToWindows: readonly (readonly [what: string, pattern: RegExp])[] = [
   ['exec', /\bexec\b/],
   ['a variable set for a command', /(^|&&\s*)[A-Za-z_]\w*=/],
@@ -94,7 +94,7 @@ describe('the scripts of package.json', () => {
     expect(faults).to.deep.equal([]);
   });
 
-  it('are seen through where they would not', () => {
+  it('are reported if they would not', () => {
     const foreign = [
       'node a.mjs && exec node b.js',
       'node a.mjs && A=1 mocha',
@@ -170,7 +170,7 @@ describe('the manifests for Kubernetes', () => {
     }
   });
 
-  it('give running work the time that it may take, and nothing to write to but its volumes', () => {
+  it('give running work its full drain time, and no writable storage but their volumes', () => {
     for (const { pod, claims } of workloads) {
       expect(pod.terminationGracePeriodSeconds).to.be.greaterThan(25);
       expect(pod.securityContext.runAsNonRoot).to.equal(true);
@@ -196,7 +196,7 @@ describe('the systemd unit', () => {
     expect(used.filter((name) => !known.includes(name))).to.deep.equal([]);
   });
 
-  it('hands over each credential that a setting names', () => {
+  it('passes each credential that a setting names', () => {
     const loaded = [...text.matchAll(/^LoadCredential=([\w-]+):/gm)].map(([, name]) => name);
     const named = [...text.matchAll(/^Environment=\w+_FILE=%d\/(.+)$/gm)].map(([, name]) => name);
     expect(named).to.not.have.lengthOf(0);

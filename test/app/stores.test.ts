@@ -9,7 +9,7 @@ import { runsProjection } from '../../projections/views/runs.ts';
 import { makeTemporaryDirectory } from '../support/temporary-directory.ts';
 
 describe('the stores of a process', () => {
-  it('fail with the errors that the ports name, although their adapters are loaded when they are needed', async () => {
+  it('fail with the errors of the ports, although their adapters are loaded on demand', async () => {
     const { path: dataDirectory, remove } = await makeTemporaryDirectory();
     const settings = { dataDirectory, eventStoreUrl: undefined, readModelUrl: undefined };
     const stores = await openStores(settings, silent);
@@ -24,7 +24,7 @@ describe('the stores of a process', () => {
     }
   });
 
-  it('make ready what is rare by and by, and stop that when they are told to', async () => {
+  it('prepare rarely used parts gradually, and stop when asked', async () => {
     const { path: dataDirectory, remove } = await makeTemporaryDirectory();
     const settings = { dataDirectory, eventStoreUrl: undefined, readModelUrl: undefined };
     const stores = await openStores(settings, silent);
@@ -51,7 +51,7 @@ describe('the stores of a process', () => {
     }
   });
 
-  it('names the setting of a folder that can not be made', async () => {
+  it('report the setting of a folder that cannot be created', async () => {
     const { path, remove } = await makeTemporaryDirectory();
     writeFileSync(join(path, 'file'), '');
     const dataDirectory = join(path, 'file', 'data');

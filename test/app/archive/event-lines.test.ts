@@ -16,7 +16,7 @@ describe('an event in an archive', () => {
   };
 
   it('keeps every number of the log, even those that requests cannot have', () => {
-    // A float that JavaScript writes with digits alone, and integers that earlier releases have rounded.
+    // A float that JavaScript writes with digits only, and integers that earlier releases rounded.
     const values = [1e20, -9007199254740992, 7615917337495251000, 1.5e300, 5e-324, 0.1];
     const data = JSON.stringify({ payload: { n: values } });
     expect(data).to.include('100000000000000000000,');

@@ -47,7 +47,7 @@ describe('a moved log', function () {
     return ended;
   };
 
-  /** A log with what is hard to move. */
+  /** A log with events that are hard to move. */
   async function seed(name: string, runs = RUNS): Promise<void> {
     await onLog(path(name), async (store) => {
       const task = await addTask(store, AT);
@@ -66,7 +66,7 @@ describe('a moved log', function () {
     await addRaw(path(name), old.stream, { type: old.type, ...texts });
   }
 
-  /** What a log says, without what belongs to the log it stands in. */
+  /** The events of a log, without what depends on the log itself. */
   const storyIn = (name: string): readonly object[] =>
     Ledger.read(path(name))
       .events.filter(({ stream }) => stream !== 'import')
@@ -90,7 +90,7 @@ describe('a moved log', function () {
     expect(manifestIn(path('again')).content_sha256).to.equal(before.content_sha256);
     expect(storyIn('there')).to.deep.equal(storyIn('here'));
 
-    // Streams go on where they went on, also those of which nothing is left.
+    // Streams continue at their revision, even if all their events are truncated.
     await onLog(path('there'), async (store) => {
       const [first] = await store.readStream('demo-cut', { limit: 1 });
       expect(first?.revision).to.equal(4);
@@ -108,7 +108,7 @@ describe('a moved log', function () {
       await addRunsAtOnce(store, await addTask(store, AT + 1), AT + 1, 200);
     });
     const server = await startServer();
-    // Lost answers: the same append again, and others overtake it.
+    // Lost responses: the same append is repeated, and others overtake it.
     server.faults.onNextAppends('unavailable-after-writing', 'unavailable-before-writing');
     await done(on('here', 'export', path('out')));
     const { json } = await done(on(server, 'import', path('out'), '--json'));
@@ -119,7 +119,7 @@ describe('a moved log', function () {
       events.map(({ id }) => id);
     expect(ids(there)).to.have.members(ids(here) as string[]);
     expect(ids(there)).to.not.deep.equal(ids(here));
-    // Only within a second, and none before or behind what all wait for.
+    // Only within a second, and none across events for which all wait.
     const times = there.map(({ metadata }) => {
       const { occurredAt } = JSON.parse(Buffer.from(metadata).toString()) as { occurredAt: string };
       return Date.parse(occurredAt);
@@ -153,7 +153,7 @@ describe('a moved log', function () {
     await done(on(server, 'import', path('out')));
     const streams = server.appends.map(({ stream }) => stream);
     expect(streams).to.include.members(gone.flatMap((stream) => [stream, `$$${stream}`]));
-    // One after the other, each is filled up and then cut off.
+    // One after the other, each is filled up and then truncated.
     const filled = streams.filter((stream) => stream.startsWith('demo-gone'));
     const cutFirst = streams.findIndex((stream) => stream.startsWith('$$demo-gone'));
     expect(streams.indexOf(filled[5] ?? '')).to.be.lessThan(cutFirst);
@@ -201,7 +201,7 @@ describe('a moved log', function () {
     const server = await startServer();
     await done(on('here', 'export', path('out')));
     await done(on(server, 'import', path('out')));
-    // Its events stay in the log of a server until that is scavenged.
+    // Its events stay in a server's log until a scavenge.
     server.write('$$demo-cut', '$metadata', JSON.stringify({ $tb: 6 }));
     await done(on(server, 'export', path('back')));
     expect(manifestIn(path('back')).events).to.equal(manifestIn(path('out')).events);

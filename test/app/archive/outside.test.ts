@@ -8,11 +8,11 @@ import { addTask, onLog } from './small-log.ts';
 
 const AT = Date.parse('2026-05-01T10:00:00Z');
 
-describe('an archive whose manifest names files outside of it', () => {
+describe('an archive whose manifest names files outside it', () => {
   const directory = useTemporaryDirectory();
   const path = (name: string): string => join(directory(), name);
 
-  /** A backup that says that it has a further key. */
+  /** A backup whose manifest claims another key file. */
   async function backupWithKey(file: string): Promise<void> {
     await onLog(path('here'), (store) => addTask(store, AT));
     const made = await svc(['backup', path('archives/one')], {

@@ -24,7 +24,7 @@ describe('a backup that is restored twice concurrently', () => {
     await makeBackup({ place, target: path('backup'), clock, progress, release: '1.2.3' });
   }
 
-  /** @param look what happens while the log has not yet got its place */
+  /** @param look called before the log is moved to its place */
   const restored = (look: (folder: string) => Promise<void>): Promise<string> =>
     restore(
       {

@@ -35,7 +35,7 @@ describe('a line of CSV', () => {
     expect(csvLine([{ a: ['b'] }])).to.equal('"{""a"":[""b""]}"\r\n');
   });
 
-  it('has no text that a spreadsheet would execute', () => {
+  it('has no string that a spreadsheet would execute', () => {
     const texts = ['=1+1', '+1', '-1', '@SUM(A1)', '\tx', '=HYPERLINK("http://x","y")'];
     for (const text of texts) expect(csvLine([text])).to.match(/^"?'/);
     expect(csvLine([-1])).to.equal('-1\r\n');
@@ -143,7 +143,7 @@ describe('svc export --format', function () {
         svc(['export', '--format', 'ndjson', ...words], { env: { SVC_DATA_DIR: place.path } });
       const { out } = await taken('--task', task, '--since', '2026-05-01T15:46:01');
       expect(out.trimEnd().split('\n')).to.have.lengthOf(3);
-      // Its first event is of 15:45 on 1 May there, and a date alone is the whole day.
+      // Its first event is at 15:45 on 1 May there, and a bare date is the whole day.
       const whole = await taken('--task', task, '--since', '2026-05-01', '--until', '2026-05-01');
       expect(whole.out.trimEnd().split('\n')).to.have.lengthOf(7);
       const before = await taken('--task', task, '--until', '2026-04-30');
@@ -231,7 +231,7 @@ describe('svc export --format', function () {
 });
 
 describe('the runs of a view, exported', () => {
-  /** A view of so many runs, with an error of so many bytes each, that answers as a store would. */
+  /** A view with so many runs, each with an error of so many bytes, that responds like a store. */
   function view(
     count: number,
     bytes = 0,

@@ -14,7 +14,7 @@ import { openSqliteEventStore } from '../../../stores/sqlite/event-log/event-sto
 import { openSqliteTransfer } from '../../../stores/sqlite/event-log/transfer.ts';
 import { definition, failure, request, success } from '../../projections/recorded.ts';
 
-/** Texts that moving must not change: what ends lines elsewhere, halves of characters, quotes. */
+/** Strings that moving must not change: unusual line ends, lone surrogates, quotes. */
 export const oddText = 'line\u2028paragraph\u2029 "quoted" \\ \n tab\t 😀 \ud800 =1+1';
 
 /** Works on the log of a folder. */
@@ -31,7 +31,7 @@ export async function onLog<T>(
   }
 }
 
-/** Runs of a task that were done, one each second, in appends of a few at a time. */
+/** Finished runs of a task, one each second, appended a few at a time. */
 export async function addRuns(
   store: EventStore,
   taskId: string,
@@ -42,7 +42,7 @@ export async function addRuns(
   await store.appendInOrder(runs.flat());
 }
 
-/** Runs that were done side by side, all within a moment: all requested, then all started, then all ended. */
+/** Runs executed concurrently within a second: all requested, then all started, then all ended. */
 export async function addRunsAtOnce(
   store: EventStore,
   taskId: string,
@@ -55,7 +55,7 @@ export async function addRunsAtOnce(
   }
 }
 
-/** A run that failed and was retried, of a task that nothing else is known of. @returns the task's id */
+/** A run that failed and was retried, of a task that has no other events. @returns the task's id */
 export async function addRetried(store: EventStore, at: number): Promise<string> {
   const taskId = newId(at);
   const leased_until = toIso(at + 60_000);
@@ -70,7 +70,7 @@ export async function addRetried(store: EventStore, at: number): Promise<string>
   return taskId;
 }
 
-/** A run by an event whose payload names another task, with a result that does too. */
+/** A run triggered by an event whose payload names another task, with a result that does too. */
 export async function addRunNaming(
   store: EventStore,
   taskId: string,
@@ -111,7 +111,7 @@ function appendsOf(id: string, begun: number, events: readonly DomainEvent[]): S
   });
 }
 
-/** A task, by cron each minute unless said otherwise. @returns its id */
+/** A task, by default with a cron schedule for each minute. @returns its id */
 export async function addTask(
   store: EventStore,
   at: number,
@@ -128,7 +128,7 @@ export async function addTask(
   return taskId;
 }
 
-/** Entries of a stream of an extension's, of which the first are cut off. */
+/** Entries of an extension's stream whose first ones are truncated. */
 export async function addCutStream(
   store: EventStore,
   stream: string,
@@ -145,7 +145,7 @@ export async function addCutStream(
   await store.truncate(stream, before);
 }
 
-/** Writes an event as it is given: of an older release, or damaged. */
+/** Writes an event as given: of an older release, or damaged. */
 export async function addRaw(
   directory: string,
   stream: string,
@@ -160,7 +160,7 @@ export async function addRaw(
   }
 }
 
-/** The manifest of an archive, as far as tests look at it. */
+/** The fields of an archive's manifest that tests read. */
 export function manifestIn(folder: string): {
   readonly events: number;
   readonly content_sha256: string;

@@ -20,7 +20,7 @@ describe('svc apply', () => {
     return svc(['apply', '-f', '-', ...words], { env, input });
   };
 
-  /** A set of its own for each test, so that none sees another's tasks. */
+  /** A separate set for each test, which sees no tasks of another. */
   const newSet = (): string => `set-${(sets += 1)}`;
 
   async function apply(

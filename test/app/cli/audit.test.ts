@@ -24,7 +24,7 @@ describe('the command line for auditors', () => {
     const env = { SVC_URL: api().url, SVC_TOKEN: api().admin.client.token ?? '' };
     return svc(words, { env, ...calling });
   };
-  /** Lets a command go on until it has said something, and then interrupts it. */
+  /** Runs a command until a given output, and then interrupts it. */
   async function until(words: readonly string[], says: RegExp, meanwhile?: () => Promise<unknown>) {
     const interrupt = new AbortController();
     const written = new Signal<string>();

@@ -6,12 +6,12 @@ import type { Environment } from '../../../app/configuration/setting-readers.ts'
 import type { Clock } from '../../../domain/clock.ts';
 import { Signal } from '../../support/signals.ts';
 
-/** What a call of the command line left behind. */
+/** The exit code and the output of a call. */
 export interface Called {
   readonly code: number;
   readonly out: string;
   readonly err: string;
-  /** The answer of `--json`. */
+  /** The output of `--json`. */
   readonly json: Readonly<Record<string, unknown>>;
 }
 
@@ -19,16 +19,16 @@ export interface Calling {
   readonly env?: Environment;
   /** A stream may never end. */
   readonly input?: string | Readable;
-  /** Pretends that a person looks at it. */
+  /** Pretends to be a terminal. */
   readonly terminal?: boolean;
   readonly columns?: number;
   readonly clock?: Clock;
   readonly signal?: AbortSignal;
-  /** Hears what is written, as it is written. */
+  /** Receives the output as it is written. */
   readonly written?: Signal<string>;
 }
 
-/** Calls the command line as a process would be called. */
+/** Calls the command line as a process would. */
 export async function svc(words: readonly string[], calling: Calling = {}): Promise<Called> {
   const out: string[] = [];
   const err: string[] = [];

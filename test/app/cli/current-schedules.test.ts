@@ -21,7 +21,7 @@ describe('the schedule state of all tasks, read outside the service', () => {
     log.add(`task-${id}`, 'TaskCreated', { definition: definition(), ...rhythm });
   }
 
-  /** By the log of one and the views of the newer. */
+  /** Reads the tasks from a log, with the views of the newer one. */
   async function tasksIn({ store }: ProjectorHarness): Promise<readonly string[]> {
     const tasks: string[] = [];
     const { signal } = new AbortController();

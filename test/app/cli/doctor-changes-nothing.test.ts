@@ -31,7 +31,7 @@ interface Finding {
   readonly found: string;
 }
 
-/** Nobody listens there. */
+/** An unused port. */
 const NOWHERE = 'http://127.0.0.1:1';
 
 describe('svc doctor without changes', function () {
@@ -50,7 +50,10 @@ describe('svc doctor without changes', function () {
     return { code, of: (check) => findings.find((each) => each.check === check) };
   }
 
-  /** What is in a folder, by name; of the index of a WAL, which SQLite makes anew when it likes, the name alone. */
+  /**
+   * The files of a folder, by name; for the index of a WAL, which SQLite may recreate, only the
+   * name.
+   */
   function contents(folder: string): Readonly<Record<string, string>> {
     const said = (name: string): string => {
       if (name.endsWith('-shm') || name === 'peers') return '';
@@ -71,7 +74,7 @@ describe('svc doctor without changes', function () {
     }
   }
 
-  /** What a service leaves: events, a view that is read, and somebody who was alive. */
+  /** The files of a service: events, a readable view, and a heartbeat. */
   async function serve({ store, readModel, coordination }: Stores): Promise<void> {
     await addTask(store, Date.now());
     const how = { generation: 1, fence: 1, bulk: false };
@@ -81,15 +84,15 @@ describe('svc doctor without changes', function () {
     await coordination.heartbeat('somebody', { roles: [] }, 60_000);
   }
 
-  /** Of what is there, but for the sockets. */
+  /** Of existing files, except the sockets. */
   function copy(from: string, to: string): void {
     const filter = (source: string): boolean => !source.endsWith('peers');
     cpSync(path(from), path(to), { recursive: true, filter });
   }
 
   /**
-   * A folder that a service has left. A copy: of what was closed in this process, the WAL is moved when the collector
-   * comes by the statements.
+   * A folder that a service has left. A copy, because SQLite may move the WAL of a database closed
+   * in this process at the next garbage collection.
    */
   async function leave(folder: string): Promise<void> {
     await withStores(path('served'), serve);
@@ -157,7 +160,7 @@ describe('svc doctor without changes', function () {
     it(`reports a damaged ${name} and keeps it`, async () => {
       await leave('damaged');
       writeFileSync(path(`damaged/${name}`), 'x'.repeat(8_192));
-      // What stands there is read in place of what is damaged.
+      // SQLite would read these instead of the damaged file.
       for (const beside of ['-wal', '-shm'])
         rmSync(path(`damaged/${name}${beside}`), { force: true });
       const before = contents(path('damaged'));

@@ -23,7 +23,7 @@ interface Finding {
 }
 
 const DAY = 86_400_000;
-/** Nobody listens there. */
+/** An unused port. */
 const nowhere = { SVC_URL: 'http://127.0.0.1:1' };
 
 describe('svc doctor', function () {
@@ -110,7 +110,7 @@ describe('svc doctor', function () {
     await seed();
     const key = join(directory(), 'jwt-secret.key');
     rmSync(key);
-    // For root, too, no path leads through this.
+    // Not even root can resolve a path through this.
     symlinkSync(key, key);
     const { of } = await look({}, '--quick');
     expect(of('key of tokens')[0]).to.include({ verdict: 'fault' });

@@ -10,7 +10,7 @@ import { projectRoot } from '../../support/project-root.ts';
 import { useRunningApi } from '../../support/running-api.ts';
 import { svc } from './command-line.ts';
 
-/** What docs/reference/command-line.md shows of a call, by the words of the call. */
+/** The output of a call in docs/reference/command-line.md, by the words of the call. */
 const screens: ReadonlyMap<string, string> = new Map(
   [
     ...read('docs/reference/command-line.md').matchAll(
@@ -19,7 +19,7 @@ const screens: ReadonlyMap<string, string> = new Map(
   ].map(([, words = '', screen = '']) => [words, screen]),
 );
 
-/** Without what is another each time: ids, times, durations, and so the widths of columns. */
+/** Removes the variable parts: ids, times, durations, and so the widths of columns. */
 function shape(screen: string): string {
   return screen
     .replaceAll(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, '<id>')

@@ -23,7 +23,7 @@ const rebuilt = (rebuild: Partial<ShownRebuild>): ShownProjection => ({
 const read: ShownProjection = { ...view, version: 2 };
 
 describe('a followed rebuild', () => {
-  /** What is shown where the service answers so, one look after the other. */
+  /** The output for these responses of the service, one poll after the other. */
   async function shown(answers: readonly ShownProjection[], isTerminal = false): Promise<string> {
     const written: string[] = [];
     const left = [...answers];

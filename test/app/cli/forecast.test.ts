@@ -21,7 +21,7 @@ function scheduleOf({ definition: task, anchor }: Pick<Rhythm, 'definition' | 'a
   });
 }
 
-/** A task's rhythm as it is right after its creation. */
+/** A task's schedule state right after its creation. */
 function rhythmOf(fields: Partial<TaskDefinition>, created: Instant = NOW): Rhythm {
   const anchor = toIso(Math.floor(created / 1000) * 1000);
   const task = definition(fields);
@@ -39,7 +39,7 @@ function forecast(tasks: Readonly<Record<string, Rhythm>>, days: number, from = 
   return forecaster.count();
 }
 
-/** When runs of a task start, gone through one by one. */
+/** The start times of a task's runs, computed one by one. */
 function starts(taskId: string, rhythm: Rhythm, days: number): number[] {
   const { definition: task } = rhythm;
   const schedule = scheduleOf(rhythm);
@@ -52,7 +52,7 @@ function starts(taskId: string, rhythm: Rhythm, days: number): number[] {
   return found;
 }
 
-/** How many of these lie in each stretch; those with none are left out. */
+/** The number of them in each interval; empty intervals are left out. */
 function tally(times: readonly number[], unit: number): Map<number, number> {
   const counts = new Map<number, number>();
   for (const time of times) {

@@ -111,7 +111,7 @@ describe('svc import crontab', () => {
     await api().admin.client.put(`/tasks/${first?.id ?? ''}`, { title: 'Mine', max_retries: 3 });
     await api().admin.client.post(`/tasks/${first?.id ?? ''}/resume`);
     const before = await tasksOf(set);
-    // Where a line stands, and the comment above it, is not what it says.
+    // The line number and the comment above it do not identify a job.
     const moved = '@hourly  tidy --all\n\n30 2 * * *   backup "${HOME}"\n';
     const again = await call(set, moved, '--yes', '--json');
     expect(again.code, again.err).to.equal(0);

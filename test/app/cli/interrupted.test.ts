@@ -5,7 +5,7 @@ import { PassThrough } from 'node:stream';
 import { svc, type Called } from './command-line.ts';
 
 describe('a command that Ctrl-C interrupts before the response', () => {
-  /** Interrupts a command as soon as it has asked a service that never answers. */
+  /** Interrupts a command as soon as it has sent a request to a service that never responds. */
   async function interrupted(words: readonly string[], input = ''): Promise<Called> {
     const interrupt = new AbortController();
     const sockets: Socket[] = [];
@@ -49,7 +49,7 @@ describe('a command that Ctrl-C interrupts before the response', () => {
     it(`stops waiting for input: svc ${words.join(' ')}`, async () => {
       const interrupt = new AbortController();
       const input = new PassThrough();
-      // As soon as somebody listens to it.
+      // As soon as the input is read.
       input.on('newListener', (event) => {
         if (event === 'readable' || event === 'data') queueMicrotask(() => interrupt.abort());
       });

@@ -28,7 +28,7 @@ import { svc } from './command-line.ts';
 
 const NOW = Date.parse('2026-06-01T00:30:00Z');
 
-/** The machine's time, but that it is always the same moment. */
+/** The machine's time, frozen. */
 class StandingClock extends SystemClock {
   override now(): number {
     return NOW;
@@ -70,7 +70,7 @@ describe('the command line on the stores themselves', () => {
     mayChange: () => {},
   });
 
-  /** Brings the views to where the log is now. */
+  /** Brings the views up to date with the log. */
   async function project(): Promise<void> {
     const projections = [dueProjection, tasksProjection] as unknown as readonly Projection[];
     const { store, readModel } = stores;

@@ -8,7 +8,7 @@ import { Signal } from '../../support/signals.ts';
 import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
 import { svc, type Called, type Calling } from './command-line.ts';
 
-/** How often somebody paused. */
+/** The number of pauses. */
 class CountingClock extends QuickClock {
   pauses = 0;
 
@@ -182,7 +182,7 @@ describe('the command line', () => {
       }
     }
     expect(without).to.deep.equal([]);
-    // As the interface has it: neither end is within the span.
+    // As in the interface: both ends are exclusive.
     expect((await call(['runs', 'list', '--help'])).out).to.match(
       /--since <instant> +started after/,
     );

@@ -6,7 +6,7 @@ import { svc, type Called } from './command-line.ts';
 describe('svc replay, of a record', () => {
   const api = useRunningApi();
   let id: string;
-  /** Positions before the task was there, when it was, and after it was renamed. */
+  /** Positions before the task's creation, at it, and after its renaming. */
   let positions: readonly [before: string, created: string, renamed: string];
 
   before(async () => {

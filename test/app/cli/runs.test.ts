@@ -93,7 +93,7 @@ describe('svc runs', () => {
       written,
       signal: interrupt.signal,
     });
-    // Whether the stream is open already shows nowhere: changes are made until one is told.
+    // Nothing shows whether the stream is open, so changes are made until one is reported.
     const changing = (async () => {
       while (written.values.length === 0) {
         const noise = await startRun(other);

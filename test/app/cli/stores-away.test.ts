@@ -47,7 +47,7 @@ describe('the command line on unavailable stores', function () {
     const store = await openSqliteEventStore({ ...where, codec: createEventCodec() });
     const readModel = await openSqliteReadModel(where);
     const interrupted = new AbortController();
-    // As EventStoreDB's, which comes back whenever the server does.
+    // Like EventStoreDB's, which recovers whenever the server does.
     const subscribe: EventStore['subscribe'] = async function* ({ after, signal }) {
       const ended = new Promise<void>((end) => signal.addEventListener('abort', () => end()));
       interrupted.abort();

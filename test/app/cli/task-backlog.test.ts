@@ -12,7 +12,10 @@ import { definition, LogOfTest } from '../../projections/recorded.ts';
 
 const MINUTE = 60_000;
 
-/** The rhythm of a task that was created at 08:00:01 and fires each minute, unless said otherwise. */
+/**
+ * The schedule state of a task created at 08:00:01 that fires each minute, unless specified
+ * otherwise.
+ */
 function rhythmOf(fields: Partial<TaskDefinition>): Rhythm {
   const task = definition({ schedule_expr: '* * * * *', ...fields });
   const next = '2026-03-01T08:01:00.000Z';

@@ -21,7 +21,7 @@ describe('svc webhooks', () => {
     const body = { name: newId(Date.now()), scopes: [], webhook_url };
     return (await api().admin.client.post('/agents', body)).textAt('id');
   };
-  /** A test message that is on its way. */
+  /** A test message that is being delivered. */
   const send = async (agent: string): Promise<string> => {
     const [, delivery = ''] = /: (\S+)\n$/.exec((await call('test', agent)).out) ?? [];
     return delivery;
@@ -37,7 +37,7 @@ describe('svc webhooks', () => {
     const data = { ...attempt, status: 410, answer: '', error, retry_at, end };
     return api().append(streams.webhook(delivery), [{ type: 'WebhookFailed', data }]);
   };
-  /** Waits until the views have seen what was appended. */
+  /** Waits until the views have the appended events. */
   const seen = async (agent: string): Promise<void> => {
     const after = await api().store.head();
     await api().admin.client.get(`/agents/${agent}/webhooks/deliveries?after=${after}`);
@@ -111,7 +111,7 @@ describe('svc webhooks', () => {
     await deliver(delivery);
     const again = await call('repeat', delivery, '--agent', agent);
     expect(again).to.include({ code: 0, out: 'the message is on its way again\n' });
-    // It is not the caller's.
+    // It does not belong to the caller.
     expect((await call('repeat', delivery)).code).to.equal(3);
   });
 

@@ -227,7 +227,7 @@ describe('the configuration', () => {
     readConfiguration(env);
     const proxies = proxyVariables.flatMap((name) => [name, name.toLowerCase()]);
     const others = ['NODE_ENV', 'JWT_SECRET_KEY', 'JWT_PREVIOUS_SECRET_KEY', ...proxies];
-    // Those of traces are another standard's, and are looked at as far as they matter.
+    // Those of traces belong to another standard, and only some are checked.
     const own = [...read].filter((name) => !(traceVariables as readonly string[]).includes(name));
     expect(own.sort()).to.deep.equal([...settings, ...others].sort());
   });

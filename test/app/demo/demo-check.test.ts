@@ -29,7 +29,7 @@ const task = (kind: TaskWithRuns['kind'], seen: readonly DemoRun[] = [run()]): T
   seen,
 });
 
-/** The first event of a run, as far as it is looked at. */
+/** The fields of a run's first event that are checked. */
 const requestedBy = (id: string | null): RecordedEvent =>
   ({
     type: 'RunRequested',
@@ -73,7 +73,7 @@ describe('the check of the demo', () => {
     ]);
   });
 
-  it('finds a run of the event that does not carry it', () => {
+  it('finds a run by the event that does not contain it', () => {
     for (const triggeredRun of [[], [requestedBy(null)], [requestedBy('another')]]) {
       const faults = problemsOf(outcome({ triggeredRun }), calls);
       expect(faults).to.have.lengthOf(1);

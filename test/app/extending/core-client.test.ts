@@ -32,7 +32,7 @@ describe("an extension's client of the service", () => {
     }
   };
 
-  it('is told that the service is not there where an answer was cut, or is none', async () => {
+  it('reports the service as unavailable if a response is truncated or missing', async () => {
     const cut: readonly RequestListener[] = [
       (_request, response) => response.destroy(),
       (_request, response) => {
@@ -52,7 +52,7 @@ describe("an extension's client of the service", () => {
     }
   });
 
-  it('is told of its own signal where that ends the waiting in the midst of an answer', async () => {
+  it('reports its own signal if that ends the wait during a response', async () => {
     const stop = new AbortController();
     answer = (_request, response) => {
       response.writeHead(200, { 'content-length': 10 });
@@ -64,7 +64,7 @@ describe("an extension's client of the service", () => {
     expect(error).to.include({ name: 'AbortError' });
   });
 
-  /** An answer that goes on for as long as somebody reads it. @returns resolves once nobody does */
+  /** A response that continues as long as somebody reads it. @returns resolves once nobody does */
   function endless(contentType: string, piece: string): Promise<void> {
     return new Promise((left) => {
       answer = (_request, response) => {
@@ -78,7 +78,7 @@ describe("an extension's client of the service", () => {
     });
   }
 
-  it('is refused a live stream by name, at once, and leaves it', async () => {
+  it('is refused a live stream by name, at once, and closes it', async () => {
     for (const type of ['text/event-stream; charset=utf-8', 'text/event-stream']) {
       const left = endless(type, ': heartbeat\n\n');
       const error = await fault();
@@ -89,7 +89,7 @@ describe("an extension's client of the service", () => {
     }
   });
 
-  it('is told of the bound where an answer is over it, and reads no more of that', async () => {
+  it('reports the limit if a response exceeds it, and reads no more', async () => {
     const left = endless('text/plain', 'x'.repeat(1_000_000));
     const error = await fault();
     expect(error).to.be.instanceOf(ExtensionError);
@@ -101,7 +101,7 @@ describe("an extension's client of the service", () => {
     await left;
   });
 
-  it('is told of the time where an answer goes on for longer, however much of it comes', async () => {
+  it('reports the timeout if a response takes longer, however much of it arrives', async () => {
     const begun = deferred<ServerResponse>();
     const left = deferred();
     answer = (_request, response) => {
@@ -125,7 +125,7 @@ describe("an extension's client of the service", () => {
     expect(clock.pending).to.equal(0);
   });
 
-  it('is refused a body with a number that JSON or the service would change, and one that is no JSON', async () => {
+  it('rejects a body with a number that JSON or the service would change, and one that is not JSON', async () => {
     answer = (_request, response) => response.end();
     for (const [body, field] of [
       [{ payload: { n: Number.NaN } }, 'body.payload.n'],

@@ -18,8 +18,8 @@ function make(size: number) {
   return { clock, slots, noted, calls, call, gone, outcomes };
 }
 
-describe('a tool that is called directly', () => {
-  it('is recorded with who called it, from where, and what came of it', async () => {
+describe('a direct tool call', () => {
+  it('is recorded with its caller, origin and result', async () => {
     const { calls, call, noted, outcomes, slots } = make(2);
     expect(await calls.carryOut(call, () => Promise.resolve(7))).to.equal(7);
     await calls.carryOut(call, () => Promise.reject(new Error('no'))).catch(() => {});
@@ -32,7 +32,7 @@ describe('a tool that is called directly', () => {
     expect(slots.taken).to.equal(0);
   });
 
-  it('is refused, and recorded so, where no slot becomes free', async () => {
+  it('is refused, and recorded as such, if no slot becomes free', async () => {
     const { calls, call, clock, outcomes } = make(1);
     const ended = new Signal<void>();
     const first = calls.carryOut(call, () => ended.next());
@@ -48,7 +48,7 @@ describe('a tool that is called directly', () => {
     await first;
   });
 
-  it('may call another one within its own slot', async () => {
+  it('may call another within its own slot', async () => {
     const { calls, call, slots, outcomes } = make(1);
     const within = (): Promise<number> =>
       calls.carryOut({ ...call, tool: 'echo' }, async () => slots.taken);
@@ -59,7 +59,7 @@ describe('a tool that is called directly', () => {
     ]);
   });
 
-  it('keeps its slot for ten seconds where it ignores that nobody waits', async () => {
+  it('keeps its slot for ten seconds if it ignores that its caller has gone', async () => {
     const { calls, call, gone, clock, slots } = make(1);
     void calls.carryOut(call, () => new Promise(() => {}));
     await settle();

@@ -35,7 +35,7 @@ describe("an extension's own agent", () => {
   const sessions = (): number =>
     api.store.appended.filter((stream) => stream.startsWith('session-')).length;
 
-  it('calls with one token for as long as that counts', async () => {
+  it('uses one token as long as it is valid', async () => {
     const agents = await agentsOf(3600);
     const token = await agents.tokenOf(extension);
     expect(await agents.tokenOf(extension)).to.equal(token);
@@ -43,14 +43,14 @@ describe("an extension's own agent", () => {
     expect(sessions()).to.equal(1);
   });
 
-  it('calls with one token also where it makes many calls at once', async () => {
+  it('uses one token even for many concurrent calls', async () => {
     const agents = await agentsOf(3600);
     const tokens = await Promise.all(Array.from({ length: 20 }, () => agents.tokenOf(extension)));
     expect(new Set(tokens)).to.have.lengthOf(1);
     expect(sessions()).to.equal(1);
   });
 
-  it('calls with another one after its sessions were ended', async () => {
+  it('uses another one after its sessions were ended', async () => {
     const agents = await agentsOf(3600);
     const token = await agents.tokenOf(extension);
     const id = await agents.idOf(extension);
@@ -65,7 +65,7 @@ describe("an extension's own agent", () => {
     expect(sessions()).to.equal(4);
   });
 
-  it('begins no session for each call where tokens last a minute', async () => {
+  it('starts no session for each call if tokens last a minute', async () => {
     const agents = await agentsOf(60);
     const token = await agents.tokenOf(extension);
     expect(await agents.tokenOf(extension)).to.equal(token);
@@ -75,7 +75,7 @@ describe("an extension's own agent", () => {
     expect(await statusBy(next)).to.equal(200);
   });
 
-  it('publishes no number that JSON or its readers would change', async () => {
+  it('does not publish a number that JSON or its readers would change', async () => {
     const agents = await agentsOf(3600);
     for (const [data, field] of [
       [{ a: [{ n: Infinity }] }, 'data.a.0.n'],

@@ -7,7 +7,7 @@ import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
 describe('the watchdog of extensions', () => {
   const directory = useTemporaryDirectory();
 
-  it('begins also where the folder of one is gone since it was found', async () => {
+  it("starts even if an extension's folder has been removed since it was found", async () => {
     const watchdog = new ExtensionWatchdog({
       extensions: () => [
         { id: 'gone', folder: join(directory(), 'gone') },

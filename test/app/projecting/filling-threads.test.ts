@@ -79,7 +79,7 @@ describe('threads that fill a view', function () {
     return new Map(found.map(({ key, document }) => [key, document]));
   }
 
-  /** The view is what folding the appended events gives. */
+  /** The view equals the result of folding the appended events. */
   async function expectWhole(but: readonly string[] = []): Promise<void> {
     const expected = new Map(folded(runsProjection, harness.log.events));
     const found = new Map(await documents());

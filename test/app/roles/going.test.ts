@@ -26,7 +26,7 @@ describe('supervised work', () => {
     going = new Going(clock, telemetry);
   });
 
-  /** Ends when it is told to. */
+  /** Ends when it is stopped. */
   const untilAborted = (): Promise<void> =>
     new Promise((resolve) => {
       going.signal.addEventListener('abort', () => resolve(), { once: true });

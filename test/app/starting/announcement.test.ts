@@ -28,7 +28,7 @@ describe('the announced address of a service', () => {
     }
   });
 
-  /** Something that answers `/health/live` as an instance of the service does. */
+  /** A server that responds to `/health/live` like an instance of the service. */
   async function serving(instance: string): Promise<string> {
     const server = createServer((_, response) => response.end(JSON.stringify({ instance })));
     servers.push(server);
@@ -39,7 +39,7 @@ describe('the announced address of a service', () => {
   const found = (env = {}, given = {}): Promise<string> =>
     serviceAddress({ SVC_DATA_DIR: directory(), ...env }, given, new AbortController().signal);
 
-  /** A process id that was given and is free again. */
+  /** A process id that was used and is free again. */
   const pidOfGone = (): number => spawnSync(process.execPath, ['-e', '']).pid;
 
   const leave = (about: Readonly<Record<string, unknown>>): void => {

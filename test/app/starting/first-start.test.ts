@@ -43,7 +43,7 @@ describe('the first start', () => {
   const files = (): readonly string[] =>
     existsSync(configuration().dataDirectory) ? readdirSync(configuration().dataDirectory) : [];
 
-  /** Whether a secret is the one of the admin in the log. */
+  /** Whether a secret belongs to the admin in the log. */
   const opens = async ({ agent_id, agent_secret }: AdminCredentials): Promise<boolean> => {
     const { state } = await load(store, `agent-${agent_id}`, agentFold);
     const { credentials, scopes, name } = requireAgent(state);
@@ -118,7 +118,7 @@ describe('the first start', () => {
     await rejection(make());
     expect(files().some((file) => file.endsWith('.draft.json'))).to.equal(true);
     store.afterAppend = () => {};
-    // Nobody has been told of it yet.
+    // Nobody has seen it yet.
     expect(await make()).to.deep.equal(kept());
     expect(await opens(kept())).to.equal(true);
     expect(await make()).to.equal(null);

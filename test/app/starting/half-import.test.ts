@@ -12,7 +12,7 @@ import { EventStoreDbServer } from '../../support/eventstoredb-server/server.ts'
 
 const EXPORT = 'the export';
 
-describe('a log that an import was broken off on', () => {
+describe('a log with an aborted import', () => {
   let server: EventStoreDbServer;
   let store: EventStore;
   beforeEach(async () => {
@@ -30,7 +30,7 @@ describe('a log that an import was broken off on', () => {
       url: server.url,
       codec: createEventCodec(),
       telemetry: silent,
-      // Long enough for a busy machine; a server that is away refuses at once.
+      // Long enough for a busy machine; an unavailable server refuses at once.
       timings: { connectMs: 1_000, readMs: 3_000, appendOverallMs: 5_000 },
     });
   const messageOf = (refused: Promise<unknown>): Promise<string> =>
@@ -39,7 +39,7 @@ describe('a log that an import was broken off on', () => {
       (error: unknown) => String(error),
     );
 
-  it('stops a start', async () => {
+  it('prevents a start', async () => {
     expect(await messageOf(refuseHalfImport(store))).to.include('run the same svc import');
   });
 

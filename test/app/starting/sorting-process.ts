@@ -4,7 +4,8 @@ import { silent } from '../../../observability/telemetry.ts';
 import { openSqliteReadModel } from '../../../stores/sqlite/read-model/read-model.ts';
 import { at, thing, thingsProjection, writerOf } from '../../contracts/read-model-things.ts';
 
-// Makes a view in one folder and sorts in another, as a process of its own: SQLite looks into its environment once.
+// Makes a view in one folder and sorts in another, in a process of its own: SQLite reads its
+// environment once.
 
 /** More than is sorted in memory: 24 MiB. */
 const KEYS = 1_500;

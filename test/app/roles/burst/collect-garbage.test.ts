@@ -9,7 +9,7 @@ import { VirtualClock } from '../../../support/virtual-clock.ts';
 
 describe('young objects before many tasks are due', () => {
   const clock = new VirtualClock();
-  /** Tells of tasks that are due so many milliseconds from now. @returns when it collects, from now */
+  /** Reports tasks that are due in so many milliseconds. @returns when it collects, from now */
   const collectedFor = async (due: readonly (number | null)[]): Promise<readonly number[]> => {
     const now = clock.now();
     const collected: number[] = [];

@@ -51,9 +51,11 @@ describe('a warm-up for many tasks that are due at once', () => {
     await world.close();
   });
 
-  /** In effect without limit: the virtual clock does not know how long the writer thread takes. */
+  /**
+   * Practically without limit: the virtual clock does not know how long the writer thread takes.
+   */
   const timeLimit = 600_000;
-  /** Each round begins after the one before, which the virtual clock does not know. */
+  /** Each round starts after the previous one, which the virtual clock does not know. */
   const whileTimeGoesOn = async (warming: Promise<number>): Promise<number> => {
     const over = { yet: false };
     void warming.finally(() => (over.yet = true));
@@ -70,7 +72,7 @@ describe('a warm-up for many tasks that are due at once', () => {
     expect((await telemetry.metrics.text()).match(fires)).to.deep.equal(before.match(fires));
   });
 
-  it('starts tasks that resemble the due ones at once, whatever those would wait for', async () => {
+  it('starts tasks that resemble the due ones at once, ignoring their delays', async () => {
     const model = withDefaults({
       ...{ title: 'waits', description: '', created_by: 'somebody' },
       ...{ schedule_kind: 'cron', schedule_expr: '0 0 1 1 *', jitter_seconds: 60 },
