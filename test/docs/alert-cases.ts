@@ -1,4 +1,4 @@
-/** What makes an alert fire, and what ends it; a value of each series each minute, as promtool writes them. */
+/** How an alert fires and clears: the values of each series per minute, in promtool's notation. */
 export interface AlertCase {
   readonly alert: string;
   readonly series: Readonly<Record<string, string>>;
@@ -7,11 +7,11 @@ export interface AlertCase {
   readonly clears: number;
 }
 
-/** A series by its name and labels, with those that Prometheus adds. */
+/** A series by its name and labels, including those that Prometheus adds. */
 const of = (name: string, labels = ''): string =>
   `${name}{job="svc",instance="a"${labels === '' ? '' : `,${labels}`}}`;
 
-/** A gauge that has a value for some minutes, then another one. */
+/** A gauge that has one value for some minutes, then another. */
 const gauge = (name: string, labels: string, value: number, minutes: number, then: number) => ({
   [of(name, labels)]: `${value}x${minutes} ${then}x20`,
 });
@@ -21,14 +21,17 @@ const counted = (name: string, labels: string, value: number) => ({
   [of(name, labels)]: `${value}x120`,
 });
 
-/** A histogram in which every value of the first 20 minutes lies between two bounds, and none comes after them. */
+/**
+ * A histogram in which every value of the first 20 minutes lies between two bounds, and none
+ * follows.
+ */
 const slow = (name: string, above: number, below: number, labels = '') => {
   const bucket = (le: string): string => of(`${name}_bucket`, `le="${le}"${labels}`);
   const all = '0+10x20 200x40';
   return { [bucket(String(above))]: '0x60', [bucket(String(below))]: all, [bucket('+Inf')]: all };
 };
 
-/** Every alert at least once; where a rule has several conditions, each of them. */
+/** Every alert at least once. For a rule with several conditions, each of them. */
 export const alertCases: readonly AlertCase[] = [
   { alert: 'ServiceGone', series: { [of('service_info')]: '_x5 1x20' }, fires: 3, clears: 7 },
   {
@@ -101,7 +104,7 @@ export const alertCases: readonly AlertCase[] = [
     ...{ fires: 17, clears: 23 },
   },
   {
-    // Of a process that leads, and has never passed.
+    // Of a leading process that has never passed.
     alert: 'AuditDoesNotPass',
     series: {
       [of('process_start_time_seconds')]: '0x50',

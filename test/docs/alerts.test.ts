@@ -20,7 +20,7 @@ const { groups } = parse(read('docs/grafana/alerts.yml')) as {
 };
 const rules = groups.flatMap((group) => group.rules);
 
-/** A question to the rules after so many minutes, and how many alerts are to be the answer; 0 for none. */
+/** A query to the rules after so many minutes, and the expected number of alerts; 0 for none. */
 const asked = (minute: number, expr: string, alerts: number): object => ({
   expr: `count(${expr})`,
   eval_time: `${minute}m`,
@@ -54,11 +54,11 @@ describe('the alert rules, as promtool evaluates them', function () {
     run(['test', 'rules', path]);
   }
 
-  it('are in order', () => {
+  it('are valid', () => {
     run(['check', 'rules', file]);
   });
 
-  it('are each made to fire and to clear by a case', () => {
+  it('are all covered by the cases', () => {
     const tested = [...new Set(alertCases.map(({ alert }) => alert))];
     expect(tested.toSorted()).to.deep.equal(rules.map(({ alert }) => alert).toSorted());
   });
@@ -76,8 +76,8 @@ describe('the alert rules, as promtool evaluates them', function () {
     });
   }
 
-  it('see what a counter had come to before its first scrape, whatever counter', () => {
-    // increase() alone takes the first value for where the series began.
+  it('include what a counter reached before its first scrape, whatever the counter', () => {
+    // increase() alone treats the first value as the start of the series.
     const alone = rules.filter(({ expr }) => {
       const asks = [...expr.matchAll(/increase\(([a-z_]+(?:\{[^}]*\})?)\[(\w+)\]\)/g)];
       return asks.some(
@@ -88,7 +88,7 @@ describe('the alert rules, as promtool evaluates them', function () {
     expect(alone.map(({ alert }) => alert)).to.deep.equal([]);
   });
 
-  it('are quiet about what was counted long ago where single scrapes fail', () => {
+  it('ignore old counts when single scrapes fail', () => {
     const everyCounter = alertCases
       .flatMap(({ series }) => Object.entries(series))
       .filter(([, values]) => /^\d+x120$/.test(values))
@@ -112,7 +112,7 @@ describe('the alert rules, as promtool evaluates them', function () {
     ]);
   });
 
-  it('are quiet about a service that is well, from its first minutes on', () => {
+  it('stay silent for a healthy service, from its first minutes on', () => {
     const well = {
       'service_info{job="svc",instance="a"}': '1x90',
       'service_ready{job="svc",instance="a"}': '1x90',
@@ -121,7 +121,7 @@ describe('the alert rules, as promtool evaluates them', function () {
       'process_start_time_seconds{job="svc",instance="a"}': '0x90',
       'scheduler_audit_last_success_timestamp{job="svc",instance="a"}': '5+60x90',
       'fires_total{job="svc",instance="a",outcome="missed"}': '0x90',
-      // An almost empty disk: what a start makes room for would fill it in a day at that speed.
+      // An almost empty disk: the space reserved at a start would fill it in a day at that speed.
       'data_directory_free_bytes{job="svc",instance="a"}': '50000000000-100000000x5 49500000000x84',
     };
     const minutes = Array.from({ length: 90 }, (_, minute) => minute);
@@ -140,18 +140,18 @@ describe('the metrics, as promtool reads them', () => {
       input: await metrics.text(),
       encoding: 'utf8',
     });
-    // Those of Node itself are named by the library.
+    // The library names those of Node itself.
     const own = `${stdout}${stderr}`
       .split('\n')
       .filter((line) => line !== '' && !/^(nodejs|process)_/.test(line));
     expect(own).to.deep.equal([]);
   });
 
-  it('begin at 0 for every series that is known before it is counted', async () => {
+  it('start at 0 for every series that is known before it is counted', async () => {
     const metrics = new Metrics({ misuse: expect.fail, ofNode: false });
     beginKnownSeries(metrics, ['webui']);
     const text = await metrics.text();
-    // By extension, route and type of error: as open as the installation.
+    // By extension, route and type of error, whose values depend on the installation.
     const open = ['extension_requests_total', 'extension_errors_total'];
     const silent = Object.keys(counters).filter(
       (name) => !new RegExp(`^${name}(\\{.*\\})? 0$`, 'm').test(text),

@@ -2,12 +2,12 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { projectRoot } from '../support/project-root.ts';
 
-/** A text of the project, by its path from the project's folder. */
+/** A document of the project, by its path from the project's folder. */
 export function read(path: string): string {
   return readFileSync(join(projectRoot, path), 'utf8');
 }
 
-/** Every text that people are to read. */
+/** Every document for readers. */
 export const documents: readonly string[] = [
   'README.md',
   'CHANGELOG.md',
@@ -19,7 +19,7 @@ export const documents: readonly string[] = [
     .map((name) => `docs/${name}`),
 ];
 
-/** The cells of the rows of all tables in a text, without the code marks around them. */
+/** The cells of the rows of all tables in a document, without their backticks. */
 export function rowsOf(text: string): readonly (readonly string[])[] {
   return text
     .split('\n')
@@ -32,13 +32,13 @@ export function rowsOf(text: string): readonly (readonly string[])[] {
     );
 }
 
-/** What stands between code marks within the lines of a text; blocks of code are left out. */
+/** The inline code of a document; excludes code blocks. */
 export function codeIn(text: string): readonly string[] {
   const lines = text.replaceAll(/^```[\s\S]*?^```$/gm, '');
   return [...lines.matchAll(/`([^`\n]+)`/g)].map(([, code]) => code ?? '');
 }
 
-/** Where GitHub lets one link to: the headings of a text, as it writes them in addresses. */
+/** The anchors of a document's headings, as GitHub writes them in addresses. */
 export function anchorsOf(text: string): readonly string[] {
   const lines = text.replaceAll(/^```[\s\S]*?^```$/gm, '');
   return [...lines.matchAll(/^#+ (.+)$/gm)].map(([, heading]) =>

@@ -48,7 +48,7 @@ const expressions = [
   })),
 ];
 
-/** What Prometheus itself adds to a series. */
+/** Labels that Prometheus itself adds to a series. */
 const added = ['job', 'instance'];
 
 const catalogue: Readonly<Record<string, { readonly labels: readonly string[] }>> = {
@@ -63,7 +63,9 @@ const catalogue: Readonly<Record<string, { readonly labels: readonly string[] }>
   ),
 };
 
-/** Values that labels can have. What is not here is as open as the installation: routes, tools, extensions. */
+/**
+ * Possible values of labels. Missing labels depend on the installation: routes, tools, extensions.
+ */
 const closed: Readonly<Record<string, readonly string[]>> = {
   'fires_total outcome': ['run', ...spanSkipReasons, ...runSkipReasons],
   'task_executions_total status': ['succeeded', 'failed', 'canceled', 'retrying', 'interrupted'],
@@ -73,7 +75,7 @@ const closed: Readonly<Record<string, readonly string[]>> = {
   'lease_held lease': ['scheduler', 'projector'],
 };
 
-/** What is wrong with the series and labels that an expression speaks of. */
+/** The unknown series and labels of an expression. */
 function faultsOf({ selectors, labels }: Spoken, native: ReadonlySet<string>): string[] {
   const known = selectors.flatMap(({ name }) => catalogue[name]?.labels ?? []);
   const faults: string[] = [];
@@ -97,7 +99,7 @@ function faultsOf({ selectors, labels }: Spoken, native: ReadonlySet<string>): s
   return faults;
 }
 
-/** Names of the series of Node itself, with those of summaries and histograms. */
+/** Names of the series of Node itself, including those of summaries and histograms. */
 async function nativeSeries(): Promise<ReadonlySet<string>> {
   const text = await new Metrics({ misuse: expect.fail }).text();
   const own = /^# TYPE ((?:process|nodejs)_\w+) (\w+)$/gm;
@@ -109,7 +111,7 @@ async function nativeSeries(): Promise<ReadonlySet<string>> {
 }
 
 describe('the dashboard and the alert rules', () => {
-  it('speak only of series that there are, by labels that they have', async () => {
+  it('use only existing series and labels', async () => {
     const native = await nativeSeries();
     const faults = expressions.flatMap(({ place, expr }) =>
       faultsOf(speaksOf(expr), native).map((fault) => `${place}: ${fault}`),
@@ -118,7 +120,7 @@ describe('the dashboard and the alert rules', () => {
     expect(faults.join('\n')).to.equal('');
   });
 
-  it('show only labels that the expression leaves', () => {
+  it('show only labels that the expression keeps', () => {
     const faults = expressions.flatMap(({ place, expr, shown }) => {
       const { labels, selectors } = speaksOf(expr);
       const whole = labels.length === 0 && !/\b(?:sum|max|min)\b/.test(expr);
@@ -131,7 +133,7 @@ describe('the dashboard and the alert rules', () => {
     expect(faults.join('\n')).to.equal('');
   });
 
-  it('notice what is not there', async () => {
+  it('are checked for unknown names', async () => {
     const native = await nativeSeries();
     const faults = (expr: string) => faultsOf(speaksOf(expr), native);
     expect(faults('sum by (nobody) (rate(nothing_total{colour="red"}[5m]))')).to.deep.equal([
@@ -149,7 +151,7 @@ describe('the dashboard and the alert rules', () => {
 });
 
 describe('the dashboard', () => {
-  it('can be imported: its data source is a variable, everywhere', () => {
+  it('can be imported, because its data source is a variable everywhere', () => {
     const variables = dashboard.templating.list.map(({ name, type }) => [name, type]);
     expect(variables).to.deep.include(['datasource', 'datasource']);
     const elsewhere = dashboard.panels.filter(
@@ -173,7 +175,7 @@ describe('the dashboard', () => {
     ]);
   });
 
-  it('shows every metric of the catalogue but what is for rules alone', () => {
+  it('shows every metric of the catalogue except those for rules only', () => {
     const shown = targets.flatMap(({ expr }) => speaksOf(expr).selectors.map(({ name }) => name));
     const all = Object.keys({ ...counters, ...gauges, ...histograms });
     const hidden = all.filter(
@@ -184,7 +186,7 @@ describe('the dashboard', () => {
 });
 
 describe('the alert rules', () => {
-  it('say each what is wrong, what it means, and where it stands what to do', () => {
+  it('each state the problem, its meaning, and where to find the remedy', () => {
     const anchors = anchorsOf(read('docs/how-to/alerts.md'));
     const names = rules.map(({ alert }) => alert);
     expect(new Set(names).size).to.equal(names.length);
@@ -198,7 +200,7 @@ describe('the alert rules', () => {
     }
   });
 
-  it('leave no section of the alerts without a rule', () => {
+  it('cover every section of the page of alerts', () => {
     const sections = anchorsOf(read('docs/how-to/alerts.md')).filter((each) =>
       each.startsWith('alert-'),
     );

@@ -10,7 +10,7 @@ import { read } from './documents.ts';
 describe('the generated reference of all endpoints', () => {
   const folder = 'docs/reference/http-endpoints';
 
-  it('is what the schemas say; if not, run `npm run docs:reference`', async () => {
+  it('matches the schemas; if not, run `npm run docs:reference`', async () => {
     const pages = httpReference(await wholeInterface(version));
     expect(readdirSync(join(projectRoot, folder))).to.have.members([...pages.keys()]);
     for (const [file, text] of pages) expect(read(`${folder}/${file}`), file).to.equal(text);

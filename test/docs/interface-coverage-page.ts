@@ -3,14 +3,14 @@ import type { Observation } from '../support/interface-record.ts';
 import type { ElsewhereShown } from './interface-elsewhere.ts';
 import { conventions, type Need } from './interface-needs.ts';
 
-/** One thing that a test has to show: a status, a header, or a field. */
+/** One item for a test to show: a status, a header, or a field. */
 interface Item {
   /** As the page writes it: `` `200` ``, `` takes `limit` ``. */
   readonly shown: string;
   readonly isShownBy: (observation: Observation) => boolean;
 }
 
-/** A section of the page, and what it must have. */
+/** A section of the page with its required items. */
 interface Section {
   readonly heading: string;
   readonly items: readonly Item[];
@@ -22,8 +22,8 @@ const nameOf = ({ file, title }: { readonly file: string; readonly title: string
   `${code(file)}: ${title}`;
 
 /**
- * What the tests have to show, by section: each endpoint by each of its paths, each schema, the fields that all lists
- * share, and each error.
+ * The items that tests must show, by section: each endpoint by each of its paths, each schema, the
+ * fields shared by all lists, and each error.
  */
 export function sectionsOf(needs: readonly Need[]): readonly Section[] {
   const endpoints = needs.flatMap(({ paths, statuses, headers, fields }) =>
@@ -103,9 +103,9 @@ function errorSections(): readonly Section[] {
 
 /**
  * The page that says which test shows which part of the interface.
- * @param seen what the tests have asked and received
- * @param elsewhere what tests with other clients show; used only for what is not in `seen`
- * @returns the page, and what no test has shown, as `<heading>: <item>`
+ * @param seen the requests and responses of the tests
+ * @param elsewhere what tests with other clients show; used only for items not in `seen`
+ * @returns the page, and the items that no test has shown, as `<heading>: <item>`
  */
 export function coveragePage(
   needs: readonly Need[],
@@ -145,7 +145,7 @@ export function coveragePage(
   };
 }
 
-/** Names few tests for all items: again and again the one that shows most of what is left. */
+/** Names few tests for all items by repeatedly choosing the one that shows most of the rest. */
 function coveredBy(items: readonly Item[], seen: readonly Observation[]) {
   const tests = new Map<string, Set<Item>>();
   for (const observation of seen) {

@@ -15,7 +15,7 @@ const tests = [...text.matchAll(/^- `(test\/[^`]+)`: (.+)$/gm)].map(
   }),
 );
 
-/** The titles of tests in a source, as patterns: those of tables have `${…}`, which stands for anything. */
+/** The titles of the tests in a source, as patterns: `${…}` stands for any string. */
 function titlesIn(source: string): readonly RegExp[] {
   const calls = source.matchAll(/\bit\(\s*(['"`])((?:\\.|(?!\1)[^\\])*)\1/g);
   return [...calls].map(([, , title = '']) => {
@@ -43,7 +43,7 @@ describe('the coverage of the interface', () => {
     expect(gone.map(({ file, title }) => `${file}: ${title}`)).to.deep.equal([]);
   });
 
-  it('has every status, header, field and error, and no other', () => {
+  it('has exactly the statuses, headers, fields and errors of the interface', () => {
     const wanted = sectionsOf(coverageNeeds()).flatMap(({ heading, items }) =>
       items.map(({ shown }) => `${heading}: ${shown}`),
     );
@@ -59,7 +59,7 @@ describe('the coverage of the interface', () => {
     expect([...new Set(had)]).to.have.members([...new Set(wanted)]);
   });
 
-  it('names a test for what it has asked and received, and tells what none has shown', () => {
+  it('names a test for its requests and responses, and reports items without a test', () => {
     const need = { endpoint: 'GET /a', paths: ['GET /a'], statuses: ['200', '503'] };
     const fields = [['takes', 'GET /a', ['limit']] as const];
     const needs = [{ ...need, headers: ['ETag'], fields }];
@@ -73,7 +73,7 @@ describe('the coverage of the interface', () => {
     expect(both.missing).to.not.include('`GET /a`: `503`');
   });
 
-  it('reads titles as they stand in sources', () => {
+  it('reads titles as written in sources', () => {
     const source = "it('a', f); it(`b ${c} d`, f); it('d\\'e', f); describe('x', f); exit('y')";
     const patterns = titlesIn(source);
     for (const title of ['a', 'b 12 d', "d'e"]) {

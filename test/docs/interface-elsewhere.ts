@@ -1,14 +1,14 @@
 /** A test whose requests are not recorded, and what it shows, by section of the page. */
 export interface ElsewhereShown {
   readonly file: string;
-  /** As it stands in the source, with `${…}`. */
+  /** As written in the source, with `${…}`. */
   readonly title: string;
   readonly shows: Readonly<Record<string, readonly string[]>>;
 }
 
 /**
- * What only tests with another client than `ApiClient` show: live streams, browsers, the SDK of the Model Context
- * Protocol, raw sockets, other processes.
+ * The items that only tests with another client than `ApiClient` show: live streams, browsers, the
+ * SDK of the Model Context Protocol, raw sockets, other processes.
  */
 export const shownElsewhere: readonly ElsewhereShown[] = [
   {

@@ -5,18 +5,18 @@ import { hostEndpoints } from '../../api/endpoints/extension-endpoints.ts';
 import { unlistedEndpoints } from '../../api/openapi/unlisted-endpoints.ts';
 import { builtInEndpoints } from '../support/answer-check.ts';
 
-/** Fields that are the same wherever they stand: the table has them once. */
+/** Fields that are equal everywhere: the table has them once. */
 export const conventions = [
   ...['limit', 'offset', 'cursor', 'after', 'view'],
   ...['items', 'total', 'has_more', 'next_cursor'],
   ...['success', 'message', 'details'],
 ] as const;
 
-/** Paths of what the interface does not name: shown by endpoint, and not field by field. */
+/** Paths that the interface does not name: shown by endpoint, and not field by field. */
 const beyond =
   /^\/(projections|replays|streams|audit|operations|backfills|concurrency)\b|^\/tasks\/(due$|.*(backfills?|history)$)|^\/(runs|agents)\/.*(history|webhook.*)$/;
 
-/** What the table of coverage must have of an endpoint. */
+/** The items of an endpoint that the coverage table must have. */
 export interface Need {
   /** `POST /tasks`. */
   readonly endpoint: string;
@@ -24,7 +24,7 @@ export interface Need {
   readonly paths: readonly string[];
   readonly statuses: readonly string[];
   readonly headers: readonly string[];
-  /** Of the endpoint itself, or of a schema by its title; null: it is beyond the interface. */
+  /** The endpoint itself, or a schema by its title; null: it is outside the interface. */
   readonly fields:
     readonly (readonly [kind: string, of: string, fields: readonly string[]])[] | null;
 }
@@ -34,7 +34,7 @@ type Properties = Readonly<Record<string, TSchema>>;
 export const writtenEndpoint = (method: string, path: string): string =>
   `${method.toUpperCase()} ${path.replaceAll(/:([a-z_]+)/g, '{$1}')}`;
 
-/** Of every endpoint that is served. */
+/** The items of every served endpoint. */
 export function coverageNeeds(): readonly Need[] {
   const all = [...endpoints, ...unlistedEndpoints, ...hostEndpoints, ...builtInEndpoints];
   return all.map((each) => {
@@ -60,7 +60,7 @@ function fieldsOf(endpoint: DescribedEndpoint): NonNullable<Need['fields']> {
   ].filter(([, , fields]) => fields.length > 0);
 }
 
-/** The fields of a schema: under its title where it has one, else of who takes or answers it. */
+/** The fields of a schema: under its title if it has one, otherwise under its endpoint. */
 function needs(
   schema: TSchema | undefined,
   of: string,

@@ -6,7 +6,9 @@ import { anchorsOf, codeIn, documents, read } from './documents.ts';
 
 const rooms = ['api', 'app', 'bench', 'domain', 'docs', 'observability'];
 const folders = [...rooms, 'projections', 'scheduler', 'stores', 'test'].join('|');
-/** A file or a folder of the project, as texts name it: `domain/runs/run.ts`, `stores/sqlite/`. */
+/**
+ * A file or a folder of the project, as documents name it: `domain/runs/run.ts`, `stores/sqlite/`.
+ */
 const projectPath = new RegExp(`^(?:${folders})/[a-z0-9/.-]*$`);
 
 for (const document of documents) {
@@ -26,7 +28,7 @@ for (const document of documents) {
       expect(broken).to.deep.equal([]);
     });
 
-    it('names files of the project that exist', () => {
+    it('names existing files of the project', () => {
       const named = codeIn(text).filter((code) => projectPath.test(code));
       expect(named.filter((path) => !existsSync(join(projectRoot, path)))).to.deep.equal([]);
     });
@@ -41,7 +43,7 @@ describe('the check of links', () => {
     ]);
   });
 
-  it('looks at what is code in a line, and not at blocks', () => {
+  it('checks inline code, but not code blocks', () => {
     expect(codeIn('see `domain/runs/run.ts`\n```sh\nls `x`\n```\n')).to.deep.equal([
       'domain/runs/run.ts',
     ]);

@@ -18,7 +18,7 @@ import { builtInEndpoints } from '../support/answer-check.ts';
 import { projectRoot } from '../support/project-root.ts';
 import { codeIn, read, rowsOf } from './documents.ts';
 
-/** `/tasks/:id` as texts write it: `/tasks/{id}`. */
+/** `/tasks/:id` as documents write it: `/tasks/{id}`. */
 const written = (path: string): string => path.replaceAll(/:([a-z_]+)/g, '{$1}');
 
 describe('the reference of the HTTP interface', () => {
@@ -29,7 +29,7 @@ describe('the reference of the HTTP interface', () => {
     paths.map((path) => `${method.toUpperCase()} ${written(path)}`),
   );
 
-  it('has headings for endpoints that are offered, and for no other', () => {
+  it('has headings for exactly the available endpoints', () => {
     const headings = pages.flatMap((page) =>
       [...read(`${folder}/${page}`).matchAll(/^### `([A-Z]+ .+)`$/gm)].map(([, name = '']) => name),
     );
@@ -45,12 +45,12 @@ describe('the tables of settings', () => {
   const defaults = new Map(rows.map(([name = '', value = '']) => [name, value]));
   const keys = ['JWT_SECRET_KEY', 'JWT_PREVIOUS_SECRET_KEY', 'NODE_ENV', 'SVC_SECRET_<NAME>'];
 
-  it('has every setting, and no other', () => {
+  it('have every setting, and no other', () => {
     const named = [...defaults.keys()].filter((name) => /^[A-Z]/.test(name));
     expect(named).to.have.members([...settings, ...keys, ...proxyVariables]);
   });
 
-  it('has their defaults', () => {
+  it('have their defaults', () => {
     const configuration = readConfiguration({});
     const wrong = [...settings, 'JWT_SECRET_KEY', 'JWT_PREVIOUS_SECRET_KEY'].filter((name) => {
       const value =

@@ -8,7 +8,8 @@ import { coveragePage } from './interface-coverage-page.ts';
 import { shownElsewhere } from './interface-elsewhere.ts';
 import { coverageNeeds } from './interface-needs.ts';
 
-// Runs the tests that make requests, and writes which of them show what: `npm run docs:coverage`.
+// Runs the tests that make requests, and writes which of them show which items: `npm run
+// docs:coverage`.
 const folders = ['test/api', 'test/extensions'];
 const page = join(projectRoot, 'docs/reference/interface-coverage.md');
 

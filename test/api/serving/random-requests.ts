@@ -93,8 +93,8 @@ const strange = fc.oneof(
 
 /**
  * Requests to the operations of an OpenAPI document, mostly valid, often with one error. Excludes
- * live streams and parameters that make a request wait. @param known used for ids; may grow
- * meanwhile
+ * live streams and parameters that make a request wait.
+ * @param known used for ids; may grow meanwhile
  */
 export function randomRequests(document: JsonObject, known: KnownIds): Arbitrary<RandomRequest> {
   const maker = new Maker(document, known);

@@ -28,8 +28,8 @@ export class Prometheus {
   }
 
   /**
-   * @param options.rules the rules as YAML, whose times can be shortened @param options.target
-   * `host:port` of the scraped process, at `options.path`
+   * @param options.rules the rules as YAML, whose times can be shortened
+   * @param options.target `host:port` of the scraped process, at `options.path`
    */
   static async start(options: {
     readonly program: string;

@@ -114,7 +114,8 @@ async function createTasks(cluster: Cluster, url: string): Promise<CreatedTask[]
 
 /**
  * Kills the process that executes the run with the key, waits until another has taken the run over
- * or ended it, and restarts the process. @param killed runs whose holders were killed before
+ * or ended it, and restarts the process.
+ * @param killed runs whose holders were killed before
  * @returns the run
  */
 async function killHolder(

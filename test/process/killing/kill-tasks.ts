@@ -61,8 +61,8 @@ const call = (id: string, url: string): object => ({
 });
 
 /**
- * A manual task with one step that waits for its response. @param url of a server that delays
- * responses
+ * A manual task with one step that waits for its response.
+ * @param url of a server that delays responses
  */
 export function held(url: string): PlannedTask {
   return {

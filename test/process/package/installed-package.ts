@@ -31,7 +31,8 @@ export interface InstalledPackage {
  * Packs this project and installs the tarball in an empty one, without a registry: npm unpacks the
  * tarball and links its commands. Only the packages that the lock file has for production are
  * beside it. A file that `files` omits, or a package that is only a development dependency, is
- * therefore missing. @param folder an empty one
+ * therefore missing.
+ * @param folder an empty one
  */
 export async function installPackage(folder: string): Promise<InstalledPackage> {
   const { PATH = '' } = process.env;
