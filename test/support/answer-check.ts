@@ -13,7 +13,7 @@ import { endpoints as eventsDemo } from '../../extensions/events_demo/events-dem
 import { endpoints as mcpHttp } from '../../extensions/mcp_http/mcp-http.ts';
 import { endpoints as webui } from '../../extensions/webui/webui.ts';
 
-/** An answer as it came over the wire. */
+/** A response as received. */
 export interface SentAnswer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
@@ -36,7 +36,7 @@ const ajv = new Ajv({
 
 const core: readonly DescribedEndpoint[] = [...unlistedEndpoints, ...endpoints];
 
-/** The endpoints of the extensions that come with the service. */
+/** The endpoints of the built-in extensions. */
 export const builtInEndpoints: readonly DescribedEndpoint[] = [
   { id: 'webui', endpoints: webui },
   { id: 'events_demo', endpoints: eventsDemo },
@@ -50,10 +50,10 @@ const routes = described.flatMap((endpoint) =>
 const compiled = new Map<TSchema, ValidateFunction>();
 
 /**
- * Holds an answer of the service to what its endpoint declares: status, type, every field of the body, headers.
- * Paths that no endpoint has are held to the one error body; those of extensions of the tests' own are theirs.
- *
- * @throws Error saying what is off
+ * Checks a response of the service against its endpoint's declaration: status, type, every field of
+ * the body, headers. Unknown paths must have the common error body; paths of the tests' own
+ * extensions are not checked.
+ * @throws Error naming the difference
  */
 export function checkAnswer(method: string, url: string, answer: SentAnswer): void {
   if (method === 'OPTIONS') return;
@@ -66,7 +66,7 @@ export function checkAnswer(method: string, url: string, answer: SentAnswer): vo
   throw new Error(`${method} ${url} is not answered as declared: ${fault}\n${shown}`);
 }
 
-/** The endpoint that takes a request; null where there is none. */
+/** The endpoint of a request; null if there is none. */
 export function endpointAt(method: string, path: string): DescribedEndpoint | null {
   const wanted = method === 'HEAD' ? 'get' : method.toLowerCase();
   const found = routes.find(
@@ -128,10 +128,10 @@ function mediaTypeIn(headers: IncomingHttpHeaders): string {
   return (headers['content-type'] ?? 'none').split(';', 1)[0] ?? 'none';
 }
 
-/** As the router reads it: a parameter is one part of the path, and a slash may follow. */
+/** Like the router: a parameter is one segment of the path, and a trailing slash is allowed. */
 function patternOf(path: string): RegExp {
   const parts = path.split('/').map((part) =>
-    // Names of parameters stand alone between slashes; the other parts mean themselves.
+    // Parameter names stand alone between slashes; other segments are literal.
     part.startsWith(':') ? '[^/]+' : part.replaceAll('.', String.raw`\.`),
   );
   return new RegExp(`^${parts.join('/')}/?$`);

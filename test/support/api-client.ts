@@ -2,7 +2,7 @@ import { Agent, request, type IncomingHttpHeaders } from 'node:http';
 import { checkAnswer } from './answer-check.ts';
 import { recordAnswer } from './interface-record.ts';
 
-/** An answer as it came. */
+/** A response as received. */
 export class ApiAnswer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
@@ -14,7 +14,10 @@ export class ApiAnswer {
     this.text = text;
   }
 
-  /** The body, parsed: an object nearly always, and else what the test says it is. Empty where it is not JSON. */
+  /**
+   * The parsed body: nearly always an object, otherwise the type that the test names. Empty if it
+   * is not JSON.
+   */
   get json(): Readonly<Record<string, unknown>> {
     try {
       return JSON.parse(this.text) as Readonly<Record<string, unknown>>;
@@ -23,13 +26,13 @@ export class ApiAnswer {
     }
   }
 
-  /** The body where it is an array; empty where it is not. */
+  /** The body if it is an array; otherwise empty. */
   get list(): readonly Readonly<Record<string, unknown>>[] {
     const body: unknown = this.json;
     return Array.isArray(body) ? (body as readonly Readonly<Record<string, unknown>>[]) : [];
   }
 
-  /** What stands at a dotted path of the body, such as `details.task_id` or `items.0.id`. */
+  /** The value at a dotted path of the body, such as `details.task_id` or `items.0.id`. */
   at(path: string): unknown {
     return path
       .split('.')
@@ -42,14 +45,14 @@ export class ApiAnswer {
       );
   }
 
-  /** The text there; throws where there is none. */
+  /** The string there; throws if there is none. */
   textAt(path: string): string {
     const value = this.at(path);
     if (typeof value === 'string') return value;
     throw new Error(`no text at ${path} of ${String(this.status)} ${this.text}`);
   }
 
-  /** A header that must be there. */
+  /** A required header. */
   header(name: string): string {
     const value = this.headers[name.toLowerCase()];
     if (typeof value === 'string') return value;
@@ -60,7 +63,7 @@ export class ApiAnswer {
 export interface ApiRequest {
   /** Sent as JSON. */
   readonly body?: unknown;
-  /** Sent as it is; with its own content type in `headers`. */
+  /** Sent unchanged; its content type is in `headers`. */
   readonly raw?: string | Buffer;
   readonly headers?: Readonly<Record<string, string>>;
   /** Instead of the client's own; null: none. */
@@ -68,8 +71,8 @@ export interface ApiRequest {
 }
 
 /**
- * Speaks HTTP with a service over kept connections. The path goes out exactly as given. An answer that is not as its
- * endpoint declares it rejects the call, so that no test passes over it.
+ * An HTTP client of a service with persistent connections. The path is sent unchanged. The call
+ * rejects if a response differs from its endpoint's declaration, so no test overlooks that.
  */
 export class ApiClient {
   readonly url: string;
@@ -139,7 +142,7 @@ export class ApiClient {
     });
   }
 
-  /** Closes the kept connections, also those of clients made by `as`. */
+  /** Closes the persistent connections, also those of clients made by `as`. */
   close(): void {
     this.#agent.destroy();
   }

@@ -8,14 +8,14 @@ export interface StreamMessage {
   readonly data: Readonly<Record<string, unknown>>;
 }
 
-/** A client of server-sent events that keeps all that it was sent. */
+/** A client of server-sent events that keeps all messages. */
 export class EventStream {
   readonly status: number;
   readonly contentType: string;
   readonly messages: StreamMessage[] = [];
-  /** Everything, as it came. */
+  /** The received bytes as a string. */
   text = '';
-  /** The last id that it was told, also outside of a message. */
+  /** The last received id, also outside of a message. */
   lastId = '';
   ended = false;
   readonly #response: IncomingMessage;
@@ -28,11 +28,11 @@ export class EventStream {
     response.setEncoding('utf8');
     response.on('data', (chunk: string) => this.#take(chunk));
     response.on('close', () => (this.ended = true));
-    // Cut off by one of both sides: it has ended.
+    // One side closed the connection: the stream has ended.
     response.on('error', () => (this.ended = true));
   }
 
-  /** Resolves when the answer has begun. */
+  /** Resolves when the response has started. */
   static open(
     url: string,
     token: string | null,
@@ -57,7 +57,7 @@ export class EventStream {
     return this.changes.map(({ event }) => event);
   }
 
-  /** The first message that fits. */
+  /** The first matching message. */
   message(fits: (message: StreamMessage) => boolean, options: WaitOptions = {}) {
     const what = options.what ?? `a fitting message; there are ${this.names.join(', ')}`;
     return found(() => this.messages.find(fits), { what, ...options });
@@ -68,7 +68,7 @@ export class EventStream {
     return this.message((message) => message.event === event, { what: event, ...options });
   }
 
-  /** Reads no further for the time being. */
+  /** Stops reading for now. */
   pause(): void {
     this.#response.pause();
   }

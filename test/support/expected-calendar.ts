@@ -1,9 +1,10 @@
 /**
- * When a rule should fire in a zone, worked out from `Intl` and the rules of `docs/reference/schedules.md` alone: no line of the
- * service's own schedule code is in here. Instants are milliseconds since 1970.
+ * When a rule should fire in a zone, computed from `Intl` and the rules of
+ * `docs/reference/schedules.md` alone. It uses no code of the service's schedules. Instants are
+ * milliseconds since 1970.
  */
 
-/** A day of the calendar, as people name it. */
+/** A calendar day. */
 export interface CalendarDay {
   readonly year: number;
   /** 1 to 12. */
@@ -11,7 +12,7 @@ export interface CalendarDay {
   readonly day: number;
   /** 0 is Sunday. */
   readonly weekday: number;
-  /** How many days the month has. */
+  /** The number of days in the month. */
   readonly length: number;
 }
 
@@ -46,8 +47,8 @@ export function wallAt(zone: string, instant: number): number {
 }
 
 /**
- * The instant of a wall time: the first where the clock shows it twice, and where it shows it never what the offset
- * before the change gives.
+ * The instant of a wall time: the first if it is repeated. If it is skipped, the offset before the
+ * change applies.
  */
 export function instantOf(zone: string, wall: number): number {
   const before = wallAt(zone, wall - DAY) - (wall - DAY);
@@ -56,7 +57,10 @@ export function instantOf(zone: string, wall: number): number {
   return candidates.find((instant) => wallAt(zone, instant) === wall) ?? wall - before;
 }
 
-/** The fires of a fixed rule after an instant, up to and with another; two wall times that meet fire once. */
+/**
+ * The fires of a fixed rule after an instant, up to and including another; two wall times at the
+ * same instant fire once.
+ */
 export function fixedFires(rule: FixedRule, after: number, upTo: number): number[] {
   const fires = new Set<number>();
   const first = Math.floor(wallAt(rule.zone, after) / DAY) * DAY - DAY;
@@ -71,7 +75,10 @@ export function fixedFires(rule: FixedRule, after: number, upTo: number): number
   return [...fires].sort((a, b) => a - b);
 }
 
-/** The fires of a rule that follows elapsed time: each minute whose wall time fits, as often as it comes. */
+/**
+ * The fires of a rule that follows elapsed time: each minute with a matching wall time, as often as
+ * it occurs.
+ */
 export function elapsedFires(
   zone: string,
   fits: (wall: { readonly hour: number; readonly minute: number }) => boolean,

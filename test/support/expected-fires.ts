@@ -1,8 +1,8 @@
 import type { RecordedEvent } from '../../domain/event-store.ts';
 
 /**
- * What a task that is due at whole seconds should have done, worked out anew: no line of the service's own
- * schedule or misfire code is in here. Times are milliseconds since 1970.
+ * What a task that is due at whole seconds should have done, computed separately. It uses no code
+ * of the service's schedules or misfire policy. Times are milliseconds since 1970.
  */
 export interface SecondsTask {
   /** When it was created: the first fire is strictly after. */
@@ -13,10 +13,10 @@ export interface SecondsTask {
   readonly graceSeconds: number;
 }
 
-/** Most runs of one decision; what is owed beyond is decided by the next one. */
+/** Maximum runs of one decision; the next decision handles the rest of the backlog. */
 const MOST_AT_ONCE = 100;
 
-/** The nominal times of a task after one instant, up to and with another. */
+/** The nominal times of a task after one instant, up to and including another. */
 export function nominalTimes(task: SecondsTask, after: number, upTo: number): number[] {
   const times: number[] = [];
   for (let at = (Math.floor(after / 1000) + 1) * 1000; at <= upTo; at += 1000) {
@@ -35,9 +35,9 @@ export function decidedUpTo(fires: readonly RecordedEvent[]): number | undefined
 }
 
 /**
- * Goes through a whole stream `fires-<task>`, and says in words all that is wrong with it; nothing when all is well:
- * each nominal time since the creation is decided exactly once and in order, and each decision is the one that the
- * misfire policy asks for at the time it was made.
+ * Checks a whole stream `fires-<task>`, and describes all errors. Each nominal time since the
+ * creation must be decided exactly once and in order, by the misfire policy at the time of the
+ * decision.
  */
 export function faultsOfFires(task: SecondsTask, fires: readonly RecordedEvent[]): string[] {
   const faults: string[] = [];
@@ -50,7 +50,7 @@ export function faultsOfFires(task: SecondsTask, fires: readonly RecordedEvent[]
   return faults;
 }
 
-/** The events of one append: one decision, made at one moment. */
+/** The events of one append: one decision, made at one time. */
 interface Decision {
   readonly now: number;
   readonly ran: readonly number[];
@@ -90,7 +90,7 @@ function faultsOfDecision(
   const say = (fault: string): void => {
     faults.push(`decided at ${iso(now)}: ${fault}`);
   };
-  // No fire is decided at its very time: less than a second is never late.
+  // No fire is decided at its exact time: less than a second is never late.
   const late = owed.filter((at) => at < now - Math.max(graceSeconds * 1000, 999));
   const inTime = owed.filter((at) => !late.includes(at));
   const lateOnes = { skip: 0, latest: inTime.length === 0 ? 1 : 0, all: MOST_AT_ONCE }[misfire];

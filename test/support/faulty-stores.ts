@@ -13,21 +13,24 @@ type Appending = readonly [stream: string, events: readonly NewEvent[]];
 
 interface PlannedFault {
   readonly fits: (stream: string, events: readonly NewEvent[]) => boolean;
-  /** `before`: nothing is written; `after`: it is, and the answer is lost; `race`: somebody else was faster. */
+  /**
+   * `before`: nothing is written; `after`: it is, but the response is lost; `race`: another writer
+   * won.
+   */
   readonly when: 'before' | 'after' | 'race';
 }
 
-/** A held append: it has come, and goes on once it is let. */
+/** A held append: it was received, and continues once it is released. */
 export interface HeldAppend {
   readonly arrived: Promise<void>;
   release(): void;
 }
 
-/** An event store in front of another that fails, waits or is away when a test says so. */
+/** An event store in front of another that fails, waits or is unavailable on request. */
 export class FaultyEventStore implements EventStore {
-  /** Every call is refused as `UNAVAILABLE`. */
+  /** Every call is rejected as `UNAVAILABLE`. */
   away = false;
-  /** Streams appended to through here, in order. */
+  /** Streams appended to through this store, in order. */
   readonly appended: string[] = [];
   readonly #store: EventStore;
   #faults: PlannedFault[] = [];
@@ -41,12 +44,12 @@ export class FaultyEventStore implements EventStore {
     this.#store = store;
   }
 
-  /** The next append to a stream that begins so fails once, as if the process died there. */
+  /** The next append to a stream with this prefix fails once, as if the process died there. */
   failNext(prefix: string, when: PlannedFault['when'] = 'before', type?: string): void {
     this.#faults.push({ fits: fitting(prefix, type), when });
   }
 
-  /** The next append to a stream that begins so waits until it is let. */
+  /** The next append to a stream with this prefix waits until it is released. */
   holdNext(prefix: string, type?: string): HeldAppend {
     const held = { fits: fitting(prefix, type), gate: deferred(), arrived: deferred() };
     this.#held.push(held);
@@ -160,7 +163,7 @@ function fitting(prefix: string, type: string | undefined): PlannedFault['fits']
 
 const away = (): EventStoreError => new EventStoreError('UNAVAILABLE', 'the log is away');
 
-/** A read model in front of another, whose reading side is away when a test says so. */
+/** A read model in front of another, whose reads become unavailable on request. */
 export function faultyReadModel(readModel: ReadModel, state: { away: boolean }): ReadModel {
   const guarded =
     <A extends readonly unknown[], R>(call: (...given: A) => Promise<R>) =>

@@ -1,7 +1,7 @@
 import files from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 
-/** Does something while no file can have a second name, as on FAT and on some shares of a network. */
+/** Runs a function while hard links are impossible, as on FAT and some network shares. */
 export async function withoutHardLinks(work: () => Promise<void> | void): Promise<void> {
   const { linkSync } = files;
   files.linkSync = () => {

@@ -4,7 +4,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { endpointAt } from './answer-check.ts';
 import { projectRoot } from './project-root.ts';
 
-/** A request of a test and its response, as far as the coverage of the interface is concerned. */
+/** A request of a test and its response, as far as the coverage of the interface needs them. */
 export interface Observation {
   readonly file: string;
   readonly title: string;
@@ -44,7 +44,7 @@ export const mochaHooks = {
   },
 };
 
-/** Writes down a request and its response under the name of the test that runs; a no-op unless recording. */
+/** Writes down a request and its response under the name of the running test, if recording. */
 export function recordAnswer(
   method: string,
   url: string,
@@ -88,7 +88,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/** Names in a body that was sent: an object, or a string of JSON or of a form. */
+/** Names in a request body: an object, or a string of JSON or of a form. */
 function sentNames(body: unknown): readonly string[] {
   if (typeof body !== 'string') return Buffer.isBuffer(body) ? [] : namesIn(body);
   const value = parsed(body);

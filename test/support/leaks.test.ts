@@ -6,7 +6,7 @@ import { expectNothingLeftOpen, leaked, openResources } from './leaks.ts';
 import { makeTemporaryDirectory } from './temporary-directory.ts';
 
 describe('the leak check', () => {
-  it('names a server that is still listening, and is content once it is closed', async () => {
+  it('names a server that is still listening, and passes once it is closed', async () => {
     const before = await openResources();
     const server = createServer();
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -24,7 +24,7 @@ describe('the leak check', () => {
 });
 
 describe('a temporary directory', () => {
-  it('is gone with what is in it after its removal', async () => {
+  it('is deleted with its contents', async () => {
     const directory = await makeTemporaryDirectory();
     writeFileSync(join(directory.path, 'file'), 'text');
     await directory.remove();

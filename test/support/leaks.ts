@@ -4,9 +4,9 @@ import { eventually } from './signals.ts';
 export type Resources = ReadonlyMap<string, number>;
 
 /**
- * What keeps the process alive. Takes a turn of the event loop first, as mocha starts its own timer for
- * a hook or test only once that has returned its promise; without it that timer would look like a
- * leak. Timers and sockets that were unreferenced do not count.
+ * The resources that keep the process alive. Takes a turn of the event loop first, because mocha
+ * starts its own timer only after a hook or test has returned its promise. Unreferenced timers and
+ * sockets do not count.
  */
 export async function openResources(): Promise<Resources> {
   await new Promise<void>((resolve) => setImmediate(resolve));
@@ -21,7 +21,7 @@ function count(): Resources {
   return counts;
 }
 
-/** What is there now and was not before, in words: `2 Timeout, 1 TCPServerWrap`; empty when nothing. */
+/** The new resources, in words: `2 Timeout, 1 TCPServerWrap`; empty for none. */
 export function leaked(before: Resources, now: Resources = count()): string {
   return [...now]
     .map(([kind, count]) => ({ kind, more: count - (before.get(kind) ?? 0) }))
@@ -30,12 +30,12 @@ export function leaked(before: Resources, now: Resources = count()): string {
     .join(', ');
 }
 
-/** Requests under way that end by themselves, this check's own turn of the event loop among them. */
+/** Requests that end by themselves, including this check's own turn of the event loop. */
 const passing: ReadonlySet<string> = new Set(['Immediate', 'TickObject']);
 
 /**
- * Waits (at most 2 s: sockets take some turns to close) until nothing is open beyond what was; else
- * rejects with an error that lists what is.
+ * Waits until no new resources are open, at most 2 s, because sockets take some turns to close.
+ * Otherwise rejects with an error that lists them.
  */
 export async function expectNothingLeftOpen(before: Resources): Promise<void> {
   await eventually(
@@ -48,9 +48,9 @@ export async function expectNothingLeftOpen(before: Resources): Promise<void> {
 }
 
 /**
- * Called inside a `describe`: each of its tests fails when it leaves a timer, a socket, a server or a
- * child process open. Call it before the hooks that open things, as `afterEach` hooks run in the order
- * of their making: register the closing hooks first, or close in the test itself.
+ * Called inside a `describe`: each of its tests fails if it leaves a timer, a socket, a server or a
+ * child process open. Call it before the hooks that open things. `afterEach` hooks run in the order
+ * of their registration, so register closing hooks first, or close in the test itself.
  */
 export function leavesNothingOpen(): void {
   let before: Resources = new Map();

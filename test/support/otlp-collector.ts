@@ -15,25 +15,28 @@ export interface CollectedSpan {
   readonly start: bigint;
   readonly end: bigint;
   readonly attributes: Readonly<Record<string, string | number | boolean>>;
-  /** Of the process: service.name and so on. */
+  /** Attributes of the process: service.name and so on. */
   readonly resource: Readonly<Record<string, string | number | boolean>>;
   readonly links: readonly { readonly traceId: string; readonly spanId: string }[];
   readonly failed: boolean;
-  /** Of the status. */
+  /** The message of the status. */
   readonly message: string;
 }
 
 const kinds = ['unspecified', 'internal', 'server', 'client', 'producer', 'consumer'] as const;
 export type SpanKindName = (typeof kinds)[number];
 
-/** A stand-in for an OpenTelemetry collector: takes spans by OTLP over HTTP, as protobuf, and keeps them. */
+/**
+ * A stand-in for an OpenTelemetry collector: receives spans by OTLP over HTTP, as protobuf, and
+ * keeps them.
+ */
 export class OtlpCollector {
   readonly spans: CollectedSpan[] = [];
-  /** Of every request that came. */
+  /** Path and headers of every request so far. */
   readonly requests: { readonly path: string; readonly headers: IncomingHttpHeaders }[] = [];
-  /** Every byte that came, as text: for what must not stand in it. */
+  /** Every received byte as a string, to check that it contains no secrets. */
   raw = '';
-  /** Answers; never where it does nothing. */
+  /** Responds; never if it does nothing. */
   answer: (response: ServerResponse) => void = (response) =>
     response.writeHead(200, { 'content-type': 'application/x-protobuf' }).end();
   readonly #server = createServer((request, response) => {
@@ -79,13 +82,13 @@ export class OtlpCollector {
     return found;
   }
 
-  /** Waits for a span that descends so from the first of its trace, and for all between. */
+  /** Waits for a span with this lineage from the root of its trace, and for all between. */
   descended(lineage: readonly string[]): Promise<CollectedSpan> {
     const wanted = lineage.join(' > ');
     return this.span(wanted, (span) => this.lineage(span).join(' > ') === wanted);
   }
 
-  /** From the first span of the trace down to this one, by name; a parent that has not come is `?`. */
+  /** From the root span of the trace to this one, by name; a missing parent is `?`. */
   lineage(span: CollectedSpan): readonly string[] {
     if (span.parentSpanId === '') return [span.name];
     const { traceId, parentSpanId } = span;
@@ -101,7 +104,8 @@ export class OtlpCollector {
   }
 }
 
-// The numbers are those of opentelemetry/proto/collector/trace/v1/trace_service.proto and what it imports.
+// The numbers are those of opentelemetry/proto/collector/trace/v1/trace_service.proto and its
+// imports.
 
 function spansOf(body: Buffer): readonly CollectedSpan[] {
   return new Fields(body).all(1).flatMap((ofResource) => {

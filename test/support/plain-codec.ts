@@ -9,15 +9,15 @@ import {
   type RecordedEvent,
 } from '../../domain/event-store.ts';
 
-/** `metadata.schemaVersion` of an event that {@link plainCodec} takes for a newer release's when read. */
+/** `metadata.schemaVersion` of an event that {@link plainCodec} reads as a newer release's. */
 export const NEWER_VERSION = '999';
 
-/** An event whose data has this key is written without complaint, and found faulty when read. */
+/** An event whose data has this key is written without an error, and is invalid when read. */
 export const BROKEN_KEY = 'broken';
 
 /**
- * A codec for tests of the engines: takes any type and any data that JSON can hold, without schemas.
- * {@link NEWER_VERSION} and {@link BROKEN_KEY} stand for what a real one refuses when reading.
+ * A codec for tests of the stores: accepts any type and any JSON data, without schemas. {@link
+ * NEWER_VERSION} and {@link BROKEN_KEY} stand for events that a real one rejects when reading.
  */
 export const plainCodec: Required<Omit<EventCodec, 'prepareEvent'>> = {
   encode(event: NewEvent): EncodedEvent {
@@ -56,7 +56,7 @@ function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null;
 }
 
-/** JSON text, refusing whatever would not come back the same. */
+/** Serializes JSON, and rejects values that would not be restored exactly. */
 function toJson(value: unknown, path: readonly unknown[]): string {
   check(value, path);
   return JSON.stringify(value);

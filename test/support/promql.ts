@@ -1,13 +1,13 @@
-/** A series that an expression of PromQL asks for. */
+/** A series in a PromQL expression. */
 export interface Selector {
   readonly name: string;
   readonly matchers: readonly { readonly label: string; readonly value: string }[];
 }
 
-/** What an expression speaks of. */
+/** The series and labels of an expression. */
 export interface Spoken {
   readonly selectors: readonly Selector[];
-  /** Labels that it groups, joins or leaves out by. */
+  /** Labels for grouping, joining or excluding. */
   readonly labels: readonly string[];
 }
 
@@ -16,18 +16,18 @@ type Token = { readonly kind: 'word' | 'text' | 'number' | 'mark'; readonly text
 const lexicon =
   /\s+|(?<text>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|(?<variable>\$__?\w+)|(?<number>\d[\w.+]*)|(?<word>[A-Za-z_:][\w:]*)|(?<mark>=~|!~|!=|==|>=|<=|[-+*/%^=<>(){}[\],@])/y;
 
-/** Words that stand before a list of labels. */
+/** Keywords before a list of labels. */
 const listing = new Set(['by', 'without', 'on', 'ignoring', 'group_left', 'group_right']);
-/** Words that are no names of series. */
+/** Words that are not names of series. */
 const operators = new Set([...listing, 'and', 'or', 'unless', 'bool', 'offset', 'inf', 'nan']);
 
 const isOperator = (word: string): boolean => operators.has(word.toLowerCase());
-/** Whether what comes next makes the word before the name of an aggregation: `sum by (…) (…)`. */
+/** Whether the next tokens make the preceding word an aggregation: `sum by (…) (…)`. */
 const isAggregation = (next = ''): boolean => /^(by|without)$/i.test(next);
 
 /**
- * Reads an expression as far as its series and labels go. Variables of Grafana count as durations.
- * @throws Error at what is no token, and at brackets that don't match
+ * Parses the series and labels of an expression. Variables of Grafana count as durations.
+ * @throws Error at an invalid token, and at unbalanced brackets
  */
 export function speaksOf(expression: string): Spoken {
   const tokens = tokensOf(expression);

@@ -2,15 +2,15 @@ interface Field {
   readonly number: number;
   /** Of a number: its varint. */
   readonly varint: bigint;
-  /** Of all else. */
+  /** Of other types. */
   readonly bytes: Buffer;
 }
 
-/** The fields of a message in the wire format of protobuf. Those that are not there have the defaults of proto3. */
+/** The fields of a message in protobuf's wire format. Missing ones have the defaults of proto3. */
 export class Fields {
   readonly #fields: readonly Field[];
 
-  /** @throws Error for what is no message */
+  /** @throws Error for an invalid message */
   constructor(message: Buffer) {
     this.#fields = fieldsOf(message);
   }
@@ -39,13 +39,13 @@ export class Fields {
     return this.#find(number)?.bytes.readDoubleLE() ?? 0;
   }
 
-  /** A message inside this one. */
+  /** A nested message. */
   one(number: number): Fields | undefined {
     const field = this.#find(number);
     return field === undefined ? undefined : new Fields(field.bytes);
   }
 
-  /** Messages inside this one. */
+  /** Nested messages. */
   all(number: number): readonly Fields[] {
     return this.#fields
       .filter((field) => field.number === number)

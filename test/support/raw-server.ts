@@ -1,10 +1,10 @@
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 
-/** A request as it came over the wire. */
+/** A request as received. */
 export interface RawRequest {
-  /** Which connection it came by; the first is 1. */
+  /** The number of its connection, from 1. */
   readonly connection: number;
-  /** Which request of its connection it is; the first is 1. */
+  /** Its number on its connection, from 1. */
   readonly nth: number;
   /** `GET / HTTP/1.1`. */
   readonly line: string;
@@ -13,12 +13,12 @@ export interface RawRequest {
   readonly body: string;
 }
 
-/** Answers a request with any bytes, or does something else to the connection. */
+/** Responds to a request with any bytes, or does something else to the connection. */
 export type RawAnswer = (request: RawRequest, socket: Socket) => void;
 
 /**
- * A server that writes what a test says, byte for byte: for answers that no library for servers would let out. It reads
- * requests with a `Content-Length` or without a body.
+ * A server that writes a test's bytes unchanged, for responses that server libraries would prevent.
+ * It reads requests with a `Content-Length` or without a body.
  */
 export class RawServer {
   readonly requests: RawRequest[] = [];
@@ -42,13 +42,13 @@ export class RawServer {
     return (this.#server.address() as AddressInfo).port;
   }
 
-  /** Serves a connection that came from elsewhere, such as one of TLS, as its own. */
+  /** Serves a connection accepted elsewhere, such as over TLS. */
   serve(socket: Socket): void {
     const connection = (this.#connections += 1);
     let [unread, nth] = ['', 0];
     this.sockets.add(socket);
     socket.on('close', () => this.sockets.delete(socket));
-    // Clients break off: that is what some tests are about.
+    // Clients disconnect: some tests are about that.
     socket.on('error', () => {});
     socket.on('data', (chunk) => {
       unread += chunk.toString('latin1');

@@ -12,7 +12,7 @@ const mocha = join(
   'bin/mocha.js',
 );
 
-/** A test file that needs a program which the folder in `PATH` may have. */
+/** A test file that needs a program from the folder in `PATH`. */
 const needy = (support: string): string => `
   import { requiredProgram } from ${JSON.stringify(support)};
   import { realServerAt } from ${JSON.stringify(support.replace('required-program', 'left-out'))};
@@ -27,7 +27,7 @@ const needy = (support: string): string => `
 describe('a test that needs a program from outside npm', () => {
   const directory = useTemporaryDirectory();
 
-  /** Runs such a test with nothing else in `PATH` than one folder, which is empty at first. */
+  /** Runs such a test with a `PATH` of one folder, which is empty at first. */
   function run(
     env: Record<string, string>,
     ...words: string[]
@@ -44,7 +44,7 @@ describe('a test that needs a program from outside npm', () => {
   }
 
   for (const mode of ['--parallel', '--no-parallel']) {
-    it(`is skipped where the program is missing, and the run says so in one line at its end: ${mode}`, () => {
+    it(`is skipped without the program, and the run says so in one line at its end: ${mode}`, () => {
       const { status, output } = run({}, mode);
       expect(status, output).to.equal(0);
       expect(output).to.match(/1 pending/);
@@ -55,7 +55,7 @@ describe('a test that needs a program from outside npm', () => {
     });
   }
 
-  it('fails in CI where the program is missing, and a real server may be left out there too', () => {
+  it('fails in CI without the program, but a real server is optional there too', () => {
     const { status, output } = run({ CI: 'true' });
     expect(status, output).to.equal(1);
     expect(output)
@@ -65,7 +65,7 @@ describe('a test that needs a program from outside npm', () => {
     expect(output.match(/^Left out: .*$/gm)).to.have.lengthOf(1);
   });
 
-  it('runs where the program is there, and nothing is said of it', () => {
+  it('runs with the program, without a line about it', () => {
     writeFileSync(join(directory(), 'chromium'), '', { mode: 0o755 });
     const { status, output } = run({ CI: 'true', SVC_TEST_ESDB_URL: 'esdb://127.0.0.1:1' });
     expect(status, output).to.equal(0);
@@ -81,7 +81,7 @@ describe('a Python module that a test needs', () => {
     process.env['PATH'] = path;
   });
 
-  it('is looked for in each interpreter', () => {
+  it('is searched in each interpreter', () => {
     const [first, second] = [join(directory(), 'a'), join(directory(), 'b')];
     for (const [folder, code] of [
       [first, 1],

@@ -9,9 +9,9 @@ interface Program {
   readonly names: readonly string[];
   /** Arguments with which a usable copy exits with code 0. Without them, a copy is usable if it is executable. */
   readonly probe?: readonly string[];
-  /** The Debian package that contains it. `.ci/run` installs it where the program is missing. */
+  /** The Debian package that contains it. `.ci/run` installs it if the program is missing. */
   readonly debianPackage: string;
-  /** What the tests do with it, for the line that says what was left out. */
+  /** Its use in the tests, for the line about skipped tests. */
   readonly purpose: string;
 }
 
@@ -63,8 +63,9 @@ export type ProgramName = keyof typeof programs;
 export const programNames = Object.keys(programs) as readonly ProgramName[];
 
 /**
- * Gives the path of a program for a test. Where the program is missing, the test is left out, and the closing lines of
- * the run say so. With `CI=true` the test fails instead. Call it in a test, or in the `before` of a `describe`:
+ * Returns the path of a program for a test. If the program is missing, the test is skipped, and the
+ * closing lines of the run say so. With `CI=true` the test fails instead. Call it in a test, or in
+ * the `before` of a `describe`:
  *
  *     before(function () {
  *       promtool = requiredProgram(this, 'promtool');
@@ -80,7 +81,7 @@ export function requiredProgram(context: Mocha.Context, name: ProgramName): stri
 
 const found = new Map<string, string | undefined>();
 
-/** The path of a program in `PATH`; undefined where no usable copy is there. */
+/** The path of a program in `PATH`; undefined without a usable copy. */
 export function findProgram(name: ProgramName): string | undefined {
   const path = process.env['PATH'] ?? '';
   const key = `${name} in ${path}`;
@@ -88,7 +89,7 @@ export function findProgram(name: ProgramName): string | undefined {
   return found.get(key);
 }
 
-/** The Debian packages of the programs that are missing here, each once. */
+/** The Debian packages of the missing programs, without repetitions. */
 export function missingPackages(): string[] {
   const missing = programNames.filter((name) => findProgram(name) === undefined);
   return [...new Set(missing.map((name) => programs[name].debianPackage))];

@@ -41,7 +41,7 @@ import { FaultyEventStore, faultyReadModel } from './faulty-stores.ts';
 import { ShiftedClock } from './shifted-clock.ts';
 import { makeTemporaryDirectory } from './temporary-directory.ts';
 
-/** An agent that can call. */
+/** An agent with a client. */
 export interface SignedIn {
   readonly id: string;
   readonly client: ApiClient;
@@ -50,19 +50,19 @@ export interface SignedIn {
 /** The HTTP interface over the embedded stores, with a projector and no scheduler or worker. */
 export class RunningApi {
   readonly url: string;
-  /** What the interface uses: a test makes it fail. */
+  /** The parts that the interface uses, which a test can make fail. */
   readonly store: FaultyEventStore;
-  /** Set `away` to take the reading side of the views away. */
+  /** Set `away` to make reads of the views unavailable. */
   readonly views: { away: boolean };
-  /** Set `inVain` to let whoever waits for a view be told that it has not come so far. */
+  /** Set `inVain` to make waits for a view time out. */
   readonly waiting: { inVain: boolean };
   /** The views themselves. */
   readonly readModel: ReadModel;
-  /** Up to where runs are requested; null: the whole log. */
+  /** The position up to which runs are requested; null: the whole log. */
   readonly requestedUpTo: { position: Position | null };
-  /** Aborted by a test as when the service stops. */
+  /** A test aborts it to stop the service. */
   readonly stopping: AbortController;
-  /** Moved as far as a test says: tokens expire and reservations grow old at once. */
+  /** Advanced by a test: tokens expire and reservations grow old at once. */
   readonly clock: ShiftedClock;
   readonly live: LiveRuns;
   readonly auditTail: AuditTail;
@@ -121,7 +121,7 @@ export class RunningApi {
     const coordination = await openSqliteCoordination({
       directory: directory.path,
       telemetry,
-      // Windows begin with the test, so that none ends in the midst of it.
+      // Windows start with the test, so none ends during it.
       clock: () => WINDOWS_BEGIN + (performance.now() - begun),
     });
     const clock = new ShiftedClock(undefined, { passes: true });
@@ -262,14 +262,14 @@ export class RunningApi {
     });
   }
 
-  /** Registers an agent past the interface and gives it a token. It has no credentials. */
+  /** Registers an agent without the interface and gives it a token. It has no credentials. */
   signIn(scopes: readonly string[], name?: string): Promise<SignedIn> {
     const { store, clock, settings } = this;
     const client = this.admin.client.as(null);
     return signIn({ store, clock, settings, client }, scopes, name);
   }
 
-  /** Appends an event past the interface: what other parts of the service do. */
+  /** Appends an event without the interface, as other parts of the service do. */
   async append(stream: string, events: readonly DomainEvent[]): Promise<void> {
     await this.store.append(stream, toNewEvents(stream, events, contextAt(this.clock)), 'any');
   }
@@ -279,7 +279,7 @@ export class RunningApi {
   }
 }
 
-/** Called inside a `describe`: one running interface for all of its tests. */
+/** Called inside a `describe`: one running interface for all its tests. */
 export function useRunningApi(settings: Partial<ApiSettings> = {}): () => RunningApi {
   let api: RunningApi | undefined;
   before(async () => {
@@ -295,7 +295,7 @@ export function useRunningApi(settings: Partial<ApiSettings> = {}): () => Runnin
   };
 }
 
-/** A multiple of every window there is, in milliseconds. */
+/** A multiple of all windows, in milliseconds. */
 const WINDOWS_BEGIN = 1_800_000_000_000;
 
 const plainSettings: ApiSettings = {
@@ -314,7 +314,7 @@ const plainSettings: ApiSettings = {
   tokenKeys: { jwtKey: createSecretKey(Buffer.alloc(32, 7)), previousJwtKey: null },
 };
 
-/** What tools do runs in workers, of which there are none here. */
+/** Tools run in workers, and there are none here. */
 export const noActions = {
   publishEvent: () => Promise.reject(new Error('there is no worker')),
   runTask: () => Promise.reject(new Error('there is no worker')),

@@ -5,13 +5,13 @@ import { ApiClient } from './api-client.ts';
 import { projectRoot } from './project-root.ts';
 import { Signal, eventually, found } from './signals.ts';
 
-/** How a process of the service ended. */
+/** How a process of the service exited. */
 export interface ProcessEnd {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
 }
 
-/** Environment variables of the service; what the tests' own environment says of them does not count. */
+/** Environment variables of the service; those of the tests' own environment are dropped. */
 export type ServiceSettings = Readonly<Record<string, string>>;
 
 export interface Credentials {
@@ -19,14 +19,14 @@ export interface Credentials {
   readonly agent_secret: string;
 }
 
-/** How long a process may take until it is ready. Generous: both cores may be busy with other tests. */
+/** Maximum start time of a process. Generous: both cores may be busy with other tests. */
 const READY_LIMIT_MS = 30_000;
-/** How long a process may take to end after SIGTERM, drain included. */
+/** Maximum time of a process to exit after SIGTERM, drain included. */
 const END_LIMIT_MS = 40_000;
 
 let built = false;
 
-/** Compiles the service once in a run of the tests, where `dist/` is not of the code that is here. */
+/** Compiles the service once in a test run, if `dist/` is out of date. */
 export function buildService(): void {
   if (built) return;
   const { status, stderr } = spawnSync(process.execPath, ['app/build.mjs', '--if-stale'], {
@@ -41,7 +41,7 @@ export function buildService(): void {
 export class ServiceProcess {
   /** `http://127.0.0.1:<port>`; empty until it listens. */
   address = '';
-  /** The process's log and what it printed, as it came. */
+  /** The process's log and other output. */
   readonly #output = new Signal<string>('the output of the service');
   readonly #ended = new Signal<ProcessEnd>('the end of the service');
   readonly #child: ChildProcess;
@@ -70,9 +70,10 @@ export class ServiceProcess {
   }
 
   /**
-   * Begins a process and waits for nothing.
-   * @param settings its environment: `SVC_DATA_DIR` and so on; `SVC_PORT` is any free port where left out
-   * @param wrapper a program with its arguments that the service is begun by (`prlimit`, say)
+   * Starts a process without waiting.
+   * @param settings its environment: `SVC_DATA_DIR` and so on; `SVC_PORT` is any free port by
+   * default
+   * @param wrapper a program with its arguments that starts the service (`prlimit`, say)
    */
   static begin(settings: ServiceSettings, wrapper: readonly string[] = []): ServiceProcess {
     buildService();
@@ -81,7 +82,7 @@ export class ServiceProcess {
     return new ServiceProcess([program, ...args], settings);
   }
 
-  /** Begins the service by another command, such as that of an installed package, in a folder. */
+  /** Starts the service by another command, such as that of an installed package, in a folder. */
   static beginCommand(
     command: readonly [string, ...string[]],
     folder: string,
@@ -90,7 +91,7 @@ export class ServiceProcess {
     return new ServiceProcess(command, settings, folder);
   }
 
-  /** Begins a process and waits until it is ready for traffic. */
+  /** Starts a process and waits until it is ready. */
   static async start(
     settings: ServiceSettings,
     wrapper: readonly string[] = [],
@@ -105,12 +106,12 @@ export class ServiceProcess {
     return this.#child.pid;
   }
 
-  /** Everything it has said so far. */
+  /** Its output so far. */
   get output(): string {
     return this.#output.values.join('');
   }
 
-  /** How it ended; undefined while it runs. */
+  /** How it exited; undefined while it runs. */
   get end(): ProcessEnd | undefined {
     return this.#ended.values[0];
   }
@@ -129,7 +130,7 @@ export class ServiceProcess {
       });
   }
 
-  /** Waits until it listens. Rejects when it ends instead. */
+  /** Waits until it listens. Rejects if it exits instead. */
   async listening(limitMs = READY_LIMIT_MS): Promise<string> {
     const line = await found(
       () => {
@@ -142,7 +143,7 @@ export class ServiceProcess {
     return this.address;
   }
 
-  /** Waits until `/health/ready` says so. Rejects when it ends instead. */
+  /** Waits until `/health/ready` reports it ready. Rejects if it exits instead. */
   async ready(limitMs = READY_LIMIT_MS): Promise<void> {
     await this.listening(limitMs);
     const client = this.client();
@@ -156,30 +157,30 @@ export class ServiceProcess {
     );
   }
 
-  /** A client, closed when the process ends. To be called when it listens. */
+  /** A client, closed when the process exits. Call it once the process listens. */
   client(token: string | null = null): ApiClient {
     this.#client ??= new ApiClient(this.address, null);
     return this.#client.as(token);
   }
 
-  /** Sends a signal and does not wait. */
+  /** Sends a signal without waiting. */
   signal(signal: NodeJS.Signals): void {
     this.#child.kill(signal);
   }
 
-  /** Ends it as a power cut would. */
+  /** Ends it like a power failure. */
   async kill(): Promise<void> {
     this.#child.kill('SIGKILL');
     await this.ended();
   }
 
-  /** Ends it in order. Gives how it ended. */
+  /** Stops it gracefully. Returns how it exited. */
   terminate(): Promise<ProcessEnd> {
     this.#child.kill('SIGTERM');
     return this.ended();
   }
 
-  /** Waits for its end. */
+  /** Waits for its exit. */
   async ended(limitMs = END_LIMIT_MS): Promise<ProcessEnd> {
     try {
       return await this.#ended.wait(undefined, { limitMs, what: 'the service to end' });
@@ -195,10 +196,10 @@ export class ServiceProcess {
   }
 }
 
-/** Those that run now. */
+/** The running processes. */
 const alive = new Set<ServiceProcess>();
 
-/** Called inside a `describe`: what a test has left running is killed after it. */
+/** Called inside a `describe`: kills the processes that a test has left running. */
 export function endsItsProcesses(): void {
   afterEach(killAll);
   after(killAll);
@@ -208,20 +209,20 @@ async function killAll(): Promise<void> {
   await Promise.all([...alive].map((service) => service.kill()));
 }
 
-/** The credentials of the first admin, as the service keeps them in its data directory. */
+/** The credentials of the first admin, as stored in the service's data directory. */
 export function credentialsIn(dataDirectory: string): Credentials {
   const text = readFileSync(join(dataDirectory, 'admin-credentials.json'), 'utf8');
   return JSON.parse(text) as Credentials;
 }
 
-/** Signs in, and gives the access token. */
+/** Logs in, and returns the access token. */
 export async function signIn(client: ApiClient, credentials: Credentials): Promise<string> {
   const { status, json, text } = await client.post('/agents/auth/token', credentials);
   if (status !== 200) throw new Error(`no token: ${status} ${text}`);
   return json['access_token'] as string;
 }
 
-/** The environment without the variables whose names begin so. */
+/** The environment without the variables that have this prefix. */
 function strangersTo(...prefixes: readonly string[]): NodeJS.ProcessEnv {
   return Object.fromEntries(
     Object.entries(process.env).filter(

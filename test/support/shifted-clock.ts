@@ -1,7 +1,7 @@
 import { SystemClock } from '../../app/clock.ts';
 import type { Cancel, Clock, Instant } from '../../domain/clock.ts';
 
-/** Another clock whose time was set to something else, and is set again as a test says. */
+/** A clock with an offset from another one, which a test can change. */
 export class ShiftedClock implements Clock {
   readonly #clock: Clock;
   readonly #passes: boolean;
@@ -9,8 +9,9 @@ export class ShiftedClock implements Clock {
 
   /**
    * @param clock default: the machine's
-   * @param options.shift milliseconds that it is ahead by from the beginning; default 0
-   * @param options.passes what it is moved by has also passed by the monotonic clock; default: somebody has set it
+   * @param options.shift initial offset in milliseconds; default 0
+   * @param options.passes whether offsets also count as monotonic time; default: they are a changed
+   * setting
    */
   constructor(
     clock: Clock = new SystemClock(),
@@ -21,7 +22,7 @@ export class ShiftedClock implements Clock {
     this.#passes = options.passes ?? false;
   }
 
-  /** Moves the time by so many milliseconds. Timers that are set keep their real distance. */
+  /** Moves the time by so many milliseconds. Active timers keep their real duration. */
   shift(milliseconds: number): void {
     this.#shift += milliseconds;
   }

@@ -14,14 +14,14 @@ async function failureOf(promise: Promise<unknown>): Promise<Error> {
 describe('a signal', () => {
   leavesNothingOpen();
 
-  it('gives a value that was sent before the wait', async () => {
+  it('returns a value that was sent before the wait', async () => {
     const signal = new Signal<number>();
     signal.send(1);
     signal.send(2);
     expect(await signal.wait((value) => value > 1)).to.equal(2);
   });
 
-  it('gives a value that is sent during the wait', async () => {
+  it('returns a value that is sent during the wait', async () => {
     const signal = new Signal<number>();
     const waiting = signal.wait((value) => value === 3);
     signal.send(1);
@@ -38,7 +38,7 @@ describe('a signal', () => {
     expect(await waiting).to.deep.equal(['a', 'b']);
   });
 
-  it('says what it waited for in vain', async () => {
+  it('names the missing value when it times out', async () => {
     const signal = new Signal<number>('the runs');
     signal.send(1);
     const failure = await failureOf(signal.wait((value) => value > 1, { limitMs: 5 }));
@@ -50,7 +50,7 @@ describe('a signal', () => {
 describe('waiting for a condition', () => {
   leavesNothingOpen();
 
-  it('goes on until the check no longer throws', async () => {
+  it('continues until the check no longer throws', async () => {
     let turns = 0;
     await eventually(() => {
       turns += 1;
@@ -59,14 +59,14 @@ describe('waiting for a condition', () => {
     expect(turns).to.equal(4);
   });
 
-  it('gives what a look-up found', async () => {
+  it('returns the result of a lookup', async () => {
     const values: string[] = [];
     const waiting = found(() => values[0]);
     values.push('here');
     expect(await waiting).to.equal('here');
   });
 
-  it('names the condition and the last failure when the limit has passed', async () => {
+  it('names the condition and the last failure after the timeout', async () => {
     const failure = await failureOf(
       eventually(() => expect.fail('two runs are left'), {
         limitMs: 5,
@@ -78,7 +78,7 @@ describe('waiting for a condition', () => {
     );
   });
 
-  it('goes on once a deferred is resolved', async () => {
+  it('continues once a deferred is resolved', async () => {
     const gate = deferred<number>();
     gate.resolve(4);
     expect(await gate.promise).to.equal(4);

@@ -1,14 +1,14 @@
-/** How long a test waits for something real before it says what did not come, in milliseconds. */
+/** The longest wait of a test for something real, in milliseconds. */
 const DEFAULT_LIMIT_MS = 15_000;
 
 export interface WaitOptions {
-  /** The longest wait, in real milliseconds; 5,000 where left out. */
+  /** The longest wait, in real milliseconds; 5,000 by default. */
   readonly limitMs?: number;
-  /** What is waited for, as it should stand in the error: "the run to end". */
+  /** The expected condition, for the error: "the run to end". */
   readonly what?: string;
 }
 
-/** What a wait rejects with when its limit has passed; the message says what was waited for. */
+/** Rejection of a wait after its timeout; the message names the expected condition. */
 export class WaitedInVain extends Error {
   override readonly name = 'WaitedInVain';
 }
@@ -18,13 +18,13 @@ interface Waiter<T> {
   readonly settle: (value: T) => void;
 }
 
-/** A series of values that a test can wait on, such as the calls of a callback given to the code. */
+/** A series of values that a test can wait for, such as the calls of a callback. */
 export class Signal<T = void> {
   readonly #name: string;
   readonly #values: T[] = [];
   readonly #waiters = new Set<Waiter<T>>();
 
-  /** The name stands in errors. */
+  /** The name for errors. */
   constructor(name = 'the signal') {
     this.#name = name;
   }
@@ -34,7 +34,7 @@ export class Signal<T = void> {
     return this.#values;
   }
 
-  /** Bound, so that it can be handed over as a callback. */
+  /** Bound, for use as a callback. */
   readonly send = (value: T): void => {
     this.#values.push(value);
     for (const waiter of this.#waiters) {
@@ -42,13 +42,13 @@ export class Signal<T = void> {
     }
   };
 
-  /** The first value, already sent or yet to come, that fits. Rejects with {@link WaitedInVain}. */
+  /** The first matching value, already sent or future. Rejects with {@link WaitedInVain}. */
   wait(predicate: (value: T) => boolean = () => true, options: WaitOptions = {}): Promise<T> {
     const past = this.#values.findIndex(predicate);
     return past === -1 ? this.next(predicate, options) : Promise.resolve(this.#values[past] as T);
   }
 
-  /** The first value sent from now on that fits. Rejects with {@link WaitedInVain}. */
+  /** The first matching value sent from now on. Rejects with {@link WaitedInVain}. */
   next(predicate: (value: T) => boolean = () => true, options: WaitOptions = {}): Promise<T> {
     return new Promise((resolve, reject) => {
       const limitMs = options.limitMs ?? DEFAULT_LIMIT_MS;
@@ -80,14 +80,14 @@ export class Signal<T = void> {
   }
 }
 
-/** A promise together with what settles it (Node 20 lacks `Promise.withResolvers`). */
+/** A promise with its resolvers (Node 20 lacks `Promise.withResolvers`). */
 export interface Deferred<T> {
   readonly promise: Promise<T>;
   readonly resolve: (value: T) => void;
   readonly reject: (error: Error) => void;
 }
 
-/** Makes a {@link Deferred}, for holding code under test at a point of the test's choice. */
+/** Creates a {@link Deferred}, to hold the tested code at a chosen point. */
 export function deferred<T = void>(): Deferred<T> {
   let resolve!: (value: T) => void;
   let reject!: (error: Error) => void;
@@ -99,9 +99,9 @@ export function deferred<T = void>(): Deferred<T> {
 }
 
 /**
- * Waits until a check holds: it neither throws nor returns false. For conditions that real I/O brings
- * about; where the code can be given a {@link Signal} or a virtual clock, use that. Rejects with
- * {@link WaitedInVain}, which carries the check's last error as its cause and in its message.
+ * Waits until a check neither throws nor returns false. For conditions caused by real I/O; prefer a
+ * {@link Signal} or a virtual clock where possible. Rejects with {@link WaitedInVain}, with the
+ * check's last error as its cause and in its message.
  */
 export async function eventually(
   check: () => void | boolean | Promise<void | boolean>,
@@ -110,7 +110,7 @@ export async function eventually(
   await poll(async () => ((await check()) === false ? undefined : true), options);
 }
 
-/** Waits until a look-up gives something (neither undefined nor null), and gives that. */
+/** Waits until a lookup returns a value (neither undefined nor null), and returns it. */
 export function found<T>(
   look: () => T | undefined | null | Promise<T | undefined | null>,
   options: WaitOptions = {},
@@ -143,7 +143,7 @@ async function poll<T>(
   }
 }
 
-/** A turn of the event loop at first, then 1 to 20 ms, so that a long wait does not burn a core. */
+/** A turn of the event loop first, then 1 to 20 ms, so a long wait does not keep a core busy. */
 function pause(turn: number): Promise<void> {
   return new Promise((resolve) => {
     if (turn < 20) setImmediate(resolve);

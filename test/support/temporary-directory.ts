@@ -5,18 +5,18 @@ import { join } from 'node:path';
 
 export interface TemporaryDirectory {
   readonly path: string;
-  /** Deletes it with all that is in it; does nothing when it is gone. */
+  /** Deletes it with its contents; does nothing if it is gone. */
   remove(): Promise<void>;
 }
 
 /** A file system in memory, which Linux has. */
 const IN_MEMORY = '/dev/shm';
-/** What must be free there, and in memory itself. Bytes. */
+/** Required free space there, and required free memory, in bytes. */
 const ENOUGH = 4 * 2 ** 30;
 
 /**
- * Where tests write: in memory where there is plenty, as a disk's waiting says nothing of what they test; what was
- * written outlives the kill of a process there too. `TMPDIR` says otherwise.
+ * Where tests write: in memory if there is enough, because the speed of a disk does not matter to
+ * them. Files there survive the kill of a process too. `TMPDIR` overrides this.
  */
 function whereTestsWrite(): string {
   if (process.env['TMPDIR'] !== undefined) return tmpdir();
@@ -25,12 +25,12 @@ function whereTestsWrite(): string {
     const { bavail, bsize } = statfsSync(IN_MEMORY);
     return bavail * bsize >= ENOUGH && freemem() >= ENOUGH ? IN_MEMORY : tmpdir();
   } catch {
-    // There is none on other systems.
+    // Other systems have none.
     return tmpdir();
   }
 }
 
-/** Makes an empty directory of its own among the system's temporary files; in memory where it can. */
+/** Creates an empty directory among the system's temporary files; in memory if possible. */
 export async function makeTemporaryDirectory(): Promise<TemporaryDirectory> {
   const path = await mkdtemp(join(whereTestsWrite(), 'svc-test-'));
   return {

@@ -1,6 +1,6 @@
 /**
- * A certificate for tests alone, until 2120, that vouches for itself: of `secure.example`, `proxy.example` and 127.0.0.1.
- * Its key is no secret.
+ * A self-signed certificate for tests only, valid until 2120: for `secure.example`, `proxy.example`
+ * and 127.0.0.1. Its key is not secret.
  */
 export const testCertificate = {
   key: `-----BEGIN PRIVATE KEY-----

@@ -4,7 +4,7 @@ import { settle, VirtualClock } from './virtual-clock.ts';
 const minute = 60_000;
 
 describe('the virtual clock', () => {
-  it('fires timers in order, and those for one instant in the order of their setting', async () => {
+  it('fires timers in order, and those for one instant in the order of their creation', async () => {
     const clock = new VirtualClock(0);
     const fired: string[] = [];
     clock.at(20, () => fired.push('late'));
@@ -37,7 +37,7 @@ describe('the virtual clock', () => {
     expect(rounds).to.equal(100);
   });
 
-  it('does not call back within the call, also for an instant that has passed', async () => {
+  it('does not call back within the call, even for a past instant', async () => {
     const clock = new VirtualClock(1_000);
     let fired = false;
     clock.at(500, () => (fired = true));
@@ -46,7 +46,7 @@ describe('the virtual clock', () => {
     expect(fired).to.equal(true);
   });
 
-  it('never fires what was cancelled, and counts what is pending', async () => {
+  it('never fires cancelled timers, and counts pending ones', async () => {
     const clock = new VirtualClock(0);
     const cancel = clock.at(5, () => expect.fail('fired'));
     clock.at(9, () => undefined);
@@ -59,7 +59,7 @@ describe('the virtual clock', () => {
     expect(clock.pending).to.equal(0);
   });
 
-  it('rejects a sleep with the reason it is aborted for, and leaves no timer', async () => {
+  it('rejects a sleep with its abort reason, and leaves no timer', async () => {
     const clock = new VirtualClock(0);
     const stop = new AbortController();
     const sleep = clock.sleep(minute, stop.signal);
@@ -69,7 +69,7 @@ describe('the virtual clock', () => {
     expect(clock.pending).to.equal(0);
   });
 
-  it('rejects an advance with what a callback throws', async () => {
+  it("rejects an advance with a callback's error", async () => {
     const clock = new VirtualClock(0);
     clock.at(1, () => {
       throw new Error('broken callback');
@@ -78,7 +78,7 @@ describe('the virtual clock', () => {
     expect(outcome).to.have.property('message', 'broken callback');
   });
 
-  it('passes over what lies between when it jumps, and then fires it late', async () => {
+  it('skips the time between when it jumps, and fires the timers late', async () => {
     const clock = new VirtualClock(0);
     const seen: number[] = [];
     clock.at(minute, () => seen.push(clock.now()));
@@ -87,7 +87,7 @@ describe('the virtual clock', () => {
     expect(seen).to.deep.equal([60 * minute]);
   });
 
-  it('lets a length of time last as long as it had left, where the clock is set', async () => {
+  it('keeps the remaining time of a duration when the clock is set', async () => {
     const clock = new VirtualClock(60 * minute);
     const begun = clock.steady();
     const seen: number[] = [];
@@ -100,7 +100,7 @@ describe('the virtual clock', () => {
     expect(seen).to.deep.equal([minute]);
   });
 
-  it('does not fire a timer early after the clock was put back', async () => {
+  it('does not fire a timer early after the clock was set back', async () => {
     const clock = new VirtualClock(minute);
     clock.at(minute, () => expect.fail('fired early'));
     clock.jumpTo(0);

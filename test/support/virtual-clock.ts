@@ -2,15 +2,15 @@ import type { Cancel, Clock, Instant } from '../../domain/clock.ts';
 
 interface Timer {
   instant: Instant;
-  /** Set for a length of time: see {@link VirtualClock.setTo}. */
+  /** Set for a duration: see {@link VirtualClock.setTo}. */
   readonly isLength: boolean;
-  /** Order of setting: of two timers for one instant the one set first fires first. */
+  /** Order of creation: of two timers for one instant, the older fires first. */
   readonly sequence: number;
   readonly callback: () => void;
   pending: boolean;
 }
 
-/** Lets what already can happen happen: microtasks, immediates, and what follows from them. */
+/** Runs everything that is ready: microtasks, immediates, and their consequences. */
 export async function settle(rounds = 4): Promise<void> {
   for (let round = 0; round < rounds; round += 1) {
     await new Promise<void>((resolve) => setImmediate(resolve));
@@ -20,16 +20,15 @@ export async function settle(rounds = 4): Promise<void> {
 export interface VirtualClockOptions {
   /**
    * Awaited before the first and after every timer that {@link VirtualClock.advanceTo} fires. The
-   * default suits code that works in memory; give one that waits for the idle state of what is under
-   * test where a reaction takes real I/O.
+   * default suits code that works in memory. If a reaction needs real I/O, pass one that waits
+   * until the tested code is idle.
    */
   readonly settle?: () => Promise<void>;
 }
 
 /**
- * Time that moves only when a test says so. A timer for an instant that has already come fires by
- * itself on a later turn of the event loop, as the port promises; all others wait for
- * {@link advanceTo}.
+ * Time that moves only on request. A timer for a past instant fires by itself on a later turn of
+ * the event loop, as the port promises; all others wait for {@link advanceTo}.
  */
 export class VirtualClock implements Clock {
   #now: Instant;
@@ -52,12 +51,12 @@ export class VirtualClock implements Clock {
     return this.#now;
   }
 
-  /** How many timers, `sleep` included, are set and have neither fired nor been cancelled. */
+  /** The number of pending timers, including those of `sleep`. */
   get pending(): number {
     return this.#pending;
   }
 
-  /** The instant of the timer that fires next; undefined when none is set. */
+  /** The instant of the next timer; undefined for none. */
   get next(): Instant | undefined {
     this.#dropCancelled();
     return this.#timers[0]?.instant;
@@ -115,9 +114,9 @@ export class VirtualClock implements Clock {
   }
 
   /**
-   * Moves to an instant and fires, in order, each timer that falls due on the way, also those that
-   * the fired ones set; between two of them asynchronous reactions get their turn. Rejects with what
-   * a callback throws, and with a RangeError when the instant lies behind the present.
+   * Moves to an instant and fires, in order, each timer due on the way, including new ones;
+   * asynchronous reactions run between them. Rejects with a callback's error, and with a RangeError
+   * for a past instant.
    */
   advanceTo(target: Instant | string): Promise<void> {
     const instant = toInstant(target);
@@ -126,7 +125,7 @@ export class VirtualClock implements Clock {
     return run;
   }
 
-  /** {@link advanceTo} the instant that lies a number of milliseconds ahead. */
+  /** {@link advanceTo} the instant after a number of milliseconds. */
   advance(milliseconds: number): Promise<void> {
     const run = this.#advancing.then(() => this.#walkTo(this.#now + milliseconds));
     this.#advancing = run.catch(() => undefined);
@@ -134,8 +133,8 @@ export class VirtualClock implements Clock {
   }
 
   /**
-   * Sets the time without passing through what lies between, also backwards: a machine that slept, or
-   * whose clock was put right. Timers that are due now fire, late, on a later turn.
+   * Sets the time without the time between, also backwards: a machine that slept, or whose clock
+   * was corrected. Timers that are due now fire, late, on a later turn.
    */
   jumpTo(target: Instant | string): void {
     this.#now = toInstant(target);
@@ -146,8 +145,8 @@ export class VirtualClock implements Clock {
   }
 
   /**
-   * Sets the time as somebody sets a machine's clock: as {@link jumpTo}, but what waits for a length of time, and not
-   * for an instant, waits for as long as it had left to wait.
+   * Sets the time like a machine's clock: as {@link jumpTo}, but timers for a duration keep their
+   * remaining time.
    */
   setTo(target: Instant | string): void {
     const moved = toInstant(target) - this.#now;
@@ -176,7 +175,10 @@ export class VirtualClock implements Clock {
     await this.#settle();
   }
 
-  /** Does nothing for a timer that has fired or been cancelled, or lies ahead since a jump back. */
+  /**
+   * Does nothing for a timer that has fired or been cancelled, or is in the future after a jump
+   * back.
+   */
   #fire(timer: Timer): void {
     if (!timer.pending || timer.instant > this.#now) return;
     timer.pending = false;
@@ -190,7 +192,7 @@ export class VirtualClock implements Clock {
     this.#timers.splice(0, done);
   }
 
-  /** Where a new timer goes: behind all that fire before it (binary search). */
+  /** The index for a new timer: after all that fire before it (binary search). */
   #placeOf(timer: Timer): number {
     let low = 0;
     let high = this.#timers.length;

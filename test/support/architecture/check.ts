@@ -3,10 +3,10 @@ import { importsOf, isBarrel, type Import } from './imports.ts';
 import { freeFolders, roomOf, type Room } from './rooms.ts';
 import { scan, type Scanned, type Token } from './source-tokens.ts';
 
-/** One breach of the architecture, ready to be read: `domain/x.ts:3 imports 'express', …`. */
+/** One violation of the architecture as a readable line: `domain/x.ts:3 imports 'express', …`. */
 export type Violation = string;
 
-/** No file is longer; beyond it, it does more than one thing. */
+/** Maximum length of a file in lines; a longer one does more than one thing. */
 const MAX_LINES = 400;
 
 const forbiddenFolders = new Set([
@@ -20,7 +20,7 @@ const forbiddenFolders = new Set([
   'utils',
 ]);
 
-/** All breaches of one file. `path` is relative to the project, with forward slashes. */
+/** All violations of one file. `path` is relative to the project, with forward slashes. */
 export function checkFile(path: string, source: string): readonly Violation[] {
   const scanned = scan(source);
   const room = roomOf(path);
@@ -48,7 +48,7 @@ function checkPlace(
   for (const folder of folders.filter((each) => forbiddenFolders.has(each))) {
     found.push(`${path} stands in a folder named by syntax, not by meaning: ${folder}`);
   }
-  // A test may say which adapter it runs over: `read-model.sqlite.test.ts`.
+  // A test may name the adapter it runs with: `read-model.sqlite.test.ts`.
   if (!/^[a-z0-9]+(-[a-z0-9]+)*((\.[a-z0-9-]+)?\.test|\.d)?\.ts$/.test(name)) {
     found.push(`${path} is not named in kebab-case`);
   }
@@ -96,7 +96,7 @@ function packageOf(module: string): string {
 /** The only file that may skip a test. */
 const SKIPPING = 'test/support/left-out.ts';
 
-/** Effects that a pure room must be given, not reach for. */
+/** Effects that must be passed to a pure room. */
 const impure = new Set([
   'Date.now',
   'Math.random',
@@ -151,7 +151,9 @@ function checkWords(
   return found;
 }
 
-/** `at(clock.now() + …)`: with the clock put back by an hour meanwhile, that comes an hour late. */
+/**
+ * `at(clock.now() + …)`: if the clock is set back by an hour meanwhile, this fires an hour late.
+ */
 function isLengthAsInstant(tokens: readonly Token[], index: number): boolean {
   if (tokens[index]?.text !== 'at') return false;
   const call = tokens.slice(index + 1, index + 10).map(({ text }) => text);
@@ -169,7 +171,7 @@ function isSkip(tokens: readonly Token[], index: number): boolean {
   );
 }
 
-/** Marks and words behind which `any` is a type. */
+/** Punctuation and words after which `any` is a type. */
 const beforeType = new Set([':', '<', '|', '&', ',', '=', '>', '(', '[']);
 const beforeTypeWords = new Set(['as', 'extends', 'keyof', 'readonly', 'satisfies', 'is']);
 

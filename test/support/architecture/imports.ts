@@ -1,6 +1,6 @@
 import type { Token } from './source-tokens.ts';
 
-/** What a file imports. `module` is null where the name is computed at run time. */
+/** An import of a file. `module` is null if its name is computed at run time. */
 export interface Import {
   readonly module: string | null;
   readonly line: number;
@@ -31,7 +31,7 @@ export function importsOf(tokens: readonly Token[]): readonly Import[] {
   return found;
 }
 
-/** Whether a file only passes on what others export, which makes it a barrel. */
+/** Whether a file only re-exports, which makes it a barrel. */
 export function isBarrel(tokens: readonly Token[]): boolean {
   let index = 0;
   let reexports = 0;
@@ -50,7 +50,7 @@ export function isBarrel(tokens: readonly Token[]): boolean {
   return reexports > 0;
 }
 
-/** The module's name of an import or export clause that begins at `start`, if there is one. */
+/** The module name of an import or export clause that starts at `start`, if there is one. */
 function fromClause(tokens: readonly Token[], start: number): Token | undefined {
   let depth = 0;
   for (let index = start; index < tokens.length; index += 1) {
@@ -68,7 +68,7 @@ function fromClause(tokens: readonly Token[], start: number): Token | undefined 
   return undefined;
 }
 
-/** What stands behind `export` when it declares something and passes nothing on. */
+/** Keywords after `export` that declare something instead of re-exporting. */
 const declarationWords = new Set([
   'abstract',
   'async',

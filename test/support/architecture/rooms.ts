@@ -1,6 +1,6 @@
-/** What the files of one part of the tree may import. */
+/** The allowed imports of one part of the tree. */
 export interface Room {
-  /** Files whose path begins so belong to the room; of several, the longest counts. */
+  /** Files whose path starts so belong to the room; the longest of several prefixes counts. */
   readonly path: string;
   /** Paths (files, or folders with a slash at the end) that may be imported. */
   readonly inside: readonly string[];
@@ -8,7 +8,7 @@ export interface Room {
   readonly packages: readonly string[];
   /** Node's own modules: all, none, or those of single files. */
   readonly node: 'all' | 'none' | Readonly<Record<string, readonly string[]>>;
-  /** Pure: no clock, no chance, no I/O through globals either. */
+  /** Pure: no clock, randomness or I/O through globals either. */
   readonly pure?: boolean;
   /** May import modules by names computed at run time. */
   readonly computed?: boolean;
@@ -60,8 +60,8 @@ const app: Room = {
 };
 
 /**
- * A part of a room that others build on: of its own room it may import itself and what is named, so that it can be
- * read, and changed, without the rest. Beyond the room it may what the room may.
+ * A part of a room that others build on. Of its own room it may import only itself and the named
+ * parts, so it can be read and changed alone. Outside the room it has the room's permissions.
  */
 function part(room: Room, folder: string, knows: readonly string[]): Room {
   const path = `${room.path}${folder}`;
@@ -73,7 +73,7 @@ function part(room: Room, folder: string, knows: readonly string[]): Room {
   };
 }
 
-/** The table of rooms of the design. A file of a folder named in none of them breaks the architecture. */
+/** The design's table of rooms. A file in an unlisted folder violates the architecture. */
 export const rooms: readonly Room[] = [
   domain,
   part(domain, 'schedule/', ['clock.ts', 'vocabulary.ts']),
@@ -135,10 +135,10 @@ export const rooms: readonly Room[] = [
   part(app, 'configuration/', []),
 ];
 
-/** A built-in extension (a folder of its own in `extensions/`) knows the contract alone. */
+/** A built-in extension (a folder of its own in `extensions/`) imports only the contract. */
 const builtInExtension = /^extensions\/(?!host\/)([^/]+\/)/;
 
-/** The room of a file; undefined for those that are free (`test/`, `bench/`, `examples/`). */
+/** The room of a file; undefined for free ones (`test/`, `bench/`, `examples/`). */
 export function roomOf(path: string): Room | undefined {
   const builtIn = builtInExtension.exec(path)?.[1];
   if (builtIn !== undefined) {
@@ -154,5 +154,5 @@ export function roomOf(path: string): Room | undefined {
     .sort((one, other) => other.path.length - one.path.length)[0];
 }
 
-/** Folders whose files no room's rules bind. */
+/** Folders without import rules. */
 export const freeFolders: readonly string[] = ['test/', 'bench/', 'examples/'];

@@ -19,7 +19,7 @@ export interface Scanned {
 /** Words after which a slash begins a regular expression and not a division. */
 const beforeRegex = new Set(['return', 'typeof', 'case', 'in', 'of', 'void', 'delete', 'await']);
 
-/** Marks after which a slash is a division. */
+/** Punctuation after which a slash is a division. */
 const beforeDivision = new Set([')', ']']);
 
 const wordPattern = /[\p{ID_Start}$_#@][\p{ID_Continue}$]*/uy;
@@ -27,9 +27,9 @@ const numberPattern = /\d[\w.]*/y;
 const spacePattern = /\s+/y;
 
 /**
- * Cuts source into tokens, well enough to tell code from comments and strings. Not a parser: TypeScript
- * 7 has no stable API to parse with, and the rules need only words, strings and their order. Code
- * inside the `${}` of a template is scanned like any other.
+ * Splits source into tokens, well enough to tell code from comments and strings. TypeScript 7 has
+ * no stable parser API, and the rules need only words, strings and their order. Code inside the
+ * `${}` of a template is scanned like any other.
  */
 export function scan(source: string): Scanned {
   const tokens: Token[] = [];
@@ -115,7 +115,7 @@ function regexMayStart(previous: Token | undefined): boolean {
   return previous.kind === 'mark' && !beforeDivision.has(previous.text);
 }
 
-/** Behind the closing quote of the string that begins at `at`, or at the end of its line. */
+/** The offset after the closing quote of the string that starts at `at`, or the end of its line. */
 function quotedEnd(source: string, at: number): number {
   const quote = source.charAt(at);
   for (let index = at + 1; index < source.length; index += 1) {
@@ -127,7 +127,7 @@ function quotedEnd(source: string, at: number): number {
   return source.length;
 }
 
-/** Behind the closing backtick or the next `${` of a template's text. */
+/** The offset after the closing backtick or the next `${` of a template. */
 function templateEnd(source: string, at: number): number {
   for (let index = at; index < source.length; index += 1) {
     const char = source.charAt(index);
@@ -138,7 +138,7 @@ function templateEnd(source: string, at: number): number {
   return source.length;
 }
 
-/** Behind the regular expression, flags left to the next token. */
+/** The offset after a regular expression; the next token includes its flags. */
 function regexEnd(source: string, at: number): number {
   let inClass = false;
   for (let index = at + 1; index < source.length; index += 1) {

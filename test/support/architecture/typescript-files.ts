@@ -3,7 +3,9 @@ import { join, relative, sep } from 'node:path';
 
 const skipped = new Set(['node_modules', 'dist', 'data', 'coverage']);
 
-/** All TypeScript files of a directory but hidden ones, as paths relative to it with forward slashes. */
+/**
+ * All TypeScript files of a directory except hidden ones, as relative paths with forward slashes.
+ */
 export function typescriptFiles(root: string, folder = root): readonly string[] {
   return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
     const path = join(folder, entry.name);

@@ -24,22 +24,22 @@ import {
   wrongVersionMessage,
 } from './messages.ts';
 
-/** The largest append a server takes unless configured otherwise: 1 MiB. */
+/** The default maximum of an append in a server: 1 MiB. */
 export const MAX_APPEND_BYTES = 1024 * 1024;
 
-/** An append as it arrived. */
+/** An append as received. */
 export interface ReceivedAppend {
   readonly stream: string;
   readonly expected: Expected;
   readonly events: readonly ProposedEvent[];
   readonly fault: AppendFault | 'none';
-  /** Whether a node that does not lead is to say so. */
+  /** Whether a node that is not the leader should say so. */
   readonly requiresLeader: boolean;
 }
 
 type Callback = sendUnaryData<streams.AppendResp>;
 
-/** The classic append: a header, then the events one by one, then one answer. */
+/** The classic append: a header, then the events one by one, then one response. */
 export function handleAppend(
   call: ServerReadableStream<streams.AppendReq, streams.AppendResp>,
   callback: Callback,
@@ -65,14 +65,15 @@ export function handleAppend(
     if (proposed !== undefined) events.push(toEvent(proposed));
     const refusal = tooLarge(events, server.faults.largestEvent);
     if (refusal === undefined) return;
-    // As soon as it is too much, whatever the client still has to send.
+    // As soon as it is too large, whatever the client still sends.
     refused = true;
     server.received({ stream, expected, events, fault: 'none', requiresLeader: leads(call) });
     callback(refusal);
   });
   call.on('end', () =>
     setImmediate(() => {
-      // Broken off on its way: a server has not had all of it, and writes none of it. It is told after the end.
+      // Canceled while being sent: the server did not receive all of it, and writes none. It learns
+      // of this after the end.
       if (call.cancelled || refused) return;
       const fault = server.faults.takeAppend();
       const requiresLeader = leads(call);
@@ -92,7 +93,8 @@ export function handleAppend(
         server.log.visible(stream).includes(written.last);
       const give = (): void => answer(written, isSeen, fault, stream, expected, callback);
       if (written.kind !== 'written' || server.log.isShown(written.last)) return give();
-      // Of a repetition whose first is not shown yet there is never an answer (`CommitDecision.IdempotentNotReady`).
+      // A repetition gets no response while the first is not visible yet
+      // (`CommitDecision.IdempotentNotReady`).
       if (written.repeated) return;
       const stopListening = server.log.onWrite(() => {
         if (!server.log.isShown(written.last)) return;
@@ -136,7 +138,8 @@ function answer(
     case 'empty-answer':
       return callback(null, new streams.AppendResp());
     default:
-      // Of a repetition a server gives the place of its last event, where that can be read (`IndexWriter.CheckCommit`).
+      // For a repetition, a server returns the position of its last event if that can be read
+      // (`IndexWriter.CheckCommit`).
       return callback(null, successMessage(revision, isSeen ? placeOf(written.last) : undefined));
   }
 }
@@ -156,7 +159,7 @@ function toEvent(message: streams.AppendReq.ProposedMessage): ProposedEvent {
   };
 }
 
-/** Why an append is too large, if it is: for one of its events, or all together. */
+/** Why an append is too large, if it is: because of one event, or all together. */
 function tooLarge(
   events: readonly ProposedEvent[],
   largestEvent: number,
@@ -181,7 +184,7 @@ function tooLarge(
   });
 }
 
-/** As a server reckons it: of the type, each character counts twice. */
+/** As a server counts: each character of the type counts twice. */
 function sizeOf({ type, data, metadata }: ProposedEvent): number {
   return data.length + metadata.length + 2 * type.length;
 }

@@ -1,17 +1,18 @@
 /**
- * What the stand-in does wrong with the next append:
+ * The fault of the next append:
  *
- * - `unavailable-before-writing`: says unavailable, and has written nothing
- * - `unavailable-after-writing`: says unavailable, and has written
+ * - `unavailable-before-writing`: returns unavailable, and writes nothing
+ * - `unavailable-after-writing`: writes, and returns unavailable
  * - `cancelled-after-writing`: the same, with gRPC's "cancelled"
- * - `timed-out-after-writing`: the same, with the server's own time-out
- * - `silent-before-writing`, `silent-after-writing`: gives no answer at all
- * - `no-position`: writes, and leaves the position out of the answer
- * - `wrong-revision`: writes, and answers a revision that is not the event's
- * - `empty-answer`: writes, and answers neither success nor conflict
- * - `forgets-ids`: does not recognise a repetition, as after a scavenge: answers with a conflict; where nothing is
- *   expected, writes it again
- * - `not-leader`: says that another node (this one again) leads, where the client asks to be told; else passes it on
+ * - `timed-out-after-writing`: the same, with the server's own timeout
+ * - `silent-before-writing`, `silent-after-writing`: never responds
+ * - `no-position`: writes, and omits the position in the response
+ * - `wrong-revision`: writes, and returns a revision that is not the event's
+ * - `empty-answer`: writes, and returns neither success nor conflict
+ * - `forgets-ids`: does not recognise a repetition, as after a scavenge: returns a conflict, or
+ *   writes it again if there is no expectation
+ * - `not-leader`: names another node (this one again) as the leader if the client requires one;
+ *   otherwise writes
  */
 export type AppendFault =
   | 'unavailable-before-writing'
@@ -26,50 +27,54 @@ export type AppendFault =
   | 'forgets-ids'
   | 'not-leader';
 
-/** What it does wrong with the next read: says unavailable at once or midway, or gives no answer. */
+/** The fault of the next read: unavailable at once or midway, or no response. */
 export type ReadFault = 'unavailable' | 'silent' | 'breaks-midway';
 
-/** What it does wrong with the next subscription: no word ever, refuses, or confirms and then is silent. */
+/**
+ * The fault of the next subscription: no message ever, a refusal, or silence after the
+ * confirmation.
+ */
 export type SubscribeFault = 'unavailable' | 'silent' | 'confirms-only';
 
-/** Faults by kind of call, each used up by one call, in order. */
+/** Faults by kind of call, each used by one call, in order. */
 export class Faults {
   readonly #appends: AppendFault[] = [];
   readonly #reads: ReadFault[] = [];
   readonly #subscribes: SubscribeFault[] = [];
 
   /**
-   * While set, every subscription is cut after so many events: with an error, as if all were well, or as servers from
-   * 22.6 to 23.10 do where a client takes live events more slowly than they come.
+   * While set, every subscription is ended after so many events: with an error, without one, or as
+   * servers from 22.6 to 23.10 do if a client reads live events too slowly.
    */
   cutSubscriptions:
     { readonly after: number; readonly how: 'error' | 'clean-end' | 'too-slow' } | undefined;
 
-  /** While set, appends, reads and subscriptions alike get no answer. */
+  /** While set, appends, reads and subscriptions get no response. */
   silentToAll = false;
 
-  /** Older servers than 22.6 give no positions with the events of a stream. */
+  /** Servers before 22.6 return no positions with the events of a stream. */
   noPositionsInStreams = false;
 
   /**
-   * Servers before 24.2 begin a subscription by leaving out the first event at its position or after it, which is
-   * another one where that has been scavenged.
+   * Servers before 24.2 omit the first event at or after a subscription's position, which is a
+   * different one after a scavenge.
    */
   leavesOutTheNext = true;
 
-  /** The largest single event a server takes, in bytes; from 25.0 on, and without a limit unless one is set. */
+  /** The maximum size of a single event in bytes; from 25.0 on, and unlimited by default. */
   largestEvent = Infinity;
 
-  /** Servers before 23.10 don't say when a subscription has caught up. */
+  /** Servers before 23.10 do not report that a subscription has caught up. */
   saysCaughtUp = false;
 
   /**
-   * Servers before 23.10 (but for 22.10.4 and later) may tell a subscription that goes live of the place of an event that
-   * came meanwhile, and send the event after that. Set: they do so with the first one, and this happens in between.
+   * Servers before 23.10 (except from 22.10.4 on) may send the position of an event that arrives as
+   * a subscription goes live, and the event afterwards. If set, they do so with the first one, and
+   * this runs in between.
    */
   betweenPlaceAndEvent: (() => Promise<void>) | undefined;
 
-  /** Whether filtered subscriptions are told how far the server has come. */
+  /** Whether filtered subscriptions receive checkpoints. */
   sendsCheckpoints = true;
 
   onNextAppends(...faults: readonly AppendFault[]): void {

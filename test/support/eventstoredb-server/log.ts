@@ -1,4 +1,4 @@
-/** An event as the stand-in keeps it. */
+/** An event as the stand-in stores it. */
 export interface StoredEvent {
   readonly id: string;
   readonly stream: string;
@@ -9,15 +9,17 @@ export interface StoredEvent {
   readonly metadata: Uint8Array;
   /** Milliseconds since 1970. */
   readonly created: number;
-  /** The same as `prepare`, but for events of one old transaction, which share where that ends. */
+  /** Equal to `prepare`, except for events of one old transaction, which share its end position. */
   readonly commit: number;
-  /** Where the event itself stands. */
+  /** The position of the event itself. */
   readonly prepare: number;
 }
 
 export type ProposedEvent = Pick<StoredEvent, 'id' | 'type' | 'contentType' | 'data' | 'metadata'>;
 
-/** What a writer expects: -1 no stream, -2 anything, -4 some event; else the last revision. */
+/**
+ * An append's expectation: -1 no stream, -2 anything, -4 some event; otherwise the last revision.
+ */
 export type Expected = number;
 export const NO_STREAM = -1;
 export const ANY = -2;
@@ -28,23 +30,24 @@ export type Written =
   | { readonly kind: 'wrong-version'; readonly current: number }
   | { readonly kind: 'deleted' };
 
-/** A place in `$all`. */
+/** A position in `$all`. */
 export interface Place {
   readonly commit: bigint;
   readonly prepare: bigint;
 }
 
 /**
- * Beyond every event (`EventNumber.DeletedStream`): the `$tb` of a stream that was deleted softly, and the revision of the
- * event that ends a stream for ever. No number of JavaScript is exactly that, hence the text.
+ * Beyond every event (`EventNumber.DeletedStream`): the `$tb` of a soft-deleted stream, and the
+ * revision of the event that deletes a stream permanently. It is a string because no JavaScript
+ * number has this value.
  */
 export const FOREVER_TEXT = '9223372036854775807';
 export const FOREVER = Number(FOREVER_TEXT);
 
 /**
- * The log of the stand-in, with the rules of a real server: positions are byte offsets with gaps,
- * repeated ids are recognised only where the expectation lies behind the stream, and what is truncated
- * stays in `$all`.
+ * The log of the stand-in, with the rules of a real server. Positions are byte offsets with gaps.
+ * Repeated ids are recognised only if the expectation is below the stream's revision. Truncated
+ * events stay in `$all`.
  */
 export class Log {
   readonly #all: StoredEvent[] = [];
@@ -52,28 +55,29 @@ export class Log {
   readonly #tombstones = new Set<string>();
   readonly #listeners = new Set<() => void>();
   #offset = 1_000;
-  /** Where events begin, or began before a scavenge. */
+  /** Start positions of events, including scavenged ones. */
   readonly #places = new Set<number>([0]);
-  /** What is written and not shown yet; undefined while everything is shown at once. */
+  /** Written events that are not visible yet; undefined while everything is visible at once. */
   #unshown: StoredEvent[] | undefined;
 
   /**
-   * Whether the events of an append stand as those of an explicit transaction, which programs could write over TCP before
-   * 24.2. Otherwise each is committed by itself (`PrepareFlags.IsCommitted` in the server's AllReader).
+   * Whether the events of an append form an explicit transaction, which programs could write over
+   * TCP before 24.2. Otherwise each is committed by itself (`PrepareFlags.IsCommitted` in the
+   * server's AllReader).
    */
   writesTransactions = false;
 
-  /** Every event, the engine's own included, in the order of `$all`. */
+  /** Every event, including the server's own, in the order of `$all`. */
   get all(): readonly StoredEvent[] {
     return this.#all;
   }
 
-  /** Where a page of a read would begin that comes after all there is (`nextPos` in the server's AllReader). */
+  /** The start of a page after the last event (`nextPos` in the server's AllReader). */
   get behindAll(): Place {
     return { commit: BigInt(this.#offset), prepare: 0n };
   }
 
-  /** The same log, as a backup has it: with the places and times of its events. It goes on by itself. */
+  /** A copy like a backup, with the positions and times of its events. It continues separately. */
   copy(): Log {
     const copy = new Log();
     copy.#all.push(...this.#all);
@@ -84,22 +88,22 @@ export class Log {
     return copy;
   }
 
-  /** Calls back after each write, until the returned function is called. */
+  /** Calls back after each write until the returned function is called. */
   onWrite(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
   /**
-   * From now on what is written is not shown, until {@link show}. A server checks an append against what it has written,
-   * and shows what is replicated and indexed besides (`StorageWriterService`, `IndexCommitterService`): in between, it
-   * tells of conflicts with what nobody can read.
+   * Hides further writes until {@link show}. A server checks an append against its written events,
+   * but shows only replicated and indexed ones (`StorageWriterService`, `IndexCommitterService`).
+   * In between, it reports conflicts with unreadable events.
    */
   holdBack(): void {
     this.#unshown ??= [];
   }
 
-  /** Shows what was held back, and from now on everything at once. */
+  /** Shows the hidden events, and from now on everything at once. */
   show(): void {
     const written = this.#unshown ?? [];
     this.#unshown = undefined;
@@ -124,8 +128,8 @@ export class Log {
   }
 
   /**
-   * Takes what is truncated out of the log, but for the last event of each stream, as a scavenge does; of one that has
-   * ended, all but what ended it.
+   * Removes truncated events from the log, except the last event of each stream, as a scavenge
+   * does. Of a deleted stream, only the deleting event remains.
    */
   scavenge(): void {
     const kept = this.#all.filter(({ stream, revision }) => {
@@ -136,13 +140,13 @@ export class Log {
     this.#all.splice(0, this.#all.length, ...kept);
   }
 
-  /** Hides what is there; the stream may begin again, with the next revision. */
+  /** Hides the stream's events; it may start again with the next revision. */
   softDelete(stream: string): void {
     const data = Buffer.from(`{"$tb":${FOREVER_TEXT}}`);
     this.#write(`$$${stream}`, [systemEvent('$metadata', data)]);
   }
 
-  /** Ends a stream for ever, by an event of its own that no reader of the stream sees, and every one of the log. */
+  /** Deletes a stream permanently, by an event that is visible in the log but not in the stream. */
   tombstone(stream: string): void {
     this.#tombstones.add(stream);
     const event = {
@@ -159,7 +163,7 @@ export class Log {
     return this.#tombstones.has(stream);
   }
 
-  /** Whether there is no such stream, as a reader sees it. */
+  /** Whether the stream does not exist for a reader. */
   isGone(stream: string): boolean {
     const first = this.#streams.get(stream)?.[0];
     if (first === undefined || !this.isShown(first)) return true;
@@ -171,7 +175,7 @@ export class Log {
     return (this.#streams.get(stream)?.length ?? 0) - 1;
   }
 
-  /** What a reader of the stream sees, ascending. */
+  /** The events that a reader of the stream sees, ascending. */
   visible(stream: string): readonly StoredEvent[] {
     const written = this.#streams.get(stream) ?? [];
     const present = written.filter((event) => this.isShown(event));
@@ -181,7 +185,7 @@ export class Log {
     return present.slice(Math.min(first, present.length));
   }
 
-  /** The index in `all` of the first event at or after a place. */
+  /** The index in `all` of the first event at or after a position. */
   indexOf(place: Place): number {
     let low = 0;
     let high = this.#all.length;
@@ -195,9 +199,9 @@ export class Log {
   }
 
   /**
-   * Whether the log can be read from a place: a server reads what stands there as the length of an event, and makes
-   * nothing of a place where none begins (`TFChunkReadSide`), nor backwards of one beyond the end (`TFChunkReader`), nor
-   * at all of one that is none (`Position`).
+   * Whether the log can be read from a position. A server reads its bytes as the length of an
+   * event, and rejects positions where none starts (`TFChunkReadSide`). It also rejects backward
+   * reads from beyond the end (`TFChunkReader`) and invalid positions (`Position`).
    */
   canBeReadFrom({ commit, prepare }: Place, backwards: boolean): boolean {
     if (commit < prepare || commit > BigInt(FOREVER_TEXT)) return false;
@@ -224,7 +228,9 @@ export class Log {
     return startsAgain ? 'new' : 'wrong-version';
   }
 
-  /** Where nothing is expected: known by the ids alone, wherever they stand, and all of them or none. */
+  /**
+   * Without an expectation: recognised by the ids alone, wherever they are, and only all together.
+   */
   #checkAnywhere(
     present: readonly StoredEvent[],
     events: readonly ProposedEvent[],

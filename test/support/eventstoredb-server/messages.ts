@@ -18,10 +18,10 @@ const UNKNOWN = '18446744073709551615';
 /** .NET counts time in units of 100 ns. */
 const TICKS_PER_MILLISECOND = 10_000n;
 
-/** The same as a place. */
+/** The same as a position. */
 export const NO_PLACE: Place = { commit: BigInt(UNKNOWN), prepare: BigInt(UNKNOWN) };
 
-/** An event in the answer to a read or a subscription. */
+/** An event in the response to a read or a subscription. */
 export function eventMessage(event: StoredEvent, withPosition: boolean): streams.ReadResp {
   const recorded = new streams.ReadResp.ReadEvent.RecordedEvent()
     .setId(new shared.UUID().setString(event.id))
@@ -42,7 +42,7 @@ export function eventMessage(event: StoredEvent, withPosition: boolean): streams
   return new streams.ReadResp().setEvent(read);
 }
 
-/** The largest that a server has is not exactly a number of JavaScript. */
+/** The largest value of a server is not exactly a JavaScript number. */
 function revisionText(revision: number): string {
   return revision === FOREVER ? FOREVER_TEXT : String(revision);
 }
@@ -75,7 +75,7 @@ export function streamNotFoundMessage(stream: string): streams.ReadResp {
   );
 }
 
-/** The answer to an append that was written, now or before. */
+/** The response to an append that was written, now or before. */
 export function successMessage(revision: number, place: Place | undefined): streams.AppendResp {
   const success = new streams.AppendResp.Success().setCurrentRevision(String(revision));
   if (place === undefined) success.setNoPosition(new shared.Empty());
@@ -89,7 +89,7 @@ export function successMessage(revision: number, place: Place | undefined): stre
   return new streams.AppendResp().setSuccess(success);
 }
 
-/** The answer to an append whose expectation was not met. */
+/** The response to an append whose expectation failed. */
 export function wrongVersionMessage(expected: Expected, current: number): streams.AppendResp {
   const wrong = new streams.AppendResp.WrongExpectedVersion();
   if (current === NO_STREAM) wrong.setCurrentNoStream(new shared.Empty());
@@ -111,7 +111,9 @@ export function streamNameOf(identifier: shared.StreamIdentifier | undefined): s
   return Buffer.from(identifier?.getStreamName_asU8() ?? []).toString('utf8');
 }
 
-/** An error as a server sends it: a status, and for its own kinds of errors a name in the trailers. */
+/**
+ * An error as a server sends it: a status, and for its own kinds of errors a name in the trailers.
+ */
 export function failure(
   code: status,
   details: string,

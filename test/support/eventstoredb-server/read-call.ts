@@ -67,7 +67,7 @@ function ofStreamFrom(
   return from.hasRevision() ? visible.filter((event) => event.revision >= revision) : visible;
 }
 
-/** Forwards includes the place it begins with, backwards does not, as on a real server. */
+/** Forward reads include their start position, backward reads do not, as on a real server. */
 function ofAllFrom(
   log: Log,
   from: streams.ReadReq.Options.AllOptions,
@@ -76,7 +76,7 @@ function ofAllFrom(
   const place = placeOf(from);
   if (backwards) {
     const end = place === undefined ? log.all.length : log.indexOf(place);
-    // Where a page begins, (its end, 0), the event right before it counts as behind it (`AllReader`).
+    // The start of a page (its end, 0) excludes the event right before it (`AllReader`).
     const right = place?.prepare === 0n && place.commit > 0n ? 1 : 0;
     return log.all.slice(0, from.hasStart() ? 0 : Math.max(0, end - right)).reverse();
   }
@@ -84,7 +84,7 @@ function ofAllFrom(
   return log.all.slice(place === undefined ? 0 : log.indexOf(place));
 }
 
-/** The place that a request begins at, where it names one. */
+/** The start position of a request, if it names one. */
 export function placeOf(from: streams.ReadReq.Options.AllOptions): Place | undefined {
   const position = from.getPosition();
   if (position === undefined) return undefined;
@@ -94,7 +94,7 @@ export function placeOf(from: streams.ReadReq.Options.AllOptions): Place | undef
   };
 }
 
-/** Sends one message, and waits while the client holds back. */
+/** Sends one message, and waits while the client applies backpressure. */
 export async function send(call: ReadCall, message: streams.ReadResp): Promise<void> {
   if (call.write(message) || call.cancelled) return;
   const endings = ['drain', 'cancelled', 'close'] as const;

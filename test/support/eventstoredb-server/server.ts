@@ -13,27 +13,27 @@ import { failure, streamNameOf } from './messages.ts';
 import { fail, handleRead, type ReadCall } from './read-call.ts';
 import { OpenSubscription } from './subscription-call.ts';
 
-/** Calls of one connection at a time: as Kestrel has it, and a server leaves it. */
+/** Concurrent calls of one connection: Kestrel's default, which servers keep. */
 const MOST_CALLS = 100;
 
 /**
- * A stand-in for an EventStoreDB server within the test process, speaking gRPC with the client's own
- * service definitions, so that tests drive the real client through a real connection, and can make the
- * server fail in every way that real ones were seen to. It shows that the adapter copes; what a real
- * server means by its answers is shown by the same contract suite over `SVC_TEST_ESDB_URL`.
+ * A stand-in for an EventStoreDB server within the test process. It speaks gRPC with the client's
+ * own service definitions, so tests use the real client on a real connection. The server can fail
+ * in every way seen in real ones. It shows that the adapter copes; the meaning of real responses is
+ * tested by the same contract suite over `SVC_TEST_ESDB_URL`.
  */
 export class EventStoreDbServer {
   readonly log: Log;
   readonly faults = new Faults();
-  /** Every append that arrived, in order, also those that were refused. */
+  /** Every received append, in order, including refused ones. */
   readonly appends: ReceivedAppend[] = [];
   /** How often the shared batch stream was used, which the adapter must never do. */
   batchAppends = 0;
-  /** How many reads arrived, subscriptions not counted. */
+  /** The number of reads, without subscriptions. */
   reads = 0;
-  /** How many subscriptions arrived. */
+  /** The number of subscriptions. */
   subscribed = 0;
-  /** Where it says that the leader of its cluster listens; itself unless set. */
+  /** The announced leader of its cluster; by default itself. */
   leaderPort: number | undefined;
   readonly #subscriptions = new Set<OpenSubscription>();
   readonly #server: Server;
@@ -55,8 +55,8 @@ export class EventStoreDbServer {
 
   /**
    * Starts a server on the loopback interface.
-   * @param options.port to come back where an earlier one was; default: any that is free
-   * @param options.log to come back with what an earlier one had
+   * @param options.port the port of an earlier one; default: any free one
+   * @param options.log the log of an earlier one
    */
   static async start(
     options: { readonly port?: number; readonly log?: Log } = {},
@@ -76,17 +76,19 @@ export class EventStoreDbServer {
     return this.#port;
   }
 
-  /** What the adapter connects to. */
+  /** The connection string for the adapter. */
   get url(): string {
     return `esdb://127.0.0.1:${this.#port}?tls=false`;
   }
 
-  /** The subscriptions that clients have open now. */
+  /** The subscriptions that are open now. */
   get subscriptions(): readonly OpenSubscription[] {
     return [...this.#subscriptions];
   }
 
-  /** Writes an event as another program would, or the engine itself (names that begin with `$`). */
+  /**
+   * Writes an event like another program, or like the server itself (names that start with `$`).
+   */
   write(stream: string, type: string, data: string, metadata = ''): void {
     const event: ProposedEvent = {
       id: crypto.randomUUID(),
@@ -162,7 +164,7 @@ export class EventStoreDbServer {
   }
 }
 
-/** Claims the batch stream too: a client that is not told otherwise would use it. */
+/** Also offers the batch stream, which a client would use by default. */
 function supportedMethods(): features.SupportedMethods {
   const methods = ['append', 'batchappend', 'read', 'delete', 'tombstone'].map((name) =>
     new features.SupportedMethod()

@@ -2,11 +2,11 @@ import { createServer, type AddressInfo, type Server, type Socket } from 'node:n
 import { Signal } from '../signals.ts';
 
 /**
- * Takes connections and never says a word, as a server that hangs, or a proxy that has lost what is behind it. Whoever
- * connects is not refused, and learns nothing.
+ * Accepts connections and never sends anything, like a hanging server, or a proxy that has lost its
+ * backend.
  */
 export class SilentPort {
-  /** Each connection that came. */
+  /** Each accepted connection. */
   readonly came = new Signal<Socket>('a connection that gets no answer');
   readonly #server: Server;
 
@@ -17,7 +17,7 @@ export class SilentPort {
     });
   }
 
-  /** Begins to listen on the loopback interface; `port` 0: at any that is free. */
+  /** Starts to listen on the loopback interface; `port` 0: any free one. */
   static async open(port: number): Promise<SilentPort> {
     const silent = new SilentPort();
     await new Promise<void>((resolve, reject) => {
@@ -31,12 +31,12 @@ export class SilentPort {
     return (this.#server.address() as AddressInfo).port;
   }
 
-  /** Makes room for another that listens here. The connections that came stay as they are, without an end. */
+  /** Stops listening, so another can use the port. Existing connections stay open. */
   leave(): void {
     this.#server.close();
   }
 
-  /** Ends everything. */
+  /** Closes everything. */
   close(): void {
     this.#server.close();
     for (const socket of this.came.values) socket.destroy();

@@ -12,17 +12,19 @@ import {
 } from './messages.ts';
 import { fail, placeOf, send, type ReadCall } from './read-call.ts';
 
-/** After how many events that were filtered out a server sends a checkpoint, times the client's factor. */
+/** After how many filtered-out events a server sends a checkpoint, times the client's factor. */
 const CHECKPOINT_WINDOW = 32;
 
-/** How many events a server goes through at a time while a subscription catches up. */
+/** The page size of a server's reads while a subscription catches up. */
 const PAGE = 32;
 
 /** A subscription to `$all` that a client has open. */
 export class OpenSubscription {
-  /** How many events were handed to the connection; stands still while the client holds back. */
+  /**
+   * How many events were passed to the connection; constant while the client applies backpressure.
+   */
   sent = 0;
-  /** How many times the client was told how far the server has come. */
+  /** How many checkpoints the client received. */
   checkpoints = 0;
   readonly #call: ReadCall;
   readonly #log: Log;
@@ -50,7 +52,7 @@ export class OpenSubscription {
     this.#finish();
   }
 
-  /** Ends it as if there were nothing more to come. */
+  /** Ends it as if no more events could follow. */
   endCleanly(): void {
     this.#call.end();
     this.#finish();
@@ -62,9 +64,9 @@ export class OpenSubscription {
   }
 
   /**
-   * Falls behind its client and catches up with the end anew, as servers from 24.2 on do where live events come faster
-   * than they are taken (`GoLive` and `CatchUp` of their Enumerator.AllSubscriptionFiltered).
-   * @param place what they name as the end
+   * Falls behind its client and catches up again, as servers from 24.2 on do if live events arrive
+   * faster than they are read (`GoLive` and `CatchUp` of their Enumerator.AllSubscriptionFiltered).
+   * @param place the announced end
    */
   async fallBehind(place: Place): Promise<void> {
     await send(this.#call, fellBehindMessage());
@@ -72,7 +74,7 @@ export class OpenSubscription {
     await send(this.#call, caughtUpMessage());
   }
 
-  /** Serves until it is over. */
+  /** Serves it until it ends. */
   async run(): Promise<void> {
     const fault = this.#faults.takeSubscribe();
     if (fault === 'unavailable') return this.drop();
@@ -117,8 +119,8 @@ export class OpenSubscription {
   }
 
   /**
-   * Live, the event that was left out last. While it catches up, a server names where the page that it has gone through
-   * began: a place at which no event need stand.
+   * When live, the last omitted event. During catch-up, a server names the start of the page it has
+   * read, a position without a guaranteed event.
    */
   #checkpointAt(event: StoredEvent, page: number, live: boolean): Place {
     const first = live ? undefined : this.#log.all[page];
@@ -148,7 +150,7 @@ export class OpenSubscription {
     await send(this.#call, eventMessage(event, true));
   }
 
-  /** Subscribing begins after the place it names, unlike reading. */
+  /** A subscription starts after its position, unlike a read. */
   #firstIndex(): number {
     const all = this.#call.request.getOptions()?.getAll();
     const place = all === undefined ? undefined : placeOf(all);
@@ -193,9 +195,9 @@ function matcherOf(
 }
 
 /**
- * A server compares a prefix as people do, not by the letter (`StartsWith` without an ordinal comparison, in the
- * `StreamIdPrefixStrategy` of its EventFilter): what has no width does not count, and a mark makes another character of
- * the one before it. Of .NET's rules these two.
+ * A server compares a prefix linguistically (`StartsWith` without an ordinal comparison, in the
+ * `StreamIdPrefixStrategy` of its EventFilter). It ignores characters without width, and a
+ * combining mark changes the character before it. Of .NET's rules, these two are implemented.
  */
 function beginsInCulture(text: string, prefix: string): boolean {
   const seen = text.replace(/[\u00ad\u200b-\u200d\ufeff]/g, '');

@@ -13,7 +13,7 @@ import { plainCodec } from '../plain-codec.ts';
 import { EventStoreDbServer } from './server.ts';
 import { SilentPort } from './silent-port.ts';
 
-/** Waits short enough for tests, long enough for a busy machine. */
+/** Timeouts short enough for tests, long enough for a busy machine. */
 export const quickTimings: Timings = {
   connectMs: 500,
   establishMs: 5_000,
@@ -30,10 +30,10 @@ export const quickTimings: Timings = {
   behindMs: 300,
 };
 
-/** For tests that look at no append: a busy machine may take its time for them. */
+/** For tests without appends: a busy machine may be slow with them. */
 export const patientAppends = { appendAttemptMs: 3_000 } as const;
 
-/** A running stand-in and the means to open adapters on it; all is closed after the test. */
+/** A running stand-in with the means to open adapters on it; all is closed after the test. */
 export class Workbench {
   server: EventStoreDbServer;
   readonly #stores: EventStore[] = [];
@@ -63,14 +63,14 @@ export class Workbench {
     return store;
   }
 
-  /** A server where the stopped one was, with the same log unless another is given. */
+  /** A server at the stopped one's address, with the same log unless another is given. */
   async restart(log = this.server.log): Promise<void> {
     const { port } = this.server;
     this.server = await EventStoreDbServer.start({ port, log });
     this.#servers.push(this.server);
   }
 
-  /** Opens a port that takes connections and never answers; default: any that is free. */
+  /** Opens a port that accepts connections and never responds; default: any free one. */
   async openSilentPort(port = 0): Promise<SilentPort> {
     const silentPort = await SilentPort.open(port);
     this.#silent.push(silentPort);
@@ -85,8 +85,8 @@ export class Workbench {
 }
 
 /**
- * Called inside a `describe`: each of its tests has a {@link Workbench} of its own, and fails when the
- * adapter leaves something open, or uses the client's batch stream.
+ * Called inside a `describe`: each of its tests has its own {@link Workbench}, and fails if the
+ * adapter leaves something open or uses the client's batch stream.
  */
 export function onWorkbench(): () => Workbench {
   let current: Workbench | undefined;
@@ -106,7 +106,7 @@ export function onWorkbench(): () => Workbench {
   };
 }
 
-/** An event that says which one it is. */
+/** An event that contains its number. */
 export function numbered(number: number, id: string = crypto.randomUUID()): NewEvent {
   return {
     id,
@@ -128,7 +128,7 @@ export function numbersOf(events: readonly RecordedEvent[]): readonly number[] {
   return events.map(({ data }) => (data as unknown as { number: number }).number);
 }
 
-/** From 0 up to but without a number. */
+/** From 0 up to a number, exclusive. */
 export function upTo(count: number): readonly number[] {
   return Array.from({ length: count }, (_, index) => index);
 }
@@ -139,7 +139,7 @@ export interface Received {
   readonly events: readonly RecordedEvent[];
 }
 
-/** Takes messages until what came is enough, and then leaves the subscription. */
+/** Takes messages until there are enough, and then leaves the subscription. */
 export async function take(
   subscription: AsyncIterable<SubscriptionMessage>,
   isEnough: (received: Received) => boolean | Promise<boolean>,
@@ -154,12 +154,15 @@ export async function take(
   return { messages, events };
 }
 
-/** For {@link take}: until it says that it has caught up. */
+/** For {@link take}: until it reports that it has caught up. */
 export function caughtUp({ messages }: Received): boolean {
   return messages.at(-1)?.kind === 'caught-up';
 }
 
-/** So many subscriptions to all runs: how often they have been told of one, all together, and what ends them. */
+/**
+ * That many subscriptions to all runs, with the total number of their messages, and a function that
+ * ends them.
+ */
 export function followedByMany(
   store: EventStore,
   count: number,

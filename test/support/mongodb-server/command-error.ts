@@ -1,11 +1,11 @@
 import type { Doc } from './wire.ts';
 
-/** A command that fails, as the server says it. */
+/** A failed command, in the server's words. */
 export class CommandError extends Error {
   readonly code: number;
   readonly codeName: string;
   readonly labels: readonly string[];
-  /** Further fields of the answer, or of the write error. */
+  /** Further fields of the response, or of the write error. */
   readonly details: Doc;
 
   constructor(
@@ -22,7 +22,7 @@ export class CommandError extends Error {
     this.details = more.details ?? {};
   }
 
-  /** The whole command's answer. */
+  /** The whole command's response. */
   reply(): Doc {
     return {
       ok: 0,
@@ -56,7 +56,7 @@ export function duplicateKey(
   );
 }
 
-/** Two transactions changed the same document; the later one is to begin again. */
+/** Two transactions changed the same document; the later one must restart. */
 export function writeConflict(): CommandError {
   return new CommandError(
     112,
@@ -66,12 +66,12 @@ export function writeConflict(): CommandError {
   );
 }
 
-/** What was not done within the command's `maxTimeMS`. */
+/** The command exceeded its `maxTimeMS`. */
 export function overTime(): CommandError {
   return new CommandError(50, 'MaxTimeMSExpired', 'operation exceeded time limit');
 }
 
-/** Not an answer: a write meets a document that a transaction has, and is to be executed once that has ended. */
+/** Not a response: a write meets a document held by a transaction, and runs once that has ended. */
 export class Waiting extends Error {
   readonly until: Promise<void>;
 
@@ -81,7 +81,10 @@ export class Waiting extends Error {
   }
 }
 
-/** A transaction that changes more than the cache has room for: without a label, as it would end so each time. */
+/**
+ * A transaction that changes more than the cache can hold: without a label, because it would always
+ * fail.
+ */
 export function tooLargeForCache(): CommandError {
   return new CommandError(
     388,
@@ -90,7 +93,7 @@ export function tooLargeForCache(): CommandError {
   );
 }
 
-/** The transaction was aborted already, or never began here. */
+/** The transaction was aborted already, or never started here. */
 export function noSuchTransaction(): CommandError {
   return new CommandError(
     251,

@@ -7,7 +7,7 @@ import { type Index, Storage, type Tables } from './storage.ts';
 import { type Doc, sameBytes } from './wire.ts';
 import { findAndModify, insert, remove, update } from './write-commands.ts';
 
-/** How many indexes a collection may have, the one over `_id` counted. */
+/** Maximum number of indexes of a collection, including the one over `_id`. */
 const MAX_INDEXES = 64;
 
 /** A server's kind, as `hello` shows it. */
@@ -36,9 +36,9 @@ export class Commands {
     readonly identity: () => Identity;
     /** The clock, in milliseconds. */
     readonly now: () => number;
-    /** What a sort may keep in memory, in bytes; 100 MiB where undefined. */
+    /** Memory limit of a sort in bytes; default 100 MiB. */
     readonly sortMemory: number | undefined;
-    /** What is kept already, by another router of the same cluster; nothing where undefined. */
+    /** Existing data, from another router of the same cluster; default: none. */
     readonly storage: Storage | undefined;
   }) {
     this.storage = parts.storage ?? new Storage();
@@ -48,14 +48,14 @@ export class Commands {
     this.#now = parts.now;
   }
 
-  /** What a server forgets when it stops; what it has written stays. */
+  /** Drops the state that a stopping server loses; written data stays. */
   stopped(): void {
     this.#sessions.forgetTransactions();
   }
 
   /**
-   * A command's answer; what it throws as CommandError is an answer too.
-   * @throws Waiting where it is to be executed later
+   * A command's response; a thrown CommandError is a response too.
+   * @throws Waiting if it must run later
    */
   execute(command: Doc): Doc {
     try {
@@ -63,7 +63,7 @@ export class Commands {
     } catch (error) {
       if (error instanceof Waiting) throw error;
       if (error instanceof CommandError) return error.reply();
-      // mingo refuses what it doesn't know by throwing; a server would say so in an answer.
+      // mingo throws for anything unknown; a server would respond with an error.
       const message = error instanceof Error ? error.message : String(error);
       return new CommandError(9, 'FailedToParse', message).reply();
     }
@@ -191,7 +191,9 @@ export class Commands {
     return { numIndexesBefore: before, numIndexesAfter: table.indexes.length, ok: 1 };
   }
 
-  /** @throws CommandError for another index of the same name, or the same one under another name */
+  /**
+   * @throws CommandError for another index with the same name, or an equal one with another name
+   */
   #hasAlready(indexes: readonly Index[], index: Index): boolean {
     const same = indexes.find(({ name, key }) => name === index.name || sameBytes(key, index.key));
     if (same === undefined) return false;

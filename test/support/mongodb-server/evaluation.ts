@@ -2,19 +2,25 @@ import { ObjectId, calculateObjectSize } from 'bson';
 import { Aggregator, Context, ProcessingMode, Query } from 'mingo';
 import * as queryOperators from 'mingo/operators/query';
 import { Query as PlainQuery } from 'mingo/query';
-// That of the whole package makes a context of all its operators anew for each update, which is most of its time.
+// The package's own function creates a context of all its operators for each update, which takes
+// most of its time.
 import { update as applyOperators } from 'mingo/updater';
 import { CommandError } from './command-error.ts';
 import type { Table } from './storage.ts';
 import { idOf, valueAt } from './storage.ts';
 import { type Doc, throughBson } from './wire.ts';
 
-/** What queries, pipelines and updates mean: mingo's word, with the server's own clock for `$$NOW`. */
+/**
+ * The semantics of queries, pipelines and updates: mingo's, with the server's clock for `$$NOW`.
+ */
 
-/** The largest document that a server keeps, in bytes. */
+/** Maximum size of a stored document in bytes. */
 const MAX_DOCUMENT = 16 * 1024 * 1024;
 
-/** What a filter without `$expr` may say. A query copies its context, and all there is of mingo is most of its time. */
+/**
+ * The operators of a filter without `$expr`. A query copies its context, and copying all of mingo's
+ * takes most of its time.
+ */
 const QUERY_OPERATORS = Context.init({ query: { ...queryOperators } });
 
 /** A value as a document, empty when there is none. */
@@ -27,11 +33,11 @@ export function asDocs(value: unknown): Doc[] {
   return Array.isArray(value) ? value.map(asDoc) : [];
 }
 
-/** The documents of a collection that pass a filter. */
+/** The documents of a collection that match a filter. */
 export function matching(table: Table | undefined, filter: Doc, now: number): Doc[] {
   if (table === undefined) return [];
   const byKey = documentsByKey(table, filter);
-  // Asked of the keys already: for each document mingo would go through the whole list again.
+  // The keys are checked already: mingo would scan the whole list for each document.
   const { _id, ...rest } = filter;
   const asked = byKey === null ? filter : rest;
   const found = byKey ?? [...table.documents.values()];
@@ -44,7 +50,10 @@ export function matching(table: Table | undefined, filter: Doc, now: number): Do
   return found.filter((document) => query.test(document));
 }
 
-/** Runs an aggregation pipeline; the documents that go in stay as they are, and without a stage are what comes out. */
+/**
+ * Runs an aggregation pipeline. The input documents are not changed, and are returned if there is
+ * no stage.
+ */
 export function aggregate(documents: readonly Doc[], pipeline: readonly Doc[], now: number): Doc[] {
   if (pipeline.length === 0) return [...documents];
   const stages = pipeline.map((stage) =>
@@ -56,7 +65,7 @@ export function aggregate(documents: readonly Doc[], pipeline: readonly Doc[], n
   return new Aggregator(stages, options).run<Doc>([...documents]);
 }
 
-/** What `find` does to the documents that matched. */
+/** Applies the options of `find` to the matching documents. */
 export function shaped(documents: readonly Doc[], command: Doc, now: number): Doc[] {
   const stages: Doc[] = [];
   const { skip, projection } = command;
@@ -69,10 +78,9 @@ export function shaped(documents: readonly Doc[], command: Doc, now: number): Do
 
 /**
  * A document after an update.
- *
  * @param change operators, a pipeline, or a whole document
- * @param inserting the document is being made by an upsert
- * @throws CommandError 66 when it would change the `_id`
+ * @param inserting whether an upsert creates the document
+ * @throws CommandError 66 if it would change the `_id`
  */
 export function updated(document: Doc, change: unknown, inserting: boolean, now: number): Doc {
   const before = throughBson(document);
@@ -96,7 +104,7 @@ export function updated(document: Doc, change: unknown, inserting: boolean, now:
   return throughBson(whole);
 }
 
-/** @throws CommandError 10334 for a document that no server takes */
+/** @throws CommandError 10334 for a document that every server rejects */
 export function refuseTooLarge(document: Doc): void {
   const size = calculateObjectSize(document);
   if (size <= MAX_DOCUMENT) return;
@@ -104,7 +112,7 @@ export function refuseTooLarge(document: Doc): void {
   throw new CommandError(10334, 'BSONObjectTooLarge', message);
 }
 
-/** What an upsert begins with: the fields that the filter holds to one value. */
+/** The initial document of an upsert: the fields for which the filter requires one value. */
 export function upsertBase(filter: Doc): Doc {
   const base: Doc = {};
   for (const [field, condition] of Object.entries(filter)) {
@@ -132,7 +140,8 @@ function operated(document: Doc, change: Doc, inserting: boolean, now: number): 
   const isSimple = Object.keys(rest).every((name) => name === '$set' || name === '$unset');
   const unset = Object.keys(asDoc(rest['$unset']));
   if (isSimple && [...Object.keys(set), ...unset].every(isPlainField)) {
-    // What nearly every write does. mingo makes a context of operators for it, which takes ten times as long.
+    // The form of most writes. mingo creates a context of operators for it, which takes ten times
+    // as long.
     Object.assign(document, set);
     for (const field of unset) delete document[field];
     return document;
@@ -141,10 +150,10 @@ function operated(document: Doc, change: Doc, inserting: boolean, now: number): 
   return document;
 }
 
-/** Whether a name is that of a field, and no path. */
+/** Whether a name is a field, not a path. */
 const isPlainField = (name: string): boolean => !name.includes('.') && !name.startsWith('$');
 
-/** @throws CommandError 40 when two operators change the same field, or one a part of what another changes */
+/** @throws CommandError 40 if two operators change the same field, or one a part of the other's */
 function refuseConflictingPaths(change: Doc): void {
   const paths: string[] = [];
   for (const path of Object.values(change).flatMap((fields) => Object.keys(asDoc(fields)))) {
@@ -159,7 +168,7 @@ function refuseConflictingPaths(change: Doc): void {
   }
 }
 
-/** Those that a filter names by their keys, one or a list of texts; null where it asks otherwise. */
+/** The documents that a filter names by `_id`, one or a list of strings; null for other filters. */
 function documentsByKey(table: Table, { _id: id }: Doc): Doc[] | null {
   const { $in: list, ...others } = asDoc(id);
   const listed = Array.isArray(list) && Object.keys(others).length === 0;
@@ -170,7 +179,7 @@ function documentsByKey(table: Table, { _id: id }: Doc): Doc[] | null {
     .filter((document) => document !== undefined);
 }
 
-/** Not mingo's order, which is that of UTF-16: a server compares texts by their bytes. */
+/** Differs from mingo's UTF-16 order: a server compares strings by their bytes. */
 function sorted(documents: readonly Doc[], order: Doc): readonly Doc[] {
   const fields = Object.entries(order).map(([path, direction]) => ({
     path: path.split('.'),
@@ -187,7 +196,7 @@ function sorted(documents: readonly Doc[], order: Doc): readonly Doc[] {
       });
 }
 
-/** BSON's order of the kinds of values that can be sorted by here. */
+/** BSON's order of the value types that can be sorted here. */
 const KINDS = ['null', 'number', 'string', 'object', 'boolean'];
 
 function compareValues(a: unknown, b: unknown): number {
@@ -212,15 +221,15 @@ function isOperators(value: unknown): boolean {
 }
 
 /**
- * In a filter, values are values; only what stands under `$expr` is an expression.
- * @throws CommandError for a pattern that no server takes
+ * In a filter, values are literal; only `$expr` contains expressions.
+ * @throws CommandError for a pattern that every server rejects
  */
 function filterWithNow(filter: Doc, now: number): Doc {
   refuseZeroInPatterns(filter);
   return '$expr' in filter ? { ...filter, $expr: withNow(filter['$expr'], now) } : filter;
 }
 
-/** As `RegexMatchExpression` does: patterns end at U+0000 for the library behind it. */
+/** Like `RegexMatchExpression`: the regex library ends patterns at U+0000. */
 function refuseZeroInPatterns(filter: Doc): void {
   for (const [name, condition] of Object.entries(filter)) {
     if (name === '$regex' && typeof condition === 'string' && condition.includes('\0')) {
@@ -232,7 +241,7 @@ function refuseZeroInPatterns(filter: Doc): void {
   }
 }
 
-/** `$$NOW` as the server's present moment, everywhere but in `$literal`. */
+/** Replaces `$$NOW` by the server's present time, except in `$literal`. */
 function withNow(value: unknown, now: number): unknown {
   if (value === '$$NOW') return new Date(now);
   if (Array.isArray(value)) return value.map((part) => withNow(part, now));

@@ -1,20 +1,22 @@
 import type { Doc } from './wire.ts';
 
-/** What is to go wrong, with which command, and how. */
+/** A fault, with the affected command. */
 export interface FaultRule {
-  /** The command's name as the driver sends it, such as `update`; `*` for every one, `hello` too. */
+  /**
+   * The command's name as the driver sends it, such as `update`; `*` for all, including `hello`.
+   */
   readonly command: string;
   /** Only for this collection. */
   readonly collection?: string;
-  /** Only for commands that this accepts. */
+  /** Only for commands that match. */
   readonly when?: (command: Doc) => boolean;
-  /** How many commands it hits; default 1. */
+  /** The number of affected commands; default 1. */
   readonly times?: number;
   readonly effect: FaultEffect;
 }
 
 export type FaultEffect =
-  /** The command is refused with an error, and not executed. */
+  /** The command gets an error, and is not executed. */
   | {
       readonly kind: 'error';
       readonly code: number;
@@ -22,20 +24,20 @@ export type FaultEffect =
       readonly message: string;
       readonly labels?: readonly string[];
     }
-  /** The command is answered with this, and not executed. */
+  /** The command gets this response, and is not executed. */
   | { readonly kind: 'answer'; readonly reply: Doc }
-  /** The connection breaks: before the command is executed, or after it without an answer. */
+  /** The connection breaks: before the command is executed, or after it without a response. */
   | { readonly kind: 'drop'; readonly executed: boolean }
-  /** Something happens first (synchronously), then the command is executed as ever. */
+  /** Calls a function first (synchronously), then executes the command as usual. */
   | { readonly kind: 'interpose'; readonly act: () => void }
-  /** Nothing happens until the fault is released; then the command is executed and answered. */
+  /** Waits until the fault is released; then the command is executed and gets its response. */
   | { readonly kind: 'hold' };
 
-/** A fault that was set. */
+/** An active fault. */
 export interface Fault {
-  /** Resolves when a command met it first. */
+  /** Resolves when the first command meets it. */
   readonly met: Promise<void>;
-  /** Takes it away; commands that it holds go on. */
+  /** Removes it; commands that it holds continue. */
   release(): void;
 }
 
@@ -66,7 +68,7 @@ export class Faults {
     };
   }
 
-  /** The fault that a command meets now, which is used up by that. */
+  /** The fault for a command, which it uses up. */
   meet(
     command: Doc,
   ): { readonly effect: FaultEffect; readonly released: Promise<void> } | undefined {

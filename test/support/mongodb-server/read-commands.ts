@@ -4,14 +4,17 @@ import { aggregate, asDoc, asDocs, matching, shaped } from './evaluation.ts';
 import type { Tables } from './storage.ts';
 import type { Doc } from './wire.ts';
 
-/** find, aggregate, count, and the cursors over what the first two found. */
+/** find, aggregate, count, and the cursors of the first two. */
 
 const DEFAULT_BATCH = 101;
 
-/** What the documents of one answer may be together, in bytes, unless it is one alone: the rest is for `getMore`. */
+/**
+ * Maximum total size of one response's documents in bytes, unless there is only one; `getMore`
+ * returns the rest.
+ */
 const MAX_ANSWER = 16 * 1024 * 1024;
 
-/** What a sort may keep in memory, in bytes. */
+/** Memory limit of a sort in bytes. */
 const SORT_MEMORY = 100 * 1024 * 1024;
 
 export class Cursors {
@@ -19,7 +22,7 @@ export class Cursors {
   readonly #sortMemory: number;
   readonly #rest = new Map<number, { readonly namespace: string; readonly documents: Doc[] }>();
 
-  /** @param sortMemory what a sort may keep in memory, in bytes */
+  /** @param sortMemory memory limit of a sort in bytes */
   constructor(sortMemory = SORT_MEMORY) {
     this.#sortMemory = sortMemory;
   }
@@ -59,15 +62,15 @@ export class Cursors {
     return { cursorsKilled: ids.map((id) => Long.fromNumber(id)), ok: 1 };
   }
 
-  /** An answer of one batch, for lists that are never long. */
+  /** A response with one batch, for lists that are never long. */
   static whole(namespace: string, firstBatch: readonly Doc[]): Doc {
     return { cursor: { id: Long.ZERO, ns: namespace, firstBatch }, ok: 1 };
   }
 
   /**
-   * As servers before 6.0 do, and later ones where `allowDiskUseByDefault` is off, when no index has the order: here
-   * none has but that of the keys. With a limit it is as many as that and what is skipped, the largest of all at some time
-   * (the server's own `jstests/core/sortb.js`).
+   * As servers before 6.0 do, and later ones with `allowDiskUseByDefault` off, if no index has the
+   * order; here only that of the keys does. With a limit, the memory is that of limit plus skip
+   * documents, at their largest (the server's own `jstests/core/sortb.js`).
    */
   #refuseLargeSort(found: readonly Doc[], command: Doc): void {
     const fields = Object.keys(asDoc(command['sort']));
@@ -98,7 +101,7 @@ export class Cursors {
   }
 }
 
-/** How many of the documents go into one answer. @param size how many are asked for */
+/** The number of documents in one response. @param size the requested number */
 function fitting(documents: readonly Doc[], size: number): number {
   let bytes = 0;
   for (const [index, document] of documents.slice(0, size).entries()) {

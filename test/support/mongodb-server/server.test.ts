@@ -43,7 +43,7 @@ describe('the stand-in for a MongoDB server', () => {
   });
   leavesNothingOpen();
 
-  it('gives more than one batch through a cursor', async () => {
+  it('returns more than one batch through a cursor', async () => {
     await start();
     await rows().insertMany(Array.from({ length: 250 }, (_, i) => ({ _id: `k${i}`, n: i })));
     const found = await rows()
@@ -54,7 +54,7 @@ describe('the stand-in for a MongoDB server', () => {
     expect(server.log.filter(({ command }) => command === 'getMore')).to.have.length(4);
   });
 
-  it('sorts in memory as much as it may, and more only where it may use the disk', async () => {
+  it('sorts in memory up to its limit, and beyond only if it may use the disk', async () => {
     server = await MongoServer.start({ sortMemory: 10_000 });
     client = new MongoClient(server.url(), { serverSelectionTimeoutMS: 1000 });
     db = client.db('test');
@@ -70,7 +70,7 @@ describe('the stand-in for a MongoDB server', () => {
     expect(await sorted(9, { allowDiskUse: true })).to.have.length(2);
   });
 
-  it('puts nothing before numbers, numbers before texts, and texts in the order of UTF-8', async () => {
+  it('sorts null before numbers, numbers before strings, and strings in UTF-8 order', async () => {
     await start();
     const values = [null, -1, 2 ** 40, '', 'Z', 'z', '\uFFFD', '\u{1F600}', false, true];
     await rows().insertMany(values.map((value, i) => ({ _id: `k${i}`, value })).reverse());
@@ -80,7 +80,7 @@ describe('the stand-in for a MongoDB server', () => {
     expect(found.map((row) => row['value'] as unknown)).to.deep.equal(values);
   });
 
-  it('refuses a taken key in the words of a server', async () => {
+  it("rejects a duplicate key in a server's words", async () => {
     await start();
     await rows().createIndex({ 'f.name': 1 }, { unique: true, name: 'by_name' });
     await rows().insertOne({ _id: 'a', f: { name: 'x' } });
@@ -93,7 +93,7 @@ describe('the stand-in for a MongoDB server', () => {
     });
   });
 
-  it('goes on after an error of an unordered bulk, and ends an ordered one', async () => {
+  it('continues after an error of an unordered bulk, and ends an ordered one', async () => {
     await start();
     await rows().insertOne({ _id: 'b' });
     const three = ['a', 'b', 'c'].map((_id) => ({ insertOne: { document: { _id } } }));
@@ -105,7 +105,7 @@ describe('the stand-in for a MongoDB server', () => {
     expect(await rows().countDocuments()).to.equal(3);
   });
 
-  it('fails an upsert whose filter misses the document by another field than its key', async () => {
+  it('fails an upsert whose filter misses the document by a field other than its key', async () => {
     await start();
     const upsert = (n: number) =>
       rows().updateOne({ _id: 'a', n: { $lt: n } }, { $set: { n } }, { upsert: true });
@@ -115,7 +115,7 @@ describe('the stand-in for a MongoDB server', () => {
     expect(await rows().findOne({ _id: 'a' })).to.deep.equal({ _id: 'a', n: 6 });
   });
 
-  it('refuses two arrays in one index, and a changed key', async () => {
+  it('rejects two arrays in one index, and a changed key', async () => {
     await start();
     await rows().createIndex({ a: 1, b: 1 });
     expect(await failure(rows().insertOne({ _id: 'x', a: [1], b: [2] }))).to.include({ code: 171 });
@@ -124,14 +124,14 @@ describe('the stand-in for a MongoDB server', () => {
     expect(await failure(Promise.resolve(changed))).to.include({ code: 66 });
   });
 
-  it('refuses two operators over one field', async () => {
+  it('rejects two operators on one field', async () => {
     await start();
     const change = { $set: { 'a.b': 1 }, $setOnInsert: { a: {} } };
     const refused = await failure(rows().updateOne({ _id: 'x' }, change, { upsert: true }));
     expect(refused).to.include({ code: 40 });
   });
 
-  it('refuses a document that grows beyond 16 MiB', async () => {
+  it('rejects a document that grows beyond 16 MiB', async () => {
     await start();
     const half = 'x'.repeat(9 * 1024 * 1024);
     await rows().insertOne({ _id: 'x', one: half });
@@ -140,7 +140,7 @@ describe('the stand-in for a MongoDB server', () => {
     });
   });
 
-  it('refuses another index of the same name, and the same one with other options', async () => {
+  it('rejects another index with the same name, and the same one with other options', async () => {
     await start();
     await rows().createIndex({ a: 1 }, { name: 'one', expireAfterSeconds: 60 });
     await rows().createIndex({ a: 1 }, { name: 'one', expireAfterSeconds: 60 });
@@ -150,7 +150,7 @@ describe('the stand-in for a MongoDB server', () => {
     expect(await failure(longer)).to.include({ code: 85 });
   });
 
-  it('takes a quorum for an index on a replica set alone', async () => {
+  it('accepts a quorum for an index only on a replica set', async () => {
     await start();
     const refused = await failure(rows().createIndex({ a: 1 }, { commitQuorum: 'majority' }));
     expect(refused).to.include({ code: 2 });
@@ -159,7 +159,7 @@ describe('the stand-in for a MongoDB server', () => {
     await rows().createIndex({ a: 1 }, { commitQuorum: 'majority' });
   });
 
-  it('computes updates from the document as it was, by its own clock', async () => {
+  it('computes updates from the previous document, with its own clock', async () => {
     await start();
     const swap = [{ $set: { a: '$b', b: '$a', at: '$$NOW', text: { $literal: '$$NOW' } } }];
     await rows().insertOne({ _id: 'x', a: 1, b: 2 });
@@ -172,7 +172,7 @@ describe('the stand-in for a MongoDB server', () => {
     expect(late).to.have.length(1);
   });
 
-  it('has no transactions when it stands alone', async () => {
+  it('has no transactions as a standalone server', async () => {
     await start();
     const attempt = client.withSession(async (session) => {
       session.startTransaction();
@@ -197,7 +197,7 @@ describe('the stand-in for a MongoDB server', () => {
     expect(await rows().find().toArray()).to.deep.equal([{ _id: 'b' }]);
   });
 
-  it('refuses a transaction at once what was changed since it began', async () => {
+  it('rejects at once a write in a transaction to a document changed since its start', async () => {
     await start('rs0');
     await rows().insertOne({ _id: 'a', n: 0 });
     await client.withSession(async (session) => {
@@ -213,7 +213,7 @@ describe('the stand-in for a MongoDB server', () => {
     expect((await rows().findOne({ _id: 'a' }))?.['n']).to.equal(10);
   });
 
-  it('lets a write wait for the transaction that has its document, or for as long as it may', async () => {
+  it('lets a write wait for the transaction that holds its document, or until its timeout', async () => {
     await start('rs0');
     await rows().insertOne({ _id: 'a', n: 1 });
     await client.withSession(async (session) => {

@@ -6,13 +6,16 @@ import { type Fault, type FaultRule, Faults } from './faults.ts';
 import type { Table } from './storage.ts';
 import { type Doc, type Request, RequestReader, answer } from './wire.ts';
 
-/** What a stand-in pretends to be. */
+/** The simulated kind of server. */
 export interface ServerOptions {
-  /** The name of a replica set of one, with transactions; default: a standalone server without. */
+  /**
+   * The name of a replica set with one member, with transactions; default: a standalone server
+   * without.
+   */
   readonly replicaSet?: string;
   /** A router of a sharded cluster (`mongos`), with transactions; not together with `replicaSet`. Default: false. */
   readonly sharded?: boolean;
-  /** Another router of the same cluster, which keeps the same data; default: none. */
+  /** Another router of the same cluster, whose data it shares; default: none. */
   readonly beside?: MongoServer;
   /** The server's parameter `internalQueryMaxBlockingSortMemoryUsageBytes`; default 100 MiB. */
   readonly sortMemory?: number;
@@ -21,10 +24,10 @@ export interface ServerOptions {
 }
 
 /**
- * A stand-in for a MongoDB server, for tests: the real driver talks to it over TCP. It keeps collections
- * in memory, enforces unique indexes, executes queries, updates and transactions, and misbehaves on
- * request. It proves how the adapters handle answers and faults, not what a real server would answer:
- * for that the same tests run against the one that `SVC_TEST_MONGODB_URL` names.
+ * A stand-in for a MongoDB server, for tests: the real driver talks to it over TCP. It keeps
+ * collections in memory, enforces unique indexes, executes queries, updates and transactions, and
+ * fails on request. It proves how the adapters handle responses and faults. For a real server's
+ * responses, the same tests run against the one that `SVC_TEST_MONGODB_URL` names.
  */
 export class MongoServer {
   readonly #faults = new Faults();
@@ -32,7 +35,10 @@ export class MongoServer {
   readonly #sockets = new Set<Socket>();
   readonly #log: { readonly command: string; readonly collection: string; readonly body: Doc }[] =
     [];
-  /** A message of more bytes breaks its connection while it is on its way, unless it comes in one piece. */
+  /**
+   * A larger message breaks its connection while it is being sent, unless it arrives in one piece.
+   * Bytes.
+   */
   breaksAbove = Infinity;
   #listener: Server | undefined;
   #port = 0;
@@ -56,12 +62,12 @@ export class MongoServer {
     return `127.0.0.1:${this.#port}`;
   }
 
-  /** A connection string, with a database's name where one is given. */
+  /** A connection string, with a database's name if given. */
   url(database = ''): string {
     return `mongodb://${this.address}/${database}`;
   }
 
-  /** Every command so far, except those by which drivers watch the server. */
+  /** Every command so far, except those by which drivers monitor the server. */
   get log(): readonly {
     readonly command: string;
     readonly collection: string;
@@ -70,17 +76,17 @@ export class MongoServer {
     return this.#log;
   }
 
-  /** Forgets the log. */
+  /** Clears the log. */
   clearLog(): void {
     this.#log.length = 0;
   }
 
-  /** Makes something go wrong. */
+  /** Adds a fault. */
   fault(rule: FaultRule): Fault {
     return this.#faults.set(rule);
   }
 
-  /** What a collection holds, as it is kept. */
+  /** The stored documents of a collection. */
   documents(database: string, collection: string): Doc[] {
     return [...(this.#table(database, collection)?.documents.values() ?? [])];
   }
@@ -90,7 +96,7 @@ export class MongoServer {
     return this.#table(database, collection)?.indexes.map(({ given }) => given) ?? [];
   }
 
-  /** Executes a command as if a client had sent it; for what somebody else does in between. */
+  /** Executes a command as if a client had sent it; for concurrent changes. */
   execute(database: string, command: Doc): Doc {
     return this.#commands.execute({ ...command, $db: database });
   }
@@ -100,7 +106,7 @@ export class MongoServer {
     for (const socket of this.#sockets) socket.destroy();
   }
 
-  /** Goes away: breaks all connections and refuses new ones. What it holds stays. */
+  /** Becomes unavailable: breaks all connections and refuses new ones. Its data stays. */
   async stop(): Promise<void> {
     const listener = this.#listener;
     if (listener === undefined) return;
@@ -112,7 +118,7 @@ export class MongoServer {
     await closed;
   }
 
-  /** Comes back, on the same port. */
+  /** Becomes available again, on the same port. */
   async resume(): Promise<void> {
     const listener = createServer((socket) => this.#serve(socket));
     listener.listen(this.#port, '127.0.0.1');
@@ -132,7 +138,7 @@ export class MongoServer {
     this.#sockets.add(socket);
     socket.setNoDelay(true);
     socket.on('close', () => this.#sockets.delete(socket));
-    // A client that breaks its connection is nothing to report.
+    // A client that breaks its connection is not an error.
     socket.on('error', () => socket.destroy());
     socket.on('data', (chunk) => {
       for (const request of reader.push(chunk)) {
@@ -171,7 +177,10 @@ export class MongoServer {
     if (reply !== undefined) this.#send(socket, request, reply);
   }
 
-  /** The answer of a command that waits as long as it must; none when its client has gone meanwhile. */
+  /**
+   * The response to a command that waits as long as it must; none if its client has disconnected
+   * meanwhile.
+   */
   async #executed(socket: Socket, body: Doc): Promise<Doc | undefined> {
     while (!socket.destroyed) {
       try {

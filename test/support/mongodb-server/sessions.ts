@@ -5,15 +5,15 @@ import { type Storage, type Tables, Transaction } from './storage.ts';
 import type { Doc } from './wire.ts';
 
 /**
- * Transactions, and the memory by which a write that a driver sends again is done once. Both only on a
- * replica set or a router: a standalone server refuses transaction numbers, which is what makes a driver leave them.
+ * Transactions, and the record by which a retried write is done once. Both only on a replica set or
+ * a router: a standalone server refuses transaction numbers, and so drivers omit them.
  */
 
 interface Session {
   number: number;
-  /** The open transaction; undefined when it was ended. */
+  /** The open transaction; undefined after its end. */
   transaction: Transaction | undefined;
-  /** What the write with this number was answered. */
+  /** The response to the write with this number. */
   answered: Doc | undefined;
 }
 
@@ -29,10 +29,7 @@ export class Sessions {
     this.#numbered = numbered;
   }
 
-  /**
-   * Executes a command where it belongs: in its session's transaction, once for a retryable write, or
-   * simply.
-   */
+  /** Executes a command in its session's transaction, once for a retryable write, or directly. */
   execute(command: Doc, run: (tables: Tables) => Doc): Doc {
     if (!(transactionNumber in command)) return this.#alone(command, run);
     if (!this.#numbered) {
@@ -57,7 +54,7 @@ export class Sessions {
     const { transaction } = session;
     if (session.number !== Number(command[transactionNumber])) throw noSuchTransaction();
     if (transaction === undefined) {
-      // A commit sent again is answered as the first one was.
+      // A repeated commit gets the first one's response.
       if (session.answered === undefined) throw noSuchTransaction();
       return session.answered;
     }
@@ -67,12 +64,12 @@ export class Sessions {
     return session.answered;
   }
 
-  /** What becomes of open transactions when a server stops. */
+  /** Aborts the open transactions of a stopping server. */
   forgetTransactions(): void {
     for (const session of this.#sessions.values()) end(session);
   }
 
-  /** abortTransaction: whatever it wrote was never there. */
+  /** abortTransaction: discards all its writes. */
   abort(command: Doc): Doc {
     const session = this.#session(command);
     if (session.transaction === undefined) throw noSuchTransaction();
@@ -80,7 +77,7 @@ export class Sessions {
     return { ok: 1 };
   }
 
-  /** killSessions: ends what transactions they have. */
+  /** killSessions: ends their transactions. */
   kill(command: Doc): Doc {
     for (const { id } of asDocs(command['killSessions'])) {
       const session = this.#sessions.get(keyOf(id));
@@ -90,8 +87,8 @@ export class Sessions {
   }
 
   /**
-   * Outside of a transaction: a write waits for the one that has its document, or until its time is over, which it is at
-   * once here. What a test does itself (it has no session) goes through.
+   * Outside of a transaction: a write waits for the transaction that holds its document, or until
+   * its timeout, which is immediate here. A test's own writes (without a session) are executed.
    */
   #alone(command: Doc, run: (tables: Tables) => Doc): Doc {
     if (this.#storage.claims.size === 0 || !('lsid' in command)) return run(this.#storage);
@@ -160,9 +157,10 @@ function keyOf(id: unknown): string {
 }
 
 /**
- * What a server refuses of a statement in a transaction, in its `validateWriteConcernForTransaction` and
- * `validateSessionOptions`: a write concern, which is the commit's; a read concern, which is the first statement's
- * (SERVER-34366); `count`, in whose place an aggregation does.
+ * The options that a server rejects in a transaction's statement, in its
+ * `validateWriteConcernForTransaction` and `validateSessionOptions`: a write concern, which belongs
+ * to the commit, and a read concern after the first statement (SERVER-34366). `count` is rejected
+ * too; an aggregation replaces it.
  */
 function refuseInTransaction(command: Doc): void {
   if ('count' in command) {
@@ -175,7 +173,7 @@ function refuseInTransaction(command: Doc): void {
   throw new CommandError(72, 'InvalidOptions', message);
 }
 
-/** A write of many documents can't be done once by being sent again: servers take no number for it. */
+/** A write of many documents cannot be retried safely: servers accept no number for it. */
 function refuseUnrepeatable(command: Doc): void {
   const many =
     asDocs(command['updates']).some(({ multi }) => multi === true) ||
@@ -185,7 +183,7 @@ function refuseUnrepeatable(command: Doc): void {
   throw new CommandError(72, 'InvalidOptions', message);
 }
 
-/** Ends a session's open transaction, if it has one; what it wrote is gone unless it has been committed. */
+/** Ends a session's open transaction, if any; its uncommitted writes are lost. */
 function end(session: Session): void {
   session.transaction?.end();
   session.transaction = undefined;

@@ -3,18 +3,16 @@ import { CommandError, duplicateKey, tooLargeForCache, writeConflict } from './c
 import type { Doc } from './wire.ts';
 
 /**
- * What the stand-in keeps: collections in memory, with their indexes (of which only `unique` has an
- * effect), and transactions that work on a copy until they commit.
- *
- * Documents are never changed in place: a change puts a new one. That is what makes copies cheap, and
- * conflicts visible by identity.
+ * The data of the stand-in: collections in memory, with their indexes (of which only `unique` has
+ * an effect), and transactions that work on a copy until they commit. Documents are immutable: a
+ * change stores a new one. That makes copies cheap, and conflicts visible by identity.
  */
 
 export interface Index {
   readonly name: string;
   readonly key: Doc;
   readonly unique: boolean;
-  /** As it was given, for `listIndexes`. */
+  /** As given, for `listIndexes`. */
   readonly given: Doc;
 }
 
@@ -25,7 +23,7 @@ export class Table {
   readonly documents: Map<string, Doc>;
   readonly #beforeChange: (id: string, to?: Doc) => void;
 
-  /** @param beforeChange is told of each document that is to be changed, and to what, and may throw */
+  /** @param beforeChange called with each document to be changed and its new value; may throw */
   constructor(
     namespace: string,
     documents = new Map<string, Doc>(),
@@ -42,7 +40,7 @@ export class Table {
   }
 
   /**
-   * Puts a document in, in place of one with the same `_id` where `replaces` says so.
+   * Stores a document, replacing one with the same `_id` if `replaces` is set.
    * @throws CommandError E11000, or 171 for two arrays in one index
    */
   put(document: Doc, replaces: boolean): void {
@@ -85,10 +83,10 @@ export class Table {
   }
 }
 
-/** Where a command finds its collections. */
+/** The collections for a command. */
 export interface Tables {
   find(namespace: string): Table | undefined;
-  /** Makes it when it is not there. */
+  /** Creates it if it does not exist. */
   open(namespace: string): Table;
 }
 
@@ -129,15 +127,15 @@ export class Storage implements Tables {
 }
 
 /**
- * What a transaction may write, in bytes: a server ends one for whose changes its cache is too small, by default at 15 %
- * of it (SERVER-61909); this is that of the smallest cache there is, 256 MB.
+ * Maximum size of a transaction's writes in bytes. A server ends one whose changes exceed, by
+ * default, 15 % of its cache (SERVER-61909); this is that of the smallest cache, 256 MB.
  */
 const MAX_TRANSACTION = 0.15 * 256 * 1024 * 1024;
 
 /**
- * A transaction: reads a copy of each collection as it was first touched, and writes to that. What was changed since by
- * somebody else, or in another transaction that is open, it can't change: the statement fails, and with it the
- * transaction.
+ * A transaction: reads a copy of each collection as first accessed, and writes to that. It cannot
+ * change a document changed since by others, or held by another open transaction: the statement
+ * fails, and with it the transaction.
  */
 export class Transaction implements Tables {
   readonly #storage: Storage;
@@ -145,12 +143,12 @@ export class Transaction implements Tables {
   readonly #limit: number;
   #bytes = 0;
   #resolve: () => void = () => undefined;
-  /** Resolves when it is over. */
+  /** Resolves when it has ended. */
   readonly over: Promise<void>;
-  /** The transaction that has what this one could not change. */
+  /** The transaction that holds the document this one could not change. */
   blockedBy: Transaction | undefined;
 
-  /** @param limit what it may write, in bytes */
+  /** @param limit of its writes, in bytes */
   constructor(storage: Storage, limit = MAX_TRANSACTION) {
     this.#storage = storage;
     this.#limit = limit;
@@ -182,12 +180,15 @@ export class Transaction implements Tables {
     return table;
   }
 
-  /** Reads all collections as they are now, also those that it touches only later: the read concern `snapshot`. */
+  /**
+   * Reads all collections as they are now, also those that it accesses later: the read concern
+   * `snapshot`.
+   */
   copyAll(): void {
     for (const namespace of this.#storage.namespaces()) this.open(namespace);
   }
 
-  /** Lets others change what it has; to be called when it is over, however it ended. */
+  /** Releases its documents; called when it has ended, however it ended. */
   end(): void {
     for (const [claim, owner] of this.#storage.claims) {
       if (owner === this) this.#storage.claims.delete(claim);
@@ -195,7 +196,7 @@ export class Transaction implements Tables {
     this.#resolve();
   }
 
-  /** @throws CommandError `WriteConflict` when a document it changed was changed by somebody else */
+  /** @throws CommandError `WriteConflict` if another writer changed a document it changed */
   commit(): void {
     const changes: { readonly real: Table; readonly id: string; readonly to: Doc | undefined }[] =
       [];
@@ -215,7 +216,7 @@ export class Transaction implements Tables {
   }
 }
 
-/** A document's `_id` as a text that is equal only for equal ones. */
+/** A document's `_id` as a string that is equal only for equal ones. */
 export function idOf(document: Doc): string {
   return EJSON.stringify({ _id: document['_id'] });
 }

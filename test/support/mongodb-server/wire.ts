@@ -1,21 +1,21 @@
 import { BSON } from 'bson';
 
 /**
- * MongoDB's wire protocol, as far as a driver of today speaks it: OP_MSG in both directions, and the one
- * OP_QUERY with which it says hello.
+ * MongoDB's wire protocol, as far as a current driver uses it: OP_MSG in both directions, and one
+ * OP_QUERY for its first `hello`.
  */
 
-/** A BSON document; what is in it is for whoever reads it to check. */
+/** A BSON document; its readers check the contents. */
 export type Doc = Record<string, unknown>;
 
 /** A command that a client sent. */
 export interface Request {
   readonly id: number;
-  /** The command; its first field is its name. Document sequences are arrays in it again. */
+  /** The command, whose first field is its name. Document sequences are arrays in it again. */
   readonly body: Doc;
-  /** Came as OP_QUERY and is answered by OP_REPLY. */
+  /** Received as OP_QUERY; OP_REPLY is the response. */
   readonly legacy: boolean;
-  /** The client wants no answer (`moreToCome`). */
+  /** The client wants no response (`moreToCome`). */
   readonly silent: boolean;
 }
 
@@ -26,22 +26,22 @@ const HEADER = 16;
 const CHECKSUM_PRESENT = 1;
 const MORE_TO_COME = 2;
 
-/** Cuts a connection's bytes into requests. */
+/** Splits a connection's bytes into requests. */
 export class RequestReader {
-  /** What has come and is no whole message yet, put together only when it is: a large one comes in hundreds of parts. */
+  /**
+   * The parts of an incomplete message, joined only when it is complete: a large one arrives in
+   * hundreds of parts.
+   */
   #parts: Buffer[] = [];
   #length = 0;
 
-  /** Length of the message that has come in part, in bytes; 0 where none has. */
+  /** Length of the incomplete message in bytes; 0 for none. */
   get due(): number {
     const [first] = this.#parts;
     return first === undefined || first.length < HEADER ? 0 : first.readInt32LE(0);
   }
 
-  /**
-   * @returns the requests that are complete now
-   * @throws Error for what is not the protocol
-   */
+  /** @returns the completed requests @throws Error for an invalid message */
   push(chunk: Buffer): Request[] {
     this.#parts.push(chunk);
     this.#length += chunk.length;
@@ -60,7 +60,7 @@ export class RequestReader {
   }
 }
 
-/** The bytes that answer a request. */
+/** The bytes of a response to a request. */
 export function answer(request: Request, reply: Doc, id: number): Buffer {
   const document = BSON.serialize(reply);
   const prefix = request.legacy ? legacyPrefix() : Buffer.from([0, 0, 0, 0, 0]);
@@ -72,12 +72,12 @@ export function answer(request: Request, reply: Doc, id: number): Buffer {
   return Buffer.concat([header, prefix, document]);
 }
 
-/** A copy that went through BSON, so that nothing is kept that the wire could not carry. */
+/** A copy that went through BSON, which keeps only what the protocol can carry. */
 export function throughBson(document: Doc): Doc {
   return BSON.deserialize(BSON.serialize(document));
 }
 
-/** Whether two documents are the same, byte for byte. */
+/** Whether two documents are equal, byte for byte. */
 export function sameBytes(a: Doc, b: Doc): boolean {
   return Buffer.compare(BSON.serialize(a), BSON.serialize(b)) === 0;
 }

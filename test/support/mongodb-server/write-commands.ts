@@ -130,7 +130,7 @@ function upsert(table: Table, change: Change, now: number): Doc {
   return document;
 }
 
-/** Runs statements; an ordered command ends at its first error, an unordered one goes on. */
+/** Runs statements; an ordered command ends at its first error, an unordered one continues. */
 function eachStatement(
   statements: readonly Doc[],
   command: Doc,
@@ -141,7 +141,7 @@ function eachStatement(
     try {
       run(statement, index);
     } catch (error) {
-      // A conflict of a transaction is the whole command's, whatever its statement.
+      // A transaction's conflict belongs to the whole command, whatever its statement.
       if (!(error instanceof CommandError) || error.labels.length > 0) throw error;
       errors.push(error.writeError(index));
       if (command['ordered'] !== false) break;
