@@ -240,32 +240,29 @@ describe('signing in over HTTP', () => {
       ['a refresh token', async () => forged(await claimsOf({ type: 'refresh' }), 'HS256', key)],
       ['another issuer', async () => forged(await claimsOf({ iss: 'elsewhere' }), 'HS256', key)],
       ['another audience', async () => forged(await claimsOf({ aud: 'elsewhere' }), 'HS256', key)],
-      ['no end', async () => forged(await claimsOf({ exp: undefined }), 'HS256', key)],
+      ['no expiry', async () => forged(await claimsOf({ exp: undefined }), 'HS256', key)],
       [
-        'an end that is no number',
+        'an expiry that is not a number',
         async () => forged(await claimsOf({ exp: 'never' }), 'HS256', key),
       ],
       ['no session', async () => forged(await claimsOf({ sid: undefined }), 'HS256', key)],
+      ['an unknown session', async () => forged(await claimsOf({ sid: newId(0) }), 'HS256', key)],
       [
-        'a session that is not',
-        async () => forged(await claimsOf({ sid: newId(0) }), 'HS256', key),
-      ],
-      [
-        'the session of another',
+        'the session of another agent',
         async () => forged(await claimsOf({ sub: api().admin.id }), 'HS256', key),
       ],
-      ['an agent that is not', async () => forged(await claimsOf({ sub: newId(0) }), 'HS256', key)],
+      ['an unknown agent', async () => forged(await claimsOf({ sub: newId(0) }), 'HS256', key)],
       ['no claims', async () => signed(part({ alg: 'HS256', typ: 'JWT' }), part(null), key)],
       [
-        'what it does not understand and must',
+        'an unknown critical header',
         async () => signed(part({ alg: 'HS256', crit: ['x'], x: 1 }), part(await claimsOf()), key),
       ],
       ['nonsense', async () => 'nonsense'],
       [
-        'a payload that is no JSON',
+        'a payload that is not JSON',
         async () => `${part({ alg: 'HS256', typ: 'JWT' })}.bm9wZQ.c2ln`,
       ],
-      ['a header that is no JSON', async () => 'bm9wZQ.bm9wZQ.c2ln'],
+      ['a header that is not JSON', async () => 'bm9wZQ.bm9wZQ.c2ln'],
       ['three empty parts', async () => '..'],
     ];
     it('nothing if the same claims are correctly signed', async () => {

@@ -36,7 +36,7 @@ describe('the described pipeline of a task', () => {
       uses: 'fail',
       with: { message: 'x', retryable: '${a}' },
     }),
-    'an expression for a word of a list': step({
+    'an expression for an enum value': step({
       uses: 'log',
       with: { message: 'x', level: '${params.level}' },
     }),
@@ -50,7 +50,7 @@ describe('the described pipeline of a task', () => {
       expect_status: ['${ok}', 204, '3xx'],
     }),
     'an expression for all headers': http({ headers: '${params.headers}', body: [1] }),
-    'everything that a step may say': step({
+    'all fields of a step': step({
       id: 'a',
       uses: 'echo',
       with: [1],
@@ -71,19 +71,19 @@ describe('the described pipeline of a task', () => {
 
   const refused: Readonly<Record<string, object>> = {
     'no pipeline': { params: {} },
-    'parameters that are no object': { pipeline: [], params: [] },
+    'parameters that are not an object': { pipeline: [], params: [] },
     'a step without a tool': step({ with: {} }),
     'a step with an unknown field': step({ uses: 'echo', retries: 1 }),
-    'arguments that are missing': step({ uses: 'sleep' }),
-    'an argument that is missing': step({ uses: 'sleep', with: {} }),
+    'missing arguments': step({ uses: 'sleep' }),
+    'a missing argument': step({ uses: 'sleep', with: {} }),
     'an unknown argument': step({ uses: 'sleep', with: { seconds: 1, minutes: 1 } }),
     'a string for a number': step({ uses: 'sleep', with: { seconds: 'long' } }),
     'a number out of bounds': step({ uses: 'sleep', with: { seconds: 90_000 } }),
     'an unknown method': http({ method: 'FETCH' }),
-    'a status that is none': http({ expect_status: '9xx' }),
+    'an invalid status': http({ expect_status: '9xx' }),
     'a name with brackets': step({ uses: 'echo', id: 'a[0]' }),
     'a group within a group': step({ parallel: [{ parallel: [{ uses: 'echo' }] }] }),
-    'a group of nothing': step({ parallel: [] }),
+    'an empty group': step({ parallel: [] }),
     'a group with a tool': step({ parallel: [{ uses: 'echo' }], uses: 'echo' }),
   };
   for (const [what, payload] of Object.entries(refused)) {

@@ -53,7 +53,7 @@ describe('the audit of refused requests', () => {
     expect(item).to.include({ reason: `${'a'.repeat(499)}😀` });
   });
 
-  it('records 401 of a known agent: an expired token, a wrong secret', async () => {
+  it('records 401 of a known agent with a revoked token or a wrong secret', async () => {
     await agent.client.post('/agents/auth/revoke', { token: agent.client.token });
     const body = plainTask(agent.id);
     expect((await agent.client.post('/tasks', body)).status).to.equal(401);

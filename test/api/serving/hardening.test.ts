@@ -119,7 +119,7 @@ describe('the HTTP interface under unusual requests', () => {
     }
   });
 
-  it('requires a token before it reads a path', async () => {
+  it('requires a token before it decodes a path', async () => {
     const received = await exchange(
       api().url,
       'GET /tasks/%zz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n',

@@ -181,17 +181,17 @@ describe('an Idempotency-Key', () => {
     expect(calls).to.have.length(1);
   });
 
-  describe('of an interrupted command', () => {
+  describe('of a repeated command', () => {
     const cuts: readonly (readonly [string, string, 'before' | 'after', string | undefined])[] = [
-      ['before it was remembered', 'idem-', 'before', 'CommandReceived'],
-      ['when it was just remembered', 'idem-', 'after', 'CommandReceived'],
-      ['before the task was made', 'task-', 'before', undefined],
-      ['when the task was just made', 'task-', 'after', undefined],
-      ['before the answer was remembered', 'idem-', 'before', 'CommandAnswered'],
-      ['when the answer was just remembered', 'idem-', 'after', 'CommandAnswered'],
+      ['before its record', 'idem-', 'before', 'CommandReceived'],
+      ['just after its record', 'idem-', 'after', 'CommandReceived'],
+      ['before the creation of the task', 'task-', 'before', undefined],
+      ['just after the creation of the task', 'task-', 'after', undefined],
+      ['before the record of the response', 'idem-', 'before', 'CommandAnswered'],
+      ['just after the record of the response', 'idem-', 'after', 'CommandAnswered'],
     ];
     for (const [what, stream, when, type] of cuts) {
-      it(`completes the same command: ${what}`, async () => {
+      it(`completes the same command after an interruption ${what}`, async () => {
         api().store.failNext(stream, when, type);
         const first = await send('/tasks', plainTask(caller.id));
         expect(first.status, first.text).to.equal(503);
@@ -238,7 +238,7 @@ describe('an Idempotency-Key', () => {
       expect(runs.at('items.0.id')).to.equal(second.at('details.run_id'));
     });
 
-    it('publishes one event, which triggered the same runs the first time', async () => {
+    it('publishes one event, for the tasks that the first attempt triggered', async () => {
       const listening = {
         ...plainTask(caller.id),
         schedule_kind: 'event',

@@ -244,7 +244,7 @@ describe('svc apply', () => {
   const faults: readonly (readonly [what: string, file: string, says: RegExp])[] = [
     ['broken YAML', 'set: [', /^svc: -: /],
     ['no set', 'tasks: []', /set: must be a name/],
-    ['a name that is none', 'set: a\ntasks: [{name: "a b"}]', /tasks\.0\.name: must be a name/],
+    ['an invalid name', 'set: a\ntasks: [{name: "a b"}]', /tasks\.0\.name: must be a name/],
     ['one name twice', 'set: a\ntasks: [{name: a}, {name: a}]', /two are named a/],
     ['an unknown field', 'set: a\ntasks: [{name: a, colour: red}]', /colour is not a task field/],
     [

@@ -121,7 +121,7 @@ describe('svc export --url', () => {
 
     for (const [name, listener] of [
       ['the service dies', dying],
-      ['a proxy hides that it died', hidden],
+      ['a proxy hides that the service died', hidden],
     ] as const) {
       it(`fails and leaves no file if ${name}`, async () => {
         const file = join(directory.path, 'broken.ndjson');

@@ -27,10 +27,10 @@ function rhythmOf(fields: Partial<TaskDefinition>): Rhythm {
 describe('the backlog of a task', () => {
   const tasks: Readonly<Record<string, Partial<TaskDefinition>>> = {
     'each minute': {},
-    'each minute, of which none is to be missed': { misfire_policy: 'all' },
-    'each minute, of which what is late is not wanted': { misfire_policy: 'skip' },
+    'each minute, catching up all': { misfire_policy: 'all' },
+    'each minute, skipping late ones': { misfire_policy: 'skip' },
     'each second': { schedule_expr: '* * * * * *', misfire_grace_seconds: 20 },
-    'each hour, without patience': { schedule_expr: '0 * * * *', misfire_grace_seconds: 0 },
+    'each hour, without a grace period': { schedule_expr: '0 * * * *', misfire_grace_seconds: 0 },
   };
   const lengths = [90 * 1000, 90 * MINUTE, 3 * 1440 * MINUTE];
   for (const [name, fields] of Object.entries(tasks)) {

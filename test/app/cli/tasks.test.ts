@@ -229,8 +229,8 @@ describe('svc tasks', () => {
     ['an id with a slash', ['tasks', 'show', '../agents'], 2],
     ['a task that does not exist', ['tasks', 'show', newId(0)], 3],
     ['a broken payload', ['tasks', 'create', '--title', 'x', '--payload', '{'], 2],
-    ['a file that is not there', ['tasks', 'create', '-f', '/nowhere/task.yaml'], 2],
-    ['a time that is none', ['tasks', 'snooze', newId(0), 'soon'], 2],
+    ['a missing file', ['tasks', 'create', '-f', '/nowhere/task.yaml'], 2],
+    ['an invalid time', ['tasks', 'snooze', newId(0), 'soon'], 2],
   ];
   for (const [why, words, code] of refused) {
     it(`exits with ${code} for ${why}`, async () => {

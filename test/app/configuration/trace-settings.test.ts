@@ -16,9 +16,9 @@ describe('the settings of traces', () => {
     ['an endpoint of traces', { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://c/v1/traces' }, true],
     ['the exporter otlp', { OTEL_TRACES_EXPORTER: 'otlp' }, true],
     ['an endpoint and the exporter none', { ...endpoint, OTEL_TRACES_EXPORTER: 'none' }, false],
-    ['an exporter that is not to be had', { ...endpoint, OTEL_TRACES_EXPORTER: 'zipkin' }, false],
+    ['an unavailable exporter', { ...endpoint, OTEL_TRACES_EXPORTER: 'zipkin' }, false],
     ['OTEL_SDK_DISABLED', { ...endpoint, OTEL_SDK_DISABLED: 'True' }, false],
-    ['nothing but a name', { OTEL_SERVICE_NAME: 'a' }, false],
+    ['only a name', { OTEL_SERVICE_NAME: 'a' }, false],
   ];
   for (const [what, env, on] of cases) {
     it(`turn them ${on ? 'on' : 'off'} for ${what}`, () => {

@@ -15,7 +15,7 @@ const long = longVersions();
 const LIBFAKETIME =
   'the time of the whole system: libfaketime is missing (Debian: apt-get install libfaketime)';
 
-describeSetting('by what its dates say', moverOfDates);
+describeSetting('in its dates', moverOfDates);
 // With the whole system's time, if Debian's libfaketime is installed.
 if (long) describeSetting('by libfaketime', moverOfSystemTime);
 

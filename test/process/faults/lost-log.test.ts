@@ -26,10 +26,10 @@ describe('the service, when its log cannot be written', function () {
   before(() => buildService());
 
   for (const [name, output] of Object.entries({
-    'its disk is full': '/dev/full',
-    'nobody reads it any more': '>(true)',
+    'the disk is full': '/dev/full',
+    'its reader is gone': '>(true)',
   })) {
-    it(`works, and exits gracefully: ${name}`, async function () {
+    it(`works, and exits gracefully, if ${name}`, async function () {
       if (!existsSync('/dev/full')) leaveOut(this, 'a full device: /dev/full is missing');
       const port = await freePort();
       const service = ServiceProcess.begin(

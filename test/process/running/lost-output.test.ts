@@ -40,7 +40,7 @@ describe('svc, when its output is lost', function () {
       const { total } = JSON.parse(out) as { readonly total: number };
       expect(total).to.be.at.least(RUNS);
     });
-    // Only chance decided whether a thread was busy.
+    // Whether a thread is busy is a matter of chance, hence several attempts.
     for (let time = 0; time < 4; time += 1) {
       const { stdout, stderr } = bash('svc export --format csv --of runs | head -n 1');
       expect(stderr).to.equal('exporting\n');

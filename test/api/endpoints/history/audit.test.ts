@@ -212,7 +212,7 @@ describe('the audit over HTTP', () => {
       return stream;
     };
     const stream = await doneAt(began, 2);
-    // More than one page reads, and beyond the assumed clock skew.
+    // More events than one page reads, beyond the assumed clock skew.
     await doneAt(began + 60_000, 2_600);
     await doneAt(began + 60_000, 2_600);
     const to = new Date(began + 1).toISOString();

@@ -147,7 +147,7 @@ describe('a redrive over HTTP', () => {
     const second = await redrive({ task_id: task, limit: 2, cursor });
     expect(retriedBy(second)).to.deep.equal(failed.slice(2, 4));
     expect(second.at('details.passed_over.under_way')).to.equal(0);
-    // Otherwise, already retried runs are skipped again.
+    // Without the cursor, already retried runs are skipped again.
     const third = await redrive({ task_id: task, limit: 2 });
     expect(retriedBy(third)).to.deep.equal(failed.slice(4));
     expect(third.at('details')).to.deep.include({ left: 0, next_cursor: null });

@@ -181,7 +181,7 @@ describe('a retry over HTTP', () => {
         const key = keyed(`${prefix}${type ?? ''} ${when}`);
         api().store.failNext(prefix, when, type);
         const first = await caller.client.post(path, undefined, key);
-        // A lost response is resolved by reading, where a decision is repeated.
+        // After a lost response, a repeated decision finds its event in the log.
         expect(first.status).to.be.oneOf(when === 'before' ? [503] : [200, 503]);
         const second = await caller.client.post(path, undefined, key);
         expect([200, 503]).to.include(first.status);

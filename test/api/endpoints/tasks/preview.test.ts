@@ -167,7 +167,7 @@ describe('a preview', () => {
       expect(await fires({ task_id, from: first })).to.have.length(2);
       const from = new Date(Date.parse(first) - 2 * 3_600_000).toISOString();
       expect(await fires({ task_id, from })).to.have.length(4);
-      // As with another tz database: earlier fires do not count towards the rest.
+      // After a change of the tz database, the rest excludes the fires decided before.
       api().clock.shift(Date.parse(first) - api().clock.now());
       const corrected = { tz_version: '2026a', next_fire_at: second, task_revision: 0 };
       await api().append(`fires-${task_id}`, [
