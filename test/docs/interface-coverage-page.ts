@@ -22,8 +22,8 @@ const nameOf = ({ file, title }: { readonly file: string; readonly title: string
   `${code(file)}: ${title}`;
 
 /**
- * The items that tests must show, by section: each endpoint by each of its paths, each schema, the
- * fields shared by all lists, and each error.
+ * The items that tests must show, by section: endpoints by each of their paths, schemas, the fields
+ * shared by all lists, and errors.
  */
 export function sectionsOf(needs: readonly Need[]): readonly Section[] {
   const endpoints = needs.flatMap(({ paths, statuses, headers, fields }) =>

@@ -49,7 +49,7 @@ export const shownElsewhere: readonly ElsewhereShown[] = [
   },
   {
     file: 'test/api/live/live.test.ts',
-    title: 'report only what was requested',
+    title: 'report only the requested changes',
     shows: {
       '`GET /tasks/{id}/live`': ['`200`', 'takes `state`'],
     },

@@ -13,8 +13,8 @@ import { eventually } from '../support/signals.ts';
 import { makeTemporaryDirectory } from '../support/temporary-directory.ts';
 
 /**
- * Builds fresh views from the log of a data directory, whose service does not run, and compares
- * every document of every view with the stored one.
+ * Builds fresh views from the log of a stopped service, and compares every document with the stored
+ * one.
  */
 export async function faultsOfViews(dataDirectory: string): Promise<string[]> {
   const beside = await makeTemporaryDirectory();

@@ -14,7 +14,9 @@ function makeFile(): string {
   return file;
 }
 
-/** Runs once in mocha's main process, after its own closing lines: one line for each thing that was left out. */
+/**
+ * Runs once in mocha's main process, after its own closing lines: one line for each skipped part.
+ */
 export function mochaGlobalTeardown(): void {
   if (ownFile === undefined) return;
   // Standard error, because a reporter may write JSON to standard output.

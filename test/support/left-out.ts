@@ -1,6 +1,9 @@
 import { appendFileSync } from 'node:fs';
 
-/** Names the file in which the processes of one test run note what they leave out. `left-out-report.ts` sets it. */
+/**
+ * Names the file in which the processes of a test run note skipped tests. `left-out-report.ts` sets
+ * it.
+ */
 export const LEFT_OUT_FILE = 'SVC_TEST_LEFT_OUT_FILE';
 
 /** Notes something that this run does not test, for its closing lines. @param what with the remedy, on one line */
@@ -10,9 +13,10 @@ export function noteLeftOut(what: string): void {
 }
 
 /**
- * Leaves a test out, or every test of a `describe` when called in its `before`, because this machine lacks something.
- * In CI (`CI=true`) the test fails instead: a test that did not run must not look like one that passed.
- * @param what what is missing, and the remedy, on one line
+ * Skips a test, or every test of a `describe` when called in its `before`, because this machine
+ * lacks something. In CI (`CI=true`) the test fails instead: a test that did not run must not look
+ * like one that passed.
+ * @param what the missing part and the remedy, on one line
  */
 export function leaveOut(context: Mocha.Context, what: string): never {
   if (process.env['CI'] === 'true') throw new Error(`${what}; with CI=true nothing is skipped`);

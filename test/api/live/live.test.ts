@@ -114,7 +114,7 @@ describe('live streams of runs', () => {
     expect(data['run']).to.include({ id, task_id: 'task-old', state: 'succeeded', attempt: 1 });
   });
 
-  it('report only what was requested', async () => {
+  it('report only the requested changes', async () => {
     const { admin } = api();
     const task = (await admin.client.post('/tasks', plainTask(admin.id))).textAt('id');
     const streams = {

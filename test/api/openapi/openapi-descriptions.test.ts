@@ -94,7 +94,7 @@ describe('the description of the interface', () => {
     expect(bare).to.deep.equal([]);
   });
 
-  it('names operations like methods of a client', () => {
+  it('names operations as a client would name its methods', () => {
     const names = operations().map(({ operationId }) => operationId as string);
     for (const name of names) expect(name).to.match(/^[a-z][A-Za-z]{2,39}$/);
     expect(new Set(names).size).to.equal(names.length);

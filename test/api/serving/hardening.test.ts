@@ -26,7 +26,7 @@ const bodyOf = (received: string): Record<string, unknown> =>
 describe('the HTTP interface under unusual requests', () => {
   const api = useRunningApi();
 
-  it('tells browsers in every response what they may do with it', async () => {
+  it('states in every response what browsers may do with it', async () => {
     const { client } = api().admin;
     for (const path of ['/tasks', '/nowhere', '/health/live', '/tasks/x']) {
       const answer = await client.get(path);

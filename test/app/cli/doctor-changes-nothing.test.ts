@@ -174,7 +174,7 @@ describe('svc doctor without changes', function () {
     });
   }
 
-  it('checks again if a service begins to write meanwhile', async () => {
+  it('checks again if a service starts to write meanwhile', async () => {
     await onLog(path('here'), (store) => addTask(store, Date.now()));
     mkdirSync(path('data'), { mode: 0o700 });
     cpSync(path('here/events.sqlite'), path('data/events.sqlite'));

@@ -72,7 +72,7 @@ describe('the configuration', () => {
     expect(readConfiguration(empty)).to.deep.equal(readConfiguration({}));
   });
 
-  it('reads what is set', () => {
+  it('reads the given settings', () => {
     const configuration = readConfiguration({
       NODE_ENV: 'production',
       SVC_PORT: '0',

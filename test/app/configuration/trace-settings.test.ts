@@ -41,7 +41,7 @@ describe('the settings of traces', () => {
     });
   });
 
-  it('take what is set', () => {
+  it('accept the given values', () => {
     const { traces, warnings } = traceConfiguration({
       ...endpoint,
       OTEL_TRACES_SAMPLER: 'parentbased_traceidratio',

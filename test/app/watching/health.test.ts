@@ -40,7 +40,7 @@ async function onStores(
 
 type Check = Readonly<Record<string, unknown>>;
 
-/** Reads one check of `/health`, anew at each call. */
+/** Reads one check of `/health` without caching. */
 function lookingAt(
   wanted: string,
   stores: Stores,

@@ -21,8 +21,8 @@ import { longVersions } from '../../support/left-out.ts';
 /** Duration of a server outage, in milliseconds. */
 const ABSENCE = longVersions() ? 20_000 : 3_000;
 /**
- * Maximum duration of a request during an outage: 2 s for the view to catch up, 2 s to read it, and
- * as much again for a busy machine. A request that waits for the unavailable server takes longer.
+ * Maximum duration of a request during an outage: 4 s to catch up and read a view, and as much
+ * again for a busy machine. A request that waits for the unavailable server takes longer.
  * Milliseconds.
  */
 const PATIENCE = 8_000;

@@ -12,10 +12,10 @@ export interface Analysed {
 }
 
 /**
- * Makes a service run what the page for analysts examines. It has a nightly report that failed for
- * some days after a change and was slower afterwards, a healthy weekly task, and one that fires
- * each second. An agent was refused actions. The past comes from backfills: the runs are real, and
- * run now.
+ * Makes a service run what the page for analysts examines. A nightly report failed for some days
+ * after a change and was slower afterwards. A weekly task is healthy, and another task fires each
+ * second. An agent was refused actions. The past comes from backfills: the runs are real, and run
+ * now.
  * @param admin a client with the scope `admin`
  */
 export async function makeAnalysed(admin: ApiClient, adminId: string): Promise<Analysed> {

@@ -107,9 +107,9 @@ function firesOf({ kind, expr, zone, after, count }: ScheduleCase): readonly num
 }
 
 /**
- * Where croniter reads a cron expression differently from crontab(5): it treats a weekday field
- * that names every day as `*`, it does not join a numbered weekday with days of the month, and it
- * joins a stepped `*` with the other field.
+ * Croniter differs from crontab(5) in three ways. It treats a weekday field that names every day as
+ * `*`. It does not join a numbered weekday with days of the month. It joins a stepped `*` with the
+ * other field.
  */
 function isOwnReading({ kind, expr, day_or }: ScheduleCase): boolean {
   if (kind === 'rrule') return false;

@@ -13,7 +13,7 @@ import {
 } from '../../support/temporary-directory.ts';
 import { useBrowser } from './webui-browser.ts';
 
-/** Strings that do harm in a browser if they are taken for more than text. */
+/** Strings that do harm in a browser unless they are treated as text. */
 const hostile = [
   '<img src=x onerror="window.harmed=1"><script>window.harmed=1</script>',
   'javascript:window.harmed=1',
@@ -80,7 +80,7 @@ describe('the web page, when things go wrong', function () {
     return [id, String((run.json['details'] as { run_id: string }).run_id)];
   }
 
-  it('shows strings of others as text everywhere', async () => {
+  it("shows other agents' strings as text everywhere", async () => {
     const { page, complaints } = browsing();
     const made = [];
     for (const words of [hostile.slice(0, 3), hostile.slice(3)]) {

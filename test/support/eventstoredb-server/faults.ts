@@ -43,8 +43,8 @@ export class Faults {
   readonly #subscribes: SubscribeFault[] = [];
 
   /**
-   * While set, every subscription is ended after so many events: with an error, without one, or as
-   * servers from 22.6 to 23.10 do if a client reads live events too slowly.
+   * While set, every subscription ends after so many events. `too-slow` is how servers from 22.6 to
+   * 23.10 end one whose client reads live events too slowly.
    */
   cutSubscriptions:
     { readonly after: number; readonly how: 'error' | 'clean-end' | 'too-slow' } | undefined;

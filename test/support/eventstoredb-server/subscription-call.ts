@@ -64,8 +64,9 @@ export class OpenSubscription {
   }
 
   /**
-   * Falls behind its client and catches up again, as servers from 24.2 on do if live events arrive
-   * faster than they are read (`GoLive` and `CatchUp` of their Enumerator.AllSubscriptionFiltered).
+   * Falls behind its client and catches up again (`GoLive` and `CatchUp` of the server's
+   * Enumerator.AllSubscriptionFiltered). Servers from 24.2 on do so if live events arrive faster
+   * than they are read.
    * @param place the announced end
    */
   async fallBehind(place: Place): Promise<void> {

@@ -85,7 +85,7 @@ export class Workbench {
 }
 
 /**
- * Called inside a `describe`: each of its tests has its own {@link Workbench}, and fails if the
+ * Called inside a `describe`: gives each of its tests a {@link Workbench}. A test fails if the
  * adapter leaves something open or uses the client's batch stream.
  */
 export function onWorkbench(): () => Workbench {

@@ -157,9 +157,9 @@ function keyOf(id: unknown): string {
 }
 
 /**
- * The options that a server rejects in a transaction's statement, in its
- * `validateWriteConcernForTransaction` and `validateSessionOptions`: a write concern, which belongs
- * to the commit, and a read concern after the first statement (SERVER-34366). `count` is rejected
+ * The options that a server rejects in a transaction's statement
+ * (`validateWriteConcernForTransaction`, `validateSessionOptions`). A write concern belongs to the
+ * commit. A read concern is allowed only in the first statement (SERVER-34366). `count` is rejected
  * too; an aggregation replaces it.
  */
 function refuseInTransaction(command: Doc): void {

@@ -3,9 +3,9 @@ import { CommandError, duplicateKey, tooLargeForCache, writeConflict } from './c
 import type { Doc } from './wire.ts';
 
 /**
- * The data of the stand-in: collections in memory, with their indexes (of which only `unique` has
- * an effect), and transactions that work on a copy until they commit. Documents are immutable: a
- * change stores a new one. That makes copies cheap, and conflicts visible by identity.
+ * The data of the stand-in: collections in memory with their indexes, of which only `unique` has an
+ * effect. Transactions work on a copy until they commit. Documents are immutable: a change stores a
+ * new one. That makes copies cheap, and conflicts visible by identity.
  */
 
 export interface Index {

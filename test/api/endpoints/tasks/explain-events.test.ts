@@ -39,7 +39,7 @@ describe('an explanation of triggers other than the schedule', () => {
     );
   });
 
-  it('reports as out of bounds only what is', async () => {
+  it('reports only times outside the bounds as out of bounds', async () => {
     const at = world.nextHour;
     world.until(at + 500);
     const task = await world.create({ schedule_expr: '* * * * *', ends_at: toIso(at + 24 * hour) });

@@ -20,8 +20,8 @@ export const minute = 60_000;
 export const hour = 60 * minute;
 
 /**
- * A running interface with a virtual clock, and the missing parts of the service: a scheduler that
- * decides on request by the real rules, and a worker that records results.
+ * A running interface with a virtual clock and stand-ins for the missing parts of the service. Its
+ * scheduler decides on request by the real rules, and its worker records results.
  */
 export class ExplainedWorld {
   readonly api: RunningApi;
