@@ -50,7 +50,7 @@ describe('the query of a request', () => {
     }
   }
 
-  it('does not matter to a page', async () => {
+  it('is ignored by pages', async () => {
     for (const path of pages) {
       expect((await api().admin.client.get(`${path}?from=a-mail`)).status).to.equal(200);
     }
