@@ -108,7 +108,9 @@ function contradiction(text: string, fires: readonly number[]): string | null {
   if (/every weekday/.test(text)) {
     found.push(every('every weekday', (at) => ![0, 6].includes(new Date(at).getUTCDay())));
   }
-  const times = text.match(/^(?:.* )?(?<!starting )at ((?:\d\d:\d\d(?::\d\d)?(?:, | and )?)+)/)?.[1];
+  const times = text.match(
+    /^(?:.* )?(?<!starting )at ((?:\d\d:\d\d(?::\d\d)?(?:, | and )?)+)/,
+  )?.[1];
   if (times !== undefined && !text.includes('past the hour')) {
     const listed = new Set(times.match(/\d\d:\d\d(?::\d\d)?/g));
     const clock = (at: number): string =>
