@@ -1,41 +1,43 @@
 import type { ExtensionErrorCode } from './contract.ts';
 
-/** An endpoint of an extension, as `/openapi.json` describes it. It routes nothing: the router does. */
+/** Describes an endpoint of an extension in `/openapi.json`. Routing is left to the router. */
 export interface EndpointDescription {
   readonly method: 'get' | 'post' | 'put' | 'delete';
-  /** Below `/ext/<id>`, as the router has it: `/publish/:stream`. */
+  /** Path below `/ext/<id>`, in the router's syntax: `/publish/:stream`. */
   readonly path: string;
-  /** Name of its method in a generated client, at most 35 characters; made from method and path where left out. */
+  /**
+   * Method name in generated clients, at most 35 characters. Default: built from method and path.
+   */
   readonly operationId?: string;
-  /** In a line. */
+  /** One line. */
   readonly summary: string;
-  /** What the summary leaves out. */
+  /** Details beyond the summary. */
   readonly description?: string;
-  /** Any one of these (or `admin`) is enough; empty: any valid token; null: no token is needed. */
+  /** One of these scopes (or `admin`) is enough. Empty: any valid token. null: no token needed. */
   readonly scopes: readonly string[] | null;
-  /** JSON schema of an object: its properties are the parameters of the query. */
+  /** JSON schema of an object whose properties are the query parameters. */
   readonly query?: object;
   /** JSON schema of the body. */
   readonly body?: object;
   /**
-   * JSON schemas of what is answered where nothing is wrong, by status. `contentMediaType` names what is not JSON, and is
-   * `none` where there is no body; `{"$ref": "Task"}` is the service's own schema of that name, as `/openapi.json` has it.
-   * An endpoint that only answers with errors is not published.
+   * JSON schemas of successful responses, by status. `contentMediaType` names a format other than
+   * JSON; `none` means no body. `{"$ref": "Task"}` refers to a schema of `/openapi.json`. An
+   * endpoint with error responses only is not published.
    */
   readonly answers: Readonly<Record<number, object>>;
   readonly examples?: EndpointExamples;
   readonly answerHeaders?: readonly ('ETag' | 'Location')[];
-  /** Takes an `Idempotency-Key`. */
+  /** Supports `Idempotency-Key`. */
   readonly idempotent?: boolean;
-  /** What it refuses beside bad requests, tokens and scopes, and what is not there. */
+  /** Error codes besides those for invalid requests, tokens, scopes and missing resources. */
   readonly refusals?: readonly ExtensionErrorCode[];
 }
 
-/** What an exchange looks like, in JSON. */
+/** Examples as JSON. */
 export interface EndpointExamples {
   readonly body?: unknown;
   /** By status. */
   readonly answers?: Readonly<Record<number, unknown>>;
-  /** Of the path and the query, by name. */
+  /** Path and query parameters, by name. */
   readonly parameters?: Readonly<Record<string, unknown>>;
 }

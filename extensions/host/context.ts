@@ -15,10 +15,10 @@ import {
   type ToolAccess,
 } from '../contract.ts';
 import type { Extension } from './extension.ts';
-import { LedRequest } from './routes/led-request.ts';
+import { RequestContext } from './routes/request-context.ts';
 import type { HostDependencies, HttpPort } from './ports.ts';
 
-/** What an extension's context is put together from. */
+/** What a context is built from. */
 export interface ContextParts {
   readonly routes: Router;
   readonly tools: ToolAccess;
@@ -29,21 +29,21 @@ export interface ContextParts {
   readonly signalOf: (request: object) => AbortSignal;
   readonly once: ExtensionContext['once'];
   readonly innerFor: HttpPort['innerFor'];
-  /** Of all extensions that were found. */
+  /** Ids of all discovered extensions. */
   readonly ids: readonly string[];
 }
 
-/** A context that holds what was granted, and refuses the rest. */
+/** Builds the context. Parts that were not granted throw `forbidden`. */
 export function createContext(
   extension: Extension,
   dependencies: Pick<HostDependencies, 'telemetry' | 'settings' | 'service' | 'core' | 'agents'>,
   parts: ContextParts,
 ): ExtensionContext {
-  const need = (capability: Capability): void => needed(extension, capability);
+  const need = (capability: Capability): void => requireCapability(extension, capability);
   const needOne = (...wanted: readonly [Capability, ...Capability[]]): void => {
     const has = wanted.find((each) => extension.has(each));
-    // Which of them is wanted, what is called will say: named are all.
-    needed(extension, has ?? wanted[0], wanted.join(' or '));
+    // The error names all of them, as any one of them would do.
+    requireCapability(extension, has ?? wanted[0], wanted.join(' or '));
   };
   return Object.freeze({
     info: Object.freeze({ ...extension.info }),
@@ -58,10 +58,10 @@ export function createContext(
     },
     websocket(path: string, handler: SocketHandler): void {
       need('ROUTES');
-      if (typeof path !== 'string' || !path.split('/').every(isSegment)) {
+      if (typeof path !== 'string' || !path.split('/').every(isPathSegment)) {
         throw badInput(
           'path',
-          'must be a path such as chat or rooms/lobby, without a slash at either end',
+          'must be a path such as chat or rooms/lobby, without leading or trailing slash',
         );
       }
       extension.sockets.set(path, handler);
@@ -97,27 +97,31 @@ export function createContext(
   });
 }
 
-/** Clients put `.` and `..` in order before they send a path. */
-const isSegment = (text: string): boolean => /^[A-Za-z0-9_.~-]+$/.test(text) && !/^\.+$/.test(text);
+/** Clients resolve `.` and `..` before they send a path. */
+const isPathSegment = (part: string): boolean =>
+  /^[A-Za-z0-9_.~-]+$/.test(part) && !/^\.+$/.test(part);
 
-/** @throws ExtensionError `unavailable` for what goes on in an extension that has failed: it reaches nothing */
-function stillThere(extension: Extension): void {
+/** @throws ExtensionError `unavailable` once the extension has failed */
+function requireNotFailed(extension: Extension): void {
   if (extension.state !== 'failed') return;
   const details = { extension_id: extension.id };
-  throw new ExtensionError('unavailable', `the extension ${extension.id} has failed`, details);
+  throw new ExtensionError('unavailable', `extension ${extension.id} has failed`, details);
 }
 
-/** @throws ExtensionError `forbidden` where a capability was not granted; `unavailable` once it has failed */
-export function needed(
+/**
+ * @throws ExtensionError `forbidden` for a capability that was not granted, `unavailable` once the
+ *   extension has failed
+ */
+export function requireCapability(
   extension: Extension,
   capability: Capability,
   named: string = capability,
 ): void {
-  stillThere(extension);
+  requireNotFailed(extension);
   if (extension.has(capability)) return;
-  throw new ExtensionError('forbidden', `this needs the capability ${named}`, {
+  throw new ExtensionError('forbidden', `requires the capability ${named}`, {
     required_capability: capability,
-    // A copy: what is thrown goes to the extension.
+    // A copy, as the extension can change what it catches.
     granted_capabilities: [...extension.granted],
   });
 }
@@ -137,16 +141,19 @@ function logOf(extension: Extension, log: Log): ExtensionLog {
 }
 
 /**
- * `SVC_EXT_<ID>_<NAME>`; in `<ID>` a hyphen is written as `_`. A variable belongs to the extension with the longest id
- * that fits: `SVC_EXT_MAIL_LOG_KEY` is not told to `mail` where there is a `mail_log`.
+ * Reads `SVC_EXT_<ID>_<NAME>`, where a hyphen in the id is written as `_`. A variable belongs to
+ * the extension with the longest matching id: `mail` does not see `SVC_EXT_MAIL_LOG_KEY` if there
+ * is a `mail_log`.
  */
 function configOf(
   extension: Extension,
   settings: Readonly<Record<string, string>>,
   ids: readonly string[],
 ): Readonly<Record<string, string>> {
-  const prefix = prefixOf(extension.id);
-  const longer = ids.map(prefixOf).filter((each) => each.startsWith(prefix) && each !== prefix);
+  const prefix = settingPrefixOf(extension.id);
+  const longer = ids
+    .map(settingPrefixOf)
+    .filter((each) => each.startsWith(prefix) && each !== prefix);
   const own = Object.entries(settings)
     .filter(([name]) => name.startsWith(prefix) && name.length > prefix.length)
     .filter(([name]) => !longer.some((each) => name.startsWith(each)))
@@ -154,18 +161,18 @@ function configOf(
   return Object.freeze(Object.fromEntries(own));
 }
 
-const prefixOf = (id: string): string => `SVC_EXT_${id.toUpperCase().replaceAll('-', '_')}_`;
+const settingPrefixOf = (id: string): string => `SVC_EXT_${id.toUpperCase().replaceAll('-', '_')}_`;
 
 function coreOf(
   extension: Extension,
   { core, agents }: Pick<HostDependencies, 'core' | 'agents'>,
   innerFor: ContextParts['innerFor'],
 ): CoreClient {
-  // The built-in extensions send on bodies of requests, whose numbers were checked as they were written.
+  // Built-in extensions pass on request bodies whose numbers were already checked.
   const isChecked = extension.source === 'builtin';
   return Object.freeze({
     async request(method, path, { onBehalfOf, ...given } = {}) {
-      stillThere(extension);
+      requireNotFailed(extension);
       const options = { ...given, isChecked };
       if (onBehalfOf === undefined) {
         const token = options.token === undefined ? await agents.tokenOf(extension) : options.token;
@@ -173,11 +180,11 @@ function coreOf(
       }
       const { token = onBehalfOf.headers.authorization ?? null } = options;
       const inner = innerFor(onBehalfOf);
-      const headers = headersOf(options.headers, inner.headers);
+      const headers = mergeHeaders(options.headers, inner.headers);
       try {
         const answer = await core.request(method, path, { ...options, token, headers });
         const position = answer.headers['x-event-position'];
-        if (position !== undefined) LedRequest.of(onBehalfOf)?.committed(position);
+        if (position !== undefined) RequestContext.of(onBehalfOf)?.setEventPosition(position);
         return answer;
       } finally {
         inner.over();
@@ -188,13 +195,13 @@ function coreOf(
 
 type Headers = Readonly<Record<string, string>>;
 
-/** A reason of the extension's own stands in place of the client's, and so does a key. */
-function headersOf(own: Headers = {}, inner: Headers): Headers {
+/** The extension's own reason and key take precedence over the client's. */
+function mergeHeaders(own: Headers = {}, inner: Headers): Headers {
   const { 'x-reason': reason, 'idempotency-key': key, ...known } = inner;
-  const said = new Set(Object.keys(own).map((name) => name.toLowerCase()));
+  const ownNames = new Set(Object.keys(own).map((name) => name.toLowerCase()));
   return {
-    ...(said.has('x-reason') || reason === undefined ? {} : { 'x-reason': reason }),
-    ...(said.has('idempotency-key') || key === undefined ? {} : { 'idempotency-key': key }),
+    ...(ownNames.has('x-reason') || reason === undefined ? {} : { 'x-reason': reason }),
+    ...(ownNames.has('idempotency-key') || key === undefined ? {} : { 'idempotency-key': key }),
     ...own,
     ...known,
   };

@@ -1,98 +1,97 @@
 import { readFile, readdir } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import {
-  MANIFEST,
-  ManifestError,
-  codeOf,
+  MANIFEST_FILE,
+  errorCodeOf,
   parseManifest,
   readManifest,
+  reasonOf,
   type Manifest,
 } from './manifest.ts';
 import { findPlugins } from './plugins.ts';
 
-/** Where extensions come from, in the order in which they win when an id is found twice. */
+/** Sources of extensions. If an id is found twice, the earlier source wins. */
 export const sources = ['builtin', 'env_dir', 'entry_point'] as const;
 export type Source = (typeof sources)[number];
 
-/** An extension that was found, or what is wrong with it. */
-export type Found = FoundExtension | FoundFault;
+export type DiscoveredExtension = ValidExtension | BrokenExtension;
 
-export interface FoundExtension {
+export interface ValidExtension {
   readonly kind: 'extension';
-  /** What it is listed under. */
+  /** Key in the status. */
   readonly key: string;
   readonly source: Source;
-  /** Absolute. */
+  /** Absolute path. */
   readonly folder: string;
   readonly manifest: Manifest;
 }
 
-export interface FoundFault {
+export interface BrokenExtension {
   readonly kind: 'fault';
   readonly key: string;
   readonly source: Source;
-  /** For people; without paths. */
+  /** For people, without paths. */
   readonly reason: string;
   readonly manifest: Manifest | null;
 }
 
-export interface Places {
-  /** The folder of the built-in ones. */
+export interface SearchPaths {
+  /** Folder of the built-in extensions. */
   readonly builtIn: string;
-  /** Of `SVC_EXT_PATHS`: each an extension's folder, or a folder of them. */
+  /** `SVC_EXT_PATHS`: each is an extension's folder or a folder of such folders. */
   readonly paths: readonly string[];
-  /** Folders whose `node_modules` are looked through for packages with `svc.plugins`. */
+  /** Folders whose `node_modules` may contain packages with `svc.plugins`. */
   readonly packagesOf: readonly string[];
 }
 
 /**
- * Looks for extensions. Never rejects: what can't be read is listed as a fault.
- * @returns in the order of {@link sources}, each key once
+ * Finds extensions. Never rejects: an unreadable one is listed as a fault.
+ * @returns in the order of {@link sources}, with unique keys
  */
-export async function discover(places: Places): Promise<readonly Found[]> {
-  const builtIn = await inFolder(places.builtIn, 'builtin');
-  const given = await Promise.all(places.paths.map((path) => inFolder(resolve(path), 'env_dir')));
+export async function discover(places: SearchPaths): Promise<readonly DiscoveredExtension[]> {
+  const builtIn = await findIn(places.builtIn, 'builtin');
+  const given = await Promise.all(places.paths.map((path) => findIn(resolve(path), 'env_dir')));
   const plugins = await findPlugins(places.packagesOf);
-  return withoutDoubles([...builtIn, ...given.flat(), ...plugins]);
+  return withUniqueKeys([...builtIn, ...given.flat(), ...plugins]);
 }
 
-/** A folder with a manifest is an extension; one without is a folder of them. */
-async function inFolder(folder: string, source: Source): Promise<readonly Found[]> {
+/** A folder with a manifest is an extension; any other is a folder of extensions. */
+async function findIn(folder: string, source: Source): Promise<readonly DiscoveredExtension[]> {
   try {
     const entries = await readdir(folder, { withFileTypes: true });
-    if (entries.some(({ name }) => name === MANIFEST)) return [await readExtension(folder, source)];
+    if (entries.some(({ name }) => name === MANIFEST_FILE))
+      return [await readExtension(folder, source)];
     const folders = entries.filter((entry) => entry.isDirectory() || entry.isSymbolicLink());
     const names = folders.map(({ name }) => name).filter((name) => !name.startsWith('.'));
     const found = await Promise.all(
       names.sort().map(async (name) => {
         const inside = join(folder, name);
-        const has = (await readdir(inside).catch((): string[] => [])).includes(MANIFEST);
+        const has = (await readdir(inside).catch((): string[] => [])).includes(MANIFEST_FILE);
         return has ? [await readExtension(inside, source)] : [];
       }),
     );
     return found.flat();
   } catch (error) {
-    const reason = `the folder can't be read: ${codeOf(error)}`;
+    const reason = `the folder cannot be read: ${errorCodeOf(error)}`;
     return [{ kind: 'fault', key: basename(folder), source, reason, manifest: null }];
   }
 }
 
-async function readExtension(folder: string, source: Source): Promise<Found> {
+async function readExtension(folder: string, source: Source): Promise<DiscoveredExtension> {
   try {
-    const manifest = readManifest(parseManifest(await readFile(join(folder, MANIFEST), 'utf8')));
+    const manifest = readManifest(
+      parseManifest(await readFile(join(folder, MANIFEST_FILE), 'utf8')),
+    );
     return { kind: 'extension', key: manifest.id, source, folder, manifest };
   } catch (error) {
-    const reason =
-      error instanceof ManifestError
-        ? error.message
-        : `${MANIFEST} can't be read: ${codeOf(error)}`;
-    return { kind: 'fault', key: basename(folder), source, reason, manifest: null };
+    const key = basename(folder);
+    return { kind: 'fault', key, source, reason: reasonOf(error), manifest: null };
   }
 }
 
-/** The first of an id wins; the others are listed under `<id>@<source>`. */
-function withoutDoubles(all: readonly Found[]): readonly Found[] {
-  const listed = new Map<string, Found>();
+/** Keeps the first of each id; the others are listed as `<id>@<source>`. */
+function withUniqueKeys(all: readonly DiscoveredExtension[]): readonly DiscoveredExtension[] {
+  const listed = new Map<string, DiscoveredExtension>();
   for (const found of all) {
     const first = listed.get(found.key);
     if (first === undefined) {
@@ -105,11 +104,11 @@ function withoutDoubles(all: readonly Found[]): readonly Found[] {
     const reason =
       found.kind === 'fault'
         ? found.reason
-        : `the id ${found.key} is had by one from ${first.source}`;
+        : `the id ${found.key} is already used by an extension from ${first.source}`;
     listed.set(key, { kind: 'fault', key, source, reason, manifest: found.manifest });
   }
   return [...listed.values()];
 }
 
-/** The folder of the built-in extensions, beside this one. */
-export const builtInFolder = dirname(import.meta.dirname);
+/** Folder of the built-in extensions: the parent of this one. */
+export const BUILT_IN_FOLDER = dirname(import.meta.dirname);

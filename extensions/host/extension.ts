@@ -2,20 +2,20 @@ import { types } from 'node:util';
 import { start } from '../../domain/pipeline/size.ts';
 import type { Capability, EndpointDescription, ExtensionInfo, SocketHandler } from '../contract.ts';
 import type { DirectRoutes } from './routes/direct-routes.ts';
-import type { Found, FoundExtension, Source } from './discovery.ts';
+import type { DiscoveredExtension, ValidExtension, Source } from './discovery.ts';
 import { RouteLabels } from './routes/route-labels.ts';
 
 /**
- * The life of an extension:
+ * The states of an extension:
  *
  *   discovered ──► loading ──► loaded
- *                     └──────► failed ◄── (broken manifest, double id, process.exit)
- *   disabled (its manifest says so)
+ *                     └──────► failed ◄── (broken manifest, duplicate id, process.exit)
+ *   disabled (by its manifest)
  */
 export const extensionStates = ['discovered', 'loading', 'loaded', 'failed', 'disabled'] as const;
 export type ExtensionState = (typeof extensionStates)[number];
 
-/** What the routes of an extension have done in this process. */
+/** Metrics of an extension's routes in this process. */
 export interface RouteMetrics {
   requests_total: number;
   errors_total: number;
@@ -23,40 +23,41 @@ export interface RouteMetrics {
   latency_ms_sum: number;
 }
 
-/** An extension in this process: what it is, how it is doing, what it has set up. */
+/** An extension in this process: its manifest, its state and what it registered. */
 export class Extension {
-  /** What it is listed under: its id, but for those that could not be taken as what they say. */
+  /** The key in the status: the id, or `<id>@<source>` for a duplicate. */
   readonly key: string;
   readonly source: Source;
   readonly info: ExtensionInfo;
-  readonly found: FoundExtension | null;
-  /** Asked for. */
-  readonly wanted: readonly Capability[];
+  readonly found: ValidExtension | null;
+  /** Capabilities that the manifest requests. */
+  readonly requested: readonly Capability[];
   readonly granted: readonly Capability[];
   readonly metrics: RouteMetrics = { requests_total: 0, errors_total: 0, latency_ms_sum: 0 };
-  /** Where requests go; null before its setup, and without the capability ROUTES. */
+  /** null before setup, and without the capability ROUTES. */
   routes: DirectRoutes | null = null;
   readonly labels: RouteLabels;
   readonly sockets = new Map<string, SocketHandler>();
-  /** How long its setup took, in milliseconds; 0 before. */
+  /** Duration of setup in milliseconds; 0 before. */
   loadedMs = 0;
-  /** What takes longer than it may, and is waited for; `since` in milliseconds since 1970. */
-  readonly unsettled = new Map<object, { readonly what: string; readonly since: number }>();
-  /** What its module says of them. */
+  /** Work that has exceeded its limit and still runs; `since` in milliseconds since 1970. */
+  readonly overdue = new Map<object, { readonly what: string; readonly since: number }>();
   endpoints: readonly EndpointDescription[] = [];
   #state: ExtensionState;
   #reason: string | null = null;
   #faults = 0;
   #lastFault: string | null = null;
 
-  constructor(found: Found, grants: readonly Capability[] | undefined) {
+  constructor(found: DiscoveredExtension, grants: readonly Capability[] | undefined) {
     const { manifest } = found;
     this.key = found.key;
     this.source = found.source;
     this.found = found.kind === 'extension' ? found : null;
-    this.wanted = manifest?.capabilities ?? [];
+    this.requested = manifest?.capabilities ?? [];
     this.granted =
-      grants === undefined ? this.wanted : this.wanted.filter((each) => grants.includes(each));
+      grants === undefined
+        ? this.requested
+        : this.requested.filter((each) => grants.includes(each));
     this.info = {
       id: manifest?.id ?? found.key,
       name: manifest?.name ?? found.key,
@@ -76,12 +77,15 @@ export class Extension {
     return this.#state;
   }
 
-  /** Why it failed; null where it did not. */
+  /** Why it failed, or null. */
   get reason(): string | null {
     return this.#reason;
   }
 
-  /** Whether its handlers have only so much time to answer; what those of this service wait for has its own limits. */
+  /**
+   * Whether handlers have a time limit. Built-in extensions have none, as the service's own limits
+   * apply to what they call.
+   */
   get isLimited(): boolean {
     return this.source !== 'builtin';
   }
@@ -90,19 +94,19 @@ export class Extension {
     return this.granted.includes(capability);
   }
 
-  begin(): void {
+  startLoading(): void {
     this.#state = 'loading';
   }
 
-  /** A setup that ends after it was given up changes nothing. @returns whether it counts */
-  complete(milliseconds: number): boolean {
+  /** Marks it as loaded. @returns false for a setup that ends after it was abandoned */
+  finishLoading(milliseconds: number): boolean {
     if (this.#state !== 'loading') return false;
     this.#state = 'loaded';
     this.loadedMs = milliseconds;
     return true;
   }
 
-  /** @param reason for people; without paths */
+  /** @param reason for people, without paths */
   fail(reason: string): void {
     this.#state = 'failed';
     this.#reason = reason;
@@ -110,7 +114,7 @@ export class Extension {
     this.sockets.clear();
   }
 
-  /** Something of it went wrong that no answer tells of as it is: a subscriber, a background task, a timer, a silence. */
+  /** Counts a failure outside requests, or a request without a response. */
   noteFault(what: string): void {
     this.#faults += 1;
     this.#lastFault = what;
@@ -120,7 +124,7 @@ export class Extension {
   status(): object {
     const { info, source, metrics } = this;
     const now = Date.now();
-    const unsettled = [...this.unsettled.values()].map(
+    const unsettled = [...this.overdue.values()].map(
       ({ what, since }) => `${what}, for ${Math.max(0, Math.round((now - since) / 1000))} s`,
     );
     return {
@@ -139,8 +143,8 @@ export class Extension {
   }
 }
 
-/** Names of errors that are labels; what else an extension throws is `other`. */
-const errorTypes: ReadonlySet<string> = new Set([
+/** Error names that metrics use as labels; all others are `other`. */
+const ERROR_TYPES: ReadonlySet<string> = new Set([
   'Error',
   'TypeError',
   'RangeError',
@@ -151,45 +155,44 @@ const errorTypes: ReadonlySet<string> = new Set([
   'TimeoutError',
 ]);
 
-/** What was thrown, as the metrics know it: from a closed set. */
+/** The metrics label of a thrown value, from {@link ERROR_TYPES}. */
 export function errorTypeOf(error: unknown): string {
   const shown = readable(error);
   const name = shown instanceof Error ? shown.name : 'other';
-  return errorTypes.has(name) ? name : 'other';
+  return ERROR_TYPES.has(name) ? name : 'other';
 }
 
-/** Most of what is told of a fault. Characters. */
-const LONGEST_FAULT = 300;
+const MAX_SUMMARY_CHARS = 300;
 
-/** What went wrong, in a line for people: no stack, no folder of the machine. */
-export function faultText(error: unknown): string {
-  const text = textOf(error);
-  const [line = ''] = text.split('\n', 1);
-  const told = line.replaceAll(/file:\/\/[^\s'"]+|(?<![\w.])\/(?:[^\s'"/:]+\/)+/g, '…/');
-  return start(told, LONGEST_FAULT);
+/** Summarizes an error in one line for people, without its stack and folder names. */
+export function summarizeError(error: unknown): string {
+  const [line = ''] = messageOf(error).split('\n', 1);
+  const shown = line.replaceAll(/file:\/\/[^\s'"]+|(?<![\w.])\/(?:[^\s'"/:]+\/)+/g, '…/');
+  return start(shown, MAX_SUMMARY_CHARS);
 }
 
-/** What was thrown, as far as it can be looked at without being thrown at. Never throws. */
+/** Returns a thrown value in a form that is safe to read. Never throws. */
 export function readable(error: unknown): unknown {
-  // What a proxy answers the next time is anybody's guess.
-  if (types.isProxy(error)) return new Error(textOf(error));
+  // A proxy may answer differently each time.
+  if (types.isProxy(error)) return new Error(messageOf(error));
   try {
     if (!(error instanceof Error)) return error;
-    return [error.name, error.message, error.stack].every(isText)
+    return [error.name, error.message, error.stack].every(isStringOrUndefined)
       ? error
-      : new Error(textOf(error));
+      : new Error(messageOf(error));
   } catch {
-    return new Error(textOf(error));
+    return new Error(messageOf(error));
   }
 }
 
-const isText = (value: unknown): boolean => value === undefined || typeof value === 'string';
+const isStringOrUndefined = (value: unknown): boolean =>
+  value === undefined || typeof value === 'string';
 
-function textOf(error: unknown): string {
+function messageOf(error: unknown): string {
   try {
     return error instanceof Error ? `${error.name}: ${error.message}` : `thrown: ${String(error)}`;
   } catch {
-    // An object without a prototype, or with a trap in place of its text.
-    return 'thrown: something that has no text';
+    // An object without a prototype, or whose string conversion throws.
+    return 'thrown: a value without a string form';
   }
 }

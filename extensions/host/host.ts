@@ -3,84 +3,89 @@ import { join } from 'node:path';
 import type { RequestListener, Server } from 'node:http';
 import { Router, type NextFunction, type Request, type Response } from 'express';
 import type { ExtensionModule } from '../contract.ts';
-import { BackgroundTasks } from './lent/background.ts';
+import { BackgroundTasks } from './provided/background-tasks.ts';
 import { createContext } from './context.ts';
-import { builtInFolder, discover, sources, type Source } from './discovery.ts';
+import { BUILT_IN_FOLDER, discover, sources, type Source } from './discovery.ts';
 import { DirectRoutes } from './routes/direct-routes.ts';
-import { Duty } from './duty.ts';
+import { LeasedWork } from './leased-work.ts';
 import { readEndpoints } from './routes/endpoints.ts';
-import { eventAccess } from './lent/events.ts';
-import { Extension, errorTypeOf, faultText } from './extension.ts';
-import { OwnStreams } from './lent/own-streams.ts';
+import { eventAccess } from './provided/event-access.ts';
+import { Extension, errorTypeOf, summarizeError } from './extension.ts';
+import { ExtensionStreams } from './provided/extension-streams.ts';
 import type { HostDependencies, HttpPort, RequestOrigin } from './ports.ts';
 import { Routing } from './routes/routing.ts';
 import { Sockets } from './routes/sockets.ts';
 import { StaticFiles } from './routes/static-files.ts';
-import { ExtensionTools } from './lent/tools.ts';
-import { importModule } from './module.ts';
-import { lateError } from './unsettled.ts';
-import { within } from './within.ts';
-import { upgradeWebSocketsOnly } from './routes/another-protocol.ts';
+import { ExtensionTools } from './provided/tool-access.ts';
+import { importModule } from './import-module.ts';
+import { timeoutError } from './overdue-work.ts';
+import { withTimeLimit } from './time-limit.ts';
+import { upgradeWebSocketsOnly } from './routes/upgrade-requests.ts';
 
-/** How long a setup may take, and a shutdown. Milliseconds. */
-const SETUP_LIMIT = 10_000;
-const SHUTDOWN_LIMIT = 2_000;
+const SETUP_TIMEOUT_MS = 10_000;
+const SHUTDOWN_TIMEOUT_MS = 2_000;
 
-/** The same of giving back its turn, with what it may wait for before. Milliseconds. */
-const DUTY_LIMIT = 5_000;
+/** Time for stopping background work and releasing its lease. */
+const WORK_TIMEOUT_MS = 5_000;
 
-/** An extension with what it says of its endpoints. */
+/** An extension with the descriptions of its endpoints. */
 export type DescribedExtension = Pick<Extension, 'id' | 'isLimited' | 'endpoints'>;
 
-/** What belongs to an extension that has been set up, or is being so. */
-interface Parts {
+/** The parts of an extension that is being set up or has been. */
+interface ActiveParts {
   readonly module: ExtensionModule;
   readonly tools: ExtensionTools;
-  readonly duty: Duty;
+  readonly work: LeasedWork;
 }
 
-/** A present amount, for the metrics. */
-interface Measured {
+/** A current value for the metrics. */
+interface GaugeReading {
   readonly labels: Readonly<Record<string, string>>;
   readonly value: number;
 }
 
-/** Finds extensions, sets them up, leads requests to them, and ends them: each by itself, so that none harms another. */
+/**
+ * Finds extensions, sets them up, routes requests to them and ends them. A failure of one does not
+ * affect the others.
+ */
 export class ExtensionHost {
   readonly #dependencies: HostDependencies;
   readonly #extensions = new Map<string, Extension>();
   readonly #loading = new Map<Extension, Promise<void>>();
-  readonly #parts = new Map<Extension, Parts>();
+  readonly #parts = new Map<Extension, ActiveParts>();
   readonly #files = new Map<Extension, StaticFiles | null>();
-  readonly #streams: OwnStreams;
+  readonly #streams: ExtensionStreams;
   readonly #sockets = new Sockets();
   #routing: Routing | null = null;
   #http: HttpPort | null = null;
   #sources: readonly Source[] = ['builtin'];
   #loaded: Promise<void> = Promise.resolve();
-  readonly #stopping = new AbortController();
+  readonly #closing = new AbortController();
 
   constructor(dependencies: HostDependencies) {
     this.#dependencies = dependencies;
-    // Each extension that is being set up listens to it.
-    setMaxListeners(0, this.#stopping.signal);
-    this.#streams = new OwnStreams(dependencies);
+    // Every extension that is being set up adds a listener.
+    setMaxListeners(0, this.#closing.signal);
+    this.#streams = new ExtensionStreams(dependencies);
   }
 
-  /** Takes what the HTTP interface lends; called in a process with the role `api`, before its first request. */
+  /**
+   * Sets the rules of the HTTP interface. Called before the first request, in a process with the
+   * role `api`.
+   */
   useHttp = (http: HttpPort): void => {
     this.#http = http;
     this.#routing = this.#createRouting(http);
   };
 
   /**
-   * Finds all extensions, and begins to set up those that don't wait for their first request.
-   * @param packagesOf folders whose `node_modules` may have plugins
+   * Finds all extensions and starts setting up those that do not wait for their first request.
+   * @param packagesOf folders whose `node_modules` may contain plugins
    */
   async start(packagesOf: readonly string[]): Promise<void> {
     const { settings, telemetry } = this.#dependencies;
     const found = await discover({
-      builtIn: builtInFolder,
+      builtIn: BUILT_IN_FOLDER,
       paths: settings.extensionPaths,
       packagesOf,
     });
@@ -96,32 +101,32 @@ export class ExtensionHost {
         found.some((each) => each.source === source),
     );
     const eager = [...this.#extensions.values()].filter((each) => this.#isEager(each));
-    this.#loaded = Promise.all(eager.map((each) => this.ready(each))).then(() => {});
+    this.#loaded = Promise.all(eager.map((each) => this.ensureLoaded(each))).then(() => {});
     telemetry.log.debug('extensions found', { ids: [...this.#extensions.keys()] });
   }
 
-  /** Resolves once all tools that pipelines may use are there. */
+  /** Resolves once all tools for pipelines are registered. */
   get toolsReady(): Promise<void> {
-    const bringing = [...this.#extensions.values()].filter(
+    const loading = [...this.#extensions.values()].filter(
       (each) => each.source !== 'builtin' && each.has('TOOLS') && this.#loading.has(each),
     );
-    return Promise.all(bringing.map((each) => this.ready(each))).then(() => {});
+    return Promise.all(loading.map((each) => this.ensureLoaded(each))).then(() => {});
   }
 
-  /** Resolves once every extension that is set up at start is loaded, or has failed. Never rejects. */
+  /** Resolves once every extension that is set up at start has loaded or failed. Never rejects. */
   get loaded(): Promise<void> {
     return this.#loaded;
   }
 
-  /** The middleware for requests at `/ext/…`. */
+  /** Middleware for requests at `/ext/…`. */
   serve = (request: Request, response: Response, next: NextFunction): Promise<void> | void =>
     this.#routing === null ? next() : this.#routing.serve(request, response, next);
 
-  /** Tells what no extension has answered. */
+  /** Rejects a request that no extension answered. */
   refuse = (request: Request, _response: Response, next: NextFunction): void =>
     this.#routing === null ? next() : this.#routing.refuse(request, next);
 
-  /** As `GET /ext/status` shows it. */
+  /** The response of `GET /ext/status`. */
   status(): object {
     const all = [...this.#extensions.values()];
     const count = (of: string): number => all.filter(({ state }) => state === of).length;
@@ -134,31 +139,36 @@ export class ExtensionHost {
     };
   }
 
-  /** What the loaded extensions say of their endpoints. */
+  /** The loaded extensions with the descriptions of their endpoints. */
   described(): readonly DescribedExtension[] {
     return [...this.#extensions.values()].filter(({ state }) => state === 'loaded');
   }
 
-  /** Where the code of those lies that are not of this service. */
+  /** Code folders of the extensions that are not built in. */
   folders(): readonly { readonly id: string; readonly folder: string }[] {
     return [...this.#extensions.values()].flatMap(({ id, source, found }) =>
       source === 'builtin' || found === null ? [] : [{ id, folder: found.folder }],
     );
   }
 
-  /** Takes requests of a server that ask for another protocol. */
+  /** Handles `Upgrade` requests of a server. */
   takeUpgrades(server: Server, listener: RequestListener): void {
     upgradeWebSocketsOnly(server);
-    server.on('upgrade', (...asked) => this.#sockets.receive(listener, server, ...asked));
+    server.on('upgrade', (...upgrade) => this.#sockets.receive(listener, server, ...upgrade));
   }
 
-  /** Ends what goes on for as long as its client likes. Before the server is closed, which waits for it. */
+  /**
+   * Ends WebSockets and followed streams. Must precede closing the server, which waits for them.
+   */
   async endConnections(): Promise<void> {
     this.#sockets.close();
     await this.#streams.close();
   }
 
-  /** An extension did what would have ended the process, or left something uncaught: it is not to be called again. */
+  /**
+   * Reports a fault that was caught outside of any call. A call of `process.exit` or the like makes
+   * the extension failed.
+   */
   blame = (extensionId: string, what: string, error: unknown): void => {
     const extension = this.#extensions.get(extensionId);
     if (extension === undefined || extension.state === 'failed') return;
@@ -169,41 +179,45 @@ export class ExtensionHost {
     void this.#end(extension);
   };
 
-  /** Requests under way. */
-  activeConnections(): readonly Measured[] {
+  /** Requests in progress, for the metrics. */
+  activeConnections(): readonly GaugeReading[] {
     return [...(this.#routing?.active ?? [])].map(([extension, value]) => ({
       labels: { extension, endpoint: 'routes' },
       value,
     }));
   }
 
-  /** The state of each, for the metrics. */
-  states(): readonly Measured[] {
+  /** The state of each extension, for the metrics. */
+  states(): readonly GaugeReading[] {
     return [...this.#extensions.values()].map(({ key: extension, state }) => ({
       labels: { extension, state },
       value: 1,
     }));
   }
 
-  /** Whether this process has the turn of each extension that works by itself, for the metrics. */
-  leases(): readonly Measured[] {
-    return [...this.#parts.values()].flatMap(({ duty }) =>
-      duty.isIdle ? [] : [{ labels: { lease: duty.name }, value: duty.holds ? 1 : 0 }],
+  /**
+   * Whether this process holds the lease of each extension with background work, for the metrics.
+   */
+  leases(): readonly GaugeReading[] {
+    return [...this.#parts.values()].flatMap(({ work }) =>
+      work.isUnused ? [] : [{ labels: { lease: work.name }, value: work.isLeaseHolder ? 1 : 0 }],
     );
   }
 
-  /** Ends every extension: each is told, and has two seconds; a setup that goes on is given up. */
+  /**
+   * Ends every extension. Each `shutdown` has two seconds, and a setup in progress is abandoned.
+   */
   async close(): Promise<void> {
-    this.#stopping.abort(new Error('the process was stopped before it was set up'));
+    this.#closing.abort(new Error('the process stopped before setup completed'));
     await this.#loaded;
     await Promise.all([...this.#parts.keys()].map((each) => this.#end(each)));
     await this.endConnections();
   }
 
-  /** Loads an extension that has not been; resolves once that has ended, one way or the other. */
-  ready(extension: Extension): Promise<void> {
+  /** Loads an extension unless it has been loaded. Resolves when it has loaded or failed. */
+  ensureLoaded(extension: Extension): Promise<void> {
     if (extension.state !== 'discovered' && extension.state !== 'loading') return Promise.resolve();
-    if (this.#stopping.signal.aborted && extension.state === 'discovered') return Promise.resolve();
+    if (this.#closing.signal.aborted && extension.state === 'discovered') return Promise.resolve();
     let loading = this.#loading.get(extension);
     if (loading === undefined) {
       loading = this.#load(extension).finally(() => this.#loading.delete(extension));
@@ -212,12 +226,12 @@ export class ExtensionHost {
     return loading;
   }
 
-  /** What has nothing to do in a process without routes, or without pipelines, is not loaded there at start. */
+  /** An extension that has nothing to do in a process is not loaded there at start. */
   #isEager(extension: Extension): boolean {
     const { servesRoutes, runsTools } = this.#dependencies.settings;
     if (extension.state !== 'discovered') return false;
-    const goesOnItsOwn = extension.has('EVENTS_SUB') || extension.has('BACKGROUND_TASKS');
-    if (!servesRoutes) return extension.has('TOOLS') || goesOnItsOwn;
+    const hasBackgroundWork = extension.has('EVENTS_SUB') || extension.has('BACKGROUND_TASKS');
+    if (!servesRoutes) return extension.has('TOOLS') || hasBackgroundWork;
     if (extension.found?.manifest.eager !== false) return true;
     return runsTools && extension.has('TOOLS');
   }
@@ -226,20 +240,19 @@ export class ExtensionHost {
     const { found } = extension;
     if (found === null) return;
     const { telemetry } = this.#dependencies;
-    const begun = performance.now();
-    extension.begin();
+    const startedAt = performance.now();
+    extension.startLoading();
     try {
-      const { setupLimit = SETUP_LIMIT } = this.#dependencies;
-      const late = `its setup took longer than ${setupLimit / 1000} s`;
-      await within(setupLimit, late, this.#setUp(extension), this.#stopping.signal);
-      if (extension.complete(Math.round(performance.now() - begun))) {
+      const { setupLimit = SETUP_TIMEOUT_MS } = this.#dependencies;
+      const message = `setup took longer than ${setupLimit / 1000} s`;
+      await withTimeLimit(setupLimit, message, this.#setUp(extension), this.#closing.signal);
+      if (extension.finishLoading(Math.round(performance.now() - startedAt))) {
         telemetry.log.info('extension loaded', { extension: extension.id, ms: extension.loadedMs });
       }
     } catch (error) {
-      extension.fail(faultText(error));
-      if (this.#stopping.signal.aborted)
-        telemetry.log.info('not set up', { extension: extension.id });
-      else this.#logFailure(extension, error);
+      extension.fail(summarizeError(error));
+      if (!this.#closing.signal.aborted) this.#logFailure(extension, error);
+      else telemetry.log.info('extension setup abandoned', { extension: extension.id });
       await this.#end(extension);
     }
   }
@@ -249,28 +262,28 @@ export class ExtensionHost {
     if (found === null) return;
     const enter = <T>(call: () => T): T => this.#enter(extension, call);
     const module = await enter(() => importModule(join(found.folder, found.manifest.module)));
-    // Its code has run: what it does now reaches nothing.
+    // It may have failed while its module was loading.
     if (extension.state !== 'loading') return;
     const fault = (what: string, error: unknown): void => this.#noteFault(extension, what, error);
     const originOf = (request: Request): RequestOrigin | undefined =>
       this.#routing?.originOf(extension, request);
     const tools = new ExtensionTools(extension, this.#dependencies, enter, originOf);
     const { member: owner, clock } = this.#dependencies;
-    const duty = new Duty({
+    const work = new LeasedWork({
       ...this.#dependencies,
       extensionId: extension.id,
       owner,
-      goesOn: (item, ended) => this.#noteGoingOn(extension, item.what, ended),
+      onOverrun: (item, ended) => this.#noteOverrun(extension, item.label, ended),
     });
     const routes = Router({ strict: false });
     const direct = new DirectRoutes(routes);
-    this.#parts.set(extension, { module, tools, duty });
+    this.#parts.set(extension, { module, tools, work });
     const context = createContext(extension, this.#dependencies, {
       routes,
       tools: tools.access,
-      events: eventAccess(extension, this.#dependencies, duty, enter, fault),
+      events: eventAccess(extension, this.#dependencies, work, enter, fault),
       streams: this.#streams.accessOf(extension, originOf),
-      background: new BackgroundTasks(extension, duty, clock, enter, fault).access,
+      background: new BackgroundTasks(extension, work, clock, enter, fault).access,
       callerOf: (request) => this.#routing?.callerOf(request as Request) ?? null,
       signalOf: (request) =>
         this.#routing?.signalOf(extension, request as Request) ?? new AbortController().signal,
@@ -288,33 +301,29 @@ export class ExtensionHost {
     }
   }
 
-  /** Something goes on that was told to end: it is named for as long as it does. */
-  #noteGoingOn(extension: Extension, what: string, ended: Promise<void>): void {
+  /** Lists work that was stopped but still runs in the status until it ends. */
+  #noteOverrun(extension: Extension, what: string, ended: Promise<void>): void {
     const key = {};
-    const named = `${what}: it was told to end, and goes on`;
-    extension.unsettled.set(key, { what: named, since: Date.now() });
-    void ended.finally(() => extension.unsettled.delete(key));
-    this.#noteFault(extension, what, lateError('it was told to end, and goes on'));
+    const message = 'stopped but still running';
+    extension.overdue.set(key, { what: `${what}: ${message}`, since: Date.now() });
+    void ended.finally(() => extension.overdue.delete(key));
+    this.#noteFault(extension, what, timeoutError(message));
   }
 
-  /** A subscriber or a background task threw, or does not come to an end. */
+  /** Counts and logs a failure outside requests. */
   #noteFault(extension: Extension, what: string, error: unknown): void {
     const { telemetry } = this.#dependencies;
-    extension.noteFault(`${what}: ${faultText(error)}`);
+    extension.noteFault(`${what}: ${summarizeError(error)}`);
     telemetry.count('extension_errors_total', {
       extension: extension.id,
       endpoint: 'none',
       error_type: errorTypeOf(error),
     });
-    telemetry.log.error('something of an extension failed', {
-      extension: extension.id,
-      what,
-      error,
-    });
+    telemetry.log.error('extension error', { extension: extension.id, what, error });
   }
 
   #enter<T>(extension: Extension, call: () => T): T {
-    // Those of this service end no process, and what keeps others from it has its price.
+    // Built-in extensions need no containment, which is not free.
     if (extension.source === 'builtin') return call();
     return this.#dependencies.contain(extension.id, call);
   }
@@ -326,30 +335,33 @@ export class ExtensionHost {
     if (extension.source !== 'builtin') this.#dependencies.release(extension.id);
   }
 
-  async #endParts(extension: Extension, parts: Parts): Promise<void> {
+  async #endParts(extension: Extension, parts: ActiveParts): Promise<void> {
     parts.tools.close();
-    this.#sockets.closeOf(extension);
-    this.#routing?.endOf(extension);
-    // Its own end is told to it, whatever goes on.
-    await this.#inOrder(extension, DUTY_LIMIT, 'its turn could not be given back', () =>
-      parts.duty.close(),
+    this.#sockets.closeAll(extension);
+    this.#routing?.abortRequests(extension);
+    // `shutdown` is called even if stopping the work fails.
+    await this.#attempt(
+      extension,
+      WORK_TIMEOUT_MS,
+      'its background work did not stop in time',
+      () => parts.work.close(),
     );
-    await this.#inOrder(extension, SHUTDOWN_LIMIT, 'its shutdown took longer than 2 s', () =>
+    await this.#attempt(extension, SHUTDOWN_TIMEOUT_MS, 'shutdown took longer than 2 s', () =>
       this.#enter(extension, async () => parts.module.shutdown?.()),
     );
   }
 
-  async #inOrder(
+  async #attempt(
     extension: Extension,
     limit: number,
-    late: string,
+    message: string,
     call: () => Promise<void>,
   ): Promise<void> {
     try {
-      await within(limit, late, call());
+      await withTimeLimit(limit, message, call());
     } catch (error) {
       const fields = { extension: extension.id, error };
-      this.#dependencies.telemetry.log.warn('an extension did not end in order', fields);
+      this.#dependencies.telemetry.log.warn('extension did not shut down cleanly', fields);
     }
   }
 
@@ -358,11 +370,11 @@ export class ExtensionHost {
     return new Routing(
       {
         find: (id) => this.#extensions.get(id) ?? null,
-        ready: (extension) => this.ready(extension),
+        ensureLoaded: (extension) => this.ensureLoaded(extension),
         enter: (extension, call) => this.#enter(extension, call),
         sockets: this.#sockets,
-        fault: (extension, what, error) => this.#noteFault(extension, what, error),
-        filesOf: (extension) => this.#filesOf(extension),
+        noteFault: (extension, what, error) => this.#noteFault(extension, what, error),
+        staticFilesOf: (extension) => this.#staticFilesOf(extension),
         status: () => this.status(),
         version: () => service.version,
       },
@@ -372,7 +384,7 @@ export class ExtensionHost {
     );
   }
 
-  #filesOf(extension: Extension): StaticFiles | null {
+  #staticFilesOf(extension: Extension): StaticFiles | null {
     const known = this.#files.get(extension);
     if (known !== undefined) return known;
     const { found } = extension;
@@ -387,6 +399,6 @@ export class ExtensionHost {
   #logFailure(extension: Extension, error?: unknown): void {
     const { log } = this.#dependencies.telemetry;
     const fields = { extension: extension.key, reason: extension.reason };
-    log.error('an extension failed', error === undefined ? fields : { ...fields, error });
+    log.error('extension failed', error === undefined ? fields : { ...fields, error });
   }
 }

@@ -2,25 +2,25 @@ import { Type, type Static } from '@sinclair/typebox';
 import { argumentCheck } from '../../domain/pipeline/arguments.ts';
 import { capabilities, type Capability } from '../contract.ts';
 
-/** The name of the file that makes a folder an extension. */
-export const MANIFEST = 'extension.json';
+/** Name of the file that makes a folder an extension. */
+export const MANIFEST_FILE = 'extension.json';
 
-/** Words that stand for something else at `/ext/<id>`. */
-const taken: ReadonlySet<string> = new Set([
+/** Ids that are not available: `/ext/status` is the status of all extensions. */
+const RESERVED_IDS: ReadonlySet<string> = new Set([
   'status',
-  // Where something is kept by id, every object has these already.
+  // Properties that every object already has.
   ...Object.getOwnPropertyNames(Object.prototype),
 ]);
 
-const line = (longest: number) => Type.String({ minLength: 1, maxLength: longest });
+const nonEmptyString = (maxLength: number) => Type.String({ minLength: 1, maxLength });
 
 const schema = Type.Object(
   {
     id: Type.String({ pattern: '^[a-z][a-z0-9_-]{0,39}$' }),
-    name: line(100),
-    version: line(50),
+    name: nonEmptyString(100),
+    version: nonEmptyString(50),
     description: Type.Optional(Type.String({ maxLength: 500 })),
-    module: line(200),
+    module: nonEmptyString(200),
     capabilities: Type.Optional(
       Type.Array(Type.Unsafe<Capability>({ type: 'string', enum: [...capabilities] }), {
         uniqueItems: true,
@@ -34,23 +34,23 @@ const schema = Type.Object(
 
 const check = argumentCheck(schema);
 
-/** What an extension says of itself. */
+/** The contents of `extension.json`. */
 export interface Manifest {
-  /** Unique; a part of its paths, of its tools' names and of its agent's name. */
+  /** Unique. Part of its paths, its tools' names and its agent's name. */
   readonly id: string;
   readonly name: string;
   readonly version: string;
   readonly description: string;
-  /** The ES module, within the folder. */
+  /** Path of the ES module in the folder. */
   readonly module: string;
   readonly capabilities: readonly Capability[];
-  /** False: it is listed and not loaded. */
+  /** False: listed but not loaded. */
   readonly enabled: boolean;
-  /** True: set up at start; false: at the first request. */
+  /** True: set up at start. False: at the first request. */
   readonly eager: boolean;
 }
 
-/** A manifest that can't be used. The message is for people, and has no paths. */
+/** An unusable manifest. The message is for people and contains no paths. */
 export class ManifestError extends Error {
   constructor(message: string) {
     super(message);
@@ -58,44 +58,46 @@ export class ManifestError extends Error {
   }
 }
 
-/** @throws ManifestError for what is no JSON */
+/** @throws ManifestError for invalid JSON */
 export function parseManifest(text: string): unknown {
   try {
-    // Editors may begin a file with the mark of its encoding.
+    // Some editors write a byte order mark.
     return JSON.parse(text.replace(/^\uFEFF/, ''));
   } catch (error) {
     throw new ManifestError(
-      `${MANIFEST} is no JSON: ${error instanceof Error ? error.message : String(error)}`,
+      `${MANIFEST_FILE} is not valid JSON: ${error instanceof Error ? error.message : String(error)}`,
     );
   }
 }
 
 /**
- * Checks what a manifest says.
- * @throws ManifestError naming each field at fault
+ * Validates a manifest and fills in defaults.
+ * @throws ManifestError naming each invalid field
  */
 export function readManifest(value: unknown): Manifest {
-  const faults = check(value);
-  if (faults.length > 0) {
-    const texts = faults.map(({ path, issue }) => `${path.join('.') || 'it'} ${issue}`);
-    throw new ManifestError(`${MANIFEST} is at fault: ${texts.join('; ')}`);
+  const errors = check(value);
+  if (errors.length > 0) {
+    const issues = errors.map(({ path, issue }) => `${path.join('.') || 'manifest'} ${issue}`);
+    throw new ManifestError(`${MANIFEST_FILE} is invalid: ${issues.join('; ')}`);
   }
   const given = value as Static<typeof schema>;
-  if (taken.has(given.id)) throw new ManifestError(`${MANIFEST}: the id ${given.id} is taken`);
+  if (RESERVED_IDS.has(given.id))
+    throw new ManifestError(`${MANIFEST_FILE}: the id ${given.id} is reserved`);
   if (given.module.startsWith('/') || given.module.split('/').includes('..')) {
-    throw new ManifestError(`${MANIFEST}: module must lie within the folder`);
+    throw new ManifestError(`${MANIFEST_FILE}: module must be inside the folder`);
   }
-  return {
-    description: '',
-    capabilities: [],
-    enabled: true,
-    eager: true,
-    ...given,
-  };
+  return { description: '', capabilities: [], enabled: true, eager: true, ...given };
 }
 
-/** What is wrong with a file, without its path. */
-export function codeOf(error: unknown): string {
+/** Why a manifest cannot be used, for people. */
+export function reasonOf(error: unknown): string {
+  return error instanceof ManifestError
+    ? error.message
+    : `${MANIFEST_FILE} cannot be read: ${errorCodeOf(error)}`;
+}
+
+/** Error code of a failed file access; the message would contain the path. */
+export function errorCodeOf(error: unknown): string {
   const code = (error as NodeJS.ErrnoException | null)?.code;
-  return typeof code === 'string' ? code : 'unknown fault';
+  return typeof code === 'string' ? code : 'unknown error';
 }

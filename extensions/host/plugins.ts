@@ -3,17 +3,13 @@ import { readFile, readdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { sideBySide } from '../../domain/side-by-side.ts';
 import { capabilities } from '../contract.ts';
-import type { Found } from './discovery.ts';
-import { MANIFEST, ManifestError, codeOf, parseManifest, readManifest } from './manifest.ts';
+import type { DiscoveredExtension } from './discovery.ts';
+import { MANIFEST_FILE, ManifestError, parseManifest, readManifest, reasonOf } from './manifest.ts';
 
-/**
- * Packages that are read at a time. One after the other, each part of each would wait for a turn of an event loop that
- * may have a large log to read.
- */
-const READ_AT_ONCE = 64;
+const MAX_CONCURRENT_READS = 64;
 
-/** What of a package.json counts here. */
-interface Package {
+/** The fields of a package.json that are read here. */
+interface PackageJson {
   readonly name?: unknown;
   readonly version?: unknown;
   readonly description?: unknown;
@@ -21,17 +17,18 @@ interface Package {
 }
 
 /**
- * Installed npm packages whose package.json has `"svc": {"plugins": {"<id>": "<module>"}}`. Where the module's
- * folder, or the package's, has an `extension.json`, that says the rest; else it goes by the package's name and
- * version, and asks for all capabilities. Never rejects.
- *
- * @param folders whose `node_modules` are looked through, without going deeper
+ * Finds installed npm packages whose package.json has `"svc": {"plugins": {"<id>": "<module>"}}`.
+ * An `extension.json` beside the module or the package.json holds the other fields. Without one,
+ * the package's name and version apply and all capabilities are requested. Never rejects.
+ * @param folders whose `node_modules` are searched, without descending further
  */
-export async function findPlugins(folders: readonly string[]): Promise<readonly Found[]> {
-  const found: Found[] = [];
+export async function findPlugins(
+  folders: readonly string[],
+): Promise<readonly DiscoveredExtension[]> {
+  const found: DiscoveredExtension[] = [];
   for (const folder of new Set(folders)) {
     const packages = await packagesIn(join(folder, 'node_modules'));
-    found.push(...(await sideBySide(packages, READ_AT_ONCE, pluginsOf)).flat());
+    found.push(...(await sideBySide(packages, MAX_CONCURRENT_READS, pluginsOf)).flat());
   }
   return found;
 }
@@ -52,13 +49,13 @@ async function packagesIn(modules: string): Promise<readonly string[]> {
   return packages.flat();
 }
 
-async function pluginsOf(folder: string): Promise<readonly Found[]> {
+async function pluginsOf(folder: string): Promise<readonly DiscoveredExtension[]> {
   const text = await readFile(join(folder, 'package.json'), 'utf8').catch(() => '');
-  // Most packages have none, and parsing them all takes a while.
+  // Most packages have no plugins, and parsing all of them is slow.
   if (!text.includes('"plugins"') || !text.includes('"svc"')) return [];
-  let about: Package;
+  let about: PackageJson;
   try {
-    about = JSON.parse(text) as Package;
+    about = JSON.parse(text) as PackageJson;
   } catch {
     return [];
   }
@@ -71,25 +68,25 @@ async function pluginsOf(folder: string): Promise<readonly Found[]> {
 
 async function pluginOf(
   folder: string,
-  about: Package,
+  about: PackageJson,
   id: string,
   module: unknown,
-): Promise<Found> {
+): Promise<DiscoveredExtension> {
   const source = 'entry_point';
   try {
-    if (typeof module !== 'string') throw new ManifestError('svc.plugins: a module is a text');
+    if (typeof module !== 'string')
+      throw new ManifestError('svc.plugins: a module must be a string');
     const path = module.replace(/^\.\//, '');
-    const beside = join(folder, dirname(path), MANIFEST);
-    const file = existsSync(beside) ? beside : join(folder, MANIFEST);
-    const own = existsSync(file) ? parseManifest(await readFile(file, 'utf8')) : undefined;
+    const beside = join(folder, dirname(path), MANIFEST_FILE);
+    const file = existsSync(beside) ? beside : join(folder, MANIFEST_FILE);
+    const manifestFile = existsSync(file) ? parseManifest(await readFile(file, 'utf8')) : undefined;
     const { name, version, description = '' } = about;
     const general = { name, version, description, capabilities: [...capabilities] };
-    const said = typeof own === 'object' && own !== null ? own : general;
-    const manifest = readManifest({ ...said, id, module: path });
+    const fields =
+      typeof manifestFile === 'object' && manifestFile !== null ? manifestFile : general;
+    const manifest = readManifest({ ...fields, id, module: path });
     return { kind: 'extension', key: id, source, folder, manifest };
   } catch (error) {
-    const told = error instanceof ManifestError;
-    const reason = told ? error.message : `${MANIFEST} can't be read: ${codeOf(error)}`;
-    return { kind: 'fault', key: id, source, reason, manifest: null };
+    return { kind: 'fault', key: id, source, reason: reasonOf(error), manifest: null };
   }
 }

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Request, Response } from 'express';
-import type { PreconditionFailed } from './routes/static-files.ts';
+import type { PreconditionFailedError } from './routes/static-files.ts';
 import type { Clock } from '../../domain/clock.ts';
 import type { EventStore } from '../../domain/event-store.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
@@ -17,7 +17,7 @@ import type {
   ToolView,
 } from '../contract.ts';
 
-/** All that the host needs of the rest of the service. */
+/** What the host needs from the rest of the service. */
 export interface HostDependencies {
   readonly store: EventStore;
   readonly coordination: Coordination;
@@ -28,59 +28,67 @@ export interface HostDependencies {
   readonly tools: ToolPort;
   readonly core: CorePort;
   readonly agents: AgentPort;
-  /** Calls into the code of an extension that is not of this service, so that nothing it does ends the process. */
+  /** Calls the code of an extension that is not built in. Nothing it does ends the process. */
   contain<T>(extensionId: string, call: () => T): T;
-  /** Takes away the connections and timers that an extension has left. */
+  /** Closes the connections and timers that an extension left open. */
   release(extensionId: string): void;
-  /** @throws Error for endpoints that `/openapi.json` can't have, as where they refer to a schema that is not there */
+  /**
+   * @throws Error for endpoints that `/openapi.json` cannot describe, such as a reference to a
+   *   missing schema
+   */
   readonly checkEndpoints: (described: {
     readonly id: string;
     readonly isLimited: boolean;
     readonly endpoints: readonly EndpointDescription[];
   }) => void;
-  /** This process, as its leases name it. */
+  /** Name of this process in leases. */
   readonly member: string;
-  /** How long a setup may take, in milliseconds; 10 s. */
+  /** Time limit of a setup, in milliseconds. Default: 10 s. */
   readonly setupLimit?: number;
 }
 
 export interface HostSettings {
   /** `SVC_EXT_PATHS`. */
   readonly extensionPaths: readonly string[];
-  /** `SVC_EXT_GRANTS`: by extension id; one that is not named is granted what it asks for. */
+  /** `SVC_EXT_GRANTS`, by extension id. An extension that is not named gets what it requests. */
   readonly extensionGrants: Readonly<Record<string, readonly Capability[]>>;
   /** `SVC_REQUIRE_SCOPES`. */
   readonly requireScopes: boolean;
   /** `SVC_WEBUI_REQUIRE_AUTH`. */
   readonly webuiRequireAuth: boolean;
   readonly production: boolean;
-  /** `SVC_EXTENSION_SECONDS`: how long a handler may take to begin its answer, and a subscriber before it is named. */
+  /**
+   * `SVC_EXTENSION_SECONDS`: time for a handler to send headers, and for a subscriber before the
+   * status lists it.
+   */
   readonly extensionSeconds: number;
-  /** `SVC_RATE_LIMIT`: what an extension may publish in a window; 0: without end. */
+  /** `SVC_RATE_LIMIT`: events that an extension may publish in a window; 0: unlimited. */
   readonly rateLimit: number;
   readonly rateLimitWindowSeconds: number;
-  /** `SVC_EXT_<ID>_<NAME>`, as they stand in the environment. */
+  /** `SVC_EXT_<ID>_<NAME>`, as in the environment. */
   readonly extensionSettings: Readonly<Record<string, string>>;
-  /** Whether routes are served here, and whether pipelines are carried out here. */
+  /** Whether this process serves routes, and whether it runs pipelines. */
   readonly servesRoutes: boolean;
   readonly runsTools: boolean;
 }
 
-/** Where something comes from that is done for a client's request: what the audit shows of it. */
+/** The client request that an action serves, for the audit. */
 export interface RequestOrigin {
   /** The client's address. */
   readonly source: string;
   /** The request's id. */
   readonly correlationId: string;
-  /** In the client's words. */
+  /** The client's `X-Reason`. */
   readonly reason?: string | undefined;
-  /** Of a request with an `Idempotency-Key`: what is done has its ids from it, so that a repetition does the same. */
+  /**
+   * Set for a request with an `Idempotency-Key`. Ids derived from it make a repetition idempotent.
+   */
   readonly commandId?: string | undefined;
 }
 
-/** A tool as the service lends it. */
+/** A tool of the service. */
 export interface LentTool extends Omit<ToolView, 'call'> {
-  /** @param options.origin of the request that is being answered; without one it is the extension that acts */
+  /** @param options.origin of the request being answered; without it, the extension itself acts */
   call(
     args: unknown,
     options: {
@@ -93,102 +101,103 @@ export interface LentTool extends Omit<ToolView, 'call'> {
 
 /** The tools of this process. */
 export interface ToolPort {
-  /** @throws Error when the name is taken, or the schema is no valid JSON schema */
+  /** @throws Error if the name is taken or the schema is not a valid JSON schema */
   register(name: string, description: string, schema: object, func: ToolFunction): void;
   unregister(name: string): void;
-  /** `caller` names who calls outside of a pipeline, for what the tool writes into its log. */
+  /** @param caller named in the log of a call outside a pipeline */
   list(caller: string): readonly LentTool[];
   get(name: string, caller: string): LentTool | undefined;
-  /** Records that a client may not call a tool. */
+  /** Records a rejected call of a tool. */
   noteRefusal(name: string, refusal: ToolRefusal): void;
 }
 
-/** A call of a tool that was not allowed. */
+/** A rejected call of a tool. */
 export interface ToolRefusal {
-  /** Who would have called it. */
+  /** Id of the rejected agent. */
   readonly actAs: string;
   readonly origin: RequestOrigin;
-  /** Of the error. */
+  /** Error code of the response. */
   readonly code: string;
 }
 
-/** The service's own interface. */
+/** The service's own HTTP interface. */
 export interface CorePort {
-  /** @param request.token of the request, or none; the extension's own has been put in */
+  /** @param request.token of the caller, or null; the extension's own token is already filled in */
   request(method: string, path: string, request: PortRequest): Promise<CoreAnswer>;
 }
 
-/** A request to the service's own interface, as the host hands it on. */
 export interface PortRequest extends CoreRequest {
   /**
-   * Whether the numbers of the body were checked as a client wrote them: then one beyond 2^53 − 1 is a float. Default:
-   * false, as an extension may have worked with an integer that had lost its last digits.
+   * Whether the numbers of the body were checked in the client's text, so one beyond 2^53 − 1 is a
+   * float. Default: false, as an extension may have computed with an integer that lost digits.
    */
   readonly isChecked?: boolean;
 }
 
-/** An extension as its agent is made for it. */
+/** What an agent of an extension is created from. */
 export interface Grantee {
   readonly id: string;
   readonly granted: readonly Capability[];
 }
 
-/** The agents as which extensions act by themselves. */
+/** The agents of extensions that act on their own. */
 export interface AgentPort {
-  /** The id of `ext-<id>`; makes the agent where it is not there. */
+  /** The id of `ext-<id>`. Creates the agent if it does not exist. */
   idOf(extension: Grantee): Promise<string>;
-  /** An access token for it that is good for some minutes. */
+  /** An access token for the agent, valid for minutes. */
   tokenOf(extension: Grantee): Promise<string>;
-  /** Publishes as it. @returns the event's id */
+  /** Publishes as the agent. @returns the event's id */
   publish(extension: Grantee, topic: string, payload: object): Promise<string>;
 }
 
-/** What the HTTP interface lends to extensions, so that their endpoints keep its rules. */
+/** The rules of the HTTP interface, applied to the endpoints of extensions. */
 export interface HttpPort {
-  /** @throws what the interface answers with 401 or 403 */
+  /** @throws errors for 401 and 403 */
   authenticate(
     request: IncomingMessage,
     scopes: readonly string[],
   ): Promise<ExtensionCaller> | ExtensionCaller;
-  /** null where no token came with the request that counts. */
+  /** null without a valid token. */
   callerOf(request: IncomingMessage): Promise<ExtensionCaller | null>;
-  /** Who looks at a page that is closed: by a token, or by what a browser asks for. @throws 401, 429 */
+  /**
+   * The visitor of a protected page, by token or by browser sign-in. @throws errors for 401 and 429
+   */
   visitorOf(request: Request): Promise<ExtensionCaller>;
-  /** @throws what the interface answers with 400, 413 or 415; undefined where there is no body */
+  /** @returns undefined without a body @throws errors for 400, 413 and 415 */
   readBody(request: IncomingMessage): Promise<unknown>;
-  /** @param schema of the query parameters; undefined: there are none @throws what the interface answers with 400 */
+  /** @param schema of the query parameters; undefined: none @throws an error for 400 */
   checkQuery(request: Request, schema: object | undefined): void;
   /**
-   * What a request of the service to itself carries that is made to answer another one, so that it is known as the
-   * client's. `over` is called once it is answered, or has failed.
+   * Headers that mark an internal request as made for a client's request. `over` is called when the
+   * internal request has ended.
    */
   innerFor(request: Request): {
     readonly headers: Readonly<Record<string, string>>;
     readonly over: () => void;
   };
-  /** What the audit shows of what is done for a request. @throws what the interface answers with 400 */
+  /** The origin of a request, for the audit. @throws an error for 400 */
   originOf(request: Request): RequestOrigin;
   /**
-   * Carries a command out once for the `Idempotency-Key` of its request.
-   * @param carryOut gets the id of the command that the key stands for; null without one
-   * @throws what the interface answers with 400 or 409, or has answered the first time
+   * Runs a command once for the `Idempotency-Key` of its request.
+   * @param run gets the id of the keyed command; null without a key
+   * @throws errors for 400 and 409, and the error of the first run
    */
   once<T>(
     request: Request,
     agentId: string,
-    carryOut: (commandId: string | null) => Promise<T>,
+    run: (commandId: string | null) => Promise<T>,
   ): Promise<T>;
-  /** As the interface answers an error of the contract, and of a file that is not as it was asked for. */
-  errorOf(error: ExtensionError | PreconditionFailed): Error;
-  /** What an error that a handler threw is answered with; null for a fault of the extension itself. */
+  /** Converts an error of the contract, or a failed file precondition, to an HTTP error. */
+  errorOf(error: ExtensionError | PreconditionFailedError): Error;
+  /** Converts an error that the service itself threw; null for any other. */
   knownError(error: unknown): Error | null;
-  /** The answer to a fault of the extension itself. */
+  /** The response to an error of the extension: 500. */
   faultOf(extensionId: string, error: unknown): Error;
-  /** The answer in the place of an extension that has given none in its time. */
+  /** The response for a handler that timed out: 504. */
   lateOf(extensionId: string, message: string, seconds: number): Error;
-  /** Names the route of a request for the metrics. */
+  /** Sets the route of a request for the metrics. */
   takenBy(response: Response, endpoint: string): void;
-  /** Calls back once a request is over, before it is counted; at once where it is. At most one a request. */
+  /** Calls back when a request has ended, before it is counted. At most one callback a request. */
   whenEnded(response: Response, call: () => void): void;
   sendJson(response: Response, status: number, body: unknown): void;
   /** Headers of an HTML page. */

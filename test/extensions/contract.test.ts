@@ -73,7 +73,7 @@ describe('an extension', () => {
     const answer = await client.get('/ext/plain/tell');
     expect(answer.status, answer.text).to.equal(403);
     expect(answer.at('error')).to.equal('forbidden');
-    expect(answer.at('message')).to.equal('this needs the capability EVENTS_SUB or EVENTS_PUB');
+    expect(answer.at('message')).to.equal('requires the capability EVENTS_SUB or EVENTS_PUB');
     expect(answer.at('details')).to.deep.equal({
       required_capability: 'EVENTS_SUB',
       granted_capabilities: ['ROUTES'],
@@ -265,9 +265,9 @@ describe('an extension', () => {
     const reasons = ['none', 'wrong', 'round', 'nothing'].map((id) =>
       status.textAt(`extensions.${id}.info.reason`),
     );
-    expect(reasons[0]).to.match(/its endpoints are at fault: endpoints must be array/);
+    expect(reasons[0]).to.match(/invalid endpoints: endpoints must be array/);
     expect(reasons[1]).to.match(/endpoints\.0\.path/);
-    expect(reasons[2]).to.match(/no JSON/);
-    expect(reasons[3]).to.match(/at fault: the service has no schema NoSuch/);
+    expect(reasons[2]).to.match(/must be JSON/);
+    expect(reasons[3]).to.match(/invalid endpoints: the service has no schema NoSuch/);
   });
 });

@@ -26,7 +26,7 @@ describe('an extension at fault', () => {
   ];
 
   const broken: readonly (readonly [what: string, manifest: object | string, says: RegExp])[] = [
-    ['that is no JSON', '{"id": ', /^extension\.json is no JSON/],
+    ['that is no JSON', '{"id": ', /^extension\.json is not valid JSON/],
     ['without an id', { name: 'x', version: '1', module: 'module.mjs' }, /id is missing/],
     ['with an unknown field', manifestOf('bad', { colour: 'red' }), /colour is not known/],
     [
@@ -34,8 +34,8 @@ describe('an extension at fault', () => {
       manifestOf('bad', { capabilities: ['ROOT'] }),
       /capabilities\.0/,
     ],
-    ['with a taken id', manifestOf('status'), /the id status is taken/],
-    ['with a module elsewhere', manifestOf('bad', { module: '../x.mjs' }), /within the folder/],
+    ['with a taken id', manifestOf('status'), /the id status is reserved/],
+    ['with a module elsewhere', manifestOf('bad', { module: '../x.mjs' }), /inside the folder/],
   ];
   for (const [what, manifest, says] of broken) {
     it(`is listed under its folder with a manifest ${what}`, async () => {
@@ -56,13 +56,16 @@ describe('an extension at fault', () => {
   it('is listed beside the first of its id', async () => {
     await hosting().write('again', manifestOf('fine'), fine);
     const [state, reason] = at(await statusOf('fine@env_dir'));
-    expect([state, reason]).to.deep.equal(['failed', 'the id fine is had by one from env_dir']);
+    expect([state, reason]).to.deep.equal([
+      'failed',
+      'the id fine is already used by an extension from env_dir',
+    ]);
   });
 
   const modules: readonly (readonly [what: string, module: string, says: RegExp])[] = [
     ['whose module throws', "throw new TypeError('at once');", /^TypeError: at once$/],
     ['whose module does not parse', 'export {{', /^SyntaxError/],
-    ['without a setup', 'export const a = 1;', /exports no function setup/],
+    ['without a setup', 'export const a = 1;', /must export a function setup/],
     ['whose setup throws', "export function setup() { throw new Error('no'); }", /^Error: no$/],
     [
       'whose setup throws much, of which whole characters are told',
@@ -79,7 +82,7 @@ describe('an extension at fault', () => {
     [
       'that asks for what it was not granted',
       "export function setup({ background }) { background.startTask('x', () => {}); }",
-      /needs the capability BACKGROUND_TASKS/,
+      /requires the capability BACKGROUND_TASKS/,
     ],
     [
       'that registers a bad schema',

@@ -195,7 +195,7 @@ describe('an extension that wants more than it was granted', () => {
     const { client } = await hosting().start();
     const status = await client.get('/ext/status');
     expect(status.at('extensions.folder.state')).to.equal('failed');
-    expect(status.at('extensions.folder.info.reason')).to.include('the id constructor is taken');
+    expect(status.at('extensions.folder.info.reason')).to.include('the id constructor is reserved');
   });
 });
 

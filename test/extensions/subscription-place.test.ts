@@ -5,7 +5,7 @@ import { createEventCodec } from '../../domain/events/codec.ts';
 import { newId } from '../../domain/ids.ts';
 import { compileTopicPattern } from '../../domain/schedule/topic-pattern.ts';
 import { publishEvent } from '../../domain/topics/publishing.ts';
-import { Subscription } from '../../extensions/host/lent/subscription.ts';
+import { Subscription } from '../../extensions/host/provided/subscription.ts';
 import { silent } from '../../observability/telemetry.ts';
 import type { Coordination } from '../../scheduler/coordination.ts';
 import { openSqliteCoordination } from '../../stores/sqlite/coordination/coordination.ts';
@@ -46,9 +46,9 @@ describe('what a subscription of an extension is given of the log', () => {
       ...{ what: 'a subscriber', name: NAME, store, coordination, clock, telemetry: silent },
       pattern: compileTopicPattern('orders.#'),
       handle: async ({ data }) => given.send(data['n']),
-      failed: () => {},
+      onError: () => {},
     });
-    await subscription.begin();
+    await subscription.fixStart();
     const stop = new AbortController();
     const ended = subscription.run(stop.signal, 1);
     const end = async (): Promise<void> => {

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { EventStore, Position, RecordedEvent } from '../../domain/event-store.ts';
 import { compileTopicPattern } from '../../domain/schedule/topic-pattern.ts';
-import { Subscription } from '../../extensions/host/lent/subscription.ts';
+import { Subscription } from '../../extensions/host/provided/subscription.ts';
 import { silent } from '../../observability/telemetry.ts';
 import type { Coordination } from '../../scheduler/coordination.ts';
 import { settle, VirtualClock } from '../support/virtual-clock.ts';
@@ -45,10 +45,10 @@ describe('the place of a subscription of an extension', () => {
       ...{ what: 'a subscriber', name: 'extension x a.*', store, coordination, telemetry: silent },
       pattern: compileTopicPattern('a.*'),
       handle: async () => {},
-      failed: () => {},
+      onError: () => {},
       clock: new VirtualClock(),
     });
-    await subscription.begin();
+    await subscription.fixStart();
     const end = new AbortController();
     const ended = subscription.run(end.signal, 1);
     await settle();

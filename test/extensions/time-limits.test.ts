@@ -37,7 +37,7 @@ describe('an extension that takes its time', () => {
       expect(request_id).to.equal('of-the-test');
       expect(body).to.deep.equal({
         error: 'gateway_timeout',
-        message: 'the extension slow did not answer within 0.1 s',
+        message: 'extension slow did not respond within 0.1 s',
         details: { extension_id: 'slow', limit_seconds: SOON },
       });
     }
@@ -46,7 +46,7 @@ describe('an extension that takes its time', () => {
     expect((await client.get('/ext/slow/')).at('fine')).to.equal(true);
     expect(await info()).to.include({
       faults: 2,
-      last_fault: 'POST /never: not answered within 0.1 s',
+      last_fault: 'POST /never: no response within 0.1 s',
     });
     const status = await client.get('/ext/status');
     expect(status.at('extensions.slow.metrics.errors_total')).to.equal(2);
@@ -137,7 +137,7 @@ describe('an extension that takes its time', () => {
     expect(await answer).to.equal('[1]');
     expect((await info())['faults']).to.equal(1);
     gone.abort();
-    await eventually(() => void expect(reached['reason']).to.equal('the client has gone'));
+    await eventually(() => void expect(reached['reason']).to.equal('the client disconnected'));
     socket.terminate();
   });
 
@@ -148,7 +148,7 @@ describe('an extension that takes its time', () => {
     const { client, info } = await start(module);
     const answer = await client.get('/ext/slow/health');
     expect([answer.status, answer.at('details.extension_id')]).to.deep.equal([504, 'slow']);
-    expect((await info())['last_fault']).to.equal('GET /health: not answered within 0.1 s');
+    expect((await info())['last_fault']).to.equal('GET /health: no response within 0.1 s');
   });
 
   it('tells nobody of the signal of a request of another one', async () => {
@@ -186,7 +186,7 @@ describe('an extension that takes its time', () => {
       );
       expect([faults, last_fault]).to.deep.equal([
         1,
-        `subscriber of orders.*: the event ${id}: TimeoutError: it has not settled within 0.1 s; it is waited for`,
+        `subscriber of orders.*: the event ${id}: TimeoutError: still running after 0.1 s`,
       ]);
     });
     expect(reached['seen']).to.deep.equal([]);
@@ -212,10 +212,8 @@ describe('an extension that takes its time', () => {
     await (reached['unsubscribe'] as () => Promise<void>)();
     expect((reached['signal'] as AbortSignal).aborted).to.equal(true);
     const { last_fault, unsettled } = await info();
-    expect(last_fault).to.equal(
-      'subscriber of orders.*: TimeoutError: it was told to end, and goes on',
-    );
-    expect(String(unsettled)).to.include('it was told to end, and goes on');
+    expect(last_fault).to.equal('subscriber of orders.*: TimeoutError: stopped but still running');
+    expect(String(unsettled)).to.include('stopped but still running');
     (reached['goOn'] as () => void)();
     await eventually(async () => void expect(await info()).not.to.have.property('unsettled'));
   });
@@ -255,8 +253,6 @@ describe('an extension that takes its time', () => {
     await host.close();
     expect(performance.now() - asked).to.be.lessThan(8_000);
     await starting;
-    expect(JSON.stringify(host.status())).to.include(
-      'the process was stopped before it was set up',
-    );
+    expect(JSON.stringify(host.status())).to.include('the process stopped before setup completed');
   });
 });

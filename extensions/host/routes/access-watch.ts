@@ -1,73 +1,73 @@
 import { AsyncResource } from 'node:async_hooks';
 import type { Admission } from './admission.ts';
-import { silence } from './answer-limit.ts';
-import type { LedRequest } from './led-request.ts';
+import { muteResponse } from './response-deadline.ts';
+import type { RequestContext } from './request-context.ts';
 import type { RequestSignals } from './request-signals.ts';
 
-/** How often it is looked whether those who are being answered would still be let in. Milliseconds. */
-const LOOK = 1_000;
+/** How often tokens of long responses are checked, in milliseconds. */
+const CHECK_INTERVAL_MS = 1_000;
 
-/** Why the signal of a request is aborted. */
-class AccessEnded extends Error {
+/** Reason with which the signal of a request is aborted. */
+class AccessEndedError extends Error {
   constructor() {
-    super('the token does not count any more');
+    super('the token is no longer valid');
     this.name = 'AbortError';
   }
 }
 
 /**
- * Ends answers that go on, streams above all, once the token that let them in does not count any more: it was revoked,
- * has run out, or its agent was removed. One timer is for all of them.
+ * Ends long responses, such as streams, once the token of their request is no longer valid. One
+ * timer serves all requests.
  */
 export class AccessWatch {
-  readonly #admission: Pick<Admission, 'stillCounts'>;
+  readonly #admission: Pick<Admission, 'isStillAllowed'>;
   readonly #signals: RequestSignals;
-  readonly #underWay = new Set<LedRequest>();
+  readonly #responses = new Set<RequestContext>();
   #isArmed = false;
-  /** In no request's asynchronous context: it is for those of all. */
+  /** Bound outside any request's async context, as the timer serves all of them. */
   readonly #arm = AsyncResource.bind((): void => {
     this.#isArmed = true;
-    setTimeout(() => void this.#look(), LOOK).unref();
+    setTimeout(() => void this.#check(), CHECK_INTERVAL_MS).unref();
   });
 
-  constructor(admission: Pick<Admission, 'stillCounts'>, signals: RequestSignals) {
+  constructor(admission: Pick<Admission, 'isStillAllowed'>, signals: RequestSignals) {
     this.#admission = admission;
     this.#signals = signals;
   }
 
-  /** Watches over the answer to a request that was let in by a token. */
-  begin(led: LedRequest): void {
-    this.#underWay.add(led);
+  /** Starts watching the response to a request with a token. */
+  watch(context: RequestContext): void {
+    this.#responses.add(context);
     if (!this.#isArmed) this.#arm();
   }
 
-  /** It is answered, or nobody waits any more. */
-  end(led: LedRequest): void {
-    this.#underWay.delete(led);
+  unwatch(context: RequestContext): void {
+    this.#responses.delete(context);
   }
 
-  async #look(): Promise<void> {
-    for (const led of this.#underWay) {
-      // What has not begun to be answered was asked for while the token counted.
-      if (!led.response.headersSent || (await this.#admission.stillCounts(led))) continue;
-      if (this.#underWay.delete(led)) this.#cutOff(led);
+  async #check(): Promise<void> {
+    for (const context of this.#responses) {
+      // Without headers sent, it is not yet a long response.
+      if (!context.response.headersSent || (await this.#admission.isStillAllowed(context)))
+        continue;
+      if (this.#responses.delete(context)) this.#end(context);
     }
     this.#isArmed = false;
-    if (this.#underWay.size > 0) this.#arm();
+    if (this.#responses.size > 0) this.#arm();
   }
 
-  #cutOff({ extension, request, response }: LedRequest): void {
-    this.#signals.end(extension, request, new AccessEnded());
+  #end({ extension, request, response }: RequestContext): void {
+    this.#signals.end(extension, request, new AccessEndedError());
     try {
       if (response.hasHeader('Content-Length')) {
-        // It can't be ended before its end.
+        // A response of fixed length cannot end early.
         response.destroy();
         return;
       }
       response.end();
-      silence(response);
+      muteResponse(response);
     } catch {
-      // The extension has put its own code in the way: the others' answers are to be looked at all the same.
+      // The extension has replaced methods of the response. Other responses must still be checked.
       request.socket.destroy();
     }
   }

@@ -1,9 +1,9 @@
 import { ExtensionError, type ExtensionCaller } from '../../contract.ts';
-import type { LedRequest } from './led-request.ts';
-import { isClosedPage, isOpen } from './open-paths.ts';
+import type { RequestContext } from './request-context.ts';
+import { isProtectedPage, isPublic } from './public-paths.ts';
 import type { HostSettings, HttpPort } from '../ports.ts';
 
-/** Lets requests come to extensions, by the rules of the whole interface: by a token, and by scopes where asked for. */
+/** Authenticates requests to extensions by the rules of the HTTP interface. */
 export class Admission {
   readonly #http: HttpPort;
   readonly #settings: HostSettings;
@@ -14,27 +14,27 @@ export class Admission {
   }
 
   /**
-   * Finds out who calls, and whether they may; at once where that is at hand.
-   * @throws 401, 403: what the interface says
+   * Identifies the caller and checks the scopes; synchronously where possible.
+   * @throws errors of the interface for 401 and 403
    */
-  admit(led: LedRequest): Promise<void> | void {
-    const calling = this.#callerOf(led);
-    if (calling instanceof Promise) {
-      return calling.then((caller) => {
-        admitted(led, caller);
+  admit(context: RequestContext): Promise<void> | void {
+    const caller_ = this.#callerOf(context);
+    if (caller_ instanceof Promise) {
+      return caller_.then((caller) => {
+        setCaller(context, caller);
       });
     }
-    admitted(led, calling);
+    setCaller(context, caller_);
   }
 
   /**
-   * Whether the caller of a request that goes on may go on; the request then has the caller as it is now. What can't be
-   * told just now changes nothing.
+   * Whether the caller may still receive the response. Updates the caller of the request. A failed
+   * check changes nothing.
    */
-  async stillCounts(led: LedRequest): Promise<boolean> {
+  async isStillAllowed(context: RequestContext): Promise<boolean> {
     try {
-      const caller = await this.#callerOf(led);
-      if (caller !== null) led.caller = caller;
+      const caller = await this.#callerOf(context);
+      if (caller !== null) context.caller = caller;
       return true;
     } catch (error) {
       const { code } = error as { readonly code?: unknown };
@@ -42,41 +42,46 @@ export class Admission {
     }
   }
 
-  #callerOf(led: LedRequest): Promise<ExtensionCaller | null> | ExtensionCaller | null {
-    const { extension, rest, request } = led;
+  #callerOf(context: RequestContext): Promise<ExtensionCaller | null> | ExtensionCaller | null {
+    const { extension, subpath, request } = context;
     const { requireScopes } = this.#settings;
     if (extension.source === 'builtin') {
-      if (isOpen(extension, rest, this.#settings)) return this.#http.callerOf(request);
-      // Browsers send what people have typed along by themselves: it counts for nothing that changes anything.
+      if (isPublic(extension, subpath, this.#settings)) return this.#http.callerOf(request);
+      // Browsers resend typed credentials on their own, so these only permit reading.
       const isReading = request.method === 'GET' || request.method === 'HEAD';
-      if (isReading && isClosedPage(extension, rest, this.#settings)) {
+      if (isReading && isProtectedPage(extension, subpath, this.#settings)) {
         return this.#http.visitorOf(request);
       }
     }
     if (!requireScopes) return this.#http.authenticate(request, []);
-    const calling = this.#http.authenticate(request, [scopeOf(led)]);
-    return calling instanceof Promise
-      ? calling.then((caller) => this.#withHeader(led, caller))
-      : this.#withHeader(led, calling);
+    const caller_ = this.#http.authenticate(request, [scopeOf(context)]);
+    return caller_ instanceof Promise
+      ? caller_.then((caller) => this.#checkScopeHeader(context, caller))
+      : this.#checkScopeHeader(context, caller_);
   }
 
-  /** @throws 403 where the header does not name the scope as well: it is the caller's own word, as the interface has it */
-  #withHeader(led: LedRequest, caller: ExtensionCaller): ExtensionCaller {
-    const scope = scopeOf(led);
-    const said = (led.request.get('x-scopes') ?? '').split(/[\s,]+/).filter((each) => each !== '');
-    if (said.includes(scope) || said.includes('admin')) return caller;
-    const details = { required_scopes: [scope], granted_scopes: said };
+  /**
+   * @throws an error for 403 if `X-Scopes` does not name the scope: the interface requires both
+   *   token and header
+   */
+  #checkScopeHeader(context: RequestContext, caller: ExtensionCaller): ExtensionCaller {
+    const scope = scopeOf(context);
+    const declared = (context.request.get('x-scopes') ?? '')
+      .split(/[\s,]+/)
+      .filter((each) => each !== '');
+    if (declared.includes(scope) || declared.includes('admin')) return caller;
+    const details = { required_scopes: [scope], granted_scopes: declared };
     const error = new ExtensionError('forbidden', `X-Scopes must name ${scope}`, details);
     throw this.#http.errorOf(error);
   }
 }
 
-function admitted(led: LedRequest, caller: ExtensionCaller | null): void {
-  led.caller = caller;
-  led.isAdmitted = true;
+function setCaller(context: RequestContext, caller: ExtensionCaller | null): void {
+  context.caller = caller;
+  context.isAdmitted = true;
 }
 
-/** What a route needs where scopes are asked for. */
-function scopeOf({ extension }: LedRequest): string {
+/** The scope that a route needs if `SVC_REQUIRE_SCOPES` is set. */
+function scopeOf({ extension }: RequestContext): string {
   return `ext:${extension.id}:routes`;
 }

@@ -1,149 +1,155 @@
 import type { NextFunction, Request, RequestHandler, Response, Router } from 'express';
-import { asFault, guarded, guardedRoute, isPromise } from './thrown.ts';
+import { toError, wrapHandlers, wrapRoute, isPromise } from './handler-errors.ts';
 
-const verbs = ['get', 'post', 'put', 'patch', 'delete'] as const;
+const VERBS = ['get', 'post', 'put', 'patch', 'delete'] as const;
 
-/** What else can be registered with a router: it may take requests of any method or path. */
-const others = ['use', 'all', 'route', 'options', 'head'] as const;
+/** Methods that may register handlers for any method or path. */
+const OTHER_METHODS = ['use', 'all', 'route', 'options', 'head'] as const;
 
-/** Texts between slashes that a pattern of Express takes for nothing else. */
-const PLAIN = /^(?:\/|(?:\/[\w.~-]+)+)$/;
-/** The same, with parameters that stand for a whole segment each. */
-const WITH_PARAMETERS = /^(?:\/(?::[A-Za-z_]\w*|[\w.~-]+))+$/;
+/** Paths without any pattern syntax. */
+const LITERAL_PATH = /^(?:\/|(?:\/[\w.~-]+)+)$/;
+/** Paths whose parameters each span a whole segment. */
+const PARAMETER_PATH = /^(?:\/(?::[A-Za-z_]\w*|[\w.~-]+))+$/;
 
-/** Of a path: a text in lower case, as Express knows no case, or a parameter. */
-type Segment = { readonly text: string } | { readonly parameter: string };
+/** A literal segment in lower case, as Express ignores case, or a parameter. */
+type Segment = { readonly literal: string } | { readonly parameter: string };
 
-/** A route that an extension has given its router, and that can be gone to without it. */
+/** A route that can be called without the router. */
 interface DirectRoute {
-  /** What Express has made of it, and sets as `request.route`. */
+  /** The route in Express, which sets it as `request.route`. */
   readonly route: unknown;
   readonly handlers: readonly RequestHandler[];
   readonly segments: readonly Segment[];
 }
 
-/** A direct route that let its request go on, and with what. */
-interface Passed {
-  readonly by: DirectRoute;
-  readonly fault: unknown;
+/** A direct route whose handlers called `next`, with the value they skipped. */
+interface SkippedRoute {
+  readonly direct: DirectRoute;
+  readonly error: unknown;
 }
 
-/** A request on its way through the handlers of a direct route. */
-interface Way {
-  readonly by: DirectRoute;
+/** A request passing through the handlers of a direct route. */
+interface RouteCall {
+  readonly direct: DirectRoute;
   readonly request: Request;
   readonly response: Response;
-  /** What stands behind the router. */
+  /** Continues after the router. */
   readonly next: NextFunction;
 }
 
 const NO_PARTS: readonly string[] = [];
 
-type Register = (...given: readonly unknown[]) => Router;
+type Register = (...args: readonly unknown[]) => Router;
 type Route = ReturnType<Router['route']>;
 
 /**
- * Goes to handlers of a router of Express without it, where what it would find is plain: a path of texts and whole
- * parameters that nothing registered earlier could take. To look through patterns, and to go from router to route to
- * handler, takes the router longer than a short handler takes.
+ * Calls handlers of an Express router directly if the path is literal or has whole-segment
+ * parameters, and nothing registered earlier could match it. The router's own search takes longer
+ * than a short handler.
  *
- * Everything else is the router's as ever: other spellings, patterns, what comes after a middleware or below a router
- * within it, and what a handler lets go on by its `next`, which goes from there through all that stands behind it.
+ * Everything else is left to the router: name spellings, patterns, routes after middleware or in
+ * nested routers. A request whose handlers call `next` continues in the router after that route.
  */
 export class DirectRoutes {
   readonly #router: Router;
-  /** By method and path. */
-  readonly #plain = new Map<string, DirectRoute>();
-  /** By method; in their order. */
-  readonly #patterns = new Map<string, DirectRoute[]>();
-  /** Methods and plain paths in lower case, wherever they stand. */
-  readonly #written = new Set<string>();
-  readonly #passed = new WeakMap<Request, Passed>();
-  /** Something was registered that might take any request: whatever comes later stands behind it. */
+  /** Literal routes by method and path. */
+  readonly #literalRoutes = new Map<string, DirectRoute>();
+  /** Parameter routes by method, in order of registration. */
+  readonly #parameterRoutes = new Map<string, DirectRoute[]>();
+  /** All literal paths registered, as method and lower-case path. */
+  readonly #registered = new Set<string>();
+  readonly #skipped = new WeakMap<Request, SkippedRoute>();
+  /**
+   * Something was registered that might match any request, so later routes are left to the router.
+   */
   #isClosed = false;
   #isRegistering = false;
-  /** Callbacks for parameters are the router's to call. */
-  #hasCallbacks = false;
+  /** Only the router calls `param` callbacks. */
+  #hasParamCallbacks = false;
 
-  /** @param router one that has no routes yet; what is registered with it from now on is seen */
+  /** @param router without routes; later registrations are intercepted */
   constructor(router: Router) {
     this.#router = router;
-    for (const verb of verbs) {
-      this.#watch(verb, (register, given) => this.#register(verb.toUpperCase(), register, given));
+    for (const verb of VERBS) {
+      this.#intercept(verb, (register, args) => this.#register(verb.toUpperCase(), register, args));
     }
-    for (const other of others) {
-      this.#watch(other, (register, given) => {
+    for (const name of OTHER_METHODS) {
+      this.#intercept(name, (register, args) => {
         this.#isClosed = true;
-        const registered = register(...guarded(given));
-        return other === 'route' ? guardedRoute(registered as unknown as Route) : registered;
+        const registered = register(...wrapHandlers(args));
+        return name === 'route' ? wrapRoute(registered as unknown as Route) : registered;
       });
     }
-    this.#watch('param', (register, given) => {
-      this.#hasCallbacks = true;
-      return register(...given);
+    this.#intercept('param', (register, args) => {
+      this.#hasParamCallbacks = true;
+      return register(...args);
     });
   }
 
   /**
-   * Leads a request to who takes it, or on to what stands behind the router.
-   * @param path of the request as it was sent, below where the router is mounted, as `request.url` is
+   * Serves a request directly or by the router.
+   * @param path as sent, below the router's mount path, as in `request.url`
    */
   serve(path: string, request: Request, response: Response, next: NextFunction): void {
-    const plain = this.#plain.get(`${request.method} ${path}`);
-    const parts = plain === undefined ? path.slice(1).split('/') : NO_PARTS;
-    const by = plain ?? this.#patternOf(request.method, path, parts);
-    if (by === undefined) {
+    const literal = this.#literalRoutes.get(`${request.method} ${path}`);
+    const parts = literal === undefined ? path.slice(1).split('/') : NO_PARTS;
+    const direct = literal ?? this.#findParameterRoute(request.method, path, parts);
+    if (direct === undefined) {
       this.#router(request, response, next);
       return;
     }
-    const led = request as { params: Request['params']; route: unknown };
-    led.params = parametersOf(by, parts);
-    led.route = by.route;
-    this.#call({ by, request, response, next }, 0);
+    const routed = request as { params: Request['params']; route: unknown };
+    routed.params = parametersOf(direct, parts);
+    routed.route = direct.route;
+    this.#call({ direct, request, response, next }, 0);
   }
 
-  #patternOf(method: string, path: string, parts: readonly string[]): DirectRoute | undefined {
-    const patterns = this.#patterns.get(method);
-    // A parameter that is not as it stands there, but is to be decoded first, is the router's.
-    if (patterns === undefined || this.#hasCallbacks || path.includes('%')) return undefined;
-    if (this.#written.has(`${method} ${path.toLowerCase()}`)) return undefined;
-    return patterns.find((each) => fits(each, parts));
+  #findParameterRoute(
+    method: string,
+    path: string,
+    parts: readonly string[],
+  ): DirectRoute | undefined {
+    const patterns = this.#parameterRoutes.get(method);
+    // The router decodes parameters.
+    if (patterns === undefined || this.#hasParamCallbacks || path.includes('%')) return undefined;
+    if (this.#registered.has(`${method} ${path.toLowerCase()}`)) return undefined;
+    return patterns.find((each) => matches(each, parts));
   }
 
-  /** Calls one of a route's handlers, which may let the one behind it have the request. */
-  #call(way: Way, at: number): void {
-    const { by, request, response } = way;
-    const goOn: NextFunction = (fault?: unknown) => {
-      const isOver = at + 1 >= by.handlers.length;
-      if (isOver || (fault !== undefined && fault !== null)) this.#pass(way, fault);
-      else this.#call(way, at + 1);
+  /** Calls the handler at an index, whose `next` calls the one after it. */
+  #call(call: RouteCall, at: number): void {
+    const { direct, request, response } = call;
+    const callNext: NextFunction = (error?: unknown) => {
+      const isLast = at + 1 >= direct.handlers.length;
+      if (isLast || (error !== undefined && error !== null)) this.#skip(call, error);
+      else this.#call(call, at + 1);
     };
-    request.next = goOn;
+    request.next = callNext;
     try {
-      const going: unknown = by.handlers[at]?.(request, response, goOn);
-      if (isPromise(going)) going.then(undefined, (thrown: unknown) => goOn(asFault(thrown)));
-    } catch (thrown) {
-      goOn(asFault(thrown));
+      const result: unknown = direct.handlers[at]?.(request, response, callNext);
+      if (isPromise(result)) result.then(undefined, (error: unknown) => callNext(toError(error)));
+    } catch (error) {
+      callNext(toError(error));
     }
   }
 
-  /** On through the router, where the same route does nothing but to let the request go on in the same way. */
-  #pass({ by, request, response, next }: Way, fault: unknown): void {
-    this.#passed.set(request, { by, fault: fault ?? 'route' });
+  /** Continues in the router, where the route's guard skips its handlers. */
+  #skip({ direct, request, response, next }: RouteCall, error: unknown): void {
+    this.#skipped.set(request, { direct, error: error ?? 'route' });
     this.#router(request, response, next);
   }
 
-  #watch(
-    name: (typeof verbs)[number] | (typeof others)[number] | 'param',
-    seen: (register: Register, given: readonly unknown[]) => unknown,
+  #intercept(
+    name: (typeof VERBS)[number] | (typeof OTHER_METHODS)[number] | 'param',
+    onRegister: (register: Register, args: readonly unknown[]) => unknown,
   ): void {
     const register = this.#router[name].bind(this.#router) as Register;
-    const value = (...given: readonly unknown[]): unknown => {
-      // Express registers the one by the other: what was called from outside is what counts.
-      if (this.#isRegistering) return register(...given);
+    const value = (...args: readonly unknown[]): unknown => {
+      // Express registers some methods through others; only the outer call counts.
+      if (this.#isRegistering) return register(...args);
       this.#isRegistering = true;
       try {
-        return seen(register, given);
+        return onRegister(register, args);
       } finally {
         this.#isRegistering = false;
       }
@@ -151,14 +157,14 @@ export class DirectRoutes {
     Object.defineProperty(this.#router, name, { configurable: true, writable: true, value });
   }
 
-  #register(method: string, register: Register, given: readonly unknown[]): Router {
-    const [path, ...rest] = given;
+  #register(method: string, register: Register, args: readonly unknown[]): Router {
+    const [path, ...rest] = args;
     const handlers = rest.flat(Infinity);
-    const isPlain = typeof path === 'string' && PLAIN.test(path);
-    if (isPlain) this.#written.add(`${method} ${path.toLowerCase()}`);
-    const isPattern = typeof path === 'string' && WITH_PARAMETERS.test(path);
-    if (!(isPlain || isPattern) || !areHandlers(handlers)) this.#isClosed = true;
-    if (this.#isClosed || !areHandlers(handlers)) return register(...guarded(given));
+    const isLiteral = typeof path === 'string' && LITERAL_PATH.test(path);
+    if (isLiteral) this.#registered.add(`${method} ${path.toLowerCase()}`);
+    const isPattern = typeof path === 'string' && PARAMETER_PATH.test(path);
+    if (!(isLiteral || isPattern) || !areRequestHandlers(handlers)) this.#isClosed = true;
+    if (this.#isClosed || !areRequestHandlers(handlers)) return register(...wrapHandlers(args));
     const segments = String(path).slice(1).split('/').map(segmentOf);
     return this.#add(method, String(path), segments, handlers, register);
   }
@@ -170,49 +176,51 @@ export class DirectRoutes {
     handlers: readonly RequestHandler[],
     register: Register,
   ): Router {
-    // Without it a request that was let go on would come to the same handlers a second time.
+    // Without it, a request would reach the same handlers twice.
     const guard: RequestHandler = (request, _response, next) => {
-      const passed = this.#passed.get(request);
-      if (passed?.by !== direct) return next();
-      this.#passed.delete(request);
-      return next(passed.fault);
+      const skipped = this.#skipped.get(request);
+      if (skipped?.direct !== direct) return next();
+      this.#skipped.delete(request);
+      return next(skipped.error);
     };
-    const router = register(path, guard, ...guarded(handlers));
+    const router = register(path, guard, ...wrapHandlers(handlers));
     const { route } = router.stack.at(-1) ?? {};
     const direct: DirectRoute = { route, handlers, segments };
-    const patterns = this.#patterns.get(method) ?? [];
-    const written = segments.map((each) => ('text' in each ? each.text : null));
-    if (written.includes(null)) this.#patterns.set(method, [...patterns, direct]);
-    else if (!this.#isTaken(method, path)) this.#plain.set(`${method} ${path}`, direct);
+    const patterns = this.#parameterRoutes.get(method) ?? [];
+    const literals = segments.map((each) => ('literal' in each ? each.literal : null));
+    if (literals.includes(null)) this.#parameterRoutes.set(method, [...patterns, direct]);
+    else if (!this.#isShadowed(method, path)) this.#literalRoutes.set(`${method} ${path}`, direct);
     return router;
   }
 
-  /** Whether something that was registered before takes a path: Express knows no case. */
-  #isTaken(method: string, path: string): boolean {
+  /** Whether an earlier route matches a path. Express ignores case. */
+  #isShadowed(method: string, path: string): boolean {
     const start = `${method} `;
     const lower = path.toLowerCase();
-    const known = [...this.#plain.keys()].filter((each) => each.startsWith(start));
+    const known = [...this.#literalRoutes.keys()].filter((each) => each.startsWith(start));
     if (known.some((each) => each.slice(start.length).toLowerCase() === lower)) return true;
     const parts = lower.slice(1).split('/');
-    return (this.#patterns.get(method) ?? []).some((each) => fits(each, parts));
+    return (this.#parameterRoutes.get(method) ?? []).some((each) => matches(each, parts));
   }
 }
 
-function segmentOf(text: string): Segment {
-  return text.startsWith(':') ? { parameter: text.slice(1) } : { text: text.toLowerCase() };
+function segmentOf(literal: string): Segment {
+  return literal.startsWith(':')
+    ? { parameter: literal.slice(1) }
+    : { literal: literal.toLowerCase() };
 }
 
-function fits({ segments }: DirectRoute, parts: readonly string[]): boolean {
+function matches({ segments }: DirectRoute, parts: readonly string[]): boolean {
   if (segments.length !== parts.length) return false;
   return segments.every((segment, at) => {
     const part = parts[at] ?? '';
     return 'parameter' in segment
       ? part !== ''
-      : segment.text === part || segment.text === part.toLowerCase();
+      : segment.literal === part || segment.literal === part.toLowerCase();
   });
 }
 
-/** As Express gives them: nothing is there that the path does not name. An object of no kind at all costs far more. */
+/** Like Express, without inherited properties. An object with a null prototype is much slower. */
 class Parameters {
   [name: string]: string;
 }
@@ -228,7 +236,7 @@ function parametersOf({ segments }: DirectRoute, parts: readonly string[]): Requ
   return parameters;
 }
 
-/** Those of Express take at most a request, a response and what lets it go on; with four parameters they are for errors. */
-function areHandlers(given: readonly unknown[]): given is readonly RequestHandler[] {
-  return given.length > 0 && given.every((each) => typeof each === 'function' && each.length <= 3);
+/** Handlers of Express have at most three parameters; with four, they handle errors. */
+function areRequestHandlers(args: readonly unknown[]): args is readonly RequestHandler[] {
+  return args.length > 0 && args.every((each) => typeof each === 'function' && each.length <= 3);
 }

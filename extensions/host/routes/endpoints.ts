@@ -9,7 +9,7 @@ const text = Type.String({ minLength: 1, maxLength: 200 });
 const oneOf = (values: readonly string[]) =>
   Type.Array(Type.Unsafe<string>({ type: 'string', enum: [...values] }));
 
-const check = argumentCheck(
+const checkEndpointList = argumentCheck(
   Type.Object(
     {
       endpoints: Type.Array(
@@ -50,33 +50,34 @@ const check = argumentCheck(
 );
 
 /**
- * What a module says of its endpoints, taken over as plain JSON: what it changes later changes nothing here.
- * @throws Error naming what is at fault
+ * Validates the endpoint descriptions of a module. Returns a copy, so later changes by the module
+ * have no effect.
+ * @throws Error naming what is invalid
  */
 export function readEndpoints(
-  said: unknown,
+  exported: unknown,
   { id, isLimited, source }: Pick<Extension, 'id' | 'isLimited' | 'source'>,
   { checkEndpoints }: Pick<HostDependencies, 'checkEndpoints'>,
 ): readonly EndpointDescription[] {
-  if (said === undefined) return [];
+  if (exported === undefined) return [];
   let endpoints: unknown;
   try {
-    endpoints = JSON.parse(JSON.stringify(said));
+    endpoints = JSON.parse(JSON.stringify(exported));
   } catch {
-    throw new Error('its endpoints are no JSON');
+    throw new Error('endpoints must be JSON');
   }
-  const [fault] = check({ endpoints });
-  if (fault !== undefined) {
-    throw new Error(`its endpoints are at fault: ${fault.path.join('.')} ${fault.issue}`);
+  const [invalid] = checkEndpointList({ endpoints });
+  if (invalid !== undefined) {
+    throw new Error(`invalid endpoints: ${invalid.path.join('.')} ${invalid.issue}`);
   }
   const read = endpoints as readonly EndpointDescription[];
-  // Those of this service are known to be in order, and to look costs a start some time.
+  // Built-in ones are tested, and checking them would delay the start.
   if (source === 'builtin') return read;
   try {
     checkEndpoints({ id, isLimited, endpoints: read });
   } catch (error) {
-    const why = error instanceof Error ? error.message : 'they can not be described';
-    throw new Error(`its endpoints are at fault: ${why}`, { cause: error });
+    const why = error instanceof Error ? error.message : 'they cannot be described';
+    throw new Error(`invalid endpoints: ${why}`, { cause: error });
   }
   return read;
 }

@@ -1,38 +1,38 @@
 import type { Request } from 'express';
 import type { Extension } from '../extension.ts';
 
-/** Signals that tell handlers that nobody waits for their answers any more; made only for those who ask. */
+/** Signals for handlers that are aborted when nobody waits for the response. Created on request. */
 export class RequestSignals {
-  readonly #made = new WeakMap<Request, AbortController>();
-  readonly #underWay = new Map<Extension, Set<AbortController>>();
+  readonly #controllers = new WeakMap<Request, AbortController>();
+  readonly #active = new Map<Extension, Set<AbortController>>();
 
-  /** The signal of a request that was led to an extension. @param isOver nobody waits for it already */
+  /** The signal of a request. @param isOver whether its response has ended */
   of(extension: Extension, request: Request, isOver: boolean): AbortSignal {
-    const known = this.#made.get(request);
-    if (known !== undefined) return known.signal;
-    const made = new AbortController();
-    this.#made.set(request, made);
+    const existing = this.#controllers.get(request);
+    if (existing !== undefined) return existing.signal;
+    const controller = new AbortController();
+    this.#controllers.set(request, controller);
     if (isOver || extension.state === 'failed') {
-      made.abort();
-      return made.signal;
+      controller.abort();
+      return controller.signal;
     }
-    const others = this.#underWay.get(extension) ?? new Set();
-    this.#underWay.set(extension, others.add(made));
-    return made.signal;
+    const active = this.#active.get(extension) ?? new Set();
+    this.#active.set(extension, active.add(controller));
+    return controller.signal;
   }
 
-  /** Nobody waits for the answer any more. @param reason why; null: it was given */
+  /** The response has ended. @param reason for aborting; null if it was complete */
   end(extension: Extension, request: Request, reason: Error | null): void {
-    const made = this.#made.get(request);
-    if (made === undefined) return;
-    this.#underWay.get(extension)?.delete(made);
-    if (reason !== null) made.abort(reason);
+    const controller = this.#controllers.get(request);
+    if (controller === undefined) return;
+    this.#active.get(extension)?.delete(controller);
+    if (reason !== null) controller.abort(reason);
   }
 
-  /** An extension is told to end. */
-  endOf(extension: Extension): void {
-    const all = this.#underWay.get(extension) ?? [];
-    this.#underWay.delete(extension);
-    for (const made of all) made.abort();
+  /** Aborts active signals of an extension that is being ended. */
+  abortAll(extension: Extension): void {
+    const active = this.#active.get(extension) ?? [];
+    this.#active.delete(extension);
+    for (const controller of active) controller.abort();
   }
 }

@@ -2,58 +2,56 @@ import type { WebSocket } from 'ws';
 import { lostIssue, lostNumbers, type LostNumber } from '../../../domain/exact-numbers.ts';
 import { start } from '../../../domain/pipeline/size.ts';
 
-/** Messages of one connection whose handlers are under way. */
-const MOST_AT_ONCE = 32;
+const MAX_CONCURRENT_HANDLERS = 32;
 
-/** Calls a handler of an extension; what it throws is noted. @returns whether it threw nothing */
-export type Enter = (what: string, call: () => Promise<void> | void) => Promise<boolean>;
+/** Calls a handler of an extension and records what it throws. @returns false if it threw */
+export type CallHandler = (what: string, call: () => Promise<void> | void) => Promise<boolean>;
 
-/** Called for each message, parsed. */
 export type MessageHandler = (message: unknown) => Promise<void> | void;
 
 /**
- * A WebSocket that is open. Its messages are handed on in the order in which they came, so many at a time; while no more
- * are taken, nothing is read from the client, which notices that by its own buffers.
+ * An open WebSocket. It passes on messages in order, with a limit on running handlers. At the limit
+ * it stops reading from the client, whose buffers then fill.
  */
 export class SocketConnection {
   readonly client: WebSocket;
-  readonly #enter: Enter;
+  readonly #callHandler: CallHandler;
   readonly #handlers: MessageHandler[] = [];
-  /** Read together with the one at which reading was stopped: no more than came in one piece. */
+  /** Messages that arrived in the same chunk as the one at which reading stopped. */
   #waiting: { readonly data: Buffer; readonly isBinary: boolean }[] = [];
-  #underWay = 0;
-  #isEnded = false;
+  #running = 0;
+  #isClosed = false;
 
-  constructor(client: WebSocket, enter: Enter) {
+  constructor(client: WebSocket, enter: CallHandler) {
     this.client = client;
-    this.#enter = enter;
+    this.#callHandler = enter;
     client.on('message', (data: Buffer, isBinary: boolean) => {
-      // Who is to hear them is told of those from then on.
-      if (this.#handlers.length === 0 || this.#isEnded) return;
+      // Without a handler, messages are dropped.
+      if (this.#handlers.length === 0 || this.#isClosed) return;
       this.#waiting.push({ data, isBinary });
-      this.#goOn();
+      this.#handleWaiting();
     });
   }
 
   /**
-   * Calls back for each message from now on. One that is not JSON, or has a number that JavaScript cannot represent, ends
-   * the connection (1007).
+   * Adds a handler for messages from now on. A message that is not JSON, or has a number that
+   * JavaScript cannot represent, ends the connection (1007).
    */
   onMessage(handler: MessageHandler): void {
     this.#handlers.push(handler);
   }
 
-  /** Ends it from this side: of what the client still sends, or has sent, nothing is handed on any more. */
+  /** Closes the connection. Messages that are waiting or still arrive are dropped. */
   close(code: number, reason = ''): void {
-    this.#isEnded = true;
+    this.#isClosed = true;
     this.#waiting = [];
     this.client.close(code, reason);
-    // Or the client's answer to that would not be read.
+    // Else the client's close frame would not be read.
     if (this.client.isPaused) this.client.resume();
   }
 
-  #goOn(): void {
-    while (this.#underWay < MOST_AT_ONCE) {
+  #handleWaiting(): void {
+    while (this.#running < MAX_CONCURRENT_HANDLERS) {
       const next = this.#waiting.shift();
       if (next === undefined) {
         if (this.client.isPaused) this.client.resume();
@@ -61,33 +59,33 @@ export class SocketConnection {
       }
       void this.#handle(next.data, next.isBinary);
     }
-    // Of one that is being closed the rest is read: else its end would not be noticed.
+    // A closing connection is still read, else its end would go unnoticed.
     if (this.client.readyState === this.client.OPEN) this.client.pause();
   }
 
   async #handle(data: Buffer, isBinary: boolean): Promise<void> {
-    const parsed = isBinary ? NOT_JSON : parse(data.toString());
+    const parsed = isBinary ? NOT_JSON : parseMessage(data.toString());
     if ('fault' in parsed) {
       this.close(1007, parsed.fault);
       return;
     }
-    this.#underWay += 1;
+    this.#running += 1;
     const calls = this.#handlers.map((handler) =>
-      this.#enter('WebSocket message', () => handler(parsed.value)),
+      this.#callHandler('WebSocket message', () => handler(parsed.value)),
     );
-    const fine = (await Promise.all(calls)).every((each) => each);
-    this.#underWay -= 1;
-    if (!fine) this.close(1011);
-    this.#goOn();
+    const succeeded = (await Promise.all(calls)).every((each) => each);
+    this.#running -= 1;
+    if (!succeeded) this.close(1011);
+    this.#handleWaiting();
   }
 }
 
-const NOT_JSON = { fault: 'messages are JSON' };
+const NOT_JSON = { fault: 'message must be JSON' };
 
-/** Bytes of the reason that a closing frame can hold (RFC 6455, section 5.5). */
-const MOST_REASON = 123;
+/** Maximum length of the reason in a close frame (RFC 6455, 5.5). */
+const MAX_REASON_BYTES = 123;
 
-function parse(text: string): { readonly value: unknown } | { readonly fault: string } {
+function parseMessage(text: string): { readonly value: unknown } | { readonly fault: string } {
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -96,13 +94,13 @@ function parse(text: string): { readonly value: unknown } | { readonly fault: st
     throw error;
   }
   const [lost] = lostNumbers(text);
-  return lost === undefined ? { value } : { fault: reasonOf(lost) };
+  return lost === undefined ? { value } : { fault: closeReasonOf(lost) };
 }
 
-/** The remedy is what gets lost where there is not room for all. */
-function reasonOf(lost: LostNumber): string {
+/** Shortened from the end, which holds the remedy. */
+function closeReasonOf(lost: LostNumber): string {
   const path = lost.path.join('.') || 'message';
   let reason = `${path}: ${lostIssue(lost)}`;
-  while (Buffer.byteLength(reason) > MOST_REASON) reason = start(reason, reason.length - 1);
+  while (Buffer.byteLength(reason) > MAX_REASON_BYTES) reason = start(reason, reason.length - 1);
   return reason;
 }

@@ -9,29 +9,31 @@ import {
   type ExtensionSocket,
 } from '../../contract.ts';
 import type { Extension } from '../extension.ts';
-import { asIfNotAsked, asksForWebSocket } from './another-protocol.ts';
-import { SocketConnection, type Enter } from './socket-connection.ts';
+import { replayWithoutUpgrade, isWebSocketHandshake } from './upgrade-requests.ts';
+import { SocketConnection, type CallHandler } from './socket-connection.ts';
 
-/** WebSockets that one extension may have open in a process. */
-const MOST_OPEN = 1_000;
-/** Of one message, and of what a client has left unread. Bytes. */
-const MOST_PAYLOAD = 1024 * 1024;
-/** How often a client must show that it is there. Milliseconds. */
-const BEAT = 30_000;
-/** How often it is looked whether a client's token still counts. Milliseconds. */
-const LOOK = 1_000;
-/** The subprotocol under which a page, which can set no header, sends its token: `svc.token, <token>`. */
+/** Per extension and process. */
+const MAX_OPEN_SOCKETS = 1_000;
+/** Limit of a message, and of the data that a client has not read. */
+const MAX_PAYLOAD_BYTES = 1024 * 1024;
+/** How often a client must respond, in milliseconds. */
+const PING_INTERVAL_MS = 30_000;
+/** How often tokens are checked, in milliseconds. */
+const CHECK_INTERVAL_MS = 1_000;
+/**
+ * Subprotocol with which a page, which cannot set headers, sends its token: `svc.token, <token>`.
+ */
 const TOKEN_PROTOCOL = 'svc.token';
 
-/** A connection that has been admitted. */
+/** An admitted request for a connection. */
 interface Opening {
   readonly extension: Extension;
   readonly path: string;
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly caller: ExtensionCaller | null;
-  /** Whether the token that admitted it still does. */
-  readonly counts: () => Promise<boolean>;
+  /** Whether its token is still valid. */
+  readonly isStillAllowed: () => Promise<boolean>;
 }
 
 interface Upgrade {
@@ -43,25 +45,25 @@ interface Upgrade {
 export class Sockets {
   readonly #server = new WebSocketServer({
     noServer: true,
-    maxPayload: MOST_PAYLOAD,
+    maxPayload: MAX_PAYLOAD_BYTES,
     perMessageDeflate: false,
     clientTracking: false,
     handleProtocols: (offered) => (offered.has(TOKEN_PROTOCOL) ? TOKEN_PROTOCOL : false),
   });
   readonly #upgrades = new WeakMap<IncomingMessage, Upgrade>();
   readonly #open = new Map<Extension, Set<SocketConnection>>();
-  /** What was wrong with a handshake, in place of the answer that `ws` would give. */
-  #fault: string | null = null;
+  /** Error of the last handshake; the host responds in place of `ws`. */
+  #handshakeError: string | null = null;
   #isClosed = false;
 
   constructor() {
-    this.#server.on('wsClientError', (error) => (this.#fault = error.message));
+    this.#server.on('wsClientError', (error) => (this.#handshakeError = error.message));
   }
 
   /**
-   * Takes a request with an `Upgrade` header, and leads it the way of all requests: what refuses them refuses it too,
-   * with the same answers. One for another protocol is answered as if it had not asked.
-   * @param server at which it came
+   * Serves an upgrade request like any other request, so it gets the same errors. For another
+   * protocol, the `Upgrade` is ignored.
+   * @param server that received it
    */
   receive(
     listener: RequestListener,
@@ -70,18 +72,18 @@ export class Sockets {
     socket: Duplex,
     head: Buffer,
   ): void {
-    if (!asksForWebSocket(request)) {
-      asIfNotAsked(server, request, socket, head);
+    if (!isWebSocketHandshake(request)) {
+      replayWithoutUpgrade(server, request, socket, head);
       return;
     }
     const response = new ServerResponse(request);
     response.shouldKeepAlive = false;
     response.assignSocket(socket as Socket);
-    // Not merely ended: a client that never ends its side would keep the connection for ever.
+    // `end` alone would leave the connection open until the client closes its side.
     response.once('finish', () => (socket as Socket).destroySoon());
     socket.on('error', () => socket.destroy());
     this.#upgrades.set(request, { socket, head });
-    takeToken(request);
+    useProtocolToken(request);
     listener(request, response);
   }
 
@@ -90,68 +92,70 @@ export class Sockets {
   }
 
   /**
-   * Opens a connection that has been admitted.
-   * @param enter calls a handler of the extension; one that throws ends the connection
-   * @throws ExtensionError `not_found` where the extension has no handler at the path, `unavailable` over the limit and
-   *   once all were ended, `bad_request` for what opens no WebSocket
+   * Opens a connection.
+   * @param enter calls a handler of the extension; if it throws, the connection is closed
+   * @throws ExtensionError `not_found` without a handler for the path, `unavailable` over the limit
+   *   or while stopping, `bad_request` for an invalid handshake
    */
-  open({ extension, path, request, response, caller, counts }: Opening, enter: Enter): void {
+  open(
+    { extension, path, request, response, caller, isStillAllowed }: Opening,
+    enter: CallHandler,
+  ): void {
     const upgrade = this.#upgrades.get(request);
     const handler = extension.sockets.get(path);
     if (upgrade === undefined || handler === undefined) {
       const details = { resource: 'path', id: path, extension_id: extension.id };
-      throw new ExtensionError('not_found', 'there is no such WebSocket', details);
+      throw new ExtensionError('not_found', 'no such WebSocket', details);
     }
     if (this.#isClosed) throw new ExtensionError('unavailable', 'the service is stopping');
     const open = this.#open.get(extension) ?? new Set();
     this.#open.set(extension, open);
-    if (open.size >= MOST_OPEN) {
-      const details = { extension_id: extension.id, limit: MOST_OPEN };
+    if (open.size >= MAX_OPEN_SOCKETS) {
+      const details = { extension_id: extension.id, limit: MAX_OPEN_SOCKETS };
       throw new ExtensionError('unavailable', 'too many WebSockets are open', details);
     }
     const { socket, head } = upgrade;
     response.detachSocket(socket as Socket);
     (socket as Socket).setTimeout(0);
     let isOpen = false;
-    this.#fault = null;
+    this.#handshakeError = null;
     this.#server.handleUpgrade(request, socket, head, (client) => {
       isOpen = true;
       const connection = new SocketConnection(client, enter);
       open.add(connection);
       client.once('close', () => {
         open.delete(connection);
-        // What measures requests waits for it.
+        // Request metrics wait for this event.
         response.emit('close');
       });
       keepAlive(client);
-      endWithToken(connection, counts);
+      closeWhenTokenExpires(connection, isStillAllowed);
       const address = new URL(request.url ?? '/', 'http://localhost');
       const query = Object.fromEntries(address.searchParams);
-      const shown = socketOf(connection, { caller, query });
-      void enter(`WebSocket ${path}`, () => handler(shown)).then((fine) => {
-        if (!fine) connection.close(1011);
+      const socketView = socketOf(connection, { caller, query });
+      void enter(`WebSocket ${path}`, () => handler(socketView)).then((succeeded) => {
+        if (!succeeded) connection.close(1011);
       });
     });
     if (!isOpen) this.#refuse(response, socket as Socket);
   }
 
-  /** @throws ExtensionError `bad_request`, unless the client has left: then the request is over */
+  /** @throws ExtensionError `bad_request`, unless the client has disconnected */
   #refuse(response: ServerResponse, socket: Socket): void {
-    if (this.#fault === null) {
+    if (this.#handshakeError === null) {
       if (!response.closed) response.emit('close');
       return;
     }
     response.assignSocket(socket);
     response.setHeader('Sec-WebSocket-Version', '13, 8');
-    throw badInput('handshake', this.#fault);
+    throw badInput('handshake', this.#handshakeError);
   }
 
-  /** How many an extension has open. */
-  openOf(extension: Extension): number {
+  openCount(extension: Extension): number {
     return this.#open.get(extension)?.size ?? 0;
   }
 
-  /** Ends all: each client is told that the service goes away. None is opened any more. */
+  /** Closes all connections with the code for a stopping service, and opens no more. */
   close(): void {
     this.#isClosed = true;
     for (const connections of this.#open.values()) {
@@ -162,14 +166,14 @@ export class Sockets {
     }
   }
 
-  /** Ends those of one extension. */
-  closeOf(extension: Extension): void {
+  /** Closes the connections of one extension. */
+  closeAll(extension: Extension): void {
     for (const connection of this.#open.get(extension) ?? []) connection.close(1011);
   }
 }
 
-/** Makes a token that came as a subprotocol look as one that came as a header. */
-function takeToken({ headers }: IncomingMessage): void {
+/** Copies a token from the subprotocol to the `Authorization` header. */
+function useProtocolToken({ headers }: IncomingMessage): void {
   const offered = (headers['sec-websocket-protocol'] ?? '').split(',').map((each) => each.trim());
   const [protocol, token] = offered;
   if (protocol !== TOKEN_PROTOCOL || token === undefined) return;
@@ -178,48 +182,49 @@ function takeToken({ headers }: IncomingMessage): void {
 }
 
 function keepAlive(client: WebSocket): void {
-  let heard = true;
-  const beat = setInterval(() => {
-    if (!heard && !client.isPaused) client.terminate();
-    // Of one that is not read from just now nothing can be heard.
-    heard = client.isPaused;
+  let isAlive = true;
+  const timer = setInterval(() => {
+    if (!isAlive && !client.isPaused) client.terminate();
+    // A paused client cannot be isAlive.
+    isAlive = client.isPaused;
     client.ping();
-  }, BEAT);
-  beat.unref();
-  client.on('pong', () => (heard = true));
-  client.on('message', () => (heard = true));
-  client.once('close', () => clearInterval(beat));
-  // A fault of the connection or of the protocol: `ws` closes it by itself.
+  }, PING_INTERVAL_MS);
+  timer.unref();
+  client.on('pong', () => (isAlive = true));
+  client.on('message', () => (isAlive = true));
+  client.once('close', () => clearInterval(timer));
+  // `ws` closes it after a connection or protocol error.
   client.on('error', () => client.terminate());
 }
 
-/** One who was removed, or whose session has ended, hears no more. */
-function endWithToken(connection: SocketConnection, counts: () => Promise<boolean>): void {
-  const look = setInterval(() => {
-    void counts().then((fine) => {
-      if (!fine) connection.close(1008, 'the token does not count any more');
+function closeWhenTokenExpires(connection: SocketConnection, counts: () => Promise<boolean>): void {
+  const timer = setInterval(() => {
+    void counts().then((isAllowed) => {
+      if (!isAllowed) connection.close(1008, 'the token is no longer valid');
     });
-  }, LOOK);
-  look.unref();
-  connection.client.once('close', () => clearInterval(look));
+  }, CHECK_INTERVAL_MS);
+  timer.unref();
+  connection.client.once('close', () => clearInterval(timer));
 }
 
 function socketOf(
   connection: SocketConnection,
-  about: Pick<ExtensionSocket, 'caller' | 'query'>,
+  properties: Pick<ExtensionSocket, 'caller' | 'query'>,
 ): ExtensionSocket {
   const { client } = connection;
-  const gone = new AbortController();
-  client.once('close', () => gone.abort());
+  const closed = new AbortController();
+  client.once('close', () => closed.abort());
   return Object.freeze({
-    ...about,
-    signal: gone.signal,
+    ...properties,
+    signal: closed.signal,
     send(message) {
-      if (client.readyState !== client.OPEN || client.bufferedAmount > MOST_PAYLOAD) return false;
-      const text = JSON.stringify(message) as string | undefined;
-      if (text === undefined)
-        throw new TypeError(`messages are JSON, and a ${typeof message} is none`);
-      client.send(text);
+      if (client.readyState !== client.OPEN || client.bufferedAmount > MAX_PAYLOAD_BYTES)
+        return false;
+      const json = JSON.stringify(message) as string | undefined;
+      if (json === undefined) {
+        throw new TypeError(`message must be JSON, got a ${typeof message}`);
+      }
+      client.send(json);
       return true;
     },
     onMessage: (handler) => connection.onMessage(handler),

@@ -1,34 +1,28 @@
 import type { IncomingMessage, Server } from 'node:http';
 import type { Duplex } from 'node:stream';
 
-/**
- * Whether a request opens a WebSocket. One with a body opens none: RFC 6455, 4.1 gives the handshake no body, and what
- * would follow it on the connection is not clear.
- */
-export function asksForWebSocket({ headers }: IncomingMessage): boolean {
+/** Whether a request is a WebSocket handshake. RFC 6455, 4.1 allows it no body. */
+export function isWebSocketHandshake({ headers }: IncomingMessage): boolean {
   const hasBody = 'transfer-encoding' in headers || Number(headers['content-length'] ?? 0) !== 0;
   return headers.upgrade?.toLowerCase() === 'websocket' && !hasBody;
 }
 
 /**
- * Makes a server emit `upgrade` for WebSockets alone. Since Node 24.9 a server asks `shouldUpgradeCallback`, and since 25
- * it reads the body of any request that asks for another protocol, so that `asIfNotAsked` would come too late. Older
- * versions do not ask.
+ * Makes a server emit `upgrade` for WebSockets only. Node 24.9 and later call
+ * `shouldUpgradeCallback`. From Node 25 the server reads the body of other upgrade requests, so
+ * `replayWithoutUpgrade` would be too late.
  */
 export function upgradeWebSocketsOnly(server: Server): void {
-  Object.assign(server, { shouldUpgradeCallback: asksForWebSocket });
+  Object.assign(server, { shouldUpgradeCallback: isWebSocketHandshake });
 }
 
 /**
- * For versions of Node before 24.9 (see `upgradeWebSocketsOnly`).
- *
- * Hands a request that asks for a protocol which is not spoken here back to the server, as one that has not asked: whoever
- * asks may be answered so (RFC 9110, 7.8). `node:http` reads no body of a request that asks, and many clients ask for
- * HTTP/2 with each request (`Upgrade: h2c`).
- *
- * @param head what came behind its headers
+ * Returns a request for another protocol to the server, without its `Upgrade`, as RFC 9110, 7.8
+ * allows. Needed before Node 24.9, whose `node:http` reads no body of an upgrade request. Many
+ * clients request HTTP/2 each time (`Upgrade: h2c`).
+ * @param head bytes received after the headers
  */
-export function asIfNotAsked(
+export function replayWithoutUpgrade(
   server: Server,
   request: IncomingMessage,
   socket: Duplex,
@@ -46,7 +40,7 @@ export function asIfNotAsked(
   server.emit('connection', socket);
 }
 
-/** By this word alone the header `Upgrade` counts. */
+/** An `Upgrade` header only takes effect with this word in `Connection`. */
 function withoutUpgrade(connection: string): string {
   const words = connection.split(',').map((word) => word.trim());
   return words.filter((word) => word.toLowerCase() !== 'upgrade').join(', ');

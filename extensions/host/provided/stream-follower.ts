@@ -2,12 +2,12 @@ import type { EventStore, RecordedEvent } from '../../../domain/event-store.ts';
 import { streamIdOf } from '../../../domain/topics/topic.ts';
 import type { StreamEntry } from '../../contract.ts';
 
-const PAGE = 200;
+const PAGE_SIZE = 200;
 
-/** Entries that wait in memory for one who reads slowly; what is beyond is read from the log again. */
-const MOST_WAITING = 500;
+/** Entries kept in memory for a slow reader; later ones are read from the log again. */
+const MAX_WAITING_ENTRIES = 500;
 
-/** One who follows a stream: what the log has, then what comes, each entry once and in order. */
+/** A follower of a stream: first the entries in the log, then new ones, each once and in order. */
 export class StreamFollower implements AsyncIterable<StreamEntry> {
   readonly #store: EventStore;
   readonly #name: string;
@@ -15,7 +15,7 @@ export class StreamFollower implements AsyncIterable<StreamEntry> {
   readonly #signal: AbortSignal;
   #next: number;
   #waiting: RecordedEvent[] = [];
-  /** What stands in the log is not all in memory. */
+  /** Whether entries must be read from the log. */
   #behind = true;
   #wake: () => void = () => {};
 
@@ -35,10 +35,10 @@ export class StreamFollower implements AsyncIterable<StreamEntry> {
     this.#signal.addEventListener('abort', () => this.#wake(), { once: true });
   }
 
-  /** Takes what has just been appended. */
+  /** Adds new events. */
   offer(events: readonly RecordedEvent[]): void {
     this.#waiting.push(...events);
-    if (this.#waiting.length > MOST_WAITING) {
+    if (this.#waiting.length > MAX_WAITING_ENTRIES) {
       this.#waiting = [];
       this.#behind = true;
     }
@@ -49,24 +49,25 @@ export class StreamFollower implements AsyncIterable<StreamEntry> {
     while (!this.#signal.aborted) {
       if (this.#behind) {
         this.#behind = false;
-        // With what can't be read, which is left out: whoever failed on it would never come past it.
-        const part = { from: this.#next, limit: PAGE, faulty: true };
-        const page = await this.#store.readStream(this.#name, part);
-        if (page.length === PAGE) this.#behind = true;
-        yield* this.#take(page, true);
+        // Includes unreadable events, which are skipped below. The follower would otherwise never
+        // get past them.
+        const range = { from: this.#next, limit: PAGE_SIZE, faulty: true };
+        const page = await this.#store.readStream(this.#name, range);
+        if (page.length === PAGE_SIZE) this.#behind = true;
+        yield* this.#entriesOf(page, true);
         continue;
       }
       const waiting = this.#waiting;
       this.#waiting = [];
-      yield* this.#take(waiting, false);
+      yield* this.#entriesOf(waiting, false);
       if (this.#waiting.length === 0 && !this.#behind && !this.#signal.aborted) {
         await new Promise<void>((resolve) => (this.#wake = resolve));
       }
     }
   }
 
-  /** @param whole nothing is missing between them: a gap is where the log was trimmed */
-  *#take(events: readonly RecordedEvent[], whole: boolean): Generator<StreamEntry> {
+  /** @param whole whether the events have no gaps other than trimmed ones */
+  *#entriesOf(events: readonly RecordedEvent[], whole: boolean): Generator<StreamEntry> {
     for (const event of events) {
       if (this.#signal.aborted) return;
       if (event.revision < this.#next) continue;

@@ -1,53 +1,56 @@
 import type { Clock } from '../../../domain/clock.ts';
 import type { BackgroundAccess, BackgroundTaskView } from '../../contract.ts';
-import { needed } from '../context.ts';
-import type { Duty, DutyItem } from '../duty.ts';
-import { faultText, type Extension } from '../extension.ts';
+import { requireCapability } from '../context.ts';
+import type { LeasedWork, WorkItem } from '../leased-work.ts';
+import { summarizeError, type Extension } from '../extension.ts';
 
-/** The pause before work that threw is begun again; doubled each time, up to the most. Milliseconds. */
-const PAUSE = 1_000;
-const MOST_PAUSE = 60_000;
+/**
+ * Pause before a task that threw is restarted, in milliseconds. It doubles each time up to the
+ * maximum.
+ */
+const FIRST_PAUSE_MS = 1_000;
+const MAX_PAUSE_MS = 60_000;
 
-class Task implements DutyItem {
+class BackgroundTask implements WorkItem {
   readonly name: string;
-  readonly what: string;
+  readonly label: string;
   state: BackgroundTaskView['state'] = 'waiting';
   restarts = 0;
   error: string | null = null;
   readonly #work: (signal: AbortSignal) => Promise<void>;
   readonly #clock: Clock;
-  readonly #failed: (error: unknown) => void;
+  readonly #onError: (error: unknown) => void;
 
   constructor(options: {
     readonly name: string;
     readonly work: (signal: AbortSignal) => Promise<void>;
     readonly clock: Clock;
-    readonly failed: (error: unknown) => void;
+    readonly onError: (error: unknown) => void;
   }) {
     this.name = options.name;
-    this.what = `background task ${options.name}`;
+    this.label = `background task ${options.name}`;
     this.#work = options.work;
     this.#clock = options.clock;
-    this.#failed = options.failed;
+    this.#onError = options.onError;
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    let pause = PAUSE;
+    let pause = FIRST_PAUSE_MS;
     while (!signal.aborted && this.state !== 'done') {
-      const begun = this.#clock.steady();
+      const startedAt = this.#clock.steady();
       this.state = 'running';
       try {
         await this.#work(signal);
-        // Told to stop, it has not come to its own end: it is begun again by whoever has the next turn.
+        // A stopped task is not done: the next lease holder starts it again.
         this.state = signal.aborted ? 'waiting' : 'done';
       } catch (error) {
         this.state = 'waiting';
         if (signal.aborted) return;
-        this.error = faultText(error);
-        this.#failed(error);
-        if (this.#clock.steady() - begun > MOST_PAUSE) pause = PAUSE;
+        this.error = summarizeError(error);
+        this.#onError(error);
+        if (this.#clock.steady() - startedAt > MAX_PAUSE_MS) pause = FIRST_PAUSE_MS;
         await this.#clock.sleep(pause, signal).catch(() => {});
-        pause = Math.min(2 * pause, MOST_PAUSE);
+        pause = Math.min(2 * pause, MAX_PAUSE_MS);
         this.restarts += 1;
       }
     }
@@ -57,12 +60,12 @@ class Task implements DutyItem {
 /** The background tasks of an extension. */
 export class BackgroundTasks {
   readonly access: BackgroundAccess;
-  readonly #tasks = new Map<string, Task>();
+  readonly #tasks = new Map<string, BackgroundTask>();
 
-  /** @param enter calls into the extension's code */
+  /** @param enter calls the extension's code */
   constructor(
     extension: Extension,
-    duty: Duty,
+    duty: LeasedWork,
     clock: Clock,
     enter: <T>(call: () => T) => T,
     fault: (what: string, error: unknown) => void,
@@ -70,20 +73,20 @@ export class BackgroundTasks {
     const tasks = this.#tasks;
     this.access = Object.freeze({
       async startTask(name, work) {
-        needed(extension, 'BACKGROUND_TASKS');
-        const known = tasks.get(name);
-        if (known !== undefined && known.state !== 'done') {
-          throw new Error(`there is a background task ${name} of ${extension.id} already`);
+        requireCapability(extension, 'BACKGROUND_TASKS');
+        const existing = tasks.get(name);
+        if (existing !== undefined && existing.state !== 'done') {
+          throw new Error(`extension ${extension.id} already has a background task ${name}`);
         }
-        const task: Task = new Task({
+        const task: BackgroundTask = new BackgroundTask({
           name,
           work: (signal) => enter(async () => work(signal)),
           clock,
-          failed: (error) => fault(task.what, error),
+          onError: (error) => fault(task.label, error),
         });
         tasks.set(name, task);
-        // It is done: nothing is waited for.
-        if (known !== undefined) void duty.remove(known);
+        // It has ended, so there is nothing to wait for.
+        if (existing !== undefined) void duty.remove(existing);
         duty.add(task);
       },
       async stopTask(name) {
@@ -93,12 +96,9 @@ export class BackgroundTasks {
         await duty.remove(task);
       },
       listTasks: () =>
-        [...tasks.values()].map(({ name, state, restarts, error }) => ({
-          name,
-          state,
-          restarts,
-          error,
-        })),
+        [...tasks.values()].map(({ name, state, restarts, error }) => {
+          return { name, state, restarts, error };
+        }),
     } satisfies BackgroundAccess);
   }
 }

@@ -1,19 +1,19 @@
 import type { Request } from 'express';
 import { badInput, type ToolAccess, type ToolView } from '../../contract.ts';
-import { beginServing, checkActing, endServing } from './acting.ts';
-import { needed } from '../context.ts';
+import { beginServing, checkActingAgent, endServing } from './served-agents.ts';
+import { requireCapability } from '../context.ts';
 import type { Extension } from '../extension.ts';
 import type { AgentPort, LentTool, RequestOrigin, ToolPort } from '../ports.ts';
 
-/** An extension's part of the tool registry: its tools have its id before their names. */
+/** An extension's access to the tool registry. Its own tools are named `<id>.<name>`. */
 export class ExtensionTools {
   readonly access: ToolAccess;
   readonly #tools: ToolPort;
-  readonly #own = new Set<string>();
+  readonly #registered = new Set<string>();
 
   /**
-   * @param enter calls into the extension's code
-   * @param originOf of a request that was led to the extension
+   * @param enter calls the extension's code
+   * @param originOf origin of a request that was routed to the extension
    */
   constructor(
     extension: Extension,
@@ -22,12 +22,12 @@ export class ExtensionTools {
     originOf: (request: Request) => RequestOrigin | undefined,
   ) {
     const { id } = extension;
-    const lent = (view: LentTool): ToolView =>
+    const provided = (view: LentTool): ToolView =>
       Object.freeze({
         ...view,
         async call(args, { onBehalfOf, ...options }) {
-          needed(extension, 'TOOLS');
-          await checkActing(extension, options.actAs, agents);
+          requireCapability(extension, 'TOOLS');
+          await checkActingAgent(extension, options.actAs, agents);
           const origin = onBehalfOf === undefined ? undefined : originOf(onBehalfOf);
           return view.call(args, { ...options, origin });
         },
@@ -35,13 +35,13 @@ export class ExtensionTools {
     this.#tools = tools;
     this.access = Object.freeze({
       registerTool: (name, func, schema) => {
-        needed(extension, 'TOOLS');
+        requireCapability(extension, 'TOOLS');
         if (typeof name !== 'string' || !/^[A-Za-z0-9_.-]{1,80}$/.test(name))
-          throw badInput('name', 'is no name of a tool');
+          throw badInput('name', 'must be 1 to 80 characters of A–Z a–z 0–9 _ . -');
         if (typeof func !== 'function') throw badInput('func', 'must be a function');
-        const full = `${id}.${name}`;
-        const kept = copyOf(schema);
-        tools.register(full, describe(name, kept), kept, async (args, call) => {
+        const fullName = `${id}.${name}`;
+        const kept = copySchema(schema);
+        tools.register(fullName, descriptionOf(name, kept), kept, async (args, call) => {
           beginServing(extension, call.actAs);
           try {
             return await enter(() => func(args, call));
@@ -49,34 +49,34 @@ export class ExtensionTools {
             endServing(extension, call.actAs);
           }
         });
-        this.#own.add(full);
+        this.#registered.add(fullName);
       },
-      listTools: () => tools.list(id).map(lent),
+      listTools: () => tools.list(id).map(provided),
       getTool: (name) => {
         const view = tools.get(name, id);
-        return view === undefined ? undefined : lent(view);
+        return view === undefined ? undefined : provided(view);
       },
       noteRefusal: async (name, { actAs, onBehalfOf, code }) => {
-        needed(extension, 'TOOLS');
-        await checkActing(extension, actAs, agents);
+        requireCapability(extension, 'TOOLS');
+        await checkActingAgent(extension, actAs, agents);
         const origin = originOf(onBehalfOf);
         if (origin !== undefined) tools.noteRefusal(name, { actAs, origin, code });
       },
     } satisfies ToolAccess);
   }
 
-  /** Takes its tools away; calls under way go on. */
+  /** Unregisters its tools. Calls in progress continue. */
   close(): void {
-    for (const name of this.#own) this.#tools.unregister(name);
-    this.#own.clear();
+    for (const name of this.#registered) this.#tools.unregister(name);
+    this.#registered.clear();
   }
 }
 
 /**
- * Whatever becomes of the object that was given, lists of tools show what was compiled.
- * @throws ExtensionError `bad_request` for what is no JSON object
+ * Copies a schema, so later changes by the extension have no effect.
+ * @throws ExtensionError `bad_request` if it is not a JSON object
  */
-function copyOf(schema: unknown): object {
+function copySchema(schema: unknown): object {
   let copy: unknown;
   try {
     copy = JSON.parse(JSON.stringify(schema));
@@ -87,10 +87,10 @@ function copyOf(schema: unknown): object {
   throw badInput('schema', 'must be an object');
 }
 
-/** The schema's own description, else words made of the name: `sendMail` → `Send mail`. */
-function describe(name: string, schema: object): string {
-  const said = (schema as { readonly description?: unknown } | null)?.description;
-  if (typeof said === 'string' && said !== '') return said;
+/** The schema's description, or words made from the name: `sendMail` → `Send mail`. */
+function descriptionOf(name: string, schema: object): string {
+  const description = (schema as { readonly description?: unknown } | null)?.description;
+  if (typeof description === 'string' && description !== '') return description;
   const words = name
     .replaceAll(/([a-z0-9])([A-Z])/g, '$1 $2')
     .replaceAll(/[_.-]+/g, ' ')

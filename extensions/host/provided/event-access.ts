@@ -1,35 +1,35 @@
 import { topicPatternFault, compileTopicPattern } from '../../../domain/schedule/topic-pattern.ts';
 import { badInput, type EventAccess } from '../../contract.ts';
-import { needed } from '../context.ts';
-import type { Duty } from '../duty.ts';
+import { requireCapability } from '../context.ts';
+import type { LeasedWork } from '../leased-work.ts';
 import type { Extension } from '../extension.ts';
 import type { HostDependencies } from '../ports.ts';
-import { PublishingGate } from './publishing-gate.ts';
+import { PublishRateLimit } from './publish-rate-limit.ts';
 import { Subscription } from './subscription.ts';
-import { namedWhenLate } from '../unsettled.ts';
+import { reportOverdue } from '../overdue-work.ts';
 
-/** An extension's access to the service's topics. @param enter calls into the extension's code */
+/** An extension's access to topics. @param enter calls the extension's code */
 export function eventAccess(
   extension: Extension,
   dependencies: HostDependencies,
-  duty: Duty,
+  work: LeasedWork,
   enter: <T>(call: () => T) => T,
   fault: (what: string, error: unknown) => void,
 ): EventAccess {
   const subscriptions = new Map<string, Subscription>();
   const { settings, clock } = dependencies;
-  const gate = new PublishingGate(extension, settings, clock, (error) => fault('events', error));
+  const gate = new PublishRateLimit(extension, settings, clock, (error) => fault('events', error));
   return Object.freeze({
     async publish(topic, data) {
-      needed(extension, 'EVENTS_PUB');
-      await gate.pass();
+      requireCapability(extension, 'EVENTS_PUB');
+      await gate.acquire();
       return dependencies.agents.publish(extension, topic, data);
     },
     async subscribe(pattern, handler) {
-      needed(extension, 'EVENTS_SUB');
-      const wrong = typeof pattern === 'string' ? topicPatternFault(pattern) : 'must be a text';
-      if (wrong !== null) throw badInput('pattern', wrong);
-      if (subscriptions.has(pattern)) throw new Error(`${pattern} is subscribed already`);
+      requireCapability(extension, 'EVENTS_SUB');
+      const issue = typeof pattern === 'string' ? topicPatternFault(pattern) : 'must be a string';
+      if (issue !== null) throw badInput('pattern', issue);
+      if (subscriptions.has(pattern)) throw new Error(`already subscribed to ${pattern}`);
       const what = `subscriber of ${pattern}`;
       const subscription = new Subscription({
         ...dependencies,
@@ -37,33 +37,33 @@ export function eventAccess(
         name: `extension ${extension.id} ${pattern}`,
         pattern: compileTopicPattern(pattern),
         handle: (event, signal) =>
-          namedWhenLate(
+          reportOverdue(
             extension,
             `${what}: the event ${event.id}`,
             settings.extensionSeconds * 1000,
             (error) => fault(`${what}: the event ${event.id}`, error),
             enter(async () => handler(event, signal)),
           ),
-        failed: (error) => fault(what, error),
+        onError: (error) => fault(what, error),
       });
       subscriptions.set(pattern, subscription);
       try {
-        await subscription.begin();
+        await subscription.fixStart();
       } catch (error) {
-        // Nothing is subscribed: it may be asked for again.
+        // It may be subscribed again.
         if (subscriptions.get(pattern) === subscription) subscriptions.delete(pattern);
         throw error;
       }
-      if (subscriptions.get(pattern) === subscription) duty.add(subscription);
-      // It was unsubscribed meanwhile.
+      if (subscriptions.get(pattern) === subscription) work.add(subscription);
+      // It was unsubscribed in the meantime.
       else await subscription.forget();
     },
     async unsubscribe(pattern) {
-      needed(extension, 'EVENTS_SUB');
+      requireCapability(extension, 'EVENTS_SUB');
       const subscription = subscriptions.get(pattern);
       if (subscription === undefined) return;
       subscriptions.delete(pattern);
-      await duty.remove(subscription);
+      await work.remove(subscription);
       await subscription.forget();
     },
   } satisfies EventAccess);

@@ -8,46 +8,46 @@ import { isTopic } from '../../../domain/schedule/topic-pattern.ts';
 import { MAX_PUBLISHED_BYTES, streamIdOf } from '../../../domain/topics/topic.ts';
 import type { Telemetry } from '../../../observability/telemetry.ts';
 import { ExtensionError, badInput, type StreamAccess, type StreamEntry } from '../../contract.ts';
-import { checkActing } from './acting.ts';
-import { refuseLost } from './lost-numbers.ts';
-import { needed } from '../context.ts';
+import { checkActingAgent } from './served-agents.ts';
+import { refuseLost } from '../lent/lost-numbers.ts';
+import { requireCapability } from '../context.ts';
 import type { Extension } from '../extension.ts';
 import type { AgentPort, RequestOrigin } from '../ports.ts';
-import { LedRequest } from '../routes/led-request.ts';
+import { RequestContext } from '../routes/request-context.ts';
 import { StreamFollower } from './stream-follower.ts';
 
-/** Streams whose names do not begin with their extension's id, as the interface names them. */
+/** Stream prefixes of built-in extensions that differ from the default. */
 const prefixes: Readonly<Record<string, string>> = { events_demo: 'demo-' };
 
-/** An entry to be. */
-interface Appended {
-  /** Of the stream, in the log. */
+/** An entry to append. */
+interface NewEntry {
+  /** Name of the stream in the log. */
   readonly name: string;
-  /** Of the stream, as the extension has it. */
+  /** Name of the stream for the extension. */
   readonly stream: string;
   readonly data: unknown;
-  /** The agent's id. */
+  /** Id of the agent. */
   readonly actor: string;
-  /** Of the request that it is appended for; the extension acts by itself where there is none. */
+  /** Origin of its request; undefined if the extension acts on its own. */
   readonly origin: RequestOrigin | undefined;
 }
 
-/** Before following is begun again that ended by a fault. Milliseconds. */
-const AGAIN = 1_000;
+/** Pause before following is resumed after an error, in milliseconds. */
+const RETRY_PAUSE_MS = 1_000;
 
 /**
- * The streams that extensions have of their own, for all extensions of a process. The log is followed once, however
- * many follow a stream, and only while somebody does.
+ * The streams of all extensions of a process. One subscription to the log serves all followers. It
+ * starts with the first follower.
  */
-export class OwnStreams {
+export class ExtensionStreams {
   readonly #store: EventStore;
   readonly #clock: Clock;
   readonly #telemetry: Telemetry;
   readonly #agents: Pick<AgentPort, 'idOf'>;
   readonly #followers = new Map<string, Set<StreamFollower>>();
-  readonly #end = new AbortController();
+  readonly #closing = new AbortController();
   #following: Promise<void> | null = null;
-  #begun: Promise<Position> | null = null;
+  #startPosition: Promise<Position> | null = null;
 
   constructor(options: {
     readonly store: EventStore;
@@ -61,48 +61,48 @@ export class OwnStreams {
     this.#agents = options.agents;
   }
 
-  /** @param originOf of a request that was led to the extension */
+  /** @param originOf origin of a request that was routed to the extension */
   accessOf(
     extension: Extension,
     originOf: (request: Request) => RequestOrigin | undefined,
   ): StreamAccess {
-    // With a hyphen in the id, the stream of one could be that of another: a-b's c is not a's b-c.
+    // Hyphens in the id would make stream c of a-b the same as stream b-c of a.
     const prefix = prefixes[extension.id] ?? `ext_${extension.id.replaceAll('-', '.')}-`;
-    const named = (stream: string): string => {
+    const logStreamOf = (stream: string): string => {
       if (typeof stream === 'string' && isTopic(stream)) return prefix + stream;
-      throw badInput('stream', 'must have 1 to 200 characters of A–Z a–z 0–9 _ . : / -');
+      throw badInput('stream', 'must be 1 to 200 characters of A–Z a–z 0–9 _ . : / -');
     };
     return Object.freeze({
       append: async (stream, data, source, { onBehalfOf } = {}) => {
-        needed(extension, 'EVENTS_PUB');
-        await checkActing(extension, source, this.#agents);
+        requireCapability(extension, 'EVENTS_PUB');
+        await checkActingAgent(extension, source, this.#agents);
         const origin = onBehalfOf === undefined ? undefined : originOf(onBehalfOf);
-        // The built-in extensions append bodies of requests, whose numbers were checked as they were written.
+        // Built-in extensions append request bodies whose numbers were already checked.
         if (extension.source !== 'builtin') refuseLost('data', stringifyExactly(data).lost);
-        const appended = { name: named(stream), stream, data, actor: source, origin };
+        const appended = { name: logStreamOf(stream), stream, data, actor: source, origin };
         const { entry, position } = await this.#append(appended);
-        if (onBehalfOf !== undefined) LedRequest.of(onBehalfOf)?.committed(position);
+        if (onBehalfOf !== undefined) RequestContext.of(onBehalfOf)?.setEventPosition(position);
         return entry;
       },
       follow: async (stream, { after, signal }) => {
-        needed(extension, 'EVENTS_SUB');
-        return this.#follow(named(stream), stream, after, signal);
+        requireCapability(extension, 'EVENTS_SUB');
+        return this.#follow(logStreamOf(stream), stream, after, signal);
       },
     } satisfies StreamAccess);
   }
 
   async close(): Promise<void> {
-    this.#end.abort();
+    this.#closing.abort();
     await this.#following;
   }
 
-  async #append({ name, stream, data, actor, origin }: Appended): Promise<{
+  async #append({ name, stream, data, actor, origin }: NewEntry): Promise<{
     readonly entry: StreamEntry;
     readonly position: Position;
   }> {
-    const text: unknown = JSON.stringify(data);
-    if (typeof text !== 'string') throw badInput('data', 'must be JSON');
-    if (Buffer.byteLength(text) > MAX_PUBLISHED_BYTES) {
+    const json: unknown = JSON.stringify(data);
+    if (typeof json !== 'string') throw badInput('data', 'must be JSON');
+    if (Buffer.byteLength(json) > MAX_PUBLISHED_BYTES) {
       const details = { limit: MAX_PUBLISHED_BYTES };
       throw new ExtensionError('payload_too_large', 'the entry is too large', details);
     }
@@ -126,46 +126,46 @@ export class OwnStreams {
     after: string | undefined,
     signal: AbortSignal,
   ): Promise<AsyncIterable<StreamEntry>> {
-    // First the log is followed from some place on, then the stream is read: nothing falls in between.
-    this.#begun ??= this.#begin();
-    await this.#begun;
-    const part = { direction: 'backwards', limit: 1, faulty: true } as const;
-    const [last] = await this.#store.readStream(name, part);
+    // Following starts before the stream is read, so no entry is missed in between.
+    this.#startPosition ??= this.#startFollowing();
+    await this.#startPosition;
+    const range = { direction: 'backwards', limit: 1, faulty: true } as const;
+    const [last] = await this.#store.readStream(name, range);
     const end = last === undefined ? 0 : last.revision + 1;
     const next = after === undefined ? end : after === 'start' ? 0 : revisionOf(after) + 1;
-    if (next > end) throw badInput('after', "lies beyond the stream's end");
-    const ended = AbortSignal.any([signal, this.#end.signal]);
+    if (next > end) throw badInput('after', "is beyond the stream's end");
+    const ended = AbortSignal.any([signal, this.#closing.signal]);
     const follower = new StreamFollower({ store: this.#store, name, stream, next, signal: ended });
-    const others = this.#followers.get(name) ?? new Set();
-    this.#followers.set(name, others.add(follower));
+    const followers = this.#followers.get(name) ?? new Set();
+    this.#followers.set(name, followers.add(follower));
     const leave = (): void => {
-      others.delete(follower);
-      if (others.size === 0) this.#followers.delete(name);
+      followers.delete(follower);
+      if (followers.size === 0) this.#followers.delete(name);
     };
     if (ended.aborted) leave();
     else ended.addEventListener('abort', leave, { once: true });
     return follower;
   }
 
-  async #begin(): Promise<Position> {
+  async #startFollowing(): Promise<Position> {
     try {
       const head = await this.#store.head();
       this.#following = this.#run(head);
       return head;
     } catch (error) {
-      this.#begun = null;
+      this.#startPosition = null;
       throw error;
     }
   }
 
   async #run(head: Position): Promise<void> {
-    const { signal } = this.#end;
+    const { signal } = this.#closing;
     let after = head;
     while (!signal.aborted) {
       try {
         const options = { after, prefixes: [...Object.values(prefixes), 'ext_'], signal };
         for await (const message of this.#store.subscribe(options)) {
-          if (message.kind === 'events') this.#hand(message.events);
+          if (message.kind === 'events') this.#distribute(message.events);
           after =
             message.kind === 'events'
               ? (message.events.at(-1)?.position ?? after)
@@ -173,27 +173,27 @@ export class OwnStreams {
         }
       } catch (error) {
         if (signal.aborted) return;
-        this.#telemetry.log.warn('following the streams of extensions failed; going on', { error });
-        await this.#clock.sleep(AGAIN, signal).catch(() => {});
+        this.#telemetry.log.warn('following extension streams failed; retrying', { error });
+        await this.#clock.sleep(RETRY_PAUSE_MS, signal).catch(() => {});
       }
     }
   }
 
-  #hand(events: readonly RecordedEvent[]): void {
+  #distribute(events: readonly RecordedEvent[]): void {
     const byStream = new Map<string, RecordedEvent[]>();
     for (const event of events) {
       if (!this.#followers.has(event.stream)) continue;
       byStream.set(event.stream, [...(byStream.get(event.stream) ?? []), event]);
     }
-    for (const [stream, some] of byStream) {
-      for (const follower of this.#followers.get(stream) ?? []) follower.offer(some);
+    for (const [stream, streamEvents] of byStream) {
+      for (const follower of this.#followers.get(stream) ?? []) follower.offer(streamEvents);
     }
   }
 }
 
 /** @throws ExtensionError `bad_request` */
 function revisionOf(id: string): number {
-  const text = /^\d{1,15}-(\d{1,15})$/.exec(id)?.[1];
-  if (text === undefined) throw badInput('after', 'is no id of an entry');
-  return Number(text);
+  const json = /^\d{1,15}-(\d{1,15})$/.exec(id)?.[1];
+  if (json === undefined) throw badInput('after', 'must be the id of an entry');
+  return Number(json);
 }
