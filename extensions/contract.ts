@@ -4,20 +4,21 @@ import type { EndpointDescription } from './endpoint-description.ts';
 export type { EndpointDescription };
 
 /**
- * The contract between the service and its extensions: all that an extension knows of the service. docs/how-to/extensions.md
- * explains it; what follows here is what each part takes, gives and throws.
+ * The interface between the service and its extensions. docs/how-to/extensions.md explains it; the comments here
+ * document inputs, results and errors.
+ *
  * An extension is a folder with `extension.json` and an ES module that exports {@link ExtensionModule}.
  */
 export interface ExtensionModule {
-  /** Called once, before the extension's first request. Has 10 s; what it throws makes the extension `failed`. */
+  /** Called once, before the first request. If it throws or takes over 10 s, the extension is `failed`. */
   setup(context: ExtensionContext): Promise<void> | void;
-  /** Called when the process stops, and has 2 s. */
+  /** Called when the process stops. Has 2 s. */
   shutdown?(): Promise<void> | void;
-  /** What clients can ask of it: described in `/openapi.json` for as long as it is loaded. */
+  /** Describes the routes in `/openapi.json` while the extension is loaded. */
   readonly endpoints?: readonly EndpointDescription[];
 }
 
-/** What an extension may ask for in its manifest. */
+/** Capabilities that a manifest may request. */
 export const capabilities = [
   'ROUTES',
   'TOOLS',
@@ -29,56 +30,57 @@ export const capabilities = [
 export type Capability = (typeof capabilities)[number];
 
 /**
- * What an extension works with. Each part that is marked with a capability throws {@link ExtensionError} `forbidden`
- * where the extension was not granted it.
+ * The service as an extension sees it. Members marked with a capability throw {@link ExtensionError} `forbidden`
+ * unless it was granted.
  */
 export interface ExtensionContext {
-  /** As its manifest says. */
+  /** From the manifest. */
   readonly info: ExtensionInfo;
-  /** What was granted: what the manifest asks for, unless `SVC_EXT_GRANTS` says less. */
+  /** Granted capabilities: those that the manifest requests, limited by `SVC_EXT_GRANTS`. */
   readonly capabilities: readonly Capability[];
-  /** Structured lines of the service's own log, each with the extension's id. */
+  /** Writes structured lines to the service's log, each with the extension's id. */
   readonly log: ExtensionLog;
-  /** `SVC_EXT_<ID>_<NAME>` of the environment, under `<NAME>` in lower case. */
+  /** Environment variables `SVC_EXT_<ID>_<NAME>`, keyed by `<NAME>` in lower case. */
   readonly config: Readonly<Record<string, string>>;
-  /** The service itself. */
+  /** Facts about the service. */
   readonly service: ServiceFacts;
-  /** A client of the service's own HTTP interface. */
+  /** Calls the service's own HTTP interface. */
   readonly core: CoreClient;
   /**
-   * ROUTES: an Express router, mounted at `/ext/<id>`. Before a handler is called, the caller's token has been
-   * checked, and a JSON body stands in `request.body` (undefined where there is none). What a handler throws is
-   * answered with the error body of all endpoints: an {@link ExtensionError} as it says, anything else as 500. One that
-   * has sent no headers within `SVC_EXTENSION_SECONDS` (30 s) is answered for with 504; what it says later goes nowhere.
+   * ROUTES: an Express router, mounted at `/ext/<id>`. Before a handler runs, the token has been checked and a JSON
+   * body parsed into `request.body` (undefined without a body). An {@link ExtensionError} that a handler throws
+   * becomes its error response, any other error a 500. A handler that sends no headers within `SVC_EXTENSION_SECONDS`
+   * (30 s) gets a 504, and its later response is discarded.
    */
   readonly routes: Router;
   /**
-   * ROUTES: answers WebSockets at `/ext/<id>/ws/<path>`; the token is checked before.
-   * @param path without a slash at either end; a later handler of the same path takes the earlier one's place
+   * ROUTES: accepts WebSockets at `/ext/<id>/ws/<path>`, after checking the token.
+   * @param path without leading or trailing slash; a later handler replaces an earlier one of the same path
    */
   readonly websocket: (path: string, handler: SocketHandler) => void;
-  /** ROUTES: who called; null on the few paths that need no token, where none came. */
+  /** ROUTES: the caller; null for a request without a token on a path that needs none. */
   readonly callerOf: (request: Request) => ExtensionCaller | null;
   /**
-   * ROUTES: aborted once nobody waits for the answer to a request any more: its time is over, its client has gone, or
-   * the extension is ended. Not aborted by an answer that was given.
-   * @throws ExtensionError `bad_request` for what is no request that was led to the extension
+   * ROUTES: a signal that is aborted when nobody waits for the response: the handler timed out, the client
+   * disconnected, the token became invalid, or the extension is being ended. A complete response does not abort it.
+   * @throws ExtensionError `bad_request` for a request that this extension did not receive
    */
   readonly signalOf: (request: Request) => AbortSignal;
   /**
-   * ROUTES: carries a command out once for the `Idempotency-Key` of its request, as the service's own are; where there
-   * is none, each time. What it asks of `core`, `streams` and tools `onBehalfOf` the request is the same in a repetition.
-   * @returns what `carryOut` resolved to, or did the first time: JSON
-   * @throws ExtensionError `bad_request` for a malformed key; what the service answers with 409
+   * ROUTES: runs a command once for the `Idempotency-Key` of its request; without a key, every time. Calls of `core`,
+   * `streams` and tools with `onBehalfOf` are repeated with the same keys.
+   * @param carryOut returns the command's result as JSON
+   * @returns the result of `carryOut`, or that of its first run
+   * @throws ExtensionError `bad_request` for a malformed key; the service's error for 409
    */
   readonly once: <T>(request: Request, carryOut: () => Promise<T>) => Promise<T>;
-  /** TOOLS: what steps of pipelines can use. */
+  /** TOOLS: the tools for steps of pipelines. */
   readonly toolRegistry: ToolAccess;
   /** EVENTS_PUB, EVENTS_SUB: the service's topics. */
   readonly events: EventAccess;
-  /** EVENTS_PUB, EVENTS_SUB: streams of the extension's own, which trigger nothing. */
+  /** EVENTS_PUB, EVENTS_SUB: the extension's own streams. Their entries trigger nothing. */
   readonly streams: StreamAccess;
-  /** BACKGROUND_TASKS: work that goes on by itself, in one process at a time. */
+  /** BACKGROUND_TASKS: work that runs in one process at a time. */
   readonly background: BackgroundAccess;
 }
 
@@ -89,7 +91,7 @@ export interface ExtensionInfo {
   readonly description: string;
 }
 
-/** One line each, with structured fields. Never tokens or secrets. */
+/** Each call writes one line with structured fields. Never log tokens or secrets. */
 export interface ExtensionLog {
   debug(message: string, fields?: Readonly<Record<string, unknown>>): void;
   info(message: string, fields?: Readonly<Record<string, unknown>>): void;
@@ -98,21 +100,21 @@ export interface ExtensionLog {
 }
 
 export interface ServiceFacts {
-  /** The service's version. */
   readonly version: string;
   readonly production: boolean;
-  /** All metrics of this process as Prometheus text (version 0.0.4). */
+  /** All metrics of this process in Prometheus text format 0.0.4. */
   metricsText(): Promise<string>;
 }
 
-/** Calls the service's own HTTP interface, with all of its rules. */
+/** A client of the service's own HTTP interface. All rules of the interface apply. */
 export interface CoreClient {
   /**
    * @param method such as `GET`
-   * @param path such as `/tasks/{id}/run_now`, from the root; encoded
-   * @returns the answer, whatever its status: 4xx and 5xx are answers too
-   * @throws ExtensionError `unavailable` where the service can't be reached, takes over 90 s, or the process serves no
-   *   interface; `bad_request` for a live stream, which has no end, and for a body that JSON cannot hold; `payload_too_large` for an answer over 64 MiB
+   * @param path URL-encoded, from the root, such as `/tasks/{id}/run_now`
+   * @returns the response, whatever its status
+   * @throws ExtensionError `unavailable` if the service cannot be reached, takes over 90 s, or this process serves no
+   *   interface; `bad_request` for a live stream, which has no end, or a body that JSON cannot represent;
+   *   `payload_too_large` for a response over 64 MiB
    */
   request(method: string, path: string, options?: CoreRequest): Promise<CoreAnswer>;
 }
@@ -120,78 +122,85 @@ export interface CoreClient {
 export interface CoreRequest {
   /** Sent as JSON. */
   readonly body?: unknown;
-  /** undefined values are left out. */
+  /** Properties that are undefined are omitted. */
   readonly query?: Readonly<Record<string, string | number | boolean | undefined>>;
   /**
-   * On whose behalf: an access token, with or without `Bearer ` before it, so that a caller's
-   * `request.headers.authorization` can be handed on as it is. null: no token. Left out: that of `onBehalfOf`;
-   * without it the extension's own agent, `ext-<id>`, with the scopes tasks:read, tasks:write, runs:read, and events:publish
-   * and events:read where it was granted EVENTS_PUB and EVENTS_SUB.
+   * Access token, with or without `Bearer `, so `request.headers.authorization` can be passed on. null: no token.
+   * Default: that of `onBehalfOf`; without it, the extension's own agent `ext-<id>`. That agent has the scopes
+   * tasks:read, tasks:write and runs:read, plus events:publish with EVENTS_PUB and events:read with EVENTS_SUB.
    */
   readonly token?: string | null | undefined;
   readonly headers?: Readonly<Record<string, string>>;
   /**
-   * The request that is being answered, as the handler got it. The call then stands in the audit with that request's
-   * address, id and reason (`X-Reason`, unless `headers` has another), acts with its token (unless `token` says otherwise), and the first one for it is not counted
-   * against the limits, as it was counted itself.
+   * The request being answered, as the handler received it. The audit then shows its address, id and reason
+   * (`X-Reason`, unless `headers` sets another). Its token is used unless `token` is given. The first such call does
+   * not count against the rate limit, as the request itself did.
    */
   readonly onBehalfOf?: Request;
-  /** Gives up waiting. */
+  /** Stops waiting for the response. */
   readonly signal?: AbortSignal;
 }
 
 export interface CoreAnswer {
   readonly status: number;
-  /** In lower case. */
+  /** Names are in lower case. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Parsed JSON; the text itself where it is something else; null where there is none. */
+  /** Parsed JSON; a string for any other format; null without a body. */
   readonly body: unknown;
 }
 
-/** The agent that a token stands for, as it is now. */
+/** The agent of a token, with its current scopes. */
 export interface ExtensionCaller {
   readonly agentId: string;
   readonly name: string;
   readonly scopes: readonly string[];
-  /** Has the scope `admin`, which implies all others. */
+  /** Whether it has the scope `admin`, which implies all others. */
   readonly admin: boolean;
 }
 
-/** Called for each WebSocket that is opened. Messages are JSON both ways. */
+/** Called for each new WebSocket. Messages are JSON in both directions. */
 export type SocketHandler = (socket: ExtensionSocket) => Promise<void> | void;
 
 export interface ExtensionSocket {
   readonly caller: ExtensionCaller | null;
   readonly query: Readonly<Record<string, string>>;
-  /** Aborted once the connection is gone. */
+  /** Aborted when the connection has ended. */
   readonly signal: AbortSignal;
-  /** @returns false (and drops it) where the client is gone, or has too much unread. @throws TypeError for no JSON */
+  /**
+   * Sends a message as JSON.
+   * @returns false if it was dropped, as the client is gone or has too much unread
+   * @throws TypeError for a message that is not JSON
+   */
   send(message: unknown): boolean;
-  /** Called for each message, in order, for at most 32 at a time; one that is not JSON ends the connection (1007). */
+  /**
+   * Adds a handler for messages. At most 32 run at a time, started in order. A message that is not JSON ends the
+   * connection (1007).
+   */
   onMessage(handler: (message: unknown) => Promise<void> | void): void;
-  /** @param code as in RFC 6455; 1000: done */
+  /** Closes the connection. @param code of RFC 6455; 1000 (done) by default */
   close(code?: number, reason?: string): void;
 }
 
 export interface ToolAccess {
   /**
-   * Adds the tool `<id>.<name>`: in pipelines of every worker process, and wherever tools are listed.
-   * @param func gives (or resolves to) the step's result, as JSON: what is none fails the step for good, and undefined
-   *   is null. What it throws fails the step, which is tried again unless the error has `retryable: false`
-   * @param schema JSON schema of the arguments, an object; its `description` is the tool's
-   * @throws Error when the name is taken or malformed, or the schema is no valid JSON schema
+   * Registers the tool `<id>.<name>` for pipelines in every worker process and for lists of tools.
+   * @param func returns the step's result, or a promise of it, as JSON. undefined becomes null; any other value that
+   *   is not JSON fails the step permanently. If it throws, the step fails and is retried, unless the error has
+   *   `retryable: false`
+   * @param schema JSON schema of the arguments object; its `description` describes the tool
+   * @throws Error if the name is taken or malformed, or the schema is invalid
    */
   registerTool(name: string, func: ToolFunction, schema: object): void;
-  /** All tools of the service, by name: built-in ones, and those of every extension. */
+  /** All tools by name: built-in ones and those of all extensions. */
   listTools(): readonly ToolView[];
-  /** By its full name. */
+  /** @param name the full name */
   getTool(name: string): ToolView | undefined;
   /**
-   * Notes that a client may not call a tool: the audit shows that beside the calls that were made.
+   * Records a rejected call of a tool in the audit, beside the calls that were made.
    * @param name of the tool
-   * @param options.actAs id of the agent that was refused, as for a call
-   * @param options.code of the error that it is answered with
-   * @throws ExtensionError `forbidden` for an agent whose request is not being served
+   * @param options.actAs id of the rejected agent, as for a call
+   * @param options.code error code of the response
+   * @throws ExtensionError `forbidden` for an agent that the extension is not serving
    */
   noteRefusal(
     name: string,
@@ -199,20 +208,20 @@ export interface ToolAccess {
   ): Promise<void>;
 }
 
-/** @param args rendered and checked against the schema */
+/** @param args rendered and validated against the schema */
 export type ToolFunction = (args: unknown, call: ToolCallView) => unknown;
 
-/** What a tool is told about one call. */
+/** Details of one call of a tool. */
 export interface ToolCallView {
-  /** Aborted when the call has run out of time, or nobody wants its result any more. */
+  /** Aborted when the call has timed out, or nobody waits for its result. */
   readonly signal: AbortSignal;
-  /** The same whenever this call is tried again. */
+  /** The same for every retry of this call. */
   readonly idempotencyKey: string;
-  /** Id of the agent for which it acts. */
+  /** Id of the agent that the tool acts for. */
   readonly actAs: string;
   /**
-   * Adds a line to the log of the run, or of the extension that calls. Never throws: another level counts as `info`, a
-   * message is made a text, and data is copied at once; in the place of what is no JSON stands why it is none.
+   * Writes a line to the log of the run or of the calling extension. Never throws: an unknown level becomes `info`,
+   * and the message is converted to a string. Data is copied at once; if it is not JSON, the reason is logged.
    */
   log(level: 'debug' | 'info' | 'warn' | 'error', message: string, data?: unknown): void;
 }
@@ -222,15 +231,14 @@ export interface ToolView {
   readonly description: string;
   /** JSON schema of the arguments. */
   readonly schema: object;
-  /** @throws ExtensionError `bad_request` for arguments that do not fit the schema; a call looks at them, too */
+  /** @throws ExtensionError `bad_request` for arguments that do not match the schema; `call` checks them too */
   check(args: unknown): void;
   /**
-   * Calls the tool outside of a pipeline. A result over 256 KiB is cut, as that of a step is.
-   * @param options.actAs id of the agent for which it acts: one whose request, WebSocket or step of a run is being
-   *   served, or the extension's own
-   * @param options.onBehalfOf the request that is being answered, as the handler got it: what the tool does to the
-   *   service then stands in the audit with that request's address, id and reason
-   * @throws ExtensionError `bad_request` for arguments that do not fit the schema; `forbidden` for any other agent; and
+   * Calls the tool outside a pipeline. A result over 256 KiB is cut, like that of a step.
+   * @param options.actAs id of the agent to act for: one whose request, WebSocket or step the extension is serving,
+   *   or its own
+   * @param options.onBehalfOf the request being answered, for the audit
+   * @throws ExtensionError `bad_request` for arguments that do not match the schema, `forbidden` for any other agent;
    *   whatever the tool throws
    */
   call(
@@ -245,33 +253,33 @@ export interface ToolView {
 
 export interface EventAccess {
   /**
-   * EVENTS_PUB: publishes an event as the agent `ext-<id>`; it triggers tasks as any other.
+   * EVENTS_PUB: publishes an event as the agent `ext-<id>`. It triggers tasks like any other.
    * @param topic 1 to 200 characters of `A–Z a–z 0–9 _ . : / -`
    * @param data an object, at most 256 KiB as JSON
    * @returns the event's id
-   * @throws ExtensionError `bad_request` (also for NaN, an infinity, or an integer beyond 2^53 - 1),
-   *   `payload_too_large`; `rate_limit_exceeded` over the limit that an agent's
-   *   requests have; what the log throws while it is away
+   * @throws ExtensionError `bad_request` (also for NaN, an infinity, or an integer beyond 2^53 − 1),
+   *   `payload_too_large`, `rate_limit_exceeded` over the rate limit of an agent; the event store's error while the
+   *   event log is unavailable
    */
   publish(topic: string, data: object): Promise<string>;
   /**
-   * EVENTS_SUB: calls a handler for each event of the topics that match, one after the other, in one process at a
-   * time. The first time it begins with what is published from now on; after a restart it goes on after the last
-   * event that was handled. An event may come again after a crash; a handler that throws gets its event again, five
-   * times in all, and then the next one. One that takes longer than `SVC_EXTENSION_SECONDS` is waited for, and named in
-   * `GET /ext/status`.
-   * @param pattern split by dots: `*` one segment, `#` any number of segments. One handler a pattern
-   * @throws ExtensionError `bad_request` for a pattern that is none; Error when it is subscribed already
+   * EVENTS_SUB: calls a handler for each event of the matching topics, one at a time and in order, in one process at
+   * a time. The first subscription starts with the next event; after a restart, it continues after the last handled
+   * event. After a crash, an event may arrive again. If the handler throws, the event is delivered up to five times
+   * in all, and then the next one follows. A handler that takes over `SVC_EXTENSION_SECONDS` is not interrupted, but
+   * listed in the extension's status.
+   * @param pattern segments are separated by dots; `*` matches one segment, `#` any number. One handler per pattern
+   * @throws ExtensionError `bad_request` for an invalid pattern; Error if already subscribed
    */
   subscribe(pattern: string, handler: EventHandler): Promise<void>;
   /**
-   * EVENTS_SUB: resolves once no handler of it runs, or one that goes on was told to end two seconds ago. The place is
-   * forgotten. Nothing where there is none.
+   * EVENTS_SUB: stops calling the handler and deletes the saved position. Resolves when the handler has ended, or
+   * after two seconds. Does nothing without a subscription.
    */
   unsubscribe(pattern: string): Promise<void>;
 }
 
-/** @param signal aborted when this process is to stop handling */
+/** @param signal aborted when the handler should stop */
 export type EventHandler = (event: TopicEventView, signal: AbortSignal) => Promise<void> | void;
 
 export interface TopicEventView {
@@ -290,11 +298,10 @@ export interface StreamAccess {
    * EVENTS_PUB: appends an entry.
    * @param stream 1 to 200 characters of `A–Z a–z 0–9 _ . : / -`
    * @param data any JSON, at most 256 KiB
-   * @param source the agent whose entry it is: one whose request, WebSocket or step of a run is being served, or the
-   *   extension's own
-   * @param options.onBehalfOf the request that is being answered, as the handler got it: the entry then stands in the
-   *   log, and in the audit, with that request's address, id and reason
-   * @throws ExtensionError `bad_request`, as {@link EventAccess.publish}; `payload_too_large`; `forbidden` for any other agent
+   * @param source the agent of the entry: one whose request, WebSocket or step the extension is serving, or its own
+   * @param options.onBehalfOf the request being answered: the log and the audit show its address, id and reason
+   * @throws ExtensionError `bad_request` as {@link EventAccess.publish}, `payload_too_large`, `forbidden` for any
+   *   other agent
    */
   append(
     stream: string,
@@ -303,10 +310,10 @@ export interface StreamAccess {
     options?: { readonly onBehalfOf?: Request },
   ): Promise<StreamEntry>;
   /**
-   * EVENTS_SUB: entries as they come, without gaps, until the signal is aborted. The place where it begins is fixed
-   * when this resolves.
-   * @param options.after an entry's id: begins after it. `start`: at the first. Left out: at the next to come
-   * @throws ExtensionError `bad_request` for an `after` that is no entry's id
+   * EVENTS_SUB: follows a stream without gaps until the signal is aborted. The start is fixed when the promise
+   * resolves.
+   * @param options.after id of an entry to start after, or `start` for the first entry. Default: the next new entry
+   * @throws ExtensionError `bad_request` if `after` is not the id of an entry
    */
   follow(
     stream: string,
@@ -325,27 +332,27 @@ export interface StreamEntry {
 
 export interface BackgroundAccess {
   /**
-   * Starts work in one process at a time: where another one has it, this one waits its turn. Begun again, after a
-   * pause that grows to a minute, when it throws; done when it returns.
-   * @param work gets a signal that is aborted when the work is to stop
-   * @throws Error when a task of this name is there already; one that was stopped and goes on is waited for
+   * Starts work that runs in one process at a time; other processes wait. If it throws, it restarts after a pause
+   * that grows up to a minute. It is done when it returns.
+   * @param work gets a signal that is aborted when it should stop
+   * @throws Error if a task of this name is waiting or running. A stopped task that still runs delays the new one
    */
   startTask(name: string, work: (signal: AbortSignal) => Promise<void> | void): Promise<void>;
-  /** Aborts it, and resolves once it has ended, or after two seconds. Nothing where there is none. */
+  /** Stops a task. Resolves when it has ended, or after two seconds. Does nothing for an unknown name. */
   stopTask(name: string): Promise<void>;
   listTasks(): readonly BackgroundTaskView[];
 }
 
 export interface BackgroundTaskView {
   readonly name: string;
-  /** `waiting`: another process has it, or it is about to be begun again. */
+  /** `waiting`: another process runs it, or it is about to restart. */
   readonly state: 'waiting' | 'running' | 'done';
   readonly restarts: number;
-  /** What it threw last; null where nothing. */
+  /** The last error, or null. */
   readonly error: string | null;
 }
 
-/** What an extension may answer a request with, beside an answer of its own. */
+/** Error codes of responses of an extension. */
 export const extensionErrorCodes = [
   'bad_request',
   'unauthorized',
@@ -361,11 +368,11 @@ export const extensionErrorCodes = [
 export type ExtensionErrorCode = (typeof extensionErrorCodes)[number];
 
 /**
- * An answer that is an error, in the form that all endpoints have: thrown by a handler, it becomes
- * `{"error": code, "message", "details", "request_id"}` with the code's status.
- * Its `details`: `bad_request` `{field, issue, issues: [{field, issue}]}`; `forbidden` `{required_scopes,
- * granted_scopes}` or, for a capability, `{required_capability, granted_capabilities}`; `not_found`
- * `{resource, id}`.
+ * An error response in the format of all endpoints. Thrown by a handler, it becomes `{"error": code, "message",
+ * "details", "request_id"}` with the status of the code.
+ *
+ * `details` of `bad_request`: `{field, issue, issues: [{field, issue}]}`. Of `forbidden`: `{required_scopes,
+ * granted_scopes}`, or `{required_capability, granted_capabilities}`. Of `not_found`: `{resource, id}`.
  */
 export class ExtensionError extends Error {
   readonly code: ExtensionErrorCode;
@@ -383,7 +390,10 @@ export class ExtensionError extends Error {
   }
 }
 
-/** Input at fault at a dotted path. */
+/**
+ * Creates a `bad_request` for invalid input.
+ * @param field dotted path of the invalid value
+ */
 export function badInput(field: string, issue: string): ExtensionError {
   const details = { field, issue, issues: [{ field, issue }] };
   return new ExtensionError('bad_request', `${field}: ${issue}`, details);

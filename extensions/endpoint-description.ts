@@ -5,9 +5,7 @@ export interface EndpointDescription {
   readonly method: 'get' | 'post' | 'put' | 'delete';
   /** Path below `/ext/<id>`, in the router's syntax: `/publish/:stream`. */
   readonly path: string;
-  /**
-   * Method name in generated clients, at most 35 characters. Default: built from method and path.
-   */
+  /** Method name in generated clients, at most 35 characters. Default: built from method and path. */
   readonly operationId?: string;
   /** One line. */
   readonly summary: string;
@@ -20,9 +18,9 @@ export interface EndpointDescription {
   /** JSON schema of the body. */
   readonly body?: object;
   /**
-   * JSON schemas of successful responses, by status. `contentMediaType` names a format other than
-   * JSON; `none` means no body. `{"$ref": "Task"}` refers to a schema of `/openapi.json`. An
-   * endpoint with error responses only is not published.
+   * JSON schemas of successful responses, by status. `contentMediaType` names a format other than JSON; `none` means
+   * no body. `{"$ref": "Task"}` refers to a schema of `/openapi.json`. An endpoint with error responses only is not
+   * published.
    */
   readonly answers: Readonly<Record<number, object>>;
   readonly examples?: EndpointExamples;

@@ -16,7 +16,8 @@ import {
 } from '../contract.ts';
 import type { Extension } from './extension.ts';
 import { RequestContext } from './routes/request-context.ts';
-import type { HostDependencies, HttpPort } from './ports.ts';
+import type { HostDependencies } from './ports.ts';
+import type { Routing } from './routes/routing.ts';
 
 /** What a context is built from. */
 export interface ContextParts {
@@ -25,10 +26,8 @@ export interface ContextParts {
   readonly events: EventAccess;
   readonly streams: StreamAccess;
   readonly background: BackgroundAccess;
-  readonly callerOf: (request: object) => ExtensionCaller | null;
-  readonly signalOf: (request: object) => AbortSignal;
-  readonly once: ExtensionContext['once'];
-  readonly innerFor: HttpPort['innerFor'];
+  /** null before the HTTP interface is set, or without one in this process. */
+  readonly routing: () => Routing | null;
   /** Ids of all discovered extensions. */
   readonly ids: readonly string[];
 }
@@ -51,7 +50,7 @@ export function createContext(
     log: logOf(extension, dependencies.telemetry.log),
     config: configOf(extension, dependencies.settings.extensionSettings, parts.ids),
     service: dependencies.service,
-    core: coreOf(extension, dependencies, parts.innerFor),
+    core: coreOf(extension, dependencies, parts.routing),
     get routes(): Router {
       need('ROUTES');
       return parts.routes;
@@ -66,17 +65,17 @@ export function createContext(
       }
       extension.sockets.set(path, handler);
     },
-    callerOf(request: object): ExtensionCaller | null {
+    callerOf(request: Request): ExtensionCaller | null {
       need('ROUTES');
-      return parts.callerOf(request);
+      return parts.routing()?.callerOf(request) ?? null;
     },
-    signalOf(request: object): AbortSignal {
+    signalOf(request: Request): AbortSignal {
       need('ROUTES');
-      return parts.signalOf(request);
+      return parts.routing()?.signalOf(extension, request) ?? new AbortController().signal;
     },
-    once<T>(request: Request, carryOut: () => Promise<T>): Promise<T> {
+    once<T>(request: Request, run: () => Promise<T>): Promise<T> {
       need('ROUTES');
-      return parts.once(request, carryOut);
+      return parts.routing()?.once(extension, request, run) ?? run();
     },
     get toolRegistry(): ToolAccess {
       need('TOOLS');
@@ -109,8 +108,8 @@ function requireNotFailed(extension: Extension): void {
 }
 
 /**
- * @throws ExtensionError `forbidden` for a capability that was not granted, `unavailable` once the
- *   extension has failed
+ * @throws ExtensionError `forbidden` for a capability that was not granted, `unavailable` once the extension has
+ *   failed
  */
 export function requireCapability(
   extension: Extension,
@@ -141,9 +140,8 @@ function logOf(extension: Extension, log: Log): ExtensionLog {
 }
 
 /**
- * Reads `SVC_EXT_<ID>_<NAME>`, where a hyphen in the id is written as `_`. A variable belongs to
- * the extension with the longest matching id: `mail` does not see `SVC_EXT_MAIL_LOG_KEY` if there
- * is a `mail_log`.
+ * Reads `SVC_EXT_<ID>_<NAME>`, where a hyphen in the id is written as `_`. A variable belongs to the extension with
+ * the longest matching id: `mail` does not see `SVC_EXT_MAIL_LOG_KEY` if there is a `mail_log`.
  */
 function configOf(
   extension: Extension,
@@ -166,7 +164,7 @@ const settingPrefixOf = (id: string): string => `SVC_EXT_${id.toUpperCase().repl
 function coreOf(
   extension: Extension,
   { core, agents }: Pick<HostDependencies, 'core' | 'agents'>,
-  innerFor: ContextParts['innerFor'],
+  routing: ContextParts['routing'],
 ): CoreClient {
   // Built-in extensions pass on request bodies whose numbers were already checked.
   const isChecked = extension.source === 'builtin';
@@ -179,15 +177,15 @@ function coreOf(
         return core.request(method, path, { ...options, token });
       }
       const { token = onBehalfOf.headers.authorization ?? null } = options;
-      const inner = innerFor(onBehalfOf);
-      const headers = mergeHeaders(options.headers, inner.headers);
+      const inner = routing()?.innerFor(extension, onBehalfOf);
+      const headers = mergeHeaders(options.headers, inner?.headers);
       try {
         const answer = await core.request(method, path, { ...options, token, headers });
         const position = answer.headers['x-event-position'];
         if (position !== undefined) RequestContext.of(onBehalfOf)?.setEventPosition(position);
         return answer;
       } finally {
-        inner.over();
+        inner?.over();
       }
     },
   } satisfies CoreClient);
@@ -196,7 +194,7 @@ function coreOf(
 type Headers = Readonly<Record<string, string>>;
 
 /** The extension's own reason and key take precedence over the client's. */
-function mergeHeaders(own: Headers = {}, inner: Headers): Headers {
+function mergeHeaders(own: Headers = {}, inner: Headers = {}): Headers {
   const { 'x-reason': reason, 'idempotency-key': key, ...known } = inner;
   const ownNames = new Set(Object.keys(own).map((name) => name.toLowerCase()));
   return {

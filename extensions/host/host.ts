@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { RequestListener, Server } from 'node:http';
 import { Router, type NextFunction, type Request, type Response } from 'express';
 import type { ExtensionModule } from '../contract.ts';
-import { BackgroundTasks } from './provided/background-tasks.ts';
+import { backgroundAccess } from './provided/background-tasks.ts';
 import { createContext } from './context.ts';
 import { BUILT_IN_FOLDER, discover, sources, type Source } from './discovery.ts';
 import { DirectRoutes } from './routes/direct-routes.ts';
@@ -45,8 +45,7 @@ interface GaugeReading {
 }
 
 /**
- * Finds extensions, sets them up, routes requests to them and ends them. A failure of one does not
- * affect the others.
+ * Finds extensions, sets them up, routes requests to them and ends them. A failure of one does not affect the others.
  */
 export class ExtensionHost {
   readonly #dependencies: HostDependencies;
@@ -69,10 +68,7 @@ export class ExtensionHost {
     this.#streams = new ExtensionStreams(dependencies);
   }
 
-  /**
-   * Sets the rules of the HTTP interface. Called before the first request, in a process with the
-   * role `api`.
-   */
+  /** Sets the rules of the HTTP interface. Called before the first request, in a process with the role `api`. */
   useHttp = (http: HttpPort): void => {
     this.#http = http;
     this.#routing = this.#createRouting(http);
@@ -84,11 +80,8 @@ export class ExtensionHost {
    */
   async start(packagesOf: readonly string[]): Promise<void> {
     const { settings, telemetry } = this.#dependencies;
-    const found = await discover({
-      builtIn: BUILT_IN_FOLDER,
-      paths: settings.extensionPaths,
-      packagesOf,
-    });
+    const { extensionPaths: paths } = settings;
+    const found = await discover({ builtIn: BUILT_IN_FOLDER, paths, packagesOf });
     for (const each of found) {
       const extension = new Extension(each, settings.extensionGrants[each.key]);
       this.#extensions.set(extension.key, extension);
@@ -97,7 +90,7 @@ export class ExtensionHost {
     this.#sources = sources.filter(
       (source) =>
         source === 'builtin' ||
-        (source === 'env_dir' && settings.extensionPaths.length > 0) ||
+        (source === 'env_dir' && paths.length > 0) ||
         found.some((each) => each.source === source),
     );
     const eager = [...this.#extensions.values()].filter((each) => this.#isEager(each));
@@ -157,17 +150,15 @@ export class ExtensionHost {
     server.on('upgrade', (...upgrade) => this.#sockets.receive(listener, server, ...upgrade));
   }
 
-  /**
-   * Ends WebSockets and followed streams. Must precede closing the server, which waits for them.
-   */
+  /** Ends WebSockets and followed streams. Must precede closing the server, which waits for them. */
   async endConnections(): Promise<void> {
     this.#sockets.close();
     await this.#streams.close();
   }
 
   /**
-   * Reports a fault that was caught outside of any call. A call of `process.exit` or the like makes
-   * the extension failed.
+   * Reports an error caught outside any call. One that names `process.exit` or `process.abort` makes the extension
+   * failed.
    */
   blame = (extensionId: string, what: string, error: unknown): void => {
     const extension = this.#extensions.get(extensionId);
@@ -195,18 +186,14 @@ export class ExtensionHost {
     }));
   }
 
-  /**
-   * Whether this process holds the lease of each extension with background work, for the metrics.
-   */
+  /** Whether this process holds the lease of each extension with background work, for the metrics. */
   leases(): readonly GaugeReading[] {
     return [...this.#parts.values()].flatMap(({ work }) =>
       work.isUnused ? [] : [{ labels: { lease: work.name }, value: work.isLeaseHolder ? 1 : 0 }],
     );
   }
 
-  /**
-   * Ends every extension. Each `shutdown` has two seconds, and a setup in progress is abandoned.
-   */
+  /** Ends every extension. Each `shutdown` has two seconds, and a setup in progress is abandoned. */
   async close(): Promise<void> {
     this.#closing.abort(new Error('the process stopped before setup completed'));
     await this.#loaded;
@@ -283,14 +270,9 @@ export class ExtensionHost {
       tools: tools.access,
       events: eventAccess(extension, this.#dependencies, work, enter, fault),
       streams: this.#streams.accessOf(extension, originOf),
-      background: new BackgroundTasks(extension, work, clock, enter, fault).access,
-      callerOf: (request) => this.#routing?.callerOf(request as Request) ?? null,
-      signalOf: (request) =>
-        this.#routing?.signalOf(extension, request as Request) ?? new AbortController().signal,
-      once: (request, call) => this.#routing?.once(extension, request, call) ?? call(),
+      background: backgroundAccess(extension, work, clock, enter, fault),
+      routing: () => this.#routing,
       ids: [...this.#extensions.values()].map(({ id }) => id),
-      innerFor: (request) =>
-        this.#routing?.innerFor(extension, request) ?? { headers: {}, over: () => {} },
     });
     const endpoints = readEndpoints(module.endpoints, extension, this.#dependencies);
     await enter(() => module.setup(context));
@@ -301,7 +283,7 @@ export class ExtensionHost {
     }
   }
 
-  /** Lists work that was stopped but still runs in the status until it ends. */
+  /** Lists stopped work that still runs in the status, until it ends. */
   #noteOverrun(extension: Extension, what: string, ended: Promise<void>): void {
     const key = {};
     const message = 'stopped but still running';
@@ -314,11 +296,8 @@ export class ExtensionHost {
   #noteFault(extension: Extension, what: string, error: unknown): void {
     const { telemetry } = this.#dependencies;
     extension.noteFault(`${what}: ${summarizeError(error)}`);
-    telemetry.count('extension_errors_total', {
-      extension: extension.id,
-      endpoint: 'none',
-      error_type: errorTypeOf(error),
-    });
+    const labels = { extension: extension.id, endpoint: 'none', error_type: errorTypeOf(error) };
+    telemetry.count('extension_errors_total', labels);
     telemetry.log.error('extension error', { extension: extension.id, what, error });
   }
 
@@ -340,13 +319,10 @@ export class ExtensionHost {
     this.#sockets.closeAll(extension);
     this.#routing?.abortRequests(extension);
     // `shutdown` is called even if stopping the work fails.
-    await this.#attempt(
-      extension,
-      WORK_TIMEOUT_MS,
-      'its background work did not stop in time',
-      () => parts.work.close(),
+    await this.#attempt(extension, WORK_TIMEOUT_MS, 'stopping background work', () =>
+      parts.work.close(),
     );
-    await this.#attempt(extension, SHUTDOWN_TIMEOUT_MS, 'shutdown took longer than 2 s', () =>
+    await this.#attempt(extension, SHUTDOWN_TIMEOUT_MS, 'shutdown', () =>
       this.#enter(extension, async () => parts.module.shutdown?.()),
     );
   }
@@ -354,11 +330,11 @@ export class ExtensionHost {
   async #attempt(
     extension: Extension,
     limit: number,
-    message: string,
+    what: string,
     call: () => Promise<void>,
   ): Promise<void> {
     try {
-      await withTimeLimit(limit, message, call());
+      await withTimeLimit(limit, `${what} took longer than ${limit / 1000} s`, call());
     } catch (error) {
       const fields = { extension: extension.id, error };
       this.#dependencies.telemetry.log.warn('extension did not shut down cleanly', fields);
@@ -388,10 +364,9 @@ export class ExtensionHost {
     const known = this.#files.get(extension);
     if (known !== undefined) return known;
     const { found } = extension;
-    const files =
-      found === null || this.#http === null || !extension.has('STATIC')
-        ? null
-        : StaticFiles.of(found.folder, this.#http.pageHeaders);
+    const http = this.#http;
+    const hasFiles = found !== null && http !== null && extension.has('STATIC');
+    const files = hasFiles ? StaticFiles.of(found.folder, http.pageHeaders) : null;
     this.#files.set(extension, files);
     return files;
   }

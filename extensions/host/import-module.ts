@@ -3,8 +3,7 @@ import { pathToFileURL } from 'node:url';
 import type { ExtensionModule } from '../contract.ts';
 
 /**
- * Imports an extension's module. When the service runs from its sources, built-in modules end in
- * `.ts`.
+ * Imports an extension's module. When the service runs from its sources, built-in modules end in `.ts`.
  * @throws Error if it is missing or exports no function `setup`; whatever the module itself throws
  */
 export async function importModule(path: string): Promise<ExtensionModule> {

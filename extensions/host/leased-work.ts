@@ -6,10 +6,7 @@ import type { Coordination } from '../../scheduler/coordination.ts';
 const LEASE_MS = 10_000;
 const RENEW_INTERVAL_MS = 3_000;
 
-/**
- * How long stopped work is ended_ for, in milliseconds. Less than the rest of a lease that was not
- * renewed.
- */
+/** How long stopped work is ended_ for, in milliseconds. Less than the rest of a lease that was not renewed. */
 const STOP_TIMEOUT_MS = 2_000;
 
 /** Work that runs while this process holds the lease. */
@@ -20,6 +17,16 @@ export interface WorkItem {
   run(signal: AbortSignal, fence: number): Promise<void>;
 }
 
+export interface LeasedWorkOptions {
+  readonly extensionId: string;
+  readonly owner: string;
+  readonly coordination: Coordination;
+  readonly clock: Clock;
+  readonly telemetry: Telemetry;
+  /** Called for an item that still runs two seconds after it was stopped. */
+  readonly onOverrun: (item: WorkItem, ended: Promise<void>) => void;
+}
+
 interface RunningItem {
   readonly stop: AbortController;
   readonly ended: Promise<void>;
@@ -27,40 +34,20 @@ interface RunningItem {
 
 /** The background work of an extension. It runs in the process that holds the extension's lease. */
 export class LeasedWork {
-  readonly #name: string;
-  readonly #owner: string;
-  readonly #coordination: Coordination;
-  readonly #clock: Clock;
-  readonly #telemetry: Telemetry;
+  /** Name of the lease. */
+  readonly name: string;
+  readonly #options: LeasedWorkOptions;
   readonly #items = new Map<WorkItem, RunningItem | null>();
   /** By label: resolves when all earlier runs have ended. The next run waits for it. */
   readonly #lastRuns = new Map<string, Promise<void>>();
-  readonly #onOverrun: (item: WorkItem, ended: Promise<void>) => void;
   readonly #closing = new AbortController();
   #fence: number | null = null;
   #renewedAt = 0;
   #renewals: Promise<void> | null = null;
 
-  constructor(options: {
-    readonly extensionId: string;
-    readonly owner: string;
-    readonly coordination: Coordination;
-    readonly clock: Clock;
-    readonly telemetry: Telemetry;
-    /** Called for an item that still runs two seconds after it was stopped. */
-    readonly onOverrun: (item: WorkItem, ended: Promise<void>) => void;
-  }) {
-    this.#name = `extension ${options.extensionId}`;
-    this.#owner = options.owner;
-    this.#coordination = options.coordination;
-    this.#clock = options.clock;
-    this.#telemetry = options.telemetry;
-    this.#onOverrun = options.onOverrun;
-  }
-
-  /** Name of the lease. */
-  get name(): string {
-    return this.#name;
+  constructor(options: LeasedWorkOptions) {
+    this.name = `extension ${options.extensionId}`;
+    this.#options = options;
   }
 
   get isLeaseHolder(): boolean {
@@ -91,32 +78,39 @@ export class LeasedWork {
     await this.#renewals;
     if (this.#fence === null) return;
     await this.#stopAll();
-    await this.#coordination.release(this.#name, this.#owner);
+    await this.#options.coordination.release(this.name, this.#options.owner);
   }
 
   async #keepLease(): Promise<void> {
     const { signal } = this.#closing;
     while (!signal.aborted) {
       await this.#renew();
-      await this.#clock.sleep(RENEW_INTERVAL_MS, signal).catch(() => {});
+      await this.#options.clock.sleep(RENEW_INTERVAL_MS, signal).catch(() => {});
     }
   }
 
   async #renew(): Promise<void> {
     try {
-      const lease = await this.#coordination.acquire(this.#name, this.#owner, LEASE_MS);
+      const lease = await this.#options.coordination.acquire(
+        this.name,
+        this.#options.owner,
+        LEASE_MS,
+      );
       if (lease?.fence === this.#fence) {
-        this.#renewedAt = this.#clock.steady();
+        this.#renewedAt = this.#options.clock.steady();
         return;
       }
       if (this.#fence !== null) await this.#stopAll();
       if (lease === null || this.#closing.signal.aborted) return;
-      this.#renewedAt = this.#clock.steady();
+      this.#renewedAt = this.#options.clock.steady();
       this.#fence = lease.fence;
       for (const item of this.#items.keys()) this.#items.set(item, this.#start(item, lease.fence));
     } catch (error) {
-      this.#telemetry.log.warn('could not renew an extension lease', { lease: this.#name, error });
-      const sinceRenewal = this.#clock.steady() - this.#renewedAt;
+      this.#options.telemetry.log.warn('could not renew an extension lease', {
+        lease: this.name,
+        error,
+      });
+      const sinceRenewal = this.#options.clock.steady() - this.#renewedAt;
       if (this.#fence !== null && sinceRenewal > LEASE_MS - RENEW_INTERVAL_MS)
         await this.#stopAll();
     }
@@ -159,9 +153,9 @@ export class LeasedWork {
     stop.abort();
     const wake = new AbortController();
     const end = ended.finally(() => wake.abort());
-    await this.#clock.sleep(STOP_TIMEOUT_MS, wake.signal).catch(() => {});
+    await this.#options.clock.sleep(STOP_TIMEOUT_MS, wake.signal).catch(() => {});
     if (wake.signal.aborted) await end;
-    else this.#onOverrun(item, end);
+    else this.#options.onOverrun(item, end);
   }
 }
 

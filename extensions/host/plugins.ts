@@ -17,9 +17,9 @@ interface PackageJson {
 }
 
 /**
- * Finds installed npm packages whose package.json has `"svc": {"plugins": {"<id>": "<module>"}}`.
- * An `extension.json` beside the module or the package.json holds the other fields. Without one,
- * the package's name and version apply and all capabilities are requested. Never rejects.
+ * Finds installed npm packages whose package.json has `"svc": {"plugins": {"<id>": "<module>"}}`. An `extension.json`
+ * beside the module or the package.json holds the other fields. Without one, the package's name and version apply and
+ * all capabilities are requested. Never rejects.
  * @param folders whose `node_modules` are searched, without descending further
  */
 export async function findPlugins(

@@ -32,10 +32,7 @@ export interface HostDependencies {
   contain<T>(extensionId: string, call: () => T): T;
   /** Closes the connections and timers that an extension left open. */
   release(extensionId: string): void;
-  /**
-   * @throws Error for endpoints that `/openapi.json` cannot describe, such as a reference to a
-   *   missing schema
-   */
+  /** @throws Error for endpoints that `/openapi.json` cannot describe, such as a reference to a missing schema */
   readonly checkEndpoints: (described: {
     readonly id: string;
     readonly isLimited: boolean;
@@ -57,10 +54,7 @@ export interface HostSettings {
   /** `SVC_WEBUI_REQUIRE_AUTH`. */
   readonly webuiRequireAuth: boolean;
   readonly production: boolean;
-  /**
-   * `SVC_EXTENSION_SECONDS`: time for a handler to send headers, and for a subscriber before the
-   * status lists it.
-   */
+  /** `SVC_EXTENSION_SECONDS`: time for a handler to send headers, and for a subscriber before the status lists it. */
   readonly extensionSeconds: number;
   /** `SVC_RATE_LIMIT`: events that an extension may publish in a window; 0: unlimited. */
   readonly rateLimit: number;
@@ -80,9 +74,7 @@ export interface RequestOrigin {
   readonly correlationId: string;
   /** The client's `X-Reason`. */
   readonly reason?: string | undefined;
-  /**
-   * Set for a request with an `Idempotency-Key`. Ids derived from it make a repetition idempotent.
-   */
+  /** Set for a request with an `Idempotency-Key`. Ids derived from it make a repetition idempotent. */
   readonly commandId?: string | undefined;
 }
 
@@ -128,8 +120,8 @@ export interface CorePort {
 
 export interface PortRequest extends CoreRequest {
   /**
-   * Whether the numbers of the body were checked in the client's text, so one beyond 2^53 − 1 is a
-   * float. Default: false, as an extension may have computed with an integer that lost digits.
+   * Whether the numbers of the body were checked in the client's text, so one beyond 2^53 − 1 is a float. Default:
+   * false, as an extension may have computed with an integer that lost digits.
    */
   readonly isChecked?: boolean;
 }
@@ -159,17 +151,15 @@ export interface HttpPort {
   ): Promise<ExtensionCaller> | ExtensionCaller;
   /** null without a valid token. */
   callerOf(request: IncomingMessage): Promise<ExtensionCaller | null>;
-  /**
-   * The visitor of a protected page, by token or by browser sign-in. @throws errors for 401 and 429
-   */
+  /** The visitor of a protected page, by token or by browser sign-in. @throws errors for 401 and 429 */
   visitorOf(request: Request): Promise<ExtensionCaller>;
   /** @returns undefined without a body @throws errors for 400, 413 and 415 */
   readBody(request: IncomingMessage): Promise<unknown>;
   /** @param schema of the query parameters; undefined: none @throws an error for 400 */
   checkQuery(request: Request, schema: object | undefined): void;
   /**
-   * Headers that mark an internal request as made for a client's request. `over` is called when the
-   * internal request has ended.
+   * Headers that mark an internal request as made for a client's request. `over` is called when the internal request
+   * has ended.
    */
   innerFor(request: Request): {
     readonly headers: Readonly<Record<string, string>>;

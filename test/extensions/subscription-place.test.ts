@@ -43,7 +43,7 @@ describe('what a subscription of an extension is given of the log', () => {
   const subscribe = async () => {
     const given = new Signal<unknown>('orders');
     const subscription = new Subscription({
-      ...{ what: 'a subscriber', name: NAME, store, coordination, clock, telemetry: silent },
+      ...{ label: 'a subscriber', name: NAME, store, coordination, clock, telemetry: silent },
       pattern: compileTopicPattern('orders.#'),
       handle: async ({ data }) => given.send(data['n']),
       onError: () => {},

@@ -42,7 +42,7 @@ describe('the place of a subscription of an extension', () => {
       },
     } as unknown as EventStore;
     const subscription = new Subscription({
-      ...{ what: 'a subscriber', name: 'extension x a.*', store, coordination, telemetry: silent },
+      ...{ label: 'a subscriber', name: 'extension x a.*', store, coordination, telemetry: silent },
       pattern: compileTopicPattern('a.*'),
       handle: async () => {},
       onError: () => {},

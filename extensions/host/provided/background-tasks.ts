@@ -4,10 +4,7 @@ import { requireCapability } from '../context.ts';
 import type { LeasedWork, WorkItem } from '../leased-work.ts';
 import { summarizeError, type Extension } from '../extension.ts';
 
-/**
- * Pause before a task that threw is restarted, in milliseconds. It doubles each time up to the
- * maximum.
- */
+/** Pause before a task that threw is restarted, in milliseconds. It doubles each time up to the maximum. */
 const FIRST_PAUSE_MS = 1_000;
 const MAX_PAUSE_MS = 60_000;
 
@@ -21,17 +18,17 @@ class BackgroundTask implements WorkItem {
   readonly #clock: Clock;
   readonly #onError: (error: unknown) => void;
 
-  constructor(options: {
-    readonly name: string;
-    readonly work: (signal: AbortSignal) => Promise<void>;
-    readonly clock: Clock;
-    readonly onError: (error: unknown) => void;
-  }) {
-    this.name = options.name;
-    this.label = `background task ${options.name}`;
-    this.#work = options.work;
-    this.#clock = options.clock;
-    this.#onError = options.onError;
+  constructor(
+    name: string,
+    work: (signal: AbortSignal) => Promise<void>,
+    clock: Clock,
+    onError: (what: string, error: unknown) => void,
+  ) {
+    this.name = name;
+    this.label = `background task ${name}`;
+    this.#work = work;
+    this.#clock = clock;
+    this.#onError = (error) => onError(this.label, error);
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -57,48 +54,38 @@ class BackgroundTask implements WorkItem {
   }
 }
 
-/** The background tasks of an extension. */
-export class BackgroundTasks {
-  readonly access: BackgroundAccess;
-  readonly #tasks = new Map<string, BackgroundTask>();
-
-  /** @param enter calls the extension's code */
-  constructor(
-    extension: Extension,
-    duty: LeasedWork,
-    clock: Clock,
-    enter: <T>(call: () => T) => T,
-    fault: (what: string, error: unknown) => void,
-  ) {
-    const tasks = this.#tasks;
-    this.access = Object.freeze({
-      async startTask(name, work) {
-        requireCapability(extension, 'BACKGROUND_TASKS');
-        const existing = tasks.get(name);
-        if (existing !== undefined && existing.state !== 'done') {
-          throw new Error(`extension ${extension.id} already has a background task ${name}`);
-        }
-        const task: BackgroundTask = new BackgroundTask({
-          name,
-          work: (signal) => enter(async () => work(signal)),
-          clock,
-          onError: (error) => fault(task.label, error),
-        });
-        tasks.set(name, task);
-        // It has ended, so there is nothing to wait for.
-        if (existing !== undefined) void duty.remove(existing);
-        duty.add(task);
-      },
-      async stopTask(name) {
-        const task = tasks.get(name);
-        if (task === undefined) return;
-        tasks.delete(name);
-        await duty.remove(task);
-      },
-      listTasks: () =>
-        [...tasks.values()].map(({ name, state, restarts, error }) => {
-          return { name, state, restarts, error };
-        }),
-    } satisfies BackgroundAccess);
-  }
+/** An extension's access to background tasks. @param enter calls the extension's code */
+export function backgroundAccess(
+  extension: Extension,
+  leasedWork: LeasedWork,
+  clock: Clock,
+  enter: <T>(call: () => T) => T,
+  onError: (what: string, error: unknown) => void,
+): BackgroundAccess {
+  const tasks = new Map<string, BackgroundTask>();
+  return Object.freeze({
+    async startTask(name, work) {
+      requireCapability(extension, 'BACKGROUND_TASKS');
+      const existing = tasks.get(name);
+      if (existing !== undefined && existing.state !== 'done') {
+        throw new Error(`extension ${extension.id} already has a background task ${name}`);
+      }
+      const call = (signal: AbortSignal): Promise<void> => enter(async () => work(signal));
+      const task = new BackgroundTask(name, call, clock, onError);
+      tasks.set(name, task);
+      // It has ended, so there is nothing to wait for.
+      if (existing !== undefined) void leasedWork.remove(existing);
+      leasedWork.add(task);
+    },
+    async stopTask(name) {
+      const task = tasks.get(name);
+      if (task === undefined) return;
+      tasks.delete(name);
+      await leasedWork.remove(task);
+    },
+    listTasks: () =>
+      [...tasks.values()].map(({ name, state, restarts, error }) => {
+        return { name, state, restarts, error };
+      }),
+  } satisfies BackgroundAccess);
 }

@@ -4,7 +4,7 @@ import { requireCapability } from '../context.ts';
 import type { LeasedWork } from '../leased-work.ts';
 import type { Extension } from '../extension.ts';
 import type { HostDependencies } from '../ports.ts';
-import { PublishRateLimit } from './publish-rate-limit.ts';
+import { publishRateLimit } from './publish-rate-limit.ts';
 import { Subscription } from './subscription.ts';
 import { reportOverdue } from '../overdue-work.ts';
 
@@ -12,17 +12,19 @@ import { reportOverdue } from '../overdue-work.ts';
 export function eventAccess(
   extension: Extension,
   dependencies: HostDependencies,
-  work: LeasedWork,
+  leasedWork: LeasedWork,
   enter: <T>(call: () => T) => T,
-  fault: (what: string, error: unknown) => void,
+  fault: (label: string, error: unknown) => void,
 ): EventAccess {
   const subscriptions = new Map<string, Subscription>();
   const { settings, clock } = dependencies;
-  const gate = new PublishRateLimit(extension, settings, clock, (error) => fault('events', error));
+  const checkRateLimit = publishRateLimit(extension, settings, clock, (error) =>
+    fault('events', error),
+  );
   return Object.freeze({
     async publish(topic, data) {
       requireCapability(extension, 'EVENTS_PUB');
-      await gate.acquire();
+      await checkRateLimit();
       return dependencies.agents.publish(extension, topic, data);
     },
     async subscribe(pattern, handler) {
@@ -30,21 +32,21 @@ export function eventAccess(
       const issue = typeof pattern === 'string' ? topicPatternFault(pattern) : 'must be a string';
       if (issue !== null) throw badInput('pattern', issue);
       if (subscriptions.has(pattern)) throw new Error(`already subscribed to ${pattern}`);
-      const what = `subscriber of ${pattern}`;
+      const label = `subscriber of ${pattern}`;
       const subscription = new Subscription({
         ...dependencies,
-        what,
+        label,
         name: `extension ${extension.id} ${pattern}`,
         pattern: compileTopicPattern(pattern),
         handle: (event, signal) =>
           reportOverdue(
             extension,
-            `${what}: the event ${event.id}`,
+            `${label}: the event ${event.id}`,
             settings.extensionSeconds * 1000,
-            (error) => fault(`${what}: the event ${event.id}`, error),
+            (error) => fault(`${label}: the event ${event.id}`, error),
             enter(async () => handler(event, signal)),
           ),
-        onError: (error) => fault(what, error),
+        onError: (error) => fault(label, error),
       });
       subscriptions.set(pattern, subscription);
       try {
@@ -54,7 +56,7 @@ export function eventAccess(
         if (subscriptions.get(pattern) === subscription) subscriptions.delete(pattern);
         throw error;
       }
-      if (subscriptions.get(pattern) === subscription) work.add(subscription);
+      if (subscriptions.get(pattern) === subscription) leasedWork.add(subscription);
       // It was unsubscribed in the meantime.
       else await subscription.forget();
     },
@@ -63,7 +65,7 @@ export function eventAccess(
       const subscription = subscriptions.get(pattern);
       if (subscription === undefined) return;
       subscriptions.delete(pattern);
-      await work.remove(subscription);
+      await leasedWork.remove(subscription);
       await subscription.forget();
     },
   } satisfies EventAccess);

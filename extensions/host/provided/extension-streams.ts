@@ -1,23 +1,24 @@
 import type { Request } from 'express';
-import { toIso, type Clock } from '../../../domain/clock.ts';
-import type { EventStore, Position, RecordedEvent } from '../../../domain/event-store.ts';
+import { toIso } from '../../../domain/clock.ts';
+import type { Position, RecordedEvent } from '../../../domain/event-store.ts';
 import { toNewEvents } from '../../../domain/handle.ts';
 import { stringifyExactly } from '../../../domain/exact-numbers.ts';
 import { newId } from '../../../domain/ids.ts';
 import { isTopic } from '../../../domain/schedule/topic-pattern.ts';
 import { MAX_PUBLISHED_BYTES, streamIdOf } from '../../../domain/topics/topic.ts';
-import type { Telemetry } from '../../../observability/telemetry.ts';
 import { ExtensionError, badInput, type StreamAccess, type StreamEntry } from '../../contract.ts';
 import { checkActingAgent } from './served-agents.ts';
 import { refuseLost } from '../lent/lost-numbers.ts';
 import { requireCapability } from '../context.ts';
 import type { Extension } from '../extension.ts';
-import type { AgentPort, RequestOrigin } from '../ports.ts';
+import type { HostDependencies, RequestOrigin } from '../ports.ts';
 import { RequestContext } from '../routes/request-context.ts';
 import { StreamFollower } from './stream-follower.ts';
 
 /** Stream prefixes of built-in extensions that differ from the default. */
 const prefixes: Readonly<Record<string, string>> = { events_demo: 'demo-' };
+
+type StreamDependencies = Pick<HostDependencies, 'store' | 'clock' | 'telemetry' | 'agents'>;
 
 /** An entry to append. */
 interface NewEntry {
@@ -36,29 +37,18 @@ interface NewEntry {
 const RETRY_PAUSE_MS = 1_000;
 
 /**
- * The streams of all extensions of a process. One subscription to the log serves all followers. It
- * starts with the first follower.
+ * The streams of all extensions of a process. One subscription to the log serves all followers. It starts with the
+ * first follower.
  */
 export class ExtensionStreams {
-  readonly #store: EventStore;
-  readonly #clock: Clock;
-  readonly #telemetry: Telemetry;
-  readonly #agents: Pick<AgentPort, 'idOf'>;
+  readonly #dependencies: StreamDependencies;
   readonly #followers = new Map<string, Set<StreamFollower>>();
   readonly #closing = new AbortController();
   #following: Promise<void> | null = null;
   #startPosition: Promise<Position> | null = null;
 
-  constructor(options: {
-    readonly store: EventStore;
-    readonly clock: Clock;
-    readonly telemetry: Telemetry;
-    readonly agents: Pick<AgentPort, 'idOf'>;
-  }) {
-    this.#store = options.store;
-    this.#clock = options.clock;
-    this.#telemetry = options.telemetry;
-    this.#agents = options.agents;
+  constructor(dependencies: StreamDependencies) {
+    this.#dependencies = dependencies;
   }
 
   /** @param originOf origin of a request that was routed to the extension */
@@ -75,12 +65,12 @@ export class ExtensionStreams {
     return Object.freeze({
       append: async (stream, data, source, { onBehalfOf } = {}) => {
         requireCapability(extension, 'EVENTS_PUB');
-        await checkActingAgent(extension, source, this.#agents);
+        await checkActingAgent(extension, source, this.#dependencies.agents);
         const origin = onBehalfOf === undefined ? undefined : originOf(onBehalfOf);
         // Built-in extensions append request bodies whose numbers were already checked.
         if (extension.source !== 'builtin') refuseLost('data', stringifyExactly(data).lost);
-        const appended = { name: logStreamOf(stream), stream, data, actor: source, origin };
-        const { entry, position } = await this.#append(appended);
+        const added = { name: logStreamOf(stream), stream, data, actor: source, origin };
+        const { entry, position } = await this.#append(added);
         if (onBehalfOf !== undefined) RequestContext.of(onBehalfOf)?.setEventPosition(position);
         return entry;
       },
@@ -106,7 +96,7 @@ export class ExtensionStreams {
       const details = { limit: MAX_PUBLISHED_BYTES };
       throw new ExtensionError('payload_too_large', 'the entry is too large', details);
     }
-    const now = this.#clock.now();
+    const now = this.#dependencies.clock.now();
     const context = {
       actor,
       ...(origin ?? { source: 'extension', correlationId: newId(now) }),
@@ -115,7 +105,7 @@ export class ExtensionStreams {
     };
     const event = { type: 'StreamEntryAdded', data: { data } } as const;
     const events = toNewEvents(name, [event], context);
-    const { revision, position } = await this.#store.append(name, events, 'any');
+    const { revision, position } = await this.#dependencies.store.append(name, events, 'any');
     const at = toIso(now);
     return { entry: { id: streamIdOf(at, revision), stream, data, at }, position };
   }
@@ -130,12 +120,13 @@ export class ExtensionStreams {
     this.#startPosition ??= this.#startFollowing();
     await this.#startPosition;
     const range = { direction: 'backwards', limit: 1, faulty: true } as const;
-    const [last] = await this.#store.readStream(name, range);
+    const { store } = this.#dependencies;
+    const [last] = await store.readStream(name, range);
     const end = last === undefined ? 0 : last.revision + 1;
     const next = after === undefined ? end : after === 'start' ? 0 : revisionOf(after) + 1;
     if (next > end) throw badInput('after', "is beyond the stream's end");
     const ended = AbortSignal.any([signal, this.#closing.signal]);
-    const follower = new StreamFollower({ store: this.#store, name, stream, next, signal: ended });
+    const follower = new StreamFollower({ store, name, stream, next, signal: ended });
     const followers = this.#followers.get(name) ?? new Set();
     this.#followers.set(name, followers.add(follower));
     const leave = (): void => {
@@ -149,7 +140,7 @@ export class ExtensionStreams {
 
   async #startFollowing(): Promise<Position> {
     try {
-      const head = await this.#store.head();
+      const head = await this.#dependencies.store.head();
       this.#following = this.#run(head);
       return head;
     } catch (error) {
@@ -159,22 +150,22 @@ export class ExtensionStreams {
   }
 
   async #run(head: Position): Promise<void> {
+    const { store, clock, telemetry } = this.#dependencies;
     const { signal } = this.#closing;
     let after = head;
     while (!signal.aborted) {
       try {
         const options = { after, prefixes: [...Object.values(prefixes), 'ext_'], signal };
-        for await (const message of this.#store.subscribe(options)) {
-          if (message.kind === 'events') this.#distribute(message.events);
-          after =
-            message.kind === 'events'
-              ? (message.events.at(-1)?.position ?? after)
-              : message.position;
+        for await (const message of store.subscribe(options)) {
+          if (message.kind === 'events') {
+            this.#distribute(message.events);
+            after = message.events.at(-1)?.position ?? after;
+          } else after = message.position;
         }
       } catch (error) {
         if (signal.aborted) return;
-        this.#telemetry.log.warn('following extension streams failed; retrying', { error });
-        await this.#clock.sleep(RETRY_PAUSE_MS, signal).catch(() => {});
+        telemetry.log.warn('following extension streams failed; retrying', { error });
+        await clock.sleep(RETRY_PAUSE_MS, signal).catch(() => {});
       }
     }
   }
@@ -193,7 +184,7 @@ export class ExtensionStreams {
 
 /** @throws ExtensionError `bad_request` */
 function revisionOf(id: string): number {
-  const json = /^\d{1,15}-(\d{1,15})$/.exec(id)?.[1];
-  if (json === undefined) throw badInput('after', 'must be the id of an entry');
-  return Number(json);
+  const revision = /^\d{1,15}-(\d{1,15})$/.exec(id)?.[1];
+  if (revision === undefined) throw badInput('after', 'must be the id of an entry');
+  return Number(revision);
 }

@@ -21,8 +21,8 @@ export function endServing(extension: Extension, agentId: string): void {
 }
 
 /**
- * Checks that an extension acts for its own agent or one that it currently serves, as its
- * capabilities are not an agent's scopes. Built-in extensions are trusted.
+ * Checks that an extension acts for its own agent or one that it currently serves, as its capabilities are not an
+ * agent's scopes. Built-in extensions are trusted.
  * @throws ExtensionError `forbidden` for any other agent
  */
 export async function checkActingAgent(

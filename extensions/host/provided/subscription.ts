@@ -8,10 +8,7 @@ import type { Coordination } from '../../../scheduler/coordination.ts';
 import type { TopicEventView } from '../../contract.ts';
 import type { WorkItem } from '../leased-work.ts';
 
-/**
- * Pauses before a failed event is delivered again, in milliseconds. After the last, the next event
- * follows.
- */
+/** Pauses before a failed event is delivered again, in milliseconds. After the last, the next event follows. */
 const RETRY_PAUSES_MS = [100, 500, 2_000, 5_000] as const;
 
 /** Pause before following is resumed after an error, in milliseconds. */
@@ -24,17 +21,24 @@ const SAVE_INTERVAL_MS = 1_000;
 const POSITION_PREFIX = 'at ';
 const NO_POSITION = 'none';
 
+export interface SubscriptionOptions {
+  /** As the status names it. */
+  readonly label: string;
+  /** Key of its saved position. */
+  readonly name: string;
+  readonly pattern: TopicPattern;
+  readonly handle: (event: TopicEventView, signal: AbortSignal) => Promise<void>;
+  readonly onError: (error: unknown) => void;
+  readonly store: EventStore;
+  readonly coordination: Coordination;
+  readonly clock: Clock;
+  readonly telemetry: Telemetry;
+}
+
 /** Delivers the events of some topics to a handler, one at a time, from the last saved position. */
 export class Subscription implements WorkItem {
   readonly label: string;
-  readonly #name: string;
-  readonly #pattern: TopicPattern;
-  readonly #handle: (event: TopicEventView, signal: AbortSignal) => Promise<void>;
-  readonly #onError: (error: unknown) => void;
-  readonly #store: EventStore;
-  readonly #coordination: Coordination;
-  readonly #clock: Clock;
-  readonly #telemetry: Telemetry;
+  readonly #options: SubscriptionOptions;
   #fence = 0;
   /** Start position until one is saved. */
   #startPosition: Position | null = null;
@@ -44,37 +48,17 @@ export class Subscription implements WorkItem {
   #savedAt = 0;
   #isForgotten = false;
 
-  constructor(options: {
-    /** As the status names it. */
-    readonly what: string;
-    /** Key of its saved position. */
-    readonly name: string;
-    readonly pattern: TopicPattern;
-    readonly handle: (event: TopicEventView, signal: AbortSignal) => Promise<void>;
-    readonly onError: (error: unknown) => void;
-    readonly store: EventStore;
-    readonly coordination: Coordination;
-    readonly clock: Clock;
-    readonly telemetry: Telemetry;
-  }) {
-    this.label = options.what;
-    this.#name = options.name;
-    this.#pattern = options.pattern;
-    this.#handle = options.handle;
-    this.#onError = options.onError;
-    this.#store = options.store;
-    this.#coordination = options.coordination;
-    this.#clock = options.clock;
-    this.#telemetry = options.telemetry;
+  constructor(options: SubscriptionOptions) {
+    this.label = options.label;
+    this.#options = options;
   }
 
   /** Fixes the start position if none is saved: events published from now on are handled. */
   async fixStart(): Promise<void> {
     if ((await this.#savedPlace()) !== null) return;
-    this.#startPosition = await this.#store.head();
+    this.#startPosition = await this.#options.store.head();
     // After a reset by a lease holder, this write is ignored and the position is known here only.
-    await rememberEvent(this.#coordination, this.#store, this.#name, this.#startPosition, null, 0);
-    await this.#coordination.remember(this.#name, POSITION_PREFIX + this.#startPosition, 0);
+    await this.#write(this.#startPosition, null, 0);
   }
 
   async run(signal: AbortSignal, fence: number): Promise<void> {
@@ -84,9 +68,9 @@ export class Subscription implements WorkItem {
         await this.#follow(signal);
       } catch (error) {
         if (signal.aborted) return;
-        const fields = { subscription: this.#name, error };
-        this.#telemetry.log.warn('extension subscription failed; resuming', fields);
-        await this.#clock.sleep(RESTART_PAUSE_MS, signal).catch(() => {});
+        const { name: subscription, telemetry, clock } = this.#options;
+        telemetry.log.warn('extension subscription failed; resuming', { subscription, error });
+        await clock.sleep(RESTART_PAUSE_MS, signal).catch(() => {});
       }
     }
   }
@@ -94,14 +78,16 @@ export class Subscription implements WorkItem {
   /** Deletes the saved position. */
   async forget(): Promise<void> {
     this.#isForgotten = true;
-    await this.#coordination.remember(this.#name, NO_POSITION, this.#fence);
+    await this.#options.coordination.remember(this.#options.name, NO_POSITION, this.#fence);
   }
 
   async #follow(signal: AbortSignal): Promise<void> {
+    const { coordination, store, name } = this.#options;
     const known = (await this.#savedPlace()) ?? this.#startPosition;
-    let after =
-      (known === null ? null : await this.#placeInLog(known)) ?? (await this.#store.head());
-    for await (const message of this.#store.subscribe({ after, prefixes: ['topic-'], signal })) {
+    // No position in this log if it was replaced by another or an older copy.
+    const place = known === null ? null : await placeInLog(coordination, store, name, known);
+    let after = place ?? (await store.head());
+    for await (const message of store.subscribe({ after, prefixes: ['topic-'], signal })) {
       if (message.kind === 'caught-up') {
         after = message.position;
         await this.#save(after, false);
@@ -124,7 +110,7 @@ export class Subscription implements WorkItem {
   async #deliver(event: RecordedEvent, signal: AbortSignal): Promise<boolean> {
     if (event.fault !== undefined || event.type !== 'EventPublished') return false;
     const { event_id, topic, payload, source_agent_id, published_at } = event.data;
-    if (!this.#pattern.matches(topic)) return false;
+    if (!this.#options.pattern.matches(topic)) return false;
     const view: TopicEventView = {
       id: event_id,
       stream_id: streamIdOf(published_at, event.revision),
@@ -135,44 +121,36 @@ export class Subscription implements WorkItem {
     };
     for (let tries = 0; !signal.aborted; tries += 1) {
       try {
-        await this.#handle(view, signal);
+        await this.#options.handle(view, signal);
         return true;
       } catch (error) {
-        this.#onError(error);
+        this.#options.onError(error);
         const pause = RETRY_PAUSES_MS[tries];
         if (pause === undefined) return true;
-        await this.#clock.sleep(pause, signal).catch(() => {});
+        await this.#options.clock.sleep(pause, signal).catch(() => {});
       }
     }
     return true;
   }
 
-  /** null if the log was replaced by another or an older copy. */
-  #placeInLog(place: Position): Promise<Position | null> {
-    return placeInLog(this.#coordination, this.#store, this.#name, place);
-  }
-
   async #savedPlace(): Promise<Position | null> {
-    const saved = await this.#coordination.recall(this.#name);
+    const saved = await this.#options.coordination.recall(this.#options.name);
     return saved?.startsWith(POSITION_PREFIX) ? saved.slice(POSITION_PREFIX.length) : null;
   }
 
   async #save(position: Position, handled: boolean): Promise<void> {
-    // The handler may end long after it was unsubscribed.
+    // A handler may end after it was unsubscribed.
     if (position === this.#savedPosition || this.#isForgotten) return;
-    const now = this.#clock.now();
+    const now = this.#options.clock.now();
     if (!handled && Math.abs(now - this.#savedAt) < SAVE_INTERVAL_MS) return;
-    const fence = this.#fence;
-    await rememberEvent(
-      this.#coordination,
-      this.#store,
-      this.#name,
-      position,
-      this.#lastEvent,
-      fence,
-    );
-    await this.#coordination.remember(this.#name, POSITION_PREFIX + position, fence);
+    await this.#write(position, this.#lastEvent, this.#fence);
     this.#savedPosition = position;
     this.#savedAt = now;
+  }
+
+  async #write(position: Position, last: RecordedEvent | null, fence: number): Promise<void> {
+    const { coordination, store, name } = this.#options;
+    await rememberEvent(coordination, store, name, position, last, fence);
+    await coordination.remember(name, POSITION_PREFIX + position, fence);
   }
 }

@@ -22,7 +22,7 @@ export class ExtensionTools {
     originOf: (request: Request) => RequestOrigin | undefined,
   ) {
     const { id } = extension;
-    const provided = (view: LentTool): ToolView =>
+    const viewOf = (view: LentTool): ToolView =>
       Object.freeze({
         ...view,
         async call(args, { onBehalfOf, ...options }) {
@@ -36,12 +36,13 @@ export class ExtensionTools {
     this.access = Object.freeze({
       registerTool: (name, func, schema) => {
         requireCapability(extension, 'TOOLS');
-        if (typeof name !== 'string' || !/^[A-Za-z0-9_.-]{1,80}$/.test(name))
+        if (typeof name !== 'string' || !/^[A-Za-z0-9_.-]{1,80}$/.test(name)) {
           throw badInput('name', 'must be 1 to 80 characters of A–Z a–z 0–9 _ . -');
+        }
         if (typeof func !== 'function') throw badInput('func', 'must be a function');
         const fullName = `${id}.${name}`;
-        const kept = copySchema(schema);
-        tools.register(fullName, descriptionOf(name, kept), kept, async (args, call) => {
+        const ownSchema = copySchema(schema);
+        tools.register(fullName, descriptionOf(name, ownSchema), ownSchema, async (args, call) => {
           beginServing(extension, call.actAs);
           try {
             return await enter(() => func(args, call));
@@ -51,10 +52,10 @@ export class ExtensionTools {
         });
         this.#registered.add(fullName);
       },
-      listTools: () => tools.list(id).map(provided),
+      listTools: () => tools.list(id).map(viewOf),
       getTool: (name) => {
         const view = tools.get(name, id);
-        return view === undefined ? undefined : provided(view);
+        return view === undefined ? undefined : viewOf(view);
       },
       noteRefusal: async (name, { actAs, onBehalfOf, code }) => {
         requireCapability(extension, 'TOOLS');

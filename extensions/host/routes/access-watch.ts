@@ -16,8 +16,8 @@ class AccessEndedError extends Error {
 }
 
 /**
- * Ends long responses, such as streams, once the token of their request is no longer valid. One
- * timer serves all requests.
+ * Ends long responses, such as streams, once the token of their request is no longer valid. One timer serves all
+ * requests.
  */
 export class AccessWatch {
   readonly #admission: Pick<Admission, 'isStillAllowed'>;
@@ -48,9 +48,9 @@ export class AccessWatch {
   async #check(): Promise<void> {
     for (const context of this.#responses) {
       // Without headers sent, it is not yet a long response.
-      if (!context.response.headersSent || (await this.#admission.isStillAllowed(context)))
-        continue;
-      if (this.#responses.delete(context)) this.#end(context);
+      if (!context.response.headersSent) continue;
+      const isAllowed = await this.#admission.isStillAllowed(context);
+      if (!isAllowed && this.#responses.delete(context)) this.#end(context);
     }
     this.#isArmed = false;
     if (this.#responses.size > 0) this.#arm();

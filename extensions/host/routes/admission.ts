@@ -18,18 +18,14 @@ export class Admission {
    * @throws errors of the interface for 401 and 403
    */
   admit(context: RequestContext): Promise<void> | void {
-    const caller_ = this.#callerOf(context);
-    if (caller_ instanceof Promise) {
-      return caller_.then((caller) => {
-        setCaller(context, caller);
-      });
-    }
-    setCaller(context, caller_);
+    const calling = this.#callerOf(context);
+    if (calling instanceof Promise) return calling.then((caller) => setCaller(context, caller));
+    setCaller(context, calling);
   }
 
   /**
-   * Whether the caller may still receive the response. Updates the caller of the request. A failed
-   * check changes nothing.
+   * Whether the caller may still receive the response. Updates the caller of the request. A failed check changes
+   * nothing.
    */
   async isStillAllowed(context: RequestContext): Promise<boolean> {
     try {
@@ -54,16 +50,13 @@ export class Admission {
       }
     }
     if (!requireScopes) return this.#http.authenticate(request, []);
-    const caller_ = this.#http.authenticate(request, [scopeOf(context)]);
-    return caller_ instanceof Promise
-      ? caller_.then((caller) => this.#checkScopeHeader(context, caller))
-      : this.#checkScopeHeader(context, caller_);
+    const authenticated = this.#http.authenticate(request, [scopeOf(context)]);
+    return authenticated instanceof Promise
+      ? authenticated.then((caller) => this.#checkScopeHeader(context, caller))
+      : this.#checkScopeHeader(context, authenticated);
   }
 
-  /**
-   * @throws an error for 403 if `X-Scopes` does not name the scope: the interface requires both
-   *   token and header
-   */
+  /** @throws an error for 403 if `X-Scopes` does not name the scope: the interface requires both token and header */
   #checkScopeHeader(context: RequestContext, caller: ExtensionCaller): ExtensionCaller {
     const scope = scopeOf(context);
     const declared = (context.request.get('x-scopes') ?? '')

@@ -43,12 +43,11 @@ type Register = (...args: readonly unknown[]) => Router;
 type Route = ReturnType<Router['route']>;
 
 /**
- * Calls handlers of an Express router directly if the path is literal or has whole-segment
- * parameters, and nothing registered earlier could match it. The router's own search takes longer
- * than a short handler.
+ * Calls handlers of an Express router directly if the path is literal or has whole-segment parameters, and nothing
+ * registered earlier could match it. The router's own search takes longer than a short handler.
  *
- * Everything else is left to the router: name spellings, patterns, routes after middleware or in
- * nested routers. A request whose handlers call `next` continues in the router after that route.
+ * Everything else is left to the router: name spellings, patterns, routes after middleware or in nested routers. A
+ * request whose handlers call `next` continues in the router after that route.
  */
 export class DirectRoutes {
   readonly #router: Router;
@@ -59,9 +58,7 @@ export class DirectRoutes {
   /** All literal paths registered, as method and lower-case path. */
   readonly #registered = new Set<string>();
   readonly #skipped = new WeakMap<Request, SkippedRoute>();
-  /**
-   * Something was registered that might match any request, so later routes are left to the router.
-   */
+  /** Something was registered that might match any request, so later routes are left to the router. */
   #isClosed = false;
   #isRegistering = false;
   /** Only the router calls `param` callbacks. */

@@ -3,12 +3,12 @@ import type { Extension } from '../extension.ts';
 import type { RequestContext } from './request-context.ts';
 
 /**
- * The endpoints of a built-in extension at the path of a request. Built-in extensions describe all
- * their endpoints; other extensions need not.
+ * The endpoints of a built-in extension at the path of a request. Built-in extensions describe all their endpoints;
+ * other extensions need not.
  */
-function endpointsAt(extension: Extension, rest: string): readonly EndpointDescription[] {
+function endpointsAt(extension: Extension, subpath: string): readonly EndpointDescription[] {
   if (extension.source !== 'builtin') return [];
-  const parts = segmentsOf(rest);
+  const parts = segmentsOf(subpath);
   return extension.endpoints.filter(({ path }) => matches(segmentsOf(path), parts));
 }
 
@@ -19,8 +19,8 @@ function endpointOf({ extension, subpath, request }: RequestContext): EndpointDe
 }
 
 /**
- * Whether the body of a request is read before its extension is called. An unknown path or a
- * missing scope is reported before an invalid body.
+ * Whether the body of a request is read before its extension is called. An unknown path or a missing scope is
+ * reported before an invalid body.
  */
 export function shouldReadBody(context: RequestContext): boolean {
   if (context.extension.source !== 'builtin') return true;
@@ -34,8 +34,8 @@ function hasScope(caller: ExtensionCaller | null, scopes: readonly string[]): bo
 }
 
 /**
- * The query schema of a request. null if nothing is described, a scope is missing (which is
- * reported first), or the endpoint is a page, whose links may have any query.
+ * The query schema of a request. null if nothing is described, a scope is missing (which is reported first), or the
+ * endpoint is a page, whose links may have any query.
  */
 export function querySchemaOf(
   context: RequestContext,

@@ -50,8 +50,7 @@ const checkEndpointList = argumentCheck(
 );
 
 /**
- * Validates the endpoint descriptions of a module. Returns a copy, so later changes by the module
- * have no effect.
+ * Validates the endpoint descriptions of a module. Returns a copy, so later changes by the module have no effect.
  * @throws Error naming what is invalid
  */
 export function readEndpoints(

@@ -6,8 +6,8 @@ type Register = (...args: readonly unknown[]) => unknown;
 const ROUTE_METHODS = ['all', 'get', 'post', 'put', 'patch', 'delete', 'options', 'head'] as const;
 
 /**
- * Converts a thrown value to an error. Express would take nothing, `route` and `router` as a call
- * of `next`. Values passed to `next` stay as they are.
+ * Converts a thrown value to an error. Express would take nothing, `route` and `router` as a call of `next`. Values
+ * passed to `next` stay as they are.
  */
 export function toError(thrown: unknown): unknown {
   const isNextWord = !thrown || thrown === 'route' || thrown === 'router';

@@ -13,7 +13,7 @@ export function isPublic(extension: Extension, subpath: string, settings: HostSe
   return isListed(extension, subpath) && !isProtectedPage(extension, subpath, settings);
 }
 
-/** Whether `SVC_WEBUI_REQUIRE_AUTH` protects the path, which browsers paths directly. */
+/** Whether `SVC_WEBUI_REQUIRE_AUTH` protects the path, which browsers open directly. */
 export function isProtectedPage(
   extension: Extension,
   subpath: string,

@@ -7,9 +7,11 @@ import type { RouteLabel } from './route-labels.ts';
 /** A property costs less garbage collection than a `WeakMap`. */
 const REQUEST_CONTEXT = Symbol('request context');
 
-/**
- * What the host knows of a request to an extension, from its arrival to the end of its response.
- */
+interface WithContext {
+  [REQUEST_CONTEXT]?: RequestContext;
+}
+
+/** What the host knows of a request to an extension, from its arrival to the end of its response. */
 export class RequestContext {
   readonly extension: Extension;
   /** The path below `/ext/<id>`, without the query. */
@@ -46,14 +48,12 @@ export class RequestContext {
     this.request = request;
     this.response = response;
     this.next = next;
-    (request as { [REQUEST_CONTEXT]?: RequestContext })[REQUEST_CONTEXT] = this;
+    (request as WithContext)[REQUEST_CONTEXT] = this;
   }
 
   /** The context of a request; undefined for a request that was not routed to an extension. */
   static of(request: Request): RequestContext | undefined {
-    const context = (
-      request as { readonly [REQUEST_CONTEXT]?: RequestContext } | null | undefined
-    )?.[REQUEST_CONTEXT];
+    const context = (request as WithContext | null | undefined)?.[REQUEST_CONTEXT];
     // A copy of the request inherits the property.
     return context?.request === request ? context : undefined;
   }

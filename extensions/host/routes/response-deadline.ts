@@ -8,8 +8,8 @@ import type { RequestSignals } from './request-signals.ts';
 import { timeoutError } from '../overdue-work.ts';
 
 /**
- * Responds in place of handlers that sent no headers in time. All requests have the self limit, so
- * they expire in order of arrival and one timer suffices.
+ * Responds in place of handlers that sent no headers in time. All requests have the same limit, so they expire in
+ * order of arrival and one timer suffices.
  */
 export class ResponseDeadline {
   readonly #seconds: number;
@@ -115,8 +115,8 @@ const BODY_HEADERS = [
 ] as const;
 
 /**
- * Makes a response ignore further writes, as it was answered in place of its handler. Errors would
- * otherwise surface in the handler, its timers or its callbacks.
+ * Makes a response ignore further writes, as it was answered in place of its handler. Errors would otherwise surface
+ * in the handler, its timers or its callbacks.
  */
 export function muteResponse(response: Response): void {
   const self = (): Response => response;

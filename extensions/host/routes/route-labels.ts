@@ -10,9 +10,7 @@ export interface RouteLabel {
   readonly path: string;
 }
 
-/**
- * Labels of an extension's routes, from a bounded set. A path from a client never becomes a label.
- */
+/** Labels of an extension's routes, from a bounded set. A path from a client never becomes a label. */
 export class RouteLabels {
   readonly #extensionId: string;
   readonly #known = new Map<string, RouteLabel>();
@@ -23,10 +21,7 @@ export class RouteLabels {
     this.#other = { endpoint: 'other', path: `/ext/${extensionId}` };
   }
 
-  /**
-   * The label of a routed request, from the pattern of its route. Further routes beyond the limit
-   * are `other`.
-   */
+  /** The label of a routed request, from the pattern of its route. Further routes beyond the limit are `other`. */
   of(request: Request): RouteLabel {
     const path: unknown = (request.route as { readonly path?: unknown } | undefined)?.path;
     if (typeof path !== 'string') return this.#other;

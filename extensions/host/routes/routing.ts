@@ -46,9 +46,7 @@ class ClientDisconnectedError extends Error {
   }
 }
 
-/**
- * Routes requests at `/ext/…` to extensions, by the rules of the HTTP interface, and measures them.
- */
+/** Routes requests at `/ext/…` to extensions, by the rules of the HTTP interface, and measures them. */
 export class Routing {
   readonly #host: RoutingHost;
   readonly #http: HttpPort;
@@ -328,10 +326,7 @@ export class Routing {
     this.#http.takenBy(response, label.path);
   }
 
-  /**
-   * Converts what a handler threw to an error response. Errors of the extension itself are counted
-   * and logged.
-   */
+  /** Converts what a handler threw to an error response. Errors of the extension itself are counted and logged. */
   #toHttpError({ extension, label }: RequestContext, error: unknown): Error {
     if (error instanceof ExtensionError) return this.#http.errorOf(error);
     const known = this.#http.knownError(error);

@@ -10,8 +10,8 @@ export type CallHandler = (what: string, call: () => Promise<void> | void) => Pr
 export type MessageHandler = (message: unknown) => Promise<void> | void;
 
 /**
- * An open WebSocket. It passes on messages in order, with a limit on running handlers. At the limit
- * it stops reading from the client, whose buffers then fill.
+ * An open WebSocket. It passes on messages in order, with a limit on running handlers. At the limit it stops reading
+ * from the client, whose buffers then fill.
  */
 export class SocketConnection {
   readonly client: WebSocket;
@@ -22,9 +22,9 @@ export class SocketConnection {
   #running = 0;
   #isClosed = false;
 
-  constructor(client: WebSocket, enter: CallHandler) {
+  constructor(client: WebSocket, callHandler: CallHandler) {
     this.client = client;
-    this.#callHandler = enter;
+    this.#callHandler = callHandler;
     client.on('message', (data: Buffer, isBinary: boolean) => {
       // Without a handler, messages are dropped.
       if (this.#handlers.length === 0 || this.#isClosed) return;
@@ -34,8 +34,8 @@ export class SocketConnection {
   }
 
   /**
-   * Adds a handler for messages from now on. A message that is not JSON, or has a number that
-   * JavaScript cannot represent, ends the connection (1007).
+   * Adds a handler for messages from now on. A message that is not JSON, or has a number that JavaScript cannot
+   * represent, ends the connection (1007).
    */
   onMessage(handler: MessageHandler): void {
     this.#handlers.push(handler);
@@ -65,8 +65,8 @@ export class SocketConnection {
 
   async #handle(data: Buffer, isBinary: boolean): Promise<void> {
     const parsed = isBinary ? NOT_JSON : parseMessage(data.toString());
-    if ('fault' in parsed) {
-      this.close(1007, parsed.fault);
+    if ('issue' in parsed) {
+      this.close(1007, parsed.issue);
       return;
     }
     this.#running += 1;
@@ -80,12 +80,12 @@ export class SocketConnection {
   }
 }
 
-const NOT_JSON = { fault: 'message must be JSON' };
+const NOT_JSON = { issue: 'message must be JSON' };
 
 /** Maximum length of the reason in a close frame (RFC 6455, 5.5). */
 const MAX_REASON_BYTES = 123;
 
-function parseMessage(text: string): { readonly value: unknown } | { readonly fault: string } {
+function parseMessage(text: string): { readonly value: unknown } | { readonly issue: string } {
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -94,7 +94,7 @@ function parseMessage(text: string): { readonly value: unknown } | { readonly fa
     throw error;
   }
   const [lost] = lostNumbers(text);
-  return lost === undefined ? { value } : { fault: closeReasonOf(lost) };
+  return lost === undefined ? { value } : { issue: closeReasonOf(lost) };
 }
 
 /** Shortened from the end, which holds the remedy. */

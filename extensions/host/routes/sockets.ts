@@ -20,9 +20,7 @@ const MAX_PAYLOAD_BYTES = 1024 * 1024;
 const PING_INTERVAL_MS = 30_000;
 /** How often tokens are checked, in milliseconds. */
 const CHECK_INTERVAL_MS = 1_000;
-/**
- * Subprotocol with which a page, which cannot set headers, sends its token: `svc.token, <token>`.
- */
+/** Subprotocol with which a page, which cannot set headers, sends its token: `svc.token, <token>`. */
 const TOKEN_PROTOCOL = 'svc.token';
 
 /** An admitted request for a connection. */
@@ -61,8 +59,8 @@ export class Sockets {
   }
 
   /**
-   * Serves an upgrade request like any other request, so it gets the same errors. For another
-   * protocol, the `Upgrade` is ignored.
+   * Serves an upgrade request like any other request, so it gets the same errors. For another protocol, the `Upgrade`
+   * is ignored.
    * @param server that received it
    */
   receive(
@@ -93,13 +91,13 @@ export class Sockets {
 
   /**
    * Opens a connection.
-   * @param enter calls a handler of the extension; if it throws, the connection is closed
-   * @throws ExtensionError `not_found` without a handler for the path, `unavailable` over the limit
-   *   or while stopping, `bad_request` for an invalid handshake
+   * @param callHandler calls a handler of the extension; if it throws, the connection is closed
+   * @throws ExtensionError `not_found` without a handler for the path, `unavailable` over the limit or while
+   *   stopping, `bad_request` for an invalid handshake
    */
   open(
     { extension, path, request, response, caller, isStillAllowed }: Opening,
-    enter: CallHandler,
+    callHandler: CallHandler,
   ): void {
     const upgrade = this.#upgrades.get(request);
     const handler = extension.sockets.get(path);
@@ -121,7 +119,7 @@ export class Sockets {
     this.#handshakeError = null;
     this.#server.handleUpgrade(request, socket, head, (client) => {
       isOpen = true;
-      const connection = new SocketConnection(client, enter);
+      const connection = new SocketConnection(client, callHandler);
       open.add(connection);
       client.once('close', () => {
         open.delete(connection);
@@ -133,7 +131,7 @@ export class Sockets {
       const address = new URL(request.url ?? '/', 'http://localhost');
       const query = Object.fromEntries(address.searchParams);
       const socketView = socketOf(connection, { caller, query });
-      void enter(`WebSocket ${path}`, () => handler(socketView)).then((succeeded) => {
+      void callHandler(`WebSocket ${path}`, () => handler(socketView)).then((succeeded) => {
         if (!succeeded) connection.close(1011);
       });
     });
@@ -149,10 +147,6 @@ export class Sockets {
     response.assignSocket(socket);
     response.setHeader('Sec-WebSocket-Version', '13, 8');
     throw badInput('handshake', this.#handshakeError);
-  }
-
-  openCount(extension: Extension): number {
-    return this.#open.get(extension)?.size ?? 0;
   }
 
   /** Closes all connections with the code for a stopping service, and opens no more. */
@@ -185,7 +179,7 @@ function keepAlive(client: WebSocket): void {
   let isAlive = true;
   const timer = setInterval(() => {
     if (!isAlive && !client.isPaused) client.terminate();
-    // A paused client cannot be isAlive.
+    // Nothing can be heard from a paused client.
     isAlive = client.isPaused;
     client.ping();
   }, PING_INTERVAL_MS);
@@ -197,9 +191,12 @@ function keepAlive(client: WebSocket): void {
   client.on('error', () => client.terminate());
 }
 
-function closeWhenTokenExpires(connection: SocketConnection, counts: () => Promise<boolean>): void {
+function closeWhenTokenExpires(
+  connection: SocketConnection,
+  isStillAllowed: () => Promise<boolean>,
+): void {
   const timer = setInterval(() => {
-    void counts().then((isAllowed) => {
+    void isStillAllowed().then((isAllowed) => {
       if (!isAllowed) connection.close(1008, 'the token is no longer valid');
     });
   }, CHECK_INTERVAL_MS);
@@ -218,12 +215,10 @@ function socketOf(
     ...properties,
     signal: closed.signal,
     send(message) {
-      if (client.readyState !== client.OPEN || client.bufferedAmount > MAX_PAYLOAD_BYTES)
-        return false;
+      const hasRoom = client.bufferedAmount <= MAX_PAYLOAD_BYTES;
+      if (client.readyState !== client.OPEN || !hasRoom) return false;
       const json = JSON.stringify(message) as string | undefined;
-      if (json === undefined) {
-        throw new TypeError(`message must be JSON, got a ${typeof message}`);
-      }
+      if (json === undefined) throw new TypeError(`message must be JSON, got a ${typeof message}`);
       client.send(json);
       return true;
     },

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import express, { type Request, type Response } from 'express';
 
 /**
- * The files of an extension's folder `static`, at `/static/<path>`, and its `index.html` at `/`.
- * Sent with an ETag and `no-cache`, so a new release shows at once.
+ * The files of an extension's folder `static`, at `/static/<path>`, and its `index.html` at `/`. Sent with an ETag
+ * and `no-cache`, so a new release shows at once.
  */
 export class StaticFiles {
   readonly #serve: ReturnType<typeof express.static>;
@@ -57,7 +57,7 @@ export class PreconditionFailedError extends Error {
 
   constructor() {
     super('the file does not match If-Match or If-Unmodified-Since');
-    this.name = 'PreconditionFailed';
+    this.name = 'PreconditionFailedError';
   }
 }
 

@@ -8,18 +8,17 @@ export function isWebSocketHandshake({ headers }: IncomingMessage): boolean {
 }
 
 /**
- * Makes a server emit `upgrade` for WebSockets only. Node 24.9 and later call
- * `shouldUpgradeCallback`. From Node 25 the server reads the body of other upgrade requests, so
- * `replayWithoutUpgrade` would be too late.
+ * Makes a server emit `upgrade` for WebSockets only. Node 24.9 and later call `shouldUpgradeCallback`. From Node 25
+ * the server reads the body of other upgrade requests, so `replayWithoutUpgrade` would be too late.
  */
 export function upgradeWebSocketsOnly(server: Server): void {
   Object.assign(server, { shouldUpgradeCallback: isWebSocketHandshake });
 }
 
 /**
- * Returns a request for another protocol to the server, without its `Upgrade`, as RFC 9110, 7.8
- * allows. Needed before Node 24.9, whose `node:http` reads no body of an upgrade request. Many
- * clients request HTTP/2 each time (`Upgrade: h2c`).
+ * Returns a request for another protocol to the server, without its `Upgrade`, as RFC 9110, 7.8 allows. Needed before
+ * Node 24.9, whose `node:http` reads no body of an upgrade request. Many clients request HTTP/2 each time (`Upgrade:
+ * h2c`).
  * @param head bytes received after the headers
  */
 export function replayWithoutUpgrade(
