@@ -4,13 +4,13 @@ import type { Tool, ToolCall } from '../../scheduler/tools/tool.ts';
 import { eventually } from '../support/signals.ts';
 import { manifestOf, reached, useHosting } from './hosting.ts';
 
-/** All that a manifest can ask for. */
+/** All capabilities. */
 const everything = ['ROUTES', 'TOOLS', 'EVENTS_PUB', 'EVENTS_SUB', 'BACKGROUND_TASKS', 'STATIC'];
 
-describe('an extension that does harm', () => {
+describe('a harmful extension', () => {
   const hosting = useHosting();
 
-  /** Starts it beside one that is in order. @returns how it is listed, once the other one has answered */
+  /** Starts it beside a valid extension. @returns its status, once the other one has responded */
   async function start(module: string, settings = {}, manifest: object = {}) {
     const fine = `export function setup({ routes }) {
       routes.get('/', (_request, response) => response.json({ fine: true }));
@@ -32,7 +32,7 @@ describe('an extension that does harm', () => {
     return { client, info };
   }
 
-  it('has failed where its module ends the process as it is loaded', async () => {
+  it('fails if its module ends the process while loading', async () => {
     const { info } = await start('process.exit(3); export function setup() {}');
     const { state, reason } = await info();
     expect(state).to.equal('failed');
@@ -52,7 +52,7 @@ describe('an extension that does harm', () => {
       'Object.defineProperty(new Error(), "message", { get() { throw 1; } })',
     ],
   ]) {
-    it(`is reported where it throws ${what}, at setup and in a handler`, async () => {
+    it(`is reported if it throws ${what}, at setup and in a handler`, async () => {
       const module = `export function setup({ routes }) {
         routes.get('/throws', async () => { throw ${thrown}; });
         routes.get('/at-once', () => { throw ${thrown}; });
@@ -71,7 +71,7 @@ describe('an extension that does harm', () => {
     });
   }
 
-  it('reaches nothing any more when its setup goes on after its time', async () => {
+  it('can do nothing once its setup exceeds the time limit', async () => {
     const module = `export async function setup({ toolRegistry, events, background, streams, core }) {
       await new Promise((resolve) => (reached.goOn = resolve));
       const tried = {
@@ -102,7 +102,7 @@ describe('an extension that does harm', () => {
     expect((await info())['reason']).to.include('longer than 0.3 s');
   });
 
-  it('appends no number that JSON or its readers would change', async () => {
+  it('cannot append a number that JSON or its readers would change', async () => {
     const module = `export async function setup({ streams }) {
       reached.refused = [];
       for (const data of [{ a: [NaN] }, -Infinity, { id: 2 ** 53 }, { id: 2 ** 53 - 1, x: 1e300 }]) {
@@ -122,7 +122,7 @@ describe('an extension that does harm', () => {
     ]);
   });
 
-  it('is held to the limit of requests when it floods events', async () => {
+  it('is subject to the rate limit when it floods events', async () => {
     const module = `export function setup({ events, background }) {
       return background.startTask('flood', async (signal) => {
         reached.codes = [];
@@ -140,7 +140,7 @@ describe('an extension that does harm', () => {
     expect(await hosting().published('flood')).to.equal(20);
   });
 
-  it('has no more timers than ten thousand, and none when it has ended', async () => {
+  it('has at most ten thousand timers, and none after it has ended', async () => {
     const module = `export function setup() {
       reached.ticks = 0;
       reached.made = 0;
@@ -165,7 +165,7 @@ describe('an extension that does harm', () => {
     expect(setTimeout.name).to.equal('setTimeout');
   });
 
-  it('has no more connections than a thousand, however many it opens', async () => {
+  it('has at most a thousand connections', async () => {
     const module = `import { connect } from 'node:net';
     export function setup({ routes }) {
       routes.post('/open', async (request, response) => {
@@ -201,7 +201,7 @@ describe('an extension that does harm', () => {
     ['that throws when it is read', '{ toJSON() { throw 1; } }'],
   ];
   for (const [what, schema] of schemas) {
-    it(`has failed with a tool whose schema is one ${what}`, async () => {
+    it(`fails with a tool whose schema is one ${what}`, async () => {
       const module = `export function setup({ toolRegistry }) {
         toolRegistry.registerTool('tool', () => 1, ${schema});
       }`;
@@ -211,7 +211,7 @@ describe('an extension that does harm', () => {
     });
   }
 
-  it('fails the step alone with a result that is no JSON, and changes neither arguments nor results later', async () => {
+  it('fails only the step if a result is not JSON, and cannot change arguments or results later', async () => {
     const module = `export function setup({ toolRegistry }) {
       const results = {
         circle: () => { const a = {}; a.a = a; return a; }, bigint: () => 1n,
@@ -258,7 +258,7 @@ describe('an extension that does harm', () => {
     expect(args).to.deep.equal({ list: [1] });
   });
 
-  it('fails the step alone with whatever a tool throws', async () => {
+  it('fails only the step, whatever a tool throws', async () => {
     const module = `export function setup({ toolRegistry }) {
       const trap = (name, error = new Error('m')) =>
         Object.defineProperty(error, name, { get() { throw trap('message'); } });
@@ -296,7 +296,7 @@ describe('an extension that does harm', () => {
     expect((await info())['faults']).to.equal(undefined);
   });
 
-  it('has whatever a tool logs taken as it is in that moment', async () => {
+  it('has what a tool logs copied at once', async () => {
     const module = `export function setup({ toolRegistry }) {
       toolRegistry.registerTool('log', (_args, { log }) => {
         const data = { a: 1 };
@@ -326,7 +326,7 @@ describe('an extension that does harm', () => {
     ]);
   });
 
-  it('changes no schema after it was taken', async () => {
+  it('cannot change a schema after registration', async () => {
     const module = `export function setup({ toolRegistry }) {
       const schema = { type: 'object', required: ['a'] };
       toolRegistry.registerTool('tool', () => 1, schema);

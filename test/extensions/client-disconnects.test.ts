@@ -5,10 +5,10 @@ import WebSocket from 'ws';
 import { eventually } from '../support/signals.ts';
 import { manifestOf, reached, useHosting } from './hosting.ts';
 
-describe('a client of an extension that leaves early', () => {
+describe('a client of an extension that disconnects early', () => {
   const hosting = useHosting();
 
-  /** A client that sends bytes as they are. */
+  /** A client that sends raw bytes. */
   async function send(url: string, lines: readonly string[], body = ''): Promise<Socket> {
     const { hostname, port } = new URL(url);
     const socket = connect(Number(port), hostname);
@@ -33,7 +33,7 @@ describe('a client of an extension that leaves early', () => {
     return url;
   }
 
-  /** What the extension comes to that acts for an agent. */
+  /** The result of an extension that acts for an agent. */
   const actAs = (agent: string): Promise<string> =>
     (reached['actAs'] as (agent: string) => Promise<string>)(agent);
 
@@ -45,7 +45,7 @@ describe('a client of an extension that leaves early', () => {
   const counted = async (): Promise<boolean> =>
     (await hosting().metricsText()).includes('extension_requests_total{extension="plain"');
 
-  it('is not served any more where it was in the midst of its body', async () => {
+  it('is no longer served if it disconnects while sending its body', async () => {
     const url = await start();
     const head = ['POST /ext/plain/ HTTP/1.1', 'Content-Type: application/json'];
     const socket = await send(url, [...head, 'Content-Length: 100'], '{"a":');
@@ -55,7 +55,7 @@ describe('a client of an extension that leaves early', () => {
     expect(await actAs('reader')).to.equal('forbidden');
   });
 
-  it('is no fault of a handler that gives up then, where any other error is', async () => {
+  it('causes no error if its handler gives up; any other error counts', async () => {
     const module = `export function setup({ routes, signalOf }) {
       const left = (request) => new Promise((resolve) => {
         reached.waiting = (reached.waiting ?? 0) + 1;
@@ -81,7 +81,7 @@ describe('a client of an extension that leaves early', () => {
     ]);
   });
 
-  it('is told so, and not served any more, where what it sent opens no WebSocket', async () => {
+  it('gets an error for an invalid WebSocket handshake', async () => {
     const url = await start();
     const head = ['GET /ext/plain/ws/echo HTTP/1.1', 'Connection: Upgrade', 'Upgrade: websocket'];
     const socket = await send(url, [...head, 'Sec-WebSocket-Version: 12']);
@@ -95,7 +95,7 @@ describe('a client of an extension that leaves early', () => {
     expect(await actAs('reader')).to.equal('forbidden');
   });
 
-  it('opens no WebSocket any more once all were ended, as the service stops', async () => {
+  it('cannot open a WebSocket once the service is stopping', async () => {
     const url = await start();
     await hosting().host?.endConnections();
     const refused = new WebSocket(`${url.replace('http', 'ws')}/ext/plain/ws/echo`, {

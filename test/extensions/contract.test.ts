@@ -9,7 +9,7 @@ import { manifestOf, reached, useHosting } from './hosting.ts';
 describe('an extension', () => {
   const hosting = useHosting();
 
-  it('answers requests with a token, a body that was read, and a label for its route', async () => {
+  it('serves requests with a token, a parsed body and a metrics label for its route', async () => {
     const module = `export function setup({ routes, callerOf }) {
       routes.post('/things/:name', (request, response) =>
         response.json({ ...request.params, body: request.body, by: callerOf(request).agentId }));
@@ -37,7 +37,7 @@ describe('an extension', () => {
     );
   });
 
-  it('has a health by convention, or its own', async () => {
+  it('has a default health endpoint, or its own', async () => {
     await hosting().write('plain', manifestOf('plain'), 'export function setup() {}');
     const own = `export function setup({ routes }) {
       routes.get('/health', (_request, response) => response.json({ status: 'fair', timestamp: new Date().toISOString(), version: '1', checks: {} }));
@@ -49,7 +49,7 @@ describe('an extension', () => {
     expect((await client.get('/ext/own/health')).at('status')).to.equal('fair');
   });
 
-  it('gets no more than SVC_EXT_GRANTS says', async () => {
+  it('gets no more than SVC_EXT_GRANTS grants', async () => {
     const module = `export function setup(context) {
       reached.capabilities = context.capabilities;
       try { context.events; } catch (error) { reached.error = error; }
@@ -64,7 +64,7 @@ describe('an extension', () => {
     });
   });
 
-  it('answers 403 where it uses what it was not granted', async () => {
+  it('responds with 403 if it uses a capability that was not granted', async () => {
     const module = `export function setup(context) {
       context.routes.get('/tell', async () => { await context.events.publish('a', {}); });
     }`;
@@ -80,7 +80,7 @@ describe('an extension', () => {
     });
   });
 
-  it('is told what the path of a WebSocket is like', async () => {
+  it('gets an error for a malformed WebSocket path', async () => {
     const module = `export function setup({ websocket }) { websocket('/chat', () => {}); }`;
     await hosting().write('plain', manifestOf('plain'), module);
     const { client } = await hosting().start();
@@ -90,7 +90,7 @@ describe('an extension', () => {
     );
   });
 
-  it('needs its scope in the header and in the token where SVC_REQUIRE_SCOPES says so', async () => {
+  it('needs its scope in header and token with SVC_REQUIRE_SCOPES', async () => {
     const module = `export function setup({ routes }) {
       routes.get('/', (_request, response) => response.json({}));
     }`;
@@ -109,7 +109,7 @@ describe('an extension', () => {
     expect(answers.map(({ status }) => status)).to.deep.equal([401, 403, 403, 200, 200, 200, 200]);
   });
 
-  it('is set up at its first request where it is not eager', async () => {
+  it('is set up at its first request if it is not eager', async () => {
     const module = `export function setup({ routes }) {
       reached.setups = (reached.setups ?? 0) + 1;
       routes.get('/', (_request, response) => response.json({ there: true }));
@@ -141,7 +141,7 @@ describe('an extension', () => {
     expect(refused).to.deep.include({ code: 'bad_request' });
   });
 
-  it('goes on after the last event that it handled when the process starts anew', async () => {
+  it('continues after the last handled event when the process restarts', async () => {
     const module = `export async function setup({ events }) {
       await events.subscribe('orders.#', ({ data, topic }) => {
         (reached.seen ??= []).push([topic, data.n]);
@@ -165,7 +165,7 @@ describe('an extension', () => {
     ]);
   });
 
-  it('serves its folder static as pages', async () => {
+  it('serves its folder static', async () => {
     const manifest = manifestOf('plain', { capabilities: ['STATIC'] });
     await hosting().write('plain', manifest, 'export function setup() {}');
     const files = join(hosting().folder, 'plain/static');
@@ -181,7 +181,7 @@ describe('an extension', () => {
     expect((await client.get('/ext/plain/static/none.js')).status).to.equal(404);
   });
 
-  it('answers WebSockets, with the token as a subprotocol', async () => {
+  it('accepts WebSockets, with the token as a subprotocol', async () => {
     const module = `export function setup({ websocket }) {
       websocket('echo', (socket) => socket.onMessage((message) =>
         socket.send({ message, by: socket.caller.agentId })));
@@ -197,7 +197,7 @@ describe('an extension', () => {
     client.send('[1]');
     expect(await answer).to.equal('{"message":[1],"by":"reader"}');
     const closed = new Promise((resolve) => client.once('close', resolve));
-    client.send('no JSON');
+    client.send('not JSON');
     expect(await closed).to.equal(1007);
     for (const [path, protocols, status] of [
       ['echo', [], 401],
@@ -211,7 +211,7 @@ describe('an extension', () => {
     }
   });
 
-  it('comes as an npm package by svc.plugins', async () => {
+  it('can be an npm package with svc.plugins', async () => {
     const folder = join(hosting().folder, '..', 'node_modules', 'svc-plugin');
     await mkdir(folder, { recursive: true });
     const about = {
@@ -231,7 +231,7 @@ describe('an extension', () => {
     expect(status.at('extensions.plug.info.version')).to.equal('2.0.0');
   });
 
-  it('is the example, installed as an npm package', async () => {
+  it('can be the example, installed as an npm package', async () => {
     const folder = join(hosting().folder, '..', 'node_modules', 'svc-extension-hello');
     await cp(join(projectRoot, 'examples/hello'), folder, { recursive: true });
     const { client } = await hosting().start({ extensionPaths: [] }, [join(folder, '../..')]);
@@ -242,7 +242,7 @@ describe('an extension', () => {
     expect(hosting().tools.get('hello.greet')).not.to.equal(undefined);
   });
 
-  it('fails where what it says of its endpoints is at fault', async () => {
+  it('fails if its endpoint descriptions are invalid', async () => {
     const setup = 'export function setup() {}';
     const module = (endpoints: string): string =>
       `${setup}\nexport const endpoints = ${endpoints};`;

@@ -12,36 +12,36 @@ import { DirectRoutes } from '../../extensions/host/routes/direct-routes.ts';
 const methods = ['get', 'post', 'delete'] as const;
 const ways = [
   'answers',
-  'goes on',
+  'next',
   'leaves the route',
   'leaves the router',
   'throws',
   'rejects',
 ] as const;
 
-/** One thing that is registered with a router. */
-interface Registered {
+/** A registration with a router. */
+interface Registration {
   readonly by: (typeof methods)[number] | 'use' | 'all' | 'route' | 'error' | 'param';
   readonly path: string;
   readonly ways: readonly (typeof ways)[number][];
 }
 
-interface Asked {
+interface SentRequest {
   readonly method: string;
   readonly path: string;
 }
 
-/** What has become of a request: who had it, with what, and how it ended. */
-type Told = readonly string[];
+/** The result of a request: which handlers received it, with what, and how it ended. */
+type Trace = readonly string[];
 
-/** A handler that tells of itself, and does as it is said. */
-function handlerOf(name: string, way: (typeof ways)[number], told: string[]): RequestHandler {
+/** A handler that records its call and then does as trace. */
+function handlerOf(name: string, way: (typeof ways)[number], trace: string[]): RequestHandler {
   return (request, _response, next) => {
     const route = (request.route as { readonly path?: unknown } | undefined)?.path;
     const { url, baseUrl } = request;
-    told.push(JSON.stringify([name, route, { ...request.params }, baseUrl, url]));
-    if (way === 'answers') told.push('answered');
-    else if (way === 'goes on') next();
+    trace.push(JSON.stringify([name, route, { ...request.params }, baseUrl, url]));
+    if (way === 'answers') trace.push('answered');
+    else if (way === 'next') next();
     else if (way === 'leaves the route') next('route');
     else if (way === 'leaves the router') next('router');
     else if (way === 'throws') throw new Error(`thrown by ${name}`);
@@ -50,17 +50,17 @@ function handlerOf(name: string, way: (typeof ways)[number], told: string[]): Re
   };
 }
 
-function register(router: Router, all: readonly Registered[], told: string[]): void {
+function register(router: Router, all: readonly Registration[], trace: string[]): void {
   for (const [at, { by, path, ways: each }] of all.entries()) {
-    const handlers = each.map((way, n) => handlerOf(`${at}.${n}`, way, told));
+    const handlers = each.map((way, n) => handlerOf(`${at}.${n}`, way, trace));
     if (by === 'param') {
       router.param('id', (_request, _response, next: NextFunction, id: string) => {
-        told.push(`param ${at} ${id}`);
+        trace.push(`param ${at} ${id}`);
         next();
       });
     } else if (by === 'error') {
       router.use((error: Error, _request: Request, _response: Response, next: NextFunction) => {
-        told.push(`${at} is told: ${error.message}`);
+        trace.push(`${at} handles: ${error.message}`);
         next(error);
       });
     } else if (by === 'route') {
@@ -73,8 +73,8 @@ function register(router: Router, all: readonly Registered[], told: string[]): v
 
 type Serve = (request: Request, response: Response, next: NextFunction) => void;
 
-/** Asks without a server: what Express adds to a request is made of its prototype. */
-async function ask(serve: Serve, { method, path }: Asked, told: string[]): Promise<Told> {
+/** Calls without a server: Express extends requests by their prototype. */
+async function ask(serve: Serve, { method, path }: SentRequest, trace: string[]): Promise<Trace> {
   const app = express();
   const request = Object.create(app.request, {
     method: { value: method, writable: true },
@@ -84,8 +84,8 @@ async function ask(serve: Serve, { method, path }: Asked, told: string[]): Promi
   }) as Request;
   const response = Object.create(app.response, { setHeader: { value: () => {} } }) as Response;
   await new Promise<void>((ended) => {
-    const watched = told as string[] & { onAnswer?: () => void };
-    const push = told.push.bind(told);
+    const watched = trace as string[] & { onAnswer?: () => void };
+    const push = trace.push.bind(trace);
     watched.push = (...said) => {
       const length = push(...said);
       if (said.includes('answered')) ended();
@@ -96,11 +96,14 @@ async function ask(serve: Serve, { method, path }: Asked, told: string[]): Promi
       ended();
     });
   });
-  return told;
+  return trace;
 }
 
-/** What becomes of a request by a router alone, and by one whose plain routes are gone to directly. */
-async function both(all: readonly Registered[], asked: Asked): Promise<readonly [Told, Told]> {
+/** The results of a router alone, and of one whose routes are called directly. */
+async function both(
+  all: readonly Registration[],
+  sent: SentRequest,
+): Promise<readonly [Trace, Trace]> {
   const plainly: string[] = [];
   const alone = Router();
   register(alone, all, plainly);
@@ -108,19 +111,19 @@ async function both(all: readonly Registered[], asked: Asked): Promise<readonly 
   const router = Router();
   const direct = new DirectRoutes(router);
   register(router, all, directly);
-  const path = asked.path.split('?')[0] ?? '';
+  const path = sent.path.split('?')[0] ?? '';
   return [
-    await ask(alone, asked, plainly),
-    await ask((...given) => direct.serve(path, ...given), asked, directly),
+    await ask(alone, sent, plainly),
+    await ask((...given) => direct.serve(path, ...given), sent, directly),
   ];
 }
 
-const route = (by: Registered['by'], path: string, ...each: Registered['ways'][number][]) => ({
+const route = (by: Registration['by'], path: string, ...each: Registration['ways'][number][]) => ({
   ...{ by, path },
   ways: each.length === 0 ? (['answers'] as const) : each,
 });
 
-describe('routes of an extension that are gone to without its router', () => {
+describe('routes of an extension that are called without its router', () => {
   it('call the handlers, with parameters and route as the router sets them', async () => {
     const all = [route('get', '/items'), route('get', '/items/:id/parts/:part')];
     for (const [path, name] of [
@@ -136,36 +139,38 @@ describe('routes of an extension that are gone to without its router', () => {
     }
   });
 
-  it('are not looked for by the router', async () => {
+  it('are not searched by the router', async () => {
     const router = Router();
     const direct = new DirectRoutes(router);
-    const told: string[] = [];
-    register(router, [route('get', '/plain'), route('get', '/of/:id')], told);
+    const trace: string[] = [];
+    register(router, [route('get', '/plain'), route('get', '/of/:id')], trace);
     router.stack.length = 0;
     const serve: Serve = (...given) => direct.serve(given[0].url, ...given);
-    for (const path of ['/plain', '/of/1']) await ask(serve, { method: 'GET', path }, told);
+    for (const path of ['/plain', '/of/1']) await ask(serve, { method: 'GET', path }, trace);
     expect(
-      told.filter((each) => each === 'answered'),
-      told.join(),
+      trace.filter((each) => each === 'answered'),
+      trace.join(),
     ).to.have.length(2);
-    // Another writing of it is the router's, which has been emptied.
-    expect((await ask(serve, { method: 'GET', path: '/Plain' }, told)).at(-1)).to.include('nobody');
+    // Another spelling is left to the router, which has been emptied.
+    expect((await ask(serve, { method: 'GET', path: '/Plain' }, trace)).at(-1)).to.include(
+      'nobody',
+    );
   });
 
-  it('have what a handler lets go on, or fails with, go through all that stands behind it', async () => {
+  it('continue with later handlers when a handler calls next or fails', async () => {
     const all = [
-      route('get', '/a', 'goes on', 'goes on'),
+      route('get', '/a', 'next', 'next'),
       route('get', '/:id', 'throws'),
-      route('use', '/', 'goes on'),
+      route('use', '/', 'next'),
       route('error', '/'),
     ];
     const [plainly, directly] = await both(all, { method: 'GET', path: '/a' });
     expect(directly).to.deep.equal(plainly);
     expect(directly).to.have.length(5);
-    expect(directly.slice(-2)).to.deep.equal(['3 is told: thrown by 1.0', 'error: thrown by 1.0']);
+    expect(directly.slice(-2)).to.deep.equal(['3 handles: thrown by 1.0', 'error: thrown by 1.0']);
   });
 
-  it('come to what the router alone comes to, whatever is registered and asked for', async () => {
+  it('behave like the router alone, whatever is registered and requested', async () => {
     const paths = [
       ...['/', '/a', '/A', '/a/b', '/:id', '/a/:id', '/:id/b', '/:id/:more', '/a{/:id}', '/*rest'],
     ];
@@ -176,8 +181,8 @@ describe('routes of an extension that are gone to without its router', () => {
       ),
       path: fc.constantFrom(...paths),
       ways: fc.array(fc.constantFrom(...ways), { minLength: 1, maxLength: 3 }),
-    }) as fc.Arbitrary<Registered>;
-    const asked = fc.record({
+    }) as fc.Arbitrary<Registration>;
+    const sent = fc.record({
       method: fc.constantFrom('GET', 'POST', 'DELETE', 'HEAD', 'PUT'),
       path: fc.constantFrom(
         ...['/', '/a', '/A', '/a/', '/a/b', '/A/b', '/a/B', '/x', '/a%20b', '/a/%62', '/a/b/c'],
@@ -186,7 +191,7 @@ describe('routes of an extension that are gone to without its router', () => {
     });
     const law = fc.asyncProperty(
       fc.array(registered, { minLength: 1, maxLength: 6 }),
-      asked,
+      sent,
       async (all, one) => {
         const [plainly, directly] = await both(all, one);
         expect(directly).to.deep.equal(plainly);

@@ -3,13 +3,13 @@ import { eventually } from '../support/signals.ts';
 import { settle } from '../support/virtual-clock.ts';
 import { manifestOf, reached, useHosting } from './hosting.ts';
 
-describe('an extension at fault', () => {
+describe('a faulty extension', () => {
   const hosting = useHosting();
   const fine = `export function setup({ routes }) {
     routes.get('/', (_request, response) => response.json({ fine: true }));
   }`;
 
-  /** What the status says of one, while another is as it should be. */
+  /** The status of one extension, after checking that another works. */
   async function statusOf(key: string): Promise<Readonly<Record<string, unknown>>> {
     await hosting().write('fine', manifestOf('fine'), fine);
     const { client } = await hosting().start();
@@ -26,7 +26,7 @@ describe('an extension at fault', () => {
   ];
 
   const broken: readonly (readonly [what: string, manifest: object | string, says: RegExp])[] = [
-    ['that is no JSON', '{"id": ', /^extension\.json is not valid JSON/],
+    ['that is not JSON', '{"id": ', /^extension\.json is not valid JSON/],
     ['without an id', { name: 'x', version: '1', module: 'module.mjs' }, /id is missing/],
     ['with an unknown field', manifestOf('bad', { colour: 'red' }), /colour is not known/],
     [
@@ -34,8 +34,12 @@ describe('an extension at fault', () => {
       manifestOf('bad', { capabilities: ['ROOT'] }),
       /capabilities\.0/,
     ],
-    ['with a taken id', manifestOf('status'), /the id status is reserved/],
-    ['with a module elsewhere', manifestOf('bad', { module: '../x.mjs' }), /inside the folder/],
+    ['with a reserved id', manifestOf('status'), /the id status is reserved/],
+    [
+      'with a module outside its folder',
+      manifestOf('bad', { module: '../x.mjs' }),
+      /inside the folder/,
+    ],
   ];
   for (const [what, manifest, says] of broken) {
     it(`is listed under its folder with a manifest ${what}`, async () => {
@@ -47,13 +51,13 @@ describe('an extension at fault', () => {
     });
   }
 
-  it('is none where its manifest begins with a mark of the encoding', async () => {
+  it('is not one whose manifest begins with a byte order mark', async () => {
     const manifest = `\uFEFF${JSON.stringify(manifestOf('marked'))}`;
     await hosting().write('marked', manifest, fine);
     expect((await statusOf('marked'))['state']).to.equal('loaded');
   });
 
-  it('is listed beside the first of its id', async () => {
+  it('is listed beside the first with its id', async () => {
     await hosting().write('again', manifestOf('fine'), fine);
     const [state, reason] = at(await statusOf('fine@env_dir'));
     expect([state, reason]).to.deep.equal([
@@ -68,7 +72,7 @@ describe('an extension at fault', () => {
     ['without a setup', 'export const a = 1;', /must export a function setup/],
     ['whose setup throws', "export function setup() { throw new Error('no'); }", /^Error: no$/],
     [
-      'whose setup throws much, of which whole characters are told',
+      'whose setup throws a long message, which is cut between characters',
       "export function setup() { throw new Error('😀'.repeat(200)); }",
       /^Error: 😀{146}$/u,
     ],
@@ -80,7 +84,7 @@ describe('an extension at fault', () => {
       /process\.exit was called/,
     ],
     [
-      'that asks for what it was not granted',
+      'that uses a capability that was not granted',
       "export function setup({ background }) { background.startTask('x', () => {}); }",
       /requires the capability BACKGROUND_TASKS/,
     ],
@@ -91,7 +95,7 @@ describe('an extension at fault', () => {
     ],
   ];
   for (const [what, module, says] of modules) {
-    it(`has failed ${what}, and harms nobody else`, async () => {
+    it(`fails ${what}, and affects no other extension`, async () => {
       await hosting().write(
         'bad',
         manifestOf('bad', { capabilities: ['ROUTES', 'TOOLS'] }),
@@ -105,7 +109,7 @@ describe('an extension at fault', () => {
     });
   }
 
-  it('leaves no warning where many are set up at once', async () => {
+  it('causes no warning if many are set up at once', async () => {
     const warnings: string[] = [];
     const note = ({ name }: Error): void => void warnings.push(name);
     process.on('warning', note);
@@ -113,7 +117,7 @@ describe('an extension at fault', () => {
       const slow = 'export const setup = () => new Promise((done) => setTimeout(done, 50));';
       for (let n = 0; n < 31; n += 1) await hosting().write(`e${n}`, manifestOf(`e${n}`), slow);
       expect((await statusOf('e0'))['state']).to.equal('loaded');
-      // Told in a later turn.
+      // Reported in a later turn.
       await settle();
     } finally {
       process.off('warning', note);
@@ -121,7 +125,7 @@ describe('an extension at fault', () => {
     expect(warnings).to.deep.equal([]);
   });
 
-  it('is answered for with 503, and an unknown one with 404', async () => {
+  it('responds with 503, and an unknown one with 404', async () => {
     await hosting().write('bad', manifestOf('bad'), 'throw new Error();');
     const { client } = await hosting().start();
     const failed = await client.get('/ext/bad/x');
@@ -134,7 +138,7 @@ describe('an extension at fault', () => {
     ]);
   });
 
-  it('takes what it had registered with it', async () => {
+  it('loses everything that it registered', async () => {
     const module = `export function setup({ toolRegistry }) {
       toolRegistry.registerTool('half', () => 1, { type: 'object' });
       throw new Error('too late');
@@ -144,7 +148,7 @@ describe('an extension at fault', () => {
     expect(hosting().tools.get('bad.half')).to.equal(undefined);
   });
 
-  it('is told of a handler that throws, with its id and the type of the error', async () => {
+  it('is counted with its id and the error type when a handler throws', async () => {
     const module = `export function setup({ routes }) {
       routes.get('/sync', () => { throw new RangeError('secret of the inside'); });
       routes.get('/async', async () => { await null; throw new RangeError('x'); });
@@ -164,7 +168,7 @@ describe('an extension at fault', () => {
     );
   });
 
-  it('is answered for with 500 where a handler throws what lets a request go on with Express', async () => {
+  it('responds with 500 if a handler throws a value that Express takes for a call of next', async () => {
     const module = `export function setup({ routes }) {
       const thrown = { undefined, null: null, zero: 0, empty: '', route: 'route', router: 'router' };
       const add = (to, path, thrown) => {
@@ -198,7 +202,7 @@ describe('an extension at fault', () => {
     expect((await client.get('/ext/bad/null/handed-on')).status).to.equal(404);
   });
 
-  it('has failed once a handler calls process.exit', async () => {
+  it('fails when a handler calls process.exit', async () => {
     const module = `export function setup({ routes }) {
       routes.get('/', () => process.exit(1));
     }`;
@@ -208,7 +212,7 @@ describe('an extension at fault', () => {
     expect((await client.get('/ext/bad/')).status).to.equal(503);
   });
 
-  it('begins a background task again that throws, and shows why', async () => {
+  it('restarts a background task that throws, and shows the error', async () => {
     const module = `export async function setup({ background }) {
       reached.list = () => background.listTasks();
       await background.startTask('shaky', async () => { throw new Error('no luck'); });

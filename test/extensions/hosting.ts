@@ -31,12 +31,12 @@ import { openSqliteEventStore } from '../../stores/sqlite/event-log/event-store.
 import { ApiClient } from '../support/api-client.ts';
 import { makeTemporaryDirectory } from '../support/temporary-directory.ts';
 
-/** What a test reaches of its extensions' modules: they run in this process. */
+/** Shared between a test and its extensions' modules, which run in this process. */
 export const reached: Record<string, unknown> = ((
   globalThis as { extensionTests?: Record<string, unknown> }
 ).extensionTests ??= {});
 
-/** A manifest that is in order. */
+/** A valid manifest. */
 export const manifestOf = (id: string, more: object = {}): object => ({
   id,
   name: id,
@@ -55,10 +55,10 @@ const agents: Readonly<Record<string, readonly string[]>> = {
   losing: ['events:read'],
 };
 
-/** Agents that were removed. */
+/** Removed agents. */
 export const removed = new Set<string>();
 
-/** Agents whose scopes were taken away. */
+/** Agents that have lost their scopes. */
 export const withoutScopes = new Set<string>();
 
 /** Tokens are names of {@link agents}. */
@@ -75,11 +75,11 @@ const authentication = {
   callerOf: () => Promise.resolve(null),
 } satisfies Partial<Authentication>;
 
-/** Extensions that are hosted in this process, behind an HTTP server, over the embedded stores. */
+/** Hosts extensions in this process, behind an HTTP server, with embedded stores. */
 export class Hosting {
   readonly folder: string;
   readonly tools = new ToolRegistry();
-  /** How long a setup may take. Milliseconds: long, unless a test is about it, as both cores may be busy. */
+  /** Time limit of a setup in milliseconds; long, as the machine may be busy. */
   setupLimit = 15_000;
   readonly #telemetry = createTelemetry({ level: 'silent', strict: true });
   readonly #clock = new SystemClock();
@@ -114,7 +114,7 @@ export class Hosting {
     return new Hosting(join(path, 'extensions'), store, coordination, remove);
   }
 
-  /** Writes an extension into the folder that the host looks into. @param module its source */
+  /** Writes an extension to the folder that the host searches. @param module source of its module */
   async write(name: string, manifest: object | string, module = ''): Promise<void> {
     const folder = join(this.folder, name);
     await mkdir(folder, { recursive: true });
@@ -124,7 +124,7 @@ export class Hosting {
     await writeFile(join(folder, 'module.mjs'), head + module);
   }
 
-  /** Starts a host, once its extensions are loaded or have failed. */
+  /** Starts a host. Resolves when its extensions have loaded or failed. */
   async start(settings: Partial<HostSettings> = {}, packagesOf: readonly string[] = []) {
     const containment = new Containment((id, what, error) => host.blame(id, what, error));
     const store = this.store;
@@ -221,12 +221,12 @@ export class Hosting {
     return this.#telemetry.metrics.text();
   }
 
-  /** What hosts them just now, also while it still sets them up. */
+  /** The running host, also while it is setting up extensions. */
   get host(): ExtensionHost | null {
     return this.#running?.host ?? null;
   }
 
-  /** Ends the host, as a process that stops does. */
+  /** Stops the host, like a process that stops. */
   async stop(): Promise<void> {
     const running = this.#running;
     this.#running = null;
@@ -252,7 +252,7 @@ export class Hosting {
   }
 }
 
-/** Called inside a `describe`: each test has a hosting of its own. */
+/** Called inside a `describe`. Each test gets its own host. */
 export function useHosting(): () => Hosting {
   let hosting: Hosting | undefined;
   beforeEach(async () => {
@@ -263,7 +263,7 @@ export function useHosting(): () => Hosting {
     hosting = undefined;
   });
   return () => {
-    if (hosting === undefined) throw new Error('extensions are hosted only during a test');
+    if (hosting === undefined) throw new Error('extensions are only hosted during a test');
     return hosting;
   };
 }

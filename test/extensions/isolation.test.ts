@@ -10,7 +10,7 @@ import { longVersions } from '../support/left-out.ts';
 
 type Refused = { readonly code: string; readonly details: Record<string, unknown> };
 
-/** Sends a path as it is written: other clients put `..` in order before they send it. */
+/** Sends a path unchanged; other clients resolve `..` first. */
 function rawGet(url: string, path: string): Promise<number> {
   const { hostname, port } = new URL(url);
   return new Promise((resolve, reject) => {
@@ -24,10 +24,10 @@ function rawGet(url: string, path: string): Promise<number> {
   });
 }
 
-describe('an extension that wants more than it was granted', () => {
+describe('an extension that exceeds its capabilities', () => {
   const hosting = useHosting();
 
-  it('gets no capability by what it does to what it was given', async () => {
+  it('gains no capability by changing its context', async () => {
     const module = `export async function setup(context) {
       reached.refusals = [];
       const attempt = async (call) => {
@@ -65,7 +65,7 @@ describe('an extension that wants more than it was granted', () => {
     expect(reached['granted']).to.deep.equal(['ROUTES']);
   });
 
-  it('publishes nothing with the right to hear, and hears nothing with the right to publish', async () => {
+  it('cannot publish with EVENTS_SUB alone, nor subscribe with EVENTS_PUB alone', async () => {
     const module = (id: string) => `export async function setup({ events, streams }) {
       const codes = reached.${id} = {};
       const calls = {
@@ -106,7 +106,7 @@ describe('an extension that wants more than it was granted', () => {
     });
   });
 
-  it('acts for nobody but itself and whom it serves', async () => {
+  it('acts only for itself and the agents that it serves', async () => {
     const module = `export async function setup({ routes, toolRegistry, streams, callerOf }) {
       const attempt = async (call) => {
         try { await call(); return 'done'; } catch (error) { return error.code; }
@@ -134,7 +134,7 @@ describe('an extension that wants more than it was granted', () => {
     expect(await step?.run({}, call)).to.deep.equal(['done', no]);
   });
 
-  it('asks on behalf of no request but those that were led to it', async () => {
+  it('calls only on behalf of requests that it received', async () => {
     const module = `export function setup({ routes, core }) {
       routes.get('/', async (request, response) => {
         const codes = [];
@@ -153,7 +153,7 @@ describe('an extension that wants more than it was granted', () => {
     ]);
   });
 
-  it('reads no setting and no stream of one whose id begins as its own', async () => {
+  it('reads no setting or stream of an extension whose id begins with its own', async () => {
     const module = (id: string) => `export async function setup({ config, streams }) {
       (reached.config ??= {})['${id}'] = { ...config };
       reached['${id}'] = streams;
@@ -190,7 +190,7 @@ describe('an extension that wants more than it was granted', () => {
     }
   });
 
-  it('has no id that every object has', async () => {
+  it('cannot have the name of an inherited property as its id', async () => {
     await hosting().write('folder', manifestOf('constructor'), 'export function setup() {}');
     const { client } = await hosting().start();
     const status = await client.get('/ext/status');
@@ -199,10 +199,10 @@ describe('an extension that wants more than it was granted', () => {
   });
 });
 
-describe('a caller of an extension who wants more than is allowed', () => {
+describe('a caller of an extension who exceeds their rights', () => {
   const hosting = useHosting();
 
-  it('reaches no file outside of the folder static', async () => {
+  it('reaches no file outside the folder static', async () => {
     const manifest = manifestOf('plain', { capabilities: ['STATIC'] });
     await hosting().write('plain', manifest, 'export function setup() {}');
     const files = join(hosting().folder, 'plain/static');
@@ -234,7 +234,7 @@ describe('a caller of an extension who wants more than is allowed', () => {
       expect(status, path).to.be.within(400, 404);
   });
 
-  it('is told that a file is not as it was asked for, and gets no part of one', async () => {
+  it('gets 412 for a failed precondition of a file, and no ranges', async () => {
     const manifest = manifestOf('plain', { capabilities: ['STATIC'] });
     await hosting().write('plain', manifest, 'export function setup() {}');
     const files = join(hosting().folder, 'plain/static');
@@ -257,7 +257,7 @@ describe('a caller of an extension who wants more than is allowed', () => {
     }
   });
 
-  it('needs the token for a WebSocket, wherever the page comes from, and loses it with the token', async () => {
+  it('needs a token for a WebSocket, whatever its origin, and loses it with the token', async () => {
     const module = `export function setup({ websocket }) {
       websocket('echo', (socket) => socket.onMessage((message) => socket.send(message)));
     }`;
@@ -288,7 +288,7 @@ describe('a caller of an extension who wants more than is allowed', () => {
     expect(await closed).to.equal(1008);
   });
 
-  it('hears no more with the token gone, whatever code an extension has put in the way', async () => {
+  it('receives nothing without a valid token, even if the extension replaced methods', async () => {
     const module = `export function setup({ routes }) {
       routes.get('/own', (_request, response) => {
         response.write('own');
@@ -304,9 +304,9 @@ describe('a caller of an extension who wants more than is allowed', () => {
     await eventually(() => own.ended && other.ended);
   });
 
-  // Thousands of connections take seconds where both cores are busy.
+  // Thousands of connections take seconds on a busy machine.
   if (longVersions())
-    it('finds the thousandth WebSocket to be the last one, and the service as it was', async () => {
+    it('can open a thousand WebSockets at most, and the service still works', async () => {
       const module = `export function setup({ routes, websocket }) {
         routes.get('/', (_request, response) => response.json({ fine: true }));
         websocket('wait', () => {});

@@ -4,15 +4,15 @@ import { join } from 'node:path';
 import { findPlugins } from '../../extensions/host/plugins.ts';
 import { useTemporaryDirectory } from '../support/temporary-directory.ts';
 
-/** About as many as the service has installed itself. */
+/** About as many packages as the service itself installs. */
 const PACKAGES = 300;
-/** How long each turn of the event loop is taken by others, as by a large log that is read from its beginning. */
+/** How long other work, such as reading a large log, takes in each turn of the event loop. */
 const TURN_MS = 5;
 
 describe('extensions among many installed packages', () => {
   const directory = useTemporaryDirectory();
 
-  it('are found in few turns of an event loop that has much else to do', async () => {
+  it('are found in few turns of a busy event loop', async () => {
     for (let n = 0; n < PACKAGES; n += 1) {
       const folder = join(directory(), 'node_modules', `package-${String(n).padStart(3, '0')}`);
       mkdirSync(folder, { recursive: true });

@@ -2,10 +2,10 @@ import { expect } from 'chai';
 import { eventually } from '../support/signals.ts';
 import { manifestOf, reached, useHosting } from './hosting.ts';
 
-describe('what an extension does by itself', () => {
+describe('the background work of an extension', () => {
   const hosting = useHosting();
 
-  /** What a test calls of an extension. */
+  /** What a test calls in an extension. */
   const call = (name: string): Promise<void> => (reached[name] as () => Promise<void>)();
 
   async function start(module: string, capabilities: readonly string[]): Promise<void> {
@@ -13,7 +13,7 @@ describe('what an extension does by itself', () => {
     await hosting().start();
   }
 
-  it('is not begun again under its name before a task that was stopped has ended', async () => {
+  it('does not restart under its name before a stopped task has ended', async () => {
     const module = `export function setup({ background }) {
       reached.runs = [];
       const work = () => new Promise((end) => reached.runs.push(end));
@@ -25,7 +25,7 @@ describe('what an extension does by itself', () => {
     const runs = reached['runs'] as (() => void)[];
     await call('start');
     await eventually(() => void expect(runs).to.have.lengthOf(1));
-    // It does not heed its signal, and is left behind.
+    // It ignores its signal and is abandoned.
     await call('stop');
     await call('start');
     await call('stop');
@@ -39,7 +39,7 @@ describe('what an extension does by itself', () => {
     expect(runs).to.have.lengthOf(2);
   });
 
-  it('gives no event to a new subscriber while the one before has one', async () => {
+  it('delivers no event to a new subscriber while the previous one handles one', async () => {
     const module = `export async function setup({ events }) {
       reached.had = [];
       const take = ({ data }) => new Promise((end) => reached.had.push({ n: data.n, end }));
@@ -64,10 +64,10 @@ describe('what an extension does by itself', () => {
   });
 });
 
-describe('a subscription that could not begin', () => {
+describe('a subscription that could not start', () => {
   const hosting = useHosting();
 
-  it('can be asked for again', async () => {
+  it('can be subscribed again', async () => {
     const module = `export function setup({ events }) {
       reached.subscribe = () => events.subscribe('orders', ({ data }) => { reached.had = data.n; });
     }`;
@@ -85,7 +85,7 @@ describe('a subscription that could not begin', () => {
     await eventually(() => void expect(reached['had']).to.equal(1));
   });
 
-  it('is none where it was unsubscribed meanwhile', async () => {
+  it('is dropped if it was unsubscribed in the meantime', async () => {
     const module = `export async function setup({ events }) {
       reached.had = [];
       const take = ({ data }) => { reached.had.push(data.n); };

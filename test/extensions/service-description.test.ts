@@ -19,7 +19,7 @@ describe('extensions described by /openapi.json', () => {
     return found;
   };
 
-  it('has their endpoints, each by the schemas that its answers are held to', () => {
+  it('include their endpoints, with the schemas that their responses are checked against', () => {
     const described = [...hostEndpoints, ...builtInEndpoints].filter(isPublished);
     expect(described.length).to.be.greaterThan(10);
     for (const { method, paths: own, answers } of described) {
@@ -30,7 +30,7 @@ describe('extensions described by /openapi.json', () => {
     expect(operation('get', '/ext/hello/greet/{name}')['summary']).to.equal('Greets somebody');
   });
 
-  it('says what they take, who may call, and refers to the schemas of the service', () => {
+  it('show parameters and scopes, and refer to the schemas of the service', () => {
     const create = operation('post', '/ext/webui/api/tasks');
     expect(create).to.deep.include({
       security: [{ bearer: [] }],
@@ -52,7 +52,7 @@ describe('extensions described by /openapi.json', () => {
     expect(operation('get', '/ext/mcp_http/meta')['security']).to.deep.equal([]);
   });
 
-  it('is as true of the status and the health of each as of what the service itself answers', async () => {
+  it('match the actual status and health responses', async () => {
     const { client } = service().admin;
     const status = await client.get('/ext/status', { token: null });
     const extensions = status.at('extensions') as Readonly<Record<string, { state: string }>>;

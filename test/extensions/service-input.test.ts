@@ -10,7 +10,7 @@ describe('a built-in extension', () => {
     const [path] = paths;
     const verb = method.toUpperCase();
     const isPage = JSON.stringify(answers).includes('text/html');
-    it(`${isPage ? 'takes any' : 'knows each parameter of the'} query: ${verb} ${path}`, async () => {
+    it(`${isPage ? 'accepts any' : 'checks each parameter of the'} query: ${verb} ${path}`, async () => {
       const place = path.replace(':extension_id', 'webui').replaceAll(/:\w+/g, 'echo');
       const answer = await service().admin.client.send(verb, `${place}?statuss=paused`);
       if (isPage) {
@@ -27,7 +27,7 @@ describe('a built-in extension', () => {
     });
   }
 
-  it('refuses a bad value of a known parameter, and one that is given twice', async () => {
+  it('rejects an invalid or repeated parameter', async () => {
     const { client } = service().admin;
     const subscribe = '/ext/events_demo/subscribe/news';
     for (const [path, field] of [
@@ -45,7 +45,7 @@ describe('a built-in extension', () => {
     expect((await client.get('/ext/webui/static/main.js?v=1')).status).to.equal(200);
   });
 
-  it('makes a task with a large float, by whichever way it comes', async () => {
+  it('creates a task with a large float, whichever way it is sent', async () => {
     const { client } = service().admin;
     const headers = { 'content-type': 'application/json' };
     const pipeline = '{"params":{"n":1e20},"pipeline":[]}';
@@ -61,7 +61,7 @@ describe('a built-in extension', () => {
     }
   });
 
-  it('takes no number that JavaScript cannot represent, by whichever way it comes', async () => {
+  it('rejects a number that JavaScript cannot represent, whichever way it is sent', async () => {
     const { client } = service().admin;
     const headers = {
       'content-type': 'application/json',

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { eventually } from '../support/signals.ts';
 import { morning, useToolService } from './tool-protocol.ts';
 
-/** Of a client behind the proxy that the service trusts. */
+/** Address of a client behind a trusted proxy. */
 const from = (address: string): Readonly<Record<string, string>> => ({
   'x-forwarded-for': address,
 });
@@ -11,13 +11,13 @@ const basic = (id: string, secret: string): Readonly<Record<string, string>> => 
 });
 
 describe('a service with extensions', () => {
-  // One for all of them: it takes longer to start than they take.
+  // One service for all tests, as starting it takes longer than they do.
   const service = useToolService({ SVC_TRUST_PROXY: '1', SVC_WEBUI_REQUIRE_AUTH: 'true' });
 
-  describe('asked by one of them', () => {
+  describe('called by one of them', () => {
     const body = { tool: 'create_task', parameters: morning };
 
-    /** How many requests some work costs its caller, with the one that asks how many are left. */
+    /** How many requests some work costs its caller, including the one that reads the remaining number. */
     async function costOf(work: () => Promise<unknown>): Promise<number> {
       const left = async () => {
         const { headers } = await service().admin.client.get('/topics');
@@ -53,7 +53,7 @@ describe('a service with extensions', () => {
       }
     });
 
-    it('lists all tasks on the page, also where they are too large for one response', async () => {
+    it('lists all tasks on the page, even if they are too large for one response', async () => {
       const { client, id } = service().admin;
       const payload = { pipeline: [{ uses: 'echo', with: { text: 'x'.repeat(60_000) } }] };
       const titles = Array.from({ length: 80 }, (_, number) => `Large ${number}`);
@@ -72,7 +72,7 @@ describe('a service with extensions', () => {
       expect(shown).to.deep.equal([...titles].reverse());
     });
 
-    it('gives the titles of tasks, and nothing of those that are not there', async () => {
+    it('returns the titles of existing tasks only', async () => {
       const { client } = service().admin;
       const task = await client.post('/ext/webui/api/tasks', { ...morning, title: 'By its id' });
       const id = task.textAt('id');
@@ -87,7 +87,7 @@ describe('a service with extensions', () => {
       expect(refused.map(({ status }) => status)).to.deep.equal([400, 400, 400]);
     });
 
-    it('answers what is wrong with a schedule that is still typed', async () => {
+    it('reports errors in a schedule that is still being typed', async () => {
       const { client } = service().admin;
       const preview = (body: object) => client.post('/ext/webui/api/preview', body);
       const typed = { schedule_kind: 'cron', schedule_expr: '0 9 * *', timezone: 'UTC' };
@@ -106,7 +106,7 @@ describe('a service with extensions', () => {
       expect((await other.post('/ext/webui/api/preview', typed)).status).to.equal(403);
     });
 
-    it('is told of what is wrong in the order of all endpoints: path, scope, body', async () => {
+    it('reports errors in the order of all endpoints: path, scope, body', async () => {
       const { client } = await service().signUp('ordered', ['runs:read']);
       const bodies = [
         ['x'.repeat(2 * 1024 * 1024), 'application/json'],
@@ -127,7 +127,7 @@ describe('a service with extensions', () => {
       expect(await statuses('/ext/mcp_http/invoke')).to.deep.equal([413, 415, 400]);
     });
 
-    it('is told by which methods a path is there', async () => {
+    it('lists the methods of a path', async () => {
       const { client } = service().admin;
       const asked = [
         ['OPTIONS', '/ext/mcp_http/invoke', 204, 'POST, OPTIONS'],
@@ -147,7 +147,7 @@ describe('a service with extensions', () => {
       expect([other.status, other.header('allow')]).to.deep.equal([404, 'POST, OPTIONS']);
     });
 
-    it('is refused in the audit from there, too', async () => {
+    it('shows up in the audit when it is rejected', async () => {
       const { client } = await service().signUp('refused', ['tasks:read']);
       const headers = from('203.0.113.8');
       const refused = await client.post('/ext/webui/api/tasks', morning, { headers });
@@ -161,7 +161,7 @@ describe('a service with extensions', () => {
       });
     });
 
-    it('is in the audit for what they do with it, with its address, its id and its reason', async () => {
+    it('shows up in the audit of their actions with its address, id and reason', async () => {
       const { id, client } = service().admin;
       const said = { 'x-reason': 'because', 'x-request-id': 'for-the-audit' };
       const headers = { ...from('203.0.113.9'), ...said };
@@ -186,14 +186,14 @@ describe('a service with extensions', () => {
           'TaskCreated',
           'TaskCreated',
         ];
-        // Calls of tools are written within a second: which comes first does not matter.
+        // Tool calls are recorded within a second, in any order.
         expect(
           found.map(({ type, source, reason }) => [type, source, reason]),
         ).to.have.deep.members(types.map((type) => [type, '203.0.113.9', 'because']));
       });
     });
 
-    it('is in the audit for a tool that is called directly, with what came of it', async () => {
+    it('shows up in the audit of a direct tool call with its outcome', async () => {
       const { client, id } = service().admin;
       const said = { 'x-request-id': 'direct-calls' };
       const headers = { ...from('203.0.113.10'), ...said };
@@ -221,7 +221,7 @@ describe('a service with extensions', () => {
       expect(events.text).to.contain('"tool":"echo"').and.not.contain(secret);
     });
 
-    it('is in the audit for a tool that it may not call, by either protocol', async () => {
+    it('shows up in the audit of a rejected tool call, by either protocol', async () => {
       const { client, id } = await service().signUp('without-tools', ['runs:read']);
       const headers = {
         ...from('203.0.113.11'),
@@ -256,7 +256,7 @@ describe('a service with extensions', () => {
       expect(await costOf(() => client.get(titles))).to.equal(2);
     });
 
-    it('takes no ticket that a client has made', async () => {
+    it('rejects a ticket that a client made', async () => {
       const { client } = service().admin;
       const headers = { 'x-svc-inner': 'a ticket' };
       expect(await costOf(() => client.get('/tasks?limit=1', { headers }))).to.equal(2);
@@ -274,7 +274,7 @@ describe('a service with extensions', () => {
       expect(id).not.to.equal(service().reader.id);
     });
 
-    it('lets browsers ask for an id and a secret', async () => {
+    it('makes browsers prompt for an id and a secret', async () => {
       const asked = await get('/ext/webui/', {});
       expect(asked.status).to.equal(401);
       expect(asked.header('www-authenticate')).to.match(/^Basic realm="[^"]+", .*Bearer$/);
@@ -284,13 +284,13 @@ describe('a service with extensions', () => {
       }
     });
 
-    it('opens by a token as well', async () => {
+    it('also accepts a token', async () => {
       const { client } = service().admin;
       expect((await client.get('/ext/webui/')).status).to.equal(200);
       expect((await client.get('/ext/webui/', { token: 'none' })).status).to.equal(401);
     });
 
-    it('takes a secret for the page alone, and for reading it', async () => {
+    it('accepts a secret only for reading the page', async () => {
       const headers = basic(service().reader.id, secret);
       const answers = await Promise.all([
         get('/runs', headers),
@@ -301,7 +301,7 @@ describe('a service with extensions', () => {
       expect(answers.map(({ status }) => status)).to.deep.equal([401, 401, 401, 401]);
     });
 
-    it('closes with a new secret, and to those who guess', async () => {
+    it('rejects an old secret, and callers who guess', async () => {
       const { id } = await service().signUp('visitor', []);
       const given = async (agent_secret: string) =>
         service().admin.client.post(`/agents/${id}/credentials`, { agent_secret });
@@ -316,7 +316,7 @@ describe('a service with extensions', () => {
         expect((await get('/ext/webui/', headers)).status).to.equal(401);
       }
       const statuses: number[] = [];
-      // A minute that ends meanwhile lets ten more through.
+      // A minute that ends in between allows ten more.
       while (!statuses.includes(429) && statuses.length < 21) {
         statuses.push((await get('/ext/webui/', basic(id, `guess ${statuses.length}`))).status);
       }
@@ -324,7 +324,7 @@ describe('a service with extensions', () => {
     });
   });
 
-  it('tells whoever asks how it is, what it measures and which extensions it has', async () => {
+  it('publishes its health, metrics and extensions', async () => {
     const open = service().admin.client.as(null);
     const health = await open.get('/health');
     expect(health.status).to.equal(200);
@@ -366,7 +366,7 @@ describe('a service with extensions', () => {
       'latency_ms_sum',
     );
     expect((await open.get('/ext/mcp_http/meta')).status).to.equal(200);
-    // A request is counted once its answer is out.
+    // A request is counted after its response was sent.
     await eventually(async () => {
       const metrics = await open.get('/ext/observability/metrics');
       expect(metrics.header('content-type')).to.match(/^text\/plain; version=0\.0\.4/);

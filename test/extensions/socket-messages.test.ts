@@ -4,7 +4,7 @@ import { eventually } from '../support/signals.ts';
 import { settle } from '../support/virtual-clock.ts';
 import { manifestOf, reached, useHosting } from './hosting.ts';
 
-/** Messages of one connection that are handled at a time, as the contract says. */
+/** Messages of one connection that are handled at a time, by the contract. */
 const MOST = 32;
 
 describe('the messages of a WebSocket', () => {
@@ -46,7 +46,7 @@ describe('the messages of a WebSocket', () => {
   });
   afterEach(() => client.terminate());
 
-  it('are handled so many at a time, in order, and none is lost', async () => {
+  it('are handled in order, with a limit at a time, and none is lost', async () => {
     send(3_000);
     await eventually(() => begun().length >= MOST);
     await settle();
@@ -58,7 +58,7 @@ describe('the messages of a WebSocket', () => {
     expect(reached['most']).to.equal(MOST);
   });
 
-  it('are not read from a client faster than they are handled', async () => {
+  it('are read no faster than they are handled', async () => {
     send(120, 'x'.repeat(500_000));
     await eventually(() => begun().length >= MOST);
     await settle(100);
@@ -68,7 +68,7 @@ describe('the messages of a WebSocket', () => {
     expect(client.bufferedAmount).to.equal(0);
   });
 
-  it('are all handled where the client has closed behind them', async () => {
+  it('are all handled if the client closes right after sending them', async () => {
     send(100);
     client.close(1000);
     await eventually(() => begun().length >= MOST);
@@ -77,7 +77,7 @@ describe('the messages of a WebSocket', () => {
     expect(await closed).to.equal(1000);
   });
 
-  it('are not heard any more once the extension has closed, and the end is noticed', async () => {
+  it('are dropped once the extension has closed, and the end is noticed', async () => {
     send(3_000);
     await eventually(() => begun().length >= MOST);
     (reached['close'] as (code: number) => void)(4_000);
@@ -91,7 +91,7 @@ describe('the messages of a WebSocket', () => {
 describe('a message from the client of a WebSocket', () => {
   const hosting = useHosting();
 
-  it('ends the connection where JavaScript cannot represent a number in it, naming its place', async () => {
+  it('ends the connection if JavaScript cannot represent a number in it, naming its path', async () => {
     const module = `export function setup({ websocket }) {
       reached.heard = [];
       websocket('say', (socket) => socket.onMessage((message) => reached.heard.push(message)));
@@ -123,7 +123,7 @@ describe('a message from the client of a WebSocket', () => {
 describe('a message to the client of a WebSocket', () => {
   const hosting = useHosting();
 
-  it('is refused where it is no JSON', async () => {
+  it('is rejected if it is not JSON', async () => {
     const module = `export function setup({ websocket }) {
       websocket('say', (socket) => {
         reached.refused = [undefined, () => 1, Symbol('s'), 1n, { toJSON() {} }].map((message) => {

@@ -15,7 +15,7 @@ import { useTemporaryDirectory } from '../support/temporary-directory.ts';
 
 const NAME = 'extension x orders.#';
 
-describe('what a subscription of an extension is given of the log', () => {
+describe('the events that a subscription of an extension receives', () => {
   const directory = useTemporaryDirectory();
   const clock = new SystemClock();
   let store: EventStore;
@@ -39,7 +39,7 @@ describe('what a subscription of an extension is given of the log', () => {
     await publishEvent(store, event, [], context);
   };
 
-  /** As in a process that has its turn. */
+  /** As in a process that holds the lease. */
   const subscribe = async () => {
     const given = new Signal<unknown>('orders');
     const subscription = new Subscription({
@@ -58,11 +58,13 @@ describe('what a subscription of an extension is given of the log', () => {
     return { given, subscription, end };
   };
 
-  /** Until the place is remembered behind all that was published: what ends a handler's work has it come again. */
+  /**
+   * Waits until the position after all published events is saved. Stopping a handler earlier would repeat its event.
+   */
   const remembered = () =>
     eventually(async () => (await coordination.recall(NAME)) === `at ${await store.head()}`);
 
-  it('is what is published once it has begun', async () => {
+  it('are those published after it started', async () => {
     await order(1);
     await order(2);
     const { given, end } = await subscribe();
@@ -72,7 +74,7 @@ describe('what a subscription of an extension is given of the log', () => {
     expect(given.values).to.deep.equal([3]);
   });
 
-  it('comes once, however often its process is started anew', async () => {
+  it('arrive once, however often its process restarts', async () => {
     const first = await subscribe();
     await order(1);
     await order(2);
@@ -86,7 +88,7 @@ describe('what a subscription of an extension is given of the log', () => {
     expect(given.values).to.deep.equal([3]);
   });
 
-  it('is nothing that was published while it was unsubscribed', async () => {
+  it('exclude those published while it was unsubscribed', async () => {
     const first = await subscribe();
     await order(1);
     await remembered();
@@ -100,7 +102,7 @@ describe('what a subscription of an extension is given of the log', () => {
     expect(given.values).to.deep.equal([3]);
   });
 
-  it('goes on from where an older release was, which remembers no event', async () => {
+  it('continue from the position of an older release, which saved no event', async () => {
     const first = await subscribe();
     await order(1);
     await remembered();

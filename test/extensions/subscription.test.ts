@@ -8,13 +8,13 @@ import { settle, VirtualClock } from '../support/virtual-clock.ts';
 
 const HEAD = '09';
 
-/** Of no topic that is subscribed, so that nothing is handled. */
+/** Not of a subscribed topic, so nothing is handled. */
 const event = {
   ...{ type: 'TopicTrimmed', stream: 'topic-a', revision: 4, id: 'event-1', position: '05' },
   createdAt: '2026-01-01T00:00:00.000Z',
 } as RecordedEvent;
 
-describe('the place of a subscription of an extension', () => {
+describe('the position of a subscription of an extension', () => {
   const remembered = new Map<string, string>();
   const coordination = {
     recall: async (name: string) => remembered.get(name) ?? null,
@@ -23,7 +23,7 @@ describe('the place of a subscription of an extension', () => {
 
   beforeEach(() => remembered.clear());
 
-  /** Follows a log for a moment. @returns from where it did */
+  /** Follows a log briefly. @returns the position it started from */
   const follow = async (log: {
     readonly ids: readonly string[];
     readonly events?: readonly RecordedEvent[];
@@ -57,17 +57,17 @@ describe('the place of a subscription of an extension', () => {
     return from;
   };
 
-  it('is where it was the last time', async () => {
+  it('is the last saved one', async () => {
     await follow({ ids: [], events: [event] });
     expect(await follow({ ids: ['event-1'] })).to.equal('05');
   });
 
-  it('is the end of a log that has grown beyond it, and never had what came last', async () => {
+  it('is the end of a longer log that never had its last event', async () => {
     await follow({ ids: [], events: [event] });
     expect(await follow({ ids: ['event-2'] })).to.equal(HEAD);
   });
 
-  it('is what a release has left that remembers no event', async () => {
+  it('is the one saved by an older release, which saved no event', async () => {
     remembered.set('extension x a.*', 'at 03');
     expect(await follow({ ids: [] })).to.equal('03');
   });

@@ -3,10 +3,10 @@ import WebSocket from 'ws';
 import { eventually, found } from '../support/signals.ts';
 import { manifestOf, reached, useHosting } from './hosting.ts';
 
-/** A time that is soon over. Seconds. */
+/** A short limit, in seconds. */
 const SOON = 0.1;
 
-describe('an extension that takes its time', () => {
+describe('a slow extension', () => {
   const hosting = useHosting();
 
   async function start(module: string, capabilities: readonly string[] = ['ROUTES']) {
@@ -17,7 +17,7 @@ describe('an extension that takes its time', () => {
     return { client, url, host, info };
   }
 
-  it('is answered for with 504 where a handler never does, and it counts as a fault', async () => {
+  it('responds with 504 if a handler never does, which counts as an error', async () => {
     const module = `export function setup({ routes, signalOf }) {
       routes.get('/never/:id', (request, response) => {
         response.set('Content-Encoding', 'gzip').status(200);
@@ -59,7 +59,7 @@ describe('an extension that takes its time', () => {
     );
   });
 
-  it('answers late in vain, in whichever way, and the connection serves the next request', async () => {
+  it('has late responses discarded, and the connection serves the next request', async () => {
     const module = `import { pipeline } from 'node:stream/promises';
     import { Readable } from 'node:stream';
     export function setup({ routes, signalOf }) {
@@ -95,11 +95,11 @@ describe('an extension that takes its time', () => {
     const outcomes = reached['outcomes'] as Record<string, string>;
     expect(outcomes).to.include({ json: 'dropped', raw: 'dropped', timer: 'dropped' });
     expect(outcomes['throws']).to.equal('RangeError');
-    // Each was a fault once, when its time was over, and not again when it came to its own end.
+    // Each counted once, when it timed out, and not again when it ended.
     expect((await info())['faults']).to.equal(names.length);
   });
 
-  it('keeps its streams and WebSockets for as long as their clients like', async () => {
+  it('keeps streams and WebSockets for as long as their clients want', async () => {
     const module = `export function setup({ routes, websocket, signalOf }) {
       routes.get('/stream', async (request, response) => {
         response.set('Content-Type', 'text/event-stream').flushHeaders();
@@ -125,7 +125,7 @@ describe('an extension that takes its time', () => {
       'reader',
     ]);
     await new Promise((open) => socket.once('open', open));
-    // Asked after both, it is over after both.
+    // Requested after both, it has also ended after both.
     expect((await client.get('/ext/slow/never')).status).to.equal(504);
     (reached['goOn'] as () => void)();
     const { value } = (await stream.body?.getReader().read()) ?? {};
@@ -141,7 +141,7 @@ describe('an extension that takes its time', () => {
     socket.terminate();
   });
 
-  it('has no endless health', async () => {
+  it('has a time limit for its own health endpoint', async () => {
     const module = `export function setup({ routes }) {
       routes.get('/health', () => new Promise(() => {}));
     }`;
@@ -151,7 +151,7 @@ describe('an extension that takes its time', () => {
     expect((await info())['last_fault']).to.equal('GET /health: no response within 0.1 s');
   });
 
-  it('tells nobody of the signal of a request of another one', async () => {
+  it('cannot get the signal of a request to another extension', async () => {
     const module = `export function setup({ routes, signalOf }) {
       routes.get('/', (request, response) => {
         const mine = signalOf(request);
@@ -168,7 +168,7 @@ describe('an extension that takes its time', () => {
     });
   });
 
-  it('is named for as long as a subscriber keeps an event, which is waited for', async () => {
+  it('is listed while a subscriber exceeds its time for an event', async () => {
     const module = `export async function setup({ events }) {
       reached.seen = [];
       await events.subscribe('orders.*', async ({ data }) => {
@@ -198,7 +198,7 @@ describe('an extension that takes its time', () => {
     expect(await info()).not.to.have.property('unsettled');
   });
 
-  it('is left to itself where a subscriber is unsubscribed and goes on', async () => {
+  it('abandons a subscriber that continues after it was unsubscribed', async () => {
     const module = `export async function setup({ events }) {
       await events.subscribe('orders.*', (event, signal) => {
         reached.signal = signal;
@@ -218,7 +218,7 @@ describe('an extension that takes its time', () => {
     await eventually(async () => void expect(await info()).not.to.have.property('unsettled'));
   });
 
-  it('ends with the process in seconds, whatever of it goes on, and is told so', async () => {
+  it('ends with the process in seconds, whatever still runs, after its shutdown', async () => {
     const module = `export async function setup({ routes, events, background, signalOf }) {
       const never = () => new Promise(() => {});
       await events.subscribe('orders.*', () => { reached.handled = true; return never(); });
@@ -233,13 +233,13 @@ describe('an extension that takes its time', () => {
     await hosting().stop();
     expect(reached['told']).to.equal(true);
     expect(performance.now() - begun).to.be.lessThan(12_000);
-    // Its turn was given back: the next process does not wait for the lease to run out.
+    // The lease was released, so the next process need not wait for it to expire.
     reached['running'] = false;
     await hosting().start({ extensionSeconds: SOON });
     await eventually(() => void expect(reached['running']).to.equal(true), { limitMs: 5_000 });
   });
 
-  it('is given up in the midst of its setup when the process stops', async () => {
+  it('is abandoned during its setup when the process stops', async () => {
     const module = `export const setup = () => {
       reached.begun();
       return new Promise(() => {});

@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import { eventually } from '../support/signals.ts';
 import { manifestOf, useHosting } from './hosting.ts';
 
-describe('a request that asks for another protocol than WebSockets', () => {
+describe('an upgrade request for a protocol other than WebSocket', () => {
   const hosting = useHosting();
   let socket: Socket;
   let answers = '';
@@ -22,7 +22,7 @@ describe('a request that asks for another protocol than WebSockets', () => {
   });
   afterEach(() => socket.destroy());
 
-  /** As some clients send every request of theirs, to find out who speaks HTTP/2. */
+  /** Some clients send all requests like this to detect HTTP/2. */
   const head = (length: number, ...more: readonly string[]): string =>
     [
       'POST /ext/plain/ HTTP/1.1',
@@ -43,7 +43,7 @@ describe('a request that asks for another protocol than WebSockets', () => {
       expect(answers.endsWith(`{"body":${body}}`), answers).to.equal(true);
     });
 
-  it('is answered as if it had not, with its body, and the connection goes on', async () => {
+  it('is answered without the upgrade, with its body, and keeps the connection open', async () => {
     socket.write(`${head(7)}{"a":1}`);
     await answered(1, '{"a":1}');
     const large = JSON.stringify('x'.repeat(9_000));
@@ -52,7 +52,7 @@ describe('a request that asks for another protocol than WebSockets', () => {
     await answered(2, large);
   });
 
-  it('is answered as if it had not where it opens a WebSocket with a body, and the connection goes on', async () => {
+  it('is answered without the upgrade if it is a WebSocket handshake with a body', async () => {
     const asked = head(7)
       .replace('Connection: Upgrade, HTTP2-Settings', 'Connection: Upgrade')
       .replace('Upgrade: h2c', 'Upgrade: websocket\r\nSec-WebSocket-Version: 13');

@@ -13,7 +13,7 @@ import { timeoutError } from '../overdue-work.ts';
  */
 export class ResponseDeadline {
   readonly #seconds: number;
-  readonly #http: Pick<HttpPort, 'lateOf'>;
+  readonly #http: HttpPort;
   readonly #telemetry: Telemetry;
   readonly #signals: RequestSignals;
   /** In order of expiry. */
@@ -25,12 +25,7 @@ export class ResponseDeadline {
     setTimeout(() => this.#check(), milliseconds).unref();
   });
 
-  constructor(
-    seconds: number,
-    http: Pick<HttpPort, 'lateOf'>,
-    telemetry: Telemetry,
-    signals: RequestSignals,
-  ) {
+  constructor(seconds: number, http: HttpPort, telemetry: Telemetry, signals: RequestSignals) {
     this.#seconds = seconds;
     this.#http = http;
     this.#telemetry = telemetry;
