@@ -60,7 +60,7 @@ export function createContext(
       if (typeof path !== 'string' || !path.split('/').every(isPathSegment)) {
         throw badInput(
           'path',
-          'must be a path such as chat or rooms/lobby, without leading or trailing slash',
+          'must be a path like rooms/lobby, without leading or trailing slash',
         );
       }
       extension.sockets.set(path, handler);
@@ -107,10 +107,7 @@ function requireNotFailed(extension: Extension): void {
   throw new ExtensionError('unavailable', `extension ${extension.id} has failed`, details);
 }
 
-/**
- * @throws ExtensionError `forbidden` for a capability that was not granted, `unavailable` once the extension has
- *   failed
- */
+/** @throws ExtensionError `forbidden` if the capability was not granted, `unavailable` if the extension has failed */
 export function requireCapability(
   extension: Extension,
   capability: Capability,
@@ -127,15 +124,15 @@ export function requireCapability(
 
 function logOf(extension: Extension, log: Log): ExtensionLog {
   const { id } = extension;
-  const at =
+  const logAt =
     (level: keyof Log) =>
     (message: string, fields: LogFields = {}): void =>
       log[level](message, { ...fields, extension: id });
   return Object.freeze({
-    debug: at('debug'),
-    info: at('info'),
-    warn: at('warn'),
-    error: at('error'),
+    debug: logAt('debug'),
+    info: logAt('info'),
+    warn: logAt('warn'),
+    error: logAt('error'),
   });
 }
 

@@ -17,7 +17,7 @@ export type Source = (typeof sources)[number];
 export type DiscoveredExtension = ValidExtension | BrokenExtension;
 
 export interface ValidExtension {
-  readonly kind: 'extension';
+  readonly kind: 'valid';
   /** Key in the status. */
   readonly key: string;
   readonly source: Source;
@@ -27,7 +27,7 @@ export interface ValidExtension {
 }
 
 export interface BrokenExtension {
-  readonly kind: 'fault';
+  readonly kind: 'broken';
   readonly key: string;
   readonly source: Source;
   /** For people, without paths. */
@@ -45,22 +45,24 @@ export interface SearchPaths {
 }
 
 /**
- * Finds extensions. Never rejects: an unreadable one is listed as a fault.
+ * Finds extensions. Never rejects: an unreadable one is listed as broken.
  * @returns in the order of {@link sources}, with unique keys
  */
-export async function discover(places: SearchPaths): Promise<readonly DiscoveredExtension[]> {
-  const builtIn = await findIn(places.builtIn, 'builtin');
-  const given = await Promise.all(places.paths.map((path) => findIn(resolve(path), 'env_dir')));
-  const plugins = await findPlugins(places.packagesOf);
-  return withUniqueKeys([...builtIn, ...given.flat(), ...plugins]);
+export async function discover(searched: SearchPaths): Promise<readonly DiscoveredExtension[]> {
+  const builtIn = await findIn(searched.builtIn, 'builtin');
+  const fromPaths = await Promise.all(
+    searched.paths.map((path) => findIn(resolve(path), 'env_dir')),
+  );
+  const plugins = await findPlugins(searched.packagesOf);
+  return withUniqueKeys([...builtIn, ...fromPaths.flat(), ...plugins]);
 }
 
 /** A folder with a manifest is an extension; any other is a folder of extensions. */
 async function findIn(folder: string, source: Source): Promise<readonly DiscoveredExtension[]> {
   try {
     const entries = await readdir(folder, { withFileTypes: true });
-    if (entries.some(({ name }) => name === MANIFEST_FILE))
-      return [await readExtension(folder, source)];
+    const isExtension = entries.some(({ name }) => name === MANIFEST_FILE);
+    if (isExtension) return [await readExtension(folder, source)];
     const folders = entries.filter((entry) => entry.isDirectory() || entry.isSymbolicLink());
     const names = folders.map(({ name }) => name).filter((name) => !name.startsWith('.'));
     const found = await Promise.all(
@@ -73,19 +75,18 @@ async function findIn(folder: string, source: Source): Promise<readonly Discover
     return found.flat();
   } catch (error) {
     const reason = `the folder cannot be read: ${errorCodeOf(error)}`;
-    return [{ kind: 'fault', key: basename(folder), source, reason, manifest: null }];
+    return [{ kind: 'broken', key: basename(folder), source, reason, manifest: null }];
   }
 }
 
 async function readExtension(folder: string, source: Source): Promise<DiscoveredExtension> {
   try {
-    const manifest = readManifest(
-      parseManifest(await readFile(join(folder, MANIFEST_FILE), 'utf8')),
-    );
-    return { kind: 'extension', key: manifest.id, source, folder, manifest };
+    const text = await readFile(join(folder, MANIFEST_FILE), 'utf8');
+    const manifest = readManifest(parseManifest(text));
+    return { kind: 'valid', key: manifest.id, source, folder, manifest };
   } catch (error) {
     const key = basename(folder);
-    return { kind: 'fault', key, source, reason: reasonOf(error), manifest: null };
+    return { kind: 'broken', key, source, reason: reasonOf(error), manifest: null };
   }
 }
 
@@ -102,10 +103,10 @@ function withUniqueKeys(all: readonly DiscoveredExtension[]): readonly Discovere
     let key = `${found.key}@${source}`;
     for (let n = 2; listed.has(key); n += 1) key = `${found.key}@${source}-${n}`;
     const reason =
-      found.kind === 'fault'
+      found.kind === 'broken'
         ? found.reason
         : `the id ${found.key} is already used by an extension from ${first.source}`;
-    listed.set(key, { kind: 'fault', key, source, reason, manifest: found.manifest });
+    listed.set(key, { kind: 'broken', key, source, reason, manifest: found.manifest });
   }
   return [...listed.values()];
 }

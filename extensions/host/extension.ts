@@ -52,12 +52,9 @@ export class Extension {
     const { manifest } = found;
     this.key = found.key;
     this.source = found.source;
-    this.found = found.kind === 'extension' ? found : null;
+    this.found = found.kind === 'valid' ? found : null;
     this.requested = manifest?.capabilities ?? [];
-    this.granted =
-      grants === undefined
-        ? this.requested
-        : this.requested.filter((each) => grants.includes(each));
+    this.granted = this.requested.filter((each) => grants?.includes(each) ?? true);
     this.info = {
       id: manifest?.id ?? found.key,
       name: manifest?.name ?? found.key,
@@ -66,7 +63,7 @@ export class Extension {
     };
     this.labels = new RouteLabels(this.info.id);
     this.#state = manifest?.enabled === false ? 'disabled' : 'discovered';
-    if (found.kind === 'fault') this.fail(found.reason);
+    if (found.kind === 'broken') this.fail(found.reason);
   }
 
   get id(): string {
@@ -177,16 +174,13 @@ export function readable(error: unknown): unknown {
   if (types.isProxy(error)) return new Error(messageOf(error));
   try {
     if (!(error instanceof Error)) return error;
-    return [error.name, error.message, error.stack].every(isStringOrUndefined)
-      ? error
-      : new Error(messageOf(error));
+    const parts: readonly unknown[] = [error.name, error.message, error.stack];
+    const isReadable = parts.every((each) => each === undefined || typeof each === 'string');
+    return isReadable ? error : new Error(messageOf(error));
   } catch {
     return new Error(messageOf(error));
   }
 }
-
-const isStringOrUndefined = (value: unknown): boolean =>
-  value === undefined || typeof value === 'string';
 
 function messageOf(error: unknown): string {
   try {

@@ -6,7 +6,10 @@ import type { Coordination } from '../../scheduler/coordination.ts';
 const LEASE_MS = 10_000;
 const RENEW_INTERVAL_MS = 3_000;
 
-/** How long stopped work is ended_ for, in milliseconds. Less than the rest of a lease that was not renewed. */
+/**
+ * How long stopped work is waited for, in milliseconds. Less than the rest of a lease that was not
+ * renewed.
+ */
 const STOP_TIMEOUT_MS = 2_000;
 
 /** Work that runs while this process holds the lease. */
@@ -90,29 +93,22 @@ export class LeasedWork {
   }
 
   async #renew(): Promise<void> {
+    const { coordination, clock, telemetry, owner } = this.#options;
     try {
-      const lease = await this.#options.coordination.acquire(
-        this.name,
-        this.#options.owner,
-        LEASE_MS,
-      );
+      const lease = await coordination.acquire(this.name, owner, LEASE_MS);
       if (lease?.fence === this.#fence) {
-        this.#renewedAt = this.#options.clock.steady();
+        this.#renewedAt = clock.steady();
         return;
       }
       if (this.#fence !== null) await this.#stopAll();
       if (lease === null || this.#closing.signal.aborted) return;
-      this.#renewedAt = this.#options.clock.steady();
+      this.#renewedAt = clock.steady();
       this.#fence = lease.fence;
       for (const item of this.#items.keys()) this.#items.set(item, this.#start(item, lease.fence));
     } catch (error) {
-      this.#options.telemetry.log.warn('could not renew an extension lease', {
-        lease: this.name,
-        error,
-      });
-      const sinceRenewal = this.#options.clock.steady() - this.#renewedAt;
-      if (this.#fence !== null && sinceRenewal > LEASE_MS - RENEW_INTERVAL_MS)
-        await this.#stopAll();
+      telemetry.log.warn('could not renew an extension lease', { lease: this.name, error });
+      const isExpiring = clock.steady() - this.#renewedAt > LEASE_MS - RENEW_INTERVAL_MS;
+      if (this.#fence !== null && isExpiring) await this.#stopAll();
     }
   }
 

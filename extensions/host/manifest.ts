@@ -64,9 +64,8 @@ export function parseManifest(text: string): unknown {
     // Some editors write a byte order mark.
     return JSON.parse(text.replace(/^\uFEFF/, ''));
   } catch (error) {
-    throw new ManifestError(
-      `${MANIFEST_FILE} is not valid JSON: ${error instanceof Error ? error.message : String(error)}`,
-    );
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new ManifestError(`${MANIFEST_FILE} is not valid JSON: ${reason}`);
   }
 }
 
@@ -81,8 +80,9 @@ export function readManifest(value: unknown): Manifest {
     throw new ManifestError(`${MANIFEST_FILE} is invalid: ${issues.join('; ')}`);
   }
   const given = value as Static<typeof schema>;
-  if (RESERVED_IDS.has(given.id))
+  if (RESERVED_IDS.has(given.id)) {
     throw new ManifestError(`${MANIFEST_FILE}: the id ${given.id} is reserved`);
+  }
   if (given.module.startsWith('/') || given.module.split('/').includes('..')) {
     throw new ManifestError(`${MANIFEST_FILE}: module must be inside the folder`);
   }

@@ -6,6 +6,7 @@ import { capabilities } from '../contract.ts';
 import type { DiscoveredExtension } from './discovery.ts';
 import { MANIFEST_FILE, ManifestError, parseManifest, readManifest, reasonOf } from './manifest.ts';
 
+/** Reading one package at a time would be slow while the event loop is busy, as with a large log. */
 const MAX_CONCURRENT_READS = 64;
 
 /** The fields of a package.json that are read here. */
@@ -53,40 +54,38 @@ async function pluginsOf(folder: string): Promise<readonly DiscoveredExtension[]
   const text = await readFile(join(folder, 'package.json'), 'utf8').catch(() => '');
   // Most packages have no plugins, and parsing all of them is slow.
   if (!text.includes('"plugins"') || !text.includes('"svc"')) return [];
-  let about: PackageJson;
+  let packageJson: PackageJson;
   try {
-    about = JSON.parse(text) as PackageJson;
+    packageJson = JSON.parse(text) as PackageJson;
   } catch {
     return [];
   }
-  const plugins = about.svc?.plugins;
+  const plugins = packageJson.svc?.plugins;
   if (typeof plugins !== 'object' || plugins === null) return [];
   return Promise.all(
-    Object.entries(plugins).map(([id, module]) => pluginOf(folder, about, id, module)),
+    Object.entries(plugins).map(([id, module]) => pluginOf(folder, packageJson, id, module)),
   );
 }
 
 async function pluginOf(
   folder: string,
-  about: PackageJson,
+  packageJson: PackageJson,
   id: string,
   module: unknown,
 ): Promise<DiscoveredExtension> {
   const source = 'entry_point';
   try {
-    if (typeof module !== 'string')
-      throw new ManifestError('svc.plugins: a module must be a string');
+    if (typeof module !== 'string') throw new ManifestError('svc.plugins: module must be a string');
     const path = module.replace(/^\.\//, '');
     const beside = join(folder, dirname(path), MANIFEST_FILE);
     const file = existsSync(beside) ? beside : join(folder, MANIFEST_FILE);
-    const manifestFile = existsSync(file) ? parseManifest(await readFile(file, 'utf8')) : undefined;
-    const { name, version, description = '' } = about;
-    const general = { name, version, description, capabilities: [...capabilities] };
-    const fields =
-      typeof manifestFile === 'object' && manifestFile !== null ? manifestFile : general;
+    const own = existsSync(file) ? parseManifest(await readFile(file, 'utf8')) : null;
+    const { name, version, description = '' } = packageJson;
+    const defaults = { name, version, description, capabilities: [...capabilities] };
+    const fields = typeof own === 'object' && own !== null ? own : defaults;
     const manifest = readManifest({ ...fields, id, module: path });
-    return { kind: 'extension', key: id, source, folder, manifest };
+    return { kind: 'valid', key: id, source, folder, manifest };
   } catch (error) {
-    return { kind: 'fault', key: id, source, reason: reasonOf(error), manifest: null };
+    return { kind: 'broken', key: id, source, reason: reasonOf(error), manifest: null };
   }
 }

@@ -86,7 +86,7 @@ describe('an extension', () => {
     const { client } = await hosting().start();
     const { json } = await client.get('/ext/status');
     expect(JSON.stringify(json)).to.match(
-      /path: must be a path such as chat or rooms\/lobby, without/,
+      /path: must be a path like rooms\/lobby, without/,
     );
   });
 
