@@ -85,9 +85,7 @@ describe('an extension', () => {
     await hosting().write('plain', manifestOf('plain'), module);
     const { client } = await hosting().start();
     const { json } = await client.get('/ext/status');
-    expect(JSON.stringify(json)).to.match(
-      /path: must be a path like rooms\/lobby, without/,
-    );
+    expect(JSON.stringify(json)).to.match(/path: must be a path like rooms\/lobby, without/);
   });
 
   it('needs its scope in header and token with SVC_REQUIRE_SCOPES', async () => {
@@ -268,6 +266,6 @@ describe('an extension', () => {
     expect(reasons[0]).to.match(/invalid endpoints: endpoints must be array/);
     expect(reasons[1]).to.match(/endpoints\.0\.path/);
     expect(reasons[2]).to.match(/must be JSON/);
-    expect(reasons[3]).to.match(/invalid endpoints: the service has no schema NoSuch/);
+    expect(reasons[3]).to.match(/invalid endpoints: \$ref: the service has no schema NoSuch/);
   });
 });
