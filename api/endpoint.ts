@@ -5,7 +5,7 @@ import type { CommandContext, SeenRevision } from '../domain/handle.ts';
 import { nameBasedId, newId } from '../domain/ids.ts';
 import type { Position } from '../domain/event-store.ts';
 import type { Projection } from '../projections/read-model.ts';
-import type { Answers } from './schemas/answer-schemas.ts';
+import type { Answers } from './schemas/response-schemas.ts';
 import type { ApiDependencies } from './dependencies.ts';
 import type { ErrorCode } from './errors.ts';
 

@@ -1,5 +1,5 @@
 import type { NextFunction, Request, Response } from 'express';
-import { Refusal, type Issue, type RefusalCode } from '../domain/errors.ts';
+import { RefusalError, type Issue, type RefusalCode } from '../domain/errors.ts';
 import { EventStoreError, type EventStoreErrorCode } from '../domain/event-store.ts';
 import type { Telemetry } from '../observability/telemetry.ts';
 import { ReadModelError } from '../projections/read-model.ts';
@@ -123,7 +123,7 @@ const storeCodes: Readonly<Partial<Record<EventStoreErrorCode, ErrorCode>>> = {
 /** Maps an error from anywhere in the service to the one that the client receives. */
 export function toHttpError(error: unknown): HttpError {
   if (error instanceof HttpError) return error;
-  if (error instanceof Refusal) {
+  if (error instanceof RefusalError) {
     return new HttpError(refusalCodes[error.code], error.message, error.details);
   }
   if (error instanceof EventStoreError) {

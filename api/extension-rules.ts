@@ -79,14 +79,14 @@ export function extensionRules(
       const known = toHttpError(error);
       return known.code === 'internal_error' ? null : known;
     },
-    faultOf: (extension_id: string, error: unknown) =>
+    internalErrorOf: (extension_id: string, error: unknown) =>
       new HttpError('internal_error', `internal error of the extension ${extension_id}`, {
         extension_id,
         ...causeOf(error, settings.production),
       }),
-    lateOf: (extension_id: string, message: string, limit_seconds: number) =>
+    timeoutErrorOf: (extension_id: string, message: string, limit_seconds: number) =>
       new HttpError('gateway_timeout', message, { extension_id, limit_seconds }),
-    takenBy: setRoute,
+    setRoute: setRoute,
     whenEnded,
     sendJson,
     pageHeaders: pageHeaders(),

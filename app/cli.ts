@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { OutputLostError } from './cli/calling/command-errors.ts';
 import { readInput } from './cli/calling/read-input.ts';
-import type { Screen } from './cli/calling/surroundings.ts';
+import type { OutputStream } from './cli/calling/cli-environment.ts';
 import { createCommandLine } from './cli/commands.ts';
 import { SystemClock } from './clock.ts';
 import { withSecretFiles } from './configuration/secret-files.ts';
@@ -13,7 +13,7 @@ import { version } from './version.ts';
 
 // The command line as a process: `svc …`.
 
-const screenOf = (stream: NodeJS.WriteStream): Screen => ({
+const screenOf = (stream: NodeJS.WriteStream): OutputStream => ({
   write: (text) => void stream.write(text),
   drained: async () => {
     if (stream.writableNeedDrain) await once(stream, 'drain');

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { tooFewOpenFiles, mostOpenFiles } from './starting/open-files.ts';
+import { tooFewOpenFiles, maxOpenFiles } from './starting/open-files.ts';
 import { endWithNpmShell } from './starting/npm-shell.ts';
 import { parseArguments, help } from './starting/process-arguments.ts';
 
@@ -36,7 +36,7 @@ switch (action.kind) {
 async function serveWithEnoughFiles(): Promise<void> {
   // By default SIGHUP ends a process. The service handles it later, but a certificate can be renewed during the start.
   process.on('SIGHUP', () => {});
-  const problem = tooFewOpenFiles(mostOpenFiles());
+  const problem = tooFewOpenFiles(maxOpenFiles());
   if (problem !== null) return reject(problem);
   const { serve } = await import('./service-process.ts');
   await serve();

@@ -6,10 +6,10 @@ import { pipelineSecret, withSecretFiles } from './configuration/secret-files.ts
 import { announce } from './starting/announcement.ts';
 import { credentialsFile } from './starting/credentials-file.ts';
 import { requireAddress } from './roles/serving.ts';
-import { collectOnceWhenIdle } from './starting/idle-memory.ts';
+import { limitIdleCollections } from './starting/idle-memory.ts';
 import { createFilesPrivately } from './starting/private-files.ts';
 import { setEngineOptions } from './starting/engine-options.ts';
-import { sortIn } from './starting/sorting-folder.ts';
+import { useSqliteTempFolder } from './starting/sqlite-temp-folder.ts';
 import { startService, type RunningService } from './service.ts';
 import { version } from './version.ts';
 import { ConfigurationError } from './configuration/setting-readers.ts';
@@ -33,11 +33,11 @@ export async function serve(): Promise<void> {
 async function run(): Promise<void> {
   createFilesPrivately();
   ignoreOutputErrors();
-  collectOnceWhenIdle();
+  limitIdleCollections();
   setEngineOptions();
   const configuration = readConfiguration(withSecretFiles(process.env));
   await requireAddress(configuration);
-  sortIn(configuration.dataDirectory);
+  useSqliteTempFolder(configuration.dataDirectory);
   const bare = createTelemetry({ level: configuration.logLevel });
   for (const warning of configuration.warnings) bare.log.warn(warning);
   const traces = await openTraces(configuration.traces, { version, log: bare.log });

@@ -11,34 +11,34 @@ import { Refusals } from '../api/access/refusals.ts';
 import { ExportPlaces } from '../api/exporting/export-places.ts';
 import type { Clock } from '../domain/clock.ts';
 import type { ProcessTelemetry } from '../observability/create-telemetry.ts';
-import { throwAwayOfOtherLog } from '../projections/generations/other-log.ts';
+import { discardForeignViews } from '../projections/generations/foreign-views.ts';
 import {
   createPositionWaiter,
   type PositionWaiter,
 } from '../projections/reading/position-waiter.ts';
 import { Hold } from '../scheduler/hold.ts';
 import { Membership } from '../scheduler/processes/membership.ts';
-import { RememberedPosition } from '../scheduler/processes/remembered-position.ts';
-import { CHECKPOINT } from '../scheduler/fires/run-requester.ts';
+import { LogCheckpoint } from '../scheduler/processes/log-checkpoint.ts';
+import { RUNS_REQUESTED_CHECKPOINT } from '../scheduler/fires/run-requester.ts';
 import { createBuiltInTools, type BuiltInTools } from '../scheduler/tools/built-in.ts';
 import type { Configuration } from './configuration/configuration.ts';
 import { startExtensions, type ProcessExtensions } from './extending/extensions.ts';
 import { makeFirstAdmin, type AdminCredentials } from './starting/first-start.ts';
 import { addGauges } from './watching/gauges.ts';
-import { LedViews } from './watching/led-views.ts';
+import { LeadingViews } from './watching/leading-views.ts';
 import { measuredPositions } from './watching/measured-positions.ts';
-import { Going } from './roles/going.ts';
-import { refuseHalfImport } from './starting/half-import.ts';
-import { refuseHalfRestore } from './starting/half-restore.ts';
+import { Supervisor } from './roles/supervisor.ts';
+import { rejectUnfinishedImport } from './starting/unfinished-import.ts';
+import { rejectUnfinishedRestore } from './starting/unfinished-restore.ts';
 import { createHealth } from './watching/health.ts';
 import { jwtKeys, TokenKeyring, webhookSecrets } from './starting/keys.ts';
 import { readTlsFiles } from './starting/tls-files.ts';
 import { closeFilesToOthers } from './starting/private-files.ts';
-import { mostOpenFiles, roomForClients, scarcityOfFiles } from './starting/open-files.ts';
+import { maxOpenFiles, maxClientConnections, openFilesWarning } from './starting/open-files.ts';
 import { followIndexes, type LiveIndexes } from './roles/live-indexes.ts';
 import { checkpointOf } from './projecting/projector-host.ts';
 import { projections } from './projecting/projections.ts';
-import { startProjector, type RunningProjector } from './projecting/projector.ts';
+import { startProjector, type RunningProjector } from './projecting/start-projector.ts';
 import { prepareForBursts } from './roles/burst/prepare-for-bursts.ts';
 import {
   retentionLimits,
@@ -98,7 +98,7 @@ class Service implements RunningService {
   readonly instance = randomUUID();
   firstAdmin: Promise<AdminCredentials | null> = Promise.resolve(null);
   readonly #options: Parameters<typeof startService>[0];
-  readonly #going: Going;
+  readonly #going: Supervisor;
   readonly #member: string;
   #opened: Stores | null = null;
   #server: HttpServer | null = null;
@@ -112,7 +112,7 @@ class Service implements RunningService {
   #auditTail: AuditTail | null = null;
   #refusals: Refusals | null = null;
   #positions: PositionWaiter | null = null;
-  readonly #views: LedViews;
+  readonly #views: LeadingViews;
   #started = false;
   readonly #stopping = new AbortController();
 
@@ -120,8 +120,8 @@ class Service implements RunningService {
     this.#options = options;
     // Each waiting request listens; this is not a leak.
     setMaxListeners(0, this.#stopping.signal);
-    this.#going = new Going(options.clock, options.telemetry);
-    this.#views = new LedViews(options.telemetry);
+    this.#going = new Supervisor(options.clock, options.telemetry);
+    this.#views = new LeadingViews(options.telemetry);
     this.#member = `${hostname()}-${process.pid}-${randomUUID().slice(0, 8)}`;
   }
 
@@ -133,12 +133,15 @@ class Service implements RunningService {
   async start(): Promise<void> {
     const { configuration, clock, telemetry } = this.#options;
     const { roles } = configuration;
-    refuseHalfRestore(configuration);
+    rejectUnfinishedRestore(configuration);
     const opened = (this.#opened = await openStores(configuration, telemetry));
     closeFilesToOthers(configuration.dataDirectory, telemetry.log);
-    const stores = (this.#opened = { ...opened, store: await refuseHalfImport(opened.store) });
+    const stores = (this.#opened = {
+      ...opened,
+      store: await rejectUnfinishedImport(opened.store),
+    });
     if (configuration.eventStoreUrl === undefined && configuration.readModelUrl === undefined) {
-      await throwAwayOfOtherLog(projections, stores.store, stores.readModel, telemetry);
+      await discardForeignViews(projections, stores.store, stores.readModel, telemetry);
     }
     this.#positions = createPositionWaiter({ readModel: stores.readModel, clock });
     stores.notices?.subscribe((notice) => this.#onNotice(notice));
@@ -147,7 +150,7 @@ class Service implements RunningService {
     const indexes = followIndexes(stores.store, stores.readModel, this.#going);
     const hold = new Hold(stores.store);
     const { signal } = this.#going;
-    this.#going.keep('following operator orders', (started) => hold.follow(signal, started));
+    this.#going.supervise('following operator orders', (started) => hold.follow(signal, started));
     const { http } = configuration;
     const userAgent = `task-scheduling-service/${version}`;
     const actions = serviceActions(stores.store, indexes, clock);
@@ -249,7 +252,7 @@ class Service implements RunningService {
       clock,
       telemetry,
     });
-    this.#going.keepRunning('sending heartbeats', () => membership.run(this.#going.signal));
+    this.#going.superviseStarted('sending heartbeats', () => membership.run(this.#going.signal));
     return membership;
   }
 
@@ -283,7 +286,7 @@ class Service implements RunningService {
   #makeFirstAdmin({ store }: Stores): void {
     const { configuration, clock } = this.#options;
     this.firstAdmin = new Promise((resolve) => {
-      this.#going.keep('creating the first admin', async (started) => {
+      this.#going.supervise('creating the first admin', async (started) => {
         resolve(await makeFirstAdmin(store, configuration, clock));
         started();
         await new Promise<void>((ended) => {
@@ -304,10 +307,10 @@ class Service implements RunningService {
       ? createApi(this.#apiDependencies(stores, indexes), observing, this.#extensions?.host ?? null)
       : createObservingApp(observing, { telemetry, production });
     const runs = configuration.roles.includes('worker') ? configuration.workerConcurrency : 0;
-    const files = mostOpenFiles();
-    const scarcity = scarcityOfFiles(files, runs);
+    const files = maxOpenFiles();
+    const scarcity = openFilesWarning(files, runs);
     if (scarcity !== null) telemetry.log.warn(scarcity);
-    const room = roomForClients(files, runs);
+    const room = maxClientConnections(files, runs);
     const tls = readTlsFiles(configuration);
     this.#server = await listen(app, configuration, room, { clock, log: telemetry.log, tls });
     if (this.#extensions !== null && configuration.roles.includes('api')) {
@@ -346,7 +349,7 @@ class Service implements RunningService {
       exportPlaces: new ExportPlaces(),
       positions: measuredPositions(this.#positions, telemetry),
       tools: this.#tools.registry,
-      requestedUpTo: () => new RememberedPosition(coordination, store, CHECKPOINT).recall(),
+      requestedUpTo: () => new LogCheckpoint(coordination, store, RUNS_REQUESTED_CHECKPOINT).load(),
       stopping: this.#stopping.signal,
     };
   }

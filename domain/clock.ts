@@ -2,7 +2,7 @@
 export type Instant = number;
 
 /** How far clocks of the machines that write one log may differ. A time further ahead comes from a wrong clock. Milliseconds. */
-export const CLOCK_SKEW = 3_600_000;
+export const MAX_CLOCK_SKEW = 3_600_000;
 
 /** Cancels a timer; does nothing once it has fired. */
 export type Cancel = () => void;

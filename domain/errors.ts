@@ -19,7 +19,7 @@ export interface Issue {
 }
 
 /** The domain refused a command. Nothing was appended. */
-export class Refusal extends Error {
+export class RefusalError extends Error {
   readonly code: RefusalCode;
   readonly details: Readonly<Record<string, unknown>>;
 
@@ -32,12 +32,12 @@ export class Refusal extends Error {
 }
 
 /** Invalid input; the first issue is also the message. */
-export function invalid(issues: readonly [Issue, ...Issue[]]): Refusal {
+export function invalidInput(issues: readonly [Issue, ...Issue[]]): RefusalError {
   const [first] = issues;
-  return new Refusal('INVALID', `${first.field}: ${first.issue}`, { ...first, issues });
+  return new RefusalError('INVALID', `${first.field}: ${first.issue}`, { ...first, issues });
 }
 
 /** The object does not exist, or no longer. */
-export function notFound(resource: string, id: string): Refusal {
-  return new Refusal('NOT_FOUND', `there is no ${resource} ${id}`, { resource, id });
+export function notFound(resource: string, id: string): RefusalError {
+  return new RefusalError('NOT_FOUND', `there is no ${resource} ${id}`, { resource, id });
 }

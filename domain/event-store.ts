@@ -306,7 +306,7 @@ export class EventStoreError extends Error {
 }
 
 /** The event itself. @throws EventStoreError `CORRUPT_EVENT` where it does not fit its schema */
-export function sound(event: RecordedEvent): RecordedEvent {
+export function requireReadable(event: RecordedEvent): RecordedEvent {
   const { fault, stream, revision } = event;
   if (fault === undefined) return event;
   const message = `revision ${revision} of ${stream} does not fit its schema: ${fault}`;

@@ -1,5 +1,5 @@
 import { toIso, type Instant } from './clock.ts';
-import { Refusal } from './errors.ts';
+import { RefusalError } from './errors.ts';
 import {
   EventStoreError,
   isConflict,
@@ -126,7 +126,7 @@ export async function loadLast<S, E extends DomainEvent>(
  * @param options.decide from the state to the events; none: there is nothing to do
  * @param options.expectedRevision what the caller saw (`If-Match`)
  * @param options.isNew the stream's name is fresh: it is not read first. Events found there are a lost race
- * @throws Refusal what `admit` and `decide` throw, and `REVISION_MISMATCH`
+ * @throws RefusalError what `admit` and `decide` throw, and `REVISION_MISMATCH`
  * @throws EventStoreError `CONFLICT` when every race was lost, and all that the log throws
  */
 export async function handle<S, E extends DomainEvent>(options: {
@@ -275,9 +275,9 @@ export function revisionMismatch(
   stream: string,
   expected: SeenRevision,
   actual: number | 'none',
-): Refusal {
+): RefusalError {
   const revisions = typeof expected === 'number' ? [expected] : expected;
   const named = revisions.length === 0 ? 'the one that the entity tag names' : revisions.join(', ');
   const message = `${stream} is at revision ${actual}, not ${named}`;
-  return new Refusal('REVISION_MISMATCH', message, { expected, actual });
+  return new RefusalError('REVISION_MISMATCH', message, { expected, actual });
 }

@@ -1,5 +1,5 @@
 import { fromIso, type Instant } from './clock.ts';
-import { Refusal } from './errors.ts';
+import { RefusalError } from './errors.ts';
 import type { DataOf, IdempotencyEvent } from './events/catalogue.ts';
 import type { Fold } from './handle.ts';
 
@@ -32,7 +32,7 @@ export type IdempotencyState =
 const UNDER_WAY_LIFE = 10_000;
 
 /** How often the process that carries out a command records it as received again. Milliseconds. */
-export const UNDER_WAY_RENEWAL = UNDER_WAY_LIFE / 2;
+export const RENEWAL_INTERVAL = UNDER_WAY_LIFE / 2;
 
 export const idempotencyFold: Fold<IdempotencyState, IdempotencyEvent> = {
   initial: { status: 'none' },
@@ -65,7 +65,7 @@ export type IdempotencyDecision =
 /**
  * What to do with a command that carries a key.
  * @param first what this process knows of the first command: still carried out, or failed without an answer
- * @throws Refusal `STATE_CONFLICT` when the key was used for another command, or the first is still under way
+ * @throws RefusalError `STATE_CONFLICT` when the key was used for another command, or the first is still under way
  */
 export function receiveCommand(
   state: IdempotencyState,
@@ -93,5 +93,5 @@ export function receiveCommand(
   return { kind: 'proceed', events, began: state.began };
 }
 
-const conflict = (message: string): Refusal =>
-  new Refusal('STATE_CONFLICT', message, { field: 'Idempotency-Key' });
+const conflict = (message: string): RefusalError =>
+  new RefusalError('STATE_CONFLICT', message, { field: 'Idempotency-Key' });

@@ -60,7 +60,7 @@ function timePart(time: Instant): string {
  * An id derived from an instant and a name (RFC 9562, version 8). Ids of the same time are neighbours in an index,
  * which makes writing many of them several times cheaper.
  */
-export function momentBasedId(at: Instant, ...parts: readonly string[]): string {
+export function timeBasedId(at: Instant, ...parts: readonly string[]): string {
   return `${timePart(at)}-8${endOf(digestOf(parts.join('/')))}`;
 }
 

@@ -105,7 +105,7 @@ export function schedulerCheck(state: SchedulerState): HealthCheck {
     ...shown,
   });
   if (overdue.count > 0) {
-    const some = overdue.names.slice(0, MOST_NAMES).join(', ');
+    const some = overdue.names.slice(0, MAX_NAMES).join(', ');
     const many = overdue.count === 1 ? '1 task is' : `${String(overdue.count)} tasks are`;
     return check('unhealthy', `${many} overdue with no reason recorded: ${some}`);
   }
@@ -130,7 +130,7 @@ export function schedulerCheck(state: SchedulerState): HealthCheck {
   return check('healthy', 'at work');
 }
 
-const MOST_NAMES = 5;
+const MAX_NAMES = 5;
 
 function isWithin(audit: AuditState | null, now: Instant, limit: number): boolean {
   return audit !== null && now - Date.parse(audit.at) <= limit;
@@ -195,7 +195,7 @@ export function workersCheck({ alive, waiting, shortage = null, now }: WorkersSt
 }
 
 function heldBy(holders: SlotShortageState['holders'], calls: number): string {
-  const named = holders.slice(0, NAMED_HOLDERS).map(({ task_title, task_id, runs, since }) => {
+  const named = holders.slice(0, MAX_NAMED_HOLDERS).map(({ task_title, task_id, runs, since }) => {
     const count = runs === 1 ? '1 run' : `${String(runs)} runs`;
     return `${task_title ?? task_id} (${count} since ${since})`;
   });
@@ -204,7 +204,7 @@ function heldBy(holders: SlotShortageState['holders'], calls: number): string {
   return calls === 0 ? most : `${most}, ${String(calls)} by direct calls of tools`;
 }
 
-const NAMED_HOLDERS = 3;
+const MAX_NAMED_HOLDERS = 3;
 
 function namesOf(states: readonly ProjectionState[]): string {
   return states.map((state) => state.name).join(', ');

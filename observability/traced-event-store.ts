@@ -1,4 +1,4 @@
-import { decorated } from '../domain/decorated.ts';
+import { decorate } from '../domain/decorate.ts';
 import type { EventStore, NewEvent } from '../domain/event-store.ts';
 import type { Span, Traces } from './telemetry.ts';
 
@@ -31,7 +31,7 @@ export function tracedEventStore(store: EventStore, traces: Traces): EventStore 
       span.end();
     }
   };
-  return decorated(store, {
+  return decorate(store, {
     append: (stream, events, expected) =>
       traced({ stream, events }, events, () => store.append(stream, events, expected)),
     appendInOrder: (appends) =>

@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../domain/json.ts';
-import { setOwn } from '../domain/pipeline/own.ts';
-import { bareMarker, markerOf } from '../domain/pipeline/size.ts';
+import { setOwn } from '../domain/pipeline/set-own.ts';
+import { markerWithoutPreview, serializedMarker } from '../domain/pipeline/json-size.ts';
 import type { Cut } from './read-model.ts';
 
 /** UTF-8 bytes per UTF-16 unit, at most. */
@@ -13,15 +13,15 @@ const MAX_BYTES_PER_UNIT = 3;
  * @param text of a JSON object; returned unchanged within the limit
  */
 export function cutDocument(text: string, cut: Cut): string {
-  if (!exceeds(text, cut.over)) return text;
+  if (!exceeds(text, cut.maxBytes)) return text;
   const whole = JSON.parse(text) as JsonObject;
-  const without = new Set(cut.without);
+  const without = new Set(cut.omitted);
   let document: JsonValue =
     without.size === 0
       ? whole
       : Object.fromEntries(Object.entries(whole).filter(([field]) => !without.has(field)));
   for (const { path, preview } of cut.values) {
-    document = replaced(document, path, (value) => cutValue(value, cut.over, preview));
+    document = replaced(document, path, (value) => cutValue(value, cut.maxBytes, preview));
   }
   return JSON.stringify(document);
 }
@@ -41,7 +41,7 @@ export function cutValue(value: JsonValue, over: number, preview = false): JsonV
   const text = JSON.stringify(value);
   if (!exceeds(text, over)) return value;
   const bytes = Buffer.byteLength(text);
-  return (preview ? markerOf(text, bytes) : bareMarker(bytes)) as JsonObject;
+  return (preview ? serializedMarker(text, bytes) : markerWithoutPreview(bytes)) as JsonObject;
 }
 
 /** A value with the part at a path replaced; the value itself if nothing is there. */

@@ -48,11 +48,11 @@ export interface Projection<D extends JsonObject = JsonObject> {
    * as null in the field, and so in its index if that is {@link sparse}; the documents keep them. An adapter may index
    * them all the same.
    */
-  readonly unasked?: Readonly<Record<string, string>>;
+  readonly unqueried?: Readonly<Record<string, string>>;
   /** Document counts that are maintained, so that totals of long lists are cheap. An adapter may leave them out. */
   readonly tallies?: readonly Tally[];
   /** Whether a document is final: no further event is expected, so it need not be cached. Default: none is. */
-  isOver?(document: D): boolean;
+  isFinal?(document: D): boolean;
   keys(event: RecordedEvent): readonly string[];
   /**
    * The document after the event; null if there is none (any more). Must not change its input.
@@ -103,7 +103,7 @@ export interface Query {
 }
 
 /** A stored document. `position`: the last event that it has taken. */
-export interface KeptDocument<D extends JsonObject = JsonObject> {
+export interface ViewDocument<D extends JsonObject = JsonObject> {
   readonly key: string;
   readonly position: Position;
   readonly document: D;
@@ -112,7 +112,7 @@ export interface KeptDocument<D extends JsonObject = JsonObject> {
 /** What lists leave out of large documents. Smaller documents come whole. */
 export interface Cut {
   /** Bytes of JSON up to which a document, and each of its values, stays whole. */
-  readonly over: number;
+  readonly maxBytes: number;
   /** Paths of the values that may be cut; `*` is each item of a list. A cut value becomes `{truncated, size_bytes}`. */
   readonly values: readonly {
     readonly path: readonly string[];
@@ -120,7 +120,7 @@ export interface Cut {
     readonly preview: boolean;
   }[];
   /** Top-level fields that the list does not show. Default: none. */
-  readonly without?: readonly string[];
+  readonly omitted?: readonly string[];
 }
 
 export interface ListQuery extends Query {
@@ -154,12 +154,12 @@ export interface ReadModel {
   get<D extends JsonObject>(
     projection: Projection<D>,
     key: string,
-  ): Promise<KeptDocument<D> | null>;
+  ): Promise<ViewDocument<D> | null>;
 
   find<D extends JsonObject>(
     projection: Projection<D>,
     query: Query,
-  ): Promise<readonly KeptDocument<D>[]>;
+  ): Promise<readonly ViewDocument<D>[]>;
 
   count<D extends JsonObject>(
     projection: Projection<D>,
@@ -240,7 +240,7 @@ export interface ViewWriter {
    *
    * @throws ReadModelError `UNAVAILABLE` if a share is missing or at another checkpoint; `FENCED`
    */
-  takeIn?(): Promise<void>;
+  mergeShares?(): Promise<void>;
 
   /** The position up to which this generation has folded everything. */
   checkpoint(): Promise<Position>;
@@ -274,7 +274,7 @@ export interface ViewWriter {
   }): Promise<void>;
 
   /** The documents after a key (null: from the first), by key; to compare generations. */
-  page(after: string | null, limit: number): Promise<readonly KeptDocument[]>;
+  page(after: string | null, limit: number): Promise<readonly ViewDocument[]>;
 
   count(): Promise<number>;
 

@@ -40,7 +40,7 @@ export interface Coordination {
   ): Promise<{ readonly sum: number; readonly remaining: number }>;
 
   /** Reads a shared counter without writing; null if nothing was added in this window. */
-  counted(
+  readCount(
     name: string,
     window: number,
   ): Promise<{ readonly sum: number; readonly remaining: number } | null>;

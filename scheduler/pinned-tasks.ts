@@ -25,7 +25,7 @@ export class PinnedTasks {
     this.#live = live;
   }
 
-  /** The task at its latest known revision. @throws Refusal `NOT_FOUND` */
+  /** The task at its latest known revision. @throws RefusalError `NOT_FOUND` */
   latest(taskId: string): LiveTask | Promise<LiveTask> {
     const loaded = this.#live.get(taskId);
     return loaded instanceof Promise
@@ -52,7 +52,7 @@ export class PinnedTasks {
     else this.at(taskId, revision).then(compileOf, () => {});
   }
 
-  /** The task at a revision. @throws Refusal `NOT_FOUND` */
+  /** The task at a revision. @throws RefusalError `NOT_FOUND` */
   async at(taskId: string, revision: number): Promise<LiveTask> {
     const known = this.peek(taskId, revision);
     if (known) return known;

@@ -1,7 +1,7 @@
 import type { Cancel, Clock, Instant } from '../domain/clock.ts';
 import { EventStoreError, isConflict, type EventStore } from '../domain/event-store.ts';
 import { decideFires } from '../domain/tasks/fires.ts';
-import type { Rhythm } from '../domain/tasks/rhythm.ts';
+import type { ScheduleState } from '../domain/tasks/schedule-state.ts';
 import type { Telemetry } from '../observability/telemetry.ts';
 import type { DueEntry, DueIndex } from './fires/due-index.ts';
 import type { FireWriter, PreparedFires, WriteContext } from './fires/fire-writer.ts';
@@ -11,7 +11,7 @@ import { traceFire } from './tracing.ts';
 
 /** How many tasks are decided at a time, and for how long before the event loop gets a turn (milliseconds). */
 const CHUNK = 64;
-const TURN = 8;
+const MAX_TURN_MS = 8;
 
 /** Milliseconds before a decision is retried that could not be written. */
 const RETRY_AFTER = 500;
@@ -150,7 +150,7 @@ export class Scheduler {
     }
     const now = clock.now();
     const dueUpTo = now - this.#holdBack;
-    const end = performance.now() + TURN;
+    const end = performance.now() + MAX_TURN_MS;
     let due: readonly DueEntry[];
     do {
       due = index.takeDue(dueUpTo, CHUNK);
@@ -182,12 +182,12 @@ export class Scheduler {
   /** Never rejects: a decision that could not be written is retried. */
   async #decide(entry: DueEntry, now: Instant): Promise<void> {
     const { index, clock, telemetry, burst } = this.#options;
-    const { taskId, rhythm } = entry;
-    let decided = rhythm;
+    const { taskId, state } = entry;
+    let decided = state;
     let retryAt = 0;
     try {
       const fires = burst?.take(entry, now) ?? {
-        decision: decideFires(taskId, rhythm, index.scheduleOf(entry), now, this.#hold.missed),
+        decision: decideFires(taskId, state, index.scheduleOf(entry), now, this.#hold.missed),
       };
       if (fires.decision.events.length > 0) decided = await this.#write(entry, fires, now);
       else retryAt = now + RETRY_AFTER;
@@ -209,7 +209,11 @@ export class Scheduler {
     index.settle(entry, decided, retryAt);
   }
 
-  #write(entry: DueEntry, { decision, appends }: PreparedFires, now: Instant): Promise<Rhythm> {
+  #write(
+    entry: DueEntry,
+    { decision, appends }: PreparedFires,
+    now: Instant,
+  ): Promise<ScheduleState> {
     const { writer, store, telemetry } = this.#options;
     const context: WriteContext = { now, isCrowded: this.#isCrowded };
     if (telemetry.traces === undefined) return writer.write(entry, decision, context, appends);

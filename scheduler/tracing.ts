@@ -1,7 +1,7 @@
 import { EventStoreError, isConflict, type EventStore } from '../domain/event-store.ts';
 import type { EventType, RunEvent } from '../domain/events/catalogue.ts';
 import type { FiresDecision } from '../domain/tasks/fires.ts';
-import type { Rhythm } from '../domain/tasks/rhythm.ts';
+import type { ScheduleState } from '../domain/tasks/schedule-state.ts';
 import { streams } from '../domain/streams.ts';
 import type { Span, Traces } from '../observability/telemetry.ts';
 import type { QueuedRun } from './runs/run-queue.ts';
@@ -23,12 +23,12 @@ const orders: ReadonlySet<EventType> = new Set<EventType>(['WebhookScheduled', '
 export async function traceFire<T>(
   traces: Traces,
   store: EventStore,
-  entry: { readonly taskId: string; readonly rhythm: Rhythm },
+  entry: { readonly taskId: string; readonly state: ScheduleState },
   decision: FiresDecision,
   write: (span: Span) => Promise<T>,
 ): Promise<T> {
-  const { taskId, rhythm } = entry;
-  const { set, fires } = rhythm;
+  const { taskId, state } = entry;
+  const { set, fires } = state;
   const from = { from: set.revision, limit: 1 };
   const [command] = await store.readStream(streams.task(taskId), from);
   const cause = command?.metadata.traceparent;

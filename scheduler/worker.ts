@@ -1,7 +1,7 @@
 import type { Cancel, Instant } from '../domain/clock.ts';
 import type { CallSlots } from './call-slots.ts';
 import { neverHeld, type HoldView } from './hold.ts';
-import { isPreferred } from './runs/preference.ts';
+import { isPreferred } from './runs/preferred-worker.ts';
 import type { RunExecutor, RunHandle } from './runs/run-executor.ts';
 import type { QueuedRun } from './runs/run-queue.ts';
 import type { RunParts } from './runs/run-work.ts';
@@ -18,7 +18,7 @@ const MIN_STARTING = 320;
 const MAX_PARKED_RUNS = 500;
 
 /** How long runs are taken before the event loop gets a turn. Milliseconds. */
-const TURN = 8;
+const MAX_TURN_MS = 8;
 
 /** How long runs may continue while the worker stops. Milliseconds. */
 const DRAIN_LIMIT = 25_000;
@@ -155,7 +155,7 @@ export class Worker {
   #takeReady(now: Instant): boolean {
     const { queue, parks } = this.#options;
     // Instant runs are executed while they are taken.
-    const end = performance.now() + TURN;
+    const end = performance.now() + MAX_TURN_MS;
     let parked = 0;
     while (this.#mayStart(this.#maxStarting)) {
       if (performance.now() > end || parked === MAX_PARKED_RUNS) {

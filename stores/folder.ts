@@ -29,11 +29,11 @@ export function statIfPresent(path: string): Stats | undefined {
 }
 
 /** The file that stands where a folder is needed, on a path or above it; null where there is none. */
-export function fileInPlaceOf(path: string): string | null {
+export function fileBlockingFolder(path: string): string | null {
   const stat = statIfPresent(path);
   if (stat !== undefined) return stat.isDirectory() ? null : path;
   const above = dirname(resolve(path));
-  return above === resolve(path) ? null : fileInPlaceOf(above);
+  return above === resolve(path) ? null : fileBlockingFolder(above);
 }
 
 function isDirectory(path: string): boolean {

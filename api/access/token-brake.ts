@@ -10,9 +10,9 @@ const MAX_FAILURES = 10;
 const WINDOW = 60_000;
 
 /** How long an address with too many waiting attempts should pause. Milliseconds. */
-const PAUSE = 1000;
+const PAUSE_AFTER_FAILURE = 1000;
 
-type Counting = Pick<Coordination, 'count' | 'counted'>;
+type Counting = Pick<Coordination, 'count' | 'readCount'>;
 
 interface Dependencies {
   readonly coordination: Counting;
@@ -38,11 +38,11 @@ export async function limitFailures<T>(
   const name = `token-failures ${agentId} ${network}`;
   return inTurn(dependencies.coordination, name, async () => {
     // `counted` leaves no record, so that constantly changing names leave none before a secret was checked.
-    requireFewFailures(dependencies, await dependencies.coordination.counted(name, WINDOW));
+    requireFewFailures(dependencies, await dependencies.coordination.readCount(name, WINDOW));
     const result = await attempt(network).catch((error: unknown) => {
       if (!(error instanceof TooManyWaitingError)) throw error;
       const message = 'too many attempts are waiting; try again';
-      throw tooMany(dependencies, message, error.limit, PAUSE, PAUSE);
+      throw tooMany(dependencies, message, error.limit, PAUSE_AFTER_FAILURE, PAUSE_AFTER_FAILURE);
     });
     if (result === null) {
       requireFewFailures(dependencies, await dependencies.coordination.count(name, 1, WINDOW));

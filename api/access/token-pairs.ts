@@ -1,7 +1,7 @@
 import { agentFold, type RegisteredAgent } from '../../domain/agents/agent.ts';
 import { refreshSession, sessionFold } from '../../domain/agents/session.ts';
 import { toIso } from '../../domain/clock.ts';
-import { Refusal } from '../../domain/errors.ts';
+import { RefusalError } from '../../domain/errors.ts';
 import type { SessionEvent } from '../../domain/events/catalogue.ts';
 import { handle, load, toNewEvents, type CommandContext } from '../../domain/handle.ts';
 import { newId } from '../../domain/ids.ts';
@@ -92,7 +92,7 @@ export async function refreshTokens(
     },
     context: { ...context, actor: claims.sub },
   }).catch((error: unknown) => {
-    if (error instanceof Refusal) throw unauthorized('the session has ended');
+    if (error instanceof RefusalError) throw unauthorized('the session has ended');
     throw error;
   });
   sessions.learn(claims.sid, handled);

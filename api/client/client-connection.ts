@@ -1,6 +1,6 @@
 import { writeJson } from '../../domain/exact-numbers.ts';
-import type { Tokens } from '../schemas/answer-schemas-agents.ts';
-import type { ErrorBody } from '../schemas/answer-schemas.ts';
+import type { Tokens } from '../schemas/response-schemas-agents.ts';
+import type { ErrorBody } from '../schemas/response-schemas.ts';
 import { serverSentEvents, type ServerSentEvent } from './server-sent-events.ts';
 
 export interface Credentials {

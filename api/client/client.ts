@@ -1,22 +1,22 @@
 import type { Static } from '@sinclair/typebox';
-import type * as Audit from '../schemas/answer-schemas-audit.ts';
-import type * as Agents from '../schemas/answer-schemas-agents.ts';
-import type * as Events from '../schemas/answer-schemas-events.ts';
+import type * as Audit from '../schemas/response-schemas-audit.ts';
+import type * as Agents from '../schemas/response-schemas-agents.ts';
+import type * as Events from '../schemas/response-schemas-events.ts';
 import type { DueQuery, DueTaskPage } from '../schemas/due-schemas.ts';
-import type { HealthReport, Readiness } from '../schemas/answer-schemas-health.ts';
+import type { HealthReport, Readiness } from '../schemas/response-schemas-health.ts';
 import type {
   Held,
   HoldBody,
   Operations,
   ReleaseBody,
   Released,
-} from '../schemas/answer-schemas-operations.ts';
-import type * as Views from '../schemas/answer-schemas-projections.ts';
-import type * as Replays from '../schemas/answer-schemas-replays.ts';
-import type * as Runs from '../schemas/answer-schemas-runs.ts';
-import type * as Schedules from '../schemas/answer-schemas-schedules.ts';
-import type * as Tasks from '../schemas/answer-schemas-tasks.ts';
-import type * as Webhooks from '../schemas/answer-schemas-webhooks.ts';
+} from '../schemas/response-schemas-operations.ts';
+import type * as Views from '../schemas/response-schemas-projections.ts';
+import type * as Replays from '../schemas/response-schemas-replays.ts';
+import type * as Runs from '../schemas/response-schemas-runs.ts';
+import type * as Schedules from '../schemas/response-schemas-schedules.ts';
+import type * as Tasks from '../schemas/response-schemas-tasks.ts';
+import type * as Webhooks from '../schemas/response-schemas-webhooks.ts';
 import {
   ClientConnection,
   type Answered,
@@ -43,19 +43,23 @@ export type {
   Watching,
 } from './client-connection.ts';
 export type { ServerSentEvent } from './server-sent-events.ts';
-export type { Agent } from '../schemas/answer-schemas-agents.ts';
-export type { RecentEvents, Topics } from '../schemas/answer-schemas-events.ts';
-export type { HealthReport } from '../schemas/answer-schemas-health.ts';
-export type { Backfill, ConcurrencyKey, Explanation } from '../schemas/answer-schemas-schedules.ts';
+export type { Agent } from '../schemas/response-schemas-agents.ts';
+export type { RecentEvents, Topics } from '../schemas/response-schemas-events.ts';
+export type { HealthReport } from '../schemas/response-schemas-health.ts';
+export type {
+  Backfill,
+  ConcurrencyKey,
+  Explanation,
+} from '../schemas/response-schemas-schedules.ts';
 export type {
   Run,
   RunItem,
   RunPage,
   StatisticsSummary,
   TaskStatistics,
-} from '../schemas/answer-schemas-runs.ts';
-export type { Task, TaskItem, TaskPage } from '../schemas/answer-schemas-tasks.ts';
-export type { WebhookDelivery } from '../schemas/answer-schemas-webhooks.ts';
+} from '../schemas/response-schemas-runs.ts';
+export type { Task, TaskItem, TaskPage } from '../schemas/response-schemas-tasks.ts';
+export type { WebhookDelivery } from '../schemas/response-schemas-webhooks.ts';
 export type { CreateTask, PublishEvent, UpdateTask } from '../schemas/schemas.ts';
 
 /** The client's methods; each throws {@link ApiError} when the service refuses. */

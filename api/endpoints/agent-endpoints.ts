@@ -6,8 +6,11 @@ import {
   type AgentState,
   type RegisteredAgent,
 } from '../../domain/agents/agent.ts';
-import { registerWithName, updateWithName } from '../../domain/agents/agent-registration.ts';
-import { Refusal } from '../../domain/errors.ts';
+import {
+  registerAgentCommand,
+  updateAgentCommand,
+} from '../../domain/agents/agent-registration.ts';
+import { RefusalError } from '../../domain/errors.ts';
 import { handle, type Handled, type SeenRevision } from '../../domain/handle.ts';
 import { streams } from '../../domain/streams.ts';
 import { documentAsOf } from '../../projections/reading/as-of.ts';
@@ -16,7 +19,7 @@ import {
   agentsProjection,
   type AgentDocument,
 } from '../../projections/views/agents.ts';
-import { Agent, AgentList, Credentials } from '../schemas/answer-schemas-agents.ts';
+import { Agent, AgentList, Credentials } from '../schemas/response-schemas-agents.ts';
 import { adminsIn, remove } from './agent-removal.ts';
 import { PastQuery, pastAskedFor } from './history/audit-access.ts';
 import { createdId, endpoint, etag, idIn, type Answer, type Endpoint } from '../endpoint.ts';
@@ -53,7 +56,7 @@ const create = endpoint('POST /agents', {
     const { store, agents } = dependencies;
     const id = createdId('agent', call);
     const fields = { name: body.name, scopes: body.scopes, webhook_url: body.webhook_url ?? null };
-    const handled = await registerWithName(store, id, fields, null, context);
+    const handled = await registerAgentCommand(store, id, fields, null, context);
     agents.learn(id, handled);
     const headers = { Location: `/agents/${id}`, ...etag(handled.revision) };
     return { ...changedAgent(id, handled), status: 201, headers };
@@ -121,7 +124,7 @@ const update = endpoint('PUT /agents/:agent_id', {
     const { dependencies, body, context, expectedRevision } = call;
     const { store, agents } = dependencies;
     const id = idIn(call, 'agent_id');
-    const act = (seen?: SeenRevision) => updateWithName(store, id, body, context, seen);
+    const act = (seen?: SeenRevision) => updateAgentCommand(store, id, body, context, seen);
     const staysAdmin = body.scopes?.includes('admin') ?? true;
     const others = () => adminsIn(call);
     const handled = await namingAgent(id, () =>
@@ -177,7 +180,7 @@ async function namingAgent<T>(id: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    if (error instanceof Refusal && error.code === 'NOT_FOUND') throw notFound('agent', id);
+    if (error instanceof RefusalError && error.code === 'NOT_FOUND') throw notFound('agent', id);
     throw error;
   }
 }

@@ -1,14 +1,14 @@
 import { withdrawAdmin } from '../../domain/agents/admin-withdrawal.ts';
 import { agentFold, removeAgent } from '../../domain/agents/agent.ts';
-import { release } from '../../domain/agents/agent-registration.ts';
+import { releaseAgentName } from '../../domain/agents/agent-registration.ts';
 import { BEGINNING, type Position } from '../../domain/event-store.ts';
 import { handle, type SeenRevision } from '../../domain/handle.ts';
-import { sideBySide } from '../../domain/side-by-side.ts';
+import { mapInBatches } from '../../domain/map-in-batches.ts';
 import { streams } from '../../domain/streams.ts';
 import { agentFilters, agentsProjection } from '../../projections/views/agents.ts';
 import { runsProjection } from '../../projections/views/runs.ts';
 import { liveTasksOf, tasksProjection } from '../../projections/views/tasks.ts';
-import { AgentRemoved } from '../schemas/answer-schemas-agents.ts';
+import { AgentRemoved } from '../schemas/response-schemas-agents.ts';
 import { endpoint, idIn, success, type Call } from '../endpoint.ts';
 import { HttpError, notFound } from '../errors.ts';
 import { havePassed, requirePassed } from '../positions.ts';
@@ -54,7 +54,7 @@ export const remove = endpoint('DELETE /agents/:agent_id', {
     agents.learn(id, handled);
     const removedAt = handled.position ?? (await store.head());
     const position = await cancelRemainingTasks(call, id, removedAt);
-    await release(store, agent.name, id, context);
+    await releaseAgentName(store, agent.name, id, context);
     return success('the agent is removed', { agent_id: id }, position);
   },
 });
@@ -117,7 +117,7 @@ async function cancelTasksOf(call: Removal, id: string): Promise<Position | null
   const { readModel } = call.dependencies;
   let end: Position | null = null;
   for await (const page of keyPages(readModel, tasksProjection, liveTasksOf(id))) {
-    const canceled = await sideBySide(page, MAX_CONCURRENT, (key) =>
+    const canceled = await mapInBatches(page, MAX_CONCURRENT, (key) =>
       cancelTask(call, key, () => {}),
     );
     const [last] = canceled
@@ -128,7 +128,7 @@ async function cancelTasksOf(call: Removal, id: string): Promise<Position | null
       await havePassed(call.dependencies, [runsProjection], last);
       end = last;
     }
-    await sideBySide(page, MAX_CONCURRENT, (key) => cancelRunsOf(call, key));
+    await mapInBatches(page, MAX_CONCURRENT, (key) => cancelRunsOf(call, key));
   }
   return end;
 }

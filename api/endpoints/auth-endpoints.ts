@@ -1,7 +1,7 @@
 import { handle } from '../../domain/handle.ts';
 import { endSession, sessionFold } from '../../domain/agents/session.ts';
 import { streams } from '../../domain/streams.ts';
-import { Revoked, Tokens } from '../schemas/answer-schemas-agents.ts';
+import { Revoked, Tokens } from '../schemas/response-schemas-agents.ts';
 import { endpoint, success, type Endpoint } from '../endpoint.ts';
 import { badRequest } from '../errors.ts';
 import { RefreshRequest, RevokeRequest, TokenRequest } from '../schemas/schemas.ts';

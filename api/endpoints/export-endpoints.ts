@@ -2,7 +2,7 @@ import { BEGINNING } from '../../domain/event-store.ts';
 import { catalogue } from '../../domain/events/catalogue.ts';
 import { isUuid } from '../../domain/ids.ts';
 import { streamKinds } from '../../domain/streams.ts';
-import type { KeptDocument, ReadModel } from '../../projections/read-model.ts';
+import type { ViewDocument, ReadModel } from '../../projections/read-model.ts';
 import { runsProjection, type RunDocument } from '../../projections/views/runs.ts';
 import { endpoint, type Answer, type Call, type Endpoint } from '../endpoint.ts';
 import { badRequest } from '../errors.ts';
@@ -111,7 +111,7 @@ function instantsIn<Field extends string>(
 async function runOf(
   readModel: ReadModel,
   cursor: string | undefined,
-): Promise<KeptDocument<RunDocument> | undefined> {
+): Promise<ViewDocument<RunDocument> | undefined> {
   if (cursor === undefined) return undefined;
   const isId = isUuid(cursor);
   const found = isId ? await readModel.get(runsProjection, cursor.toLowerCase()) : null;

@@ -1,5 +1,5 @@
 import type { TSchema } from '@sinclair/typebox';
-import { ExtensionHealth, ExtensionStatus } from '../schemas/answer-schemas-extensions.ts';
+import { ExtensionHealth, ExtensionStatus } from '../schemas/response-schemas-extensions.ts';
 import type { AnswerHeader, Method } from '../endpoint.ts';
 import type { DescribedEndpoint } from '../openapi/endpoint-outcomes.ts';
 import type { ErrorCode } from '../errors.ts';

@@ -7,7 +7,7 @@ import type {
   Cut,
   FieldKind,
   Filter,
-  KeptDocument,
+  ViewDocument,
   ListedDocument,
   ListQuery,
   Projection,
@@ -46,11 +46,11 @@ export const MAX_LISTED_BYTES = 64 * 1024;
 
 /** Leaves out large payloads. */
 export const cutPayload: Cut = {
-  over: MAX_LISTED_BYTES,
+  maxBytes: MAX_LISTED_BYTES,
   values: [{ path: ['payload'], preview: false }],
 };
 
-type Place<D extends JsonObject> = Pick<KeptDocument<D>, 'key' | 'document'>;
+type Place<D extends JsonObject> = Pick<ViewDocument<D>, 'key' | 'document'>;
 
 /** A page of a view. */
 interface ReadPage<D extends JsonObject> {

@@ -3,7 +3,7 @@ import { TOKEN_PATH, grantTypes, isOwnResource } from '../access/authorization-s
 import { beginSession, refreshTokens, signIn } from '../access/token-pairs.ts';
 import { endpoint, type Call, type Endpoint } from '../endpoint.ts';
 import { HttpError, OAuthError, type OAuthErrorCode } from '../errors.ts';
-import { OAuthRefusal, Tokens } from '../schemas/answer-schemas-agents.ts';
+import { OAuthRefusal, Tokens } from '../schemas/response-schemas-agents.ts';
 import { OAuthTokenRequest } from '../schemas/schemas.ts';
 
 /** The token endpoint of OAuth 2.0 (RFC 6749, sections 4.4 and 6). */

@@ -7,7 +7,7 @@ import {
   Operations,
   ReleaseBody,
   Released,
-} from '../schemas/answer-schemas-operations.ts';
+} from '../schemas/response-schemas-operations.ts';
 import { ReadQuery } from '../schemas/schemas.ts';
 import { endpoint, success, type Endpoint } from '../endpoint.ts';
 

@@ -21,7 +21,7 @@ import {
 } from '../../projections/projector/parking.ts';
 import {
   ReadModelError,
-  type KeptDocument,
+  type ViewDocument,
   type Projection,
 } from '../../projections/read-model.ts';
 import {
@@ -33,7 +33,7 @@ import {
   RebuildOrdered,
   SwitchBody,
   Switched,
-} from '../schemas/answer-schemas-projections.ts';
+} from '../schemas/response-schemas-projections.ts';
 import { endpoint, success, type Call, type Endpoint } from '../endpoint.ts';
 import { notFound } from '../errors.ts';
 import { ReadQuery } from '../schemas/schemas.ts';
@@ -245,7 +245,7 @@ function parkedKey(
   { dependencies }: Pick<Call, 'dependencies'>,
   view: string,
   key: string,
-): Promise<KeptDocument<ParkedDocument> | null> {
+): Promise<ViewDocument<ParkedDocument> | null> {
   return nullWithoutView(dependencies.readModel.get(parkedProjection, `${view}/${key}`));
 }
 

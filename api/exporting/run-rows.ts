@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { writeJson } from '../../domain/exact-numbers.ts';
 import type { RunState, RunTrigger } from '../../domain/vocabulary.ts';
-import type { Filter, KeptDocument, Listed, ReadModel } from '../../projections/read-model.ts';
+import type { Filter, ViewDocument, Listed, ReadModel } from '../../projections/read-model.ts';
 import { runListing } from '../../projections/reading/run-queries.ts';
 import { runsProjection, type RunDocument } from '../../projections/views/runs.ts';
 import { showRun } from '../endpoints/runs/run-records.ts';
@@ -25,7 +25,7 @@ export interface RunsFilter {
 
 interface RunsReading {
   /** Start behind this run; default: at the first. */
-  readonly behind?: KeptDocument<RunDocument> | undefined;
+  readonly behind?: ViewDocument<RunDocument> | undefined;
   /** Looks up the names of agents and tasks; default: they are left out. */
   readonly names?: Names | undefined;
 }
@@ -76,7 +76,7 @@ export async function* exportRuns(
   const [{ field }] = sort;
   const total = Math.max(1, await readModel.count(runsProjection, filters));
   let done = 0;
-  for (let last: Pick<KeptDocument<RunDocument>, 'key' | 'document'> | undefined = behind; ;) {
+  for (let last: Pick<ViewDocument<RunDocument>, 'key' | 'document'> | undefined = behind; ;) {
     const { documents, hasMore }: Listed = await readModel.list(runsProjection, {
       filters,
       sort,

@@ -10,7 +10,7 @@ import {
 import type { Names } from '../../projections/reading/names.ts';
 import { matchingItems, type AuditItemFilters } from '../endpoints/history/audit-naming.ts';
 import { unavailable } from '../errors.ts';
-import type { AuditItem } from '../schemas/answer-schemas-audit.ts';
+import type { AuditItem } from '../schemas/response-schemas-audit.ts';
 import type { Frame, LiveClient } from './live-client.ts';
 
 /** Auditors of one process: each follows the log by itself. */

@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox';
 import { OneOf } from '../../domain/events/schema-parts.ts';
 import { runStates } from '../../domain/vocabulary.ts';
 import type { Position } from '../../domain/event-store.ts';
-import { eventStream } from '../schemas/answer-schemas.ts';
+import { eventStream } from '../schemas/response-schemas.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import { endpoint, idIn, type Endpoint, type Streaming } from '../endpoint.ts';
 import { taskWithId } from '../endpoints/lookup.ts';

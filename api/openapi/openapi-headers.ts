@@ -12,7 +12,7 @@ const whole = (description: string): JsonObject => ({
 });
 
 /** Response headers. */
-export const answeredHeaders = {
+export const responseHeaders = {
   'X-Request-Id': text("the request's id, also in the log"),
   'X-Event-Position': text("position of the command's last event"),
   'X-Read-Position': text('position up to which the view had been updated'),
@@ -27,7 +27,7 @@ export const answeredHeaders = {
   'WWW-Authenticate': text('how to authenticate'),
 } satisfies Readonly<Record<string, JsonObject>>;
 
-export type AnsweredHeader = keyof typeof answeredHeaders;
+export type ResponseHeader = keyof typeof responseHeaders;
 
 const limits = ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset'] as const;
 
@@ -45,7 +45,7 @@ export function headersOf(endpoint: DescribedEndpoint): JsonObject {
 }
 
 /** Response headers, each as a reference to its component. */
-export function refsTo(names: readonly AnsweredHeader[]): JsonObject {
+export function refsTo(names: readonly ResponseHeader[]): JsonObject {
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }
 
@@ -64,7 +64,7 @@ const sent = (
 });
 
 /** Request headers, by the name of their component. */
-export const sentHeaders = {
+export const requestHeaderComponents = {
   IdempotencyKey: sent(
     'Idempotency-Key',
     'within 24 hours, the same key, path and body give the first response again',
@@ -91,8 +91,8 @@ export const sentHeaders = {
 } satisfies Readonly<Record<string, JsonObject>>;
 
 /** The request headers of an endpoint, each as a reference to its component. */
-export function takenHeaders(endpoint: DescribedEndpoint, live: boolean): readonly JsonObject[] {
-  const names: (keyof typeof sentHeaders)[] = ['RequestId'];
+export function requestHeaders(endpoint: DescribedEndpoint, live: boolean): readonly JsonObject[] {
+  const names: (keyof typeof requestHeaderComponents)[] = ['RequestId'];
   if (isCommand(endpoint)) names.push('Reason', 'Traceparent');
   if (endpoint.idempotent === true) names.push('IdempotencyKey');
   if (endpoint.ifMatch === true) names.push('IfMatch');

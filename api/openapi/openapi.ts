@@ -1,18 +1,18 @@
 import type { TSchema } from '@sinclair/typebox';
 import type { JsonObject, JsonValue } from '../../domain/json.ts';
 import type { DescribedTool } from '../dependencies.ts';
-import { ErrorBody, mediaTypeOf, mediaTypesOf, schemaAs } from '../schemas/answer-schemas.ts';
+import { ErrorBody, mediaTypeOf, mediaTypesOf, schemaAs } from '../schemas/response-schemas.ts';
 import { errorStatuses, type ErrorCode } from '../errors.ts';
 import { isPublished, refusalsOf, type DescribedEndpoint } from './endpoint-outcomes.ts';
 import { examples as ownExamples, type Examples } from './examples.ts';
 import { errorExample } from './examples/errors.ts';
 import {
-  answeredHeaders,
+  responseHeaders,
   headersOf,
   refsTo,
-  sentHeaders,
-  takenHeaders,
-  type AnsweredHeader,
+  requestHeaderComponents,
+  requestHeaders,
+  type ResponseHeader,
 } from './openapi-headers.ts';
 import { parametersOf } from './openapi-parameters.ts';
 import { PublishedSchemas } from './openapi-schemas.ts';
@@ -56,8 +56,8 @@ export function describeInterface(
     components: {
       schemas: schemas.components,
       responses: errors,
-      headers: answeredHeaders,
-      parameters: sentHeaders,
+      headers: responseHeaders,
+      parameters: requestHeaderComponents,
       securitySchemes: {
         bearer: {
           type: 'http',
@@ -95,7 +95,10 @@ function operation(
     tags: [tagOf(path)],
     security: scopes === null ? [] : [{ bearer: [] }],
     ...(scopes === null ? {} : { 'x-required-scopes': scopes }),
-    parameters: [...parametersOf(endpoint, path, shown, schemas), ...takenHeaders(endpoint, live)],
+    parameters: [
+      ...parametersOf(endpoint, path, shown, schemas),
+      ...requestHeaders(endpoint, live),
+    ],
     ...requestBody(endpoint, shown, schemas),
     responses: { ...errorsOf(endpoint), ...answersOf(endpoint, shown, schemas) },
   };
@@ -167,7 +170,7 @@ function errorsOf(endpoint: DescribedEndpoint): JsonObject {
   );
 }
 
-const errorHeaders: Readonly<Partial<Record<ErrorCode, readonly AnsweredHeader[]>>> = {
+const errorHeaders: Readonly<Partial<Record<ErrorCode, readonly ResponseHeader[]>>> = {
   unauthorized: ['WWW-Authenticate'],
   forbidden: ['WWW-Authenticate'],
   rate_limit_exceeded: ['Retry-After'],

@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox';
-import { textOf } from '../schemas/answer-schemas.ts';
-import { OAuthRefusal } from '../schemas/answer-schemas-agents.ts';
-import { HealthReport, Liveness, Readiness } from '../schemas/answer-schemas-health.ts';
+import { textOf } from '../schemas/response-schemas.ts';
+import { OAuthRefusal } from '../schemas/response-schemas-agents.ts';
+import { HealthReport, Liveness, Readiness } from '../schemas/response-schemas-health.ts';
 import type { DescribedEndpoint } from './endpoint-outcomes.ts';
 
 /** Metadata of a protected resource (RFC 9728, section 2). */

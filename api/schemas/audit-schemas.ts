@@ -16,10 +16,10 @@ export const HistoryQuery = Type.Object({
 export type HistoryQuery = Static<typeof HistoryQuery>;
 
 /** Characters of a stream's name, longer than any. */
-const LONGEST_NAME = 400;
+const MAX_STREAM_NAME_LENGTH = 400;
 
 export const StreamsQuery = Type.Object({
-  prefix: Type.String({ maxLength: LONGEST_NAME, default: '' }),
+  prefix: Type.String({ maxLength: MAX_STREAM_NAME_LENGTH, default: '' }),
   limit,
   cursor,
   after,
@@ -41,7 +41,7 @@ export type EventsQuery = Static<typeof EventsQuery>;
 
 const what = {
   actor: Type.Optional(Type.String({ maxLength: 64 })),
-  stream: Type.Optional(Type.String({ minLength: 1, maxLength: LONGEST_NAME })),
+  stream: Type.Optional(Type.String({ minLength: 1, maxLength: MAX_STREAM_NAME_LENGTH })),
   type: Type.Optional(OneOf(Object.keys(catalogue) as EventType[])),
 };
 const parts = {

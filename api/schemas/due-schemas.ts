@@ -1,6 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox';
 import { pageParameters } from '../endpoints/listing.ts';
-import { id, pageOf, time } from './answer-schemas.ts';
+import { id, pageOf, time } from './response-schemas.ts';
 
 /** Query and response of `GET /tasks/due`. */
 

@@ -1,7 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox';
 import { OneOf } from '../../domain/events/schema-parts.ts';
 import { exportFormats, type ExportFormat } from '../exporting/export-formats.ts';
-import { ReplayName } from './answer-schemas-replays.ts';
+import { ReplayName } from './response-schemas-replays.ts';
 import { RunQuery } from './schemas.ts';
 
 /** Requests and responses of exports. */

@@ -10,7 +10,7 @@ const timestamp = Type.String({ maxLength: 64 });
 const from = Type.Optional(withDefault(OneOf(retryStarts), 'failed_step'));
 
 /** Maximum runs that one call redrives. */
-export const MOST_REDRIVEN = 1000;
+export const MAX_REDRIVEN_RUNS = 1000;
 
 export const RetryQuery = Type.Object({ from });
 export type RetryQuery = Static<typeof RetryQuery>;
@@ -24,7 +24,7 @@ export const RedriveRuns = Type.Partial(
     /** Part of the error, ignoring case. */
     error: Type.String({ minLength: 1, maxLength: 500 }),
     from,
-    limit: Type.Integer({ minimum: 1, maximum: MOST_REDRIVEN, default: MOST_REDRIVEN }),
+    limit: Type.Integer({ minimum: 1, maximum: MAX_REDRIVEN_RUNS, default: MAX_REDRIVEN_RUNS }),
     cursor: Type.String({ maxLength: 2000 }),
     dry_run: Type.Boolean({ default: false }),
   }),

@@ -1,5 +1,5 @@
 import { Type, type Static } from '@sinclair/typebox';
-import { DEFAULT_CONCURRENCY, MOST_CONCURRENCY } from '../../domain/backfills/backfill.ts';
+import { DEFAULT_CONCURRENCY, MAX_CONCURRENCY } from '../../domain/backfills/backfill.ts';
 import { OneOf, closed, withDefault } from '../../domain/events/schema-parts.ts';
 import { taskFields } from '../../domain/tasks/task-definition.ts';
 import { backfillScopes } from '../../domain/vocabulary.ts';
@@ -48,7 +48,7 @@ export const RequestBackfill = Type.Composite(
         only: withDefault(OneOf(backfillScopes), 'missing'),
         concurrency: Type.Integer({
           minimum: 1,
-          maximum: MOST_CONCURRENCY,
+          maximum: MAX_CONCURRENCY,
           default: DEFAULT_CONCURRENCY,
         }),
       }),

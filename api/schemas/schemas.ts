@@ -9,7 +9,7 @@ import {
 } from '../../domain/vocabulary.ts';
 import { AnyObject, Nullable, OneOf, closed } from '../../domain/events/schema-parts.ts';
 import { KEPT_OF_A_TOPIC } from '../../projections/views/published.ts';
-import { ReplayName } from './answer-schemas-replays.ts';
+import { ReplayName } from './response-schemas-replays.ts';
 import { pageParameters } from '../endpoints/listing.ts';
 import { TaskPayload } from './task-payload.ts';
 

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Issue } from '../../domain/errors.ts';
 import { lostIssue, lostNumbers } from '../../domain/exact-numbers.ts';
-import { start } from '../../domain/pipeline/size.ts';
+import { truncateString } from '../../domain/pipeline/json-size.ts';
 import { HttpError, badRequest } from '../errors.ts';
 
 const JSON_TYPE = /^application\/(?:[a-z0-9.-]+\+)?json$/i;
@@ -125,7 +125,7 @@ function checkNumbers(json: string): void {
   const [first, ...rest] = lostNumbers(json)
     .slice(0, MAX_ISSUES)
     .map((lost): Issue => {
-      const field = start(lost.path.join('.') || 'body', MAX_FIELD_LENGTH);
+      const field = truncateString(lost.path.join('.') || 'body', MAX_FIELD_LENGTH);
       return { field, issue: lostIssue(lost) };
     });
   if (first !== undefined) throw badRequest([first, ...rest]);

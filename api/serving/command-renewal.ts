@@ -1,6 +1,6 @@
 import type { Cancel, Clock } from '../../domain/clock.ts';
 import { isConflict, type EventStore, type NewEvent } from '../../domain/event-store.ts';
-import { UNDER_WAY_RENEWAL } from '../../domain/idempotency.ts';
+import { RENEWAL_INTERVAL } from '../../domain/idempotency.ts';
 import type { Log } from '../../observability/telemetry.ts';
 
 interface RenewalOptions {
@@ -44,7 +44,7 @@ export class CommandRenewal {
 
   #schedule(): void {
     const renew = (): void => void (this.#renewing = this.#renew());
-    this.#cancel = this.#options.clock.after(UNDER_WAY_RENEWAL, renew, { background: true });
+    this.#cancel = this.#options.clock.after(RENEWAL_INTERVAL, renew, { background: true });
   }
 
   async #renew(): Promise<void> {

@@ -63,7 +63,7 @@ export class IdempotencyKeys {
    * repetition runs it again with the same ids, which completes it. A refusal is an answer too. Internal errors, lost
    * races and answers too large for an event are not recorded.
    * @param run receives the id of the command that the key stands for
-   * @throws HttpError, Refusal 409 when the key was used for another request, or the first is still running
+   * @throws HttpError, RefusalError 409 when the key was used for another request, or the first is still running
    */
   async once(
     request: KeyedRequest,

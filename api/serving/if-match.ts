@@ -1,5 +1,5 @@
 import type { Request } from 'express';
-import { Refusal } from '../../domain/errors.ts';
+import { RefusalError } from '../../domain/errors.ts';
 import type { SeenRevision } from '../../domain/handle.ts';
 import { HttpError, badRequest } from '../errors.ts';
 
@@ -51,7 +51,7 @@ export async function withIfMatch<T>(ifMatch: IfMatch, run: () => Promise<T> | T
   try {
     return await run();
   } catch (error) {
-    if (!(error instanceof Refusal) || error.code !== 'REVISION_MISMATCH') throw error;
+    if (!(error instanceof RefusalError) || error.code !== 'REVISION_MISMATCH') throw error;
     const details = { ...error.details, expected: ifMatch.sent };
     throw new HttpError('precondition_failed', error.message, details);
   }

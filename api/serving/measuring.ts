@@ -57,6 +57,6 @@ export function notMeasured(response: Response): void {
 }
 
 /** `/tasks/:id` as the interface's description writes it: `/tasks/{id}`. */
-export function writtenPath(path: string): string {
+export function describedPath(path: string): string {
   return path.replaceAll(/:(\w+)/g, '{$1}');
 }

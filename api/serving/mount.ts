@@ -10,7 +10,7 @@ import { AnswerCache } from './answer-cache.ts';
 import { applyHeaders, requestIdOf } from './answer-headers.ts';
 import { BulkyAnswers } from './bulky-answers.ts';
 import { IdempotencyKeys } from './idempotency.ts';
-import { writtenPath, setRoute } from './measuring.ts';
+import { describedPath, setRoute } from './measuring.ts';
 import { OwnWrites } from './own-writes.ts';
 import { viewsUnavailable } from './projection-state.ts';
 import {
@@ -81,7 +81,7 @@ export function serveAll(endpoints: readonly Endpoint[], shared: Shared): Reques
   for (const endpoint of endpoints) {
     const served = compile(endpoint, shared);
     for (const path of endpoint.paths) {
-      routes.add(endpoint.method.toUpperCase(), path, { path: writtenPath(path), served });
+      routes.add(endpoint.method.toUpperCase(), path, { path: describedPath(path), served });
     }
   }
   return (request, response, next) => {
@@ -91,7 +91,7 @@ export function serveAll(endpoints: readonly Endpoint[], shared: Shared): Reques
       return undefined;
     }
     if (found.target === null) {
-      setRoute(response, writtenPath(found.path));
+      setRoute(response, describedPath(found.path));
       applyHeaders(response);
       answerOtherMethod(request, response, found.methods);
       return undefined;
@@ -106,7 +106,7 @@ function compile(endpoint: Endpoint, shared: Shared): ServedEndpoint {
   return {
     endpoint,
     shared,
-    action: `${endpoint.method.toUpperCase()} ${writtenPath(endpoint.paths[0])}`,
+    action: `${endpoint.method.toUpperCase()} ${describedPath(endpoint.paths[0])}`,
     checkBody: endpoint.body === undefined ? checkEmpty : bodyCheck(endpoint.body),
     checkQuery: queryCheck(endpoint.query),
     cache: new AnswerCache(),

@@ -7,7 +7,7 @@ import {
 } from '../../domain/operators/projection-orders.ts';
 import { streams } from '../../domain/streams.ts';
 import { parkedProjection, parkedView } from '../../projections/projector/parking.ts';
-import { isOfNow, recallReport } from '../../projections/projector/projection-report.ts';
+import { isCurrent, recallReport } from '../../projections/projector/projection-report.ts';
 import {
   rebuildStatus,
   type ProjectionStatus,
@@ -52,7 +52,7 @@ export async function viewsUnavailable(
   const seconds = Math.max(1, ...views.map(({ seconds_left }) => seconds_left ?? 1));
   const after = String(Math.min(MAX_RETRY_AFTER, Math.ceil(seconds)));
   const names = views.map(({ name }) => name).join(', ');
-  const isBuilding = report !== null && isOfNow(report, clock.now());
+  const isBuilding = report !== null && isCurrent(report, clock.now());
   const state = isBuilding
     ? `views are being built: ${names}`
     : `views are not built, and no projector is running: ${names}`;
@@ -76,7 +76,7 @@ export async function projectionStates(
 ): Promise<readonly ProjectionStatus[]> {
   const { coordination, clock } = stores;
   const report = await recallReport(coordination, projections);
-  const isFresh = report !== null && isOfNow(report, clock.now());
+  const isFresh = report !== null && isCurrent(report, clock.now());
   return Promise.all(
     projections.map(async (projection) => {
       const { name, schema } = projection;

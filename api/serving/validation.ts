@@ -1,10 +1,10 @@
 import type { TSchema } from '@sinclair/typebox';
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
 import type { Issue } from '../../domain/errors.ts';
-import { countCharactersRarely } from '../../domain/events/text-length.ts';
+import { addLengthKeywords } from '../../domain/events/length-keywords.ts';
 import { isUuid } from '../../domain/ids.ts';
-import { start } from '../../domain/pipeline/size.ts';
-import { limitWords } from '../../domain/pipeline/schema-faults.ts';
+import { truncateString } from '../../domain/pipeline/json-size.ts';
+import { limitMessage } from '../../domain/pipeline/schema-faults.ts';
 import { badRequest, type HttpError } from '../errors.ts';
 
 /** Issues in an error, and characters of a field's path. */
@@ -28,8 +28,8 @@ const common = {
 const bodies = new Ajv({ ...common, strictNumbers: true });
 // With strict numbers, a string that is coerced to `Infinity` would pass.
 const queries = new Ajv({ ...common, strictNumbers: false, coerceTypes: true, useDefaults: true });
-countCharactersRarely(bodies);
-countCharactersRarely(queries);
+addLengthKeywords(bodies);
+addLengthKeywords(queries);
 
 /**
  * The check of bodies against a schema, compiled at its first use: compiling all would delay the start.
@@ -86,7 +86,7 @@ function checkSize(body: unknown, { fields, lists }: SizeLimits): void {
     const unknown = names.filter((name) => !fields.has(name)).slice(0, MAX_ISSUES);
     throw invalid(
       unknown.map((name) => {
-        return { field: start(name, MAX_FIELD_LENGTH), issue: 'is not a known field' };
+        return { field: truncateString(name, MAX_FIELD_LENGTH), issue: 'is not a known field' };
       }),
     );
   }
@@ -143,7 +143,7 @@ function unknownParameters(
     known.length === 0 ? 'there are none here' : `there are ${[...known].sort().join(', ')}`;
   const issue = `is not a known query parameter; ${hint}`;
   const unknown = Object.keys(query).filter((name) => !known.includes(name));
-  return unknown.map((name) => ({ field: start(name, MAX_FIELD_LENGTH), issue }));
+  return unknown.map((name) => ({ field: truncateString(name, MAX_FIELD_LENGTH), issue }));
 }
 
 /** Values that are invalid whatever the schema. */
@@ -191,7 +191,7 @@ function fieldOf({ instancePath, keyword, params }: ErrorObject, whole: string):
   const path = instancePath.split('/').slice(1).map(unescapePointer);
   if (keyword === 'additionalProperties') path.push(String(params['additionalProperty']));
   if (keyword === 'required') path.push(String(params['missingProperty']));
-  return start(path.join('.') || whole, MAX_FIELD_LENGTH);
+  return truncateString(path.join('.') || whole, MAX_FIELD_LENGTH);
 }
 
 /**
@@ -209,7 +209,7 @@ function issueOf(errors: readonly ErrorObject[]): string {
 
 function messageOf(error: ErrorObject): string {
   if (error.keyword === 'additionalProperties') return 'is not a known field';
-  return error.keyword === 'required' ? 'is required' : limitWords(error);
+  return error.keyword === 'required' ? 'is required' : limitMessage(error);
 }
 
 const unescapePointer = (part: string): string => part.replaceAll('~1', '/').replaceAll('~0', '~');

@@ -2,10 +2,10 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, rmSync } from 'node:fs';
 import { rename } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
-import { ArchiveFault } from '../archive/archive-fault.ts';
+import { ArchiveError } from '../archive/archive-error.ts';
 import { syncFolder } from '../archive/durable-folder.ts';
 import { HashedFile } from '../archive/hashed-file.ts';
-import type { Screen } from '../cli/calling/surroundings.ts';
+import type { OutputStream } from '../cli/calling/cli-environment.ts';
 
 export interface RowWriter {
   /** Resolves when there is room for more, so that a slow reader does not grow memory. */
@@ -16,7 +16,7 @@ export interface RowWriter {
 }
 
 /** Writes to the standard output. */
-export function toScreen(screen: Screen): RowWriter {
+export function toScreen(screen: OutputStream): RowWriter {
   return {
     async write(text) {
       screen.write(text);
@@ -29,11 +29,11 @@ export function toScreen(screen: Screen): RowWriter {
 
 /**
  * Writes a file atomically: under another name, synced, then renamed.
- * @throws ArchiveFault `refused` if the file exists
+ * @throws ArchiveError `refused` if the file exists
  */
 export async function toFile(path: string): Promise<RowWriter> {
   const target = resolve(path);
-  if (existsSync(target)) throw new ArchiveFault('refused', `${path} is there already`);
+  if (existsSync(target)) throw new ArchiveError('refused', `${path} is there already`);
   const folder = dirname(target);
   const name = `${basename(target)}.unfinished-${process.pid}-${randomBytes(3).toString('hex')}`;
   const file = await HashedFile.create(folder, name, false);

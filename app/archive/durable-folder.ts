@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { open, rename } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { makeFolder } from '../../stores/folder.ts';
-import { ArchiveFault } from './archive-fault.ts';
+import { ArchiveError } from './archive-error.ts';
 
 /** Between a folder's name and the suffix of its unfinished form. */
 const UNFINISHED = '.unfinished-';
@@ -16,14 +16,14 @@ const ours = new Set<string>();
  * what a killed process left of it.
  *
  * @param fill writes synced files into the folder it is given
- * @throws ArchiveFault `refused` if the path exists; what `fill` throws
+ * @throws ArchiveError `refused` if the path exists; what `fill` throws
  */
 export async function createFolderAtomically<T>(
   path: string,
   fill: (unfinished: string) => Promise<T>,
 ): Promise<T> {
   const target = resolve(path);
-  if (existsSync(target)) throw new ArchiveFault('refused', `${path} already exists`);
+  if (existsSync(target)) throw new ArchiveError('refused', `${path} already exists`);
   const parent = dirname(target);
   makeFolder(parent);
   const unfinished = makeUnfinished(parent, basename(target));
@@ -37,7 +37,7 @@ export async function createFolderAtomically<T>(
   } catch (error) {
     removeUnfinished(unfinished);
     if ((error as NodeJS.ErrnoException).code === 'ENOTEMPTY') {
-      throw new ArchiveFault('refused', `another process created ${path} meanwhile`, error);
+      throw new ArchiveError('refused', `another process created ${path} meanwhile`, error);
     }
     throw error;
   }

@@ -1,18 +1,18 @@
 import type { MovedEvent } from '../../domain/events/event-line.ts';
 import { isJsonObject } from '../../domain/json.ts';
-import { ArchiveFault } from './archive-fault.ts';
+import { ArchiveError } from './archive-error.ts';
 
 /**
  * Parses the event of a line.
  * @param number of the line, from 1, for the message
- * @throws ArchiveFault `damaged`
+ * @throws ArchiveError `damaged`
  */
 export function parseLine(line: string, number: number): MovedEvent {
   let value: unknown;
   try {
     value = JSON.parse(line);
   } catch (error) {
-    throw new ArchiveFault('damaged', `line ${number} is not JSON`, error);
+    throw new ArchiveError('damaged', `line ${number} is not JSON`, error);
   }
   if (isJsonObject(value)) {
     const { stream, revision, id, type, data, metadata, damaged } = value;
@@ -30,5 +30,5 @@ export function parseLine(line: string, number: number): MovedEvent {
       }
     }
   }
-  throw new ArchiveFault('damaged', `line ${number} is not an event`);
+  throw new ArchiveError('damaged', `line ${number} is not an event`);
 }

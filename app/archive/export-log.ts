@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { contentOf, placeOf } from '../../domain/events/event-line.ts';
 import type { LogTransfer } from '../../domain/log-transfer.ts';
 import { streams } from '../../domain/streams.ts';
-import { rejectUnfinishedImport } from './archive-fault.ts';
+import { rejectUnfinishedImport } from './archive-error.ts';
 import { HashedFile } from './hashed-file.ts';
 import type { EventsManifest } from './manifest.ts';
 import type { ArchiveProgress } from './progress.ts';
@@ -17,7 +17,7 @@ type Exported = Pick<
  * Writes all events of a log into a folder, a line each, in order. Events about imports into this log are left out,
  * because they are not true of another.
  *
- * @throws ArchiveFault `refused` for a log with an interrupted import; EventStoreError `UNAVAILABLE`; the file system's
+ * @throws ArchiveError `refused` for a log with an interrupted import; EventStoreError `UNAVAILABLE`; the file system's
  *   errors; the signal's reason
  */
 export async function writeEvents(

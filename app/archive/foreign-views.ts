@@ -4,11 +4,11 @@ import type { ReadModel } from '../../projections/read-model.ts';
 import { registerFile } from '../../stores/sqlite/read-model/view-files.ts';
 import { projections } from '../projecting/projections.ts';
 import type { StoreSettings } from '../stores.ts';
-import { ArchiveFault } from './archive-fault.ts';
+import { ArchiveError } from './archive-error.ts';
 
 /**
  * Rejects a target with the views of another log. Their checkpoints could skip events of the new one.
- * @throws ArchiveFault `refused`
+ * @throws ArchiveError `refused`
  */
 export async function rejectForeignViews(settings: StoreSettings): Promise<void> {
   const { dataDirectory, readModelUrl } = settings;
@@ -19,7 +19,7 @@ export async function rejectForeignViews(settings: StoreSettings): Promise<void>
       if ((await readModel.liveGeneration(projection)) === null) continue;
       const place = readModelUrl === undefined ? dataDirectory : 'MongoDB';
       const advice = 'use an empty folder or database; the service rebuilds views from the log';
-      throw new ArchiveFault('refused', `${place} has the views of another log: ${advice}`);
+      throw new ArchiveError('refused', `${place} has the views of another log: ${advice}`);
     }
   } finally {
     await readModel.close();

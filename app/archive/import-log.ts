@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { contentOf, type MovedEvent } from '../../domain/events/event-line.ts';
 import type { LogTransfer } from '../../domain/log-transfer.ts';
 import { streams } from '../../domain/streams.ts';
-import { ArchiveFault } from './archive-fault.ts';
+import { ArchiveError } from './archive-error.ts';
 import { parseLine } from './event-lines.ts';
 import { linesOf } from './hashed-file.ts';
 import { appendConcurrently, appendInOrder, skipConcurrently } from './import-appending.ts';
@@ -41,7 +41,7 @@ export interface ImportOptions {
  * kept. Then events change places within a window, but not those of one stream, task or run, nor those that concern
  * several.
  *
- * @throws ArchiveFault `refused` if the log has other events; `damaged`
+ * @throws ArchiveError `refused` if the log has other events; `damaged`
  */
 export async function importEvents(
   log: LogTransfer,
@@ -84,7 +84,7 @@ export async function importEvents(
       };
   if (held.events !== expected.events || held.sha256 !== expected.sha256) {
     const counts = `it has ${held.events} events of ${expected.events}`;
-    throw new ArchiveFault('failed', `the log differs from the archive: ${counts}`);
+    throw new ArchiveError('failed', `the log differs from the archive: ${counts}`);
   }
   return {
     events: held.events,

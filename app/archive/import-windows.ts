@@ -1,5 +1,5 @@
 import { contentOf, type MovedEvent } from '../../domain/events/event-line.ts';
-import { ArchiveFault } from './archive-fault.ts';
+import { ArchiveError } from './archive-error.ts';
 
 /** Most events of a window. */
 const MAX_EVENTS = 1_000;
@@ -51,7 +51,7 @@ export interface Compared {
  *
  * @param inOrder whether the events of a window must be in the archive's order; otherwise each must be at its revision
  * @param onWindow receives the number of events found; what it throws ends the comparison
- * @throws ArchiveFault `refused` if the log has another event
+ * @throws ArchiveError `refused` if the log has another event
  */
 export async function compareWithLog(
   present: AsyncGenerator<MovedEvent, void>,
@@ -73,7 +73,7 @@ export async function compareWithLog(
           const { stream, revision, type } = event;
           const what = `revision ${revision} of ${stream} (${type})`;
           const message = `the log is not empty: ${what} is not event ${found + 1} of the archive`;
-          throw new ArchiveFault('refused', message);
+          throw new ArchiveError('refused', message);
         }
         missing.delete(placeOf(event));
         found += 1;

@@ -3,9 +3,9 @@ import { rmSync } from 'node:fs';
 import { toIso, type Clock } from '../../domain/clock.ts';
 import { streams } from '../../domain/streams.ts';
 import { statIfPresent } from '../../stores/folder.ts';
-import { checkLog, copyLog, lastTypeOf } from '../../stores/sqlite/event-log/backup.ts';
+import { checkLog, copyLog, lastEventTypeOf } from '../../stores/sqlite/event-log/backup.ts';
 import { logFile } from '../../stores/sqlite/event-log/schema.ts';
-import { rejectUnfinishedImport } from './archive-fault.ts';
+import { rejectUnfinishedImport } from './archive-error.ts';
 import { createFolderAtomically } from './durable-folder.ts';
 import { writeEvents } from './export-log.ts';
 import { copyKeys } from './key-files.ts';
@@ -33,7 +33,7 @@ interface ArchiveOrder {
 /**
  * Exports a log: its events as lines of JSON, with a manifest. The service can be running; events appended after the
  * start are left out.
- * @throws ArchiveFault `refused` if the target exists or an import into the log is unfinished; EventStoreError
+ * @throws ArchiveError `refused` if the target exists or an import into the log is unfinished; EventStoreError
  *   `UNAVAILABLE`
  */
 export const exportArchive = (order: ArchiveOrder): Promise<EventsManifest> =>
@@ -57,7 +57,7 @@ export async function makeBackup(order: ArchiveOrder): Promise<Manifest> {
     const copied = await copyLog(place.dataDirectory, file, onShare, progress.signal);
     progress.stage('checking');
     checkLog(folder);
-    rejectUnfinishedImport(lastTypeOf(folder, streams.imports()));
+    rejectUnfinishedImport(lastEventTypeOf(folder, streams.imports()));
     removeCompanions(file);
     const manifest: CopyManifest = {
       ...{ ...begun, kind: 'copy', engine: 'embedded' },

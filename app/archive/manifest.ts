@@ -6,7 +6,7 @@ import { pipeline } from 'node:stream/promises';
 import { Type, type Static } from '@sinclair/typebox';
 import { Ajv } from 'ajv';
 import { logEngines } from '../../domain/log-transfer.ts';
-import { ArchiveFault } from './archive-fault.ts';
+import { ArchiveError } from './archive-error.ts';
 
 const FILE = 'manifest.json';
 
@@ -68,7 +68,7 @@ export async function writeManifest(folder: string, manifest: Manifest): Promise
 
 /**
  * Reads the manifest of an archive.
- * @throws ArchiveFault `damaged` if the folder is not an archive, or one of a newer release
+ * @throws ArchiveError `damaged` if the folder is not an archive, or one of a newer release
  */
 export function readManifest(folder: string): Manifest {
   const path = join(folder, FILE);
@@ -77,13 +77,13 @@ export function readManifest(folder: string): Manifest {
     manifest = JSON.parse(readFileSync(path, 'utf8'));
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    throw new ArchiveFault('damaged', `${folder} is not an export or backup: ${why}`, error);
+    throw new ArchiveError('damaged', `${folder} is not an export or backup: ${why}`, error);
   }
   if (isManifest(manifest)) return manifest;
   const found = (manifest as { readonly format?: unknown } | null)?.format;
   const isNewer = typeof found === 'number' && found > FORMAT;
   const why = isNewer ? `has the format ${found} of a newer release` : 'is not a manifest';
-  throw new ArchiveFault('damaged', `${path} ${why}`);
+  throw new ArchiveError('damaged', `${path} ${why}`);
 }
 
 /** The size and SHA-256 of a file. */
@@ -94,17 +94,17 @@ export async function describeFile(folder: string, file: string): Promise<FileOf
   return { file, bytes: statSync(path).size, sha256: hash.digest('hex') };
 }
 
-/** Checks a file against the manifest. @throws ArchiveFault `damaged` */
+/** Checks a file against the manifest. @throws ArchiveError `damaged` */
 export async function checkFile(folder: string, expected: FileOfArchive): Promise<void> {
   let found: FileOfArchive;
   try {
     found = await describeFile(folder, expected.file);
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    throw new ArchiveFault('damaged', `${folder} is incomplete: ${why}`, error);
+    throw new ArchiveError('damaged', `${folder} is incomplete: ${why}`, error);
   }
   if (found.sha256 === expected.sha256) return;
   const sizes = `${found.bytes} bytes, not ${expected.bytes}`;
   const what = found.bytes === expected.bytes ? 'another SHA-256' : sizes;
-  throw new ArchiveFault('damaged', `${join(folder, expected.file)} is damaged: it has ${what}`);
+  throw new ArchiveError('damaged', `${join(folder, expected.file)} is damaged: it has ${what}`);
 }

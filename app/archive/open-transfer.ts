@@ -4,7 +4,7 @@ import type { LogTransfer } from '../../domain/log-transfer.ts';
 import { openSqliteTransfer } from '../../stores/sqlite/event-log/transfer.ts';
 import { logFile } from '../../stores/sqlite/event-log/schema.ts';
 import type { StoreSettings } from '../stores.ts';
-import { ArchiveFault } from './archive-fault.ts';
+import { ArchiveError } from './archive-error.ts';
 
 /** The place of a log. */
 export interface LogPlace extends Pick<StoreSettings, 'dataDirectory' | 'eventStoreUrl'> {
@@ -15,7 +15,7 @@ export interface LogPlace extends Pick<StoreSettings, 'dataDirectory' | 'eventSt
 /**
  * Opens a log for a transfer and closes it.
  * @param create whether it is the target and can be created
- * @throws ArchiveFault `absent` if there is no log to read, so that a mistyped folder does not become an empty archive
+ * @throws ArchiveError `absent` if there is no log to read, so that a mistyped folder does not become an empty archive
  */
 export async function withTransfer<T>(
   place: LogPlace,
@@ -41,7 +41,7 @@ async function openTransfer(
   }
   if (!create && !existsSync(logFile(directory))) {
     const message = `there is no store in ${directory}; set SVC_DATA_DIR or --data-dir`;
-    throw new ArchiveFault('absent', message);
+    throw new ArchiveError('absent', message);
   }
   return openSqliteTransfer({ directory, create, immutable, telemetry: silent });
 }

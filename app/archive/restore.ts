@@ -11,11 +11,11 @@ import { holdCommand, operationsFold, type HoldOrder } from '../../domain/operat
 import { dropReplay, replaysFold } from '../../domain/operators/replays.ts';
 import { streams } from '../../domain/streams.ts';
 import { silent } from '../../observability/telemetry.ts';
-import { fileInPlaceOf, makeFolder } from '../../stores/folder.ts';
+import { fileBlockingFolder, makeFolder } from '../../stores/folder.ts';
 import { checkLog } from '../../stores/sqlite/event-log/backup.ts';
 import { logFile } from '../../stores/sqlite/event-log/schema.ts';
 import { moveIfAbsent } from '../move-if-absent.ts';
-import { ArchiveFault } from './archive-fault.ts';
+import { ArchiveError } from './archive-error.ts';
 import {
   isUnfinished,
   makeUnfinished,
@@ -60,7 +60,7 @@ export interface Restored<T> {
  * has started meanwhile, it would read an older state and could truncate the service's WAL.
  *
  * @param inspect reads the restored log before it is in place
- * @throws ArchiveFault `refused` if the target is not empty, `damaged` for an incomplete backup
+ * @throws ArchiveError `refused` if the target is not empty, `damaged` for an incomplete backup
  */
 export async function restore<T>(
   order: RestoreOrder,
@@ -100,7 +100,7 @@ export async function restore<T>(
 
 /**
  * Imports the events of an export into an empty log, or continues an interrupted import.
- * @throws ArchiveFault as {@link restore}
+ * @throws ArchiveError as {@link restore}
  */
 export async function importArchive(
   order: RestoreOrder & {
@@ -112,7 +112,7 @@ export async function importArchive(
   progress.stage('verifying the export');
   const manifest = readManifest(archive);
   if (manifest.kind !== 'events') {
-    throw new ArchiveFault('refused', `${archive} is a backup; use svc restore`);
+    throw new ArchiveError('refused', `${archive} is a backup; use svc restore`);
   }
   await checkFile(archive, manifest.log);
   await checkFile(archive, manifest.truncations);
@@ -128,7 +128,7 @@ export async function importArchive(
 async function restoreToServer(order: RestoreOrder, manifest: Manifest): Promise<HoldOrder> {
   if (manifest.kind !== 'events') {
     const advice = 'restore it into a folder, then use svc export and svc import';
-    throw new ArchiveFault('refused', `this backup is a copy of an embedded log: ${advice}`);
+    throw new ArchiveError('refused', `this backup is a copy of an embedded log: ${advice}`);
   }
   const { events } = await importInto(order, manifest, false);
   order.progress.stage('putting on hold');
@@ -184,7 +184,7 @@ async function fillFolder(order: RestoreOrder, manifest: Manifest, staging: stri
 /**
  * Moves the files into place, the log last, because it makes the folder a store. Overwrites nothing: of concurrent
  * restores one succeeds.
- * @throws ArchiveFault `refused` if another one did
+ * @throws ArchiveError `refused` if another one did
  */
 async function putInPlace(
   staging: string,
@@ -200,7 +200,7 @@ async function putInPlace(
       // Left by an earlier attempt.
       if (isKeyOf(keys, archive, to)) return;
       const message = `another process filled ${directory} meanwhile`;
-      throw new ArchiveFault('refused', message, error);
+      throw new ArchiveError('refused', message, error);
     }
   };
   for (const { file } of keys) move(join(staging, file), join(directory, file));
@@ -210,12 +210,12 @@ async function putInPlace(
   await syncFolder(directory);
 }
 
-/** @throws ArchiveFault `refused` if the folder has more than an earlier attempt left */
+/** @throws ArchiveError `refused` if the folder has more than an earlier attempt left */
 function rejectUsedFolder(directory: string, archive: string, { keys }: Manifest): void {
-  const file = fileInPlaceOf(directory);
+  const file = fileBlockingFolder(directory);
   if (file !== null) {
     const why = `${file} is not a folder; SVC_DATA_DIR or --data-dir must name one`;
-    throw new ArchiveFault('refused', `${directory} can't be made: ${why}`);
+    throw new ArchiveError('refused', `${directory} can't be made: ${why}`);
   }
   if (!existsSync(directory)) return;
   const others = readdirSync(directory).filter(
@@ -227,7 +227,7 @@ function rejectUsedFolder(directory: string, archive: string, { keys }: Manifest
   if (others.length === 0) return;
   const names = others.slice(0, 5).join(', ');
   const message = `${directory} is not empty (${names}): restore into an empty folder`;
-  throw new ArchiveFault('refused', message);
+  throw new ArchiveError('refused', message);
 }
 
 /** Puts the restored service on hold, unless it was on hold when it was backed up. */

@@ -1,5 +1,5 @@
 import { addApplyCommand } from './apply/apply-command.ts';
-import type { CliEnvironment } from './calling/surroundings.ts';
+import type { CliEnvironment } from './calling/cli-environment.ts';
 import { addCompletionCommand } from './completion-command.ts';
 import { CommandLine } from './program.ts';
 import { addAgentCommands } from './records/agent-commands.ts';

@@ -8,7 +8,7 @@ import {
 } from './calling/command-errors.ts';
 import { serviceAddress } from './calling/service-address.ts';
 import { Session, type GlobalOptions } from './calling/session.ts';
-import type { CliEnvironment } from './calling/surroundings.ts';
+import type { CliEnvironment } from './calling/cli-environment.ts';
 import { buildOptions, type DeclaredOptions, type OptionValues } from './options.ts';
 
 /** Declares what a command takes and does. */

@@ -2,8 +2,8 @@ import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Clock } from '../../domain/clock.ts';
 import { silent } from '../../observability/telemetry.ts';
-import { fileInPlaceOf, statIfPresent } from '../../stores/folder.ts';
-import { isAtRest } from '../../stores/sqlite/database-file.ts';
+import { fileBlockingFolder, statIfPresent } from '../../stores/folder.ts';
+import { isDatabaseClosed } from '../../stores/sqlite/database-file.ts';
 import { logFile } from '../../stores/sqlite/event-log/schema.ts';
 import { withTransfer } from '../archive/open-transfer.ts';
 import type { ArchiveProgress } from '../archive/progress.ts';
@@ -41,7 +41,7 @@ interface Examination {
 export async function examine(options: Examination): Promise<readonly Finding[]> {
   const { env, settings } = options;
   const { configuration, findings } = checkSettings(env);
-  const isFolder = fileInPlaceOf(settings.dataDirectory) === null;
+  const isFolder = fileBlockingFolder(settings.dataDirectory) === null;
   const machine = [
     ...findings,
     ...checkFolder(settings),
@@ -56,7 +56,7 @@ export async function examine(options: Examination): Promise<readonly Finding[]>
   const found = await examineStores(options, lease);
   // A file that was closed at first, and written meanwhile, may have been read half before and half after.
   const isTouched = resting.some(
-    ({ path, changedAt }) => !isAtRest(path) || changeTime(path) !== changedAt,
+    ({ path, changedAt }) => !isDatabaseClosed(path) || changeTime(path) !== changedAt,
   );
   return [...machine, ...(isTouched ? await examineStores(options, lease) : found)];
 }
@@ -68,7 +68,7 @@ function filesAtRest(
   if (!existsSync(directory)) return [];
   return readdirSync(directory)
     .map((name) => join(directory, name))
-    .filter((path) => /\.(sqlite|db)$/.test(path) && isAtRest(path))
+    .filter((path) => /\.(sqlite|db)$/.test(path) && isDatabaseClosed(path))
     .map((path) => ({ path, changedAt: changeTime(path) }));
 }
 

@@ -3,10 +3,10 @@ import { EventStoreError, type EventCodec, type RawEvent } from '../../domain/ev
 import type { DataOf, KeyEvent } from '../../domain/events/catalogue.ts';
 import { createEventCodec } from '../../domain/events/codec.ts';
 import { load } from '../../domain/handle.ts';
-import { judge } from '../../domain/keys/key-judgement.ts';
+import { staleHolderVerdict } from '../../domain/keys/stale-holders.ts';
 import type { KeyState } from '../../domain/keys/key.ts';
 import type { LogTransfer } from '../../domain/log-transfer.ts';
-import { nextFireOf, nextRunOf, type Rhythm } from '../../domain/tasks/rhythm.ts';
+import { nextFireOf, nextRunOf, type ScheduleState } from '../../domain/tasks/schedule-state.ts';
 import { runFold } from '../../domain/runs/run.ts';
 import { placesOf } from '../../domain/runs/run-request.ts';
 import { ScheduleError } from '../../domain/schedule/schedule.ts';
@@ -38,11 +38,11 @@ export async function checkTasks(
   const check = 'tasks';
   const [withoutFire, overdue]: [string[], string[]] = [[], []];
   let active = 0;
-  for await (const { taskId, rhythm } of currentSchedules(store, readModel, signal)) {
-    if (rhythm.status !== 'active' || rhythm.definition.schedule_kind === 'event') continue;
+  for await (const { taskId, state: schedule } of currentSchedules(store, readModel, signal)) {
+    if (schedule.status !== 'active' || schedule.definition.schedule_kind === 'event') continue;
     active += 1;
-    const runAt = nextRunOf(rhythm);
-    if (nextFireOf(rhythm) === null && hasFireAhead(rhythm, now)) withoutFire.push(taskId);
+    const runAt = nextRunOf(schedule);
+    if (nextFireOf(schedule) === null && hasFireAhead(schedule, now)) withoutFire.push(taskId);
     else if (runAt !== null && fromIso(runAt) < now - SETTLED_AFTER) overdue.push(taskId);
   }
   if (withoutFire.length > 0) {
@@ -57,11 +57,11 @@ export async function checkTasks(
 }
 
 /** Whether a rule has a next fire within `max_runs`. */
-function hasFireAhead(rhythm: Rhythm, now: Instant): boolean {
-  const { max_runs } = rhythm.definition;
-  if (max_runs !== null && (rhythm.fires?.fire_count ?? 0) >= max_runs) return false;
+function hasFireAhead(schedule: ScheduleState, now: Instant): boolean {
+  const { max_runs } = schedule.definition;
+  if (max_runs !== null && (schedule.fires?.fire_count ?? 0) >= max_runs) return false;
   try {
-    return compileRule(rhythm).next(now) !== null;
+    return compileRule(schedule).next(now) !== null;
   } catch (error) {
     if (error instanceof ScheduleError) return false;
     throw error;
@@ -170,7 +170,7 @@ async function finishedPlaces(
       const { state: run } = await load(store, stream, runFold);
       const [last] = await store.readStream(stream, { direction: 'backwards', limit: 1 });
       const seen = { run, lastAt: last?.metadata.occurredAt ?? null };
-      if (judge(place, state.kind, seen, now, lease) === 'ended') {
+      if (staleHolderVerdict(place, state.kind, seen, now, lease) === 'ended') {
         dead.push(`${place.run_id} (${state.kind} ${state.key})`);
       }
     }

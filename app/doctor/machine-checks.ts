@@ -8,7 +8,7 @@ import {
   statSync,
 } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { fileInPlaceOf, statIfPresent } from '../../stores/folder.ts';
+import { fileBlockingFolder, statIfPresent } from '../../stores/folder.ts';
 import { logFile } from '../../stores/sqlite/event-log/schema.ts';
 import { bytes } from '../cli/terminal/units.ts';
 import { readConfiguration, type Configuration } from '../configuration/configuration.ts';
@@ -52,7 +52,7 @@ export function checkSettings(env: Environment): {
 /** Checks that the data directory exists and that only its owner can write it. */
 export function checkFolder({ dataDirectory, eventStoreUrl }: StoreSettings): readonly Finding[] {
   const check = 'data directory';
-  const file = fileInPlaceOf(dataDirectory);
+  const file = fileBlockingFolder(dataDirectory);
   if (file !== null) {
     const what = `${dataDirectory} can't be made: ${file} is not a folder`;
     return [fault(check, what, 'SVC_DATA_DIR must name a folder')];

@@ -3,7 +3,7 @@ import { basename } from 'node:path';
 import { fromIso, type Instant } from '../../domain/clock.ts';
 import { BEGINNING } from '../../domain/event-store.ts';
 import { load } from '../../domain/handle.ts';
-import { importUnderWay } from '../../domain/operators/import.ts';
+import { unfinishedImport } from '../../domain/operators/import.ts';
 import { operationsFold } from '../../domain/operators/operations.ts';
 import { streams } from '../../domain/streams.ts';
 import { workersCheck } from '../../observability/health-rules.ts';
@@ -74,7 +74,7 @@ async function checkStore(
 /** Checks for a hold and an unfinished import. */
 export async function checkOrders({ store }: Stores): Promise<readonly Finding[]> {
   const check = 'orders';
-  const underWay = await importUnderWay(store);
+  const underWay = await unfinishedImport(store);
   if (underWay !== null) {
     const what = `an import was started at ${underWay.since} and is unfinished`;
     const advice = 'run the same svc import or svc restore again; no service starts until then';

@@ -8,7 +8,7 @@ import {
   type CoreAnswer,
   type CoreRequest,
 } from '../../extensions/contract.ts';
-import { refuseLost } from '../../extensions/host/lent/lost-numbers.ts';
+import { rejectLostNumbers } from '../../extensions/host/provided/lost-numbers.ts';
 import type { CorePort, PortRequest } from '../../extensions/host/ports.ts';
 import type { Traces } from '../../observability/telemetry.ts';
 
@@ -111,7 +111,7 @@ export class LoopbackCore implements CorePort {
  */
 function bytesOf(body: unknown, isChecked: boolean): Buffer {
   const { text, lost } = stringifyExactly(body);
-  refuseLost('body', isChecked ? lost.filter(({ at }) => at === -1) : lost);
+  rejectLostNumbers('body', isChecked ? lost.filter(({ at }) => at === -1) : lost);
   if (text === undefined) throw badInput('body', `must be JSON, got a ${typeof body}`);
   return Buffer.from(withExponents(text));
 }

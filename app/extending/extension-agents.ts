@@ -1,7 +1,7 @@
 import type { KeyObject } from 'node:crypto';
 import { signToken, type TokenKeys } from '../../api/access/tokens.ts';
 import { agentFold, requireAgent, type RegisteredAgent } from '../../domain/agents/agent.ts';
-import { registerWithName } from '../../domain/agents/agent-registration.ts';
+import { registerAgentCommand } from '../../domain/agents/agent-registration.ts';
 import { toIso, type Clock, type Instant } from '../../domain/clock.ts';
 import { stringifyExactly } from '../../domain/exact-numbers.ts';
 import { BEGINNING, type EventStore } from '../../domain/event-store.ts';
@@ -13,15 +13,15 @@ import { isTopic } from '../../domain/schedule/topic-pattern.ts';
 import { streams } from '../../domain/streams.ts';
 import { MAX_PUBLISHED_BYTES } from '../../domain/topics/topic.ts';
 import { ExtensionError, badInput } from '../../extensions/contract.ts';
-import { refuseLost } from '../../extensions/host/lent/lost-numbers.ts';
-import type { AgentPort, Grantee } from '../../extensions/host/ports.ts';
+import { rejectLostNumbers } from '../../extensions/host/provided/lost-numbers.ts';
+import type { AgentPort, AgentExtension } from '../../extensions/host/ports.ts';
 import type { LiveIndexes } from '../roles/live-indexes.ts';
 
 /**
  * Scopes of an extension's own agent. The scopes for events follow the capabilities granted when the agent is created. An
  * administrator may change them, as for any agent.
  */
-function scopesOf({ granted }: Grantee): readonly string[] {
+function scopesOf({ granted }: AgentExtension): readonly string[] {
   const scopes = ['tasks:read', 'tasks:write', 'runs:read'];
   if (granted.includes('EVENTS_SUB')) scopes.push('events:read');
   if (granted.includes('EVENTS_PUB')) scopes.push('events:publish');
@@ -69,13 +69,13 @@ export class ExtensionAgents implements AgentPort {
     this.#signal = options.signal;
   }
 
-  async idOf(extension: Grantee): Promise<string> {
+  async idOf(extension: AgentExtension): Promise<string> {
     const id = agentIdOf(extension.id);
     await this.#agent(extension);
     return id;
   }
 
-  tokenOf(extension: Grantee): Promise<string> {
+  tokenOf(extension: AgentExtension): Promise<string> {
     const { id } = extension;
     let asked = this.#asked.get(id);
     if (asked === undefined) {
@@ -86,7 +86,7 @@ export class ExtensionAgents implements AgentPort {
   }
 
   /** The cached token, or a new one if it is no longer valid. */
-  async #countingToken(extension: Grantee): Promise<string> {
+  async #countingToken(extension: AgentExtension): Promise<string> {
     const now = this.#clock.now();
     const sub = agentIdOf(extension.id);
     const kept = this.#tokens.get(extension.id);
@@ -131,11 +131,11 @@ export class ExtensionAgents implements AgentPort {
     return session.credentials_revision === (agent.credentials?.revision ?? null);
   }
 
-  async publish(extension: Grantee, topic: string, payload: object): Promise<string> {
+  async publish(extension: AgentExtension, topic: string, payload: object): Promise<string> {
     if (typeof topic !== 'string' || !isTopic(topic))
       throw badInput('topic', 'is not a valid topic');
     const { text, lost } = stringifyExactly(payload);
-    refuseLost('data', lost);
+    rejectLostNumbers('data', lost);
     const json: unknown = JSON.parse(text ?? 'null');
     if (!isJsonObject(json)) throw badInput('data', 'must be an object');
     if (Buffer.byteLength(JSON.stringify(json)) > MAX_PUBLISHED_BYTES) {
@@ -152,15 +152,15 @@ export class ExtensionAgents implements AgentPort {
     return published.event_id;
   }
 
-  /** @throws Refusal if the agent was removed, because then the extension must not act */
-  async #agent(extension: Grantee): Promise<RegisteredAgent> {
+  /** @throws RefusalError if the agent was removed, because then the extension must not act */
+  async #agent(extension: AgentExtension): Promise<RegisteredAgent> {
     const id = agentIdOf(extension.id);
     const { state } = await load(this.#store, streams.agent(id), agentFold);
     if (state.status !== 'none') return requireAgent(state);
     const fields = { name: `ext-${extension.id}`, scopes: scopesOf(extension), webhook_url: null };
     // The same command id in every process, so that the agent is created once.
     const context = { ...this.#context('service'), commandId: nameBasedId('extension', id) };
-    const handled = await registerWithName(this.#store, id, fields, null, context);
+    const handled = await registerAgentCommand(this.#store, id, fields, null, context);
     this.#indexes.agents.learn(id, handled);
     return requireAgent(handled.state);
   }

@@ -3,14 +3,19 @@ import { stringifyExactly } from '../../domain/exact-numbers.ts';
 import { newId } from '../../domain/ids.ts';
 import type { JsonValue } from '../../domain/json.ts';
 import type { ArgumentFault } from '../../domain/pipeline/arguments.ts';
-import { cutTo, MAX_RESULT_BYTES, toPlainJson, withinReach } from '../../domain/pipeline/size.ts';
+import {
+  truncateTo,
+  MAX_RESULT_BYTES,
+  toPlainJson,
+  limitMembers,
+} from '../../domain/pipeline/json-size.ts';
 import type { Log } from '../../observability/telemetry.ts';
 import type { ToolRegistry } from '../../scheduler/tools/registry.ts';
 import { logLevels, ToolError, type ToolCall } from '../../scheduler/tools/tool.ts';
 import { ExtensionError } from '../../extensions/contract.ts';
 import type { DirectCalls } from './direct-calls.ts';
-import { readable } from '../../extensions/host/extension.ts';
-import type { LentTool, RequestOrigin, ToolPort } from '../../extensions/host/ports.ts';
+import { toReadableError } from '../../extensions/host/extension.ts';
+import type { ProvidedTool, RequestOrigin, ToolPort } from '../../extensions/host/ports.ts';
 
 /**
  * The tool registry of this process, as extensions see it.
@@ -22,7 +27,7 @@ export function toolPort(
   log: Log,
   direct: Pick<DirectCalls, 'carryOut' | 'refused'>,
 ): ToolPort {
-  const view = (name: string, caller: string): LentTool | undefined => {
+  const view = (name: string, caller: string): ProvidedTool | undefined => {
     const found = registry.find(name);
     if (found === undefined) return undefined;
     const { tool } = found;
@@ -46,7 +51,7 @@ export function toolPort(
             actAs,
             // Only pipelines have secrets.
             mask: (text) => text,
-            origin: fromOf(origin) ?? { source: 'extension', correlationId: id },
+            origin: originOf(origin) ?? { source: 'extension', correlationId: id },
             log: (level, message, data) => log[level](message, { tool: name, caller, data }),
           });
         // Without an origin, it is called within a run, or by an extension on its own.
@@ -54,7 +59,7 @@ export function toolPort(
           origin === undefined
             ? await run()
             : await direct.carryOut({ tool: name, actAs, origin, signal }, run);
-        return cutTo(MAX_RESULT_BYTES, toPlainJson(plain(result))).value;
+        return truncateTo(MAX_RESULT_BYTES, toPlainJson(plain(result))).value;
       },
     };
   };
@@ -69,7 +74,7 @@ export function toolPort(
             // Copies, so that the extension cannot later change the pipeline or the recorded result.
             return plain(await func(plain(args), forExtension(call)));
           } catch (error) {
-            throw thrownBy(error);
+            throw safeError(error);
           }
         },
       });
@@ -98,7 +103,7 @@ function refuseFaults(faults: readonly ArgumentFault[]): void {
 }
 
 /** The origin of a call, without the command id. */
-function fromOf(origin: RequestOrigin | undefined): RequestOrigin | undefined {
+function originOf(origin: RequestOrigin | undefined): RequestOrigin | undefined {
   if (origin === undefined) return undefined;
   const { source, correlationId, reason } = origin;
   return { source, correlationId, reason };
@@ -118,20 +123,20 @@ function plain(value: unknown): unknown {
  */
 function copyOf(value: unknown): { readonly copy?: unknown; readonly fault: string | null } {
   try {
-    const { text, lost } = stringifyExactly(withinReach(value));
+    const { text, lost } = stringifyExactly(limitMembers(value));
     if (text === undefined) return { fault: `a ${typeof value} cannot be represented` };
     const [infinite] = lost.filter(({ at }) => at === -1);
     if (infinite === undefined) return { copy: JSON.parse(text) as unknown, fault: null };
     const { path, digits } = infinite;
     return { fault: `${path.length === 0 ? '' : `${path.join('.')}: `}JSON has no ${digits}` };
   } catch (error) {
-    const why = wordsOf(readable(error));
+    const why = firstLineOf(toReadableError(error));
     return { fault: why === '' ? 'it cannot be read' : why };
   }
 }
 
 /** The first line of an error's message; empty without one. */
-function wordsOf(error: unknown): string {
+function firstLineOf(error: unknown): string {
   const [line = ''] = error instanceof Error ? error.message.split('\n', 1) : [];
   return line;
 }
@@ -143,15 +148,15 @@ function forExtension(call: ToolCall): ToolCall {
     signal: call.signal,
     log: (level: unknown, message: unknown, data?: unknown) => {
       const known = logLevels.find((each) => each === level) ?? 'info';
-      if (data === undefined) return call.log(known, asText(message));
+      if (data === undefined) return call.log(known, asString(message));
       const { copy, fault } = copyOf(data);
-      call.log(known, asText(message), fault === null ? copy : `not JSON: ${fault}`);
+      call.log(known, asString(message), fault === null ? copy : `not JSON: ${fault}`);
     },
   };
 }
 
 /** Never throws. */
-function asText(value: unknown): string {
+function asString(value: unknown): string {
   if (typeof value === 'string') return value;
   try {
     return String(value);
@@ -171,8 +176,8 @@ function frozen<T>(value: T): T {
 /**
  * Converts what a tool threw into an error that is safe to read. Keeps its `retryable`. Never throws.
  */
-function thrownBy(error: unknown): unknown {
-  const shown = readable(error);
+function safeError(error: unknown): unknown {
+  const shown = toReadableError(error);
   try {
     if (!(shown instanceof Error) || shown instanceof ToolError) return shown;
     const { retryable } = error as { readonly retryable?: unknown };

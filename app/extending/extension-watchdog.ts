@@ -2,7 +2,7 @@ import { realpathSync } from 'node:fs';
 import { url as debuggerUrl } from 'node:inspector';
 import type { Worker } from 'node:worker_threads';
 import type { Log } from '../../observability/telemetry.ts';
-import { startThread } from '../../stores/sqlite/read-model/start-thread.ts';
+import { startThread } from '../../stores/sqlite/start-thread.ts';
 import {
   BEAT,
   BEATS,

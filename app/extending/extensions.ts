@@ -14,7 +14,7 @@ import { checkDescription } from './extension-descriptions.ts';
 import { DirectCalls } from './direct-calls.ts';
 import { toolPort } from './extension-tools.ts';
 import { ExtensionWatchdog } from './extension-watchdog.ts';
-import type { Going } from '../roles/going.ts';
+import type { Supervisor } from '../roles/supervisor.ts';
 import type { LiveIndexes } from '../roles/live-indexes.ts';
 import type { Stores } from '../stores.ts';
 
@@ -34,7 +34,7 @@ export async function startExtensions(options: {
   readonly indexes: LiveIndexes;
   readonly clock: Clock;
   readonly telemetry: ProcessTelemetry;
-  readonly going: Going;
+  readonly going: Supervisor;
   readonly tools: ToolRegistry;
   readonly member: string;
   readonly version: string;
@@ -56,7 +56,7 @@ export async function startExtensions(options: {
   const calls = new CallSlots(configuration.workerConcurrency, clock);
   const record = new ToolCalls({ store, clock, telemetry });
   const direct = new DirectCalls({ slots: calls, record, clock });
-  const containment = new Containment((id, what, error) => host.blame(id, what, error));
+  const containment = new Containment((id, what, error) => host.reportFault(id, what, error));
   const host: ExtensionHost = new ExtensionHost({
     store,
     coordination,
@@ -92,13 +92,13 @@ export async function startExtensions(options: {
     blocked: ({ extension, seconds, where }) => {
       telemetry.count('extension_blocked_total', { extension });
       const error = new Error(`blocked for ${seconds.toFixed(1)} s by ${where}`);
-      host.blame(extension, 'event loop', error);
+      host.reportFault(extension, 'event loop', error);
     },
   });
   const project = join(import.meta.dirname, '../..');
   // In the compiled form, the project's packages are one level up.
   await host.start([project, join(project, '..'), process.cwd()]);
-  going.keep('loading extensions', async (started) => {
+  going.supervise('loading extensions', async (started) => {
     await host.loaded;
     started();
     await new Promise<void>((ended) => {

@@ -6,13 +6,13 @@ import { createLog } from '../../observability/create-log.ts';
 import { BEAT, BEATS, DEBUGGED, type Blocked, type WatchdogData } from './watchdog-protocol.ts';
 
 /** The event loop counts as blocked after this time without a heartbeat. Milliseconds. */
-const LIMIT = 1_000;
+const BLOCKED_AFTER = 1_000;
 
 /** Time without a heartbeat after which the running code is inspected. Milliseconds. */
-const LOOK_AFTER = 600;
+const INSPECT_AFTER = 600;
 
 /** Pause between inspections. Two with the same result identify the extension. Milliseconds. */
-const PAUSE = 100;
+const INSPECTION_PAUSE = 100;
 
 /** Maximum inspections in a row. */
 const MAX_INSPECTIONS = 5;
@@ -21,7 +21,7 @@ const MAX_INSPECTIONS = 5;
  * Code that the debugger cannot stop for this long is waiting outside JavaScript (another program, the disk). Then one
  * inspection is enough. Milliseconds.
  */
-const LONG = 1_000;
+const EXTERNAL_WAIT = 1_000;
 
 /** The extension whose code was running, and where. */
 type Found = Pick<Blocked, 'extension' | 'where'>;
@@ -44,7 +44,7 @@ let named: Found | null = null;
 setInterval(() => {
   const now = performance.now();
   // This thread was delayed too, so the process or machine was asleep.
-  const slept = now - looked > LOOK_AFTER;
+  const slept = now - looked > INSPECT_AFTER;
   looked = now;
   if (beatNow() !== seen) {
     if (named !== null) port.postMessage({ ...named, seconds: (now - since) / 1000 });
@@ -53,7 +53,7 @@ setInterval(() => {
     since = now;
   } else if (named === null && (slept || Atomics.load(beats, DEBUGGED) === 1)) {
     since = now;
-  } else if (named === null && !looking && now - since > LOOK_AFTER) {
+  } else if (named === null && !looking && now - since > INSPECT_AFTER) {
     looking = true;
     void look().finally(() => (looking = false));
   }
@@ -75,14 +75,14 @@ async function look(): Promise<void> {
       const asked = performance.now();
       const found = ownerOf(await inspection.stack(stands));
       const waited = performance.now() - asked;
-      if (found !== null && (found.extension === before?.extension || waited > LONG)) {
-        while (stands() && performance.now() - stood < LIMIT) await rest(PAUSE);
+      if (found !== null && (found.extension === before?.extension || waited > EXTERNAL_WAIT)) {
+        while (stands() && performance.now() - stood < BLOCKED_AFTER) await rest(INSPECTION_PAUSE);
         const seconds = (performance.now() - stood) / 1000;
-        if (seconds * 1000 >= LIMIT) name({ ...found, seconds }, stands());
+        if (seconds * 1000 >= BLOCKED_AFTER) name({ ...found, seconds }, stands());
         return;
       }
       before = found;
-      await rest(PAUSE);
+      await rest(INSPECTION_PAUSE);
     }
   } catch (error) {
     log.warn('could not inspect what blocks the event loop', { error });

@@ -3,7 +3,7 @@ import { errorMessage } from '../../projections/error-message.ts';
 import { shapeRead } from '../../projections/generations/older-shape.ts';
 import {
   besideReport,
-  isOfNow,
+  isCurrent,
   parseProjectionReport,
   PROJECTION_REPORT,
   shapesOf,
@@ -78,7 +78,7 @@ async function findMissing({
 }: NewerShapesParts): Promise<MissingShapes> {
   const { coordination, readModel } = stores;
   const report = parseProjectionReport(await coordination.recall(PROJECTION_REPORT));
-  if (report === null || !isOfNow(report, clock.now())) return { shapes: [], fence: 0 };
+  if (report === null || !isCurrent(report, clock.now())) return { shapes: [], fence: 0 };
   const built = new Map(report.views.map(({ name, schema }) => [name, schema]));
   const shapes: Projection[] = [];
   for (const projection of projections) {

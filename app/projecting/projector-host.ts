@@ -8,9 +8,9 @@ import { createProjector } from '../../projections/projector/projector.ts';
 import { REPLAY_REPORT } from '../../projections/replays/replay-report.ts';
 import { Replayer } from '../../projections/replays/replayer.ts';
 import { Leadership } from '../../scheduler/processes/leadership.ts';
-import { onceWhole } from '../starting/half-import.ts';
+import { onceImportCompleted } from '../starting/unfinished-import.ts';
 import { openStores, type Stores } from '../stores.ts';
-import { FillingThreads } from './filling-threads.ts';
+import { FillingThreads } from './parallel-fill/fill-threads.ts';
 import { projectNewerShapes } from './newer-shapes-projector.ts';
 import { projections } from './projections.ts';
 import type { ProjectorMessage, ProjectorThreadData } from './projector-protocol.ts';
@@ -75,7 +75,7 @@ export async function runProjector(options: HostOptions): Promise<void> {
   const leading = leadership.run(AbortSignal.any([signal, ended.signal]));
   const host: Host = {
     ...options,
-    stores: { ...opened, store: onceWhole(opened.store) },
+    stores: { ...opened, store: onceImportCompleted(opened.store) },
     telemetry,
     leadership,
     fillElsewhere: fillingThreads(settings, telemetry),

@@ -7,7 +7,7 @@ import { LiveStreams } from '../../projections/reading/live-streams.ts';
 import type { ReadModel } from '../../projections/read-model.ts';
 import { TopicIndex } from '../../projections/reading/topic-index.ts';
 import { PinnedTasks } from '../../scheduler/pinned-tasks.ts';
-import type { Going } from './going.ts';
+import type { Supervisor } from './supervisor.ts';
 
 /** Parts of the log that a process keeps in memory, live, so that requests and runs need not read it. */
 export interface LiveIndexes {
@@ -18,16 +18,20 @@ export interface LiveIndexes {
   readonly topics: TopicIndex;
 }
 
-/** Starts following the log. `going.notGoing` lists what is not ready yet. */
-export function followIndexes(store: EventStore, readModel: ReadModel, going: Going): LiveIndexes {
+/** Starts following the log. `going.notRunning` lists what is not ready yet. */
+export function followIndexes(
+  store: EventStore,
+  readModel: ReadModel,
+  going: Supervisor,
+): LiveIndexes {
   const agents = new LiveStreams(store, 'agent-', agentFold);
   const sessions = new LiveStreams(store, 'session-', sessionFold);
   const tasks = new LiveStreams(store, 'task-', taskFold);
   const topics = new TopicIndex(store, readModel);
   const { signal } = going;
-  going.keep('following agents', (started) => agents.follow(signal, started));
-  going.keep('following sessions', (started) => sessions.follow(signal, started));
-  going.keep('following tasks', (started) => tasks.follow(signal, started));
-  going.keep('following topics', (started) => topics.follow(signal, started));
+  going.supervise('following agents', (started) => agents.follow(signal, started));
+  going.supervise('following sessions', (started) => sessions.follow(signal, started));
+  going.supervise('following tasks', (started) => tasks.follow(signal, started));
+  going.supervise('following topics', (started) => topics.follow(signal, started));
   return { agents, sessions, tasks, topics, pinnedTasks: new PinnedTasks(store, tasks) };
 }

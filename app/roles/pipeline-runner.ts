@@ -3,7 +3,7 @@ import type { EventStore } from '../../domain/event-store.ts';
 import type { StepEnd } from '../../domain/events/catalogue.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { compilePipeline } from '../../domain/pipeline/compile.ts';
-import { takeOverResults } from '../../domain/runs/run-results.ts';
+import { copyPriorResults } from '../../domain/runs/run-results.ts';
 import { endsOf } from '../../domain/runs/run-steps.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
 import { executePipeline } from '../../scheduler/pipeline/pipeline-execution.ts';
@@ -38,6 +38,6 @@ export function pipelineRunner(options: {
       );
     if (known === null) return execute([]);
     if (known.request.prior_results === null) return execute(endsOf(known.steps));
-    return takeOverResults(store, known, pipeline, record, stop.signal).then(execute);
+    return copyPriorResults(store, known, pipeline, record, stop.signal).then(execute);
   };
 }

@@ -17,7 +17,7 @@ import { WebhookSender } from '../../scheduler/webhooks/webhook-sender.ts';
 import { Webhooks } from '../../scheduler/webhooks/webhooks.ts';
 import type { Configuration } from '../configuration/configuration.ts';
 import type { Stores } from '../stores.ts';
-import type { Going } from './going.ts';
+import type { Supervisor } from './supervisor.ts';
 import type { LiveIndexes } from './live-indexes.ts';
 
 export interface SchedulerRole {
@@ -52,7 +52,7 @@ export interface SchedulerRoleOptions {
   readonly indexes: LiveIndexes;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
-  readonly going: Going;
+  readonly going: Supervisor;
   readonly hold: Hold;
   /** Name of this process. */
   readonly member: string;
@@ -86,17 +86,17 @@ export function startSchedulerRole(options: SchedulerRoleOptions): SchedulerRole
   const backfills = new Backfills(led);
   const audit = createSchedulerAudit({ ...led, requester, source: member, lease });
   const { signal } = going;
-  going.keepRunning('leading the scheduler', () => leadership.run(signal));
-  going.keep('following due tasks', (started) =>
+  going.superviseStarted('leading the scheduler', () => leadership.run(signal));
+  going.supervise('following due tasks', (started) =>
     index.follow(signal, () => {
       scheduler.start();
       started();
     }),
   );
-  going.keepRunning('requesting runs', () => requester.follow(signal));
-  going.keep('running backfills', (started) => backfills.follow(signal, started));
+  going.superviseStarted('requesting runs', () => requester.follow(signal));
+  going.supervise('running backfills', (started) => backfills.follow(signal, started));
   let webhooks: Webhooks | null = null;
-  going.keepRunning('sending webhooks', async () => {
+  going.superviseStarted('sending webhooks', async () => {
     const { secretOf, ...sending } = options.webhooks;
     const sender = new WebhookSender({ clock, ...sending });
     try {
@@ -108,9 +108,9 @@ export function startSchedulerRole(options: SchedulerRoleOptions): SchedulerRole
   });
   if (Object.values(limits).some((limit) => limit !== null)) {
     const retention = new Retention({ ...led, limits });
-    going.keepRunning('removing old records', () => retention.run(signal));
+    going.superviseStarted('removing old records', () => retention.run(signal));
   }
-  going.keepRunning('auditing the scheduler', () => audit.run(signal));
+  going.superviseStarted('auditing the scheduler', () => audit.run(signal));
   return {
     scheduler,
     leadership,

@@ -1,6 +1,6 @@
 import { requireAgent } from '../../domain/agents/agent.ts';
 import type { Clock } from '../../domain/clock.ts';
-import { Refusal, notFound } from '../../domain/errors.ts';
+import { RefusalError, notFound } from '../../domain/errors.ts';
 import { BEGINNING, type EventStore } from '../../domain/event-store.ts';
 import type { CommandContext } from '../../domain/handle.ts';
 import { publishEvent } from '../../domain/topics/publishing.ts';
@@ -17,7 +17,7 @@ export function serviceActions(
   const scopesOf = async (agentId: string, scope: string): Promise<readonly string[]> => {
     const { scopes } = requireAgent((await agents.get(agentId)).state);
     if (scopes.includes(scope) || scopes.includes('admin')) return scopes;
-    throw new Refusal('FORBIDDEN', `the task's owner lacks the scope ${scope}`, {
+    throw new RefusalError('FORBIDDEN', `the task's owner lacks the scope ${scope}`, {
       required_scopes: [scope],
       granted_scopes: scopes,
     });
@@ -37,7 +37,7 @@ export function serviceActions(
       const { state } = await tasks.get(task_id);
       if (state.status === 'none') throw notFound('task', task_id);
       if (state.definition.created_by !== origin.actor && !scopes.includes('admin')) {
-        throw new Refusal('FORBIDDEN', `task ${task_id} belongs to another agent`);
+        throw new RefusalError('FORBIDDEN', `task ${task_id} belongs to another agent`);
       }
       const { runId } = await requestManualRun(store, task_id, state, contextOf(origin, clock));
       return { run_id: runId };

@@ -6,7 +6,7 @@ import type { Clock } from '../../domain/clock.ts';
 import type { Log } from '../../observability/telemetry.ts';
 import type { Configuration } from '../configuration/configuration.ts';
 import { ConfigurationError } from '../configuration/setting-readers.ts';
-import { raising } from '../starting/open-files.ts';
+import { raiseLimitAdvice } from '../starting/open-files.ts';
 import type { TlsFiles } from '../starting/tls-files.ts';
 
 /** How long running requests may continue while the server stops. Milliseconds. */
@@ -44,7 +44,7 @@ export function listen(
     const now = clock.steady();
     if (now - lastLogged < LOG_INTERVAL) return;
     const fields = { connections: room, refused };
-    log.warn(`connections refused, the limit is reached: ${raising}`, fields);
+    log.warn(`connections refused, the limit is reached: ${raiseLimitAdvice}`, fields);
     lastLogged = now;
     refused = 0;
   });

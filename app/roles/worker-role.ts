@@ -4,7 +4,7 @@ import { createQueueAudit } from '../../scheduler/audit/scheduler-audit.ts';
 import { EarlyStarts } from '../../scheduler/burst/early-starts.ts';
 import type { CallSlots } from '../../scheduler/call-slots.ts';
 import type { Hold } from '../../scheduler/hold.ts';
-import { KeyKeeper } from '../../scheduler/keys/key-keeper.ts';
+import { KeySemaphore } from '../../scheduler/keys/key-semaphore.ts';
 import type { Membership } from '../../scheduler/processes/membership.ts';
 import { FailurePause } from '../../scheduler/runs/failure-pause.ts';
 import { instantRuns, runsStartingWithEnd } from '../../scheduler/runs/instant-runs.ts';
@@ -17,7 +17,7 @@ import { runAdmission } from '../../scheduler/runs/task-admission.ts';
 import type { ToolRegistry } from '../../scheduler/tools/registry.ts';
 import { Worker } from '../../scheduler/worker.ts';
 import type { Stores } from '../stores.ts';
-import type { Going } from './going.ts';
+import type { Supervisor } from './supervisor.ts';
 import type { LiveIndexes } from './live-indexes.ts';
 import { pipelineRunner } from './pipeline-runner.ts';
 
@@ -41,7 +41,7 @@ export function createWorkerRole(options: {
   readonly tools: ToolRegistry;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
-  readonly going: Going;
+  readonly going: Supervisor;
   readonly hold: Hold;
   readonly concurrency: number;
   /** Slots that direct tool calls take. */
@@ -53,7 +53,7 @@ export function createWorkerRole(options: {
   const tasks = options.indexes.pinnedTasks;
   const queue = new RunQueue(store, readModel, clock, telemetry);
   const shared = { store, queue, membership, clock, telemetry, tasks };
-  const keys = new KeyKeeper({ ...shared, hasRoom: (run) => worker.hasRoom(run) });
+  const keys = new KeySemaphore({ ...shared, hasRoom: (run) => worker.hasRoom(run) });
   const failures = new FailurePause({ ...shared, readModel, name: membership.id });
   const failed = failures.afterEnd.bind(failures);
   const runPipeline = pipelineRunner({ store, tools, clock, telemetry, secrets });
@@ -78,7 +78,7 @@ export function createWorkerRole(options: {
     slots: options.concurrency,
     calls: options.calls,
     isInstant,
-    parks: (run: QueuedRun) => keys.parks(run),
+    parks: (run: QueuedRun) => keys.park(run),
     affinityOf: (run: QueuedRun) => keys.affinityOf(run),
   });
   const early = new EarlyStarts({ ...shared, executor, worker, isInstant });
@@ -89,16 +89,16 @@ export function createWorkerRole(options: {
   hold.onChange(() => worker.wake());
   const start = (): void => {
     const { signal } = going;
-    going.keep('following runs', (started) =>
+    going.supervise('following runs', (started) =>
       queue.follow(signal, () => {
         worker.start();
         started();
       }),
     );
-    going.keep('following keys', (started) => keys.follow(signal, started));
-    going.keepRunning('checking keys', () => keys.mind(signal));
-    going.keepRunning('freeing runs of dead workers', () => takeOver.run(signal));
-    going.keepRunning('auditing the queue', () => audit.run(signal));
+    going.supervise('following keys', (started) => keys.follow(signal, started));
+    going.superviseStarted('checking keys', () => keys.recheckPeriodically(signal));
+    going.superviseStarted('freeing runs of dead workers', () => takeOver.run(signal));
+    going.superviseStarted('auditing the queue', () => audit.run(signal));
   };
   const drain = async (): Promise<void> => {
     early.beginAll();

@@ -7,14 +7,15 @@ const OWN_FILES = 192;
 const MIN_FILES = 256;
 
 /** How to raise the limit. */
-export const raising = 'raise the limit of open files (ulimit -n, LimitNOFILE=, --ulimit nofile=)';
+export const raiseLimitAdvice =
+  'raise the limit of open files (ulimit -n, LimitNOFILE=, --ulimit nofile=)';
 
 /**
  * The limit of open files and connections of this process; Infinity if the system does not tell. Node has already raised
  * it as far as it can.
  * @param limits reads the process's limits as Linux lists them
  */
-export function mostOpenFiles(limits: () => string = readLimits): number {
+export function maxOpenFiles(limits: () => string = readLimits): number {
   const max = /^Max open files +(\d+)/m.exec(limits())?.[1];
   return max === undefined ? Infinity : Number(max);
 }
@@ -22,18 +23,18 @@ export function mostOpenFiles(limits: () => string = readLimits): number {
 /** Why the service cannot run within a limit, in one line; null if it can. */
 export function tooFewOpenFiles(max: number): string | null {
   if (max >= MIN_FILES) return null;
-  return `this process can open ${max} files and needs at least ${MIN_FILES}: ${raising}`;
+  return `this process can open ${max} files and needs at least ${MIN_FILES}: ${raiseLimitAdvice}`;
 }
 
 /** Most connections of clients within a limit, so that the service can still open files. @param runs at a time, each with a connection */
-export function roomForClients(max: number, runs: number): number {
+export function maxClientConnections(max: number, runs: number): number {
   return Math.max(max - OWN_FILES - runs, minForClients(max));
 }
 
 /** What can run short within a limit, in one line; null for nothing. @param runs at a time */
-export function scarcityOfFiles(max: number, runs: number): string | null {
+export function openFilesWarning(max: number, runs: number): string | null {
   if (max - OWN_FILES - runs >= minForClients(max)) return null;
-  return `this process can open ${max} files and may need more for ${runs} runs and its clients: ${raising}`;
+  return `this process can open ${max} files and may need more for ${runs} runs and its clients: ${raiseLimitAdvice}`;
 }
 
 const minForClients = (max: number): number => Math.floor(max / 8);

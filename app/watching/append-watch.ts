@@ -1,4 +1,4 @@
-import { decorated } from '../../domain/decorated.ts';
+import { decorate } from '../../domain/decorate.ts';
 import { EventStoreError, type EventStore } from '../../domain/event-store.ts';
 
 /** Milliseconds for which a failed append counts. */
@@ -33,7 +33,7 @@ export function watchAppends(
     }
   };
   return {
-    store: decorated(store, {
+    store: decorate(store, {
       append: (stream, events, expected) => watched(store.append(stream, events, expected)),
       appendInOrder: (appends) => watched(store.appendInOrder(appends)),
     }),

@@ -61,7 +61,7 @@ function aboutProcess(metrics: Metrics, parts: Gauged): void {
     }));
   });
   metrics.gauge('members_alive', () =>
-    allRoles.map((role) => ({ labels: { role }, value: membership.doing(role).length })),
+    allRoles.map((role) => ({ labels: { role }, value: membership.withRole(role).length })),
   );
   metrics.gauge('lease_held', () => {
     const { scheduler, host, views } = parts;

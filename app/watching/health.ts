@@ -34,7 +34,7 @@ import {
   totals,
   type AuditReport,
 } from '../../scheduler/audit/report.ts';
-import type { Going } from '../roles/going.ts';
+import type { Supervisor } from '../roles/supervisor.ts';
 import { overdueTasks } from './overdue-tasks.ts';
 import { shortageOf } from './slot-shortage.ts';
 import { projections } from '../projecting/projections.ts';
@@ -53,7 +53,7 @@ const OVERDUE_MS = 60_000;
 export function createHealth(options: {
   readonly stores: Stores;
   readonly clock: Clock;
-  readonly going: Going;
+  readonly going: Supervisor;
   readonly version: string;
   /** Random, new at each start. */
   readonly instance: string;
@@ -130,7 +130,7 @@ export function createHealth(options: {
     }),
     ready: shared(async () => {
       const checks = await storeChecks();
-      const waitedFor = going.notGoing();
+      const waitedFor = going.notRunning();
       if (waitedFor.length > 0) checks.push(waitingCheck(waitedFor));
       else checks.push(await orUnhealthy('projections', onlyDatabase(checks), readable));
       const answer = readiness(checks, started());
@@ -162,7 +162,7 @@ function auditStateOf(report: AuditReport | null): AuditState | null {
   return { at, ...totals(report), faults: [...faults], stuck: [...stuck], kinds };
 }
 
-function waitingCheck(waitedFor: ReturnType<Going['notGoing']>): HealthCheck {
+function waitingCheck(waitedFor: ReturnType<Supervisor['notRunning']>): HealthCheck {
   const message = waitedFor
     .map(({ name, problem }) => (problem === null ? name : `${name}: ${problem}`))
     .join('; ');

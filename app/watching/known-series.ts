@@ -1,6 +1,6 @@
 import { endpoints } from '../../api/app.ts';
 import { errorStatuses } from '../../api/errors.ts';
-import { writtenPath } from '../../api/serving/measuring.ts';
+import { describedPath } from '../../api/serving/measuring.ts';
 import { eventStoreErrorCodes } from '../../domain/event-store.ts';
 import { retainedKinds, runSkipReasons, spanSkipReasons } from '../../domain/vocabulary.ts';
 import type { counters } from '../../observability/metric-catalogue.ts';
@@ -30,7 +30,7 @@ const successes = ['200', '201', '202', '204', '304'];
  */
 export const knownSeries: Partial<Record<CounterName, readonly Labels[]>> = {
   http_requests_total: endpoints.flatMap(({ method, paths }) =>
-    paths.map((path) => ({ method: method.toUpperCase(), endpoint: writtenPath(path) })),
+    paths.map((path) => ({ method: method.toUpperCase(), endpoint: describedPath(path) })),
   ),
   http_responses_total: each({
     status: [...new Set([...successes, ...Object.values(errorStatuses).map(String)])],

@@ -1,9 +1,9 @@
 import { fromIso, toIso, type Instant } from '../../domain/clock.ts';
 import { EventStoreError, type EventStore } from '../../domain/event-store.ts';
-import { nextRunOf } from '../../domain/tasks/rhythm.ts';
+import { nextRunOf } from '../../domain/tasks/schedule-state.ts';
 import { dueProjection, type DueDocument } from '../../projections/views/due.ts';
 import type { ReadModel } from '../../projections/read-model.ts';
-import { readRhythm } from '../../scheduler/audit/read-rhythm.ts';
+import { readScheduleState } from '../../scheduler/audit/read-schedule-state.ts';
 
 /** Tasks that are checked in the log. */
 const MAX_CHECKED = 20;
@@ -47,11 +47,11 @@ export async function overdueTasks(
 async function isOverdue(
   store: EventStore,
   taskId: string,
-  { rhythm }: DueDocument,
+  { rhythm: schedule }: DueDocument,
   before: Instant,
 ): Promise<boolean> {
   try {
-    const known = await readRhythm(store, taskId, rhythm);
+    const known = await readScheduleState(store, taskId, schedule);
     const next = known?.status === 'active' ? nextRunOf(known) : null;
     return next !== null && fromIso(next) < before;
   } catch (error) {

@@ -2,7 +2,7 @@ import { toIso } from '../../domain/clock.ts';
 import type { StreamAppend } from '../../domain/event-store.ts';
 import type { DomainEvent } from '../../domain/events/catalogue.ts';
 import { toNewEvents } from '../../domain/handle.ts';
-import { momentBasedId, nameBasedId, newId } from '../../domain/ids.ts';
+import { timeBasedId, nameBasedId, newId } from '../../domain/ids.ts';
 import { taskDefaults } from '../../domain/tasks/task-definition.ts';
 import type { RunTrigger } from '../../domain/vocabulary.ts';
 import { appendAll, withLog } from '../log.ts';
@@ -51,7 +51,7 @@ function* appendsOf(runs: number, tasks: number, since: number): Generator<Strea
     const task = run % 100 === 0 ? 0 : run % tasks;
     const trigger = triggerOf(share(run, 1));
     const actor = trigger === 'manual' ? ownerOf(task) : 'service';
-    const stream = `run-${momentBasedId(at, 'listed run', String(run))}`;
+    const stream = `run-${timeBasedId(at, 'listed run', String(run))}`;
     yield append(stream, runEvents(run, task, trigger, at), at, actor);
   }
 }

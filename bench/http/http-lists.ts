@@ -11,8 +11,8 @@ const ROUNDS = 5;
 /** Requests if one of those was slow, so that the p95 is not just the slowest moment of the machine. */
 const ROUNDS_OF_SLOW = 20;
 /** Slow lists and statistics, in milliseconds. */
-const SLOW = 50;
-const SLOW_STATISTICS = 20;
+const SLOW_QUERY_MS = 50;
+const SLOW_STATISTICS_MS = 20;
 /** A list that takes longer than this, in milliseconds, is requested once. */
 const TOO_SLOW = 2_000;
 /** The deep page, by cursor, and its items. */
@@ -58,7 +58,7 @@ async function measure(service: HttpService, ids: ListedStore['ids']): Promise<F
     deep.push(await p95Of(service, await deepPageOf(service, path)));
   }
   for (const path of statisticsOf(ids)) {
-    statistics.push(await p95Of(service, path, SLOW_STATISTICS));
+    statistics.push(await p95Of(service, path, SLOW_STATISTICS_MS));
   }
   const covered = lists.filter((list) => list.covered);
   return {
@@ -85,7 +85,7 @@ async function untilBuilt({ client }: HttpService): Promise<void> {
 }
 
 /** @param slow in milliseconds */
-async function p95Of(service: HttpService, path: string, slow = SLOW): Promise<number> {
+async function p95Of(service: HttpService, path: string, slow = SLOW_QUERY_MS): Promise<number> {
   const warmUp = await timeOf(service, path);
   if (warmUp > TOO_SLOW) return warmUp;
   const times: number[] = [];

@@ -3,7 +3,7 @@ import type { DomainEvent } from '../../domain/events/catalogue.ts';
 import { nameBasedId } from '../../domain/ids.ts';
 import { streams } from '../../domain/streams.ts';
 import { taskDefaults } from '../../domain/tasks/task-definition.ts';
-import { documentAsOf, taskAsOf, type Moment } from '../../projections/reading/as-of.ts';
+import { documentAsOf, taskAsOf, type PointInTime } from '../../projections/reading/as-of.ts';
 import { runsProjection } from '../../projections/views/runs.ts';
 import { withBenchFolder } from '../bench-folder.ts';
 import { secondsOf } from '../bench-service.ts';
@@ -47,7 +47,7 @@ async function measure(store: EventStore, events: number) {
 async function times(
   store: EventStore,
   runs: number,
-  read: (moment: Moment, index: number) => Promise<unknown>,
+  read: (moment: PointInTime, index: number) => Promise<unknown>,
 ): Promise<readonly number[]> {
   const took: number[] = [];
   for (let index = 0; index < READS; index += 1) {
@@ -57,7 +57,7 @@ async function times(
   return took;
 }
 
-async function momentOf(store: EventStore, run: number, isInstant: boolean): Promise<Moment> {
+async function momentOf(store: EventStore, run: number, isInstant: boolean): Promise<PointInTime> {
   if (isInstant) return { kind: 'instant', at: timeOf(run, 2) };
   const stream = streams.run(nameBasedId('bench', String(run)));
   const [last] = await store.readStream(stream, { direction: 'backwards', limit: 1 });

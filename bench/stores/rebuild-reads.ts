@@ -13,7 +13,7 @@ const READERS = 4;
 /** Milliseconds between a reader's requests. */
 const READ_PAUSE = 5;
 /** Milliseconds of reading before the rebuild. */
-const BEFORE = 6_000;
+const BASELINE_MS = 6_000;
 /** Most milliseconds of the rebuild that are measured; then it is canceled. */
 const DURING = 80_000;
 /** Milliseconds between samples of progress and memory. */
@@ -49,10 +49,10 @@ async function measure(service: HttpService, runs: number): Promise<Figures> {
   while ((await totalOf(service)) < runs) await pause(SAMPLE_INTERVAL);
   const { version: first } = await viewOf(service);
   const warmUp = new Readers(service, runs);
-  await pause(BEFORE / 3);
+  await pause(BASELINE_MS / 3);
   await warmUp.end();
   const quiet = new Readers(service, runs);
-  await pause(BEFORE);
+  await pause(BASELINE_MS);
   const before = await quiet.end();
   const memoryBefore = Math.round(anonymousMiBOf(pid));
   const readers = new Readers(service, runs);

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { parentPort, workerData } from 'node:worker_threads';
 import { SystemClock } from '../../app/clock.ts';
-import { FillingThreads } from '../../app/projecting/filling-threads.ts';
+import { FillingThreads } from '../../app/projecting/parallel-fill/fill-threads.ts';
 import type { EventStore } from '../../domain/event-store.ts';
 import { silent } from '../../observability/telemetry.ts';
 import { createProjector } from '../../projections/projector/projector.ts';

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
-import { PROJECTOR_HEAP } from '../../app/projecting/projector.ts';
+import { PROJECTOR_HEAP } from '../../app/projecting/start-projector.ts';
 import { setEngineOptions } from '../../app/starting/engine-options.ts';
-import { startThread } from '../../stores/sqlite/read-model/start-thread.ts';
+import { startThread } from '../../stores/sqlite/start-thread.ts';
 import { withBenchFolder } from '../bench-folder.ts';
 import { atLeast, type Work } from '../work.ts';
 import type { RebuildRates } from './rebuild-thread.ts';

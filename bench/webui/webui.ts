@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { CDPSession, Page } from 'playwright-core';
-import type { HealthReport } from '../../api/schemas/answer-schemas-health.ts';
+import type { HealthReport } from '../../api/schemas/response-schemas-health.ts';
 import { runsProjection } from '../../projections/views/runs.ts';
 import { credentialsIn, type Credentials } from '../../test/support/service-process.ts';
 import { BenchService, withBenchStore } from '../bench-service.ts';

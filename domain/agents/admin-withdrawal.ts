@@ -1,7 +1,7 @@
 import { whileOvertaken } from './agent-changes.ts';
 import { agentFold, requireAgent } from './agent.ts';
 import { fromIso, toIso } from '../clock.ts';
-import { Refusal } from '../errors.ts';
+import { RefusalError } from '../errors.ts';
 import type { AdminsEvent, DataOf } from '../events/catalogue.ts';
 import type { EventStore } from '../event-store.ts';
 import {
@@ -45,7 +45,7 @@ interface WithdrawalCommand<T> {
   readonly context: CommandContext;
   /** The agent's revision that the caller saw (`If-Match`). */
   readonly expectedRevision?: SeenRevision | undefined;
-  /** Changes or removes the agent at this revision. @throws Refusal `REVISION_MISMATCH` */
+  /** Changes or removes the agent at this revision. @throws RefusalError `REVISION_MISMATCH` */
   readonly act: (revision: number) => Promise<T>;
 }
 
@@ -57,7 +57,7 @@ interface WithdrawalCommand<T> {
  * and an announced agent no longer counts as an admin. An announcement holds for one revision of the agent: any change
  * of the agent voids it. After a crash in between, any command may void it after a minute by an empty change.
  *
- * @throws Refusal `STATE_CONFLICT` for the last admin, and when other changes of the agent keep overtaking this one;
+ * @throws RefusalError `STATE_CONFLICT` for the last admin, and when other changes of the agent keep overtaking this one;
  *   `REVISION_MISMATCH` for `expectedRevision`; what `act` throws
  */
 export function withdrawAdmin<T>(command: WithdrawalCommand<T>): Promise<T> {
@@ -82,7 +82,7 @@ async function withdrawOnce<T>(command: WithdrawalCommand<T>): Promise<T> {
     if (!scopes.includes(ADMIN)) return act(revision);
     if (!(await hasOtherAdmin(command, admins.state))) {
       const details = { agent_id: agentId };
-      throw new Refusal('STATE_CONFLICT', 'the last admin keeps the scope admin', details);
+      throw new RefusalError('STATE_CONFLICT', 'the last admin keeps the scope admin', details);
     }
     const open = await openWithdrawals(store, admins.state, agentId);
     const withdrawals = [...open, { agent_id: agentId, revision, since: toIso(context.now) }];
@@ -92,7 +92,7 @@ async function withdrawOnce<T>(command: WithdrawalCommand<T>): Promise<T> {
       return await act(revision);
     } catch (error) {
       // The agent counts again at once. If this append loses a race, the announcement is void in a minute.
-      if (error instanceof Refusal) await announce(store, announced, open, context);
+      if (error instanceof RefusalError) await announce(store, announced, open, context);
       throw error;
     }
   }

@@ -1,4 +1,4 @@
-import { Refusal } from '../errors.ts';
+import { RefusalError } from '../errors.ts';
 import type { SeenRevision } from '../handle.ts';
 
 /** Attempts of a change of several appends that other changes of the agent overtake. */
@@ -7,7 +7,7 @@ const MAX_ATTEMPTS = 6;
 /**
  * Repeats a change of several appends while other changes of the agent overtake it, unless the caller gave the revision
  * that it saw.
- * @throws Refusal `STATE_CONFLICT` after six attempts; what the change throws
+ * @throws RefusalError `STATE_CONFLICT` after six attempts; what the change throws
  */
 export async function whileOvertaken<T>(
   agentId: string,
@@ -18,11 +18,11 @@ export async function whileOvertaken<T>(
     try {
       return await change();
     } catch (error) {
-      const isOvertaken = error instanceof Refusal && error.code === 'REVISION_MISMATCH';
+      const isOvertaken = error instanceof RefusalError && error.code === 'REVISION_MISMATCH';
       if (!isOvertaken || expectedRevision !== undefined) throw error;
       if (attempt < MAX_ATTEMPTS) continue;
       const message = 'other requests keep changing the agent; try again';
-      throw new Refusal('STATE_CONFLICT', message, { agent_id: agentId });
+      throw new RefusalError('STATE_CONFLICT', message, { agent_id: agentId });
     }
   }
 }

@@ -11,7 +11,7 @@ import {
   type AgentFields,
   type AgentState,
 } from './agent.ts';
-import { Refusal } from '../errors.ts';
+import { RefusalError } from '../errors.ts';
 import { isConflict, type EventStore } from '../event-store.ts';
 import {
   handle,
@@ -34,9 +34,9 @@ const RESERVATION_LIFE = 60_000;
 /**
  * Registers an agent in two appends: reserves the name for the agent's stream, then begins that stream. After a crash in
  * between, repeating the command completes it; another command voids the name after a minute.
- * @throws Refusal `STATE_CONFLICT` when the name is taken
+ * @throws RefusalError `STATE_CONFLICT` when the name is taken
  */
-export async function registerWithName(
+export async function registerAgentCommand(
   store: EventStore,
   agentId: string,
   fields: AgentFields,
@@ -58,10 +58,10 @@ export async function registerWithName(
  * before the reservation, and the old name's stream as it was then: of concurrent renames, none releases a name that
  * another has come back to.
  *
- * @throws Refusal `STATE_CONFLICT` when the name is taken, and when other changes keep overtaking this one;
+ * @throws RefusalError `STATE_CONFLICT` when the name is taken, and when other changes keep overtaking this one;
  *   `REVISION_MISMATCH` for `expectedRevision`
  */
-export function updateWithName(
+export function updateAgentCommand(
   store: EventStore,
   agentId: string,
   changes: Partial<AgentFields>,
@@ -103,7 +103,7 @@ async function updateOnce(
   const old = await load(store, streams.agentName(before.name), agentNameFold);
   await reserve(store, name, agentId, context, true);
   const handled = await handle(asSeen);
-  await release(store, before.name, agentId, context, old.revision);
+  await releaseAgentName(store, before.name, agentId, context, old.revision);
   return handled;
 }
 
@@ -111,7 +111,7 @@ async function updateOnce(
  * Releases a name that its agent no longer uses.
  * @param seen only at this revision of the name's stream; default: at any
  */
-export async function release(
+export async function releaseAgentName(
   store: EventStore,
   name: string,
   agentId: string,
@@ -129,7 +129,7 @@ export async function release(
       expectedRevision: seen,
     });
   } catch (error) {
-    const isOvertaken = error instanceof Refusal && error.code === 'REVISION_MISMATCH';
+    const isOvertaken = error instanceof RefusalError && error.code === 'REVISION_MISMATCH';
     if (seen === undefined || !(isOvertaken || isConflict(error))) throw error;
   }
 }
@@ -189,7 +189,7 @@ async function voidIfLeftBehind(reservation: {
     // After a lost race the holder was faster: it uses the name.
     if ((await tryAppend(store, stream, events, revision)) === null) return;
   }
-  await release(store, name, holder, voiding, seen);
+  await releaseAgentName(store, name, holder, voiding, seen);
 }
 
 /** The event that keeps the holder of a name from using it; null where none is needed. */

@@ -1,4 +1,4 @@
-import { Refusal } from '../errors.ts';
+import { RefusalError } from '../errors.ts';
 import type { AgentEvent, AgentNameEvent } from '../events/catalogue.ts';
 import type { EventPlace, Fold } from '../handle.ts';
 
@@ -83,7 +83,7 @@ export function registerAgent(
 ): readonly AgentEvent[] {
   if (state.status !== 'none') {
     const message = 'the agent already exists, or its registration was abandoned';
-    throw new Refusal('STATE_CONFLICT', message, { status: state.status });
+    throw new RefusalError('STATE_CONFLICT', message, { status: state.status });
   }
   const registered: AgentEvent = {
     type: 'AgentRegistered',
@@ -124,9 +124,9 @@ export function removeAgent(state: AgentState): readonly AgentEvent[] {
   return [{ type: 'AgentRemoved', data: {} }];
 }
 
-/** @throws Refusal `NOT_FOUND` for an agent that does not exist, or no longer */
+/** @throws RefusalError `NOT_FOUND` for an agent that does not exist, or no longer */
 export function requireAgent(state: AgentState): RegisteredAgent {
-  if (state.status !== 'registered') throw new Refusal('NOT_FOUND', 'there is no such agent');
+  if (state.status !== 'registered') throw new RefusalError('NOT_FOUND', 'there is no such agent');
   return state;
 }
 
@@ -161,7 +161,7 @@ export function reserveName(
 ): readonly AgentNameEvent[] {
   if (state?.agent_id === agentId && !anew) return [];
   if (state !== null && state.agent_id !== agentId) {
-    throw new Refusal('STATE_CONFLICT', `the name ${name} is taken`, { field: 'name', name });
+    throw new RefusalError('STATE_CONFLICT', `the name ${name} is taken`, { field: 'name', name });
   }
   return [{ type: 'NameReserved', data: { name, agent_id: agentId } }];
 }

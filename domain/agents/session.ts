@@ -1,4 +1,4 @@
-import { Refusal } from '../errors.ts';
+import { RefusalError } from '../errors.ts';
 import type { SessionEvent } from '../events/catalogue.ts';
 import type { Fold } from '../handle.ts';
 
@@ -35,7 +35,7 @@ export function refreshSession(
   refreshId: string,
   next: { readonly refresh_id: string; readonly expires_at: string },
 ): { readonly events: readonly SessionEvent[]; readonly reused: boolean } {
-  if (state.status !== 'open') throw new Refusal('STATE_CONFLICT', 'the session has ended');
+  if (state.status !== 'open') throw new RefusalError('STATE_CONFLICT', 'the session has ended');
   if (state.refresh_id === refreshId) {
     return { events: [{ type: 'SessionRefreshed', data: next }], reused: false };
   }

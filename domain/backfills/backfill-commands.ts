@@ -7,12 +7,12 @@ import {
   requestBackfill,
   type BackfillState,
 } from './backfill.ts';
-import { Refusal, invalid, notFound } from '../errors.ts';
+import { RefusalError, invalidInput, notFound } from '../errors.ts';
 import type { EventStore } from '../event-store.ts';
 import type { DataOf } from '../events/catalogue.ts';
 import { handle, type CommandContext, type Handled } from '../handle.ts';
 import { backfillRunId, scheduledRunId } from '../ids.ts';
-import { sideBySide } from '../side-by-side.ts';
+import { mapInBatches } from '../map-in-batches.ts';
 import { streams } from '../streams.ts';
 import type { LiveTask } from '../tasks/task.ts';
 import { scheduleOf } from '../tasks/task-schedule.ts';
@@ -30,7 +30,7 @@ export interface BackfillParameters {
 /**
  * Plans a backfill of a task as it is now.
  * @param earlier backfills of the task with an overlapping span
- * @throws Refusal `STATE_CONFLICT` for a canceled task or one without a schedule; `INVALID` for a span that is reversed,
+ * @throws RefusalError `STATE_CONFLICT` for a canceled task or one without a schedule; `INVALID` for a span that is reversed,
  *   ends in the future, or has no nominal time or more than {@link MAX_FIRES}
  */
 export function planBackfill(
@@ -42,14 +42,15 @@ export function planBackfill(
 ): DataOf<'BackfillRequested'> {
   const { status, definition, anchor, revision } = task;
   if (status === 'canceled') {
-    throw new Refusal('STATE_CONFLICT', 'a canceled task cannot be backfilled', { status });
+    throw new RefusalError('STATE_CONFLICT', 'a canceled task cannot be backfilled', { status });
   }
   const { schedule_kind, created_by } = definition;
   if (schedule_kind === 'event') {
     const message = 'a task triggered by events has no times to backfill';
-    throw new Refusal('STATE_CONFLICT', message, { schedule_kind });
+    throw new RefusalError('STATE_CONFLICT', message, { schedule_kind });
   }
-  const refuse = (field: 'from' | 'to', issue: string): Refusal => invalid([{ field, issue }]);
+  const refuse = (field: 'from' | 'to', issue: string): RefusalError =>
+    invalidInput([{ field, issue }]);
   if (to > now) throw refuse('to', `must not be in the future, got ${toIso(to)}`);
   if (from > to) throw refuse('from', 'must not be after to');
   const { count: total } = scheduleOf(definition, anchor).countBetween(from - 1, to);
@@ -82,7 +83,7 @@ export function requestBackfillCommand(
 
 /**
  * Cancels a backfill. The scheduler then cancels its runs.
- * @throws Refusal `NOT_FOUND`; `STATE_CONFLICT` for a completed backfill
+ * @throws RefusalError `NOT_FOUND`; `STATE_CONFLICT` for a completed backfill
  */
 export function cancelBackfillCommand(options: {
   readonly store: EventStore;
@@ -149,7 +150,7 @@ export async function haveRuns(
   fired: ReadonlySet<string> = new Set(),
 ): Promise<readonly boolean[]> {
   if (only === 'all') return times.map(() => false);
-  return sideBySide(times, CONCURRENCY, async (nominal) => {
+  return mapInBatches(times, CONCURRENCY, async (nominal) => {
     const fire = await lastTypeOf(store, scheduledRunId(task_id, nominal));
     if (fire === null ? fired.has(nominal) : !neverRan.includes(fire)) return true;
     for (const backfill of earlier) {

@@ -1,5 +1,5 @@
 import { fromIso, toIso, type Instant } from '../clock.ts';
-import { Refusal } from '../errors.ts';
+import { RefusalError } from '../errors.ts';
 import type { BackfillEvent, DataOf } from '../events/catalogue.ts';
 import type { Fold } from '../handle.ts';
 import type { Timetable } from '../tasks/task-schedule.ts';
@@ -27,7 +27,7 @@ export type BackfillOutcome = keyof BackfillProgress['outcomes'];
 export const MAX_FIRES = 10_000;
 
 export const DEFAULT_CONCURRENCY = 5;
-export const MOST_CONCURRENCY = 100;
+export const MAX_CONCURRENCY = 100;
 
 /** The priority of backfill runs, after all others: tasks have 1 to 9. */
 export const BACKFILL_PRIORITY = 10;
@@ -68,7 +68,8 @@ export function requestBackfill(
   state: BackfillState,
   request: DataOf<'BackfillRequested'>,
 ): readonly BackfillEvent[] {
-  if (state.state !== 'none') throw new Refusal('STATE_CONFLICT', 'this backfill already exists');
+  if (state.state !== 'none')
+    throw new RefusalError('STATE_CONFLICT', 'this backfill already exists');
   return [{ type: 'BackfillRequested', data: request }];
 }
 
@@ -115,11 +116,11 @@ export function advanceBackfill(
   ];
 }
 
-/** Cancels a backfill. @throws Refusal `NOT_FOUND`; `STATE_CONFLICT` when it is completed */
+/** Cancels a backfill. @throws RefusalError `NOT_FOUND`; `STATE_CONFLICT` when it is completed */
 export function cancelBackfill(state: BackfillState, by: BackfillStop): readonly BackfillEvent[] {
-  if (state.state === 'none') throw new Refusal('NOT_FOUND', 'backfill not found');
+  if (state.state === 'none') throw new RefusalError('NOT_FOUND', 'backfill not found');
   if (state.state === 'completed') {
-    throw new Refusal('STATE_CONFLICT', 'the backfill is already completed', {
+    throw new RefusalError('STATE_CONFLICT', 'the backfill is already completed', {
       state: state.state,
     });
   }

@@ -12,7 +12,7 @@ import {
 import { isJsonObject } from '../json.ts';
 import { catalogue, type EventType } from './catalogue.ts';
 import { MetadataSchema } from './metadata.ts';
-import { countCharactersRarely } from './text-length.ts';
+import { addLengthKeywords } from './length-keywords.ts';
 import { upcast } from './upcasters.ts';
 
 /** A string of up to this many UTF-16 units can't exceed the limit in UTF-8. */
@@ -31,7 +31,7 @@ const ajv = new Ajv({
   validateSchema: false,
   code: { optimize: false },
 });
-countCharactersRarely(ajv);
+addLengthKeywords(ajv);
 
 /** Compiled on first use, as a process meets few of the types; shared by all codecs of the process. */
 const checks = new Map<string, ValidateFunction>();

@@ -40,7 +40,7 @@ export interface ExplainRequest {
 /**
  * Explains from the log why a task did or did not fire at an instant. A fire in the same second is meant; the schedule
  * in force at the instant counts.
- * @throws Refusal `NOT_FOUND`
+ * @throws RefusalError `NOT_FOUND`
  */
 export async function explainTask(request: ExplainRequest): Promise<Explanation> {
   const { store, taskId, at, now, findRuns, findBackfills } = request;

@@ -8,10 +8,10 @@ import { readRun, runNote, skipOf, standing, type RunAccount } from './run-accou
 import { duration } from './words.ts';
 
 /** How far from an instant a manual or event run counts as near it. Milliseconds. */
-export const ABOUT = 60_000;
+export const NEARBY_MS = 60_000;
 
 /**
- * Finds the task's manual or event runs that were requested within {@link ABOUT} of the instant, in a view: no stream
+ * Finds the task's manual or event runs that were requested within {@link NEARBY_MS} of the instant, in a view: no stream
  * lists them. What became of them is then read from their streams.
  * @returns their ids, the nearest first; null where the view is unavailable
  */
@@ -73,7 +73,7 @@ export async function explainEventTask(context: ExplainContext, find: RunFinder)
     `An event task does not fire by time. It listens to topics matching "${pattern}".`,
     era.set,
   );
-  if (at - ABOUT > now) {
+  if (at - NEARBY_MS > now) {
     return notRun('not_in_schedule', note(`${words.when(at)} is still to come.`), listens);
   }
   const pause = history.pauseAt(at);
@@ -84,7 +84,9 @@ export async function explainEventTask(context: ExplainContext, find: RunFinder)
   }
   const runs = await findRuns(context, find, ['manual']);
   if (runs === null) return notRun('not_in_schedule', listens, NOT_LOOKED_UP);
-  const none = note(`No event triggered the task within ${duration(ABOUT)} of ${words.when(at)}.`);
+  const none = note(
+    `No event triggered the task within ${duration(NEARBY_MS)} of ${words.when(at)}.`,
+  );
   return notRun('not_in_schedule', none, listens, ...runs.map((run) => runNote(run, words)));
 }
 

@@ -1,6 +1,6 @@
 import { fromIso, type Instant } from '../clock.ts';
 import type { EventStore, RecordedEvent } from '../event-store.ts';
-import { Refusal } from '../errors.ts';
+import { RefusalError } from '../errors.ts';
 import type { TaskEvent } from '../events/catalogue.ts';
 import type { Schedule } from '../schedule/schedule.ts';
 import { streams } from '../streams.ts';
@@ -45,7 +45,7 @@ export class TaskHistory {
   private constructor(events: readonly RecordedEvent[], states: readonly LiveTask[]) {
     this.#states = states;
     const [first] = events;
-    if (first === undefined) throw new Refusal('NOT_FOUND', 'there is no such task');
+    if (first === undefined) throw new RefusalError('NOT_FOUND', 'there is no such task');
     const times = timesOf(events);
     this.created = times[0] ?? 0;
     this.task = requireTask(states.at(-1) ?? taskFold.initial);
@@ -165,7 +165,7 @@ function compileRule(rule: TaskDefinition, anchor: string): CompiledRule {
     return { schedule: scheduleOf(rule, anchor), fault: null };
   } catch (error) {
     // Another release, or another tz database, accepted it.
-    if (error instanceof Refusal) return { schedule: null, fault: error.message };
+    if (error instanceof RefusalError) return { schedule: null, fault: error.message };
     throw error;
   }
 }

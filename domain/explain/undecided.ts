@@ -1,7 +1,7 @@
 import { fromIso, type Instant } from '../clock.ts';
 import type { Fire } from '../schedule/schedule.ts';
 import { graceOf } from '../tasks/grace.ts';
-import { longestJitter } from '../tasks/jitter.ts';
+import { maxJitter } from '../tasks/jitter.ts';
 import type { ExplainContext } from './explain-context.ts';
 import { joined, note, notRun, NO_NOTE, type Note, type Verdict } from './explanation.ts';
 import { holdNote, holdWithin } from './holds.ts';
@@ -117,7 +117,7 @@ function ahead({ history, era, words, now }: ExplainContext, at: Instant): Verdi
     'As the task is now, it will run.',
   ];
   const next = compileEra(era).schedule?.next(at)?.at ?? null;
-  const longest = longestJitter(history.task.definition.jitter_seconds, at, next);
+  const longest = maxJitter(history.task.definition.jitter_seconds, at, next);
   if (longest > 0) sentences.push(`Its run may start up to ${duration(longest)} later (jitter).`);
   return notRun(null, { sentences, evidence: [era.set] });
 }

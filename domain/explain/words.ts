@@ -1,6 +1,6 @@
 import { toIso, type Instant } from '../clock.ts';
 import type { RecordedEvent } from '../event-store.ts';
-import { start } from '../pipeline/size.ts';
+import { truncateString } from '../pipeline/json-size.ts';
 import type { Fire } from '../schedule/schedule.ts';
 import { zoneOf, type Zone } from '../schedule/zone.ts';
 import type { RunTrigger } from '../vocabulary.ts';
@@ -42,7 +42,7 @@ export function noteOf(fire: Pick<Fire, 'note'> | null): readonly string[] {
 /** The first line of a string from the log, shortened. */
 export function excerpt(text: string, most = 200): string {
   const line = text.split('\n', 1)[0] ?? '';
-  return line.length > most ? `${start(line, most)}…` : line;
+  return line.length > most ? `${truncateString(line, most)}…` : line;
 }
 
 /** How one task's explanation writes instants and agents. */

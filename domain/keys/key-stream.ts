@@ -274,7 +274,7 @@ export interface Concurrency {
   /** The smallest limit among its runs; null while there are none. */
   readonly limit: number | null;
   readonly holders: readonly { run_id: string; task_id: string; since: string }[];
-  /** The first {@link LONGEST_LINE} in order. `since`: when the run began to wait. */
+  /** The first {@link MAX_WAITERS} in order. `since`: when the run began to wait. */
   readonly waiters: readonly { run_id: string; task_id: string; priority: number; since: string }[];
 }
 

@@ -25,7 +25,7 @@ export const MAX_HOLDERS = 2000;
  * Most waiters that are recorded, as each event carries them all. Later runs wait unrecorded and get a place as the
  * queue gets shorter. The order among all of them stays.
  */
-export const LONGEST_LINE = 20;
+export const MAX_WAITERS = 20;
 
 /** The state of a key that was never used. */
 export function unusedKey({ kind, owner, key }: KeyName): KeyState {
@@ -83,8 +83,8 @@ export function holdKey(state: KeyState, claim: KeyClaim, now: Instant): KeyDeci
     const data = { ...state, holders, waiters: others, run_id };
     return { outcome: 'held', events: [{ type: 'KeyHeld', data }] };
   }
-  if (waiting !== undefined || ahead >= LONGEST_LINE) return { outcome: 'waiting', events: [] };
-  const data = { ...state, waiters: queue.slice(0, LONGEST_LINE), run_id };
+  if (waiting !== undefined || ahead >= MAX_WAITERS) return { outcome: 'waiting', events: [] };
+  const data = { ...state, waiters: queue.slice(0, MAX_WAITERS), run_id };
   return { outcome: 'waiting', events: [{ type: 'KeyWaited', data }] };
 }
 

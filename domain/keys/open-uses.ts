@@ -1,10 +1,10 @@
 import type { EarlierRun, KeyUse } from './dedupe.ts';
 import type { EventStore, RecordedEvent } from '../event-store.ts';
 import type { KeyEvent } from '../events/catalogue.ts';
-import { sideBySide } from '../side-by-side.ts';
+import { mapInBatches } from '../map-in-batches.ts';
 import { streams } from '../streams.ts';
 import type { KeyName } from './key.ts';
-import { addUses, KEPT_DEDUPE_EVENTS } from './late-use.ts';
+import { addUses, KEPT_DEDUPE_EVENTS } from './dedupe-history.ts';
 
 const CONCURRENCY = 32;
 
@@ -42,7 +42,7 @@ export async function openUses(
   const known = new Map(before.open.map((use) => [use.run_id, use]));
   const recorded = addUses(known, sound as readonly KeyEvent[]);
   const uses = [...addUses(new Map(recorded), pending).values()];
-  const results = await sideBySide(uses, CONCURRENCY, became);
+  const results = await mapInBatches(uses, CONCURRENCY, became);
   const open = uses.filter((_, index) => results[index] === 'unfinished');
   if (cache.size >= MAX_CACHED_KEYS) cache.clear();
   const revision = written.at(-1)?.revision ?? before.revision;

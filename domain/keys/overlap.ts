@@ -12,7 +12,7 @@ export function overlapKey(taskId: string, owner: string): KeyName {
 }
 
 export type OverlapDecision =
-  /** The run is requested: it may start, or waits for the runs in {@link aheadOf} to end. */
+  /** The run is requested: it may start, or waits for the runs in {@link runsAheadOf} to end. */
   | { readonly outcome: 'held' | 'waiting'; readonly events: readonly KeyEvent[] }
   /** The run is not requested, because of this other run. */
   | { readonly outcome: 'skip'; readonly because_of: string };
@@ -75,7 +75,7 @@ export function joinOverlap(
 }
 
 /** The runs that must end before a waiting run may start: the holders, and the waiters before it. */
-export function aheadOf(state: KeyState, runId: string): readonly string[] {
+export function runsAheadOf(state: KeyState, runId: string): readonly string[] {
   const place = state.waiters.findIndex((waiter) => waiter.run_id === runId);
   const before = place < 0 ? [] : state.waiters.slice(0, place);
   return [...state.holders, ...before]

@@ -1,5 +1,5 @@
 import type { ImportEvent } from '../events/catalogue.ts';
-import { Refusal } from '../errors.ts';
+import { RefusalError } from '../errors.ts';
 import type { EventStore } from '../event-store.ts';
 import { handle, load, type CommandContext, type Fold, type Handled } from '../handle.ts';
 import { streams } from '../streams.ts';
@@ -18,13 +18,13 @@ const importFold: Fold<ImportState, ImportEvent> = {
 };
 
 /** The unfinished import of a log; null for none. A service that started on it would repeat fires not yet imported. */
-export async function importUnderWay(store: EventStore): Promise<ImportState['unfinished']> {
+export async function unfinishedImport(store: EventStore): Promise<ImportState['unfinished']> {
   return (await load(store, streams.imports(), importFold)).state.unfinished;
 }
 
 /**
  * Records that an import has begun; no event where it continues.
- * @throws Refusal `STATE_CONFLICT` while another export is being imported
+ * @throws RefusalError `STATE_CONFLICT` while another export is being imported
  */
 export function beginImport(
   store: EventStore,
@@ -38,7 +38,7 @@ export function beginImport(
     if (unfinished.exportId === exportId) return [];
     const { exportId: other, since } = unfinished;
     const message = `the import of ${other}, begun at ${since}, is not complete`;
-    throw new Refusal('STATE_CONFLICT', message);
+    throw new RefusalError('STATE_CONFLICT', message);
   });
 }
 

@@ -1,5 +1,5 @@
 import { fromIso, type Instant } from '../clock.ts';
-import { Refusal } from '../errors.ts';
+import { RefusalError } from '../errors.ts';
 import type { OperationsEvent } from '../events/catalogue.ts';
 import type { EventStore } from '../event-store.ts';
 import { handle, type CommandContext, type Fold, type Handled } from '../handle.ts';
@@ -60,7 +60,7 @@ export function missedOrder({ released }: OperationsState): MissedOrder | null {
 
 /**
  * Holds the service: nothing fires and no run starts until it is released. Running runs continue.
- * @throws Refusal `STATE_CONFLICT` where it is on hold already
+ * @throws RefusalError `STATE_CONFLICT` where it is on hold already
  */
 export function holdCommand(
   store: EventStore,
@@ -69,14 +69,14 @@ export function holdCommand(
 ): Promise<Handled<OperationsState>> {
   return onOperations(store, { ...context, reason: context.reason ?? reason }, ({ hold }) => {
     if (hold === null) return [{ type: 'OperationsHeld', data: { reason } }];
-    throw new Refusal('STATE_CONFLICT', 'the service is already on hold', { ...hold });
+    throw new RefusalError('STATE_CONFLICT', 'the service is already on hold', { ...hold });
   });
 }
 
 /**
  * Ends a hold.
  * @param missed the policy for every fire due up to now; null: each task's own
- * @throws Refusal `STATE_CONFLICT` where it is not on hold
+ * @throws RefusalError `STATE_CONFLICT` where it is not on hold
  */
 export function releaseCommand(
   store: EventStore,
@@ -85,7 +85,7 @@ export function releaseCommand(
 ): Promise<Handled<OperationsState>> {
   return onOperations(store, context, ({ hold }) => {
     if (hold !== null) return [{ type: 'OperationsReleased', data: { missed } }];
-    throw new Refusal('STATE_CONFLICT', 'the service is not on hold');
+    throw new RefusalError('STATE_CONFLICT', 'the service is not on hold');
   });
 }
 

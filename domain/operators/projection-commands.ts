@@ -1,10 +1,10 @@
-import { Refusal } from '../errors.ts';
+import { RefusalError } from '../errors.ts';
 import type { EventStore } from '../event-store.ts';
 import type { ProjectionEvent } from '../events/catalogue.ts';
 import { handle, type CommandContext, type Handled } from '../handle.ts';
 import {
   projectionOrdersFold,
-  rebuildUnderWay,
+  runningRebuild,
   type ProjectionOrders,
   type RebuildOrder,
 } from './projection-orders.ts';
@@ -31,7 +31,7 @@ export interface SeenVersion {
 }
 
 /** Appends what is decided on the present orders. */
-export function orderOf(
+export function appendOrder(
   { store, name, schema, context }: ProjectionCommand,
   decide: (orders: ProjectionOrders) => readonly ProjectionEvent[],
 ): Promise<Handled<ProjectionOrders>> {
@@ -42,7 +42,7 @@ export function orderOf(
 /**
  * Orders the next generation of a view.
  * @param ask.known the highest generation that exists
- * @throws Refusal `STATE_CONFLICT` while a rebuild is running
+ * @throws RefusalError `STATE_CONFLICT` while a rebuild is running
  */
 export function rebuildCommand(
   command: ProjectionCommand,
@@ -52,8 +52,8 @@ export function rebuildCommand(
     readonly known: number;
   },
 ): Promise<Handled<ProjectionOrders>> {
-  return orderOf(command, (orders) => {
-    const running = rebuildUnderWay(orders);
+  return appendOrder(command, (orders) => {
+    const running = runningRebuild(orders);
     if (running !== null) {
       const { version } = running;
       throw conflict(`a rebuild is running (version ${version})`, { version });
@@ -64,7 +64,7 @@ export function rebuildCommand(
   });
 }
 
-/** Pauses a rebuild. @throws Refusal `STATE_CONFLICT` where none is running, or it is paused */
+/** Pauses a rebuild. @throws RefusalError `STATE_CONFLICT` where none is running, or it is paused */
 export function pauseRebuildCommand(
   command: ProjectionCommand,
 ): Promise<Handled<ProjectionOrders>> {
@@ -74,7 +74,7 @@ export function pauseRebuildCommand(
   });
 }
 
-/** Resumes a rebuild. @throws Refusal `STATE_CONFLICT` where none is paused */
+/** Resumes a rebuild. @throws RefusalError `STATE_CONFLICT` where none is paused */
 export function resumeRebuildCommand(
   command: ProjectionCommand,
 ): Promise<Handled<ProjectionOrders>> {
@@ -84,11 +84,11 @@ export function resumeRebuildCommand(
   });
 }
 
-/** Cancels a rebuild, even a failed one, and deletes its generation. @throws Refusal `STATE_CONFLICT` without one */
+/** Cancels a rebuild, even a failed one, and deletes its generation. @throws RefusalError `STATE_CONFLICT` without one */
 export function cancelRebuildCommand(
   command: ProjectionCommand,
 ): Promise<Handled<ProjectionOrders>> {
-  return orderOf(command, ({ rebuild }) => {
+  return appendOrder(command, ({ rebuild }) => {
     if (rebuild === null) throw conflict('no rebuild is running');
     const data = { schema: command.schema, version: rebuild.version };
     return [{ type: 'ProjectionRebuildCanceled', data }];
@@ -98,7 +98,7 @@ export function cancelRebuildCommand(
 /**
  * Switches reads to a generation that is ready.
  * @param seen what the caller expects to be live; default: anything
- * @throws Refusal `REVISION_MISMATCH` where another version is live; `STATE_CONFLICT` where no generation is ready
+ * @throws RefusalError `REVISION_MISMATCH` where another version is live; `STATE_CONFLICT` where no generation is ready
  */
 export function switchCommand(
   command: ProjectionCommand,
@@ -118,16 +118,16 @@ export function switchCommand(
 /**
  * Switches reads back to the previous generation.
  * @param seen what the caller expects to be live; default: anything. Without it a second order reverts the first
- * @throws Refusal `REVISION_MISMATCH` where another version is live; `STATE_CONFLICT` where no previous one is kept
+ * @throws RefusalError `REVISION_MISMATCH` where another version is live; `STATE_CONFLICT` where no previous one is kept
  */
 export function rollbackCommand(
   command: ProjectionCommand,
   seen?: SeenVersion,
 ): Promise<Handled<ProjectionOrders>> {
-  return orderOf(command, (orders) => {
+  return appendOrder(command, (orders) => {
     requireLive(command.name, orders, seen);
     const { previous } = orders;
-    const running = rebuildUnderWay(orders);
+    const running = runningRebuild(orders);
     if (running !== null) {
       throw conflict('a rebuild is running; cancel it first', { version: running.version });
     }
@@ -145,7 +145,7 @@ export function parkedKeyCommand(
   ask: { readonly version: number; readonly key: string; readonly order: ParkedOrder },
 ): Promise<Handled<ProjectionOrders>> {
   const { schema } = command;
-  return orderOf(command, () => [{ type: 'ParkedKeyOrdered', data: { schema, ...ask } }]);
+  return appendOrder(command, () => [{ type: 'ParkedKeyOrdered', data: { schema, ...ask } }]);
 }
 
 /** Decides on the running rebuild. */
@@ -154,9 +154,9 @@ function onRebuild(
   decide: (rebuild: RebuildOrder, data: { schema: number; version: number }) => ProjectionEvent,
   seen?: SeenVersion,
 ): Promise<Handled<ProjectionOrders>> {
-  return orderOf(command, (orders) => {
+  return appendOrder(command, (orders) => {
     requireLive(command.name, orders, seen);
-    const running = rebuildUnderWay(orders);
+    const running = runningRebuild(orders);
     if (running === null) throw conflict('no rebuild is running');
     return [decide(running, { schema: command.schema, version: running.version })];
   });
@@ -168,8 +168,8 @@ function requireLive(name: string, { live }: ProjectionOrders, seen?: SeenVersio
   const actual = live === switched ? found : (live ?? 0);
   if (actual === expected) return;
   const message = `version ${actual} of ${name} is live, not ${expected}`;
-  throw new Refusal('REVISION_MISMATCH', message, { expected, actual });
+  throw new RefusalError('REVISION_MISMATCH', message, { expected, actual });
 }
 
-const conflict = (message: string, details: Record<string, unknown> = {}): Refusal =>
-  new Refusal('STATE_CONFLICT', message, details);
+const conflict = (message: string, details: Record<string, unknown> = {}): RefusalError =>
+  new RefusalError('STATE_CONFLICT', message, details);

@@ -3,7 +3,7 @@ import { fromIso, type Instant } from '../clock.ts';
 import type { ProjectionEvent } from '../events/catalogue.ts';
 import type { ComparisonSchema } from '../events/projection-events.ts';
 import type { Fold } from '../handle.ts';
-import { placeOfSkipped, type SkippedEvents } from './skipped-events.ts';
+import { skippedEventKey, type SkippedEvents } from './skipped-events.ts';
 import type { ParkedOrder, RebuildSwitch } from '../vocabulary.ts';
 
 /** How long the previous generation is fed after a switch, for a rollback. Milliseconds. */
@@ -54,7 +54,7 @@ export interface PreviousGeneration {
 export interface ParkedKeyOrder {
   readonly version: number;
   readonly order: ParkedOrder;
-  /** The event that it skipped, by {@link placeOfSkipped}; null for none yet. */
+  /** The event that it skipped, by {@link skippedEventKey}; null for none yet. */
   readonly left: string | null;
 }
 
@@ -75,7 +75,7 @@ export function projectionOrdersFold(schema: number): Fold<ProjectionOrders, Pro
     evolve(before, event, { metadata }) {
       let state = before;
       if (event.type === 'ParkedEventSkipped') {
-        state = { ...before, skipped: new Set(before.skipped).add(placeOfSkipped(event.data)) };
+        state = { ...before, skipped: new Set(before.skipped).add(skippedEventKey(event.data)) };
       }
       if (event.data.schema !== schema) return state;
       const lastVersion = Math.max(state.lastVersion, event.data.version);
@@ -116,7 +116,7 @@ function evolveOrders(
     case 'ParkedEventSkipped': {
       const ordered = state.parked.get(event.data.key);
       if (ordered?.order !== 'skip') return state;
-      return withParked(event.data.key, { ...ordered, left: placeOfSkipped(event.data) });
+      return withParked(event.data.key, { ...ordered, left: skippedEventKey(event.data) });
     }
     case 'ParkedKeySettled': {
       const parked = new Map(state.parked);
@@ -152,6 +152,6 @@ function evolveOrders(
 }
 
 /** The rebuild that is running; null for none, and for one that failed. */
-export function rebuildUnderWay({ rebuild }: ProjectionOrders): RebuildOrder | null {
+export function runningRebuild({ rebuild }: ProjectionOrders): RebuildOrder | null {
   return rebuild === null || rebuild.error !== null ? null : rebuild;
 }

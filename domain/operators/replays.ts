@@ -1,5 +1,5 @@
 import { fromIso, toIso, type Instant } from '../clock.ts';
-import { notFound, Refusal } from '../errors.ts';
+import { notFound, RefusalError } from '../errors.ts';
 import type { ReplayEvent } from '../events/catalogue.ts';
 import type { EventStore, Position } from '../event-store.ts';
 import { handle, type CommandContext, type Fold, type Handled } from '../handle.ts';
@@ -91,7 +91,7 @@ export interface ReplayRequest {
 
 /**
  * Orders views as of an instant, under a name.
- * @throws Refusal `STATE_CONFLICT` where the name is taken, or {@link MAX_REPLAYS} exist
+ * @throws RefusalError `STATE_CONFLICT` where the name is taken, or {@link MAX_REPLAYS} exist
  */
 export function requestReplay(
   store: EventStore,
@@ -101,11 +101,11 @@ export function requestReplay(
   return onReplays(store, context, ({ known, lastVersion }) => {
     if (known.has(name)) {
       const message = `the replay ${name} already exists; drop it first`;
-      throw new Refusal('STATE_CONFLICT', message, { name });
+      throw new RefusalError('STATE_CONFLICT', message, { name });
     }
     if (known.size >= MAX_REPLAYS) {
       const message = `${known.size} replays already exist; drop one first`;
-      throw new Refusal('STATE_CONFLICT', message, { limit: MAX_REPLAYS });
+      throw new RefusalError('STATE_CONFLICT', message, { limit: MAX_REPLAYS });
     }
     const kept_until = toIso(context.now + keepFor);
     const { until, at, rate } = wish;
@@ -114,7 +114,7 @@ export function requestReplay(
   });
 }
 
-/** Orders that a replay be deleted. @throws Refusal `NOT_FOUND` */
+/** Orders that a replay be deleted. @throws RefusalError `NOT_FOUND` */
 export function dropReplay(
   store: EventStore,
   name: string,

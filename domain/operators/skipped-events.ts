@@ -11,11 +11,11 @@ export interface SkippedEvent {
   readonly position: Position;
 }
 
-/** Skipped events, by {@link placeOfSkipped}. */
+/** Skipped events, by {@link skippedEventKey}. */
 export type SkippedEvents = ReadonlySet<string>;
 
 /** Identifies a skipped event. */
-export function placeOfSkipped({ key, stream, revision, position }: SkippedEvent): string {
+export function skippedEventKey({ key, stream, revision, position }: SkippedEvent): string {
   return JSON.stringify([key, stream, revision ?? position]);
 }
 
@@ -28,6 +28,6 @@ export function isSkipped(
   if (skipped.size === 0) return false;
   const { stream, revision, position } = event;
   return [revision, null].some((known) =>
-    skipped.has(placeOfSkipped({ key, stream, revision: known, position })),
+    skipped.has(skippedEventKey({ key, stream, revision: known, position })),
   );
 }

@@ -43,7 +43,7 @@ export function argumentCheck(schema: object): ArgumentCheck {
 }
 
 /** All faults in one line, for messages. */
-export function faultText(faults: readonly ArgumentFault[]): string {
+export function formatFaults(faults: readonly ArgumentFault[]): string {
   return faults.map(({ path, issue }) => `${['with', ...path].join('.')} ${issue}`).join('; ');
 }
 

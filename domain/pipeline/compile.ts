@@ -1,4 +1,4 @@
-import { Refusal } from '../errors.ts';
+import { RefusalError } from '../errors.ts';
 import type { JsonObject, JsonValue } from '../json.ts';
 import type { Expression } from './expression.ts';
 import type { OutputLayout } from './output.ts';
@@ -10,7 +10,7 @@ import {
   type Pipeline,
   type Step,
 } from './pipeline.ts';
-import { jsonBytes } from './size.ts';
+import { jsonBytes } from './json-size.ts';
 import { compileTemplate, parseWrapped, type Template } from './template.ts';
 
 /** A compiled step that calls a tool. */
@@ -87,7 +87,7 @@ function compileUncached(payload: JsonObject): CompiledPipeline {
       secretNames: secretNamesIn(JSON.stringify(pipeline)),
     };
   } catch (error) {
-    if (!(error instanceof Refusal)) throw error;
+    if (!(error instanceof RefusalError)) throw error;
     const empty = {
       steps: [],
       params: {},

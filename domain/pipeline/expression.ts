@@ -2,10 +2,10 @@ import { compile } from '@jmespath-community/jmespath';
 import type { Instant } from '../clock.ts';
 import { toIso } from '../clock.ts';
 import { checkLiteral } from './exact-arithmetic.ts';
-import { PipelineFault } from './fault.ts';
+import { PipelineError } from './pipeline-error.ts';
 import { evaluateNode, member, type ExpressionNode } from './jmespath.ts';
 import { Secrets } from './secrets.ts';
-import { start } from './size.ts';
+import { truncateString } from './json-size.ts';
 import { wellFormed } from './well-formed.ts';
 
 /** The names available to expressions. Values are JSON, except `secrets`. */
@@ -53,7 +53,7 @@ export interface Expression {
    * Evaluates the expression.
    * @param mask masks secrets that were rendered into the expression; if it changes anything, the
    *   message omits the reason, which could quote parts of a secret
-   * @throws PipelineFault naming the expression
+   * @throws PipelineError naming the expression
    */
   evaluate(scope: unknown, mask?: (text: string) => string): unknown;
 }
@@ -82,7 +82,7 @@ export function parseExpression(text: string): Expression {
     parsed = parse(text);
   } catch (error) {
     const evaluate = (_scope: unknown, mask?: (text: string) => string): never => {
-      throw new PipelineFault(faultOf(text, 'is invalid', error, mask));
+      throw new PipelineError(faultOf(text, 'is invalid', error, mask));
     };
     const fault = faultOf(text, 'is invalid', error);
     return { text, fault, path: null, roots: new Set(), givesSteps: false, evaluate };
@@ -96,8 +96,8 @@ export function parseExpression(text: string): Expression {
     try {
       return read(shifts.size === 0 ? scope : withShifts(scope as Scope, shifts));
     } catch (error) {
-      if (error instanceof PipelineFault) throw error;
-      throw new PipelineFault(faultOf(text, 'failed', error, mask));
+      if (error instanceof PipelineError) throw error;
+      throw new PipelineError(faultOf(text, 'failed', error, mask));
     }
   };
   const givesSteps = path === null ? reachesSteps(text, roots) : path.join() === 'steps';
@@ -107,9 +107,9 @@ export function parseExpression(text: string): Expression {
 /**
  * Evaluates an expression to keep its value: copies the `steps` object, to which later steps are
  * added.
- * @throws PipelineFault naming the expression
+ * @throws PipelineError naming the expression
  */
-export function evaluateToKeep(expression: Expression, scope: Scope): unknown {
+export function evaluateSnapshot(expression: Expression, scope: Scope): unknown {
   const value = expression.evaluate(scope);
   if (!expression.givesSteps || !contains(value, scope.steps)) return value;
   return expression.evaluate({ ...scope, steps: { ...(scope.steps as object) } });
@@ -151,14 +151,14 @@ function parse(text: string): Pick<Expression, 'path' | 'roots'> & {
 
 /**
  * The instant shifted by a chain such as `+24h - 5m`.
- * @throws PipelineFault if the result is not a valid date
+ * @throws PipelineError if the result is not a valid date
  */
 function shiftNow(now: Instant, chain: string): string {
   let instant = now;
   for (const [, sign, number, unit] of chain.matchAll(shift)) {
     instant += (sign === '-' ? -1 : 1) * Number(number) * (unitMs[unit ?? ''] ?? 0);
   }
-  if (Math.abs(instant) > 8.64e15) throw new PipelineFault(`now${chain} is not a valid date`);
+  if (Math.abs(instant) > 8.64e15) throw new PipelineError(`now${chain} is not a valid date`);
   return toIso(instant);
 }
 
@@ -225,7 +225,7 @@ function fieldPath(node: ExpressionNode): readonly string[] | null {
 function walk(path: readonly string[], scope: unknown): unknown {
   let value = scope;
   for (const name of path) value = member(value, name);
-  if (value instanceof Secrets) throw new PipelineFault('a secret can only be read by its name');
+  if (value instanceof Secrets) throw new PipelineError('a secret can only be read by its name');
   return value;
 }
 
@@ -254,7 +254,8 @@ function faultOf(
   return `the expression "${shorten(masked)}" ${what}${reason}`;
 }
 
-const shorten = (text: string): string => (text.length > 200 ? `${start(text, 200)}…` : text);
+const shorten = (text: string): string =>
+  text.length > 200 ? `${truncateString(text, 200)}…` : text;
 
 /** The parser reports only the first half of a surrogate pair. */
 const messageOf = (error: unknown): string =>

@@ -1,6 +1,6 @@
 import { TreeInterpreter } from '@jmespath-community/jmespath';
 import { checkSum, requireExact } from './exact-arithmetic.ts';
-import { PipelineFault } from './fault.ts';
+import { PipelineError } from './pipeline-error.ts';
 import {
   areSortKeys,
   groupByKey,
@@ -11,7 +11,7 @@ import {
   type Charge,
 } from './ordering.ts';
 import { Secrets } from './secrets.ts';
-import { MOST_GIVEN, writtenLength } from './size.ts';
+import { MAX_VALUE_LENGTH, approximateLength } from './json-size.ts';
 import {
   MAX_ARRAY_LENGTH,
   MAX_STRING_LENGTH,
@@ -80,7 +80,7 @@ const interpreter = bounded(TreeInterpreter.withScope({}));
 
 /**
  * Evaluates a parsed expression.
- * @throws PipelineFault for a missing secret, or `secrets` itself
+ * @throws PipelineError for a missing secret, or `secrets` itself
  * @throws Error for any other failure of the expression
  */
 export function evaluateNode(node: Node, scope: unknown): unknown {
@@ -89,9 +89,9 @@ export function evaluateNode(node: Node, scope: unknown): unknown {
   variables = new Map();
   try {
     const value: unknown = interpreter.search(node, scope as Value);
-    if (value instanceof Secrets) throw new PipelineFault('a secret can only be read by its name');
-    const length = writtenLength(value, MOST_GIVEN);
-    if (length > MOST_GIVEN) throw new Error('the result is too large');
+    if (value instanceof Secrets) throw new PipelineError('a secret can only be read by its name');
+    const length = approximateLength(value, MAX_VALUE_LENGTH);
+    if (length > MAX_VALUE_LENGTH) throw new Error('the result is too large');
     charge(length / COUNTED_PER_VISIT);
     return value ?? null;
   } finally {
@@ -367,7 +367,7 @@ function flattened(list: readonly unknown[]): readonly unknown[] {
 }
 
 function checkStringLength([value]: readonly unknown[]): undefined {
-  const length = writtenLength(value, MAX_STRING_LENGTH);
+  const length = approximateLength(value, MAX_STRING_LENGTH);
   if (length > MAX_STRING_LENGTH) throw new Error('the string is too long');
   charge(length / WRITTEN_PER_VISIT);
 }

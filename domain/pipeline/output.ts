@@ -1,7 +1,13 @@
 import type { StepEnd } from '../events/catalogue.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../json.ts';
-import { setOwn } from './own.ts';
-import { bareMarker, jsonBytes, markerOf, toPlainJson, utf8Length } from './size.ts';
+import { setOwn } from './set-own.ts';
+import {
+  markerWithoutPreview,
+  jsonBytes,
+  serializedMarker,
+  toPlainJson,
+  utf8Length,
+} from './json-size.ts';
 
 /** Most bytes of a run's output as JSON; results that do not fit are truncated. */
 const MAX_OUTPUT_BYTES = 4 * 1024 * 1024;
@@ -76,7 +82,10 @@ export function itemName(id: string, index: number): string {
 }
 
 /** Splits the name of a step end; `index` is null for a whole step. */
-export function splitName(name: string): { readonly id: string; readonly index: number | null } {
+export function splitItemName(name: string): {
+  readonly id: string;
+  readonly index: number | null;
+} {
   if (!name.endsWith(']')) return { id: name, index: null };
   const bracket = name.lastIndexOf('[');
   return { id: name.slice(0, bracket), index: Number(name.slice(bracket + 1, -1)) };
@@ -95,7 +104,7 @@ function resultsOf(
   const results = new Map<string, unknown>();
   const lists = new Map<string, unknown[]>();
   for (const end of last.values()) {
-    const { id, index } = splitName(end.step);
+    const { id, index } = splitItemName(end.step);
     if (hidden.has(id) || end.step === failedStep) continue;
     if (index === null) {
       if (end.status !== 'skipped' && !lists.has(id)) results.set(id, resultOf(end));
@@ -113,7 +122,7 @@ function resultsOf(
 function countOf(last: ReadonlyMap<string, StepEnd>): RunSummary & JsonObject {
   const ids = new Map<string, boolean>();
   for (const { step, status } of last.values()) {
-    const { id } = splitName(step);
+    const { id } = splitItemName(step);
     ids.set(id, (ids.get(id) ?? true) && status === 'skipped');
   }
   const skipped_steps = [...ids.values()].filter(Boolean).length;
@@ -146,8 +155,8 @@ function fit(steps: JsonObject, summary: JsonObject, maxBytes: number): RunOutpu
 /** The result, or a marker if it does not fit. */
 function fitResult(room: number, { result, text, size }: Member): unknown {
   if (size <= room) return result;
-  const marker = markerOf(text, size);
-  return jsonBytes(marker) <= room ? marker : bareMarker(size);
+  const marker = serializedMarker(text, size);
+  return jsonBytes(marker) <= room ? marker : markerWithoutPreview(size);
 }
 
 /** A result in an output. Sizes are bytes of JSON. */
@@ -166,6 +175,6 @@ interface Member {
 function memberOf(name: string, result: JsonValue): Member {
   const text = JSON.stringify(result ?? null);
   const size = utf8Length(text);
-  const minSize = Math.min(size, jsonBytes(bareMarker(size)));
+  const minSize = Math.min(size, jsonBytes(markerWithoutPreview(size)));
   return { name, result, text, nameSize: jsonBytes(name) + 2, size, minSize };
 }

@@ -1,5 +1,5 @@
 import { Ajv, type ErrorObject } from 'ajv';
-import { invalid, type Issue } from '../errors.ts';
+import { invalidInput, type Issue } from '../errors.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../json.ts';
 import {
   CallStepSchema,
@@ -25,12 +25,12 @@ const checkGroup = ajv.compile(GroupStepSchema);
 
 /**
  * Parses a task's payload and fills in step ids.
- * @throws Refusal `INVALID` naming the first fault, with all of them in its details
+ * @throws RefusalError `INVALID` naming the first fault, with all of them in its details
  */
 export function parsePayload(payload: JsonObject): ParsedPayload {
   const { parsed, issues } = readPayload(payload);
   const [first, ...others] = issues;
-  if (first) throw invalid([first, ...others]);
+  if (first) throw invalidInput([first, ...others]);
   return parsed;
 }
 

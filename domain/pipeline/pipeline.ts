@@ -13,10 +13,10 @@ const MAX_TIMEOUT_SECONDS = 604_800;
 export const DEFAULT_TIMEOUT_SECONDS = 30;
 
 /** Most items of a `for_each`; each appends an event. */
-export const MOST_ITEMS = 10_000;
+export const MAX_FOR_EACH_ITEMS = 10_000;
 
 /** Most items of all `for_each` steps of a run, since its worker and view hold all their ends. */
-export const MOST_ITEMS_OF_RUN = 50_000;
+export const MAX_FOR_EACH_ITEMS_PER_RUN = 50_000;
 
 const name = (description: string) =>
   Type.String({ minLength: 1, maxLength: 100, pattern: '^[^\\[\\]]*$', description });

@@ -1,7 +1,7 @@
 import type { StepEnd } from '../events/catalogue.ts';
 import type { JsonObject } from '../json.ts';
 import type { CompiledCall, CompiledPipeline, CompiledStep } from './compile.ts';
-import { itemName, splitName, type RunSummary } from './output.ts';
+import { itemName, splitItemName, type RunSummary } from './output.ts';
 
 /**
  * Folds a run's step ends: the finished steps (and items of a `for_each`), which are not run again,
@@ -16,7 +16,7 @@ export function finishedSteps(
   if (ends.length === 0) return finished;
   const steps = stepsById(pipeline);
   for (const end of ends) {
-    const step = steps.get(splitName(end.step).id);
+    const step = steps.get(splitItemName(end.step).id);
     if (!step) continue;
     if (end.status !== 'failed' || step.onError === 'continue') finished.set(end.step, end);
     else finished.delete(end.step);
@@ -36,7 +36,7 @@ function summaryOf(
     const end = ends.get(step.id);
     if (groupSkipped || end?.status === 'skipped') skipped_steps += 1;
     else if (end !== undefined || ends.has(itemName(step.id, 0))) executed_steps += 1;
-    else if (failedStep !== null && splitName(failedStep).id === step.id) executed_steps += 1;
+    else if (failedStep !== null && splitItemName(failedStep).id === step.id) executed_steps += 1;
   };
   for (const step of pipeline.steps) {
     if (step.kind === 'call') count(step, false);

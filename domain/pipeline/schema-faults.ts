@@ -40,7 +40,7 @@ export function schemaFaults(
 }
 
 /** The message for a violated limit. */
-export function limitWords({ keyword, params, message, parentSchema }: ErrorObject): string {
+export function limitMessage({ keyword, params, message, parentSchema }: ErrorObject): string {
   const limit = String(params['limit']);
   switch (keyword) {
     case 'type':
@@ -138,7 +138,7 @@ function foundOf(error: ErrorObject, customMessage: CustomMessage): Found {
   const path = pathOf(error);
   return {
     path: typeof key === 'string' ? [...path, key] : path,
-    issue: customMessage(error) ?? limitWords(error),
+    issue: customMessage(error) ?? limitMessage(error),
     keyword,
     schemaPath,
     types: keyword === 'type' ? [params['type']].flat().map(String) : [],

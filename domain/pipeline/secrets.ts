@@ -1,6 +1,6 @@
 import { decodeEscapes, type DecodedString } from './escape-decoding.ts';
-import { PipelineFault } from './fault.ts';
-import { setOwn } from './own.ts';
+import { PipelineError } from './pipeline-error.ts';
+import { setOwn } from './set-own.ts';
 import { formsOf, MAX_ESCAPE_LEVELS } from './secret-forms.ts';
 
 /** Replaces a secret's value. */
@@ -19,10 +19,10 @@ export class Secrets {
     this.#lookUp = lookUp;
   }
 
-  /** Reads a secret. @throws PipelineFault naming the secret if it does not exist */
+  /** Reads a secret. @throws PipelineError naming the secret if it does not exist */
   get(name: string): string {
     const value = this.#lookUp(name);
-    if (value === undefined) throw new PipelineFault(`there is no secret ${name}`);
+    if (value === undefined) throw new PipelineError(`there is no secret ${name}`);
     this.#remember(value);
     return value;
   }

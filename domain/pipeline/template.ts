@@ -1,22 +1,22 @@
 import type { JsonValue } from '../json.ts';
 import {
   endOfQuote,
-  evaluateToKeep,
+  evaluateSnapshot,
   isQuote,
   parseExpression,
   type Expression,
   type Scope,
 } from './expression.ts';
-import { PipelineFault } from './fault.ts';
+import { PipelineError } from './pipeline-error.ts';
 import { evaluateWithSharedLimit } from './jmespath.ts';
-import { setOwn } from './own.ts';
-import { MOST_GIVEN } from './size.ts';
+import { setOwn } from './set-own.ts';
+import { MAX_VALUE_LENGTH } from './json-size.ts';
 
 /** A compiled JSON value with `${…}` in its strings. */
 export interface Template {
   /** Whether it has no `${…}`: then it always renders to the same frozen value. */
   readonly constant: boolean;
-  /** @throws PipelineFault for an invalid expression or a missing secret */
+  /** @throws PipelineError for an invalid expression or a missing secret */
   render(scope: Scope): JsonValue;
 }
 
@@ -122,13 +122,14 @@ function compileText(text: string, found: (expression: Expression) => void): Tem
   for (const part of parts) if (typeof part !== 'string') found(part);
   if (parts.length === 1 && first !== undefined) {
     if (typeof first === 'string') return constant(first);
-    return { constant: false, render: (scope) => toJson(evaluateToKeep(first, scope)) };
+    return { constant: false, render: (scope) => toJson(evaluateSnapshot(first, scope)) };
   }
   const render = (scope: Scope): string => {
     let rendered = '';
     for (const part of parts) {
-      rendered += typeof part === 'string' ? part : toText(part.evaluate(scope));
-      if (rendered.length > MOST_GIVEN) throw new PipelineFault('the rendered string is too long');
+      rendered += typeof part === 'string' ? part : toTemplateString(part.evaluate(scope));
+      if (rendered.length > MAX_VALUE_LENGTH)
+        throw new PipelineError('the rendered string is too long');
     }
     return rendered;
   };
@@ -141,7 +142,7 @@ function toJson(value: unknown): JsonValue {
 }
 
 /** A value within a string: null is `null`, objects and arrays are compact JSON. */
-export function toText(value: unknown): string {
+export function toTemplateString(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value ?? null);
 }
 

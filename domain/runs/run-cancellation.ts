@@ -1,4 +1,4 @@
-import { Refusal } from '../errors.ts';
+import { RefusalError } from '../errors.ts';
 import { EventStoreError, type EventStore } from '../event-store.ts';
 import { handle, load, type CommandContext, type Handled } from '../handle.ts';
 import type { JsonObject } from '../json.ts';
@@ -20,14 +20,14 @@ async function payloadOfStarted(store: EventStore, runId: string): Promise<JsonO
     return definition.payload as JsonObject;
   } catch (error) {
     const isUnreadable = error instanceof EventStoreError && error.code === 'CORRUPT_EVENT';
-    if (isUnreadable || error instanceof Refusal) return null;
+    if (isUnreadable || error instanceof RefusalError) return null;
     throw error;
   }
 }
 
 /**
  * Cancels a run that no worker has, or requests the cancellation of a running one.
- * @throws Refusal `STATE_CONFLICT` when it has ended otherwise, `NOT_FOUND`
+ * @throws RefusalError `STATE_CONFLICT` when it has ended otherwise, `NOT_FOUND`
  */
 export async function cancelRunIn(
   store: EventStore,

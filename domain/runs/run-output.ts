@@ -15,7 +15,7 @@ export function partialOutput(run: { readonly steps: StepEnds }, payload: JsonOb
 }
 
 /** Adds the result names to the output of an execution that was abandoned before it recorded them. */
-export function outputNamed(output: JsonObject, payload: JsonObject): JsonObject {
+export function withResultNames(output: JsonObject, payload: JsonObject): JsonObject {
   if ('summary' in output) return output;
   const { layout } = compilePipeline(payload);
   return Object.keys(layout).length === 0 ? output : { ...output, layout: layout as JsonObject };

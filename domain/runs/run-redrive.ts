@@ -1,10 +1,10 @@
 import { fromIso } from '../clock.ts';
 import type { EventStore, RecordedEvent } from '../event-store.ts';
-import { Refusal } from '../errors.ts';
+import { RefusalError } from '../errors.ts';
 import type { RunEvent } from '../events/catalogue.ts';
 import { toNewEvents, type CommandContext } from '../handle.ts';
 import { nameBasedId, retryRunId } from '../ids.ts';
-import { RESERVATION_LIFE } from '../keys/key-judgement.ts';
+import { RESERVATION_LIFETIME } from '../keys/stale-holders.ts';
 import { retryFailedRun, taskIdOfRun, type RetriedRun } from './run-retry.ts';
 import { streams } from '../streams.ts';
 import { tryAppend } from '../try-append.ts';
@@ -26,7 +26,7 @@ export interface Redrive {
 }
 
 /** Why a run is not retried. */
-export type PassedOver =
+export type RedriveSkipReason =
   /** A retry of it has succeeded. */
   | 'succeeded'
   /** A retry of it has not ended. */
@@ -37,17 +37,17 @@ export type PassedOver =
   /** It is not a failed run: the view that listed it is stale. */
   | 'not_failed';
 
-export type Redriven =
+export type RedriveResult =
   /** `run` is the one that is retried: the listed run, or the last of its retries. `retry` is null in a dry run. */
   | { readonly kind: 'retried'; readonly run: string; readonly retry: RetriedRun | null }
-  | { readonly kind: 'passed-over'; readonly because: PassedOver };
+  | { readonly kind: 'passed-over'; readonly because: RedriveSkipReason };
 
 /** The id of the command by which a redrive retries one run. */
 const commandFor = (context: Pick<CommandContext, 'commandId'>, runId: string): string =>
   nameBasedId('redrive', context.commandId, runId);
 
 /** Whether this command created the run: repeating the command must not redrive it. */
-export function isMadeBy(
+export function wasCreatedBy(
   context: Pick<CommandContext, 'commandId'>,
   run: { readonly id: string; readonly retry_of: string | null },
 ): boolean {
@@ -62,9 +62,12 @@ export function isMadeBy(
  *
  * @throws EventStoreError all that the log throws; repeating the command continues where this stopped
  */
-export async function redriveRun(redrive: Redrive): Promise<Redriven> {
+export async function redriveRun(redrive: Redrive): Promise<RedriveResult> {
   const { store, runId, from, taskOf, owns, context, dryRun } = redrive;
-  const passOver = (because: PassedOver): Redriven => ({ kind: 'passed-over', because });
+  const passOver = (because: RedriveSkipReason): RedriveResult => ({
+    kind: 'passed-over',
+    because,
+  });
   const tip = await tipOf(store, runId, context);
   if (typeof tip === 'string') return passOver(tip);
   const taskId = await taskIdOfRun(store, tip.runId);
@@ -89,7 +92,7 @@ export async function redriveRun(redrive: Redrive): Promise<Redriven> {
   } catch (error) {
     // Another command retried it first, or voided this retry. Other runs are still redriven.
     const lostRace = ['REVISION_MISMATCH', 'STATE_CONFLICT'];
-    if (!(error instanceof Refusal) || !lostRace.includes(error.code)) throw error;
+    if (!(error instanceof RefusalError) || !lostRace.includes(error.code)) throw error;
     return passOver('under_way');
   }
 }
@@ -109,7 +112,7 @@ async function tipOf(
   store: EventStore,
   runId: string,
   context: CommandContext,
-): Promise<Tip | PassedOver> {
+): Promise<Tip | RedriveSkipReason> {
   let tip = { runId, last: await lastOf(store, runId) };
   for (;;) {
     const { last } = tip;
@@ -125,7 +128,8 @@ async function tipOf(
     switch (next?.type) {
       case undefined:
         // Named but not requested: its request is about to come, or was lost in a crash.
-        if (context.now - fromIso(last.metadata.occurredAt) <= RESERVATION_LIFE) return 'under_way';
+        if (context.now - fromIso(last.metadata.occurredAt) <= RESERVATION_LIFETIME)
+          return 'under_way';
         return { ...found, lost: run_id };
       case 'RunFailed':
       case 'RunRetried':

@@ -1,16 +1,16 @@
 import { fromIso, type Instant } from '../clock.ts';
 import { earlierUse, useDedupeKey, type EarlierRun, type KeyUse } from '../keys/dedupe.ts';
-import { Refusal } from '../errors.ts';
+import { RefusalError } from '../errors.ts';
 import type { AppendResult, EventStore } from '../event-store.ts';
 import type { DataOf, KeyEvent, RunEvent } from '../events/catalogue.ts';
 import { load, toNewEvents, type CommandContext } from '../handle.ts';
 import { nameBasedId } from '../ids.ts';
-import { Judgement, type KeyPlace } from '../keys/key-judgement.ts';
+import { StaleHolderCheck, type KeyPlace } from '../keys/stale-holders.ts';
 import { changeKey, readKey, type KeyChange } from '../keys/key-stream.ts';
-import { comesLate, usesTold, usesWithin } from '../keys/late-use.ts';
+import { isLateUse, recordedUses, usesInWindow } from '../keys/dedupe-history.ts';
 import { releaseAll, releaseKey, type KeyClaim, type KeyName, type KeyState } from '../keys/key.ts';
 import { openUses } from '../keys/open-uses.ts';
-import { aheadOf, claimOverlap, joinOverlap, overlapKey } from '../keys/overlap.ts';
+import { runsAheadOf, claimOverlap, joinOverlap, overlapKey } from '../keys/overlap.ts';
 import { ownersOf } from '../keys/task-owners.ts';
 import { cancelRunIn } from './run-cancellation.ts';
 import { hasEnded, runFold } from './run.ts';
@@ -135,7 +135,7 @@ export interface CommandedRun {
 
 /**
  * Requests the run that a caller's command names. A run that is known comes from the same command.
- * @throws Refusal `STATE_CONFLICT` where the request took so long that another command voided it
+ * @throws RefusalError `STATE_CONFLICT` where the request took so long that another command voided it
  */
 export async function requestCommandedRun(
   store: EventStore,
@@ -146,7 +146,7 @@ export async function requestCommandedRun(
   if (requested.kind === 'skipped') return { result: requested.result, skip: requested };
   const { event } = requested;
   if (event.type === 'Abandoned') {
-    throw new Refusal('STATE_CONFLICT', 'the run was not requested in time; try again');
+    throw new RefusalError('STATE_CONFLICT', 'the run was not requested in time; try again');
   }
   return { result: null, skip: event.type === 'RunSkipped' ? event.data : null };
 }
@@ -164,7 +164,7 @@ async function dedupe(store: EventStore, run: RunToRequest): Promise<Obstacle | 
   const { task_id, trigger } = request;
   const use = { run_id: runId, task_id, trigger, at: wantedAt(request, context.now) };
   const name: KeyName = { kind: 'dedupe', owner, key };
-  const judgement = new Judgement(store, context);
+  const judgement = new StaleHolderCheck(store, context);
   const duplicateOf = ({ run_id: because_of }: KeyUse): KeyChange<Obstacle> => ({
     events: [],
     answer: { reason: 'duplicate', because_of },
@@ -185,16 +185,16 @@ async function dedupe(store: EventStore, run: RunToRequest): Promise<Obstacle | 
           ? Promise.resolve(earlier)
           : earlierRun(store, name, other, judgement);
       // The state holds only the latest use. Earlier uses may count even where that one does not.
-      const checksEarlier = before !== null || (window !== null && comesLate(state, use));
+      const checksEarlier = before !== null || (window !== null && isLateUse(state, use));
       const uses = !checksEarlier
         ? []
         : window === null
           ? await openUses(store, name, pending, became)
-          : await usesTold(store, name, pending);
+          : await recordedUses(store, name, pending);
       // It used the key before a crash, or before it lost the answer.
       if (uses.some(({ run_id }) => run_id === runId)) return { events: [], answer: null };
       const other =
-        window === null ? uses[0] : await firstRun(usesWithin(uses, use, window), became);
+        window === null ? uses[0] : await firstRun(usesInWindow(uses, use, window), became);
       if (other !== undefined) return duplicateOf(other);
       return { events: decision.events, answer: null };
     },
@@ -215,12 +215,12 @@ async function earlierRun(
   store: EventStore,
   name: KeyName,
   use: KeyUse,
-  judgement: Judgement,
+  judgement: StaleHolderCheck,
 ): Promise<EarlierRun> {
   const { state } = await load(store, streams.run(use.run_id), runFold);
   if (state.state === 'abandoned' || state.state === 'skipped') return 'void';
   if (state.state !== 'none') return hasEnded(state) ? 'finished' : 'unfinished';
-  return (await judgement.dead(name, [use])).length > 0 ? 'void' : 'unfinished';
+  return (await judgement.findStale(name, [use])).length > 0 ? 'void' : 'unfinished';
 }
 
 /** Takes the task's own slot, or a place in its line, as its overlap policy says. */
@@ -231,12 +231,12 @@ async function takePlace(store: EventStore, run: RunToRequest): Promise<Obstacle
   const name = overlapKey(request.task_id, rules.created_by);
   const others = await otherKeysOf(store, name);
   const claim = overlapClaim(run);
-  const judgement = new Judgement(store, context);
+  const judgement = new StaleHolderCheck(store, context);
   const { answer } = await changeKey<Obstacle | null>(store, name, context, async (state) => {
     const joined = await joinOthers(store, state, others, claim.run_id, judgement);
     const ahead = placesOf(joined.state).filter(({ run_id }) => run_id !== claim.run_id);
     // Before this run gives way, runs that have ended or lost their worker are removed.
-    const dead = await judgement.dead(name, ahead);
+    const dead = await judgement.findStale(name, ahead);
     const after = releaseAll(joined.state, dead);
     const decision = claimOverlap(after.state, claim, policy, context.now);
     const events = [...joined.events, ...after.events];
@@ -265,7 +265,7 @@ async function joinOthers(
   state: KeyState,
   others: readonly KeyName[],
   except: string,
-  judgement: Judgement,
+  judgement: StaleHolderCheck,
 ): Promise<{ readonly state: KeyState; readonly events: readonly KeyEvent[] }> {
   const here = new Set([except, ...placesOf(state).map(({ run_id }) => run_id)]);
   const events: KeyEvent[] = [];
@@ -274,7 +274,7 @@ async function joinOthers(
     const other = await readKey(store, name);
     if (other === null) continue;
     const places = placesOf(other).filter(({ run_id }) => !here.has(run_id));
-    const dead = await judgement.dead(name, places);
+    const dead = await judgement.findStale(name, places);
     const joined = joinOverlap(after, other, new Set([except, ...dead]));
     events.push(...joined.events);
     after = joined.state;
@@ -336,14 +336,14 @@ export async function cancelRunsAhead(
   runId: string,
   context: Omit<CommandContext, 'commandId'>,
 ): Promise<void> {
-  for (const other of aheadOf(state, runId)) {
+  for (const other of runsAheadOf(state, runId)) {
     const commandId = nameBasedId('overlap cancels', runId, other);
     try {
       const reason = 'overlap: cancel_running';
       await cancelRunIn(store, other, { ...context, commandId, causationId: runId, reason });
     } catch (error) {
       // It has ended, or is not requested yet; this run's worker cancels it later.
-      if (!(error instanceof Refusal)) throw error;
+      if (!(error instanceof RefusalError)) throw error;
     }
   }
 }

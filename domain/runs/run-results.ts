@@ -3,7 +3,7 @@ import type { StepEnd } from '../events/catalogue.ts';
 import { load } from '../handle.ts';
 import type { CompiledPipeline } from '../pipeline/compile.ts';
 import { finishedSteps } from '../pipeline/progress.ts';
-import { jsonBytes } from '../pipeline/size.ts';
+import { jsonBytes } from '../pipeline/json-size.ts';
 import { requireRun, runFold, type KnownRun } from './run.ts';
 import { endsOf } from './run-steps.ts';
 import { streams } from '../streams.ts';
@@ -41,7 +41,7 @@ export async function finishedResults(
  * @param record makes step ends durable in the run's stream, in this order
  * @param signal aborted: nothing more is recorded; the run has ended, or continues elsewhere
  */
-export async function takeOverResults(
+export async function copyPriorResults(
   store: EventStore,
   run: KnownRun,
   pipeline: CompiledPipeline,

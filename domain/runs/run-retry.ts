@@ -1,11 +1,11 @@
 import { toIso } from '../clock.ts';
-import { Refusal } from '../errors.ts';
+import { RefusalError } from '../errors.ts';
 import type { EventStore, Position } from '../event-store.ts';
 import { handle, type CommandContext } from '../handle.ts';
 import { eventId, retryRunId } from '../ids.ts';
 import type { JsonObject } from '../json.ts';
 import { compilePipeline } from '../pipeline/compile.ts';
-import { jsonBytes } from '../pipeline/size.ts';
+import { jsonBytes } from '../pipeline/json-size.ts';
 import { requestCommandedRun, runRequestOf, type RunCause } from './run-request.ts';
 import { finishedResults } from './run-results.ts';
 import { requireRun, retryRun, runFold, type KnownRun } from './run.ts';
@@ -62,7 +62,7 @@ export async function taskIdOfRun(store: EventStore, runId: string): Promise<str
  * - The failed run's stream first records the retry; then the new run is requested. A crash in between leaves a run
  *   that is named but not requested. Repeating the command requests it; other commands take it for lost after a minute.
  *
- * @throws Refusal `STATE_CONFLICT` for a run that has not failed and for a canceled task, `REVISION_MISMATCH`,
+ * @throws RefusalError `STATE_CONFLICT` for a run that has not failed and for a canceled task, `REVISION_MISMATCH`,
  *   `NOT_FOUND`
  */
 export async function retryFailedRun(retry: RunRetry): Promise<RetriedRun> {
@@ -77,7 +77,7 @@ export async function retryFailedRun(retry: RunRetry): Promise<RetriedRun> {
       const events = retryRun(run, newId, from);
       if (task.status !== 'canceled') return events;
       const details = { status: 'canceled' };
-      throw new Refusal('STATE_CONFLICT', 'the task of this run is canceled', details);
+      throw new RefusalError('STATE_CONFLICT', 'the task of this run is canceled', details);
     },
     context,
     expectedRevision,

@@ -1,5 +1,5 @@
 import { fromIso, toIso, type Instant } from '../clock.ts';
-import { Refusal } from '../errors.ts';
+import { RefusalError } from '../errors.ts';
 import type { DataOf, RunEvent } from '../events/catalogue.ts';
 import type { EventPlace, Fold } from '../handle.ts';
 import type { JsonObject } from '../json.ts';
@@ -55,7 +55,7 @@ type PinnedField =
   'task_id' | 'task_revision' | 'created_by' | 'trigger' | 'scheduled_for' | 'priority';
 
 type Request = Pick<Requested, PinnedField | 'event' | 'retry_of'> & {
-  /** The run whose results this one begins with, where its request does not hold them; see `takeOverResults`. */
+  /** The run whose results this one begins with, where its request does not hold them; see `copyPriorResults`. */
   readonly prior_results: NonNullable<Requested['prior_results']> | null;
 };
 
@@ -167,21 +167,21 @@ export function hasEnded(state: RunState): boolean {
 /**
  * Cancels a run that no worker has, or requests the cancellation of a running one. No event where that was done before.
  * @param payload of the task at the revision that the run is pinned to; null where no step of it has ended
- * @throws Refusal `STATE_CONFLICT` when it has ended otherwise
+ * @throws RefusalError `STATE_CONFLICT` when it has ended otherwise
  */
 export function cancelRun(state: RunState, payload: JsonObject | null): readonly RunEvent[] {
   const run = requireRun(state);
   if (run.state === 'canceled') return [];
   if (hasEnded(run)) {
     const message = run.state === 'skipped' ? 'the run was skipped' : `the run has ${run.state}`;
-    throw new Refusal('STATE_CONFLICT', message, { state: run.state });
+    throw new RefusalError('STATE_CONFLICT', message, { state: run.state });
   }
-  if (run.state !== 'running') return [canceled(run, payload)];
+  if (run.state !== 'running') return [canceledEvent(run, payload)];
   return run.cancel_requested ? [] : [{ type: 'RunCancelRequested', data: {} }];
 }
 
 /** The end of a canceled run that no worker executes. @param payload as in {@link cancelRun} */
-export function canceled(
+export function canceledEvent(
   run: Pick<KnownRun, 'attempt' | 'steps'>,
   payload: JsonObject | null,
 ): RunEvent {
@@ -192,7 +192,7 @@ export function canceled(
 
 /**
  * Records that another run retries this one. Each command that retries it requests a run of its own.
- * @throws Refusal `STATE_CONFLICT` when it has not failed
+ * @throws RefusalError `STATE_CONFLICT` when it has not failed
  */
 export function retryRun(known: RunState, by: string, from: RetryStart): readonly RunEvent[] {
   const run = requireRun(known);
@@ -200,7 +200,7 @@ export function retryRun(known: RunState, by: string, from: RetryStart): readonl
     const { state } = run;
     const stands = state === 'succeeded' ? 'has succeeded' : `is ${state}`;
     const message = `only a failed run can be retried; this one ${stands}`;
-    throw new Refusal('STATE_CONFLICT', message, { state });
+    throw new RefusalError('STATE_CONFLICT', message, { state });
   }
   return [{ type: 'RunRetried', data: { run_id: by, from } }];
 }
@@ -223,7 +223,7 @@ export function startRun(
  * @param retryAt when the next attempt may start, should this one have failed; null: no attempt is left
  * @param payload of the task at the revision that the run is pinned to
  */
-export function takeOver(
+export function interruptRun(
   state: RunState,
   now: Instant,
   retryAt: Instant | null,
@@ -231,7 +231,7 @@ export function takeOver(
 ): readonly RunEvent[] {
   const run = requireRun(state);
   if (run.state !== 'running' || run.lease_owner === null) return [];
-  if (run.cancel_requested) return [canceled(run, payload)];
+  if (run.cancel_requested) return [canceledEvent(run, payload)];
   if (run.interruptions < MAX_INTERRUPTIONS) {
     const data = { worker: run.lease_owner, cause: 'lease_expired' as const };
     return [{ type: 'RunInterrupted', data }];
@@ -252,15 +252,15 @@ export function takeOver(
  * @param timeoutSeconds of the task; it has passed since the first start
  * @param payload of the task at the revision that the run is pinned to
  */
-export function timeOut(
+export function timeOutRun(
   state: RunState,
   timeoutSeconds: number,
   payload: JsonObject,
 ): readonly RunEvent[] {
   if (state.state !== 'queued' && state.state !== 'retrying') return [];
   if (state.first_started_at === null) return [];
-  if (state.cancel_requested) return [canceled(state, payload)];
-  return [failed(state, state.first_started_at, overTime(timeoutSeconds), payload)];
+  if (state.cancel_requested) return [canceledEvent(state, payload)];
+  return [failed(state, state.first_started_at, timeoutError(timeoutSeconds), payload)];
 }
 
 /** The end of a failed run that no worker executes. */
@@ -271,7 +271,7 @@ function failed(run: KnownRun, started_at: string, error: string, payload: JsonO
 }
 
 /** The error of a run that timed out. */
-export function overTime(timeoutSeconds: number): string {
+export function timeoutError(timeoutSeconds: number): string {
   return `the run timed out after ${timeoutSeconds} s`;
 }
 
@@ -318,8 +318,8 @@ export function deadlineOf(run: KnownRun, timeoutSeconds: number | null): Instan
   return fromIso(run.first_started_at) + timeoutSeconds * 1000;
 }
 
-/** @throws Refusal `NOT_FOUND` */
+/** @throws RefusalError `NOT_FOUND` */
 export function requireRun(state: RunState): KnownRun {
-  if (!('request' in state)) throw new Refusal('NOT_FOUND', 'there is no such run');
+  if (!('request' in state)) throw new RefusalError('NOT_FOUND', 'there is no such run');
   return state;
 }

@@ -8,11 +8,11 @@ import { BoundedFires, SingleFire } from './fire-sets.ts';
 import { compileRrule } from './rrule/rrule.ts';
 import { needsCounting, rruleWarnings } from './rrule/rrule-warnings.ts';
 import { expressionError, ScheduleError } from './schedule-error.ts';
-import { readTimestamp, resolveTimestamp, TimestampError } from './timestamp.ts';
+import { parseTimestamp, resolveTimestamp, TimestampError } from './timestamp.ts';
 import { compileTopicPattern } from './topic-pattern.ts';
 import { ZonedFires, type FireSource } from './zoned-fires.ts';
 import { limitWork, WorkLimitError } from './work-limit.ts';
-import { unknownZone } from './zone-names.ts';
+import { unknownZoneMessage } from './zone-names.ts';
 import { zoneOf, type Zone } from './zone.ts';
 
 export { ScheduleError };
@@ -79,7 +79,7 @@ export interface Schedule {
 export function compileSchedule(spec: ScheduleSpec): Schedule {
   const zone = zoneOf(spec.timezone);
   if (zone === null) {
-    throw new ScheduleError('timezone', unknownZone(spec.timezone));
+    throw new ScheduleError('timezone', unknownZoneMessage(spec.timezone));
   }
   if (spec.startsAt !== null && spec.endsAt !== null && spec.startsAt > spec.endsAt) {
     throw new ScheduleError('ends_at', 'is before starts_at');
@@ -168,7 +168,7 @@ function compileOnce(expr: string, zone: Zone): FireSource {
       throw new TimestampError(`"${expr.trim()}" is after the year 9999 in UTC`);
     if (at + zone.offsetAt(at) > LAST_INSTANT)
       throw new TimestampError(`"${expr.trim()}" is after the year 9999 in ${zone.name}`);
-    return new SingleFire(at, wallNote(readTimestamp(expr).wall, zone, resolved));
+    return new SingleFire(at, wallNote(parseTimestamp(expr).wall, zone, resolved));
   } catch (error) {
     if (error instanceof TimestampError) throw expressionError(error.message);
     throw error;

@@ -1,6 +1,6 @@
 import type { Instant } from '../clock.ts';
 import { DAY, LAST_INSTANT, monthLength } from './civil.ts';
-import { unknownZone } from './zone-names.ts';
+import { unknownZoneMessage } from './zone-names.ts';
 import { zoneOf, type ResolvedWall } from './zone.ts';
 
 const pattern =
@@ -58,7 +58,7 @@ export function wallOf(
  * date alone means its midnight. Digits beyond milliseconds are dropped.
  * @throws TimestampError saying what is wrong
  */
-export function readTimestamp(text: string): WrittenTime {
+export function parseTimestamp(text: string): WrittenTime {
   const found = pattern.exec(text.trim());
   if (found === null) {
     throw new TimestampError(
@@ -92,13 +92,13 @@ export function resolveTimestamp(
   timezone: string | null,
   edge: DayEdge = 'first',
 ): ResolvedWall {
-  const { wall, offset, dateOnly } = readTimestamp(text);
+  const { wall, offset, dateOnly } = parseTimestamp(text);
   if (offset !== null) return { at: wall - offset, kind: 'normal', again: null };
   if (timezone === null) {
     throw new TimestampError(`"${text}" has no offset from UTC, such as Z or +02:00`);
   }
   const zone = zoneOf(timezone);
-  if (zone === null) throw new TimestampError(unknownZone(timezone));
+  if (zone === null) throw new TimestampError(unknownZoneMessage(timezone));
   if (!dateOnly || edge === 'first') return zone.resolve(wall);
   const next = zone.resolve(wall + DAY).at;
   // LAST_INSTANT ends the last day in every zone.

@@ -18,7 +18,7 @@ export function isTopic(text: string): boolean {
  * What is wrong with a topic pattern; null if it is valid. A pattern is split by `.` into segments:
  * `*` (one segment), `#` (any number of segments, including none) or a literal.
  */
-export function topicPatternFault(pattern: string): string | null {
+export function topicPatternIssue(pattern: string): string | null {
   if (pattern.length === 0) return 'a topic pattern must not be empty';
   if (pattern.length > MAX_LENGTH)
     return `a topic pattern must have at most ${MAX_LENGTH} characters`;
@@ -40,7 +40,7 @@ export function topicPatternFault(pattern: string): string | null {
  */
 export function compileTopicPattern(pattern: string | null): TopicPattern {
   const text = pattern ?? '#';
-  const fault = topicPatternFault(text);
+  const fault = topicPatternIssue(text);
   if (fault !== null) throw expressionError(fault);
   const wanted = text.split('.');
   if (!wanted.includes('*') && !wanted.includes('#')) return { matches: (topic) => topic === text };

@@ -16,7 +16,7 @@ export function ianaZoneOf(windowsName: string): string | null {
 }
 
 /** Message for an unknown zone; for a Windows zone name it gives the IANA name. */
-export function unknownZone(name: string): string {
+export function unknownZoneMessage(name: string): string {
   const iana = ianaZoneOf(name);
   if (iana !== null) return `"${name}" is a Windows zone name; its IANA zone is "${iana}"`;
   return `"${name}" is not a time zone of the tz database`;

@@ -4,8 +4,8 @@ import {
   nextRunOf,
   type FiringDefinition,
   type BacklogSpan,
-  type Rhythm,
-} from './rhythm.ts';
+  type ScheduleState,
+} from './schedule-state.ts';
 import type { Timetable } from './task-schedule.ts';
 
 /** A span of the backlog, and the spans after it. */
@@ -17,11 +17,11 @@ export interface BacklogHead {
 }
 
 /** The span to decide next: the first one of the first span's rule that still holds a fire; where none does, the first. */
-export function headOf(rhythm: Rhythm, timetable: Timetable): BacklogHead {
-  const spans = rhythm.owed;
+export function headOf(schedule: ScheduleState, timetable: Timetable): BacklogHead {
+  const spans = schedule.owed;
   const [first] = spans;
   if (first === undefined) throw new Error('the backlog is empty');
-  const decided = rhythm.fires?.decided ?? null;
+  const decided = schedule.fires?.decided ?? null;
   const decidedUpTo = decided === null ? Number.NEGATIVE_INFINITY : fromIso(decided);
   for (const [index, span] of spans.entries()) {
     if (!isSameRule(span, first)) break;
@@ -40,7 +40,7 @@ export interface Completion {
 }
 
 /** The completion of a span. It also settles the spans after it in which the rule has no fire. */
-export function completionOf(rhythm: Rhythm, head: BacklogHead): Completion {
+export function completionOf(schedule: ScheduleState, head: BacklogHead): Completion {
   let revision = head.span.until;
   for (const span of head.later) {
     const first = firstFireIn(span, head);
@@ -51,7 +51,7 @@ export function completionOf(rhythm: Rhythm, head: BacklogHead): Completion {
     }
     revision = span.until;
   }
-  return { task_revision: rhythm.task_revision, next_fire_at: rhythm.set.next_fire_at };
+  return { task_revision: schedule.task_revision, next_fire_at: schedule.set.next_fire_at };
 }
 
 /** Whether a newer fire that a pause held back will run. */
@@ -71,7 +71,7 @@ export interface LaterMissed {
 
 /** The missed fires after a span: of the rest of the backlog, and by the rule in force. */
 export function laterMissed(
-  rhythm: Rhythm,
+  schedule: ScheduleState,
   head: BacklogHead,
   now: Instant,
 ): readonly LaterMissed[] {
@@ -81,9 +81,9 @@ export function laterMissed(
     const due = span.run_at === undefined ? first : fromIso(span.run_at);
     return [{ definition: span.definition, due }];
   });
-  const runAt = nextFireOf(rhythm) === null ? null : nextRunOf(rhythm);
+  const runAt = nextFireOf(schedule) === null ? null : nextRunOf(schedule);
   if (runAt === null || fromIso(runAt) > now) return missed;
-  return [...missed, { definition: rhythm.definition, due: fromIso(runAt) }];
+  return [...missed, { definition: schedule.definition, due: fromIso(runAt) }];
 }
 
 /** The first fire of a later span; null where it has none. A span of another rule counts from its beginning. */

@@ -6,8 +6,8 @@ import type { FireCount } from '../schedule/schedule.ts';
 import { tzVersion } from '../schedule/zone.ts';
 import type { SpanSkipReason } from '../vocabulary.ts';
 import type { Completion } from './backlog.ts';
-import { startOf } from './jitter.ts';
-import type { Rhythm } from './rhythm.ts';
+import { startWithJitter } from './jitter.ts';
+import type { ScheduleState } from './schedule-state.ts';
 import type { Timetable } from './task-schedule.ts';
 
 /** Runs that one decision requests at most; the next decision takes the rest. */
@@ -54,20 +54,20 @@ export class FiresWriter {
   /** Everything up to here is decided, by earlier decisions or by this one. */
   decidedUpTo: Instant;
   readonly #taskId: string;
-  readonly #rhythm: Rhythm;
+  readonly #rhythm: ScheduleState;
   readonly #taskRevision: number;
   readonly #drafts: Draft[] = [];
   readonly #runs: ScheduledRun[] = [];
   #fireCount: number;
 
   /** @param taskRevision what the events rest on */
-  constructor(taskId: string, rhythm: Rhythm, timetable: Timetable, taskRevision: number) {
+  constructor(taskId: string, schedule: ScheduleState, timetable: Timetable, taskRevision: number) {
     this.#taskId = taskId;
-    this.#rhythm = rhythm;
+    this.#rhythm = schedule;
     this.timetable = timetable;
     this.#taskRevision = taskRevision;
-    this.#fireCount = rhythm.fires?.fire_count ?? 0;
-    const decided = rhythm.fires?.decided ?? null;
+    this.#fireCount = schedule.fires?.fire_count ?? 0;
+    const decided = schedule.fires?.decided ?? null;
     this.decidedUpTo = decided === null ? Number.NEGATIVE_INFINITY : fromIso(decided);
   }
 
@@ -157,7 +157,7 @@ export class FiresWriter {
     const data = { nominal: scheduled_for, run_id: runId };
     const draft = this.#draft('Fired', data, nominal, nominal);
     const { definition, task_revision: revision } = this.#rhythm;
-    const run_at = toIso(startOf(this.#taskId, definition, runAt, this.timetable));
+    const run_at = toIso(startWithJitter(this.#taskId, definition, runAt, this.timetable));
     const task = { id: this.#taskId, revision, definition };
     const request = runRequestOf(task, { trigger: 'schedule', scheduled_for, run_at });
     this.#runs.push({ runId, request });

@@ -17,8 +17,13 @@ import {
   type FiresDecision,
   type SpanVerdict,
 } from './fires-writer.ts';
-import { tooLateUpTo } from './grace.ts';
-import { nextFireOf, nextRunOf, type FiringDefinition, type Rhythm } from './rhythm.ts';
+import { lateUpTo } from './grace.ts';
+import {
+  nextFireOf,
+  nextRunOf,
+  type FiringDefinition,
+  type ScheduleState,
+} from './schedule-state.ts';
 import type { Timetable } from './task-schedule.ts';
 
 export type { FiresDecision, ScheduledRun } from './fires-writer.ts';
@@ -73,21 +78,21 @@ const NOTHING: FiresDecision = { events: [], runs: [] };
  */
 export function decideFires(
   taskId: string,
-  rhythm: Rhythm,
+  schedule: ScheduleState,
   timetable: Timetable,
   now: Instant,
   missed: MissedOrder | null = null,
 ): FiresDecision {
-  if (rhythm.status !== 'active') return NOTHING;
-  if (rhythm.owed.length > 0) return decideBacklog(taskId, rhythm, timetable, now, missed);
-  const next = nextFireOf(rhythm);
-  const runAt = nextRunOf(rhythm);
+  if (schedule.status !== 'active') return NOTHING;
+  if (schedule.owed.length > 0) return decideBacklog(taskId, schedule, timetable, now, missed);
+  const next = nextFireOf(schedule);
+  const runAt = nextRunOf(schedule);
   if (next === null || runAt === null || fromIso(runAt) > now) return NOTHING;
-  const writer = new FiresWriter(taskId, rhythm, timetable, rhythm.task_revision);
+  const writer = new FiresWriter(taskId, schedule, timetable, schedule.task_revision);
   // The rule as it reads now counts: another tz database may have moved the fire since the event was written.
-  const due = dueFire(rhythm, fromIso(next), writer);
+  const due = dueFire(schedule, fromIso(next), writer);
   if (due === null || due > now) return writer.correct(due === null ? null : toIso(due));
-  const { definition } = rhythm;
+  const { definition } = schedule;
   let verdicts: readonly SpanVerdict[];
   if (writer.exhausted) {
     verdicts = beyondMaxRuns(timetable, due, now);
@@ -100,7 +105,7 @@ export function decideFires(
 }
 
 /** The fire to decide now that the recorded next fire is due. */
-function dueFire({ set }: Rhythm, next: Instant, writer: FiresWriter): Instant | null {
+function dueFire({ set }: ScheduleState, next: Instant, writer: FiresWriter): Instant | null {
   const { timetable, decidedUpTo } = writer;
   const due = timetable.next(Math.max(next - 1, decidedUpTo))?.at ?? null;
   // It has moved, perhaps from a time before this one.
@@ -114,16 +119,16 @@ function dueFire({ set }: Rhythm, next: Instant, writer: FiresWriter): Instant |
  */
 export function correctNextFire(
   taskId: string,
-  rhythm: Rhythm,
+  schedule: ScheduleState,
   timetable: Timetable,
   now: Instant,
 ): FiresDecision {
-  if (rhythm.status !== 'active' || rhythm.owed.length > 0) return NOTHING;
-  const next = nextFireOf(rhythm);
-  if (next !== nextRunOf(rhythm) || (next !== null && fromIso(next) <= now)) return NOTHING;
-  const writer = new FiresWriter(taskId, rhythm, timetable, rhythm.task_revision);
+  if (schedule.status !== 'active' || schedule.owed.length > 0) return NOTHING;
+  const next = nextFireOf(schedule);
+  if (next !== nextRunOf(schedule) || (next !== null && fromIso(next) <= now)) return NOTHING;
+  const writer = new FiresWriter(taskId, schedule, timetable, schedule.task_revision);
   if (writer.exhausted) return NOTHING;
-  const following = followingFire(writer.decidedUpTo, fromIso(rhythm.set.at), timetable);
+  const following = followingFire(writer.decidedUpTo, fromIso(schedule.set.at), timetable);
   const expected = following === null ? null : toIso(following);
   return expected === next ? NOTHING : writer.correct(expected);
 }
@@ -148,15 +153,15 @@ function followingFire(decided: Instant, setAt: Instant, timetable: Timetable): 
  */
 function decideBacklog(
   taskId: string,
-  rhythm: Rhythm,
+  schedule: ScheduleState,
   timetable: Timetable,
   now: Instant,
   missed: MissedOrder | null,
 ): FiresDecision {
-  const head = headOf(rhythm, timetable);
+  const head = headOf(schedule, timetable);
   const pending = head.span;
-  const writer = new FiresWriter(taskId, rhythm, timetable, pending.until - 1);
-  const completion = completionOf(rhythm, head);
+  const writer = new FiresWriter(taskId, schedule, timetable, pending.until - 1);
+  const completion = completionOf(schedule, head);
   const to = fromIso(pending.to);
   const from = Math.max(fromIso(pending.from), writer.decidedUpTo + 1);
   const span = timetable.countBetween(from - 1, to);
@@ -167,7 +172,7 @@ function decideBacklog(
   if (pending.reason !== 'missed') {
     return writer.write([verdictOnHeld(head, span)]).result(completion);
   }
-  const later = laterMissed(rhythm, head, now);
+  const later = laterMissed(schedule, head, now);
   const stretch = { definition: pending.definition, due: span.first, end: to, later };
   const circumstances = { timetable, now, missed };
   writer.write(
@@ -270,7 +275,7 @@ function misfireOf(
 ): Misfire {
   // The release of a hold decides all that the hold kept back, however late it is.
   if (missed !== null && due <= missed.upTo) return { ...missed, isOrdered: true };
-  const upTo = tooLateUpTo(definition, now);
+  const upTo = lateUpTo(definition, now);
   return { policy: definition.misfire_policy, upTo, isOrdered: false };
 }
 
@@ -290,9 +295,9 @@ function runsLater(
 }
 
 /** The rule that the next decision follows: while a backlog is left, that of its first span. */
-export function ruleInForce(rhythm: Rhythm): {
+export function ruleInForce(schedule: ScheduleState): {
   readonly definition: FiringDefinition;
   readonly anchor: string;
 } {
-  return rhythm.owed[0] ?? rhythm;
+  return schedule.owed[0] ?? schedule;
 }

@@ -12,6 +12,6 @@ export function graceOf({ misfire_grace_seconds }: GraceSetting): number {
 }
 
 /** The latest nominal time that is beyond its grace. */
-export function tooLateUpTo(task: GraceSetting, now: Instant): Instant {
+export function lateUpTo(task: GraceSetting, now: Instant): Instant {
   return now - graceOf(task) - 1;
 }

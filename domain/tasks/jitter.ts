@@ -5,7 +5,7 @@ import type { TaskDefinition } from './task-definition.ts';
 import type { Timetable } from './task-schedule.ts';
 
 /** When the run of a fire starts: at the fire, or later by the task's jitter. */
-export function startOf(
+export function startWithJitter(
   taskId: string,
   { jitter_seconds }: Pick<TaskDefinition, 'jitter_seconds'>,
   fire: Instant,
@@ -13,7 +13,7 @@ export function startOf(
 ): Instant {
   if (jitter_seconds === 0) return fire;
   const next = timetable.next(fire)?.at ?? null;
-  return fire + jitterOf(taskId, longestJitter(jitter_seconds, fire, next));
+  return fire + jitterOf(taskId, maxJitter(jitter_seconds, fire, next));
 }
 
 /**
@@ -21,7 +21,7 @@ export function startOf(
  * in the order of their fires and don't pile up.
  * @param next the fire after it; null for none
  */
-export function longestJitter(seconds: number, fire: Instant, next: Instant | null): number {
+export function maxJitter(seconds: number, fire: Instant, next: Instant | null): number {
   return Math.min(seconds * 1000, (next ?? LAST_INSTANT + 1) - fire);
 }
 

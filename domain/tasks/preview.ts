@@ -1,7 +1,7 @@
 import { fromIso, toIso, type Instant } from '../clock.ts';
 import type { FiresEvent } from '../events/catalogue.ts';
 import type { EventPlace } from '../handle.ts';
-import { decidedUpTo } from './rhythm.ts';
+import { decidedUpTo } from './schedule-state.ts';
 import type { Fire, Schedule } from '../schedule/schedule.ts';
 import type { LiveTask } from './task.ts';
 import { nextFire } from './task-commands.ts';

@@ -1,5 +1,5 @@
 import { fromIso, toIso, type Instant } from '../clock.ts';
-import { Refusal, notFound } from '../errors.ts';
+import { RefusalError, notFound } from '../errors.ts';
 import type { AppendResult, EventStore, Position } from '../event-store.ts';
 import type { FiresEvent, TaskEvent } from '../events/catalogue.ts';
 import {
@@ -11,7 +11,12 @@ import {
   type SeenRevision,
 } from '../handle.ts';
 import { manualRunId } from '../ids.ts';
-import { decidedUpTo, evolveRhythm, nextFireOf, type Rhythm } from './rhythm.ts';
+import {
+  decidedUpTo,
+  evolveScheduleState,
+  nextFireOf,
+  type ScheduleState,
+} from './schedule-state.ts';
 import { streams } from '../streams.ts';
 import { cancelRunIn } from '../runs/run-cancellation.ts';
 import { requestCommandedRun, runRequestOf } from '../runs/run-request.ts';
@@ -32,7 +37,7 @@ import type { TaskDefinition } from './task-definition.ts';
 import { firstFire, scheduleOf } from './task-schedule.ts';
 import type { MisfirePolicy } from '../vocabulary.ts';
 
-/** Throws a Refusal where the caller may not change this task. */
+/** Throws a RefusalError where the caller may not change this task. */
 export type MayChange = (task: LiveTask) => void;
 
 /** What every command on an existing task takes. */
@@ -48,7 +53,7 @@ export interface TaskCommand {
 /**
  * Creates a task.
  * @param options.isNew its id was made for this call: no earlier call can have used it
- * @throws Refusal `INVALID` for an invalid expression, and for one without a future fire
+ * @throws RefusalError `INVALID` for an invalid expression, and for one without a future fire
  */
 export function createTaskCommand(options: {
   readonly store: EventStore;
@@ -75,7 +80,7 @@ export function createTaskCommand(options: {
 }
 
 /** Fields whose change reschedules a task. */
-export const rhythmFields: readonly (keyof TaskDefinition)[] = [
+export const scheduleFields: readonly (keyof TaskDefinition)[] = [
   'schedule_kind',
   'schedule_expr',
   'timezone',
@@ -92,7 +97,7 @@ export async function updateTaskCommand(
   const last = await lastDecision(store, taskId);
   return onTask(command, (task) => {
     const definition = { ...task.definition, ...changes };
-    const rescheduled = rhythmFields.some(
+    const rescheduled = scheduleFields.some(
       (field) => changes[field] !== undefined && changes[field] !== task.definition[field],
     );
     // A canceled task is refused as such, whatever the rule.
@@ -148,7 +153,7 @@ export function cancelTaskCommand(command: TaskCommand): Promise<Handled<TaskSta
   return onTask(command, (task) => cancelTask(task));
 }
 
-/** Snoozes the next fire. @throws Refusal `STATE_CONFLICT` where there is none, or the task is not active */
+/** Snoozes the next fire. @throws RefusalError `STATE_CONFLICT` where there is none, or the task is not active */
 export async function snoozeTaskCommand(
   command: TaskCommand & { readonly delaySeconds: number },
 ): Promise<Handled<TaskState>> {
@@ -172,12 +177,21 @@ export async function nextRunAt(
  * The first nominal time that an active task has still to decide: of its backlog, or else its next fire. Null where
  * there is none.
  */
-export async function undecidedFrom(store: EventStore, taskId: string): Promise<string | null> {
+export async function firstUndecidedFire(
+  store: EventStore,
+  taskId: string,
+): Promise<string | null> {
   const last = await lastDecision(store, taskId);
-  const evolve = (before: Rhythm | null, event: TaskEvent, at: EventPlace): Rhythm | null => {
-    const rhythm = evolveRhythm(before, event, at);
+  const evolve = (
+    before: ScheduleState | null,
+    event: TaskEvent,
+    at: EventPlace,
+  ): ScheduleState | null => {
+    const schedule = evolveScheduleState(before, event, at);
     // After the task event that it rests on, and before later ones that extend the backlog.
-    return at.revision === last?.data.task_revision ? evolveRhythm(rhythm, last, last) : rhythm;
+    return at.revision === last?.data.task_revision
+      ? evolveScheduleState(schedule, last, last)
+      : schedule;
   };
   const { state } = await load(store, streams.task(taskId), { initial: null, evolve });
   if (state?.status !== 'active') return null;
@@ -232,7 +246,7 @@ export interface ManualRun {
  * Requests one run outside the schedule, as the task's dedupe key and overlap policy allow. The same command requests
  * the same run, and gets the same answer.
  * @param task the run is pinned to its revision
- * @throws Refusal `STATE_CONFLICT` for a canceled task, and where the request took so long that it was voided
+ * @throws RefusalError `STATE_CONFLICT` for a canceled task, and where the request took so long that it was voided
  */
 export async function requestManualRun(
   store: EventStore,
@@ -242,7 +256,7 @@ export async function requestManualRun(
 ): Promise<ManualRun> {
   const { status, definition, revision } = task;
   if (status === 'canceled') {
-    throw new Refusal('STATE_CONFLICT', "a canceled task can't run", { status });
+    throw new RefusalError('STATE_CONFLICT', "a canceled task can't run", { status });
   }
   const runId = manualRunId(taskId, context.commandId);
   const cause = { trigger: 'manual', run_at: toIso(context.now) } as const;
@@ -258,7 +272,7 @@ export async function requestManualRun(
 /**
  * Cancels a run that no worker has, or requests the cancellation of a running one.
  * @returns position of the event; null when it was canceled, or its cancellation requested, before
- * @throws Refusal `STATE_CONFLICT` when it has ended otherwise
+ * @throws RefusalError `STATE_CONFLICT` when it has ended otherwise
  */
 export async function cancelRunCommand(
   store: EventStore,

@@ -1,5 +1,5 @@
 import { fromIso, toIso, type Instant } from '../clock.ts';
-import { invalid } from '../errors.ts';
+import { invalidInput } from '../errors.ts';
 import { compileSchedule, ScheduleError, type Schedule } from '../schedule/schedule.ts';
 import type { TaskDefinition } from './task-definition.ts';
 
@@ -28,19 +28,20 @@ export function compileRule(rule: ScheduleRule, anchor: string): Schedule {
   });
 }
 
-/** Compiles a schedule as {@link compileRule} does, for a client. @throws Refusal `INVALID` naming the field */
+/** Compiles a schedule as {@link compileRule} does, for a client. @throws RefusalError `INVALID` naming the field */
 export function scheduleOf(rule: ScheduleRule, anchor: string): Schedule {
   try {
     return compileRule(rule, anchor);
   } catch (error) {
-    if (error instanceof ScheduleError) throw invalid([{ field: error.field, issue: error.issue }]);
+    if (error instanceof ScheduleError)
+      throw invalidInput([{ field: error.field, issue: error.issue }]);
     throw error;
   }
 }
 
 /**
  * The next fire of a rule that is set now; null for event tasks.
- * @throws Refusal `INVALID` for an invalid expression, and for one without a future fire
+ * @throws RefusalError `INVALID` for an invalid expression, and for one without a future fire
  */
 export function firstFire(rule: ScheduleRule, anchor: string, now: Instant): string | null {
   const schedule = scheduleOf(rule, anchor);
@@ -48,7 +49,7 @@ export function firstFire(rule: ScheduleRule, anchor: string, now: Instant): str
   const next = schedule.next(now);
   if (next !== null) return toIso(next.at);
   const issue = `has no future fire${whyNone(rule, anchor, now)}`;
-  throw invalid([{ field: 'schedule_expr', issue }]);
+  throw invalidInput([{ field: 'schedule_expr', issue }]);
 }
 
 /** What keeps a rule from firing that the rule itself does not show; empty where nothing does. */

@@ -1,5 +1,5 @@
 import { fromIso, toIso, type Instant } from '../clock.ts';
-import { Refusal } from '../errors.ts';
+import { RefusalError } from '../errors.ts';
 import type { TaskEvent } from '../events/catalogue.ts';
 import type { EventPlace, Fold } from '../handle.ts';
 import { LAST_INSTANT } from '../schedule/civil.ts';
@@ -94,7 +94,7 @@ export function createTask(
   definition: TaskDefinition,
   schedule: NewSchedule,
 ): readonly TaskEvent[] {
-  if (state.status !== 'none') throw new Refusal('STATE_CONFLICT', 'the task already exists');
+  if (state.status !== 'none') throw new RefusalError('STATE_CONFLICT', 'the task already exists');
   return [{ type: 'TaskCreated', data: { definition, ...schedule } }];
 }
 
@@ -151,7 +151,7 @@ export function snoozeTask(
 ): readonly TaskEvent[] {
   const task = requireTask(state);
   if (task.status !== 'active') {
-    throw new Refusal('STATE_CONFLICT', `a ${task.status} task can't be snoozed`, {
+    throw new RefusalError('STATE_CONFLICT', `a ${task.status} task can't be snoozed`, {
       status: task.status,
     });
   }
@@ -161,13 +161,13 @@ export function snoozeTask(
       schedule_kind === 'event'
         ? "an event task can't be snoozed: it does not fire by time"
         : 'the task has no future fire to snooze';
-    throw new Refusal('STATE_CONFLICT', message, { schedule_kind });
+    throw new RefusalError('STATE_CONFLICT', message, { schedule_kind });
   }
   const snoozed = task.next_fire_at === nextFireAt ? task.next_run_at : null;
   const nextRun = fromIso(snoozed ?? nextFireAt) + delaySeconds * 1000;
   if (nextRun > LAST_INSTANT) {
     const message = 'delay_seconds is too long: the next fire would run after the year 9999';
-    throw new Refusal('STATE_CONFLICT', message, { next_run_at: snoozed ?? nextFireAt });
+    throw new RefusalError('STATE_CONFLICT', message, { next_run_at: snoozed ?? nextFireAt });
   }
   const data = {
     delay_seconds: delaySeconds,
@@ -177,11 +177,11 @@ export function snoozeTask(
   return [{ type: 'TaskSnoozed', data }];
 }
 
-/** @throws Refusal `NOT_FOUND` */
+/** @throws RefusalError `NOT_FOUND` */
 export function requireTask(state: TaskState): LiveTask {
-  if (state.status === 'none') throw new Refusal('NOT_FOUND', 'there is no such task');
+  if (state.status === 'none') throw new RefusalError('NOT_FOUND', 'there is no such task');
   return state;
 }
 
-const canceledTask = (action: string): Refusal =>
-  new Refusal('STATE_CONFLICT', `a canceled task can't be ${action}`, { status: 'canceled' });
+const canceledTask = (action: string): RefusalError =>
+  new RefusalError('STATE_CONFLICT', `a canceled task can't be ${action}`, { status: 'canceled' });

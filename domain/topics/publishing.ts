@@ -1,5 +1,5 @@
 import { toIso } from '../clock.ts';
-import { Refusal } from '../errors.ts';
+import { RefusalError } from '../errors.ts';
 import type { EventStore, Position } from '../event-store.ts';
 import type { TriggeringEvent } from '../events/catalogue.ts';
 import { toNewEvents, type CommandContext } from '../handle.ts';
@@ -20,7 +20,7 @@ export interface Published {
 /**
  * Publishes an event with one append to its topic's stream, which names the tasks that it triggers. Their runs are
  * requested from there. Repeating the command publishes nothing new.
- * @throws Refusal `STATE_CONFLICT` when it would trigger more than {@link MAX_TRIGGERED} tasks
+ * @throws RefusalError `STATE_CONFLICT` when it would trigger more than {@link MAX_TRIGGERED} tasks
  */
 export async function publishEvent(
   store: EventStore,
@@ -31,7 +31,7 @@ export async function publishEvent(
   const triggered = triggeredTasks.length;
   if (triggered > MAX_TRIGGERED) {
     const message = `the event would trigger ${triggered} tasks; the limit is ${MAX_TRIGGERED}`;
-    throw new Refusal('STATE_CONFLICT', message, { triggered, limit: MAX_TRIGGERED });
+    throw new RefusalError('STATE_CONFLICT', message, { triggered, limit: MAX_TRIGGERED });
   }
   const event_id = nameBasedId('published', context.commandId);
   const published_at = toIso(context.now);

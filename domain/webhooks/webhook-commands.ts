@@ -1,6 +1,6 @@
 import { agentFold, requireAgent, updateAgent } from '../agents/agent.ts';
 import { toIso } from '../clock.ts';
-import { Refusal, notFound } from '../errors.ts';
+import { RefusalError, notFound } from '../errors.ts';
 import type { EventStore } from '../event-store.ts';
 import type { WebhookEvent } from '../events/catalogue.ts';
 import { handle, load, type CommandContext, type Handled } from '../handle.ts';
@@ -22,7 +22,7 @@ export function scheduleWebhookCommand(
 
 /**
  * Sends an agent's webhook a test message.
- * @throws Refusal `NOT_FOUND` for an unknown agent; `STATE_CONFLICT` for an agent without a webhook
+ * @throws RefusalError `NOT_FOUND` for an unknown agent; `STATE_CONFLICT` for an agent without a webhook
  */
 export async function testWebhookCommand(
   store: EventStore,
@@ -34,7 +34,7 @@ export async function testWebhookCommand(
   if (state.status !== 'registered') throw notFound('agent', agentId);
   if (state.webhook_url === null) {
     const message = 'the agent has no webhook_url';
-    throw new Refusal('STATE_CONFLICT', message, { field: 'webhook_url' });
+    throw new RefusalError('STATE_CONFLICT', message, { field: 'webhook_url' });
   }
   const message = testMessage(agentId, toIso(context.now));
   return onDelivery(store, deliveryId, context, (webhook) => scheduleWebhook(webhook, message));
@@ -42,7 +42,7 @@ export async function testWebhookCommand(
 
 /**
  * Repeats a delivery that has ended, with the same id, by which a receiver recognises it.
- * @throws Refusal `NOT_FOUND` for an unknown delivery, or another agent's; `STATE_CONFLICT` for one in progress
+ * @throws RefusalError `NOT_FOUND` for an unknown delivery, or another agent's; `STATE_CONFLICT` for one in progress
  */
 export function repeatWebhookCommand(
   store: EventStore,

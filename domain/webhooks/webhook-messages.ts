@@ -1,6 +1,6 @@
 import type { RecordedEvent } from '../event-store.ts';
 import type { DataOf } from '../events/catalogue.ts';
-import { start } from '../pipeline/size.ts';
+import { truncateString } from '../pipeline/json-size.ts';
 import { wellFormed } from '../pipeline/well-formed.ts';
 import { idOf } from '../streams.ts';
 
@@ -36,7 +36,7 @@ export function webhookMessageOf(event: RecordedEvent): WebhookMessage | null {
     }
     case 'RunFailed': {
       const { task_id, started_at, attempt, step } = event.data;
-      const error = start(wellFormed(event.data.error), MAX_ERROR_LENGTH);
+      const error = truncateString(wellFormed(event.data.error), MAX_ERROR_LENGTH);
       const run = { run_id: id, task_id, attempt, started_at, finished_at: timestamp };
       const payload = { type: 'run.failed', timestamp, data: { ...run, step, error } } as const;
       return { event_id, task_id, run_id: id, payload };

@@ -1,5 +1,5 @@
 import { fromIso, toIso, type Instant } from '../clock.ts';
-import { Refusal } from '../errors.ts';
+import { RefusalError } from '../errors.ts';
 import type { DataOf, WebhookEvent } from '../events/catalogue.ts';
 import type { Fold } from '../handle.ts';
 import { nameBasedId } from '../ids.ts';
@@ -71,10 +71,12 @@ export function scheduleWebhook(
   return state.state === 'none' ? [{ type: 'WebhookScheduled', data: scheduled }] : [];
 }
 
-/** Repeats a delivery. @throws Refusal `STATE_CONFLICT` for one in progress */
+/** Repeats a delivery. @throws RefusalError `STATE_CONFLICT` for one in progress */
 export function repeatWebhook(state: KnownWebhook): readonly WebhookEvent[] {
   if (state.state === 'pending') {
-    throw new Refusal('STATE_CONFLICT', 'this delivery is in progress', { state: state.state });
+    throw new RefusalError('STATE_CONFLICT', 'this delivery is in progress', {
+      state: state.state,
+    });
   }
   return [{ type: 'WebhookRepeated', data: {} }];
 }

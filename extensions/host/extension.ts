@@ -1,5 +1,5 @@
 import { types } from 'node:util';
-import { start } from '../../domain/pipeline/size.ts';
+import { truncateString } from '../../domain/pipeline/json-size.ts';
 import type { Capability, EndpointDescription, ExtensionInfo, SocketHandler } from '../contract.ts';
 import type { DirectRoutes } from './routes/direct-routes.ts';
 import type { DiscoveredExtension, ValidExtension, Source } from './discovery.ts';
@@ -154,7 +154,7 @@ const ERROR_TYPES: ReadonlySet<string> = new Set([
 
 /** The metrics label of a thrown value, from {@link ERROR_TYPES}. */
 export function errorTypeOf(error: unknown): string {
-  const shown = readable(error);
+  const shown = toReadableError(error);
   const name = shown instanceof Error ? shown.name : 'other';
   return ERROR_TYPES.has(name) ? name : 'other';
 }
@@ -165,11 +165,11 @@ const MAX_SUMMARY_CHARS = 300;
 export function summarizeError(error: unknown): string {
   const [line = ''] = messageOf(error).split('\n', 1);
   const shown = line.replaceAll(/file:\/\/[^\s'"]+|(?<![\w.])\/(?:[^\s'"/:]+\/)+/g, '…/');
-  return start(shown, MAX_SUMMARY_CHARS);
+  return truncateString(shown, MAX_SUMMARY_CHARS);
 }
 
 /** Returns a thrown value in a form that is safe to read. Never throws. */
-export function readable(error: unknown): unknown {
+export function toReadableError(error: unknown): unknown {
   // A proxy may answer differently each time.
   if (types.isProxy(error)) return new Error(messageOf(error));
   try {

@@ -160,7 +160,7 @@ export class ExtensionHost {
    * Reports an error caught outside any call. One that names `process.exit` or `process.abort` makes the extension
    * failed.
    */
-  blame = (extensionId: string, what: string, error: unknown): void => {
+  reportFault = (extensionId: string, what: string, error: unknown): void => {
     const extension = this.#extensions.get(extensionId);
     if (extension === undefined || extension.state === 'failed') return;
     this.#noteFault(extension, what, error);

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { readFile, readdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { sideBySide } from '../../domain/side-by-side.ts';
+import { mapInBatches } from '../../domain/map-in-batches.ts';
 import { capabilities } from '../contract.ts';
 import type { DiscoveredExtension } from './discovery.ts';
 import { MANIFEST_FILE, ManifestError, parseManifest, readManifest, reasonOf } from './manifest.ts';
@@ -29,7 +29,7 @@ export async function findPlugins(
   const found: DiscoveredExtension[] = [];
   for (const folder of new Set(folders)) {
     const packages = await packagesIn(join(folder, 'node_modules'));
-    found.push(...(await sideBySide(packages, MAX_CONCURRENT_READS, pluginsOf)).flat());
+    found.push(...(await mapInBatches(packages, MAX_CONCURRENT_READS, pluginsOf)).flat());
   }
   return found;
 }

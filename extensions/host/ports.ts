@@ -79,7 +79,7 @@ export interface RequestOrigin {
 }
 
 /** A tool of the service. */
-export interface LentTool extends Omit<ToolView, 'call'> {
+export interface ProvidedTool extends Omit<ToolView, 'call'> {
   /** @param options.origin of the request being answered; without it, the extension itself acts */
   call(
     args: unknown,
@@ -97,8 +97,8 @@ export interface ToolPort {
   register(name: string, description: string, schema: object, func: ToolFunction): void;
   unregister(name: string): void;
   /** @param caller named in the log of a call outside a pipeline */
-  list(caller: string): readonly LentTool[];
-  get(name: string, caller: string): LentTool | undefined;
+  list(caller: string): readonly ProvidedTool[];
+  get(name: string, caller: string): ProvidedTool | undefined;
   /** Records a rejected call of a tool. */
   noteRefusal(name: string, refusal: ToolRefusal): void;
 }
@@ -127,7 +127,7 @@ export interface PortRequest extends CoreRequest {
 }
 
 /** What an agent of an extension is created from. */
-export interface Grantee {
+export interface AgentExtension {
   readonly id: string;
   readonly granted: readonly Capability[];
 }
@@ -135,11 +135,11 @@ export interface Grantee {
 /** The agents of extensions that act on their own. */
 export interface AgentPort {
   /** The id of `ext-<id>`. Creates the agent if it does not exist. */
-  idOf(extension: Grantee): Promise<string>;
+  idOf(extension: AgentExtension): Promise<string>;
   /** An access token for the agent, valid for minutes. */
-  tokenOf(extension: Grantee): Promise<string>;
+  tokenOf(extension: AgentExtension): Promise<string>;
   /** Publishes as the agent. @returns the event's id */
-  publish(extension: Grantee, topic: string, payload: object): Promise<string>;
+  publish(extension: AgentExtension, topic: string, payload: object): Promise<string>;
 }
 
 /** The rules of the HTTP interface, applied to the endpoints of extensions. */
@@ -182,11 +182,11 @@ export interface HttpPort {
   /** Converts an error that the service itself threw; null for any other. */
   knownError(error: unknown): Error | null;
   /** The response to an error of the extension: 500. */
-  faultOf(extensionId: string, error: unknown): Error;
+  internalErrorOf(extensionId: string, error: unknown): Error;
   /** The response for a handler that timed out: 504. */
-  lateOf(extensionId: string, message: string, seconds: number): Error;
+  timeoutErrorOf(extensionId: string, message: string, seconds: number): Error;
   /** Sets the route of a request for the metrics. */
-  takenBy(response: Response, endpoint: string): void;
+  setRoute(response: Response, endpoint: string): void;
   /** Calls back when a request has ended, before it is counted. At most one callback a request. */
   whenEnded(response: Response, call: () => void): void;
   sendJson(response: Response, status: number, body: unknown): void;

@@ -134,7 +134,7 @@ export class GenerationWriter {
   /** Share 0 merges the other shares, which are closed at the same position. What it has folded is written. */
   async takeIn(): Promise<void> {
     const writer = this.#openWriter();
-    await writer.takeIn?.();
+    await writer.mergeShares?.();
     await this.#begin(writer);
   }
 

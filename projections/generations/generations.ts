@@ -8,7 +8,7 @@ import type { ViewOrders } from '../projector/view-orders.ts';
 import { Build, type Filler } from './build.ts';
 import { CatchUp } from './catch-up.ts';
 import { Filling } from './filling.ts';
-import { discardForeign, isForeign } from './other-log.ts';
+import { discardForeign, isForeign } from './foreign-views.ts';
 import { GenerationWriter } from './generation-writer.ts';
 
 /** The view whose generations these are. */

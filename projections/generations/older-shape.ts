@@ -1,4 +1,4 @@
-import { decorated } from '../../domain/decorated.ts';
+import { decorate } from '../../domain/decorate.ts';
 import { BEGINNING } from '../../domain/event-store.ts';
 import {
   ReadModelError,
@@ -56,7 +56,7 @@ export function readingOlderShapes(readModel: ReadModel): ReadModel {
       return act(shape);
     });
   };
-  return decorated(readModel, {
+  return decorate(readModel, {
     // The code reads documents of all these shapes, which the types cannot say.
     get: ((projection: Projection, key: string) =>
       read(projection, (shape) => readModel.get(shape, key))) as ReadModel['get'],

@@ -1,6 +1,6 @@
 import type { EventStore, Position } from '../../domain/event-store.ts';
 import { errorMessage } from '../error-message.ts';
-import { endingAt } from '../generations/ending-at.ts';
+import { logUpTo } from '../generations/bounded-log.ts';
 import { FinalFillError, type GenerationWriter } from '../generations/generation-writer.ts';
 
 /** The shares of a generation could not be merged: a file or its thread may be gone. */
@@ -47,7 +47,7 @@ export class ShareFill {
     this.#onOpened();
     const { share } = writer;
     if (share === null) return 'whole';
-    if (!(await feed(endingAt(store, this.end)))) return 'aborted';
+    if (!(await feed(logUpTo(store, this.end)))) return 'aborted';
     if (share.index > 0) {
       await writer.close();
       return 'filled';

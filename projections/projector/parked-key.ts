@@ -6,7 +6,7 @@ import {
 } from '../../domain/event-store.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import type { ParkedKeyOrder } from '../../domain/operators/projection-orders.ts';
-import { placeOfSkipped } from '../../domain/operators/skipped-events.ts';
+import { skippedEventKey } from '../../domain/operators/skipped-events.ts';
 import { foldBatch, touchingEvents, type PoisonedKey } from './fold-batch.ts';
 import { parkedView } from './parking.ts';
 import type { ViewOptions } from './view-options.ts';
@@ -78,7 +78,7 @@ async function recordSkip(
     return [{ type: 'ParkedEventSkipped', data }];
   });
   const left = recorded.parked.get(key)?.left ?? null;
-  return left === null || left === placeOfSkipped(place) ? null : error;
+  return left === null || left === skippedEventKey(place) ? null : error;
 }
 
 /** @returns why the key stays parked; null if it is released */

@@ -1,7 +1,7 @@
 import { BEGINNING, type Position } from '../../domain/event-store.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import type { PoisonedKey } from './fold-batch.ts';
-import type { KeptDocument, Projection, ReadModel, ViewWriter } from '../read-model.ts';
+import type { ViewDocument, Projection, ReadModel, ViewWriter } from '../read-model.ts';
 import { pagesOf, unlessMissing } from '../reading/pages.ts';
 
 /** A key of a view that is parked because an event could not be folded into its document. */
@@ -91,8 +91,8 @@ export class Parking {
     this.#writer = null;
   }
 
-  async #storedOf(view: string): Promise<readonly KeptDocument<ParkedDocument>[]> {
-    const stored: KeptDocument<ParkedDocument>[] = [];
+  async #storedOf(view: string): Promise<readonly ViewDocument<ParkedDocument>[]> {
+    const stored: ViewDocument<ParkedDocument>[] = [];
     const pages = pagesOf(this.#readModel, parkedProjection, {
       filters: [{ field: 'view', op: 'eq', value: view }],
       sort: [{ field: 'key', direction: 'ascending' }],

@@ -38,7 +38,7 @@ export function besideReport(projections: readonly Shape[]): string {
 }
 
 /** Whether the projector that made a report is still running. */
-export function isOfNow(report: ProjectionReport, now: Instant): boolean {
+export function isCurrent(report: ProjectionReport, now: Instant): boolean {
   return now - fromIso(report.at) < MAX_REPORT_AGE_MS;
 }
 
@@ -65,7 +65,7 @@ export async function recallReport(
   const [newest] = reports.toSorted((a, b) => fromIso(b.at) - fromIso(a.at));
   if (newest === undefined) return null;
   // A projector that is gone says nothing about the present.
-  const present = reports.filter((report) => isOfNow(report, fromIso(newest.at)));
+  const present = reports.filter((report) => isCurrent(report, fromIso(newest.at)));
   return { at: newest.at, views: present.flatMap(({ views }) => views) };
 }
 

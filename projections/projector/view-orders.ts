@@ -2,7 +2,7 @@ import type { Clock } from '../../domain/clock.ts';
 import type { ProjectionEvent } from '../../domain/events/catalogue.ts';
 import { load, type CommandContext } from '../../domain/handle.ts';
 import { newId } from '../../domain/ids.ts';
-import { orderOf } from '../../domain/operators/projection-commands.ts';
+import { appendOrder } from '../../domain/operators/projection-commands.ts';
 import {
   projectionOrdersFold,
   type ProjectionOrders,
@@ -44,7 +44,7 @@ export class ViewOrders {
     const { store, clock, projection } = this.#options;
     const { name, schema } = projection;
     const context = projectorContext(clock);
-    const { state } = await orderOf({ store, name, schema, context }, decide);
+    const { state } = await appendOrder({ store, name, schema, context }, decide);
     this.current = state;
     return state;
   }

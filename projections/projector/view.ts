@@ -1,9 +1,6 @@
 import type { Position } from '../../domain/event-store.ts';
 import type { ProjectionEvent } from '../../domain/events/catalogue.ts';
-import {
-  rebuildUnderWay,
-  type ProjectionOrders,
-} from '../../domain/operators/projection-orders.ts';
+import { runningRebuild, type ProjectionOrders } from '../../domain/operators/projection-orders.ts';
 import type { Build } from '../generations/build.ts';
 import { compareGenerations } from '../generations/compare-generations.ts';
 import { Generations } from '../generations/generations.ts';
@@ -167,7 +164,7 @@ export class View {
     if (this.#live !== null) return 'found';
     await this.#build?.stop();
     await this.#older.begin(signal);
-    const order = rebuildUnderWay(orders);
+    const order = runningRebuild(orders);
     const known = await this.#generations.all();
     const version = order?.version ?? Math.max(0, orders.lastVersion, ...known) + 1;
     this.#build = await this.#generations.build(version, order?.rate ?? undefined);
@@ -176,7 +173,7 @@ export class View {
 
   async #following(orders: ProjectionOrders): Promise<EventIn<'following'> | null> {
     if (this.#live === null) return 'lost';
-    const order = rebuildUnderWay(orders);
+    const order = runningRebuild(orders);
     if (order === null) return null;
     this.#build ??= await this.#generations.build(order.version, order.rate ?? undefined);
     return 'begun';
@@ -206,7 +203,7 @@ export class View {
     const next = this.#build?.follower ?? null;
     if (next === null) return 'canceled';
     if (this.#isPaused(orders)) return 'paused';
-    const order = rebuildUnderWay(orders);
+    const order = runningRebuild(orders);
     if (order === null || order.ready) return 'level';
     const { catchUp } = this.#generations;
     const { clock } = this.#options;
@@ -225,7 +222,7 @@ export class View {
 
   #ready(orders: ProjectionOrders): EventIn<'ready'> | null {
     if (this.#isPaused(orders)) return 'paused';
-    const order = rebuildUnderWay(orders);
+    const order = runningRebuild(orders);
     const waits = order?.switch === 'manual' && !order.switchRequested;
     // While nothing can be read, there is nothing to wait for.
     return waits && this.#live !== null ? null : 'released';
@@ -238,14 +235,14 @@ export class View {
     const { wanted } = orders;
     const previous = this.#previous.take(wanted);
     const next = this.#build?.follower ?? null;
-    const order = rebuildUnderWay(orders);
+    const order = runningRebuild(orders);
     if (previous !== null) {
       await this.#switchTo(previous, (now) => now.wanted === wanted, signal);
     } else if (next !== null && order !== null) {
       this.#build = null;
       await this.#switchTo(
         next,
-        (now) => rebuildUnderWay(now)?.version === order.version && !this.#isPaused(now),
+        (now) => runningRebuild(now)?.version === order.version && !this.#isPaused(now),
         signal,
       );
     } else if (next !== null) {
@@ -258,7 +255,7 @@ export class View {
     const build = this.#build;
     if (build === null) return 'canceled';
     const { version, error } = build;
-    if (error === null || rebuildUnderWay(orders)?.version !== version) return null;
+    if (error === null || runningRebuild(orders)?.version !== version) return null;
     const data = { schema: this.projection.schema, version, error };
     await this.#record({ type: 'ProjectionRebuildFailed', data });
     await this.#generations.keepOnly([this.#previous.version]);
@@ -268,13 +265,13 @@ export class View {
   /** Records what came of a rebuild, if it is still ordered. */
   async #record(event: ProjectionEvent): Promise<void> {
     await this.#orders.append((now) =>
-      rebuildUnderWay(now)?.version === event.data.version ? [event] : [],
+      runningRebuild(now)?.version === event.data.version ? [event] : [],
     );
   }
 
   /** Whether the build is to rest. While nothing can be read, there is nothing that it could rest beside. */
   #isPaused(orders: ProjectionOrders): boolean {
-    return rebuildUnderWay(orders)?.paused === true && !this.#generations.isAlone;
+    return runningRebuild(orders)?.paused === true && !this.#generations.isAlone;
   }
 
   /** Follows the live generation that another projector has put in place of a lost one. */
@@ -290,7 +287,7 @@ export class View {
   /** Drops a build that is not ordered any more. @returns whether there was one */
   async #dropUnordered(orders: ProjectionOrders): Promise<boolean> {
     const build = this.#build;
-    const order = rebuildUnderWay(orders);
+    const order = runningRebuild(orders);
     if (build === null || build.version === order?.version) return false;
     const isFirst = order === null && build.version > orders.lastVersion && this.#live === null;
     // A failed build is shown until something else is ordered.
@@ -305,7 +302,7 @@ export class View {
   /** Discards generations that are neither read nor ordered. @throws ReadModelError */
   #keepOrdered(): Promise<void> {
     const { current } = this.#orders;
-    const ordered = rebuildUnderWay(current)?.version;
+    const ordered = runningRebuild(current)?.version;
     return this.#generations.keepOnly([ordered, this.#previous.wantedBy(current)]);
   }
 

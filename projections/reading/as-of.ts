@@ -1,6 +1,6 @@
 import { fromIso, toIso } from '../../domain/clock.ts';
 import {
-  sound,
+  requireReadable,
   type EventStore,
   type Position,
   type RecordedEvent,
@@ -9,7 +9,7 @@ import type { JsonObject } from '../../domain/json.ts';
 import { streams } from '../../domain/streams.ts';
 import type { Projection, Query, ReadModel } from '../read-model.ts';
 import { pagesOf } from './pages.ts';
-import { SKEW } from './position-at.ts';
+import { MAX_CLOCK_SKEW_MS } from './position-at.ts';
 import { latestStartedRunOf } from './run-queries.ts';
 import { runsProjection } from '../views/runs.ts';
 import { lastDayKey, statisticsProjection, type LastDayDocument } from '../views/statistics.ts';
@@ -19,7 +19,7 @@ import { tasksProjection, type TaskDocument } from '../views/tasks.ts';
  * A point in the past. An instant means everything up to the last event of the record's own streams that occurred at or
  * before it: clocks of machines differ, the order of the log does not.
  */
-export type Moment =
+export type PointInTime =
   | { readonly kind: 'instant'; readonly at: string }
   | { readonly kind: 'position'; readonly position: Position };
 
@@ -44,11 +44,11 @@ export async function documentAsOf<D extends JsonObject>(
   projection: Projection<D>,
   stream: string,
   id: string,
-  point: Moment,
+  point: PointInTime,
 ): Promise<D | null> {
   const events = upTo(await wholeStream(store, stream), point);
   return events
-    .map(sound)
+    .map(requireReadable)
     .reduce<D | null>((document, event) => projection.evolve(document, event, id), null);
 }
 
@@ -56,7 +56,7 @@ export async function documentAsOf<D extends JsonObject>(
 export async function taskAsOf(
   store: EventStore,
   id: string,
-  point: Moment,
+  point: PointInTime,
 ): Promise<TaskDocument | null> {
   const changes = await wholeStream(store, streams.task(id));
   const fire = await lastFire(store, id, (event) => isWithin(event, point));
@@ -64,7 +64,7 @@ export async function taskAsOf(
   const end = [upTo(changes, point).at(-1)?.position ?? '', fire?.position ?? ''].sort().at(-1);
   const task = changes
     .filter(({ position }) => position <= (end ?? ''))
-    .map(sound)
+    .map(requireReadable)
     .reduce<TaskDocument | null>((document, event) => evolve(document, event, id), null);
   return withFiresUpTo(store, task, id, end ?? '');
 }
@@ -91,7 +91,7 @@ export async function withFiresUpTo(
 export async function lastRunAsOf(
   { store, readModel }: { readonly store: EventStore; readonly readModel: ReadModel },
   taskId: string,
-  point: Moment,
+  point: PointInTime,
 ): Promise<string | null> {
   const query = latestStartedRunOf(taskId);
   if (point.kind === 'instant') {
@@ -104,7 +104,8 @@ export async function lastRunAsOf(
   // Times do not follow the order of the log: the next event may have been decided before a start that counts.
   const nextAt = next?.metadata.occurredAt ?? '';
   const latest = lastAt > nextAt ? lastAt : nextAt;
-  const bound = latest === '' ? query : startedUpTo(query, toIso(fromIso(latest) + SKEW));
+  const bound =
+    latest === '' ? query : startedUpTo(query, toIso(fromIso(latest) + MAX_CLOCK_SKEW_MS));
   const pages = pagesOf(readModel, runsProjection, { ...bound, limit: CANDIDATES });
   for await (const page of pages) {
     for (const { key, document } of page) {
@@ -135,10 +136,10 @@ function startedUpTo(query: Query, at: string): Query {
 
 const evolve: typeof tasksProjection.evolve = (...given) => tasksProjection.evolve(...given);
 
-const isWithin = ({ position, metadata }: RecordedEvent, point: Moment): boolean =>
+const isWithin = ({ position, metadata }: RecordedEvent, point: PointInTime): boolean =>
   point.kind === 'position' ? position <= point.position : metadata.occurredAt <= point.at;
 
-function upTo(events: readonly RecordedEvent[], point: Moment): readonly RecordedEvent[] {
+function upTo(events: readonly RecordedEvent[], point: PointInTime): readonly RecordedEvent[] {
   return events.slice(0, events.findLastIndex((event) => isWithin(event, point)) + 1);
 }
 

@@ -1,7 +1,7 @@
-import { changesBetween, type Change } from '../../domain/differences.ts';
-import { sound, type EventStore, type RecordedEvent } from '../../domain/event-store.ts';
+import { changesBetween, type Change } from '../../domain/record-changes.ts';
+import { requireReadable, type EventStore, type RecordedEvent } from '../../domain/event-store.ts';
 import type { JsonObject } from '../../domain/json.ts';
-import { jsonBytes } from '../../domain/pipeline/size.ts';
+import { jsonBytes } from '../../domain/pipeline/json-size.ts';
 import { streams } from '../../domain/streams.ts';
 import { cutValue } from '../cut-document.ts';
 import { agentsProjection, type AgentDocument } from '../views/agents.ts';
@@ -125,7 +125,7 @@ async function historyOf<D>(
       if (items.length === limit || (event.fault !== undefined && items.length > 0)) {
         return { items, next: event.revision };
       }
-      sound(event);
+      requireReadable(event);
       if (event.revision < from) {
         document = evolve(document, event);
         continue;

@@ -1,6 +1,6 @@
 import { BEGINNING, type Position } from '../../domain/event-store.ts';
 import type { JsonObject } from '../../domain/json.ts';
-import { isOfLog, type IdentifiableLog, type IdentifiableViews } from '../of-log.ts';
+import { isFromLog, type IdentifiableLog, type IdentifiableViews } from '../log-identity.ts';
 import { ReadModelError, type Filter, type Projection, type ReadModel } from '../read-model.ts';
 import { pagesOf, unlessMissing } from './pages.ts';
 
@@ -38,7 +38,7 @@ async function loadFrom<D extends JsonObject>(
   filters: readonly Filter[],
   each: (document: D, key: string) => void,
 ): Promise<Position> {
-  if (!(await isOfLog(projection, store, readModel))) {
+  if (!(await isFromLog(projection, store, readModel))) {
     const message = `the view ${projection.name} was built from another log: a projector has to rebuild it`;
     throw new ReadModelError('UNAVAILABLE', message);
   }

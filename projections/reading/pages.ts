@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../domain/json.ts';
 import {
   ReadModelError,
-  type KeptDocument,
+  type ViewDocument,
   type Projection,
   type Query,
   type ReadModel,
@@ -12,7 +12,7 @@ export async function* pagesOf<D extends JsonObject>(
   readModel: Pick<ReadModel, 'find'>,
   projection: Projection<D>,
   query: Query,
-): AsyncGenerator<readonly KeptDocument<D>[]> {
+): AsyncGenerator<readonly ViewDocument<D>[]> {
   let page = await readModel.find(projection, query);
   for (;;) {
     yield page;

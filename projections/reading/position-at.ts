@@ -14,7 +14,7 @@ const PAGE = 500;
  * than this has no event of that instant after it. Everything up to there is read, and a busy log has many thousand
  * events per second.
  */
-export const SKEW = 10_000;
+export const MAX_CLOCK_SKEW_MS = 10_000;
 
 export interface PlaceInLog {
   readonly position: Position;
@@ -33,7 +33,7 @@ export async function positionAt(
   { store, readModel }: { readonly store: EventStore; readonly readModel: ReadModel },
   at: string,
 ): Promise<PlaceInLog | null> {
-  const latest = fromIso(at) + SKEW;
+  const latest = fromIso(at) + MAX_CLOCK_SKEW_MS;
   let found: PlaceInLog | null = null;
   let after = await searchStart({ store, readModel }, at);
   for (;;) {

@@ -1,6 +1,6 @@
 import type { Position } from '../../domain/event-store.ts';
 import type { SkippedEvents } from '../../domain/operators/skipped-events.ts';
-import { endingAt } from '../generations/ending-at.ts';
+import { logUpTo } from '../generations/bounded-log.ts';
 import { Filling } from '../generations/filling.ts';
 import { GenerationWriter } from '../generations/generation-writer.ts';
 import { Parking } from '../projector/parking.ts';
@@ -40,7 +40,7 @@ export class ReplayFilling {
     this.#filling = new Filling({
       ...options,
       writer: this.#writer,
-      store: endingAt(options.store, options.until),
+      store: logUpTo(options.store, options.until),
       batchSize: Math.min(MAX_BATCH, Math.ceil((options.rate ?? Infinity) / 4)),
       rate: options.rate ?? undefined,
     });

@@ -1,4 +1,4 @@
-import { decorated } from '../../domain/decorated.ts';
+import { decorate } from '../../domain/decorate.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { agentsProjection } from '../views/agents.ts';
 import type { Projection, ReadModel } from '../read-model.ts';
@@ -24,7 +24,7 @@ export function replayedAs<D extends JsonObject>(
 
 /** A read model that reads the views of a replay. Read-only. */
 export function readModelOfReplay(readModel: ReadModel, name: string): ReadModel {
-  return decorated(readModel, {
+  return decorate(readModel, {
     get: (projection, key) => readModel.get(replayedAs(projection, name), key),
     find: (projection, query) => readModel.find(replayedAs(projection, name), query),
     count: (projection, filters) => readModel.count(replayedAs(projection, name), filters),

@@ -90,8 +90,8 @@ export const auditProjection: Projection<AuditDocument> = {
   covered: [[], ['type'], [], []],
   // Without this, each run by hand would touch another page of the index: half of what this view wrote under load.
   sparse: ['stream'],
-  unasked: { stream: RUNS },
-  isOver: () => true,
+  unqueried: { stream: RUNS },
+  isFinal: () => true,
   keys(event) {
     if (event.type === 'RecordsRemoved') return event.data.audited;
     return event.metadata.actor === SERVICE ? [] : [event.position];

@@ -1,7 +1,11 @@
 import type { RecordedEvent } from '../../domain/event-store.ts';
 import type { FiresEvent, TaskEvent } from '../../domain/events/catalogue.ts';
 import type { JsonObject } from '../../domain/json.ts';
-import { evolveRhythm, nextRunOf, type Rhythm } from '../../domain/tasks/rhythm.ts';
+import {
+  evolveScheduleState,
+  nextRunOf,
+  type ScheduleState,
+} from '../../domain/tasks/schedule-state.ts';
 import { idOf } from '../../domain/streams.ts';
 import type { Projection } from '../read-model.ts';
 
@@ -10,30 +14,33 @@ export type DueDocument = JsonObject & {
   readonly task_id: string;
   /** When the next fire runs; null for paused and event tasks, and if none is ahead. */
   readonly next_run_at: string | null;
-  readonly rhythm: Rhythm & JsonObject;
+  readonly rhythm: ScheduleState & JsonObject;
 };
 
 /** Prefixes of the streams that schedule state is folded from. */
-export const rhythmStreams: readonly string[] = ['task-', 'fires-'];
+export const scheduleStreams: readonly string[] = ['task-', 'fires-'];
 
 /** When tasks are due: the scheduler's view. The scheduler loads it at its start and continues from its checkpoint. */
 export const dueProjection: Projection<DueDocument> = {
   name: 'due',
   schema: 2,
-  streams: rhythmStreams,
+  streams: scheduleStreams,
   fields: { next_run_at: 'text' },
   indexes: [['next_run_at']],
   keys: (event) => [idOf(event.stream)],
   evolve(document, event, taskId) {
-    const rhythm = evolveRhythmOf(document?.rhythm ?? null, event);
-    if (rhythm === null || rhythm.status === 'canceled') return null;
-    const nextRun = rhythm.status === 'active' ? nextRunOf(rhythm) : null;
-    return { task_id: taskId, next_run_at: nextRun, rhythm } as DueDocument;
+    const schedule = evolveScheduleStateOf(document?.rhythm ?? null, event);
+    if (schedule === null || schedule.status === 'canceled') return null;
+    const nextRun = schedule.status === 'active' ? nextRunOf(schedule) : null;
+    return { task_id: taskId, next_run_at: nextRun, rhythm: schedule } as DueDocument;
   },
 };
 
 /** Folds one event of `task-` or `fires-` into schedule state. */
-export function evolveRhythmOf(rhythm: Rhythm | null, event: RecordedEvent): Rhythm | null {
+export function evolveScheduleStateOf(
+  schedule: ScheduleState | null,
+  event: RecordedEvent,
+): ScheduleState | null {
   // The two prefixes hold only events of these types.
-  return evolveRhythm(rhythm, event as unknown as TaskEvent | FiresEvent, event);
+  return evolveScheduleState(schedule, event as unknown as TaskEvent | FiresEvent, event);
 }

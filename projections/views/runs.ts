@@ -96,7 +96,7 @@ export const runsProjection: Projection<RunDocument> = {
   covered: [['trigger'], ['trigger', 'state', 'started_at'], ['trigger'], ['trigger']],
   sparse: ['started_at'],
   tallies: [{ fields: ['state', 'trigger', 'listed'], hourOf: 'started_at' }],
-  isOver: ({ finished_at }) => finished_at !== null,
+  isFinal: ({ finished_at }) => finished_at !== null,
   keys: (event) => [idOf(event.stream)],
   evolve: evolveRunDocument,
 };

@@ -1,7 +1,11 @@
 import type { RecordedEvent } from '../../domain/event-store.ts';
 import type { FiresEvent, TaskEvent } from '../../domain/events/catalogue.ts';
 import type { JsonObject } from '../../domain/json.ts';
-import { evolveRhythm, nextRunOf, type Rhythm } from '../../domain/tasks/rhythm.ts';
+import {
+  evolveScheduleState,
+  nextRunOf,
+  type ScheduleState,
+} from '../../domain/tasks/schedule-state.ts';
 import { idOf } from '../../domain/streams.ts';
 import type { TaskDefinition } from '../../domain/tasks/task-definition.ts';
 import type { ScheduleKind, TaskStatus } from '../../domain/vocabulary.ts';
@@ -29,7 +33,7 @@ export type TaskDocument = JsonObject &
   };
 
 /** Schedule state without what the document has anyway, and without the backlog, which moves no next fire. */
-type RhythmPart = Pick<Rhythm, 'anchor' | 'set' | 'fires'>;
+type RhythmPart = Pick<ScheduleState, 'anchor' | 'set' | 'fires'>;
 
 /** The fields that lists of tasks use. A task rarely changes, so each index can have them all. */
 const listedFields = ['status', 'created_by', 'schedule_kind', 'title'];
@@ -116,12 +120,12 @@ function evolveTaskDocument(
 ): TaskDocument | null {
   // The two prefixes hold only events of these types.
   const known = event as unknown as TaskEvent | FiresEvent;
-  const rhythm = evolveRhythm(task === null ? null : rhythmOf(task), known, event);
-  if (rhythm === null) return null;
-  const { anchor, set, fires, status } = rhythm;
-  const next_run_at = status === 'active' ? nextRunOf(rhythm) : null;
+  const schedule = evolveScheduleState(task === null ? null : rhythmOf(task), known, event);
+  if (schedule === null) return null;
+  const { anchor, set, fires, status } = schedule;
+  const next_run_at = status === 'active' ? nextRunOf(schedule) : null;
   const exhausted =
-    status === 'active' && next_run_at === null && rhythm.definition.schedule_kind !== 'event';
+    status === 'active' && next_run_at === null && schedule.definition.schedule_kind !== 'event';
   const derived = { status, next_run_at, exhausted, rhythm: { anchor, set, fires } };
   const { occurredAt } = event.metadata;
   if (known.type === 'TaskCreated') {
@@ -138,7 +142,7 @@ function evolveTaskDocument(
   return { ...task, ...changes, ...changed, ...derived } as TaskDocument;
 }
 
-function rhythmOf(task: TaskDocument): Rhythm {
-  const { status, revision, rhythm } = task;
-  return { ...rhythm, status, definition: task, task_revision: revision, owed: [] };
+function rhythmOf(task: TaskDocument): ScheduleState {
+  const { status, revision, rhythm: schedule } = task;
+  return { ...schedule, status, definition: task, task_revision: revision, owed: [] };
 }

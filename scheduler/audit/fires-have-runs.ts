@@ -1,7 +1,7 @@
-import { CLOCK_SKEW, fromIso } from '../../domain/clock.ts';
+import { MAX_CLOCK_SKEW, fromIso } from '../../domain/clock.ts';
 import type { EventStore, Position, RecordedEvent } from '../../domain/event-store.ts';
 import { streams } from '../../domain/streams.ts';
-import { CHECKPOINT as REQUESTED } from '../fires/run-requester.ts';
+import { RUNS_REQUESTED_CHECKPOINT as REQUESTED } from '../fires/run-requester.ts';
 import { isCorrupt, type AuditCheck, type AuditParts } from './audit.ts';
 import type { Findings } from './findings.ts';
 import { LogCursor } from './log-cursor.ts';
@@ -10,7 +10,7 @@ import { LogCursor } from './log-cursor.ts';
 const CHECKPOINT = 'fires-verified';
 
 /** The run of a younger fire may still be requested. Milliseconds. */
-const GRACE = 10_000;
+const REQUEST_GRACE = 10_000;
 
 /** Limits of one pass: pages of the log, runs that are looked up, and fires without a run that are retried. */
 const MAX_PAGES = 240;
@@ -52,7 +52,7 @@ export class FiresHaveRuns implements AuditCheck {
     await this.#log.advance(MAX_PAGES, signal, async (event) => {
       if (event.type !== 'Fired' || event.fault !== undefined) return true;
       const { run_id: runId } = event.data;
-      if (this.#isYoung(event) || requester.isUnderWay(runId)) return false;
+      if (this.#isYoung(event) || requester.isRequesting(runId)) return false;
       if (requester.isRequestedHere(runId)) return true;
       if (reads >= MAX_READS) return false;
       await this.#verify({ event, runId, before: this.#log.position }, findings);
@@ -65,7 +65,7 @@ export class FiresHaveRuns implements AuditCheck {
   /** A fire further ahead than clocks differ was written by a wrong clock, and is not waited for. */
   #isYoung({ metadata }: RecordedEvent): boolean {
     const age = this.#parts.clock.now() - fromIso(metadata.occurredAt);
-    return age < GRACE && age > -CLOCK_SKEW;
+    return age < REQUEST_GRACE && age > -MAX_CLOCK_SKEW;
   }
 
   /** Retries the fires whose runs could not be requested. Those that cannot be read now stay open. */
@@ -89,7 +89,7 @@ export class FiresHaveRuns implements AuditCheck {
     if (await hasRun(store, runId)) return;
     const fields: Record<string, unknown> = { stream: event.stream, revision: event.revision };
     try {
-      await requester.makeUp(event);
+      await requester.requestMissingRun(event);
     } catch (error) {
       fields['error'] = error;
     }

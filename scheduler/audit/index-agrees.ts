@@ -1,9 +1,9 @@
-import type { Rhythm } from '../../domain/tasks/rhythm.ts';
+import type { ScheduleState } from '../../domain/tasks/schedule-state.ts';
 import { streams } from '../../domain/streams.ts';
 import { dueProjection, type DueDocument } from '../../projections/views/due.ts';
 import { isCorrupt, type AuditCheck, type AuditParts } from './audit.ts';
 import type { Findings } from './findings.ts';
-import { readRhythm } from './read-rhythm.ts';
+import { readScheduleState } from './read-schedule-state.ts';
 import { ViewComparison, type ComparedMemory } from './view-comparison.ts';
 
 /** The due index in memory agrees with the view and the log: every task that is not canceled, as it is now. */
@@ -25,9 +25,9 @@ export class IndexAgrees implements AuditCheck, ComparedMemory<DueDocument> {
     for (const { taskId } of this.#parts.index.all()) yield taskId;
   }
 
-  differs(taskId: string, { rhythm }: DueDocument): boolean {
-    const known = this.#parts.index.get(taskId)?.rhythm;
-    return known === undefined || isBehind(known, rhythm);
+  differs(taskId: string, { rhythm: schedule }: DueDocument): boolean {
+    const known = this.#parts.index.get(taskId)?.state;
+    return known === undefined || isBehind(known, schedule);
   }
 
   async inspect(taskId: string, document: DueDocument | null, findings: Findings): Promise<true> {
@@ -44,15 +44,15 @@ export class IndexAgrees implements AuditCheck, ComparedMemory<DueDocument> {
     return true;
   }
 
-  async #inspectMissed(taskId: string, inView: Rhythm, findings: Findings): Promise<void> {
+  async #inspectMissed(taskId: string, inView: ScheduleState, findings: Findings): Promise<void> {
     const { store, index } = this.#parts;
     // The view may be behind the index, which has dropped a canceled task.
-    const rhythm = await readRhythm(store, taskId, inView);
-    if (rhythm === null) return;
+    const schedule = await readScheduleState(store, taskId, inView);
+    if (schedule === null) return;
     const known = index.get(taskId);
-    const isCanceled = rhythm.status === 'canceled';
-    if (known === undefined ? isCanceled : !isCanceled && !isBehind(known.rhythm, rhythm)) return;
-    index.correct(taskId, rhythm);
+    const isCanceled = schedule.status === 'canceled';
+    if (known === undefined ? isCanceled : !isCanceled && !isBehind(known.state, schedule)) return;
+    index.correct(taskId, schedule);
     const kind = known === undefined ? 'task_missing' : isCanceled ? 'task_left' : 'task_behind';
     findings.add(kind, taskId, true);
   }
@@ -67,7 +67,7 @@ export class IndexAgrees implements AuditCheck, ComparedMemory<DueDocument> {
   }
 }
 
-function isBehind(known: Rhythm, other: Rhythm): boolean {
+function isBehind(known: ScheduleState, other: ScheduleState): boolean {
   return (
     known.task_revision < other.task_revision ||
     (known.fires?.revision ?? -1) < (other.fires?.revision ?? -1)

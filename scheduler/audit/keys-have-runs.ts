@@ -1,7 +1,7 @@
-import { CLOCK_SKEW, fromIso } from '../../domain/clock.ts';
+import { MAX_CLOCK_SKEW, fromIso } from '../../domain/clock.ts';
 import type { Position, RecordedEvent } from '../../domain/event-store.ts';
 import type { KeyEvent } from '../../domain/events/catalogue.ts';
-import { releaseStale, type KeyPlace } from '../../domain/keys/key-judgement.ts';
+import { releaseStale, type KeyPlace } from '../../domain/keys/stale-holders.ts';
 import { stateAfter, type KeyState } from '../../domain/keys/key.ts';
 import { placesOf } from '../../domain/runs/run-request.ts';
 import type { AuditCheck, AuditParts } from './audit.ts';
@@ -99,7 +99,7 @@ export class KeysHaveRuns implements AuditCheck {
     const all = placesOf(state).filter(({ since }) => {
       // A place from further ahead than clocks differ was written by a wrong clock.
       const age = now - fromIso(since);
-      return age >= MIN_AGE || age < -CLOCK_SKEW;
+      return age >= MIN_AGE || age < -MAX_CLOCK_SKEW;
     });
     if (all.length <= MAX_PLACES) return all;
     const first = (this.#turn * MAX_PLACES) % all.length;

@@ -1,5 +1,5 @@
 import { BEGINNING, type Position, type RecordedEvent } from '../../domain/event-store.ts';
-import { RememberedPosition } from '../processes/remembered-position.ts';
+import { LogCheckpoint } from '../processes/log-checkpoint.ts';
 import type { AuditParts } from './audit.ts';
 
 const REST_MS = 10;
@@ -11,14 +11,14 @@ export class LogCursor {
   /** Everything up to here has been taken. */
   position: Position = BEGINNING;
   readonly #parts: LogCursorParts;
-  readonly #checkpoint: RememberedPosition;
+  readonly #checkpoint: LogCheckpoint;
   readonly #prefix: string;
   #fence: number | null = null;
 
   /** @param name of the checkpoint */
   constructor(parts: LogCursorParts, name: string, prefix: string) {
     this.#parts = parts;
-    this.#checkpoint = new RememberedPosition(parts.coordination, parts.store, name);
+    this.#checkpoint = new LogCheckpoint(parts.coordination, parts.store, name);
     this.#prefix = prefix;
   }
 
@@ -31,9 +31,9 @@ export class LogCursor {
     const { store, coordination, leadership } = this.#parts;
     const { fence } = leadership;
     if (fence === this.#fence) return false;
-    this.position = await this.#checkpoint.recall();
+    this.position = await this.#checkpoint.load();
     if (this.position === BEGINNING && fallback !== undefined) {
-      this.position = await new RememberedPosition(coordination, store, fallback).recall();
+      this.position = await new LogCheckpoint(coordination, store, fallback).load();
     }
     this.#fence = fence;
     return true;
@@ -47,7 +47,7 @@ export class LogCursor {
   ): Promise<void> {
     for (let pages = 0; pages < maxPages && !signal.aborted; pages += 1) {
       const { events, end } = await this.#nextPage(signal);
-      this.#checkpoint.came(events);
+      this.#checkpoint.observe(events);
       for (const event of events) {
         if (!(await take(event))) return;
         this.position = event.position;
@@ -62,7 +62,7 @@ export class LogCursor {
 
   /** Remembers the position, or an earlier one from which to read again. */
   async save(position = this.position): Promise<void> {
-    await this.#checkpoint.remember(position, this.#fence ?? 0);
+    await this.#checkpoint.save(position, this.#fence ?? 0);
   }
 
   /** The next events; `end` is the end of the log if it was reached. */

@@ -2,7 +2,7 @@ import { performance } from 'node:perf_hooks';
 import { correctNextFire, ruleInForce, type FiresDecision } from '../../domain/tasks/fires.ts';
 import { toNewEvents } from '../../domain/handle.ts';
 import { newId } from '../../domain/ids.ts';
-import { nextFireOf, type FiringDefinition } from '../../domain/tasks/rhythm.ts';
+import { nextFireOf, type FiringDefinition } from '../../domain/tasks/schedule-state.ts';
 import { tzVersion } from '../../domain/schedule/zone.ts';
 import { streams } from '../../domain/streams.ts';
 import { tryAppend } from '../../domain/try-append.ts';
@@ -85,14 +85,14 @@ export class NextFiresAgree implements AuditCheck {
 
   async #check(entry: DueEntry, findings: Findings): Promise<void> {
     const { store, clock, source } = this.#parts;
-    const { taskId, rhythm, compiled } = entry;
+    const { taskId, state, compiled } = entry;
     let decision: FiresDecision;
     try {
       // Not cached: the compiled rules of all tasks would take much memory.
-      const rule = ruleInForce(rhythm);
+      const rule = ruleInForce(state);
       const isCached = compiled?.definition === rule.definition;
       const schedule = isCached ? compiled.schedule : compileRule(rule);
-      decision = correctNextFire(taskId, rhythm, schedule, clock.now());
+      decision = correctNextFire(taskId, state, schedule, clock.now());
     } catch (error) {
       // For example a time zone that this tz database lacks.
       findings.add('task_stuck', taskId, false, { reason: 'its rule cannot be evaluated', error });
@@ -100,14 +100,14 @@ export class NextFiresAgree implements AuditCheck {
     }
     const [event] = decision.events;
     if (event?.type !== 'NextFireCorrected' || entry.deciding) return;
-    const before = nextFireOf(rhythm);
+    const before = nextFireOf(state);
     const { next_fire_at: after } = event.data;
     const kind = before === null ? 'no_fire_ahead' : 'next_fire_moved';
     const now = clock.now();
     const context = { commandId: newId(now), actor: 'service', source, correlationId: taskId, now };
     const stream = streams.fires(taskId);
     const events = toNewEvents(stream, decision.events, context);
-    const appended = await tryAppend(store, stream, events, rhythm.fires?.revision ?? 'none');
+    const appended = await tryAppend(store, stream, events, state.fires?.revision ?? 'none');
     // Null: the task was decided meanwhile, by the same rules.
     if (appended !== null) findings.add(kind, taskId, true, { before, after });
   }
@@ -117,10 +117,10 @@ export class NextFiresAgree implements AuditCheck {
  * Whether evaluating the rule could give another next fire than the recorded one.
  * @param isCurrent whether all next fires were computed as this process does
  */
-function mayDiffer({ rhythm }: DueEntry, isCurrent: boolean): boolean {
-  const { status, definition } = rhythm;
+function mayDiffer({ state }: DueEntry, isCurrent: boolean): boolean {
+  const { status, definition } = state;
   if (status !== 'active' || definition.schedule_kind === 'event') return false;
-  return !isCurrent || nextFireOf(rhythm) === null || !isInUtc(definition);
+  return !isCurrent || nextFireOf(state) === null || !isInUtc(definition);
 }
 
 function isInUtc({ timezone, schedule_kind, schedule_expr }: FiringDefinition): boolean {

@@ -52,7 +52,7 @@ export class QueueAgrees implements AuditCheck, ComparedMemory<RunDocument> {
       findings.add('run_missing', id, restored !== undefined);
     } else if (run.revision > known.revision) {
       queue.refresh(known, run);
-      queue.onReady();
+      queue.notifyReady();
       findings.add(hasEnded(run) ? 'run_left' : 'run_behind', id, true);
     }
     return true;

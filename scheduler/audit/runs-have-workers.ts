@@ -6,7 +6,7 @@ import type { Findings } from './findings.ts';
 import { ViewCursor } from './view-cursor.ts';
 
 /** How long other workers have to free the runs of a worker that is gone. Milliseconds. */
-const PATIENCE = 60_000;
+const TAKE_OVER_GRACE = 60_000;
 
 /**
  * Each running run has a worker that is alive. Workers free each other's runs; this check finds runs that no worker's
@@ -42,7 +42,7 @@ export class RunsHaveWorkers implements AuditCheck {
     });
     for (const run of [...this.#orphans.values()]) {
       if (signal.aborted) return;
-      if (clock.now() - run.seenAt < PATIENCE) continue;
+      if (clock.now() - run.seenAt < TAKE_OVER_GRACE) continue;
       this.#orphans.delete(run.id);
       await this.#free(run, findings);
     }

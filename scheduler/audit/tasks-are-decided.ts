@@ -1,8 +1,8 @@
-import type { Rhythm } from '../../domain/tasks/rhythm.ts';
+import type { ScheduleState } from '../../domain/tasks/schedule-state.ts';
 import type { DueEntry } from '../fires/due-index.ts';
 import { isCorrupt, type AuditCheck, type AuditParts } from './audit.ts';
 import type { Findings } from './findings.ts';
-import { readRhythm } from './read-rhythm.ts';
+import { readScheduleState } from './read-schedule-state.ts';
 
 /** A decision is late after this long. Milliseconds. */
 const OVERDUE = 60_000;
@@ -20,7 +20,7 @@ export class TasksAreDecided implements AuditCheck {
   readonly name = 'tasks_are_decided';
   readonly #parts: AuditParts;
   /** Late in the last pass, with the schedule state at that time. */
-  #late = new Map<string, Rhythm>();
+  #late = new Map<string, ScheduleState>();
 
   constructor(parts: AuditParts) {
     this.#parts = parts;
@@ -29,19 +29,19 @@ export class TasksAreDecided implements AuditCheck {
   async run(findings: Findings, signal: AbortSignal): Promise<void> {
     const { index, clock } = this.#parts;
     const before = this.#late;
-    const late = (this.#late = new Map<string, Rhythm>());
+    const late = (this.#late = new Map<string, ScheduleState>());
     let looked = 0;
     for (const entry of index.all()) {
       looked += 1;
-      if (this.#isLate(entry) && late.size < MAX_LATE) late.set(entry.taskId, entry.rhythm);
+      if (this.#isLate(entry) && late.size < MAX_LATE) late.set(entry.taskId, entry.state);
       if (looked % TASKS_BEFORE_REST === 0) await clock.sleep(REST_MS, signal);
     }
-    for (const [taskId, rhythm] of late) {
+    for (const [taskId, schedule] of late) {
       if (signal.aborted) return;
-      if (before.get(taskId) !== rhythm) continue;
+      if (before.get(taskId) !== schedule) continue;
       const entry = index.get(taskId);
       // Decided or changed since.
-      if (entry === undefined || entry.rhythm !== rhythm || !this.#isLate(entry)) continue;
+      if (entry === undefined || entry.state !== schedule || !this.#isLate(entry)) continue;
       await this.#inspect(entry, findings);
     }
   }
@@ -53,10 +53,10 @@ export class TasksAreDecided implements AuditCheck {
 
   async #inspect(entry: DueEntry, findings: Findings): Promise<void> {
     const { store, index } = this.#parts;
-    const { taskId, rhythm } = entry;
-    let known: Rhythm | null;
+    const { taskId, state } = entry;
+    let known: ScheduleState | null;
     try {
-      known = await readRhythm(store, taskId, rhythm);
+      known = await readScheduleState(store, taskId, state);
     } catch (error) {
       if (!isCorrupt(error)) throw error;
       // What the event decided is unknown: deciding without it would double or lose fires.
@@ -64,15 +64,15 @@ export class TasksAreDecided implements AuditCheck {
       findings.add('task_stuck', taskId, false, { reason, error });
       return;
     }
-    if (entry.rhythm !== rhythm) return;
-    if (known !== rhythm) {
+    if (entry.state !== state) return;
+    if (known !== state) {
       index.correct(taskId, known);
       findings.add('task_behind', taskId, true);
     } else if (entry.failures > 0 || entry.deciding) {
       const reason = entry.deciding ? 'its decision is still pending' : 'it cannot be decided';
       findings.add('task_stuck', taskId, false, { reason, failures: entry.failures });
     } else {
-      index.correct(taskId, rhythm);
+      index.correct(taskId, state);
       findings.add('task_overdue', taskId, true);
     }
   }

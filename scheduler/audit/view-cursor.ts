@@ -2,7 +2,7 @@ import type { JsonObject } from '../../domain/json.ts';
 import {
   ReadModelError,
   type Filter,
-  type KeptDocument,
+  type ViewDocument,
   type Projection,
 } from '../../projections/read-model.ts';
 import type { AuditParts } from './audit.ts';
@@ -35,7 +35,7 @@ export class ViewCursor<D extends JsonObject> {
   /** Reads the next pages. @returns whether the end was reached; the next call then starts over */
   async advance(
     signal: AbortSignal,
-    take: (page: readonly KeptDocument<D>[]) => void,
+    take: (page: readonly ViewDocument<D>[]) => void,
   ): Promise<boolean> {
     for (let pages = 0; pages < MAX_PAGES && !signal.aborted; pages += 1) {
       const page = await this.#nextPage();
@@ -47,7 +47,7 @@ export class ViewCursor<D extends JsonObject> {
     return false;
   }
 
-  async #nextPage(): Promise<readonly KeptDocument<D>[]> {
+  async #nextPage(): Promise<readonly ViewDocument<D>[]> {
     const key = this.#after;
     const query = { filters: this.#filters, sort: [], limit: PAGE_SIZE };
     try {

@@ -13,7 +13,7 @@ import {
   type KnownBackfill,
 } from '../../domain/backfills/backfill.ts';
 import { haveRuns } from '../../domain/backfills/backfill-commands.ts';
-import { Refusal } from '../../domain/errors.ts';
+import { RefusalError } from '../../domain/errors.ts';
 import type { BackfillEvent, DataOf } from '../../domain/events/catalogue.ts';
 import { load, toNewEvents, type CommandContext, type Loaded } from '../../domain/handle.ts';
 import { backfillRunId, nameBasedId, newId } from '../../domain/ids.ts';
@@ -21,13 +21,13 @@ import { hasEnded, runFold, type RunState } from '../../domain/runs/run.ts';
 import { placesOfTask, requestRun } from '../../domain/runs/run-request.ts';
 import type { Schedule } from '../../domain/schedule/schedule.ts';
 import { streams } from '../../domain/streams.ts';
-import { undecidedFrom, cancelRunCommand } from '../../domain/tasks/task-commands.ts';
+import { firstUndecidedFire, cancelRunCommand } from '../../domain/tasks/task-commands.ts';
 import { scheduleOf } from '../../domain/tasks/task-schedule.ts';
 import { requireTask, taskFold, type LiveTask } from '../../domain/tasks/task.ts';
 import { tryAppend } from '../../domain/try-append.ts';
 import type { EarlierBackfills } from './earlier-backfills.ts';
 import type { ProcessParts } from '../parts.ts';
-import { requestCommandId } from '../fires/requests-of-runs.ts';
+import { requestCommandId } from '../fires/request-append.ts';
 import { firstTraceparent } from '../tracing.ts';
 
 const MAX_TIMES_PER_STEP = 256;
@@ -226,7 +226,7 @@ export class BackfillRunner {
         await cancelRunCommand(store, runId, context);
         break;
       } catch (error) {
-        if (!(error instanceof Refusal)) throw error;
+        if (!(error instanceof RefusalError)) throw error;
         // The run has ended, or was never requested: then no process may request it any more.
         if (error.code !== 'NOT_FOUND' || (await this.#close(runId, now))) break;
         await this.#readEnd(runId, nominal);
@@ -280,7 +280,7 @@ export class BackfillRunner {
   ): Promise<Selection> {
     const { store, earlier } = this.#options;
     // From here on the schedule has yet to decide, which shows whether a time has a run.
-    const undecided = await undecidedFrom(store, this.taskId);
+    const undecided = await firstUndecidedFire(store, this.taskId);
     await earlier.refresh(request);
     const fired = await this.#recentFires();
     const taken: string[] = [];

@@ -1,7 +1,7 @@
 import { fromIso, type Cancel, type Clock, type Instant } from '../../domain/clock.ts';
 import { decideFires } from '../../domain/tasks/fires.ts';
 import { graceOf } from '../../domain/tasks/grace.ts';
-import { nextRunOf, type Rhythm } from '../../domain/tasks/rhythm.ts';
+import { nextRunOf, type ScheduleState } from '../../domain/tasks/schedule-state.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
 import type { DueEntry, DueIndex } from '../fires/due-index.ts';
 import type { FireWriter, PreparedFires } from '../fires/fire-writer.ts';
@@ -44,7 +44,7 @@ interface Prepared {
  */
 export class Burst implements SchedulerBurst {
   readonly #options: BurstOptions;
-  readonly #prepared = new WeakMap<Rhythm, Prepared>();
+  readonly #prepared = new WeakMap<ScheduleState, Prepared>();
   #preparedUpTo: Instant = Number.NEGATIVE_INFINITY;
   #cancelTimer: Cancel = () => {};
   #timerAt: Instant | null = null;
@@ -71,10 +71,10 @@ export class Burst implements SchedulerBurst {
     }
   }
 
-  take({ rhythm }: DueEntry, now: Instant): PreparedFires | null {
-    const prepared = this.#prepared.get(rhythm);
+  take({ state }: DueEntry, now: Instant): PreparedFires | null {
+    const prepared = this.#prepared.get(state);
     // Once: its events have ids of their own.
-    this.#prepared.delete(rhythm);
+    this.#prepared.delete(state);
     const isValid = prepared?.missed === this.#options.hold.missed;
     if (prepared === undefined || !isValid) return null;
     return prepared.from <= now && now < prepared.until ? prepared.fires : null;
@@ -107,7 +107,7 @@ export class Burst implements SchedulerBurst {
   #prepareFrom(entries: readonly DueEntry[], from: number): void {
     const { tasks, telemetry } = this.#options;
     const chunk = entries.slice(from, from + CHUNK);
-    for (const { taskId, rhythm } of chunk) tasks?.prepare(taskId, rhythm.task_revision);
+    for (const { taskId, state } of chunk) tasks?.prepare(taskId, state.task_revision);
     setImmediate(() => {
       for (const entry of chunk) {
         if (this.#stopped) return;
@@ -123,21 +123,21 @@ export class Burst implements SchedulerBurst {
 
   #prepare(entry: DueEntry): void {
     const { index, hold, writer, early, telemetry } = this.#options;
-    const { taskId, rhythm } = entry;
-    const due = nextRunOf(rhythm);
-    if (due === null || rhythm.owed.length > 0 || this.#prepared.has(rhythm)) return;
+    const { taskId, state } = entry;
+    const due = nextRunOf(state);
+    if (due === null || state.owed.length > 0 || this.#prepared.has(state)) return;
     const from = fromIso(due);
     const { missed } = hold;
-    const decision = decideFires(taskId, rhythm, index.scheduleOf(entry), from, missed);
+    const decision = decideFires(taskId, state, index.scheduleOf(entry), from, missed);
     const last = decision.events.at(-1);
     if (last === undefined) return;
     const { next_fire_at } = last.data;
     const next = next_fire_at === null ? Number.POSITIVE_INFINITY : fromIso(next_fire_at);
-    const until = Math.min(next, from + graceOf(rhythm.definition));
+    const until = Math.min(next, from + graceOf(state.definition));
     // The trace of a fire begins when it is written.
     const appends =
       telemetry.traces === undefined ? writer.prepare(entry, decision, from) : undefined;
     if (appends !== undefined && appends.requests.length > 0) early?.prepare(decision.runs, from);
-    this.#prepared.set(rhythm, { fires: { decision, appends }, missed, from, until });
+    this.#prepared.set(state, { fires: { decision, appends }, missed, from, until });
   }
 }

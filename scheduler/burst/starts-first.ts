@@ -8,7 +8,7 @@ interface Wave {
 }
 
 /** How long work is begun before the event loop gets a turn. Milliseconds. */
-const TURN = 8;
+const MAX_TURN_MS = 8;
 
 /**
  * Orders starts before ends. When many runs are due at one instant, the work and the ends of the first runs would delay
@@ -76,7 +76,7 @@ export class StartsFirst {
     setImmediate(() => {
       this.#isBeginning = false;
       if (this.#holds > 0) return;
-      const end = performance.now() + TURN;
+      const end = performance.now() + MAX_TURN_MS;
       let begun = 0;
       while (begun < this.#waiting.length && performance.now() < end) {
         this.#waiting[begun]?.();

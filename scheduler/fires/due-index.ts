@@ -1,11 +1,19 @@
 import { fromIso, type Instant } from '../../domain/clock.ts';
 import { type EventStore, type RecordedEvent } from '../../domain/event-store.ts';
 import { ruleInForce } from '../../domain/tasks/fires.ts';
-import { nextRunOf, type FiringDefinition, type Rhythm } from '../../domain/tasks/rhythm.ts';
+import {
+  nextRunOf,
+  type FiringDefinition,
+  type ScheduleState,
+} from '../../domain/tasks/schedule-state.ts';
 import { compileSchedule, type Schedule } from '../../domain/schedule/schedule.ts';
 import { idOf } from '../../domain/streams.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
-import { dueProjection, evolveRhythmOf, rhythmStreams } from '../../projections/views/due.ts';
+import {
+  dueProjection,
+  evolveScheduleStateOf,
+  scheduleStreams,
+} from '../../projections/views/due.ts';
 import { loadView, type ReadableViews } from '../../projections/reading/load-view.ts';
 import { Heap } from '../heap.ts';
 
@@ -15,7 +23,7 @@ const MAX_STALE = 1000;
 /** A task in the scheduler's memory. */
 export interface DueEntry {
   readonly taskId: string;
-  rhythm: Rhythm;
+  state: ScheduleState;
   /** When the next decision is due; null if there is none. */
   dueAt: Instant | null;
   /** A decision is being written. */
@@ -85,7 +93,11 @@ export class DueIndex {
       [],
       (document, taskId) => this.#put(taskId, document.rhythm),
     );
-    for await (const message of this.#store.subscribe({ after, prefixes: rhythmStreams, signal })) {
+    for await (const message of this.#store.subscribe({
+      after,
+      prefixes: scheduleStreams,
+      signal,
+    })) {
       if (message.kind === 'events') {
         for (const event of message.events) this.#take(event);
         this.#notify();
@@ -144,18 +156,18 @@ export class DueIndex {
    * Ends a decision. `state` is the state after its events, or the previous one if they could not be written. If the
    * entry has changed meanwhile, a race was lost, and there is nothing to wait for.
    */
-  settle(entry: DueEntry, state: Rhythm, retryAt: Instant): void {
-    const isOvertaken = retryAt !== 0 && entry.rhythm !== state;
+  settle(entry: DueEntry, state: ScheduleState, retryAt: Instant): void {
+    const isOvertaken = retryAt !== 0 && entry.state !== state;
     entry.deciding = false;
     entry.retryAt = isOvertaken ? 0 : retryAt;
     entry.failures = entry.retryAt === 0 ? 0 : entry.failures + 1;
-    if (this.#isNewer(entry.rhythm, state)) entry.rhythm = state;
+    if (this.#isNewer(entry.state, state)) entry.state = state;
     this.#place(entry);
   }
 
   /** The compiled schedule of a task, cached per definition. */
   scheduleOf(entry: DueEntry): Schedule {
-    const rule = ruleInForce(entry.rhythm);
+    const rule = ruleInForce(entry.state);
     const { definition } = rule;
     if (entry.compiled?.definition === definition) return entry.compiled.schedule;
     const schedule = compileRule(rule);
@@ -164,8 +176,8 @@ export class DueIndex {
   }
 
   /** Corrects a task from the log, unless this index is newer. @param state null if the task is canceled */
-  correct(taskId: string, state: Rhythm | null): void {
-    const known = this.#entries.get(taskId)?.rhythm;
+  correct(taskId: string, state: ScheduleState | null): void {
+    const known = this.#entries.get(taskId)?.state;
     const isOlder =
       known !== undefined &&
       state !== null &&
@@ -184,34 +196,34 @@ export class DueIndex {
     }
     const taskId = idOf(event.stream);
     const known = this.#entries.get(taskId);
-    if (known && isKnown(known.rhythm, event)) return;
-    const state = evolveRhythmOf(known?.rhythm ?? null, event);
+    if (known && isKnown(known.state, event)) return;
+    const state = evolveScheduleStateOf(known?.state ?? null, event);
     if (state !== null) this.#update(taskId, state);
   }
 
-  #update(taskId: string, state: Rhythm | null): void {
+  #update(taskId: string, state: ScheduleState | null): void {
     const known = this.#entries.get(taskId);
     if (state === null || state.status === 'canceled') {
       this.#entries.delete(taskId);
     } else if (known === undefined) {
       this.#put(taskId, state);
     } else {
-      known.rhythm = state;
+      known.state = state;
       known.retryAt = 0;
       known.failures = 0;
       this.#place(known);
     }
   }
 
-  #put(taskId: string, state: Rhythm): void {
+  #put(taskId: string, state: ScheduleState): void {
     const idle = { dueAt: null, deciding: false, retryAt: 0, failures: 0, compiled: null };
-    const entry: DueEntry = { taskId, rhythm: state, ...idle };
+    const entry: DueEntry = { taskId, state: state, ...idle };
     this.#entries.set(taskId, entry);
     this.#place(entry);
   }
 
   #place(entry: DueEntry): void {
-    entry.dueAt = dueTimeOf(entry.rhythm);
+    entry.dueAt = dueTimeOf(entry.state);
     const at = wakeTimeOf(entry);
     if (at === null || entry.deciding) return;
     this.#heap.push({ at, entry });
@@ -231,7 +243,7 @@ export class DueIndex {
     return isKnown && wakeTimeOf(entry) === at;
   }
 
-  #isNewer(known: Rhythm, other: Rhythm): boolean {
+  #isNewer(known: ScheduleState, other: ScheduleState): boolean {
     return (
       other.task_revision >= known.task_revision &&
       (other.fires?.revision ?? -1) > (known.fires?.revision ?? -1)
@@ -258,14 +270,14 @@ export function compileRule({
   });
 }
 
-function isKnown(state: Rhythm, event: RecordedEvent): boolean {
+function isKnown(state: ScheduleState, event: RecordedEvent): boolean {
   return event.stream.startsWith('task-')
     ? event.revision <= state.task_revision
     : event.revision <= (state.fires?.revision ?? -1);
 }
 
 /** When a decision is due: at once if a pause left fires to record. */
-function dueTimeOf(state: Rhythm): Instant | null {
+function dueTimeOf(state: ScheduleState): Instant | null {
   if (state.status !== 'active') return null;
   const [owed] = state.owed;
   if (owed !== undefined) return fromIso(owed.to);

@@ -10,10 +10,10 @@ import { newId } from '../../domain/ids.ts';
 import { isUnconditional, requestRun, type RequestRules } from '../../domain/runs/run-request.ts';
 import { streams } from '../../domain/streams.ts';
 import type { FiresDecision, ScheduledRun } from '../../domain/tasks/fires.ts';
-import { evolveRhythm, type Rhythm } from '../../domain/tasks/rhythm.ts';
+import { evolveScheduleState, type ScheduleState } from '../../domain/tasks/schedule-state.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
 import type { DueEntry } from './due-index.ts';
-import { ignoreConflict, requestAppend, requestCommandId } from './requests-of-runs.ts';
+import { ignoreConflict, requestAppend, requestCommandId } from './request-append.ts';
 
 /** When and in which trace a decision is written. */
 export interface WriteContext extends Pick<CommandContext, 'now' | 'traceparent'> {
@@ -93,8 +93,8 @@ export class FireWriter {
     decision: FiresDecision,
     context: WriteContext,
     prepared?: FireAppends,
-  ): Promise<Rhythm> {
-    const { definition } = entry.rhythm;
+  ): Promise<ScheduleState> {
+    const { definition } = entry.state;
     const appends = prepared ?? this.#appendsOf(entry, decision, context);
     if (prepared !== undefined) {
       occurAt(prepared.fires.events, context.now);
@@ -110,17 +110,17 @@ export class FireWriter {
       done?.();
     }
     this.#report(decision, written.skipped, context.now);
-    return stateAfter(entry.rhythm, decision, appends.fires, written.revision);
+    return stateAfter(entry.state, decision, appends.fires, written.revision);
   }
 
   #appendsOf(entry: DueEntry, decision: FiresDecision, context: WriteContext): FireAppends {
-    const { taskId, rhythm } = entry;
+    const { taskId, state } = entry;
     const stream = streams.fires(taskId);
     const command = this.#commandOf(newId(context.now), taskId, context);
     const events = toNewEvents(stream, decision.events, command);
-    const fires: StreamAppend = { stream, events, expected: rhythm.fires?.revision ?? 'none' };
+    const fires: StreamAppend = { stream, events, expected: state.fires?.revision ?? 'none' };
     const requests: StreamAppend[] = [];
-    if (isUnconditional(rhythm.definition)) {
+    if (isUnconditional(state.definition)) {
       for (const run of decision.runs)
         requests.push(requestAppend(run, this.#runCommandOf(run, context)));
     }
@@ -205,17 +205,17 @@ export class FireWriter {
 
 /** @param revision of the last event of the decision */
 function stateAfter(
-  before: Rhythm,
+  before: ScheduleState,
   { events }: FiresDecision,
   fires: StreamAppend,
   revision: number,
-): Rhythm {
+): ScheduleState {
   const metadata = fires.events[0]?.metadata;
   if (metadata === undefined) return before;
-  let state: Rhythm | null = before;
+  let state: ScheduleState | null = before;
   for (const [index, event] of events.entries()) {
     const at = revision - events.length + 1 + index;
-    state = evolveRhythm(state, event, { revision: at, metadata });
+    state = evolveScheduleState(state, event, { revision: at, metadata });
   }
   return state ?? before;
 }

@@ -10,21 +10,21 @@ import { toNewEvents, type CommandContext } from '../../domain/handle.ts';
 import { triggeredRunId } from '../../domain/ids.ts';
 import { requestRun, runRequestOf, type RunCause } from '../../domain/runs/run-request.ts';
 import { idOf, streams } from '../../domain/streams.ts';
-import { jitterOf, longestJitter } from '../../domain/tasks/jitter.ts';
+import { jitterOf, maxJitter } from '../../domain/tasks/jitter.ts';
 import type { LiveTask } from '../../domain/tasks/task.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
 import type { Coordination } from '../coordination.ts';
 import type { Leadership } from '../processes/leadership.ts';
 import type { PinnedTasks } from '../pinned-tasks.ts';
-import { RememberedPosition } from '../processes/remembered-position.ts';
+import { LogCheckpoint } from '../processes/log-checkpoint.ts';
 import type { RequestObserver } from './fire-writer.ts';
-import { ignoreConflict, requestCommandId } from './requests-of-runs.ts';
+import { ignoreConflict, requestCommandId } from './request-append.ts';
 
 /** The name of its remembered position: up to there, every run is requested. */
-export const CHECKPOINT = 'runs-requested';
+export const RUNS_REQUESTED_CHECKPOINT = 'runs-requested';
 
 /** The deciding scheduler requests a run at once. After this long, a missing one is requested here. Milliseconds. */
-const PATIENCE = 2000;
+const REQUEST_GRACE = 2000;
 
 /** With more obligations than this, reading the log pauses. */
 const MAX_WAITING = 2000;
@@ -70,7 +70,7 @@ interface RunRequesterOptions {
  */
 export class RunRequester implements RequestObserver {
   readonly #options: RunRequesterOptions;
-  readonly #position: RememberedPosition;
+  readonly #position: LogCheckpoint;
   #waiting: Obligation[] = [];
   #done: Position = BEGINNING;
   #saved: Position = BEGINNING;
@@ -85,7 +85,11 @@ export class RunRequester implements RequestObserver {
 
   constructor(options: RunRequesterOptions) {
     this.#options = options;
-    this.#position = new RememberedPosition(options.coordination, options.store, CHECKPOINT);
+    this.#position = new LogCheckpoint(
+      options.coordination,
+      options.store,
+      RUNS_REQUESTED_CHECKPOINT,
+    );
   }
 
   /**
@@ -115,21 +119,21 @@ export class RunRequester implements RequestObserver {
   }
 
   /** Whether the scheduler of this process is requesting a run. */
-  isUnderWay(runId: string): boolean {
+  isRequesting(runId: string): boolean {
     return this.#requesting.has(runId);
   }
 
   /**
    * Requests the run of a fire that has none.
-   * @throws EventStoreError as the log does; Refusal `NOT_FOUND` for its task
+   * @throws EventStoreError as the log does; RefusalError `NOT_FOUND` for its task
    */
-  async makeUp(event: RecordedEvent): Promise<void> {
+  async requestMissingRun(event: RecordedEvent): Promise<void> {
     if (event.type === 'Fired') await this.#makeUpFire(event, event.data);
   }
 
   /** Follows the log until the signal is aborted. */
   async follow(signal: AbortSignal): Promise<void> {
-    const after = await this.#position.recall();
+    const after = await this.#position.load();
     this.#done = this.#saved = after;
     // The log brings the obligations of an earlier follow again.
     this.#waiting = [];
@@ -160,7 +164,7 @@ export class RunRequester implements RequestObserver {
           }
           before = event.position;
         }
-        this.#position.came(message.events);
+        this.#position.observe(message.events);
       }
       if (this.#waiting.length === 0) this.#done = before;
       this.#work();
@@ -190,7 +194,7 @@ export class RunRequester implements RequestObserver {
     if (this.#done <= this.#saved) return;
     const reached = this.#done;
     try {
-      await this.#position.remember(reached, this.#options.leadership.fence);
+      await this.#position.save(reached, this.#options.leadership.fence);
       this.#saved = reached;
     } catch (error) {
       this.#options.telemetry.log.warn('could not save the position of requested runs', { error });
@@ -254,9 +258,9 @@ export class RunRequester implements RequestObserver {
     // A retry further ahead than any pause means that the clock was set back.
     if (failures > 0) return now >= retryAt || retryAt - now > MAX_PAUSE;
     if (event.type === 'Fired' && this.isRequestedHere(event.data.run_id)) return true;
-    if (event.type === 'Fired' && this.isUnderWay(event.data.run_id)) return false;
+    if (event.type === 'Fired' && this.isRequesting(event.data.run_id)) return false;
     const atOnce = event.type === 'EventPublished' && this.#options.leadership.leads;
-    return atOnce || now - since >= PATIENCE || now < since;
+    return atOnce || now - since >= REQUEST_GRACE || now < since;
   }
 
   async #fulfil({ event }: Obligation): Promise<void> {
@@ -277,7 +281,7 @@ export class RunRequester implements RequestObserver {
     const [nominal, next] = [fromIso(fired.nominal), fired.next_fire_at];
     // From the event's next fire, as this release may not be able to evaluate the rule.
     const { jitter_seconds } = task.definition;
-    const longest = longestJitter(jitter_seconds, nominal, next === null ? null : fromIso(next));
+    const longest = maxJitter(jitter_seconds, nominal, next === null ? null : fromIso(next));
     await this.#request(fired.run_id, taskId, task, event, {
       trigger: 'schedule',
       scheduled_for: fired.nominal,

@@ -33,7 +33,7 @@ export interface AddressRulesOptions {
 }
 
 /** Requests to an address or name are not allowed. The message names the setting that would allow them. */
-export class AddressRefused extends Error {
+export class AddressRefusedError extends Error {
   readonly #kind: 'private' | 'metadata';
 
   constructor(host: string, kind: 'private' | 'metadata') {
@@ -43,13 +43,13 @@ export class AddressRefused extends Error {
         : "is a private address of a cloud's metadata service; to allow it, " +
           'list that very address in SVC_HTTP_ALLOW_PRIVATE';
     super(`${host} ${remedy}`);
-    this.name = 'AddressRefused';
+    this.name = 'AddressRefusedError';
     this.#kind = kind;
   }
 
   /** The same error with another name, for messages that must not reveal the host. */
-  of(host: string): AddressRefused {
-    return new AddressRefused(host, this.#kind);
+  of(host: string): AddressRefusedError {
+    return new AddressRefusedError(host, this.#kind);
   }
 }
 
@@ -93,7 +93,7 @@ export class AddressRules {
     this.lookup = (hostname, options, callback) => this.#lookUp(hostname, options, callback);
   }
 
-  /** @throws AddressRefused when a URL's host is a forbidden address. Names are checked when they are resolved. */
+  /** @throws AddressRefusedError when a URL's host is a forbidden address. Names are checked when they are resolved. */
   checkLiteral(url: URL): void {
     const host = normalizeHost(url.hostname);
     if (isIP(host) !== 0) this.#check(host, host, host);
@@ -104,7 +104,7 @@ export class AddressRules {
     return this.#entries.some((entry) => matchesHost(entry, hostname));
   }
 
-  /** Checks all addresses of a name that a proxy will resolve. @throws AddressRefused, or the error of the lookup */
+  /** Checks all addresses of a name that a proxy will resolve. @throws AddressRefusedError, or the error of the lookup */
   async checkName(hostname: string): Promise<void> {
     await new Promise<void>((resolve, reject) => {
       this.lookup(hostname, { all: true }, (error) => (error ? reject(error) : resolve()));
@@ -119,7 +119,7 @@ export class AddressRules {
           this.#check(`${hostname} (${address})`, hostname, address);
         }
       } catch (refused) {
-        return callback(refused as AddressRefused, '', 0);
+        return callback(refused as AddressRefusedError, '', 0);
       }
       const [first] = addresses;
       if (options.all === true) return callback(null, addresses);
@@ -131,8 +131,8 @@ export class AddressRules {
   #check(shown: string, hostname: string, address: string): void {
     const holding = this.#entries.filter((entry) => containsAddress(entry, address));
     if (holding.some((entry) => entry.kind === 'network' && entry.isSingle)) return;
-    if (isMetadataAddress(address)) throw new AddressRefused(shown, 'metadata');
+    if (isMetadataAddress(address)) throw new AddressRefusedError(shown, 'metadata');
     if (this.#allowsAll || holding.length > 0 || !this.#isPrivate(address)) return;
-    if (!this.lists(hostname)) throw new AddressRefused(shown, 'private');
+    if (!this.lists(hostname)) throw new AddressRefusedError(shown, 'private');
   }
 }

@@ -1,13 +1,13 @@
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
-import { HttpFailure } from './http-failure.ts';
+import { HttpRequestError } from './http-request-error.ts';
 
 /** How long connecting may take, TLS included. Milliseconds. */
 export const CONNECT_TIMEOUT = 10_000;
 
-export function connectTimeoutError(host: string): HttpFailure {
+export function connectTimeoutError(host: string): HttpRequestError {
   const message = `no connection to ${host} within ${CONNECT_TIMEOUT / 1000} s`;
-  return new HttpFailure(message, { retryable: true, code: 'ETIMEDOUT' });
+  return new HttpRequestError(message, { retryable: true, code: 'ETIMEDOUT' });
 }
 
 /** Destroys a new socket that is not connected in time. */

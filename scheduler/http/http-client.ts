@@ -11,7 +11,7 @@ import type { Duplex } from 'node:stream';
 import { AddressRules, type AddressRulesOptions } from './address-rules.ts';
 import { limitConnectTime } from './connect-timeout.ts';
 import { normalizeHost } from './host-list.ts';
-import { HttpFailure } from './http-failure.ts';
+import { HttpRequestError } from './http-request-error.ts';
 import { noProxies, Proxies, type ProxySettings } from './proxies.ts';
 import {
   endpointOf,
@@ -88,7 +88,7 @@ export class HttpClient {
     this.#fresh = new Connections(this.#rules, false, options.ca);
   }
 
-  /** @throws AddressRefused, HttpFailure, the signal's reason, or an error of Node's client */
+  /** @throws AddressRefusedError, HttpRequestError, the signal's reason, or an error of Node's client */
   async request(url: URL, request: HttpRequest): Promise<HttpAnswer> {
     if (this.#closed) throw new Error('the HTTP client is closed');
     const proxy = this.#proxies.for(url);
@@ -125,7 +125,7 @@ export class HttpClient {
         `${host} cannot be resolved here, so its address cannot be checked (${error.message}); ` +
         'to leave that to the proxy, add the name to SVC_HTTP_ALLOW_PRIVATE';
       const code = 'code' in error ? String(error.code) : error.name;
-      throw new HttpFailure(message, { retryable: true, code, cause: error });
+      throw new HttpRequestError(message, { retryable: true, code, cause: error });
     }
   }
 }

@@ -4,7 +4,7 @@ import { isIP } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { CONNECT_TIMEOUT, connectTimeoutError } from './connect-timeout.ts';
 import { normalizeHost } from './host-list.ts';
-import { HttpFailure } from './http-failure.ts';
+import { HttpRequestError } from './http-request-error.ts';
 
 /** The header with the user and password of a proxy's URL, if it has any. */
 export function proxyCredentials({ username, password }: URL): Readonly<Record<string, string>> {
@@ -107,16 +107,16 @@ export class TunnelAgent extends Agent {
       request.on('error', (error: Error & { code?: string }) => {
         const message = `could not reach the proxy ${proxy.host}: ${error.message || error.code || error.name}`;
         const code = error.code ?? error.name;
-        reject(new HttpFailure(message, { retryable: true, code, cause: error }));
+        reject(new HttpRequestError(message, { retryable: true, code, cause: error }));
       });
       request.end();
     });
   }
 }
 
-function refusedBy(proxy: URL, status: number): HttpFailure {
+function refusedBy(proxy: URL, status: number): HttpRequestError {
   const message = `the proxy ${proxy.host} answered CONNECT with ${status}`;
   const remedy = status === 407 ? '; HTTPS_PROXY must contain its user and password' : '';
   const retryable = status < 400 || status >= 500;
-  return new HttpFailure(message + remedy, { retryable, code: `PROXY_${status}` });
+  return new HttpRequestError(message + remedy, { retryable, code: `PROXY_${status}` });
 }

@@ -1,11 +1,11 @@
 import { codingsOf, decodeContent, type Bytes } from './content-coding.ts';
 import type { HttpAnswer } from './http-client.ts';
-import { HttpFailure } from './http-failure.ts';
+import { HttpRequestError } from './http-request-error.ts';
 
 /** By how much coded bytes may exceed the decoded ones: the overhead of a coding. */
 const CODING_OVERHEAD = 64 * 1024;
 
-export interface ReadBody {
+export interface BodyContent {
   readonly bytes: Buffer;
   /** There was more. */
   readonly truncated: boolean;
@@ -20,7 +20,7 @@ export interface ReadBody {
  * the coded ones: a small body may decode to gigabytes, and a large one to nothing.
  * @param limit bytes
  */
-export async function readBody(answer: HttpAnswer, limit: number): Promise<ReadBody> {
+export async function readBody(answer: HttpAnswer, limit: number): Promise<BodyContent> {
   let isCut = false;
   const bound = (source: Bytes): Bytes =>
     upTo(limit + CODING_OVERHEAD, source, () => (isCut = true));
@@ -58,5 +58,5 @@ function faultOf(error: unknown): Error {
   const isClosed = 'code' in error && error.code === 'ERR_STREAM_PREMATURE_CLOSE';
   if (error.message !== 'aborted' && !isClosed) return error;
   const message = 'the connection was closed before the end of the answer';
-  return new HttpFailure(message, { retryable: true, code: 'ECONNRESET', cause: error });
+  return new HttpRequestError(message, { retryable: true, code: 'ECONNRESET', cause: error });
 }

@@ -75,7 +75,7 @@ export class KeyHandoff {
         change.finish();
         // If only the answer was lost, the run may hold the key: it asks.
         if (grant !== null) queue.putBack(grant.run, clock.now());
-        queue.onReady();
+        queue.notifyReady();
       },
     };
   }
@@ -107,7 +107,7 @@ export class KeyHandoff {
     const { queue, clock } = this.#parts;
     this.#grants.set(grant.run.id, grant);
     queue.putBack(grant.run, clock.now());
-    queue.onReady();
+    queue.notifyReady();
   }
 
   /** Whether a run has an unused grant. */

@@ -1,5 +1,5 @@
 import { fromIso, type Instant } from '../../domain/clock.ts';
-import type { KeyPlace } from '../../domain/keys/key-judgement.ts';
+import type { KeyPlace } from '../../domain/keys/stale-holders.ts';
 import type { KeyName, KeyState } from '../../domain/keys/key.ts';
 import { placesOf } from '../../domain/runs/run-request.ts';
 import { streamOf } from './key-names.ts';

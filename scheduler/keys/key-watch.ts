@@ -1,9 +1,9 @@
 import type { RecordedEvent } from '../../domain/event-store.ts';
 import type { KeyEvent } from '../../domain/events/catalogue.ts';
 import type { KnownKey } from '../../domain/keys/key-stream.ts';
-import { KEPT_DEDUPE_EVENTS } from '../../domain/keys/late-use.ts';
+import { KEPT_DEDUPE_EVENTS } from '../../domain/keys/dedupe-history.ts';
 import {
-  LONGEST_LINE,
+  MAX_WAITERS,
   admissibleWaiters,
   stateAfter,
   type KeyClaim,
@@ -13,7 +13,7 @@ import {
 } from '../../domain/keys/key.ts';
 import { streamOf } from './key-names.ts';
 import type { SemaphoreParts } from './semaphore-parts.ts';
-import { prefers } from '../runs/preference.ts';
+import { preferredWorker } from '../runs/preferred-worker.ts';
 import type { QueuedRun } from '../runs/run-queue.ts';
 
 /** How long work is left to the worker that is preferred for it. Milliseconds. */
@@ -23,7 +23,7 @@ export const HOLD_BACK = 75;
 export const TRUNCATE_EVERY = 400;
 
 /** With fewer waiters than this, unrecorded runs get recorded. */
-const SHORT_QUEUE = LONGEST_LINE / 2;
+const SHORT_QUEUE = MAX_WAITERS / 2;
 
 /**
  * Follows the keys in use, and the local runs that wait for them: when a slot becomes free, the admissible waiters are
@@ -127,8 +127,8 @@ export class KeyWatch {
   /** Whether this worker is preferred for a stream or a run. */
   isPreferred(id: string): boolean {
     const { membership } = this.#parts;
-    const workers = membership.doing('worker');
-    return workers.length < 2 || prefers(id, workers) === membership.id;
+    const workers = membership.withRole('worker');
+    return workers.length < 2 || preferredWorker(id, workers) === membership.id;
   }
 
   /** Takes in a key as it was read or written by this process. */
@@ -149,7 +149,7 @@ export class KeyWatch {
       telemetry.log.error('an event of a key does not match its schema', { stream, fault });
       return;
     }
-    membership.noticed(event.metadata.source);
+    membership.noteWriter(event.metadata.source);
     const state = stateAfter(event as unknown as KeyEvent);
     if (revision > 0 && revision % TRUNCATE_EVERY === 0 && this.isPreferred(stream)) {
       // Late runs look at older uses.
@@ -204,7 +204,7 @@ export class KeyWatch {
         // Still being decided: the decision sees that the key has changed.
         if (run.taken) this.#woken.delete(run.id);
       }
-      queue.onReady();
+      queue.notifyReady();
     });
   }
 
@@ -230,7 +230,7 @@ export class KeyWatch {
       if (run.id === claim.run_id || recorded.has(run.id) || !isPending(run)) continue;
       if (isBefore(claim, run)) continue;
       before += 1;
-      if (before >= LONGEST_LINE) return true;
+      if (before >= MAX_WAITERS) return true;
     }
     return false;
   }
@@ -241,7 +241,7 @@ export class KeyWatch {
     if (runs === undefined || state.waiters.length >= below) return [];
     const recorded = this.#recordedIn(state);
     const best: QueuedRun[] = [];
-    const room = LONGEST_LINE - state.waiters.length;
+    const room = MAX_WAITERS - state.waiters.length;
     for (const run of runs.values()) {
       const last = best.length < room ? undefined : best.at(-1);
       if (last !== undefined && !isBefore(run, last)) continue;

@@ -2,7 +2,7 @@ import type { Instant } from '../../domain/clock.ts';
 import type { KeyEvent } from '../../domain/events/catalogue.ts';
 import { changeKey, type KeyChange } from '../../domain/keys/key-stream.ts';
 import {
-  LONGEST_LINE,
+  MAX_WAITERS,
   admissibleWaiters,
   holdKey,
   stateAfter,
@@ -106,13 +106,13 @@ export class WaiterQueue {
     let state = before;
     let last: KeyEvent | undefined;
     // Unrecorded runs go before those that arrived later.
-    const older = this.#watch.unrecorded(before, arrived.length > 0 ? LONGEST_LINE : undefined);
+    const older = this.#watch.unrecorded(before, arrived.length > 0 ? MAX_WAITERS : undefined);
     for (const run of new Set([...older, ...arrived])) {
       const claim = before.kind === 'concurrency' ? this.#claimNow(run, before) : undefined;
       const { outcome, events } = claim ? holdKey(state, claim, now) : noHold;
       if (claim === undefined || outcome === 'held') {
         queue.putBack(run, now);
-        queue.onReady();
+        queue.notifyReady();
       }
       if (outcome === 'held') break;
       last = events[0] ?? last;

@@ -1,10 +1,14 @@
 import { toIso } from '../../domain/clock.ts';
 import type { JsonValue } from '../../domain/json.ts';
-import { faultText } from '../../domain/pipeline/arguments.ts';
+import { formatFaults } from '../../domain/pipeline/arguments.ts';
 import type { CompiledCall } from '../../domain/pipeline/compile.ts';
 import type { Scope } from '../../domain/pipeline/expression.ts';
-import { PipelineFault } from '../../domain/pipeline/fault.ts';
-import { MOST_GIVEN, start, writtenLength } from '../../domain/pipeline/size.ts';
+import { PipelineError } from '../../domain/pipeline/pipeline-error.ts';
+import {
+  MAX_VALUE_LENGTH,
+  truncateString,
+  approximateLength,
+} from '../../domain/pipeline/json-size.ts';
 import type { Span } from '../../observability/telemetry.ts';
 import { ToolError, type Tool, type ToolCall } from '../tools/tool.ts';
 import { logData, type LogLine, type Progress } from './pipeline-execution-progress.ts';
@@ -58,13 +62,13 @@ export function callTool(
   } catch (error) {
     return permanentFailure(messageOf(error));
   }
-  if (!step.args.constant && writtenLength(args, MOST_GIVEN) > MOST_GIVEN) {
+  if (!step.args.constant && approximateLength(args, MAX_VALUE_LENGTH) > MAX_VALUE_LENGTH) {
     return permanentFailure(`the arguments for ${step.uses} are too large`);
   }
   if (tool.withoutSecrets) args = progress.secrets.mask(args) as JsonValue;
   const faults = check(args);
   if (faults.length > 0) {
-    return permanentFailure(`bad arguments for ${step.uses}: ${faultText(faults)}`);
+    return permanentFailure(`bad arguments for ${step.uses}: ${formatFaults(faults)}`);
   }
   const call = new Call({ progress, step, name, tool, args, signal, span });
   return tool.synchronous === true ? call.runOnce() : call.runWithRetries(0);
@@ -217,7 +221,7 @@ class Call {
       return;
     }
     // Masked before it is cut, so that no part of a secret remains.
-    const masked = start(secrets.maskText(message), MAX_MESSAGE_LENGTH);
+    const masked = truncateString(secrets.maskText(message), MAX_MESSAGE_LENGTH);
     const extra = data === undefined ? {} : { data: logData(secrets, data, MAX_DATA_BYTES) };
     this.#log.push({ at, level, message: masked, step, ...extra });
   };
@@ -270,7 +274,7 @@ function permanentFailure(message: string): CallOutcome {
 function failureOf(error: unknown): Failure {
   const message = messageOf(error);
   try {
-    if (error instanceof PipelineFault) return { message, retryable: false };
+    if (error instanceof PipelineError) return { message, retryable: false };
     if (error instanceof ToolError) return { message, ...retryingOf(error) };
   } catch {
     // Reading the error throws: nothing is known about retrying.

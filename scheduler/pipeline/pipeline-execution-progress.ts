@@ -3,22 +3,22 @@ import type { StepEnd } from '../../domain/events/catalogue.ts';
 import type { JsonObject, JsonValue } from '../../domain/json.ts';
 import type { CompiledCall, CompiledGroup } from '../../domain/pipeline/compile.ts';
 import type { Scope } from '../../domain/pipeline/expression.ts';
-import { itemName, resultOf, splitName } from '../../domain/pipeline/output.ts';
-import { PipelineFault } from '../../domain/pipeline/fault.ts';
-import { MOST_ITEMS_OF_RUN } from '../../domain/pipeline/pipeline.ts';
+import { itemName, resultOf, splitItemName } from '../../domain/pipeline/output.ts';
+import { PipelineError } from '../../domain/pipeline/pipeline-error.ts';
+import { MAX_FOR_EACH_ITEMS_PER_RUN } from '../../domain/pipeline/pipeline.ts';
 import { finishedSteps, storedOutput } from '../../domain/pipeline/progress.ts';
 import { Secrets } from '../../domain/pipeline/secrets.ts';
 import {
-  bareMarker,
-  cutTo,
+  markerWithoutPreview,
+  truncateTo,
   jsonBytes,
   MAX_RESULT_BYTES,
   MAX_RUN_BYTES,
-  start,
+  truncateString,
   toPlainJson,
-  withinReach,
+  limitMembers,
   type Measured,
-} from '../../domain/pipeline/size.ts';
+} from '../../domain/pipeline/json-size.ts';
 import type { Environment, Execution } from './execution.ts';
 
 /** Limit of a step's error, in characters; and once a run has used up MAX_RUN_BYTES. */
@@ -87,7 +87,7 @@ export class Progress {
     this.#finished = finishedSteps(pipeline, execution.finished);
     for (const end of this.#finished.values()) {
       this.#keptBytes += jsonBytes([end.result, end.error, end.log]);
-      if (splitName(end.step).index !== null) this.#items += 1;
+      if (splitItemName(end.step).index !== null) this.#items += 1;
       this.#show(end);
     }
   }
@@ -98,17 +98,17 @@ export class Progress {
 
   /**
    * Counts a step's unfinished items against the limit of the run.
-   * @throws PipelineFault when the run would exceed MOST_ITEMS_OF_RUN
+   * @throws PipelineError when the run would exceed MAX_FOR_EACH_ITEMS_PER_RUN
    */
   takeItems(step: string, count: number): void {
     let more = 0;
     for (let index = 0; index < count; index += 1) {
       if (!this.isFinished(itemName(step, index))) more += 1;
     }
-    if (this.#items + more > MOST_ITEMS_OF_RUN) {
-      const left = MOST_ITEMS_OF_RUN - this.#items;
-      throw new PipelineFault(
-        `for_each gives ${more} more items; the run has ${left} of its ${MOST_ITEMS_OF_RUN} items left`,
+    if (this.#items + more > MAX_FOR_EACH_ITEMS_PER_RUN) {
+      const left = MAX_FOR_EACH_ITEMS_PER_RUN - this.#items;
+      throw new PipelineError(
+        `for_each gives ${more} more items; the run has ${left} of its ${MAX_FOR_EACH_ITEMS_PER_RUN} items left`,
       );
     }
     this.#items += more;
@@ -226,7 +226,8 @@ export class Progress {
   #keptOf({ result: given, error: told, log: lines = [] }: Ending): Kept {
     const log = this.#bounded(lines);
     const result = this.#plainResult(given);
-    const error = told === undefined ? null : start(this.secrets.maskText(told), MAX_ERROR_LENGTH);
+    const error =
+      told === undefined ? null : truncateString(this.secrets.maskText(told), MAX_ERROR_LENGTH);
     return { result, error, log, bytes: result.bytes + log.bytes + (error?.length ?? 0) * 3 };
   }
 
@@ -234,16 +235,17 @@ export class Progress {
   #withinRoom(kept: Kept): Kept {
     if (kept.bytes <= SMALL_BYTES || this.#keptBytes + kept.bytes <= MAX_RUN_BYTES) return kept;
     const { bytes } = kept.result;
-    const result = bytes <= SMALL_BYTES ? kept.result : toPlainJson(bareMarker(bytes));
-    const error = kept.error === null ? null : start(kept.error, MAX_ERROR_LENGTH_IN_FULL_RUN);
+    const result = bytes <= SMALL_BYTES ? kept.result : toPlainJson(markerWithoutPreview(bytes));
+    const error =
+      kept.error === null ? null : truncateString(kept.error, MAX_ERROR_LENGTH_IN_FULL_RUN);
     const log = kept.log.bytes <= SMALL_BYTES ? kept.log : inPlaceOf(kept.log.lines);
     return { result, error, log, bytes: result.bytes + log.bytes + (error?.length ?? 0) * 3 };
   }
 
   #plainResult(result: unknown): Measured {
     if (result === undefined) return { value: null, bytes: 4 };
-    const masked = this.secrets.mask(withinReach(result));
-    return cutTo(MAX_RESULT_BYTES, exactly(toPlainJson(masked)));
+    const masked = this.secrets.mask(limitMembers(result));
+    return truncateTo(MAX_RESULT_BYTES, exactly(toPlainJson(masked)));
   }
 
   /** Masked, and small enough for a result in the same event. */
@@ -262,7 +264,7 @@ export class Progress {
 
   #show(end: StepEnd): void {
     if (end.status === 'skipped') return;
-    const { id, index } = splitName(end.step);
+    const { id, index } = splitItemName(end.step);
     const step = this.#ids.get(id);
     // Items become visible as a list, once all have ended.
     if (step === undefined || index !== null) return;
@@ -307,10 +309,10 @@ const known = new WeakMap<object, ReadonlyMap<string, CompiledCall>>();
 
 /**
  * A log line's data, masked and cut. A copy, as the tool may change its own before it is recorded.
- * @throws PipelineFault when it is nested too deeply; Error when it is not JSON
+ * @throws PipelineError when it is nested too deeply; Error when it is not JSON
  */
 export function logData(secrets: Secrets, data: unknown, limit: number): JsonValue {
-  const { value } = cutTo(limit, toPlainJson(secrets.mask(withinReach(data))));
+  const { value } = truncateTo(limit, toPlainJson(secrets.mask(limitMembers(data))));
   return JSON.parse(JSON.stringify(value)) as JsonValue;
 }
 

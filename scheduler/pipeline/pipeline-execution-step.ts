@@ -1,11 +1,11 @@
 import type { Instant } from '../../domain/clock.ts';
 import type { CompiledCall, CompiledStep } from '../../domain/pipeline/compile.ts';
-import { evaluateToKeep, type Expression, type Scope } from '../../domain/pipeline/expression.ts';
-import { PipelineFault } from '../../domain/pipeline/fault.ts';
+import { evaluateSnapshot, type Expression, type Scope } from '../../domain/pipeline/expression.ts';
+import { PipelineError } from '../../domain/pipeline/pipeline-error.ts';
 import { isFalsy } from '../../domain/pipeline/jmespath.ts';
 import { itemName } from '../../domain/pipeline/output.ts';
-import { MOST_ITEMS } from '../../domain/pipeline/pipeline.ts';
-import { start } from '../../domain/pipeline/size.ts';
+import { MAX_FOR_EACH_ITEMS } from '../../domain/pipeline/pipeline.ts';
+import { truncateString } from '../../domain/pipeline/json-size.ts';
 import type { Span } from '../../observability/telemetry.ts';
 import { callTool, type CallOutcome, type Failure } from './pipeline-execution-call.ts';
 import type { Progress } from './pipeline-execution-progress.ts';
@@ -31,7 +31,7 @@ export function decide(
   try {
     if (isMet(step.condition, scope)) return 'run';
   } catch (error) {
-    if (!(error instanceof PipelineFault)) throw error;
+    if (!(error instanceof PipelineError)) throw error;
     const failure = { message: error.message, retryable: false };
     return noteFailure(progress, step, name, startedAt, failure);
   }
@@ -130,7 +130,7 @@ async function runItems(
     items = itemsOf(each, progress.scope());
     progress.takeItems(step.id, items.length);
   } catch (error) {
-    if (!(error instanceof PipelineFault)) throw error;
+    if (!(error instanceof PipelineError)) throw error;
     const failure = { message: error.message, retryable: false };
     return noteFailure(progress, step, step.id, startedAt, failure);
   }
@@ -164,14 +164,16 @@ function runItem(
 }
 
 function itemsOf(each: NonNullable<CompiledCall['each']>, scope: Scope): readonly unknown[] {
-  const items: unknown = 'render' in each ? each.render(scope) : evaluateToKeep(each, scope);
+  const items: unknown = 'render' in each ? each.render(scope) : evaluateSnapshot(each, scope);
   if (!Array.isArray(items)) {
     const type = items === null ? 'null' : typeof items;
-    const text = 'text' in each ? ` "${start(each.text, 200)}"` : '';
-    throw new PipelineFault(`for_each${text} must give an array, got ${type}`);
+    const text = 'text' in each ? ` "${truncateString(each.text, 200)}"` : '';
+    throw new PipelineError(`for_each${text} must give an array, got ${type}`);
   }
-  if (items.length > MOST_ITEMS) {
-    throw new PipelineFault(`for_each gives ${items.length} items; the limit is ${MOST_ITEMS}`);
+  if (items.length > MAX_FOR_EACH_ITEMS) {
+    throw new PipelineError(
+      `for_each gives ${items.length} items; the limit is ${MAX_FOR_EACH_ITEMS}`,
+    );
   }
   return items as readonly unknown[];
 }

@@ -88,7 +88,7 @@ export class Membership {
    * Whether this member may count others as gone. After an interruption (the machine slept, or its clock was set
    * forward) all heartbeats look expired, and the others get a lease to renew them.
    */
-  get canTell(): boolean {
+  get canJudgeOthers(): boolean {
     const now = this.#options.clock.now();
     // Further ahead than a lease: the clock was set back.
     return this.alive && (now >= this.#inDoubtUntil || this.#inDoubtUntil - now > this.lease);
@@ -100,7 +100,7 @@ export class Membership {
   }
 
   /** A process has written to the log. If it is unknown, it may have just joined, and gets its share of work at once. */
-  noticed(id: string): void {
+  noteWriter(id: string): void {
     const { clock, telemetry } = this.#options;
     if (id === this.id || this.#members.has(id) || this.#strangers.has(id) || !this.alive) return;
     const now = clock.now();
@@ -118,7 +118,7 @@ export class Membership {
   }
 
   /** Ids of the live members with a role, this one included. */
-  doing(role: string): readonly string[] {
+  withRole(role: string): readonly string[] {
     return this.#roles.get(role) ?? [];
   }
 

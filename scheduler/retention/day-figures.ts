@@ -1,4 +1,4 @@
-import { CLOCK_SKEW, fromIso, toIso } from '../../domain/clock.ts';
+import { MAX_CLOCK_SKEW, fromIso, toIso } from '../../domain/clock.ts';
 import type { EventStore, Position, RecordedEvent } from '../../domain/event-store.ts';
 import { toNewEvents, type CommandContext } from '../../domain/handle.ts';
 import { streams } from '../../domain/streams.ts';
@@ -22,7 +22,7 @@ export const endOfDay = (day: string): string => toIso(fromIso(`${day}T00:00:00.
  * Records a day's figures before its runs are removed, so that statistics keep them when their view is rebuilt. They
  * are computed from the log by the view's own projection.
  *
- * @param day that ended at least {@link CLOCK_SKEW} ago
+ * @param day that ended at least {@link MAX_CLOCK_SKEW} ago
  * @param after a position before all events of the day
  * @param options.present as in {@link oldEvents}
  * @throws EventStoreError
@@ -42,7 +42,7 @@ export async function recordDayFigures(
   const [last] = await store.readStream(stream, { direction: 'backwards', limit: 1 });
   if (last?.type === 'StatisticsKept' && last.data.complete) return;
   const documents = new Map<string, StatisticsDocument>();
-  const before = toIso(fromIso(endOfDay(day)) + CLOCK_SKEW);
+  const before = toIso(fromIso(endOfDay(day)) + MAX_CLOCK_SKEW);
   const asked = { prefix: 'run-', after, before, present, signal };
   for await (const { events } of oldEvents(store, asked)) {
     for (const event of events) addToDay(documents, event, day);

@@ -8,7 +8,7 @@ import type {
 import type { DataOf } from '../../domain/events/catalogue.ts';
 import { toNewEvents, type CommandContext } from '../../domain/handle.ts';
 import { nameBasedId } from '../../domain/ids.ts';
-import { sideBySide } from '../../domain/side-by-side.ts';
+import { mapInBatches } from '../../domain/map-in-batches.ts';
 import { streams } from '../../domain/streams.ts';
 import { tryAppend } from '../../domain/try-append.ts';
 import type { RetainedKind } from '../../domain/vocabulary.ts';
@@ -72,7 +72,7 @@ export class Removal {
     let parts: RemovablePart[] = [];
     let events = 0;
     let records = 0;
-    const firstParts = await sideBySide(names, CONCURRENCY, (stream) =>
+    const firstParts = await mapInBatches(names, CONCURRENCY, (stream) =>
       this.#prepare(kind, stream, before),
     );
     for (let part of firstParts) {
@@ -150,7 +150,7 @@ export class Removal {
   }
 
   async #truncate(removed: DataOf<'RecordsRemoved'>): Promise<void> {
-    await sideBySide(removed.streams, CONCURRENCY, ({ stream, before }) =>
+    await mapInBatches(removed.streams, CONCURRENCY, ({ stream, before }) =>
       this.#store.truncate(stream, before),
     );
   }

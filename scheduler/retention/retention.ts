@@ -1,4 +1,4 @@
-import { CLOCK_SKEW, fromIso, toIso, type Instant } from '../../domain/clock.ts';
+import { MAX_CLOCK_SKEW, fromIso, toIso, type Instant } from '../../domain/clock.ts';
 import { isConflict, type Position } from '../../domain/event-store.ts';
 import type { CommandContext } from '../../domain/handle.ts';
 import { newId } from '../../domain/ids.ts';
@@ -6,7 +6,7 @@ import { retainedKinds, type RetainedKind } from '../../domain/vocabulary.ts';
 import { dayOf } from '../../projections/views/statistics.ts';
 import type { ProcessParts } from '../parts.ts';
 import type { Leadership } from '../processes/leadership.ts';
-import { RememberedPosition } from '../processes/remembered-position.ts';
+import { LogCheckpoint } from '../processes/log-checkpoint.ts';
 import { endOfDay, recordDayFigures } from './day-figures.ts';
 import { oldEvents } from './old-events.ts';
 import { Removal } from './removal.ts';
@@ -21,7 +21,7 @@ const BATCH_SIZE = 100;
 const DEFAULT_RATE = 500;
 
 /** Between two passes, checks for leadership, and looks at records that expire later. Milliseconds. */
-const PAUSE = 600_000;
+const PASS_INTERVAL = 600_000;
 const LEADER_CHECK = 5_000;
 const EXPIRY_RECHECK = 86_400_000;
 
@@ -63,7 +63,7 @@ export class Retention {
           else telemetry.log.warn('could not remove old records; trying again', fields);
         }
       }
-      await clock.sleep(leadership.leads ? PAUSE : LEADER_CHECK, signal).catch(() => {});
+      await clock.sleep(leadership.leads ? PASS_INTERVAL : LEADER_CHECK, signal).catch(() => {});
     }
   }
 
@@ -94,16 +94,16 @@ export class Retention {
     if (errors.length > 0) throw errors[0];
   }
 
-  /** Removes runs day by day, each once it ended at least {@link CLOCK_SKEW} ago. */
+  /** Removes runs day by day, each once it ended at least {@link MAX_CLOCK_SKEW} ago. */
   async #removeDays(removal: Removal, before: Instant, signal: AbortSignal): Promise<void> {
     const { store } = this.#options;
     for (let last = ''; this.#continues(signal);) {
-      const after = await this.#checkpoint('runs').recall();
+      const after = await this.#checkpoint('runs').load();
       const day = await this.#firstDay(after, last, signal);
       if (day === null) return;
       const end = fromIso(endOfDay(day));
-      this.#next.set('runs', end + CLOCK_SKEW);
-      if (end + CLOCK_SKEW > before) return;
+      this.#next.set('runs', end + MAX_CLOCK_SKEW);
+      if (end + MAX_CLOCK_SKEW > before) return;
       // All events of the day come after the checkpoint, which is before the first event of a later day than the last.
       const present = this.#present();
       await recordDayFigures(store, day, after, {
@@ -143,7 +143,7 @@ export class Retention {
     const { store, leadership } = this.#options;
     const { prefix } = retentionRules[kind];
     const checkpoint = this.#checkpoint(kind);
-    const after = await checkpoint.recall();
+    const after = await checkpoint.load();
     const asked = { prefix, after, before: toIso(before), present: this.#present(), signal };
     let expiring = 0;
     for await (const { events, upTo, newer } of oldEvents(store, asked)) {
@@ -157,8 +157,8 @@ export class Retention {
       if (!this.#continues(signal)) return;
       if (newer !== null && kind !== 'runs') this.#next.set(kind, fromIso(newer));
       if (upTo === after || expiring > 0) continue;
-      checkpoint.came(events);
-      await checkpoint.remember(upTo, leadership.fence);
+      checkpoint.observe(events);
+      await checkpoint.save(upTo, leadership.fence);
     }
     if (expiring > 0) this.#next.set(kind, before + EXPIRY_RECHECK);
   }
@@ -172,13 +172,13 @@ export class Retention {
   }
 
   /** The position up to which all records of a kind were looked at. */
-  #checkpoint(kind: RetainedKind): RememberedPosition {
+  #checkpoint(kind: RetainedKind): LogCheckpoint {
     const { coordination, store } = this.#options;
-    return new RememberedPosition(coordination, store, `retention-${kind}`);
+    return new LogCheckpoint(coordination, store, `retention-${kind}`);
   }
 
   #present(): string {
-    return toIso(this.#options.clock.now() + CLOCK_SKEW);
+    return toIso(this.#options.clock.now() + MAX_CLOCK_SKEW);
   }
 
   #continues(signal: AbortSignal): boolean {

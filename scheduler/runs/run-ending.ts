@@ -2,13 +2,13 @@ import { fromIso, toIso, type Clock, type Instant } from '../../domain/clock.ts'
 import { EventStoreError } from '../../domain/event-store.ts';
 import type { RunEvent } from '../../domain/events/catalogue.ts';
 import type { JsonObject } from '../../domain/json.ts';
-import { outputNamed } from '../../domain/runs/run-output.ts';
+import { withResultNames } from '../../domain/runs/run-output.ts';
 import {
-  canceled,
+  canceledEvent,
   deadlineOf,
-  overTime,
+  timeoutError,
   retryTime,
-  timeOut,
+  timeOutRun,
   type KnownRun,
 } from '../../domain/runs/run.ts';
 import type { TaskDefinition } from '../../domain/tasks/task-definition.ts';
@@ -41,10 +41,12 @@ export function endsUnstarted(
   now: Instant,
 ): readonly RunEvent[] {
   const payload = definition.payload as JsonObject;
-  if (run.cancel_requested) return [canceled(run, payload)];
+  if (run.cancel_requested) return [canceledEvent(run, payload)];
   const { timeout_seconds: limit } = definition;
   const deadline = deadlineOf(run, limit);
-  return limit === null || deadline === null || now < deadline ? [] : timeOut(run, limit, payload);
+  return limit === null || deadline === null || now < deadline
+    ? []
+    : timeOutRun(run, limit, payload);
 }
 
 /**
@@ -75,7 +77,7 @@ export function endingEvents(
     const data = { worker: of.worker, cause: 'drained' as const };
     return [...recorded, { type: 'RunInterrupted', data }];
   }
-  const output = outputNamed(outcome.output, task.definition.payload as JsonObject);
+  const output = withResultNames(outcome.output, task.definition.payload as JsonObject);
   if (cause === 'canceled')
     return [...recorded, { type: 'RunCanceled', data: { attempt, output } }];
   const { error, step, retryAt } = failureOf(task, outcome, cause, of);
@@ -95,7 +97,7 @@ function failureOf(
   of: EndedAttempt,
 ): AttemptFailure {
   if (cause === 'timeout') {
-    return { error: overTime(definition.timeout_seconds ?? 0), step: null, retryAt: null };
+    return { error: timeoutError(definition.timeout_seconds ?? 0), step: null, retryAt: null };
   }
   if (outcome.kind === 'aborted') {
     return { error: 'the run was stopped', step: null, retryAt: null };

@@ -2,7 +2,7 @@ import type { Cancel, Instant } from '../../domain/clock.ts';
 import { isConflict, type RecordedEvent } from '../../domain/event-store.ts';
 import type { RunEvent } from '../../domain/events/catalogue.ts';
 import type { JsonObject } from '../../domain/json.ts';
-import { canceled, deadlineOf, type KnownRun } from '../../domain/runs/run.ts';
+import { canceledEvent, deadlineOf, type KnownRun } from '../../domain/runs/run.ts';
 import type { LiveTask } from '../../domain/tasks/task.ts';
 import type { Span } from '../../observability/telemetry.ts';
 import { beginRun, failBy, traceEnd } from '../tracing.ts';
@@ -206,7 +206,7 @@ class Execution implements RunHandle, StreamOwner {
   async #withOutput(event: RunEvent, { definition }: LiveTask): Promise<RunEvent> {
     if (event.type !== 'RunCanceled' || this.#run.attempt === 0) return event;
     const known = await this.#stream.load();
-    return known === null ? event : canceled(known, definition.payload as JsonObject);
+    return known === null ? event : canceledEvent(known, definition.payload as JsonObject);
   }
 
   /** Only when the stream holds nothing but the request, so that an unwritten start changes nothing. */

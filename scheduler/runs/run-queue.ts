@@ -2,7 +2,7 @@ import { fromIso, toIso, type Clock, type Instant } from '../../domain/clock.ts'
 import { type EventStore, type RecordedEvent } from '../../domain/event-store.ts';
 import type { DataOf, RunEvent } from '../../domain/events/catalogue.ts';
 import { hasEnded, type KnownRun } from '../../domain/runs/run.ts';
-import { sideBySide } from '../../domain/side-by-side.ts';
+import { mapInBatches } from '../../domain/map-in-batches.ts';
 import { idOf, streams } from '../../domain/streams.ts';
 import type { RunState, RunTrigger } from '../../domain/vocabulary.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
@@ -91,7 +91,7 @@ export class RunQueue {
   }
 
   /** Tells the worker that runs may be ready to start. */
-  onReady(): void {
+  notifyReady(): void {
     for (const { onReady } of this.#listeners) onReady?.();
   }
 
@@ -141,12 +141,12 @@ export class RunQueue {
       if (message.kind === 'events') {
         for (const event of message.events) this.#take(event);
         // Before the end of the log, queued runs may have been taken since.
-        if (this.#current) this.onReady();
+        if (this.#current) this.notifyReady();
       } else if (!this.#current) {
         this.#current = true;
         for (const run of this.#runs.values()) this.#enqueue(run);
         ready();
-        this.onReady();
+        this.notifyReady();
       }
     }
   }
@@ -247,7 +247,7 @@ export class RunQueue {
   /** Adds an unfinished run of the view that this queue has missed. */
   restore(run: RunDocument): void {
     this.#add(fromDocument(run, this.#turn()));
-    this.onReady();
+    this.notifyReady();
   }
 
   /**
@@ -256,7 +256,7 @@ export class RunQueue {
    */
   async #catchUpTaken(): Promise<void> {
     const taken = [...this.#runs.values()].filter((run) => run.taken);
-    await sideBySide(taken, CONCURRENT_READS, async ({ id, revision }) => {
+    await mapInBatches(taken, CONCURRENT_READS, async ({ id, revision }) => {
       const behind = { from: revision + 1, faulty: true };
       for (const event of await this.#store.readStream(streams.run(id), behind)) this.#take(event);
     });

@@ -3,8 +3,8 @@ import type { RunEvent } from '../../domain/events/catalogue.ts';
 import { load, toNewEvents } from '../../domain/handle.ts';
 import { newId } from '../../domain/ids.ts';
 import type { JsonObject } from '../../domain/json.ts';
-import { deadlineOf, retryTime, runFold, takeOver } from '../../domain/runs/run.ts';
-import { sideBySide } from '../../domain/side-by-side.ts';
+import { deadlineOf, retryTime, runFold, interruptRun } from '../../domain/runs/run.ts';
+import { mapInBatches } from '../../domain/map-in-batches.ts';
 import { streams } from '../../domain/streams.ts';
 import type { LiveTask } from '../../domain/tasks/task.ts';
 import type { Coordination } from '../coordination.ts';
@@ -52,7 +52,7 @@ export class TakeOver {
     if (candidates.length === 0) return 0;
     // Read now: a worker with a late heartbeat may be back.
     const alive = new Set((await coordination.alive()).map(({ id }) => id));
-    const freed = await sideBySide(candidates, CONCURRENCY, async (run) => {
+    const freed = await mapInBatches(candidates, CONCURRENCY, async (run) => {
       return this.#isAbandoned(run, alive) && (await this.#tryToFree(run));
     });
     return freed.filter(Boolean).length;
@@ -64,7 +64,7 @@ export class TakeOver {
     // Its start was written by this process, but the response was lost.
     if (run.owner === membership.id) return true;
     if (alive.has(run.owner) || membership.isAlive(run.owner)) return false;
-    return membership.canTell;
+    return membership.canJudgeOthers;
   }
 
   /** An unreadable run does not keep others from being freed. @throws EventStoreError while the log is unavailable */
@@ -115,7 +115,7 @@ export interface FreedRun {
  * Takes a run from a dead worker. It continues elsewhere, or fails if that has happened too often.
  *
  * @returns null when that worker no longer has it
- * @throws EventStoreError except lost races; Refusal `NOT_FOUND` for its task
+ * @throws EventStoreError except lost races; RefusalError `NOT_FOUND` for its task
  */
 export async function freeRun(
   parts: Pick<RunParts, 'store' | 'tasks' | 'clock'> & {
@@ -133,7 +133,7 @@ export async function freeRun(
   const { definition } = task;
   const deadline = deadlineOf(state, definition.timeout_seconds);
   const retryAt = retryTime(state.attempt, definition, now, Math.random, 0, deadline);
-  const events = takeOver(state, now, retryAt, definition.payload as JsonObject);
+  const events = interruptRun(state, now, retryAt, definition.payload as JsonObject);
   const [event] = events;
   if (event === undefined) return null;
   const context = { actor: 'service', source, correlationId: run.id, now };

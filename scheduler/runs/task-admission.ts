@@ -1,6 +1,6 @@
 import type { Clock } from '../../domain/clock.ts';
 import { requireTask, type LiveTask } from '../../domain/tasks/task.ts';
-import type { KeyKeeper } from '../keys/key-keeper.ts';
+import type { KeySemaphore } from '../keys/key-semaphore.ts';
 import type { PinnedTasks } from '../pinned-tasks.ts';
 import type { Admission } from './run-work.ts';
 import type { QueuedRun } from './run-queue.ts';
@@ -29,7 +29,7 @@ export function taskAdmission(
 /** Admits a run by its task's status, then by its keys. */
 export function runAdmission(
   tasks: PinnedTasks,
-  keys: KeyKeeper,
+  keys: KeySemaphore,
   clock: Pick<Clock, 'now'>,
 ): (run: QueuedRun, task: LiveTask) => Admission | Promise<Admission> {
   const byTask = taskAdmission(tasks, clock);
@@ -37,7 +37,7 @@ export function runAdmission(
     const admitting = byTask(run);
     const then = (admission: Admission): Admission | Promise<Admission> => {
       if (admission.kind === 'go') return keys.admit(run, task);
-      if (admission.kind === 'wait') keys.putOff(run, task);
+      if (admission.kind === 'wait') keys.postpone(run, task);
       return admission;
     };
     return admitting instanceof Promise ? admitting.then(then) : then(admitting);

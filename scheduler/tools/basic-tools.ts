@@ -1,7 +1,7 @@
 import { Type, type Static, type TSchema } from '@sinclair/typebox';
 import { parseExpression, type Expression } from '../../domain/pipeline/expression.ts';
-import { PipelineFault } from '../../domain/pipeline/fault.ts';
-import { toText } from '../../domain/pipeline/template.ts';
+import { PipelineError } from '../../domain/pipeline/pipeline-error.ts';
+import { toTemplateString } from '../../domain/pipeline/template.ts';
 import { logLevels, ToolError, type LogLevel, type Tool, type ToolCall } from './tool.ts';
 
 /** Types a tool's arguments by its schema, which checks them before each call. */
@@ -46,7 +46,7 @@ const log = defineTool({
   ),
   synchronous: true,
   run: ({ message, level, data }, call) => {
-    call.log(level ?? 'info', toText(message), data);
+    call.log(level ?? 'info', toTemplateString(message), data);
     return { logged: true };
   },
 });
@@ -84,7 +84,7 @@ const fail = defineTool({
   ),
   synchronous: true,
   run: ({ message, retryable }) => {
-    throw new ToolError(toText(message), { retryable: retryable ?? true });
+    throw new ToolError(toTemplateString(message), { retryable: retryable ?? true });
   },
 });
 
@@ -108,7 +108,7 @@ const transform = defineTool({
     try {
       return parsed.evaluate(input, (text) => call.mask(text));
     } catch (error) {
-      if (error instanceof PipelineFault) throw new ToolError(error.message, { retryable: false });
+      if (error instanceof PipelineError) throw new ToolError(error.message, { retryable: false });
       throw error;
     }
   },

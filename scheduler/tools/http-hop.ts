@@ -1,5 +1,5 @@
 import { MASK } from '../../domain/pipeline/secrets.ts';
-import { start } from '../../domain/pipeline/size.ts';
+import { truncateString } from '../../domain/pipeline/json-size.ts';
 import type { HttpArguments, Method } from './http-arguments.ts';
 import { ToolError, type ToolCall } from './tool.ts';
 
@@ -157,7 +157,7 @@ function parseUrl(text: string, call: ToolCall, base?: URL): URL {
     // Reported below.
   }
   if (url?.protocol !== 'http:' && url?.protocol !== 'https:') {
-    const shown = start(call.mask(text), 200);
+    const shown = truncateString(call.mask(text), 200);
     throw new ToolError(`${shown} is not an http or https URL`, { retryable: false });
   }
   return url;

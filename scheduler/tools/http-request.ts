@@ -1,13 +1,13 @@
-import { start } from '../../domain/pipeline/size.ts';
+import { truncateString } from '../../domain/pipeline/json-size.ts';
 import type { Span } from '../../observability/telemetry.ts';
-import { AddressRefused } from '../http/address-rules.ts';
+import { AddressRefusedError } from '../http/address-rules.ts';
 import {
   HttpClient,
   idempotentMethods,
   type HttpAnswer,
   type HttpClientOptions,
 } from '../http/http-client.ts';
-import { HttpFailure } from '../http/http-failure.ts';
+import { HttpRequestError } from '../http/http-request-error.ts';
 import { readBody } from '../http/read-body.ts';
 import { retryAfterMs } from '../http/retry-after.ts';
 import { traceRequest } from '../tracing.ts';
@@ -126,7 +126,10 @@ async function conclude(
     if (read.fault !== null) throw toolErrorOf(read.fault, hop);
     return { status, headers: plainHeaders(response.headers), ...decodeBody(read, contentType) };
   }
-  const text = start(call.mask(bodyForMessage(read, contentType)), MAX_QUOTED_LENGTH).trim();
+  const text = truncateString(
+    call.mask(bodyForMessage(read, contentType)),
+    MAX_QUOTED_LENGTH,
+  ).trim();
   const message = `${hop.method} ${hop.shown} answered ${status}`;
   throw new ToolError(text === '' ? message : `${message}: ${text}`, {
     retryable: isRetryableStatus(status),
@@ -151,14 +154,16 @@ function isExpected(status: number, { expect_status }: HttpArguments): boolean {
  */
 function toolErrorOf(error: unknown, { url, method, shown, host }: Hop): unknown {
   const isHidden = host !== url.hostname;
-  if (error instanceof AddressRefused) {
+  if (error instanceof AddressRefusedError) {
     const { message } = isHidden ? error.of(host) : error;
     return new ToolError(message, { retryable: false });
   }
   if (error instanceof ToolError || !(error instanceof Error)) return error;
   const code = 'code' in error ? String(error.code) : '';
   const retryable =
-    error instanceof HttpFailure ? error.retryable : !/^ERR_(INVALID|HTTP|UNESCAPED)_/.test(code);
+    error instanceof HttpRequestError
+      ? error.retryable
+      : !/^ERR_(INVALID|HTTP|UNESCAPED)_/.test(code);
   const what = (isHidden ? '' : error.message) || code || error.name;
   return new ToolError(`${method} ${shown} failed: ${what}`, {
     retryable,

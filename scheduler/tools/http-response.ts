@@ -1,7 +1,7 @@
 import { parseKeepingDigits } from '../../domain/exact-numbers.ts';
-import { start } from '../../domain/pipeline/size.ts';
-import type { ReadBody } from '../http/read-body.ts';
-import { nearestTextOf, textOf } from '../http/text.ts';
+import { truncateString } from '../../domain/pipeline/json-size.ts';
+import type { BodyContent } from '../http/read-body.ts';
+import { decodeTextLossy, decodeText } from '../http/charset.ts';
 
 /** Characters of a content coding that a message quotes. */
 const MAX_CODING_LENGTH = 100;
@@ -14,12 +14,12 @@ export function isRetryableStatus(status: number): boolean {
 }
 
 /**
- * A body as a JSON value: parsed if it is JSON, a string if it is text ({@link textOf}), null if empty, else Base64.
+ * A body as a JSON value: parsed if it is JSON, a string if it is text ({@link decodeText}), null if empty, else Base64.
  * `content_encoding` names a coding that could not be decoded. A number that JavaScript cannot represent becomes a string
  * of its digits, named in `warnings`.
  */
 export function decodeBody(
-  { bytes, truncated, coding }: Omit<ReadBody, 'fault'>,
+  { bytes, truncated, coding }: Omit<BodyContent, 'fault'>,
   contentType: string,
 ): {
   readonly body: unknown;
@@ -33,7 +33,7 @@ export function decodeBody(
     ...(truncated ? { truncated: true as const } : {}),
   };
   if (bytes.length === 0) return { body: null, ...about };
-  const text = textOf(bytes, coding === null ? contentType : '', { isCut: truncated });
+  const text = decodeText(bytes, coding === null ? contentType : '', { isCut: truncated });
   if (text === null) {
     return { body: bytes.toString('base64'), body_encoding: 'base64', ...about };
   }
@@ -50,11 +50,11 @@ export function decodeBody(
 
 /** A body for an error's message, or the name of its unknown content coding. */
 export function bodyForMessage(
-  { bytes, coding }: Pick<ReadBody, 'bytes' | 'coding'>,
+  { bytes, coding }: Pick<BodyContent, 'bytes' | 'coding'>,
   contentType: string,
 ): string {
-  if (coding === null) return nearestTextOf(bytes, contentType);
-  return `(body with Content-Encoding ${start(coding, MAX_CODING_LENGTH)})`;
+  if (coding === null) return decodeTextLossy(bytes, contentType);
+  return `(body with Content-Encoding ${truncateString(coding, MAX_CODING_LENGTH)})`;
 }
 
 /**

@@ -1,5 +1,5 @@
 import { argumentCheck, type ArgumentCheck } from '../../domain/pipeline/arguments.ts';
-import type { KnownTools } from '../../domain/pipeline/check.ts';
+import type { KnownTools } from '../../domain/pipeline/check-payload.ts';
 import type { Tool } from './tool.ts';
 
 /** A tool with its compiled schema. */

@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox';
-import { Refusal } from '../../domain/errors.ts';
+import { RefusalError } from '../../domain/errors.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { defineTool } from './basic-tools.ts';
 import { ToolError, type CallOrigin, type Tool, type ToolCall } from './tool.ts';
@@ -19,7 +19,7 @@ export interface ActionOrigin {
 
 /**
  * Commands that tools issue as the agent would.
- * @throws Refusal when the command is not allowed or invalid, which is permanent; any other error may pass
+ * @throws RefusalError when the command is not allowed or invalid, which is permanent; any other error may pass
  */
 export interface ServiceActions {
   /** Publishes an event; returns the tasks that it triggers. */
@@ -96,7 +96,7 @@ async function permanentRefusal<T>(action: Promise<T>): Promise<T> {
   try {
     return await action;
   } catch (error) {
-    if (!(error instanceof Refusal)) throw error;
+    if (!(error instanceof RefusalError)) throw error;
     throw new ToolError(error.message, { retryable: false, cause: error });
   }
 }

@@ -22,7 +22,7 @@ const MAX_ATTEMPTS = 32;
 const MAX_ATTEMPTS_PER_AGENT = 4;
 
 /** Pause after an error of this process, for example an unavailable log. Milliseconds. */
-const PAUSE = 1000;
+const RETRY_PAUSE = 1000;
 
 export interface SendingParts {
   readonly sender: WebhookSender;
@@ -177,7 +177,7 @@ export class WebhookDeliveries {
         delivery: id,
         error,
       });
-      next = clock.now() + PAUSE;
+      next = clock.now() + RETRY_PAUSE;
     }
     if (signal.aborted) return;
     this.#entries.delete(id);
@@ -226,7 +226,7 @@ export class WebhookDeliveries {
         if (isConflict(error)) return now;
         const fields = { delivery: id, error };
         telemetry.log.warn('could not record a webhook attempt; trying again', fields);
-        await clock.sleep(PAUSE, signal);
+        await clock.sleep(RETRY_PAUSE, signal);
       }
     }
     const [event] = events;

@@ -1,12 +1,12 @@
 import { Webhook as Signer } from 'standardwebhooks';
 import type { Clock, Instant } from '../../domain/clock.ts';
-import { start } from '../../domain/pipeline/size.ts';
+import { truncateString } from '../../domain/pipeline/json-size.ts';
 import type { Span } from '../../observability/telemetry.ts';
-import { AddressRefused } from '../http/address-rules.ts';
+import { AddressRefusedError } from '../http/address-rules.ts';
 import { HttpClient, type HttpAnswer, type HttpClientOptions } from '../http/http-client.ts';
 import { readBody } from '../http/read-body.ts';
 import { retryAfterMs } from '../http/retry-after.ts';
-import { nearestTextOf } from '../http/text.ts';
+import { decodeTextLossy } from '../http/charset.ts';
 import { traceRequest } from '../tracing.ts';
 
 /** How long a receiver may take. Milliseconds. */
@@ -63,7 +63,7 @@ export class WebhookSender {
       const message = late.signal.aborted
         ? `no answer within ${TIMEOUT / 1000} s`
         : reasonOf(error);
-      const refused = error instanceof AddressRefused;
+      const refused = error instanceof AddressRefusedError;
       return { status: null, answer: null, error: message, retryAfter: undefined, refused };
     } finally {
       cancel();
@@ -119,12 +119,13 @@ function signedHeaders(
 /** The beginning of a body. The status has said all that counts, so the body may be incomplete. */
 async function beginningOf(answer: HttpAnswer): Promise<string> {
   const { bytes, coding } = await readBody(answer, MAX_ANSWER_BYTES);
-  if (coding !== null) return start(`(body with Content-Encoding ${coding})`, MAX_ANSWER_BYTES);
-  return nearestTextOf(bytes, answer.headers['content-type']?.at(-1) ?? '');
+  if (coding !== null)
+    return truncateString(`(body with Content-Encoding ${coding})`, MAX_ANSWER_BYTES);
+  return decodeTextLossy(bytes, answer.headers['content-type']?.at(-1) ?? '');
 }
 
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const code = 'code' in error ? String(error.code) : '';
-  return start(error.message || code || error.name, MAX_ANSWER_BYTES);
+  return truncateString(error.message || code || error.name, MAX_ANSWER_BYTES);
 }

@@ -1,6 +1,6 @@
 import { fromIso } from '../../domain/clock.ts';
 import { BEGINNING, type Position, type RecordedEvent } from '../../domain/event-store.ts';
-import { Refusal } from '../../domain/errors.ts';
+import { RefusalError } from '../../domain/errors.ts';
 import type { CommandContext } from '../../domain/handle.ts';
 import { idOf } from '../../domain/streams.ts';
 import { scheduleWebhookCommand } from '../../domain/webhooks/webhook-commands.ts';
@@ -13,7 +13,7 @@ import {
   webhooksProjection,
 } from '../../projections/views/webhooks.ts';
 import type { ProcessParts } from '../parts.ts';
-import { RememberedPosition } from '../processes/remembered-position.ts';
+import { LogCheckpoint } from '../processes/log-checkpoint.ts';
 import { WebhookDeliveries, type SendingParts } from './webhook-deliveries.ts';
 import { WebhookRegistry } from './webhook-registry.ts';
 
@@ -41,13 +41,13 @@ export class Webhooks {
   readonly #agents: WebhookRegistry;
   /** By task; null where the task does not exist. */
   readonly #owners = new Map<string, string | null>();
-  readonly #checkpoint: RememberedPosition;
+  readonly #checkpoint: LogCheckpoint;
   #done: Position = BEGINNING;
   #saved: Position = BEGINNING;
 
   constructor(options: ProcessParts & SendingParts) {
     this.#options = options;
-    this.#checkpoint = new RememberedPosition(options.coordination, options.store, CHECKPOINT);
+    this.#checkpoint = new LogCheckpoint(options.coordination, options.store, CHECKPOINT);
     this.#agents = new WebhookRegistry(options.store, options.readModel);
     this.deliveries = new WebhookDeliveries({ ...options, agents: this.#agents });
   }
@@ -78,7 +78,7 @@ export class Webhooks {
         pendingWebhooks,
         (document) => this.deliveries.note(document.id, document.agent_id, webhookDueAt(document)),
       );
-      const from = await this.#checkpoint.recall();
+      const from = await this.#checkpoint.load();
       await this.#catchUp(agentsAt < deliveriesAt ? agentsAt : deliveriesAt, from, until);
       this.#done = this.#saved = from;
       saving = this.#saveRegularly(until);
@@ -127,7 +127,7 @@ export class Webhooks {
   async #takeAll(events: readonly RecordedEvent[], isActive: boolean): Promise<void> {
     let pending: Promise<void>[] = [];
     let reached = this.#done;
-    this.#checkpoint.came(events);
+    this.#checkpoint.observe(events);
     for (const event of events) {
       if (this.#isActive !== isActive) break;
       if (event.fault !== undefined) this.#reportFault(event);
@@ -201,7 +201,7 @@ export class Webhooks {
     try {
       return (await this.#options.tasks.latest(taskId)).definition.created_by;
     } catch (error) {
-      if (error instanceof Refusal && error.code === 'NOT_FOUND') return null;
+      if (error instanceof RefusalError && error.code === 'NOT_FOUND') return null;
       throw error;
     }
   }
@@ -228,7 +228,7 @@ export class Webhooks {
       const reached = this.#done;
       if (reached <= this.#saved) continue;
       try {
-        await this.#checkpoint.remember(reached, leadership.fence);
+        await this.#checkpoint.save(reached, leadership.fence);
         this.#saved = reached;
       } catch (error) {
         telemetry.log.warn('could not save the checkpoint of webhooks', { error });

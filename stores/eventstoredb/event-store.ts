@@ -1,7 +1,7 @@
 import {
   BEGINNING,
   EventStoreError,
-  sound,
+  requireReadable,
   type AppendResult,
   type EventCodec,
   type EventStore,
@@ -102,7 +102,7 @@ class EventStoreDb implements EventStore {
       const raw = toRawEvent(event);
       this.#log.highWaterMark.note(raw.position);
       const decoded = this.#codec.decode(raw);
-      return faulty === true ? decoded : sound(decoded);
+      return faulty === true ? decoded : requireReadable(decoded);
     });
   }
 

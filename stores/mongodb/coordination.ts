@@ -167,7 +167,7 @@ class MongoCoordination implements Coordination {
     });
   }
 
-  counted(name: string, window: number): ReturnType<Coordination['counted']> {
+  readCount(name: string, window: number): ReturnType<Coordination['readCount']> {
     return this.#run('counted', async (db) => {
       const [counter] = await countersIn(db)
         .aggregate<{ readonly sum: number; readonly remaining: number }>([

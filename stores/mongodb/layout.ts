@@ -1,7 +1,7 @@
 import type { Binary, IndexDescription } from 'mongodb';
 import type { Landmark, Position } from '../../domain/event-store.ts';
 import { type JsonObject, isJsonObject } from '../../domain/json.ts';
-import type { FieldKind, KeptDocument, Projection } from '../../projections/read-model.ts';
+import type { FieldKind, ViewDocument, Projection } from '../../projections/read-model.ts';
 
 /**
  * The layout of views in MongoDB.
@@ -127,7 +127,7 @@ export function fieldsOf(
 }
 
 /** A kept document as the port gives it. */
-export function toKeptDocument<D extends JsonObject>(row: StoredDocument): KeptDocument<D> {
+export function toKeptDocument<D extends JsonObject>(row: StoredDocument): ViewDocument<D> {
   return { key: row._id, position: row._pos, document: parseDocument(row) as D };
 }
 

@@ -3,7 +3,7 @@ import { BEGINNING, type Landmark, type Position } from '../../domain/event-stor
 import type { JsonObject } from '../../domain/json.ts';
 import {
   type Filter,
-  type KeptDocument,
+  type ViewDocument,
   type Listed,
   type ListQuery,
   type Projection,
@@ -58,7 +58,7 @@ class MongoReadModel implements ReadModel {
   get<D extends JsonObject>(
     projection: Projection<D>,
     key: string,
-  ): Promise<KeptDocument<D> | null> {
+  ): Promise<ViewDocument<D> | null> {
     return this.#read('get', projection, async (db, collection) => {
       const row = await db
         .collection<StoredDocument>(collection)
@@ -71,7 +71,7 @@ class MongoReadModel implements ReadModel {
   find<D extends JsonObject>(
     projection: Projection<D>,
     query: Query,
-  ): Promise<readonly KeptDocument<D>[]> {
+  ): Promise<readonly ViewDocument<D>[]> {
     return this.#read('find', projection, async (db, collection) => {
       const condition = pageOf(projection, query);
       const sort = sortOf(projection, query);

@@ -1,7 +1,7 @@
 import type { AnyBulkWriteOperation, ClientSession, Db, WriteConcernSettings } from 'mongodb';
 import type { Position } from '../../domain/event-store.ts';
 import type {
-  KeptDocument,
+  ViewDocument,
   Projection,
   ViewWriter,
   WriterOptions,
@@ -167,7 +167,7 @@ export class MongoViewWriter implements ViewWriter {
     });
   }
 
-  page(after: string | null, limit: number): Promise<readonly KeptDocument[]> {
+  page(after: string | null, limit: number): Promise<readonly ViewDocument[]> {
     return this.#run('page', async (db) => {
       const condition = after === null ? { live: true } : { live: true, _id: { $gt: after } };
       const rows = await this.#documents(db)

@@ -7,7 +7,7 @@ export function fileNumber(path: string): number | undefined {
 }
 
 /** Whether a database is complete in its file and not open: its WAL or journal exists only while it is open. */
-export function isAtRest(path: string): boolean {
+export function isDatabaseClosed(path: string): boolean {
   return !existsSync(`${path}-wal`) && !existsSync(`${path}-journal`);
 }
 

@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import { DatabaseSync } from '@photostructure/sqlite';
 import type { Telemetry } from '../../observability/telemetry.ts';
 import { makeFolder } from '../folder.ts';
-import { deleteDatabase, isAtRest } from './database-file.ts';
+import { deleteDatabase, isDatabaseClosed } from './database-file.ts';
 
 /** The oldest usable SQLite. Before it, two connections writing or checkpointing one WAL could corrupt it. */
 const OLDEST_SQLITE = '3.51.3';
@@ -118,7 +118,7 @@ function versionOf(database: Database): string {
  * Opens one of the service's files, and creates or upgrades it. Journal mode, `synchronous` and `busy_timeout` are set
  * on every open, as SQLite does not store them all.
  * @throws IncompatibleDatabaseError for a file of a newer release, or an unsafe SQLite; SQLite's own errors, see
- *   {@link faultOf}
+ *   {@link internalErrorOf}
  */
 export function openDatabase(options: DatabaseOptions): Database {
   return retryWhileBusy(() => openOnce(options));
@@ -297,7 +297,7 @@ const faultTexts: Readonly<Record<DatabaseFault, string>> = {
 function locationOf({ file, readOnly, immutable, create }: DatabaseOptions): string {
   // A WAL or journal must be read with the file, and its index may have to be created.
   if (readOnly === true) {
-    return immutable === true && isAtRest(file) ? `${fileUri(file)}?immutable=1` : file;
+    return immutable === true && isDatabaseClosed(file) ? `${fileUri(file)}?immutable=1` : file;
   }
   return create === false ? `${fileUri(file)}?mode=rw` : file;
 }

@@ -4,7 +4,7 @@ import { BEGINNING, type EventStore } from '../../domain/event-store.ts';
 import { tracedEventStore } from '../../observability/traced-event-store.ts';
 import type { Traces } from '../../observability/telemetry.ts';
 import type { ReadModel } from '../../projections/read-model.ts';
-import { endingAt } from '../../projections/generations/ending-at.ts';
+import { logUpTo } from '../../projections/generations/bounded-log.ts';
 import { readModelOfReplay, replayable } from '../../projections/replays/replay-views.ts';
 
 /** The arguments of each method of the log; a new method of the port must be added here. */
@@ -96,7 +96,7 @@ const traces = { begin: () => ({ fail() {}, end() {} }) } as unknown as Traces;
 const decorators: Readonly<Record<string, (store: EventStore) => EventStore>> = {
   'the watch over appends': (store) => watchAppends(store).store,
   'the log whose appends are spans': (store) => tracedEventStore(store, traces),
-  'the log that ends at a position': (store) => endingAt(store, '09'),
+  'the log that ends at a position': (store) => logUpTo(store, '09'),
 };
 
 for (const [name, decorate] of Object.entries(decorators)) {

@@ -283,14 +283,14 @@ function describeCounters(harness: () => CoordinationHarness): void {
       const { coordination, advance } = harness();
       const counter = unique('counter');
       await freshWindow(harness(), TTL);
-      expect(await coordination.counted(counter, TTL)).to.equal(null);
+      expect(await coordination.readCount(counter, TTL)).to.equal(null);
       await coordination.count(counter, 3, TTL);
-      const seen = await (await harness().another()).counted(counter, TTL);
+      const seen = await (await harness().another()).readCount(counter, TTL);
       expect(seen?.sum).to.equal(3);
       expect(seen?.remaining).to.be.within(1, TTL);
-      expect(await coordination.counted(counter, TTL + 1)).to.equal(null);
+      expect(await coordination.readCount(counter, TTL + 1)).to.equal(null);
       await advance((seen?.remaining ?? 0) + 1);
-      expect(await coordination.counted(counter, TTL)).to.equal(null);
+      expect(await coordination.readCount(counter, TTL)).to.equal(null);
     });
 
     it('starts its windows at the same times as every other counter', async () => {

@@ -146,12 +146,12 @@ export function describeLists(harness: () => ReadModelHarness): void {
         thing('b', 2, { name: 'small', team: 'red', about: { first: 'short' } }),
       ]);
       const cut: Cut = {
-        over: 1_000,
+        maxBytes: 1_000,
         values: [
           { path: ['about', 'first'], preview: false },
           { path: ['about', 'list', '*', 'result'], preview: true },
         ],
-        without: ['team'],
+        omitted: ['team'],
       };
       // Room for what is left after the cut.
       const page = await readModel.list(projection, { ...everything, cut, mostBytes: 3_000 });

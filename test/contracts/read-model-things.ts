@@ -60,7 +60,7 @@ export function thingsProjection(schema = 1): Projection<Thing> {
     fields: { name: 'text', team: 'text', amount: 'number', active: 'boolean', tags: 'text-list' },
     indexes: [['name'], ['team', 'amount'], ['active', 'name'], ['amount'], ['tags']],
     // An adapter may drop such a document from its cache, and must still find it.
-    isOver: ({ active }) => active === false,
+    isFinal: ({ active }) => active === false,
     keys: () => [],
     evolve: (document) => document,
   };

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { toIso, type Instant } from '../../domain/clock.ts';
-import { Refusal, type RefusalCode } from '../../domain/errors.ts';
+import { RefusalError, type RefusalCode } from '../../domain/errors.ts';
 import type { DomainEvent } from '../../domain/events/catalogue.ts';
 import type { CommandContext, EventPlace, Fold } from '../../domain/handle.ts';
 
@@ -31,15 +31,15 @@ export function given<S, E extends DomainEvent>(fold: Fold<S, E>, events: readon
 }
 
 /** Checks that something is refused, and with what. */
-export function refused(code: RefusalCode, decide: () => unknown): Refusal {
+export function refused(code: RefusalCode, decide: () => unknown): RefusalError {
   let outcome: unknown;
   try {
     decide();
   } catch (error) {
     outcome = error;
   }
-  expect(outcome).to.be.instanceOf(Refusal);
-  const refusal = outcome as Refusal;
+  expect(outcome).to.be.instanceOf(RefusalError);
+  const refusal = outcome as RefusalError;
   expect(refusal.code).to.equal(code);
   return refusal;
 }

@@ -7,7 +7,7 @@ import {
   updateAgent,
   type AgentState,
 } from '../../domain/agents/agent.ts';
-import { Refusal } from '../../domain/errors.ts';
+import { RefusalError } from '../../domain/errors.ts';
 import { EventStoreError } from '../../domain/event-store.ts';
 import type { AgentEvent } from '../../domain/events/catalogue.ts';
 import {
@@ -128,9 +128,9 @@ describe('handling a command', () => {
   describe('that gives the revision that was seen', () => {
     it('is refused when the stream is elsewhere, before its state is looked at', async () => {
       const error = await rejection(rename(store, 'c1', () => expect.fail('decided'), 7));
-      expect(error).to.be.instanceOf(Refusal);
+      expect(error).to.be.instanceOf(RefusalError);
       expect(error).to.include({ code: 'REVISION_MISMATCH' });
-      expect((error as Refusal).details).to.deep.equal({ expected: 7, actual: 0 });
+      expect((error as RefusalError).details).to.deep.equal({ expected: 7, actual: 0 });
     });
 
     it('is refused as not found before the revision is checked', async () => {

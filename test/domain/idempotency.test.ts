@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { DataOf, IdempotencyEvent } from '../../domain/events/catalogue.ts';
 import {
   IDEMPOTENCY_LIFE,
-  UNDER_WAY_RENEWAL,
+  RENEWAL_INTERVAL,
   idempotencyFold,
   receiveCommand,
 } from '../../domain/idempotency.ts';
@@ -48,7 +48,7 @@ describe('an idempotency key', () => {
   it('refuses a repetition for as long as the first is renewed', () => {
     const state = [received, received].reduce(
       (before, event, index) =>
-        idempotencyFold.evolve(before, event, place(index, START + index * UNDER_WAY_RENEWAL)),
+        idempotencyFold.evolve(before, event, place(index, START + index * RENEWAL_INTERVAL)),
       idempotencyFold.initial,
     );
     refused('STATE_CONFLICT', () => receiveCommand(state, request, START + 12_000));

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { Agent } from 'node:http';
-import { sound } from '../../domain/event-store.ts';
+import { requireReadable } from '../../domain/event-store.ts';
 import type { ApiAnswer } from '../support/api-client.ts';
 import { EventStream } from '../support/event-stream.ts';
 import { eventually } from '../support/signals.ts';
@@ -105,7 +105,7 @@ describe('the event demonstration', () => {
       const page = (await readStream(name, part)).map((event) =>
         name === 'demo-news' && broken.has(event.revision) ? { ...event, fault: 'broken' } : event,
       );
-      return part?.faulty === true ? page : page.map(sound);
+      return part?.faulty === true ? page : page.map(requireReadable);
     };
     const publish = async (n: number) =>
       (await client.post('/ext/events_demo/publish/news', { n })).at('event_id');

@@ -6,7 +6,7 @@ import { projections } from '../../app/projecting/projections.ts';
 import { createEventCodec } from '../../domain/events/codec.ts';
 import { silent, type Log, type Telemetry } from '../../observability/telemetry.ts';
 import { createProjector } from '../../projections/projector/projector.ts';
-import type { KeptDocument, Projection, ReadModel } from '../../projections/read-model.ts';
+import type { ViewDocument, Projection, ReadModel } from '../../projections/read-model.ts';
 import { openSqliteEventStore } from '../../stores/sqlite/event-log/event-store.ts';
 import { openSqliteReadModel } from '../../stores/sqlite/read-model/read-model.ts';
 import { eventually } from '../support/signals.ts';
@@ -122,10 +122,10 @@ async function differences(
 async function documentsOf(
   projection: Projection,
   readModel: ReadModel,
-): Promise<ReadonlyMap<string, KeptDocument>> {
-  const documents = new Map<string, KeptDocument>();
+): Promise<ReadonlyMap<string, ViewDocument>> {
+  const documents = new Map<string, ViewDocument>();
   for (let key: string | undefined; ;) {
-    const page: readonly KeptDocument[] = await readModel.find(projection, {
+    const page: readonly ViewDocument[] = await readModel.find(projection, {
       filters: [],
       sort: [],
       limit: 500,

@@ -1,4 +1,4 @@
-import { decorated } from '../../domain/decorated.ts';
+import { decorate } from '../../domain/decorate.ts';
 import { EventStoreError, type EventStore, type RecordedEvent } from '../../domain/event-store.ts';
 import { ReadModelError, type ReadModel, type ViewWriter } from '../../projections/read-model.ts';
 
@@ -9,10 +9,10 @@ export function withWrites(
   readModel: ReadModel,
   write: (name: string, batch: Write, go: () => Promise<void>) => Promise<void>,
 ): ReadModel {
-  return decorated(readModel, {
+  return decorate(readModel, {
     openWriter: async (projection, options) => {
       const writer = await readModel.openWriter(projection, options);
-      return decorated(writer, {
+      return decorate(writer, {
         write: (batch) => write(projection.name, batch, () => writer.write(batch)),
       });
     },
@@ -24,17 +24,17 @@ export function withCloses(
   readModel: ReadModel,
   close: (name: string, go: () => Promise<void>) => Promise<void>,
 ): ReadModel {
-  return decorated(readModel, {
+  return decorate(readModel, {
     openWriter: async (projection, options) => {
       const writer = await readModel.openWriter(projection, options);
-      return decorated(writer, { close: () => close(projection.name, () => writer.close()) });
+      return decorate(writer, { close: () => close(projection.name, () => writer.close()) });
     },
   });
 }
 
 /** A read model that fills generations in bulk only after `gate` has resolved. */
 export function withFillingAfter(readModel: ReadModel, gate: Promise<void>): ReadModel {
-  return decorated(readModel, {
+  return decorate(readModel, {
     openWriter: async (projection, options) => {
       if (options.bulk) await gate;
       return readModel.openWriter(projection, options);
@@ -50,7 +50,7 @@ export function withEvents(
   store: EventStore,
   change: (event: RecordedEvent) => RecordedEvent,
 ): EventStore {
-  return decorated(store, {
+  return decorate(store, {
     async *subscribe(options) {
       for await (const message of store.subscribe(options)) {
         if (message.kind === 'events') {

@@ -4,7 +4,7 @@ import { catalogue, type DataOf, type EventType } from '../../domain/events/cata
 import type { JsonObject } from '../../domain/json.ts';
 import { nameBasedId } from '../../domain/ids.ts';
 import { taskDefaults, type TaskDefinition } from '../../domain/tasks/task-definition.ts';
-import type { KeptDocument, Projection } from '../../projections/read-model.ts';
+import type { ViewDocument, Projection } from '../../projections/read-model.ts';
 
 /** A log under construction: events get their revision, a position and a time, one second apart. */
 export class LogOfTest {
@@ -51,7 +51,7 @@ export function folded<D extends JsonObject>(
   projection: Projection<D>,
   events: readonly RecordedEvent[],
 ): ReadonlyMap<string, D> {
-  const kept = new Map<string, KeptDocument>();
+  const kept = new Map<string, ViewDocument>();
   const documents = new Map<string, D>();
   for (const event of events) {
     if (!projection.streams.some((prefix) => event.stream.startsWith(prefix))) continue;

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { toIso, type Clock, type Instant } from '../../domain/clock.ts';
-import { decorated } from '../../domain/decorated.ts';
+import { decorate } from '../../domain/decorate.ts';
 import {
   BEGINNING,
   type EventStore,
@@ -135,7 +135,7 @@ export class World {
         this.#reading -= 1;
       }
     };
-    return decorated(readModel, {
+    return decorate(readModel, {
       get: (projection, key) => counted(readModel.get(projection, key)),
       find: (projection, query) => counted(readModel.find(projection, query)),
       count: (projection, filters) => counted(readModel.count(projection, filters)),

@@ -1,7 +1,7 @@
 import { Ajv, type ValidateFunction } from 'ajv';
 import type { TSchema } from '@sinclair/typebox';
 import type { IncomingHttpHeaders } from 'node:http';
-import { ErrorBody, mediaTypesOf } from '../../api/schemas/answer-schemas.ts';
+import { ErrorBody, mediaTypesOf } from '../../api/schemas/response-schemas.ts';
 import { endpoints } from '../../api/app.ts';
 import { answerHeaders } from '../../api/endpoint.ts';
 import { refusalsOf, type DescribedEndpoint } from '../../api/openapi/endpoint-outcomes.ts';

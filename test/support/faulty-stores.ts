@@ -1,4 +1,4 @@
-import { decorated } from '../../domain/decorated.ts';
+import { decorate } from '../../domain/decorate.ts';
 import {
   EventStoreError,
   type AppendResult,
@@ -171,7 +171,7 @@ export function faultyReadModel(readModel: ReadModel, state: { away: boolean }):
       if (state.away) throw new ReadModelError('UNAVAILABLE', 'the views are away');
       return call(...given);
     };
-  return decorated(readModel, {
+  return decorate(readModel, {
     get: guarded((projection: Projection, key: string) =>
       readModel.get(projection, key),
     ) as ReadModel['get'],

@@ -13,7 +13,7 @@ import { signToken } from '../../api/access/tokens.ts';
 import { reportProjections } from '../../app/projecting/projector-report.ts';
 import { projections } from '../../app/projecting/projections.ts';
 import { agentFold } from '../../domain/agents/agent.ts';
-import { registerWithName } from '../../domain/agents/agent-registration.ts';
+import { registerAgentCommand } from '../../domain/agents/agent-registration.ts';
 import { toIso, type Clock } from '../../domain/clock.ts';
 import type { EventStore, Position } from '../../domain/event-store.ts';
 import type { DomainEvent } from '../../domain/events/catalogue.ts';
@@ -338,7 +338,7 @@ async function signIn(
   const id = newId(now);
   const sid = newId(now);
   const fields = { name, scopes, webhook_url: null };
-  await registerWithName(store, id, fields, null, context);
+  await registerAgentCommand(store, id, fields, null, context);
   const started: DomainEvent = {
     type: 'SessionStarted',
     data: {

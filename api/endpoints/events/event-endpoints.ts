@@ -4,7 +4,7 @@ import { publishEvent } from '../../../domain/topics/publishing.ts';
 import { MAX_PUBLISHED_BYTES } from '../../../domain/topics/topic.ts';
 import type { Sort } from '../../../projections/read-model.ts';
 import { topicsProjection } from '../../../projections/views/topics.ts';
-import { EventPublished, Topics } from '../../schemas/answer-schemas-events.ts';
+import { EventPublished, Topics } from '../../schemas/response-schemas-events.ts';
 import { endpoint, success, type Call, type Endpoint } from '../../endpoint.ts';
 import { HttpError, badRequest, forbidden, unavailable } from '../../errors.ts';
 import { ItemList, behindCursor, cursorOf, listJson } from '../listing.ts';

@@ -7,8 +7,8 @@ import {
   type PublishedDocument,
   type TopicExtentDocument,
 } from '../../../projections/views/published.ts';
-import type { KeptDocument } from '../../../projections/read-model.ts';
-import { EventsRemoved, RecentEvents } from '../../schemas/answer-schemas-events.ts';
+import type { ViewDocument } from '../../../projections/read-model.ts';
+import { EventsRemoved, RecentEvents } from '../../schemas/response-schemas-events.ts';
 import { endpoint, success, type Call, type Endpoint } from '../../endpoint.ts';
 import { cutPayload, listJson, readPage } from '../listing.ts';
 import { CleanupQuery, RecentQuery } from '../../schemas/schemas.ts';
@@ -20,7 +20,7 @@ const MAX_DURATION = 30_000;
 
 const HOUR = 3_600_000;
 
-type Kept = KeptDocument<PublishedDocument | TopicExtentDocument>;
+type Kept = ViewDocument<PublishedDocument | TopicExtentDocument>;
 
 const recent = endpoint('GET /stream/recent', {
   aliases: ['/events/stream/recent'],

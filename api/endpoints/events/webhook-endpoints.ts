@@ -10,7 +10,7 @@ import {
   WebhookDeliveryPage,
   WebhookSecret,
   WebhookSent,
-} from '../../schemas/answer-schemas-webhooks.ts';
+} from '../../schemas/response-schemas-webhooks.ts';
 import { DeliveryQuery } from '../../schemas/webhook-schemas.ts';
 import {
   createdId,

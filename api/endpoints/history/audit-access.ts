@@ -3,7 +3,7 @@ import { toIso } from '../../../domain/clock.ts';
 import { toNewEvents } from '../../../domain/handle.ts';
 import { newId } from '../../../domain/ids.ts';
 import { streams } from '../../../domain/streams.ts';
-import type { Moment } from '../../../projections/reading/as-of.ts';
+import type { PointInTime } from '../../../projections/reading/as-of.ts';
 import type { Call } from '../../endpoint.ts';
 import { badRequest, forbidden } from '../../errors.ts';
 import { checkPosition } from '../../positions.ts';
@@ -61,7 +61,7 @@ export type PastQuery = Static<typeof PastQuery>;
 export async function pastAskedFor(
   call: Reader & { readonly query: { readonly as_of?: string } },
   zoneOf?: () => Promise<string | null>,
-): Promise<Moment | null> {
+): Promise<PointInTime | null> {
   const { dependencies, query } = call;
   if (query.as_of === undefined) return null;
   requireAuditScope(call, 'as_of');
@@ -80,7 +80,7 @@ export async function parseMoment(
   given: string,
   { store }: Pick<Call['dependencies'], 'store'>,
   zoneOf: () => Promise<string | null> = () => Promise.resolve(null),
-): Promise<Moment> {
+): Promise<PointInTime> {
   // All engines have positions of at least this length.
   if (/^[0-9a-f]{16,}$/.test(given)) {
     await checkPosition(store, field, given);

@@ -8,8 +8,8 @@ import {
   type AuditDocument,
   type AuditFilters,
 } from '../../../projections/views/audit.ts';
-import { AuditPage } from '../../schemas/answer-schemas-audit.ts';
-import { eventStream } from '../../schemas/answer-schemas.ts';
+import { AuditPage } from '../../schemas/response-schemas-audit.ts';
+import { eventStream } from '../../schemas/response-schemas.ts';
 import { auditScope, recordReading } from './audit-access.ts';
 import { matches, namedItem, namesIn, needsScan } from './audit-naming.ts';
 import {

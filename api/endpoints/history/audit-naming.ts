@@ -1,7 +1,7 @@
 import { nameOfAgent, Names, titleOfTask } from '../../../projections/reading/names.ts';
 import type { AuditDocument } from '../../../projections/views/audit.ts';
 import type { ApiDependencies } from '../../dependencies.ts';
-import type { AuditItem } from '../../schemas/answer-schemas-audit.ts';
+import type { AuditItem } from '../../schemas/response-schemas-audit.ts';
 
 /** Filters that apply to items with their names. */
 export interface AuditItemFilters {

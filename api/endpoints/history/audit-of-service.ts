@@ -7,10 +7,10 @@ import {
   type RecordedEvent,
 } from '../../../domain/event-store.ts';
 import { auditDocumentOf, passes, type AuditFilters } from '../../../projections/views/audit.ts';
-import { positionAt, SKEW } from '../../../projections/reading/position-at.ts';
+import { positionAt, MAX_CLOCK_SKEW_MS } from '../../../projections/reading/position-at.ts';
 import type { Names } from '../../../projections/reading/names.ts';
 import type { ReadModel } from '../../../projections/read-model.ts';
-import type { AuditItem, AuditPage } from '../../schemas/answer-schemas-audit.ts';
+import type { AuditItem, AuditPage } from '../../schemas/response-schemas-audit.ts';
 import type { AuditQuery } from '../../schemas/audit-schemas.ts';
 import { invalidCursor } from '../listing.ts';
 import { matches, namedItem, type AuditItemFilters } from './audit-naming.ts';
@@ -118,7 +118,7 @@ async function revisionUpTo(
   to: string | undefined,
 ): Promise<number | undefined> {
   if (to === undefined) return undefined;
-  const bound = fromIso(to) + SKEW;
+  const bound = fromIso(to) + MAX_CLOCK_SKEW_MS;
   const isLater = ({ metadata, createdAt }: RecordedEvent): boolean =>
     fromIso(metadata.occurredAt ?? createdAt) > bound;
   const end = { direction: 'backwards', limit: 1, faulty: true } as const;

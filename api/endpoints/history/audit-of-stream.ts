@@ -8,7 +8,7 @@ import {
   type AuditFilters,
 } from '../../../projections/views/audit.ts';
 import type { Names } from '../../../projections/reading/names.ts';
-import type { AuditItem, AuditPage } from '../../schemas/answer-schemas-audit.ts';
+import type { AuditItem, AuditPage } from '../../schemas/response-schemas-audit.ts';
 import { behindCursor, cursorOf } from '../listing.ts';
 import { matchingItems, type AuditItemFilters } from './audit-naming.ts';
 

@@ -5,7 +5,7 @@ import {
   type HistoryPage,
   type HistorySpan,
 } from '../../../projections/reading/history.ts';
-import { History } from '../../schemas/answer-schemas-audit.ts';
+import { History } from '../../schemas/response-schemas-audit.ts';
 import { namesIn } from './audit-naming.ts';
 import { auditScope, recordReading } from './audit-access.ts';
 import { HistoryQuery } from '../../schemas/audit-schemas.ts';

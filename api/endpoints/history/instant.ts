@@ -2,7 +2,7 @@ import { toIso, type Instant } from '../../../domain/clock.ts';
 import type { Issue } from '../../../domain/errors.ts';
 import {
   parseInstant,
-  readTimestamp,
+  parseTimestamp,
   TimestampError,
   type DayEdge,
 } from '../../../domain/schedule/timestamp.ts';
@@ -32,7 +32,7 @@ export async function instantOfTask(
   if (given === undefined) return undefined;
   // An invalid timestamp is reported before an unknown task.
   const inUtc = instantOf(field, given, 'UTC');
-  if (readTimestamp(withPlus(given)).offset !== null) return toIso(inUtc);
+  if (parseTimestamp(withPlus(given)).offset !== null) return toIso(inUtc);
   return toIso(instantOf(field, given, await zoneOf(), edge));
 }
 

@@ -11,7 +11,7 @@ import {
   ReplayList,
   ReplayOrdered,
   type ReplayItem,
-} from '../../schemas/answer-schemas-replays.ts';
+} from '../../schemas/response-schemas-replays.ts';
 import { ReadQuery } from '../../schemas/schemas.ts';
 import { parseMoment } from './audit-access.ts';
 import type { ApiDependencies } from '../../dependencies.ts';

@@ -9,7 +9,7 @@ import {
   replayedAs,
 } from '../../../projections/replays/replay-views.ts';
 import { recordReading, requireAuditScope } from './audit-access.ts';
-import type { ReplayState } from '../../schemas/answer-schemas-replays.ts';
+import type { ReplayState } from '../../schemas/response-schemas-replays.ts';
 import type { ApiDependencies } from '../../dependencies.ts';
 import type { Call } from '../../endpoint.ts';
 import { HttpError, notFound } from '../../errors.ts';

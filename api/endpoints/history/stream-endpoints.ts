@@ -1,10 +1,10 @@
 import {
   EventStoreError,
-  sound,
+  requireReadable,
   type EventStore,
   type RecordedEvent,
 } from '../../../domain/event-store.ts';
-import { StreamEvents, StreamPage } from '../../schemas/answer-schemas-audit.ts';
+import { StreamEvents, StreamPage } from '../../schemas/response-schemas-audit.ts';
 import { auditScope, recordReading } from './audit-access.ts';
 import { EventsQuery, StreamsQuery } from '../../schemas/audit-schemas.ts';
 import { endpoint, type Endpoint } from '../../endpoint.ts';
@@ -87,7 +87,8 @@ async function readEvents(
     const part = await store.readStream(stream, options);
     for (const event of part) {
       const isUnreadable = event.fault !== undefined && json.length > 0;
-      if (isUnreadable || !items.add(showEvent(sound(event)))) return { items: json, last: shown };
+      if (isUnreadable || !items.add(showEvent(requireReadable(event))))
+        return { items: json, last: shown };
       shown = event;
     }
     const last = part.at(-1);

@@ -1,13 +1,13 @@
 import { concurrencyOf } from '../../../domain/keys/key-stream.ts';
-import { LONGEST_LINE } from '../../../domain/keys/key.ts';
-import type { KeptDocument, ReadModel } from '../../../projections/read-model.ts';
+import { MAX_WAITERS } from '../../../domain/keys/key.ts';
+import type { ViewDocument, ReadModel } from '../../../projections/read-model.ts';
 import { runsProjection } from '../../../projections/views/runs.ts';
 import {
   tasksProjection,
   tasksWithKey,
   type TaskDocument,
 } from '../../../projections/views/tasks.ts';
-import { ConcurrencyKey } from '../../schemas/answer-schemas-schedules.ts';
+import { ConcurrencyKey } from '../../schemas/response-schemas-schedules.ts';
 import { endpoint, type Endpoint } from '../../endpoint.ts';
 import { badRequest } from '../../errors.ts';
 import { ConcurrencyQuery } from '../../schemas/schedule-schemas.ts';
@@ -16,7 +16,7 @@ import { ConcurrencyQuery } from '../../schemas/schedule-schemas.ts';
 const MAX_KEY_LENGTH = 200;
 
 /** A shorter line has all waiting runs. */
-const SHORT_LINE = LONGEST_LINE / 2;
+const SHORT_LINE = MAX_WAITERS / 2;
 
 /** If more tasks share a key, the runs behind its line are not counted. */
 const MAX_TASKS = 1000;
@@ -74,7 +74,7 @@ async function behindTheLine(
   inLine: number,
 ): Promise<number | null> {
   const tasks: string[] = [];
-  for (let last: KeptDocument<TaskDocument> | undefined; ;) {
+  for (let last: ViewDocument<TaskDocument> | undefined; ;) {
     const page = await readModel.find(tasksProjection, {
       filters: tasksWithKey(owner, key, ['active', 'paused']),
       sort: [{ field: 'concurrency_limit', direction: 'ascending' }],

@@ -25,7 +25,7 @@ import {
   RunPage,
   StatisticsSummary,
   TaskStatistics,
-} from '../../schemas/answer-schemas-runs.ts';
+} from '../../schemas/response-schemas-runs.ts';
 import type { ApiDependencies } from '../../dependencies.ts';
 import { PastQuery, pastAskedFor } from '../history/audit-access.ts';
 import { endpoint, idIn, success, type Call, type Endpoint } from '../../endpoint.ts';

@@ -1,7 +1,7 @@
 import type { StepEnd } from '../../../domain/events/catalogue.ts';
 import { outputOf } from '../../../domain/pipeline/output.ts';
 import { isJsonObject } from '../../../domain/json.ts';
-import { MAX_RESULT_BYTES, start } from '../../../domain/pipeline/size.ts';
+import { MAX_RESULT_BYTES, truncateString } from '../../../domain/pipeline/json-size.ts';
 import type { Cut } from '../../../projections/read-model.ts';
 import type { RunDocument } from '../../../projections/views/runs.ts';
 import { MAX_LISTED_BYTES } from '../listing.ts';
@@ -11,9 +11,9 @@ const MAX_SHORT_ERROR = 120;
 
 /** What is not read of large runs for a list: results that do not fit into the output, and fields that it lacks. */
 export const cutRuns: Cut = {
-  over: MAX_LISTED_BYTES,
+  maxBytes: MAX_LISTED_BYTES,
   values: [{ path: ['steps', '*', 'result'], preview: true }],
-  without: ['attempts', 'log'],
+  omitted: ['attempts', 'log'],
 };
 
 /** A run without the fields that only its worker needs. */
@@ -47,5 +47,5 @@ function isCut({ steps }: RunDocument): boolean {
 }
 
 function shorten(error: string | null): string | null {
-  return error === null ? null : start(error.split(/\r?\n/, 1)[0] ?? '', MAX_SHORT_ERROR);
+  return error === null ? null : truncateString(error.split(/\r?\n/, 1)[0] ?? '', MAX_SHORT_ERROR);
 }

@@ -1,7 +1,7 @@
 import type { Clock } from '../../../domain/clock.ts';
 import type { Position } from '../../../domain/event-store.ts';
-import type { PassedOver, Redriven } from '../../../domain/runs/run-redrive.ts';
-import type { KeptDocument, ReadModel } from '../../../projections/read-model.ts';
+import type { RedriveSkipReason, RedriveResult } from '../../../domain/runs/run-redrive.ts';
+import type { ViewDocument, ReadModel } from '../../../projections/read-model.ts';
 import type { RunListing } from '../../../projections/reading/run-queries.ts';
 import { runsProjection, type RunDocument } from '../../../projections/views/runs.ts';
 import { behindCursor, cursorOf } from '../listing.ts';
@@ -29,7 +29,7 @@ export interface Tally {
   }[];
   /** Runs that are retried, or would be. */
   readonly count: number;
-  readonly passedOver: Readonly<Record<PassedOver, number>>;
+  readonly passedOver: Readonly<Record<RedriveSkipReason, number>>;
   /** Failed runs not examined; approximate where several began in the same millisecond. */
   readonly left: number;
   /** Continues behind the last run examined; null when none is left. */
@@ -50,7 +50,7 @@ export async function redriveListed(options: {
   readonly cursor: string | undefined;
   readonly limit: number;
   readonly matches: (run: RunDocument) => Promise<boolean>;
-  readonly redrive: (runId: string) => Promise<Redriven>;
+  readonly redrive: (runId: string) => Promise<RedriveResult>;
 }): Promise<Tally> {
   const { readModel, clock, listing, cursor, limit, matches, redrive } = options;
   const until = clock.steady() + MAX_DURATION;
@@ -76,7 +76,7 @@ export async function redriveListed(options: {
   return { runs, count, passedOver, position, ...rest };
 }
 
-type Listed = KeptDocument<RunDocument>;
+type Listed = ViewDocument<RunDocument>;
 
 async function* listedRuns(
   readModel: ReadModel,
@@ -137,7 +137,7 @@ class Tallying {
   /** The last retry of several runs of the list may be the same. */
   readonly #seen = new Set<string>();
 
-  add(redriven: Redriven): void {
+  add(redriven: RedriveResult): void {
     if (redriven.kind === 'passed-over') {
       this.passedOver[redriven.because] += 1;
       return;

@@ -1,16 +1,16 @@
-import { isMadeBy, redriveRun } from '../../../domain/runs/run-redrive.ts';
+import { wasCreatedBy, redriveRun } from '../../../domain/runs/run-redrive.ts';
 import { retryFailedRun, taskIdOfRun } from '../../../domain/runs/run-retry.ts';
 import { requireTask, type LiveTask } from '../../../domain/tasks/task.ts';
 import { runListing, type RunListing } from '../../../projections/reading/run-queries.ts';
 import { runsProjection, type RunDocument } from '../../../projections/views/runs.ts';
-import { RunRetried, RunsRedriven } from '../../schemas/answer-schemas-runs.ts';
+import { RunRetried, RunsRedriven } from '../../schemas/response-schemas-runs.ts';
 import type { ApiDependencies } from '../../dependencies.ts';
 import { endpoint, idIn, success, type Call, type Endpoint } from '../../endpoint.ts';
 import { forbidden, notFound } from '../../errors.ts';
 import { instantsOf, spanReader } from '../history/instant.ts';
 import { redriveListed } from './run-redrive.ts';
 import {
-  MOST_REDRIVEN,
+  MAX_REDRIVEN_RUNS,
   RedriveQuery,
   RedriveRuns,
   RetryQuery,
@@ -69,10 +69,10 @@ const redrive = endpoint('POST /runs/redrive', {
       clock,
       listing: await failedRuns(filter, dependencies),
       cursor: filter.cursor,
-      limit: filter.limit ?? MOST_REDRIVEN,
+      limit: filter.limit ?? MAX_REDRIVEN_RUNS,
       matches: async (run: RunDocument) => {
         if (error !== undefined && !(run.error ?? '').toLowerCase().includes(error)) return false;
-        if (isMadeBy(context, run)) return false;
+        if (wasCreatedBy(context, run)) return false;
         const task = await taskOf(call, run.task_id);
         const isMeant = owner === undefined || task.definition.created_by === owner;
         return isMeant && owns(call)(task);

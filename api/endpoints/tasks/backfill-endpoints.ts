@@ -26,7 +26,7 @@ import {
   BackfillPage,
   BackfillPlanned,
   BackfillRequested,
-} from '../../schemas/answer-schemas-schedules.ts';
+} from '../../schemas/response-schemas-schedules.ts';
 import {
   createdId,
   endpoint,

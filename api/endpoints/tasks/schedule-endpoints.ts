@@ -14,7 +14,7 @@ import { streams } from '../../../domain/streams.ts';
 import { anchorAt, type LiveTask } from '../../../domain/tasks/task.ts';
 import { scheduleOf } from '../../../domain/tasks/task-schedule.ts';
 import { taskDefaults, type TaskDefinition } from '../../../domain/tasks/task-definition.ts';
-import { SchedulePreview } from '../../schemas/answer-schemas-schedules.ts';
+import { SchedulePreview } from '../../schemas/response-schemas-schedules.ts';
 import type { ApiDependencies } from '../../dependencies.ts';
 import { endpoint, type Endpoint } from '../../endpoint.ts';
 import { badRequest, notFound } from '../../errors.ts';

@@ -1,4 +1,4 @@
-import { Refusal } from '../../../domain/errors.ts';
+import { RefusalError } from '../../../domain/errors.ts';
 import type { EventStore } from '../../../domain/event-store.ts';
 import type { TaskEvent } from '../../../domain/events/catalogue.ts';
 import type { Handled } from '../../../domain/handle.ts';
@@ -68,7 +68,7 @@ async function cancelUnlessEnded(
     const position = await cancelRunCommand(dependencies.store, runId, { ...context, commandId });
     return position !== null;
   } catch (error) {
-    if (error instanceof Refusal && error.code === 'STATE_CONFLICT') return false;
+    if (error instanceof RefusalError && error.code === 'STATE_CONFLICT') return false;
     throw error;
   }
 }

@@ -14,7 +14,7 @@ import {
   Snoozed,
   StatusChanged,
   TaskCanceled,
-} from '../../schemas/answer-schemas-tasks.ts';
+} from '../../schemas/response-schemas-tasks.ts';
 import { endpoint, idIn, success, type Answer, type Call, type Endpoint } from '../../endpoint.ts';
 import { taskWithId } from '../lookup.ts';
 import { showRun } from '../runs/run-records.ts';

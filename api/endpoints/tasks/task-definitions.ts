@@ -1,9 +1,9 @@
 import { fromIso, toIso, type Instant } from '../../../domain/clock.ts';
-import { Refusal, type Issue } from '../../../domain/errors.ts';
+import { RefusalError, type Issue } from '../../../domain/errors.ts';
 import type { JsonObject } from '../../../domain/json.ts';
-import { checkPayload } from '../../../domain/pipeline/check.ts';
+import { checkPayload } from '../../../domain/pipeline/check-payload.ts';
 import { MAX_COMPILE_STEPS, scheduleWarnings } from '../../../domain/schedule/schedule.ts';
-import { unknownZone } from '../../../domain/schedule/zone-names.ts';
+import { unknownZoneMessage } from '../../../domain/schedule/zone-names.ts';
 import { zoneOf } from '../../../domain/schedule/zone.ts';
 import { anchorAt } from '../../../domain/tasks/task.ts';
 import { scheduleOf } from '../../../domain/tasks/task-schedule.ts';
@@ -60,7 +60,7 @@ const MAX_ISSUES = 100;
 function normalize(definition: TaskDefinition, issues: Issue[]): TaskDefinition {
   let { timezone } = definition;
   if (zoneOf(timezone) === null) {
-    issues.push({ field: 'timezone', issue: unknownZone(timezone) });
+    issues.push({ field: 'timezone', issue: unknownZoneMessage(timezone) });
     timezone = taskDefaults.timezone;
   }
   const inUtc = (field: 'starts_at' | 'ends_at'): string | null => {
@@ -86,7 +86,7 @@ function scheduleIssues(
     scheduleOf(definition, anchorAt(now));
     return [];
   } catch (error) {
-    if (!(error instanceof Refusal)) throw error;
+    if (!(error instanceof RefusalError)) throw error;
     const found = error.details['issues'] as readonly Issue[];
     return found.filter(({ field }) => known.every((other) => other.field !== field));
   }

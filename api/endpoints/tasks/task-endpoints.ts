@@ -8,7 +8,7 @@ import { withDefaults, type TaskDefinition } from '../../../domain/tasks/task-de
 import { runsProjection } from '../../../projections/views/runs.ts';
 import { statisticsProjection } from '../../../projections/views/statistics.ts';
 import { taskFilters, tasksProjection } from '../../../projections/views/tasks.ts';
-import { Task, TaskPage } from '../../schemas/answer-schemas-tasks.ts';
+import { Task, TaskPage } from '../../schemas/response-schemas-tasks.ts';
 import { PastQuery, pastAskedFor } from '../history/audit-access.ts';
 import { createdId, endpoint, etag, idIn, type Endpoint } from '../../endpoint.ts';
 import { notFound } from '../../errors.ts';

@@ -1,11 +1,11 @@
 import { toIso, type Instant } from '../../../domain/clock.ts';
 import type { Position } from '../../../domain/event-store.ts';
 import { explainTask } from '../../../domain/explain/explain-task.ts';
-import { ABOUT, type RunFinder } from '../../../domain/explain/nearby-runs.ts';
+import { NEARBY_MS, type RunFinder } from '../../../domain/explain/nearby-runs.ts';
 import { ReadModelError, type Projection } from '../../../projections/read-model.ts';
 import { backfillsProjection } from '../../../projections/views/backfills.ts';
 import { runsProjection } from '../../../projections/views/runs.ts';
-import { Explanation } from '../../schemas/answer-schemas-schedules.ts';
+import { Explanation } from '../../schemas/response-schemas-schedules.ts';
 import type { ApiDependencies } from '../../dependencies.ts';
 import { endpoint, idIn, type Endpoint } from '../../endpoint.ts';
 import { havePassed, requirePassed } from '../../positions.ts';
@@ -94,8 +94,8 @@ function findRuns(
         { field: 'trigger', op: 'in', value: triggers },
         { field: 'queued_at', op: isAfter ? 'gte' : 'lt', value: toIso(at) },
         isAfter
-          ? { field: 'queued_at', op: 'lte', value: toIso(at + ABOUT) }
-          : { field: 'queued_at', op: 'gte', value: toIso(at - ABOUT) },
+          ? { field: 'queued_at', op: 'lte', value: toIso(at + NEARBY_MS) }
+          : { field: 'queued_at', op: 'gte', value: toIso(at - NEARBY_MS) },
       ],
       sort: [{ field: 'queued_at', direction: isAfter ? 'ascending' : 'descending' }],
       limit: MAX_NEARBY,

@@ -1,7 +1,7 @@
 import { fromIso } from '../../../domain/clock.ts';
 import { scheduleText } from '../../../domain/schedule/words/schedule-text.ts';
 import type { LiveTask } from '../../../domain/tasks/task.ts';
-import { lastRunAsOf, taskAsOf, type Moment } from '../../../projections/reading/as-of.ts';
+import { lastRunAsOf, taskAsOf, type PointInTime } from '../../../projections/reading/as-of.ts';
 import { latestRunOf, latestStartedRunOf } from '../../../projections/reading/run-queries.ts';
 import { runsProjection } from '../../../projections/views/runs.ts';
 import {
@@ -80,7 +80,7 @@ export async function lastRunAt(
 export async function pastTask(
   dependencies: ApiDependencies,
   id: string,
-  past: Moment,
+  past: PointInTime,
 ): Promise<Answer> {
   const task = await taskAsOf(dependencies.store, id, past);
   if (task === null) throw notFound('task', id);

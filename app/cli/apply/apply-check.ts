@@ -3,9 +3,9 @@ import { HttpError } from '../../../api/errors.ts';
 import { CreateTask, UpdateTask } from '../../../api/schemas/schemas.ts';
 import { bodyCheck } from '../../../api/serving/validation.ts';
 import type { Instant } from '../../../domain/clock.ts';
-import { Refusal } from '../../../domain/errors.ts';
+import { RefusalError } from '../../../domain/errors.ts';
 import { anchorAt } from '../../../domain/tasks/task.ts';
-import { rhythmFields } from '../../../domain/tasks/task-commands.ts';
+import { scheduleFields } from '../../../domain/tasks/task-commands.ts';
 import { firstFire } from '../../../domain/tasks/task-schedule.ts';
 import { taskDefaults, type TaskDefinition } from '../../../domain/tasks/task-definition.ts';
 import { rejectionText } from '../calling/client.ts';
@@ -29,19 +29,19 @@ export function rejectionOf(step: Step, now: Instant): string | null {
       check({ ...taskDefaults, ...step.wanted.fields }, true, now);
     } else {
       checkChanged(step.changes);
-      const isRescheduled = rhythmFields.some((field) => Object.hasOwn(step.changes, field));
+      const isRescheduled = scheduleFields.some((field) => Object.hasOwn(step.changes, field));
       check({ ...step.task, ...step.changes }, isRescheduled, now);
     }
     return null;
   } catch (error) {
-    if (error instanceof HttpError || error instanceof Refusal) {
+    if (error instanceof HttpError || error instanceof RefusalError) {
       return rejectionText(error.message, error.details);
     }
     throw error;
   }
 }
 
-/** @throws HttpError, Refusal */
+/** @throws HttpError, RefusalError */
 function check(fields: object, isRescheduled: boolean, now: Instant): void {
   const { definition } = checkDefinition(fields as TaskDefinition, { tools: anyTools }, now);
   if (isRescheduled) firstFire(definition, anchorAt(now), now);

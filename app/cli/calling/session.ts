@@ -8,7 +8,7 @@ import { Client, type ServiceRequest } from './client.ts';
 import { CommandError, exitCodes, FollowEndedError } from './command-errors.ts';
 import { clientAccess } from './credentials.ts';
 import type { Done } from './records.ts';
-import type { CliEnvironment } from './surroundings.ts';
+import type { CliEnvironment } from './cli-environment.ts';
 import { tokenCache } from './token-cache.ts';
 
 /** The options that every command takes. */

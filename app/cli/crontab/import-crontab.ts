@@ -1,5 +1,5 @@
 import { scheduleText } from '../../../domain/schedule/words/schedule-text.ts';
-import { unknownZone } from '../../../domain/schedule/zone-names.ts';
+import { unknownZoneMessage } from '../../../domain/schedule/zone-names.ts';
 import { zoneOf } from '../../../domain/schedule/zone.ts';
 import { rejectionOf } from '../apply/apply-check.ts';
 import { nameIn, parseTaskSet, type DesiredTask } from '../apply/apply-file.ts';
@@ -145,7 +145,7 @@ function checkZone(given: string | undefined): string {
   const name = given ?? new Intl.DateTimeFormat().resolvedOptions().timeZone;
   const zone = zoneOf(name);
   if (zone !== null) return zone.name;
-  throw usageError(`--timezone: ${unknownZone(name)}`);
+  throw usageError(`--timezone: ${unknownZoneMessage(name)}`);
 }
 
 function checkUrl(given: string | undefined): string | null {

@@ -1,6 +1,6 @@
 import { compileCron } from '../../../domain/schedule/cron.ts';
 import { ScheduleError } from '../../../domain/schedule/schedule-error.ts';
-import { unknownZone } from '../../../domain/schedule/zone-names.ts';
+import { unknownZoneMessage } from '../../../domain/schedule/zone-names.ts';
 import { zoneOf } from '../../../domain/schedule/zone.ts';
 
 /** A job of a crontab. */
@@ -115,7 +115,7 @@ function readJob(
   if (problem !== null) return problem;
   const set = zones.get('CRON_TZ') ?? zones.get('TZ');
   if (set !== undefined && zoneOf(set.zone) === null) {
-    return `the time zone of line ${set.line}: ${unknownZone(set.zone)}; correct it there`;
+    return `the time zone of line ${set.line}: ${unknownZoneMessage(set.zone)}; correct it there`;
   }
   const [, user = '', work = ''] = isSystem
     ? (/^(\S+)(?:\s+(.*))?$/.exec(rest) ?? [])

@@ -2,7 +2,7 @@ import { fromIso, type Instant } from '../../../domain/clock.ts';
 import { ScheduleError } from '../../../domain/schedule/schedule.ts';
 import { scheduleText } from '../../../domain/schedule/words/schedule-text.ts';
 import { jitterOf } from '../../../domain/tasks/jitter.ts';
-import { nextFireOf, nextRunOf, type Rhythm } from '../../../domain/tasks/rhythm.ts';
+import { nextFireOf, nextRunOf, type ScheduleState } from '../../../domain/tasks/schedule-state.ts';
 import { compileRule } from '../../../scheduler/fires/due-index.ts';
 import { RunStarts, type Shift } from './run-starts.ts';
 
@@ -72,7 +72,7 @@ export interface Forecast {
 
 /** Tasks with the same fires: one rule, one jitter, the same bounds. */
 interface Group {
-  readonly rhythm: Pick<Rhythm, 'definition' | 'anchor'>;
+  readonly state: Pick<ScheduleState, 'definition' | 'anchor'>;
   readonly shift: Shift;
   /** Fires at or before this are not counted. */
   readonly after: Instant;
@@ -112,8 +112,8 @@ export class Forecaster {
     this.#to = to;
   }
 
-  add(taskId: string, rhythm: Rhythm): void {
-    const { definition, status } = rhythm;
+  add(taskId: string, schedule: ScheduleState): void {
+    const { definition, status } = schedule;
     if (status === 'canceled') return;
     if (definition.schedule_kind === 'event') {
       this.#tasks.byEvent += 1;
@@ -121,7 +121,7 @@ export class Forecaster {
       this.#tasks.paused += 1;
     } else {
       this.#tasks.counted += 1;
-      this.#addActive(taskId, rhythm);
+      this.#addActive(taskId, schedule);
     }
   }
 
@@ -153,10 +153,10 @@ export class Forecaster {
     };
   }
 
-  #addActive(taskId: string, rhythm: Rhythm): void {
-    const { definition, anchor, fires } = rhythm;
-    const next = nextFireOf(rhythm);
-    const runAt = nextRunOf(rhythm);
+  #addActive(taskId: string, schedule: ScheduleState): void {
+    const { definition, anchor, fires } = schedule;
+    const next = nextFireOf(schedule);
+    const runAt = nextRunOf(schedule);
     if (next === null || runAt === null) {
       this.#tasks.exhausted += 1;
       return;
@@ -169,7 +169,7 @@ export class Forecaster {
     const milliseconds =
       definition.schedule_kind === 'once' ? jitter : Math.floor(jitter / 1000) * 1000;
     const group = {
-      rhythm: { definition, anchor },
+      state: { definition, anchor },
       shift: { jitterSeconds, milliseconds },
       // Overdue fires follow the misfire policy, which is not forecast.
       after: Math.max(this.#now, snoozedTo ?? this.#now),
@@ -192,7 +192,7 @@ export class Forecaster {
     const known = this.#latest?.group === group ? this.#latest.starts : this.#compiled.get(group);
     if (known !== undefined) return known;
     try {
-      const starts = new RunStarts(compileRule(group.rhythm), group.shift);
+      const starts = new RunStarts(compileRule(group.state), group.shift);
       this.#latest = { group, starts };
       if (this.#compiled.size < MAX_COMPILED) this.#compiled.set(group, starts);
       return starts;
@@ -282,10 +282,10 @@ export class Forecaster {
   #withContributions(peaks: readonly Fires[], period: number): readonly Peak[] {
     const found = peaks.map((peak) => ({ ...peak, from: [] as Contribution[] }));
     for (const group of this.#groups.values()) {
-      const { tasks, taskIds, rhythm } = group;
-      const { schedule_kind: kind, schedule_expr: expr, timezone } = rhythm.definition;
+      const { tasks, taskIds, state: schedule } = group;
+      const { schedule_kind: kind, schedule_expr: expr, timezone } = schedule.definition;
       const rule = `${kind} ${expr ?? ''} ${timezone}`;
-      const words = scheduleText({ kind, expr, timezone, anchor: fromIso(rhythm.anchor) });
+      const words = scheduleText({ kind, expr, timezone, anchor: fromIso(schedule.anchor) });
       for (const peak of found) {
         this.#countByPeriod(group, peak.at, peak.at + period, period, (_, each) => {
           peak.from.push({ fires: each * tasks, tasks, taskIds, rule, scheduleText: words });

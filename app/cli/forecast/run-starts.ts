@@ -1,6 +1,6 @@
 import type { Instant } from '../../../domain/clock.ts';
 import type { FireCount, Schedule } from '../../../domain/schedule/schedule.ts';
-import { longestJitter } from '../../../domain/tasks/jitter.ts';
+import { maxJitter } from '../../../domain/tasks/jitter.ts';
 
 /** How much later than its fire a run starts. */
 export interface Shift {
@@ -25,7 +25,7 @@ export class RunStarts {
     const { jitterSeconds, milliseconds } = this.#shift;
     if (milliseconds === 0) return fire;
     const next = this.#schedule.next(fire)?.at ?? null;
-    const share = longestJitter(jitterSeconds, fire, next) / (jitterSeconds * 1000);
+    const share = maxJitter(jitterSeconds, fire, next) / (jitterSeconds * 1000);
     return fire + Math.floor(milliseconds * share);
   }
 

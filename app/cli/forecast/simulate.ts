@@ -28,7 +28,7 @@ export async function simulate(
   const { forecast, titles } = await withStores(settings, async (stores) => {
     const forecaster = new Forecaster(now, from, from + options.days * DAY);
     const schedules = currentSchedules(stores.store, stores.readModel, signal);
-    for await (const { taskId, rhythm } of schedules) forecaster.add(taskId, rhythm);
+    for await (const { taskId, state: schedule } of schedules) forecaster.add(taskId, schedule);
     const counted = forecaster.count();
     return { forecast: counted, titles: await titlesOf(counted, stores) };
   });

@@ -1,6 +1,6 @@
-import { Refusal } from '../../../domain/errors.ts';
+import { RefusalError } from '../../../domain/errors.ts';
 import { EventStoreError } from '../../../domain/event-store.ts';
-import { ArchiveFault } from '../../archive/archive-fault.ts';
+import { ArchiveError } from '../../archive/archive-error.ts';
 import type { ArchiveProgress } from '../../archive/progress.ts';
 import {
   CommandError,
@@ -83,7 +83,7 @@ export async function withProgress<T>(
   }
 }
 
-const archiveExitCodes: Readonly<Record<ArchiveFault['kind'], ExitCode>> = {
+const archiveExitCodes: Readonly<Record<ArchiveError['kind'], ExitCode>> = {
   absent: exitCodes.usage,
   refused: exitCodes.conflict,
   damaged: exitCodes.failure,
@@ -94,8 +94,8 @@ async function translate(error: unknown): Promise<unknown> {
   if (!(error instanceof Error)) return error;
   const as = (code: ExitCode, message = error.message): CommandError =>
     new CommandError(code, message, error);
-  if (error instanceof ArchiveFault) return as(archiveExitCodes[error.kind]);
-  if (error instanceof Refusal) return as(exitCodes.conflict);
+  if (error instanceof ArchiveError) return as(archiveExitCodes[error.kind]);
+  if (error instanceof RefusalError) return as(exitCodes.conflict);
   if (error instanceof EventStoreError) {
     const isUnavailable = error.code === 'UNAVAILABLE' || error.code === 'OUTCOME_UNKNOWN';
     return as(isUnavailable ? exitCodes.unavailable : exitCodes.failure);

@@ -9,7 +9,7 @@ import { isUuid } from '../../../domain/ids.ts';
 import type { WantedEvents } from '../../../domain/log-transfer.ts';
 import {
   parseInstant,
-  readTimestamp,
+  parseTimestamp,
   TimestampError,
   type DayEdge,
 } from '../../../domain/schedule/timestamp.ts';
@@ -156,7 +156,7 @@ async function parseOption(
 ): Promise<string | undefined> {
   if (value === undefined) return undefined;
   try {
-    const { offset } = readTimestamp(value);
+    const { offset } = parseTimestamp(value);
     return toIso(parseInstant(value, offset === null ? await zoneOf() : null, edge));
   } catch (error) {
     if (error instanceof TimestampError) throw usageError(`${option}: ${error.message}`);

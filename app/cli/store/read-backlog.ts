@@ -34,8 +34,8 @@ export async function readBacklog(
   const runs = { own: 0, skip: 0, latest: 0, all: 0 };
   let [tasks, fires] = [0, 0];
   let largest: TaskBacklog[] = [];
-  for await (const { taskId, rhythm } of currentSchedules(store, readModel, signal)) {
-    const backlog = taskBacklog(taskId, rhythm, now);
+  for await (const { taskId, state: schedule } of currentSchedules(store, readModel, signal)) {
+    const backlog = taskBacklog(taskId, schedule, now);
     if (backlog === null) continue;
     tasks += 1;
     fires += backlog.count;

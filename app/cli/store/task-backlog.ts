@@ -1,7 +1,7 @@
 import { fromIso, toIso, type Instant } from '../../../domain/clock.ts';
 import { ScheduleError, type FireCount } from '../../../domain/schedule/schedule.ts';
-import { tooLateUpTo } from '../../../domain/tasks/grace.ts';
-import { nextFireOf, nextRunOf, type Rhythm } from '../../../domain/tasks/rhythm.ts';
+import { lateUpTo } from '../../../domain/tasks/grace.ts';
+import { nextFireOf, nextRunOf, type ScheduleState } from '../../../domain/tasks/schedule-state.ts';
 import type { MisfirePolicy } from '../../../domain/vocabulary.ts';
 import { compileRule } from '../../../scheduler/fires/due-index.ts';
 
@@ -24,7 +24,7 @@ export interface TaskBacklog {
 
 /** Undecided fires of one rule. */
 interface Span {
-  readonly rule: Pick<Rhythm, 'definition' | 'anchor'>;
+  readonly rule: Pick<ScheduleState, 'definition' | 'anchor'>;
   readonly from: Instant;
   readonly to: Instant;
   /** The policy decided already, by a resume; null for none. */
@@ -44,11 +44,15 @@ interface DueSpan extends Span {
  * The backlog of an active task, also by its earlier rules. Returns null if nothing is due or its rules cannot be
  * evaluated here.
  */
-export function taskBacklog(taskId: string, rhythm: Rhythm, now: Instant): TaskBacklog | null {
-  if (rhythm.status !== 'active') return null;
-  const { misfire_policy: policy, max_runs } = rhythm.definition;
-  const remaining = Math.max(0, (max_runs ?? Infinity) - (rhythm.fires?.fire_count ?? 0));
-  const spans = spansOf(rhythm, now).flatMap(dueIn);
+export function taskBacklog(
+  taskId: string,
+  schedule: ScheduleState,
+  now: Instant,
+): TaskBacklog | null {
+  if (schedule.status !== 'active') return null;
+  const { misfire_policy: policy, max_runs } = schedule.definition;
+  const remaining = Math.max(0, (max_runs ?? Infinity) - (schedule.fires?.fire_count ?? 0));
+  const spans = spansOf(schedule, now).flatMap(dueIn);
   const [first, last] = [spans[0]?.first, spans.at(-1)?.last];
   if (first === undefined || last === undefined) return null;
   const runs = { own: 0, skip: 0, latest: 0, all: 0 };
@@ -61,10 +65,10 @@ export function taskBacklog(taskId: string, rhythm: Rhythm, now: Instant): TaskB
 }
 
 /** In the order of time: by earlier rules or delayed by a pause, then by the current rule. */
-function spansOf(rhythm: Rhythm, now: Instant): readonly Span[] {
-  const decided = rhythm.fires?.decided ?? null;
+function spansOf(schedule: ScheduleState, now: Instant): readonly Span[] {
+  const decided = schedule.fires?.decided ?? null;
   const undecided = decided === null ? Number.NEGATIVE_INFINITY : fromIso(decided) + 1;
-  const spans = rhythm.owed.map((span): Span => ({
+  const spans = schedule.owed.map((span): Span => ({
     rule: span,
     from: Math.max(fromIso(span.from), undecided),
     to: fromIso(span.to),
@@ -72,9 +76,9 @@ function spansOf(rhythm: Rhythm, now: Instant): readonly Span[] {
     decided: span.reason === 'snoozed' ? 'skip' : span.policy,
     snoozedTo: span.run_at === undefined ? null : fromIso(span.run_at),
   }));
-  const [next, runAt] = [nextFireOf(rhythm), nextRunOf(rhythm)];
+  const [next, runAt] = [nextFireOf(schedule), nextRunOf(schedule)];
   if (next === null || runAt === null || fromIso(runAt) > now) return spans;
-  return [...spans, ...currentSpans(rhythm, fromIso(next), fromIso(runAt), now)];
+  return [...spans, ...currentSpans(schedule, fromIso(next), fromIso(runAt), now)];
 }
 
 /** The spans of the current rule. A snoozed fire has three: itself, the fires behind it, and those after its run. */
@@ -116,7 +120,7 @@ function runsOf(span: DueSpan, later: readonly DueSpan[], now: Instant): TaskBac
   const isNewest = undecided.every(
     (each) =>
       each.rule.definition.misfire_policy === 'skip' &&
-      (each.snoozedTo ?? each.first) <= tooLateUpTo(each.rule.definition, now),
+      (each.snoozedTo ?? each.first) <= lateUpTo(each.rule.definition, now),
   );
   const latest = inGrace > 0 || !isNewest ? inGrace : 1;
   const own = { skip: inGrace, latest, all }[rule.definition.misfire_policy];
@@ -125,7 +129,7 @@ function runsOf(span: DueSpan, later: readonly DueSpan[], now: Instant): TaskBac
 
 /** How many fires of a span are past their grace. */
 function lateIn(span: DueSpan, now: Instant): number {
-  const upTo = tooLateUpTo(span.rule.definition, now);
+  const upTo = lateUpTo(span.rule.definition, now);
   if (span.snoozedTo !== null) return span.snoozedTo <= upTo ? span.count : 0;
   return countDue(span, Math.min(span.to, upTo))?.count ?? 0;
 }

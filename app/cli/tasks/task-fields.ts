@@ -5,7 +5,7 @@ import {
   scheduleKinds,
 } from '../../../domain/vocabulary.ts';
 import { usageError } from '../calling/command-errors.ts';
-import type { CliEnvironment } from '../calling/surroundings.ts';
+import type { CliEnvironment } from '../calling/cli-environment.ts';
 import {
   choice,
   repeatable,

@@ -1,4 +1,4 @@
-import type { Screen } from '../calling/surroundings.ts';
+import type { OutputStream } from '../calling/cli-environment.ts';
 
 const EIGHTHS = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'] as const;
 
@@ -17,10 +17,10 @@ export const CLEAR_LINE = '\r\u001b[2K';
 
 /** Shows progress: on a terminal as a line that is redrawn, otherwise as a line for each tenth. */
 export class ProgressLine {
-  readonly #screen: Screen;
+  readonly #screen: OutputStream;
   #tenth = -1;
 
-  constructor(screen: Screen) {
+  constructor(screen: OutputStream) {
     this.#screen = screen;
   }
 

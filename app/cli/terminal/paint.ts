@@ -1,5 +1,5 @@
 import type { Environment } from '../../configuration/setting-readers.ts';
-import type { Screen } from '../calling/surroundings.ts';
+import type { OutputStream } from '../calling/cli-environment.ts';
 
 /** Foreground colours and styles of ECMA-48. */
 const codes = { good: 32, bad: 31, warning: 33, faint: 2, strong: 1 } as const;
@@ -11,7 +11,7 @@ export type Paint = Readonly<Record<keyof typeof codes, (text: string) => string
  * Colours for terminals. `NO_COLOR` (https://no-color.org), `TERM=dumb` and `--no-color` turn them off.
  * @param wanted false with `--no-color`
  */
-export function paintFor(screen: Screen, env: Environment, wanted: boolean): Paint {
+export function paintFor(screen: OutputStream, env: Environment, wanted: boolean): Paint {
   const isPlain = (env['NO_COLOR'] ?? '') !== '' || env['TERM'] === 'dumb';
   const isColoured = wanted && screen.isTerminal && !isPlain;
   const by = (code: number) => (text: string) =>

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
 import { isRepresentable, lostIssue, lostNumbers } from '../../../domain/exact-numbers.ts';
-import { setOwn } from '../../../domain/pipeline/own.ts';
+import { setOwn } from '../../../domain/pipeline/set-own.ts';
 import { InterruptedError, messageOf, usageError } from '../calling/command-errors.ts';
-import type { CliEnvironment } from '../calling/surroundings.ts';
+import type { CliEnvironment } from '../calling/cli-environment.ts';
 
 /**
  * Parses a value of the command line as JSON, or returns the string if it is not JSON.

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { changesBetween, type Change } from '../../../domain/differences.ts';
+import { changesBetween, type Change } from '../../../domain/record-changes.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 import { ServiceError } from '../calling/client.ts';
 import { CommandError, exitCodes, usageError } from '../calling/command-errors.ts';

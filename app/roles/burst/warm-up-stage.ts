@@ -1,5 +1,5 @@
 import type { Clock } from '../../../domain/clock.ts';
-import { decorated } from '../../../domain/decorated.ts';
+import { decorate } from '../../../domain/decorate.ts';
 import type { EventStore, RecordedEvent } from '../../../domain/event-store.ts';
 import type { TaskEvent } from '../../../domain/events/catalogue.ts';
 import { streams } from '../../../domain/streams.ts';
@@ -58,7 +58,7 @@ export class WarmUpStage {
     const { store: real, tools, clock, hold, membership, runPipeline } = options;
     const { timer, requests, ...executorCalls } = calls;
     // V8's compiled code is valid for objects of one hidden class: this log has that of the real one.
-    const store = decorated(real, decorated<EventStore>(warmUpLog(real, events), {}));
+    const store = decorate(real, decorate<EventStore>(warmUpLog(real, events), {}));
     const telemetry = telemetryOver(silent.log, new Metrics({ misuse: () => {}, ofNode: false }));
     const live = new LiveStreams<TaskState, TaskEvent>(store, streams.task(''), taskFold);
     const tasks = new PinnedTasks(store, live);

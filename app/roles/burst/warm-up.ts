@@ -24,7 +24,7 @@ export interface WarmUpOptions extends StageOptions {
 }
 
 /** Tasks that are due soon. */
-type Due = readonly Pick<DueEntry, 'taskId' | 'rhythm'>[];
+type Due = readonly Pick<DueEntry, 'taskId' | 'state'>[];
 
 /** The extent of a warm-up. */
 export interface WarmUpExtent {
@@ -142,8 +142,8 @@ export function warmUpOnce(options: WarmUpOptions, signal: AbortSignal): (due: D
   const { tasks, telemetry } = options;
   let isDone = false;
   const modelsOf = async (due: Due): Promise<TaskDefinition[]> => {
-    const reading = due.slice(0, MAX_MODELS).map(async ({ taskId, rhythm }) => {
-      const { definition } = await tasks.at(taskId, rhythm.task_revision);
+    const reading = due.slice(0, MAX_MODELS).map(async ({ taskId, state }) => {
+      const { definition } = await tasks.at(taskId, state.task_revision);
       return definition;
     });
     // Unreadable tasks are no models.

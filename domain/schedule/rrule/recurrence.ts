@@ -1,6 +1,6 @@
 import { expressionError } from '../schedule-error.ts';
 import { TimestampError, wallOf } from '../timestamp.ts';
-import { unknownZone } from '../zone-names.ts';
+import { unknownZoneMessage } from '../zone-names.ts';
 import { zoneOf, type Zone } from '../zone.ts';
 
 /** A DATE or DATE-TIME value of iCalendar. */
@@ -144,7 +144,7 @@ function parseTimes(name: string, parameters: readonly Parameter[], text: string
   for (const { name: key, value } of parameters) {
     if (key === 'TZID') {
       zone = zoneOf(value);
-      if (zone === null) throw expressionError(`${name}: TZID ${unknownZone(value)}`);
+      if (zone === null) throw expressionError(`${name}: TZID ${unknownZoneMessage(value)}`);
     } else if (key === 'VALUE' && !/^DATE(-TIME)?$/i.test(value)) {
       throw expressionError(`${name}: VALUE=${value} is not supported (only DATE and DATE-TIME)`);
     }

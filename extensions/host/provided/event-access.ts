@@ -1,4 +1,4 @@
-import { topicPatternFault, compileTopicPattern } from '../../../domain/schedule/topic-pattern.ts';
+import { topicPatternIssue, compileTopicPattern } from '../../../domain/schedule/topic-pattern.ts';
 import { badInput, type EventAccess } from '../../contract.ts';
 import { requireCapability } from '../context.ts';
 import type { LeasedWork } from '../leased-work.ts';
@@ -29,7 +29,7 @@ export function eventAccess(
     },
     async subscribe(pattern, handler) {
       requireCapability(extension, 'EVENTS_SUB');
-      const issue = typeof pattern === 'string' ? topicPatternFault(pattern) : 'must be a string';
+      const issue = typeof pattern === 'string' ? topicPatternIssue(pattern) : 'must be a string';
       if (issue !== null) throw badInput('pattern', issue);
       if (subscriptions.has(pattern)) throw new Error(`already subscribed to ${pattern}`);
       const label = `subscriber of ${pattern}`;

@@ -8,7 +8,7 @@ import { isTopic } from '../../../domain/schedule/topic-pattern.ts';
 import { MAX_PUBLISHED_BYTES, streamIdOf } from '../../../domain/topics/topic.ts';
 import { ExtensionError, badInput, type StreamAccess, type StreamEntry } from '../../contract.ts';
 import { checkActingAgent } from './served-agents.ts';
-import { refuseLost } from '../lent/lost-numbers.ts';
+import { rejectLostNumbers } from './lost-numbers.ts';
 import { requireCapability } from '../context.ts';
 import type { Extension } from '../extension.ts';
 import type { HostDependencies, RequestOrigin } from '../ports.ts';
@@ -68,7 +68,7 @@ export class ExtensionStreams {
         await checkActingAgent(extension, source, this.#dependencies.agents);
         const origin = onBehalfOf === undefined ? undefined : originOf(onBehalfOf);
         // Built-in extensions append request bodies whose numbers were already checked.
-        if (extension.source !== 'builtin') refuseLost('data', stringifyExactly(data).lost);
+        if (extension.source !== 'builtin') rejectLostNumbers('data', stringifyExactly(data).lost);
         const added = { name: logStreamOf(stream), stream, data, actor: source, origin };
         const { entry, position } = await this.#append(added);
         if (onBehalfOf !== undefined) RequestContext.of(onBehalfOf)?.setEventPosition(position);

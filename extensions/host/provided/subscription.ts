@@ -1,6 +1,6 @@
 import type { Clock } from '../../../domain/clock.ts';
 import type { EventStore, Position, RecordedEvent } from '../../../domain/event-store.ts';
-import { placeInLog, rememberEvent } from '../../../domain/remembered-event.ts';
+import { resumePosition, rememberLandmark } from '../../../domain/log-landmark.ts';
 import type { TopicPattern } from '../../../domain/schedule/topic-pattern.ts';
 import { streamIdOf } from '../../../domain/topics/topic.ts';
 import type { Telemetry } from '../../../observability/telemetry.ts';
@@ -85,7 +85,7 @@ export class Subscription implements WorkItem {
     const { coordination, store, name } = this.#options;
     const known = (await this.#savedPlace()) ?? this.#startPosition;
     // No position in this log if it was replaced by another or an older copy.
-    const place = known === null ? null : await placeInLog(coordination, store, name, known);
+    const place = known === null ? null : await resumePosition(coordination, store, name, known);
     let after = place ?? (await store.head());
     for await (const message of store.subscribe({ after, prefixes: ['topic-'], signal })) {
       if (message.kind === 'caught-up') {
@@ -150,7 +150,7 @@ export class Subscription implements WorkItem {
 
   async #write(position: Position, last: RecordedEvent | null, fence: number): Promise<void> {
     const { coordination, store, name } = this.#options;
-    await rememberEvent(coordination, store, name, position, last, fence);
+    await rememberLandmark(coordination, store, name, position, last, fence);
     await coordination.remember(name, POSITION_PREFIX + position, fence);
   }
 }

@@ -3,7 +3,7 @@ import { badInput, type ToolAccess, type ToolView } from '../../contract.ts';
 import { beginServing, checkActingAgent, endServing } from './served-agents.ts';
 import { requireCapability } from '../context.ts';
 import type { Extension } from '../extension.ts';
-import type { AgentPort, LentTool, RequestOrigin, ToolPort } from '../ports.ts';
+import type { AgentPort, ProvidedTool, RequestOrigin, ToolPort } from '../ports.ts';
 
 /** An extension's access to the tool registry. Its own tools are named `<id>.<name>`. */
 export class ExtensionTools {
@@ -22,7 +22,7 @@ export class ExtensionTools {
     originOf: (request: Request) => RequestOrigin | undefined,
   ) {
     const { id } = extension;
-    const viewOf = (view: LentTool): ToolView =>
+    const viewOf = (view: ProvidedTool): ToolView =>
       Object.freeze({
         ...view,
         async call(args, { onBehalfOf, ...options }) {

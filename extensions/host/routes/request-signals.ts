@@ -6,7 +6,7 @@ export class RequestSignals {
   readonly #controllers = new WeakMap<Request, AbortController>();
   readonly #active = new Map<Extension, Set<AbortController>>();
 
-  /** The signal of a request. @param isOver whether its response has ended */
+  /** The signal of a request. @param isFinal whether its response has ended */
   of(extension: Extension, request: Request, isOver: boolean): AbortSignal {
     const existing = this.#controllers.get(request);
     if (existing !== undefined) return existing.signal;

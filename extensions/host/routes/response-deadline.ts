@@ -1,7 +1,7 @@
 import { AsyncResource } from 'node:async_hooks';
 import type { Response } from 'express';
 import type { Telemetry } from '../../../observability/telemetry.ts';
-import { readable } from '../extension.ts';
+import { toReadableError } from '../extension.ts';
 import type { RequestContext } from './request-context.ts';
 import type { HttpPort } from '../ports.ts';
 import type { RequestSignals } from './request-signals.ts';
@@ -53,7 +53,7 @@ export class ResponseDeadline {
     this.#telemetry.log.debug('discarded a late extension response', {
       extension: extension.id,
       endpoint: label.endpoint,
-      ...(error === undefined || error === null ? {} : { error: readable(error) }),
+      ...(error === undefined || error === null ? {} : { error: toReadableError(error) }),
     });
   }
 
@@ -90,7 +90,7 @@ export class ResponseDeadline {
       request: response.getHeader('X-Request-Id'),
     });
     for (const name of BODY_HEADERS) response.removeHeader(name);
-    next(this.#http.lateOf(id, message, limit_seconds));
+    next(this.#http.timeoutErrorOf(id, message, limit_seconds));
     muteResponse(response);
     this.#signals.end(extension, request, timeoutError(message));
   }

@@ -6,7 +6,7 @@ import { beginServing, endServing } from '../provided/served-agents.ts';
 import { Admission } from './admission.ts';
 import { ResponseDeadline } from './response-deadline.ts';
 import { allowHeader, allowHeaderOf, shouldReadBody, querySchemaOf } from './endpoint-lookup.ts';
-import { errorTypeOf, readable, type Extension } from '../extension.ts';
+import { errorTypeOf, toReadableError, type Extension } from '../extension.ts';
 import { RequestContext } from './request-context.ts';
 import type { HostSettings, HttpPort, RequestOrigin } from '../ports.ts';
 import { RequestSignals } from './request-signals.ts';
@@ -149,7 +149,7 @@ export class Routing {
 
   /** @throws an error for 404 if the method is not supported */
   #answerStatus(request: Request, response: Response): void {
-    this.#http.takenBy(response, '/ext/status');
+    this.#http.setRoute(response, '/ext/status');
     if (request.method === 'GET' || request.method === 'HEAD') {
       this.#http.checkQuery(request, undefined);
       this.#http.sendJson(response, 200, this.#host.status());
@@ -260,7 +260,7 @@ export class Routing {
       request.url = url;
       request.baseUrl = baseUrl;
       if (error === undefined || error === null) void this.#answerByConvention(context);
-      else context.next(this.#toHttpError(context, readable(error)));
+      else context.next(this.#toHttpError(context, toReadableError(error)));
     };
     const { routes } = extension;
     if (routes === null) onNext();
@@ -323,7 +323,7 @@ export class Routing {
     if (response.writableFinished && response.locals['notMeasured'] !== true) {
       this.#telemetry.observe('extension_request_duration_seconds', milliseconds / 1000, labels);
     }
-    this.#http.takenBy(response, label.path);
+    this.#http.setRoute(response, label.path);
   }
 
   /** Converts what a handler threw to an error response. Errors of the extension itself are counted and logged. */
@@ -335,7 +335,7 @@ export class Routing {
     const error_type = errorTypeOf(error);
     this.#telemetry.count('extension_errors_total', { ...labels, error_type });
     this.#telemetry.log.error('extension request failed', { ...labels, error });
-    return this.#http.faultOf(extension.id, error);
+    return this.#http.internalErrorOf(extension.id, error);
   }
 
   /** Never rejects: errors go to `next`. */
@@ -371,7 +371,7 @@ export class Routing {
 
 /** Whether work was given up because a signal was aborted. */
 function isAbortError(error: unknown): boolean {
-  const shown = readable(error);
+  const shown = toReadableError(error);
   return shown instanceof Error && shown.name === 'AbortError';
 }
 

@@ -1,6 +1,6 @@
 import type { WebSocket } from 'ws';
 import { lostIssue, lostNumbers, type LostNumber } from '../../../domain/exact-numbers.ts';
-import { start } from '../../../domain/pipeline/size.ts';
+import { truncateString } from '../../../domain/pipeline/json-size.ts';
 
 const MAX_CONCURRENT_HANDLERS = 32;
 
@@ -101,6 +101,7 @@ function parseMessage(text: string): { readonly value: unknown } | { readonly is
 function closeReasonOf(lost: LostNumber): string {
   const path = lost.path.join('.') || 'message';
   let reason = `${path}: ${lostIssue(lost)}`;
-  while (Buffer.byteLength(reason) > MAX_REASON_BYTES) reason = start(reason, reason.length - 1);
+  while (Buffer.byteLength(reason) > MAX_REASON_BYTES)
+    reason = truncateString(reason, reason.length - 1);
   return reason;
 }

@@ -60,7 +60,7 @@ function end(why) {
  * @param {string} path without a slash before it
  * @param {{body?: object, query?: object, headers?: object, signal?: AbortSignal}} options
  * @returns the parsed answer
- * @throws {Refusal}
+ * @throws {RefusalError}
  */
 export async function call(method, path, options = {}) {
   return bodyOf(await open(method, path, options));

@@ -97,7 +97,7 @@ class SqliteCoordination implements Coordination {
     });
   }
 
-  async counted(name: string, window: number): ReturnType<Coordination['counted']> {
+  async readCount(name: string, window: number): ReturnType<Coordination['readCount']> {
     return this.#run((statements, now) => {
       const begins = Math.floor(now / window) * window;
       const row = statements.counted.get(name, window, begins);

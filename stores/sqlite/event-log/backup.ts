@@ -87,7 +87,7 @@ export function checkLog(directory: string): CopiedLog {
 }
 
 /** The type of a stream's last event; null where it has none. @throws EventStoreError `NEWER_SCHEMA`, `UNAVAILABLE` */
-export function lastTypeOf(directory: string, stream: string): string | null {
+export function lastEventTypeOf(directory: string, stream: string): string | null {
   const database = openLogForReading(logFile(directory));
   try {
     const last = database.prepare(LAST_TYPE).get(stream)?.['name'];

@@ -23,7 +23,7 @@ export class CutDocumentCache {
   /** @param position of the document; entries of other positions do not count @param text the whole document */
   cut(key: string, position: string, text: string, cut: Cut): string {
     // A cut document has at least a third as many characters as bytes.
-    if (text.length * 3 <= cut.over) return text;
+    if (text.length * 3 <= cut.maxBytes) return text;
     const shape = JSON.stringify(cut);
     const known = this.#cache.get(key);
     if (known?.position === position && known.cut === shape) return known.text;

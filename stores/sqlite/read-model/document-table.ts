@@ -1,6 +1,6 @@
 import type { Position } from '../../../domain/event-store.ts';
 import type { JsonObject } from '../../../domain/json.ts';
-import type { KeptDocument, Projection, ViewWriter } from '../../../projections/read-model.ts';
+import type { ViewDocument, Projection, ViewWriter } from '../../../projections/read-model.ts';
 import {
   execute,
   setPageCache,
@@ -87,7 +87,7 @@ export class DocumentTable {
     this.#database = database;
     this.#tallies = new Tallies(database, projection, columns);
     this.#columns = columns;
-    this.#isOver = (document) => projection.isOver?.(document) === true;
+    this.#isOver = (document) => projection.isFinal?.(document) === true;
     this.#bulk = bulk;
     this.#recent = new RecentRows(bulk ? MAX_CHARACTERS_WHEN_FILLING : undefined);
     const names = columns.map(({ name }) => `${name}, `).join('');
@@ -140,7 +140,7 @@ export class DocumentTable {
   }
 
   /** Documents after a key, ordered by key. */
-  page(after: string | null, limit: number): readonly KeptDocument[] {
+  page(after: string | null, limit: number): readonly ViewDocument[] {
     const rows = this.#database
       .prepare(
         'SELECT key, position, document FROM documents WHERE key > ?1 OR ?1 IS NULL ORDER BY key LIMIT ?2',

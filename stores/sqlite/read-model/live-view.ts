@@ -1,6 +1,6 @@
 import type { Landmark } from '../../../domain/event-store.ts';
 import type { JsonObject } from '../../../domain/json.ts';
-import type { KeptDocument } from '../../../projections/read-model.ts';
+import type { ViewDocument } from '../../../projections/read-model.ts';
 import type { Database } from '../database.ts';
 import { fileNumber } from '../database-file.ts';
 import { StatementCache } from '../statement-cache.ts';
@@ -42,7 +42,7 @@ export class LiveView {
     return fileNumber(this.file) === this.fileNumber;
   }
 
-  get<D extends JsonObject>(key: string): KeptDocument<D> | null {
+  get<D extends JsonObject>(key: string): ViewDocument<D> | null {
     const row = this.#row('SELECT position, document FROM documents WHERE key = ?', key);
     if (row === undefined) return null;
     return { key, position: String(row[0]), document: JSON.parse(String(row[1])) as D };
@@ -52,7 +52,7 @@ export class LiveView {
   find<D extends JsonObject>(
     { sql, parameters }: Statement,
     limit: number,
-  ): readonly KeptDocument<D>[] {
+  ): readonly ViewDocument<D>[] {
     const rows = this.#statements.prepared(sql).all(limit, ...parameters);
     return (rows as [string, string, string][]).map(([key, position, json]) => {
       return { key, position, document: JSON.parse(json) as D };

@@ -8,7 +8,7 @@ import type {
   ReadRequest,
   ToReader,
 } from './reader-protocol.ts';
-import { startThread } from './start-thread.ts';
+import { startThread } from '../start-thread.ts';
 
 /** How long an idle thread is kept. Milliseconds. */
 const IDLE_MS = 10_000;

@@ -4,7 +4,7 @@ import type { Telemetry } from '../../../observability/telemetry.ts';
 import {
   ReadModelError,
   type Filter,
-  type KeptDocument,
+  type ViewDocument,
   type Listed,
   type ListQuery,
   type Projection,
@@ -60,21 +60,21 @@ export class SqliteReadModel implements ReadModel {
   async get<D extends JsonObject>(
     projection: Projection<D>,
     key: string,
-  ): Promise<KeptDocument<D> | null> {
+  ): Promise<ViewDocument<D> | null> {
     return this.#onLive(projection, (view) => view.get<D>(key));
   }
 
   async find<D extends JsonObject>(
     projection: Projection<D>,
     query: Query,
-  ): Promise<readonly KeptDocument<D>[]> {
+  ): Promise<readonly ViewDocument<D>[]> {
     const limit = Math.max(0, Math.trunc(query.limit));
     const compiled = compileFind(projection, query);
     const [point] = isPointQuery(projection, query) ? compiled.plans.rare : [];
     if (point !== undefined) return this.#onLive(projection, (view) => view.find<D>(point, limit));
     const reply = await this.#query(projection, compiled, limit);
     const texts = reply.kind === 'rows' ? reply.texts : [];
-    const found: KeptDocument<D>[] = [];
+    const found: ViewDocument<D>[] = [];
     for (let i = 0; i + 2 < texts.length; i += 3) {
       const [key = '', position = '', text = ''] = [texts[i], texts[i + 1], texts[i + 2]];
       found.push({ key, position, document: JSON.parse(text) as D });

@@ -65,7 +65,7 @@ export function columnsOf(projection: Projection): readonly Column[] {
     if (!FIELD_NAME.test(field)) {
       throw new TypeError(`${projection.name}: "${field}" cannot be the name of a queried field`);
     }
-    const unasked = projection.unasked?.[field];
+    const unasked = projection.unqueried?.[field];
     const name = `${kind === 'text-list' ? 'l' : 'f'}_${field}`;
     return { field, kind, name, ...(unasked === undefined ? {} : { unasked }) };
   });

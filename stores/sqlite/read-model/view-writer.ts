@@ -2,7 +2,7 @@ import type { Position } from '../../../domain/event-store.ts';
 import type { StreamShare } from '../../../domain/stream-share.ts';
 import {
   ReadModelError,
-  type KeptDocument,
+  type ViewDocument,
   type Projection,
   type ViewWriter,
 } from '../../../projections/read-model.ts';
@@ -71,7 +71,7 @@ export class SqliteViewWriter implements ViewWriter {
     return this.#share;
   }
 
-  async takeIn(): Promise<void> {
+  async mergeShares(): Promise<void> {
     if (this.#share === null) return;
     const { database, columns, otherShares, fence } = this.#setup;
     this.#guarded(() => {
@@ -125,7 +125,7 @@ export class SqliteViewWriter implements ViewWriter {
     });
   }
 
-  async page(after: string | null, limit: number): Promise<readonly KeptDocument[]> {
+  async page(after: string | null, limit: number): Promise<readonly ViewDocument[]> {
     return this.#guarded(() => this.#table.page(after, limit));
   }
 

@@ -16,7 +16,7 @@ describe('the limit on guessing', () => {
       const sum = sums.get(name);
       return Promise.resolve(sum === undefined ? null : { sum, remaining });
     };
-    const dependencies = { coordination: { count, counted }, clock: new VirtualClock() };
+    const dependencies = { coordination: { count, readCount: counted }, clock: new VirtualClock() };
     return (address: string, attempt: () => Promise<string | null>) =>
       limitFailures(dependencies, { agentId: 'a', address }, attempt).catch(
         (error: unknown) => error,

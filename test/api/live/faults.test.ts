@@ -3,7 +3,11 @@ import { PassThrough } from 'node:stream';
 import { expect } from 'chai';
 import { LiveClient } from '../../../api/live/live-client.ts';
 import type { DomainEvent } from '../../../domain/events/catalogue.ts';
-import { EventStoreError, sound, type RecordedEvent } from '../../../domain/event-store.ts';
+import {
+  EventStoreError,
+  requireReadable,
+  type RecordedEvent,
+} from '../../../domain/event-store.ts';
 import { newId } from '../../../domain/ids.ts';
 import { request, success } from '../../projections/recorded.ts';
 import { EventStream } from '../../support/event-stream.ts';
@@ -42,7 +46,7 @@ describe('live streams of runs with unreadable events in the log', () => {
     const readStream = store.readStream.bind(store);
     store.readStream = async (name, part) => {
       const events = (await readStream(name, part)).map(broken);
-      return part?.faulty === true ? events : events.map(sound);
+      return part?.faulty === true ? events : events.map(requireReadable);
     };
     const subscribe = store.subscribe.bind(store);
     store.subscribe = async function* (options) {

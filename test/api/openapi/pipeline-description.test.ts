@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { wholeInterface } from '../../../app/interface/whole-interface.ts';
 import type { JsonObject } from '../../../domain/json.ts';
-import { checkPayload } from '../../../domain/pipeline/check.ts';
+import { checkPayload } from '../../../domain/pipeline/check-payload.ts';
 import { createBuiltInTools } from '../../../scheduler/tools/built-in.ts';
 import { noActions } from '../../support/running-api.ts';
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import type { ArchiveFault } from '../../../app/archive/archive-fault.ts';
+import type { ArchiveError } from '../../../app/archive/archive-error.ts';
 import { makeBackup } from '../../../app/archive/make-archive.ts';
 import { restore } from '../../../app/archive/restore.ts';
 import { SystemClock } from '../../../app/clock.ts';
@@ -34,7 +34,7 @@ describe('a backup that is restored twice concurrently', () => {
       ({ dataDirectory }) => look(dataDirectory),
     ).then(
       () => 'restored',
-      ({ kind, message }: ArchiveFault) => `${kind}: ${message}`,
+      ({ kind, message }: ArchiveError) => `${kind}: ${message}`,
     );
   const refused = () => `refused: another process filled ${path('there')} meanwhile`;
 

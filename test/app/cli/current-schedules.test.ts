@@ -17,8 +17,8 @@ describe('the schedule state of all tasks, read outside the service', () => {
   });
 
   function addTask({ log }: ProjectorHarness, id: string): void {
-    const rhythm = { anchor: '2026-01-01T00:00:00.000Z', next_fire_at: null };
-    log.add(`task-${id}`, 'TaskCreated', { definition: definition(), ...rhythm });
+    const schedule = { anchor: '2026-01-01T00:00:00.000Z', next_fire_at: null };
+    log.add(`task-${id}`, 'TaskCreated', { definition: definition(), ...schedule });
   }
 
   /** Reads the tasks from a log, with the views of the newer one. */

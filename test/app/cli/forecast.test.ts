@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { Forecaster, HOUR, MINUTE, type Forecast } from '../../../app/cli/forecast/forecast.ts';
 import { fromIso, toIso, type Instant } from '../../../domain/clock.ts';
-import { startOf } from '../../../domain/tasks/jitter.ts';
-import { evolveRhythm, type Rhythm } from '../../../domain/tasks/rhythm.ts';
+import { startWithJitter } from '../../../domain/tasks/jitter.ts';
+import { evolveScheduleState, type ScheduleState } from '../../../domain/tasks/schedule-state.ts';
 import { compileSchedule } from '../../../domain/schedule/schedule.ts';
 import type { TaskDefinition } from '../../../domain/tasks/task-definition.ts';
 import { definition } from '../../projections/recorded.ts';
@@ -10,7 +10,7 @@ import { definition } from '../../projections/recorded.ts';
 const NOW = Date.parse('2026-03-27T10:17:31.250Z');
 const DAY = 24 * HOUR;
 
-function scheduleOf({ definition: task, anchor }: Pick<Rhythm, 'definition' | 'anchor'>) {
+function scheduleOf({ definition: task, anchor }: Pick<ScheduleState, 'definition' | 'anchor'>) {
   return compileSchedule({
     kind: task.schedule_kind,
     expr: task.schedule_expr,
@@ -22,30 +22,40 @@ function scheduleOf({ definition: task, anchor }: Pick<Rhythm, 'definition' | 'a
 }
 
 /** A task's schedule state right after its creation. */
-function rhythmOf(fields: Partial<TaskDefinition>, created: Instant = NOW): Rhythm {
+function rhythmOf(fields: Partial<TaskDefinition>, created: Instant = NOW): ScheduleState {
   const anchor = toIso(Math.floor(created / 1000) * 1000);
   const task = definition(fields);
   const next = scheduleOf({ definition: task, anchor }).next(created)?.at ?? null;
   const data = { definition: task, anchor, next_fire_at: next === null ? null : toIso(next) };
-  const metadata = { occurredAt: toIso(created) } as Parameters<typeof evolveRhythm>[2]['metadata'];
-  const rhythm = evolveRhythm(null, { type: 'TaskCreated', data }, { revision: 0, metadata });
-  if (rhythm === null) throw new Error('a created task has a rhythm');
-  return rhythm;
+  const metadata = { occurredAt: toIso(created) } as Parameters<
+    typeof evolveScheduleState
+  >[2]['metadata'];
+  const schedule = evolveScheduleState(
+    null,
+    { type: 'TaskCreated', data },
+    { revision: 0, metadata },
+  );
+  if (schedule === null) throw new Error('a created task has a schedule state');
+  return schedule;
 }
 
-function forecast(tasks: Readonly<Record<string, Rhythm>>, days: number, from = NOW): Forecast {
+function forecast(
+  tasks: Readonly<Record<string, ScheduleState>>,
+  days: number,
+  from = NOW,
+): Forecast {
   const forecaster = new Forecaster(NOW, from, from + days * DAY);
-  for (const [id, rhythm] of Object.entries(tasks)) forecaster.add(id, rhythm);
+  for (const [id, schedule] of Object.entries(tasks)) forecaster.add(id, schedule);
   return forecaster.count();
 }
 
 /** The start times of a task's runs, computed one by one. */
-function starts(taskId: string, rhythm: Rhythm, days: number): number[] {
-  const { definition: task } = rhythm;
-  const schedule = scheduleOf(rhythm);
+function starts(taskId: string, state: ScheduleState, days: number): number[] {
+  const { definition: task } = state;
+  const schedule = scheduleOf(state);
   const found: number[] = [];
   for (let fire = schedule.next(NOW); fire !== null; fire = schedule.next(fire.at)) {
-    const at = startOf(taskId, task, fire.at, schedule);
+    const at = startWithJitter(taskId, task, fire.at, schedule);
     if (at > NOW + days * DAY || found.length === task.max_runs) break;
     found.push(at);
   }
@@ -86,18 +96,18 @@ describe('a forecast', () => {
     Object.entries(fleet).map(([id, fields]) => [id, rhythmOf(fields)]),
   );
 
-  for (const [id, rhythm] of Object.entries(rhythms)) {
+  for (const [id, schedule] of Object.entries(rhythms)) {
     it(`counts the fires of ${id} by hour as a walk over its schedule does`, () => {
-      const { hours } = forecast({ [id]: rhythm }, 4);
+      const { hours } = forecast({ [id]: schedule }, 4);
       const seen = hours.filter(({ fires }) => fires > 0).map(({ at, fires }) => [at, fires]);
-      expect(seen).to.deep.equal([...tally(starts(id, rhythm, 4), HOUR)]);
+      expect(seen).to.deep.equal([...tally(starts(id, schedule, 4), HOUR)]);
       expect(seen).to.not.have.lengthOf(0);
     });
   }
 
   it('sums all tasks and finds the busiest hours and minutes', () => {
     const result = forecast(rhythms, 4);
-    const all = Object.entries(rhythms).flatMap(([id, rhythm]) => starts(id, rhythm, 4));
+    const all = Object.entries(rhythms).flatMap(([id, schedule]) => starts(id, schedule, 4));
     const most = (unit: number): number[] =>
       [...tally(all, unit).values()].sort((a, b) => b - a).slice(0, 5);
     expect(result.total).to.equal(all.length);
@@ -134,15 +144,21 @@ describe('a forecast', () => {
   });
 
   it('counts a snoozed fire when it runs, and not the fires it replaces', () => {
-    const rhythm = rhythmOf({ schedule_expr: '0 * * * *' });
+    const schedule = rhythmOf({ schedule_expr: '0 * * * *' });
     const data = {
       delay_seconds: 9000,
       next_fire_at: '2026-03-27T11:00:00.000Z',
       next_run_at: '2026-03-27T13:30:00.000Z',
     };
-    const metadata = { occurredAt: toIso(NOW) } as Parameters<typeof evolveRhythm>[2]['metadata'];
-    const snoozed = evolveRhythm(rhythm, { type: 'TaskSnoozed', data }, { revision: 1, metadata });
-    if (snoozed === null) throw new Error('a snoozed task has a rhythm');
+    const metadata = { occurredAt: toIso(NOW) } as Parameters<
+      typeof evolveScheduleState
+    >[2]['metadata'];
+    const snoozed = evolveScheduleState(
+      schedule,
+      { type: 'TaskSnoozed', data },
+      { revision: 1, metadata },
+    );
+    if (snoozed === null) throw new Error('a snoozed task has a schedule state');
     const { hours } = forecast({ snoozed }, 1);
     const first = hours.filter(({ fires }) => fires > 0).slice(0, 2);
     expect(first.map(({ at }) => toIso(at))).to.deep.equal([
@@ -152,12 +168,15 @@ describe('a forecast', () => {
   });
 
   it('distinguishes the tasks that it does not count', () => {
-    const paused: Rhythm = { ...rhythmOf({}), status: 'paused' };
+    const paused: ScheduleState = { ...rhythmOf({}), status: 'paused' };
     const spent = rhythmOf({ schedule_kind: 'once', schedule_expr: '2026-03-01T00:00:00Z' });
     const event = rhythmOf({ schedule_kind: 'event', schedule_expr: 'orders.*' });
     const overdue = rhythmOf({ schedule_expr: '0 * * * *' }, NOW - 3 * HOUR);
     const { definition: task } = overdue;
-    const strange: Rhythm = { ...overdue, definition: { ...task, timezone: 'Mars/Olympus' } };
+    const strange: ScheduleState = {
+      ...overdue,
+      definition: { ...task, timezone: 'Mars/Olympus' },
+    };
     const { tasks } = forecast({ paused, spent, event, overdue, strange }, 1);
     expect(tasks).to.deep.equal({
       counted: 3,

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { verifySecret } from '../../../api/access/secrets.ts';
 import { SystemClock } from '../../../app/clock.ts';
 import { agentFold, requireAgent } from '../../../domain/agents/agent.ts';
-import { registerWithName } from '../../../domain/agents/agent-registration.ts';
+import { registerAgentCommand } from '../../../domain/agents/agent-registration.ts';
 import type { EventStore } from '../../../domain/event-store.ts';
 import { createEventCodec } from '../../../domain/events/codec.ts';
 import { load, type CommandContext } from '../../../domain/handle.ts';
@@ -212,7 +212,7 @@ describe('the command line on the stores themselves', () => {
   it('gives the admin a new secret, saved for its owner alone', async () => {
     const id = newId(NOW);
     const fields = { name: 'admin', scopes: ['admin'], webhook_url: null };
-    await registerWithName(stores.store, id, fields, 'scrypt$1$1$1$AA$AA', context());
+    await registerAgentCommand(stores.store, id, fields, 'scrypt$1$1$1$AA$AA', context());
     const called = await svc(['admin', 'reset', '--reason', 'it was lost'], { env: env(), clock });
     expect(called.code, called.err).to.equal(0);
     const file = join(directory(), 'admin-credentials.json');
@@ -237,7 +237,7 @@ describe('the command line on the stores themselves', () => {
   it("prints the admin's new secret even if it cannot be saved", async () => {
     const id = newId(NOW);
     const fields = { name: 'admin', scopes: ['admin'], webhook_url: null };
-    await registerWithName(stores.store, id, fields, 'scrypt$1$1$1$AA$AA', context());
+    await registerAgentCommand(stores.store, id, fields, 'scrypt$1$1$1$AA$AA', context());
     mkdirSync(join(directory(), 'admin-credentials.json'));
     const called = await svc(['admin', 'reset', '--json'], { env: env(), clock });
     const { state } = await load(stores.store, `agent-${id}`, agentFold);
@@ -254,7 +254,7 @@ describe('the command line on the stores themselves', () => {
     expect(missing).to.include({ code: 3 });
     const id = newId(NOW);
     const fields = { name: 'reader', scopes: ['tasks:read'], webhook_url: null };
-    await registerWithName(stores.store, id, fields, null, context());
+    await registerAgentCommand(stores.store, id, fields, null, context());
     const reader = await svc(['admin', 'reset', '--agent', id], { env: env(), clock });
     expect(reader.code).to.equal(5);
     const unknown = await svc(['admin', 'reset', '--agent', newId(0)], { env: env(), clock });

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { join } from 'node:path';
 import { currentSchedules } from '../../../app/cli/store/current-schedules.ts';
-import { decorated } from '../../../domain/decorated.ts';
+import { decorate } from '../../../domain/decorate.ts';
 import { createEventCodec } from '../../../domain/events/codec.ts';
 import type { EventStore } from '../../../domain/event-store.ts';
 import { silent } from '../../../observability/telemetry.ts';
@@ -55,7 +55,7 @@ describe('the command line on unavailable stores', function () {
       if (!signal.aborted) yield { kind: 'caught-up', position: after };
     };
     try {
-      const away = decorated(store, { subscribe });
+      const away = decorate(store, { subscribe });
       const refused: unknown = await currentSchedules(away, readModel, interrupted.signal)
         .next()
         .catch((error: unknown) => error);

@@ -2,12 +2,12 @@ import { expect } from 'chai';
 import { taskBacklog } from '../../../app/cli/store/task-backlog.ts';
 import { fromIso, toIso } from '../../../domain/clock.ts';
 import { decideFires } from '../../../domain/tasks/fires.ts';
-import type { Rhythm } from '../../../domain/tasks/rhythm.ts';
+import type { ScheduleState } from '../../../domain/tasks/schedule-state.ts';
 import type { TaskDefinition } from '../../../domain/tasks/task-definition.ts';
 import { misfirePolicies } from '../../../domain/vocabulary.ts';
-import { evolveRhythmOf } from '../../../projections/views/due.ts';
+import { evolveScheduleStateOf } from '../../../projections/views/due.ts';
 import { compileRule } from '../../../scheduler/fires/due-index.ts';
-import { Story } from '../../domain/tasks/rhythm-story.ts';
+import { Story } from '../../domain/tasks/schedule-story.ts';
 import { definition, LogOfTest } from '../../projections/recorded.ts';
 
 const MINUTE = 60_000;
@@ -16,12 +16,12 @@ const MINUTE = 60_000;
  * The schedule state of a task created at 08:00:01 that fires each minute, unless specified
  * otherwise.
  */
-function rhythmOf(fields: Partial<TaskDefinition>): Rhythm {
+function rhythmOf(fields: Partial<TaskDefinition>): ScheduleState {
   const task = definition({ schedule_expr: '* * * * *', ...fields });
   const next = '2026-03-01T08:01:00.000Z';
   const data = { definition: task, anchor: '2026-03-01T08:00:00.000Z', next_fire_at: next };
   const event = new LogOfTest().add('task-1', 'TaskCreated', data);
-  return evolveRhythmOf(null, event) as Rhythm;
+  return evolveScheduleStateOf(null, event) as ScheduleState;
 }
 
 describe('the backlog of a task', () => {
@@ -35,13 +35,13 @@ describe('the backlog of a task', () => {
   const lengths = [90 * 1000, 90 * MINUTE, 3 * 1440 * MINUTE];
   for (const [name, fields] of Object.entries(tasks)) {
     it(`has the runs that a release starts: ${name}`, () => {
-      const rhythm = rhythmOf(fields);
-      const rule = compileRule(rhythm);
+      const schedule = rhythmOf(fields);
+      const rule = compileRule(schedule);
       for (const length of lengths) {
         const now = fromIso('2026-03-01T08:00:00.000Z') + length;
-        const owed = taskBacklog('1', rhythm, now);
+        const owed = taskBacklog('1', schedule, now);
         const runsBy = (missed: Parameters<typeof decideFires>[4]): number =>
-          decideFires('1', rhythm, rule, now, missed).runs.length;
+          decideFires('1', schedule, rule, now, missed).runs.length;
         for (const policy of misfirePolicies) {
           const runs = owed?.runs[policy] ?? 0;
           expect(runs, `${policy} ${length}`).to.equal(runsBy({ policy, upTo: now }));
@@ -106,7 +106,7 @@ describe('the backlog of a task', () => {
     ] as const) {
       for (const said of ['own', ...misfirePolicies] as const) {
         const story = make();
-        const owed = taskBacklog('1', story.rhythm, story.now);
+        const owed = taskBacklog('1', story.state, story.now);
         expect(owed, make.name).to.include({ count });
         if (said !== 'own') story.release(said);
         expect(owed?.runs[said], `${make.name} ${said}`).to.equal(story.lookAll().fired.length);
@@ -116,17 +116,17 @@ describe('the backlog of a task', () => {
 
   it('is empty for a task that is paused, not due, or has used its max_runs', () => {
     const late = fromIso('2026-03-01T09:00:00.000Z');
-    const paused: Rhythm = { ...rhythmOf({}), status: 'paused' };
+    const paused: ScheduleState = { ...rhythmOf({}), status: 'paused' };
     expect(taskBacklog('1', paused, late)).to.equal(null);
     expect(taskBacklog('1', rhythmOf({}), fromIso('2026-03-01T08:00:59.000Z'))).to.equal(null);
-    const rhythm = rhythmOf({ max_runs: 3 });
-    const spent: Rhythm = {
-      ...rhythm,
+    const schedule = rhythmOf({ max_runs: 3 });
+    const spent: ScheduleState = {
+      ...schedule,
       fires: {
         revision: 2,
         task_revision: 0,
         fire_count: 3,
-        next_fire_at: rhythm.set.next_fire_at,
+        next_fire_at: schedule.set.next_fire_at,
         decided: '2026-03-01T08:00:00.000Z',
       },
     };

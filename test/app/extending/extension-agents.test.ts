@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { ExtensionAgents } from '../../../app/extending/extension-agents.ts';
-import { Going } from '../../../app/roles/going.ts';
+import { Supervisor } from '../../../app/roles/supervisor.ts';
 import { followIndexes } from '../../../app/roles/live-indexes.ts';
 import { createTelemetry } from '../../../observability/create-telemetry.ts';
 import { RunningApi } from '../../support/running-api.ts';
@@ -10,10 +10,10 @@ const extension = { id: 'mail', granted: [] };
 
 describe("an extension's own agent", () => {
   let api: RunningApi;
-  let going: Going;
+  let going: Supervisor;
   beforeEach(async () => {
     api = await RunningApi.start();
-    going = new Going(api.clock, createTelemetry({ level: 'silent' }));
+    going = new Supervisor(api.clock, createTelemetry({ level: 'silent' }));
   });
   afterEach(async () => {
     await going.end();
@@ -23,7 +23,7 @@ describe("an extension's own agent", () => {
   const agentsOf = async (tokenSeconds: number): Promise<ExtensionAgents> => {
     const { store, readModel, clock, settings } = api;
     const indexes = followIndexes(store, readModel, going);
-    await eventually(() => going.notGoing().length === 0);
+    await eventually(() => going.notRunning().length === 0);
     const { signal } = going;
     return new ExtensionAgents({
       ...{ store, indexes, clock, signal, tokenSeconds },

@@ -4,7 +4,7 @@ import { SystemClock } from '../../../app/clock.ts';
 import { projectNewerShapes } from '../../../app/projecting/newer-shapes-projector.ts';
 import { checkpointOf } from '../../../app/projecting/projector-host.ts';
 import { reportProjections } from '../../../app/projecting/projector-report.ts';
-import { decorated } from '../../../domain/decorated.ts';
+import { decorate } from '../../../domain/decorate.ts';
 import { silent } from '../../../observability/telemetry.ts';
 import { recallReport } from '../../../projections/projector/projection-report.ts';
 import type { Projection } from '../../../projections/read-model.ts';
@@ -40,7 +40,7 @@ describe('a projector beside one of an older release', () => {
       telemetry: silent,
     });
     looks = 0;
-    coordination = decorated<Coordination>(opened, {
+    coordination = decorate<Coordination>(opened, {
       recall: (name) => {
         looks += 1;
         return opened.recall(name);

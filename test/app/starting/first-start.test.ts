@@ -14,7 +14,7 @@ import { credentialsFile } from '../../../app/starting/credentials-file.ts';
 import { makeFirstAdmin, type AdminCredentials } from '../../../app/starting/first-start.ts';
 import { verifySecret } from '../../../api/access/secrets.ts';
 import { agentFold, requireAgent } from '../../../domain/agents/agent.ts';
-import { release } from '../../../domain/agents/agent-registration.ts';
+import { releaseAgentName } from '../../../domain/agents/agent-registration.ts';
 import { load } from '../../../domain/handle.ts';
 import { MemoryLog, unavailable } from '../../domain/memory-log.ts';
 import { rejection } from '../../domain/given.ts';
@@ -90,7 +90,7 @@ describe('the first start', () => {
   it('creates no other admin when the first is removed', async () => {
     await make();
     const { agent_id } = kept();
-    await release(store, 'admin', agent_id, {
+    await releaseAgentName(store, 'admin', agent_id, {
       commandId: 'c',
       actor: 'a',
       source: 's',

@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import {
   tooFewOpenFiles,
-  mostOpenFiles,
-  roomForClients,
-  scarcityOfFiles,
+  maxOpenFiles,
+  maxClientConnections,
+  openFilesWarning,
 } from '../../../app/starting/open-files.ts';
 
 const limits = `Limit                     Soft Limit           Hard Limit           Units
@@ -14,10 +14,10 @@ Max locked memory         8388608              8388608              bytes
 
 describe('the limit of open files', () => {
   it('is read from the system', () => {
-    expect(mostOpenFiles(() => limits)).to.equal(1024);
-    expect(mostOpenFiles(() => limits.replace('1024 ', 'unlimited '))).to.equal(Infinity);
-    expect(mostOpenFiles(() => '')).to.equal(Infinity);
-    expect(mostOpenFiles()).to.be.greaterThan(0);
+    expect(maxOpenFiles(() => limits)).to.equal(1024);
+    expect(maxOpenFiles(() => limits.replace('1024 ', 'unlimited '))).to.equal(Infinity);
+    expect(maxOpenFiles(() => '')).to.equal(Infinity);
+    expect(maxOpenFiles()).to.be.greaterThan(0);
   });
 
   it('is reported in one line with the remedy if it is too low', () => {
@@ -29,14 +29,14 @@ describe('the limit of open files', () => {
   });
 
   it('leaves clients the rest, and always some', () => {
-    expect(roomForClients(20_000, 64)).to.equal(20_000 - 192 - 64);
-    expect(roomForClients(256, 64)).to.equal(32);
-    expect(roomForClients(Infinity, 64)).to.equal(Infinity);
+    expect(maxClientConnections(20_000, 64)).to.equal(20_000 - 192 - 64);
+    expect(maxClientConnections(256, 64)).to.equal(32);
+    expect(maxClientConnections(Infinity, 64)).to.equal(Infinity);
   });
 
   it("is reported if runs can take the clients' share", () => {
-    expect(scarcityOfFiles(1024, 64)).to.equal(null);
-    expect(scarcityOfFiles(Infinity, 10_000)).to.equal(null);
-    expect(scarcityOfFiles(1024, 1000)).to.match(/ 1024 files .* 1000 runs .*ulimit -n/);
+    expect(openFilesWarning(1024, 64)).to.equal(null);
+    expect(openFilesWarning(Infinity, 10_000)).to.equal(null);
+    expect(openFilesWarning(1024, 1000)).to.match(/ 1024 files .* 1000 runs .*ulimit -n/);
   });
 });

@@ -1,4 +1,4 @@
-import { sortIn } from '../../../app/starting/sorting-folder.ts';
+import { useSqliteTempFolder } from '../../../app/starting/sqlite-temp-folder.ts';
 import { BEGINNING } from '../../../domain/event-store.ts';
 import { silent } from '../../../observability/telemetry.ts';
 import { openSqliteReadModel } from '../../../stores/sqlite/read-model/read-model.ts';
@@ -12,7 +12,7 @@ const KEYS = 1_500;
 const KEY_LENGTH = 16 * 1024;
 
 const [, , views = '', sorting = ''] = process.argv;
-sortIn(sorting);
+useSqliteTempFolder(sorting);
 const readModel = await openSqliteReadModel({ directory: views, telemetry: silent });
 const writer = await writerOf(readModel, thingsProjection(), { bulk: true });
 const documents = Array.from({ length: KEYS }, (_, i) =>

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import { Going } from '../../../app/roles/going.ts';
+import { Supervisor } from '../../../app/roles/supervisor.ts';
 import { createHealth } from '../../../app/watching/health.ts';
-import { decorated } from '../../../domain/decorated.ts';
+import { decorate } from '../../../domain/decorate.ts';
 import { createEventCodec } from '../../../domain/events/codec.ts';
 import { silent } from '../../../observability/telemetry.ts';
 import { openSqliteCoordination } from '../../../stores/sqlite/coordination/coordination.ts';
@@ -20,7 +20,7 @@ describe('a health check', () => {
     const readModel = await openSqliteReadModel(given);
     const coordination = await openSqliteCoordination(given);
     let pings = 0;
-    const store = decorated(log, {
+    const store = decorate(log, {
       ping: () => {
         pings += 1;
         return log.ping();
@@ -33,7 +33,7 @@ describe('a health check', () => {
       warmUp: async () => {},
     };
     try {
-      const going = new Going(clock, silent);
+      const going = new Supervisor(clock, silent);
       const health = createHealth({
         stores,
         clock,

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { Going } from '../../../app/roles/going.ts';
+import { Supervisor } from '../../../app/roles/supervisor.ts';
 import { createHealth } from '../../../app/watching/health.ts';
 import type { Stores } from '../../../app/stores.ts';
 import { createEventCodec } from '../../../domain/events/codec.ts';
@@ -46,7 +46,7 @@ function lookingAt(
   stores: Stores,
   clock: VirtualClock,
 ): () => Promise<Check | undefined> {
-  const going = new Going(clock, silent);
+  const going = new Supervisor(clock, silent);
   const about = { version: '0', instance: '1', started: () => true };
   const health = createHealth({ stores, clock, going, ...about });
   return async () => {

@@ -1,11 +1,11 @@
 import { expect } from 'chai';
 import { setMaxListeners } from 'node:events';
 import { SystemClock } from '../../../app/clock.ts';
-import { Going } from '../../../app/roles/going.ts';
+import { Supervisor } from '../../../app/roles/supervisor.ts';
 import { createHealth } from '../../../app/watching/health.ts';
 import { projections } from '../../../app/projecting/projections.ts';
 import type { Stores } from '../../../app/stores.ts';
-import { decorated } from '../../../domain/decorated.ts';
+import { decorate } from '../../../domain/decorate.ts';
 import { createEventCodec } from '../../../domain/events/codec.ts';
 import { createTelemetry } from '../../../observability/create-telemetry.ts';
 import type { HealthCheck } from '../../../observability/health.ts';
@@ -45,7 +45,7 @@ describe('readiness', () => {
   afterEach(() => stores.close());
 
   it('waits for every view to be built, and names the missing ones', async () => {
-    const going = new Going(clock, telemetry);
+    const going = new Supervisor(clock, telemetry);
     const health = createHealth({
       stores,
       clock,
@@ -88,16 +88,16 @@ describe('readiness', () => {
       Promise.reject(new ReadModelError('UNAVAILABLE', 'no answer within 1900 ms'));
     const silent: Stores = {
       ...stores,
-      readModel: decorated(readModel, {
+      readModel: decorate(readModel, {
         ping,
         checkpoint: unasked,
         count: unasked,
         find: unasked,
         liveGeneration: unasked,
       }),
-      coordination: decorated(coordination, { ping, alive: unasked, recall: unasked }),
+      coordination: decorate(coordination, { ping, alive: unasked, recall: unasked }),
     };
-    const going = new Going(clock, telemetry);
+    const going = new Supervisor(clock, telemetry);
     const options = { clock, going, version: '0.0.0', instance: '1', started: () => true };
     const health = createHealth({ ...options, stores: silent });
     const statuses = async (answer: Promise<{ readonly body: unknown }>): Promise<object> => {
@@ -115,7 +115,7 @@ describe('readiness', () => {
   });
 
   it('does not depend on whether the log accepts writes; the health report does', async () => {
-    const going = new Going(clock, telemetry);
+    const going = new Supervisor(clock, telemetry);
     const health = createHealth({
       stores,
       clock,

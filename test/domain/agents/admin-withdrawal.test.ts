@@ -1,8 +1,11 @@
 import { expect } from 'chai';
 import { withdrawAdmin } from '../../../domain/agents/admin-withdrawal.ts';
 import { agentFold, removeAgent } from '../../../domain/agents/agent.ts';
-import { registerWithName, updateWithName } from '../../../domain/agents/agent-registration.ts';
-import { Refusal } from '../../../domain/errors.ts';
+import {
+  registerAgentCommand,
+  updateAgentCommand,
+} from '../../../domain/agents/agent-registration.ts';
+import { RefusalError } from '../../../domain/errors.ts';
 import { handle, load, revisionMismatch } from '../../../domain/handle.ts';
 import { streams } from '../../../domain/streams.ts';
 import { commandContext, rejection, START } from '../given.ts';
@@ -18,7 +21,7 @@ describe('taking the scope admin', () => {
     store = new MemoryLog();
     for (const id of ids) {
       const fields = { name: `agent ${id}`, scopes: ['admin', 'ops'], webhook_url: null };
-      await registerWithName(store, id, fields, null, commandContext(`register-${id}`));
+      await registerAgentCommand(store, id, fields, null, commandContext(`register-${id}`));
     }
   };
   async function* everybody(): AsyncGenerator<string> {
@@ -29,7 +32,7 @@ describe('taking the scope admin', () => {
     const context = commandContext(commandId, now);
     return withdrawAdmin({
       ...{ store, agentId: id, others: everybody, context },
-      act: (revision) => updateWithName(store, id, { scopes: ['ops'] }, context, revision),
+      act: (revision) => updateAgentCommand(store, id, { scopes: ['ops'] }, context, revision),
     });
   };
   const remove = (id: string): Promise<unknown> => {
@@ -151,7 +154,7 @@ describe('taking the scope admin', () => {
     const context = commandContext('refused');
     const taken = withdrawAdmin({
       ...{ store, agentId: 'a', others: everybody, context },
-      act: () => Promise.reject(new Refusal('STATE_CONFLICT', 'the name is taken')),
+      act: () => Promise.reject(new RefusalError('STATE_CONFLICT', 'the name is taken')),
     });
     expect(await rejection(taken)).to.include({ message: 'the name is taken' });
     await demote('b');

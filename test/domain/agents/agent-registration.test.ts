@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import { agentFold, agentNameFold } from '../../../domain/agents/agent.ts';
 import {
-  registerWithName,
-  release,
-  updateWithName,
+  registerAgentCommand,
+  releaseAgentName,
+  updateAgentCommand,
 } from '../../../domain/agents/agent-registration.ts';
 import { load, handle } from '../../../domain/handle.ts';
 import { removeAgent } from '../../../domain/agents/agent.ts';
@@ -27,7 +27,7 @@ describe('registering an agent', () => {
     commandId = `register-${agentId}`,
     now = START,
   ): Promise<unknown> =>
-    registerWithName(store, agentId, fields(name), null, commandContext(commandId, now));
+    registerAgentCommand(store, agentId, fields(name), null, commandContext(commandId, now));
 
   const holderOf = async (name: string): Promise<string | undefined> =>
     (await load(store, streams.agentName(name), agentNameFold)).state?.agent_id;
@@ -81,7 +81,7 @@ describe('registering an agent', () => {
       decide: removeAgent,
       context: commandContext('remove'),
     });
-    await release(store, 'sweeper', 'a', commandContext('remove'));
+    await releaseAgentName(store, 'sweeper', 'a', commandContext('remove'));
     await register('b', 'sweeper');
     expect(await holderOf('sweeper')).to.equal('b');
   });
@@ -151,7 +151,7 @@ describe('registering an agent', () => {
 
   describe('and renaming it', () => {
     const renameTo = (name: string, commandId = 'rename', now = START): Promise<unknown> =>
-      updateWithName(store, 'a', { name }, commandContext(commandId, now));
+      updateAgentCommand(store, 'a', { name }, commandContext(commandId, now));
 
     beforeEach(async () => {
       await register('a', 'sweeper');
@@ -164,7 +164,7 @@ describe('registering an agent', () => {
     });
 
     it('reserves nothing where the agent is at another revision', async () => {
-      const outcome = updateWithName(store, 'a', { name: 'mopper' }, commandContext('c'), 5);
+      const outcome = updateAgentCommand(store, 'a', { name: 'mopper' }, commandContext('c'), 5);
       expect(await rejection(outcome)).to.include({ code: 'REVISION_MISMATCH' });
       expect(await holderOf('mopper')).to.equal(undefined);
     });

@@ -2,12 +2,12 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { agentFold, agentNameFold, removeAgent } from '../../../domain/agents/agent.ts';
 import {
-  registerWithName,
-  release,
-  updateWithName,
+  registerAgentCommand,
+  releaseAgentName,
+  updateAgentCommand,
 } from '../../../domain/agents/agent-registration.ts';
-import { decorated } from '../../../domain/decorated.ts';
-import { Refusal } from '../../../domain/errors.ts';
+import { decorate } from '../../../domain/decorate.ts';
+import { RefusalError } from '../../../domain/errors.ts';
 import { EventStoreError, type EventStore } from '../../../domain/event-store.ts';
 import { handle, load, type CommandContext } from '../../../domain/handle.ts';
 import { streams } from '../../../domain/streams.ts';
@@ -55,7 +55,7 @@ const wish: fc.Arbitrary<Wish> = fc.oneof(
 /** A log whose answers come in an order of the scheduler's choice. */
 function inAnyOrder(log: MemoryLog, scheduler: fc.Scheduler): EventStore {
   const turn = (): Promise<unknown> => scheduler.schedule(Promise.resolve());
-  return decorated<EventStore>(log, {
+  return decorate<EventStore>(log, {
     append: async (...given) => {
       await turn();
       return log.append(...given);
@@ -71,15 +71,15 @@ function inAnyOrder(log: MemoryLog, scheduler: fc.Scheduler): EventStore {
 async function grant(store: EventStore, wished: Wish, context: CommandContext): Promise<void> {
   const id = wished.agent;
   if (wished.kind === 'rename') {
-    await updateWithName(store, id, { name: wished.name }, context);
+    await updateAgentCommand(store, id, { name: wished.name }, context);
   } else if (wished.kind === 'register') {
     const fields = { name: wished.name, scopes: [], webhook_url: null };
-    await registerWithName(store, id, fields, null, context);
+    await registerAgentCommand(store, id, fields, null, context);
   } else {
     const stream = streams.agent(id);
     const { state } = await load(store, stream, agentFold);
     await handle({ store, stream, fold: agentFold, decide: removeAgent, context });
-    if (state.status === 'registered') await release(store, state.name, id, context);
+    if (state.status === 'registered') await releaseAgentName(store, state.name, id, context);
   }
 }
 
@@ -93,7 +93,7 @@ describe('names of agents', () => {
           const log = new MemoryLog();
           for (const [index, id] of agents.entries()) {
             const fields = { name: names[index] ?? '', scopes: [], webhook_url: null };
-            await registerWithName(log, id, fields, null, commandContext(`first-${id}`, START));
+            await registerAgentCommand(log, id, fields, null, commandContext(`first-${id}`, START));
           }
           const store = inAnyOrder(log, scheduler);
           const all = wishes.map(async (wished, index) => {
@@ -102,7 +102,7 @@ describe('names of agents', () => {
               await grant(store, wished, commandContext(`wish-${index}`, now));
             } catch (error) {
               // Refused, or it lost each race.
-              if (!(error instanceof Refusal || error instanceof EventStoreError)) throw error;
+              if (!(error instanceof RefusalError || error instanceof EventStoreError)) throw error;
             }
           });
           await scheduler.waitFor(Promise.all(all));

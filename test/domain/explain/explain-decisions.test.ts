@@ -76,8 +76,8 @@ describe('the search for what was decided', () => {
 
   it('finds every decision of a stream, and its neighbours, wherever nothing is decided in between', async () => {
     const at = (n: number): Instant => START + n * second;
-    const rhythm = new Rhythm().corrected(9).fired(at(1)).corrected(6).skipped(at(3), at(6));
-    rhythm.fired(at(7)).skipped(at(8), at(8)).corrected(11).fired(at(12)).corrected(5);
+    const schedule = new Rhythm().corrected(9).fired(at(1)).corrected(6).skipped(at(3), at(6));
+    schedule.fired(at(7)).skipped(at(8), at(8)).corrected(11).fired(at(12)).corrected(5);
     const decided = [
       [1, 1],
       [3, 6],
@@ -86,7 +86,7 @@ describe('the search for what was decided', () => {
       [12, 12],
     ] as const;
     for (let n = -1; n < 15; n += 1) {
-      const found = await rhythm.find(at(n));
+      const found = await schedule.find(at(n));
       const spans = (
         which: (from: number, to: number) => boolean,
       ): readonly (readonly number[])[] =>
@@ -108,23 +108,23 @@ describe('the search for what was decided', () => {
   });
 
   it('reads a few dozen events of a stream of two hundred thousand', async () => {
-    const rhythm = new Rhythm();
+    const schedule = new Rhythm();
     const fires = 200_000;
-    for (let n = 0; n < fires; n += 1) rhythm.fired(START + n * second);
+    for (let n = 0; n < fires; n += 1) schedule.fired(START + n * second);
     for (const n of [0, 1, 77_777, fires - 2, fires - 1]) {
-      rhythm.reads = 0;
-      rhythm.eventsRead = 0;
-      const { before, within, after } = await rhythm.find(START + n * second);
+      schedule.reads = 0;
+      schedule.eventsRead = 0;
+      const { before, within, after } = await schedule.find(START + n * second);
       expect(within.map(span)).to.deep.equal([[n * second, n * second]]);
       expect(span(before)).to.deep.equal(n === 0 ? null : [(n - 1) * second, (n - 1) * second]);
       expect(span(after)).to.deep.equal(
         n === fires - 1 ? null : [(n + 1) * second, (n + 1) * second],
       );
-      expect(rhythm.reads).to.be.below(25);
-      expect(rhythm.eventsRead).to.be.below(100);
+      expect(schedule.reads).to.be.below(25);
+      expect(schedule.eventsRead).to.be.below(100);
     }
-    rhythm.reads = 0;
-    await rhythm.find(START + fires * second);
-    expect(rhythm.reads).to.equal(2);
+    schedule.reads = 0;
+    await schedule.find(START + fires * second);
+    expect(schedule.reads).to.equal(2);
   });
 });

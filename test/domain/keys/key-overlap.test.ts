@@ -6,7 +6,7 @@ import {
   type KeyClaim,
   type KeyState,
 } from '../../../domain/keys/key.ts';
-import { aheadOf, claimOverlap, overlapKey } from '../../../domain/keys/overlap.ts';
+import { runsAheadOf, claimOverlap, overlapKey } from '../../../domain/keys/overlap.ts';
 
 const now = Date.parse('2026-01-01T12:00:00.000Z');
 const unused = unusedKey(overlapKey('task-1', 'agent-1'));
@@ -94,8 +94,8 @@ describe("the overlap of a task's runs", () => {
       claim('c', now + 2),
       'cancel_running',
     );
-    expect(aheadOf(three, 'b')).to.deep.equal(['a']);
-    expect(aheadOf(three, 'c')).to.deep.equal(['a', 'b']);
-    expect(aheadOf(three, 'a')).to.deep.equal([]);
+    expect(runsAheadOf(three, 'b')).to.deep.equal(['a']);
+    expect(runsAheadOf(three, 'c')).to.deep.equal(['a', 'b']);
+    expect(runsAheadOf(three, 'a')).to.deep.equal([]);
   });
 });

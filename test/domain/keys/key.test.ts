@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { fromIso, toIso } from '../../../domain/clock.ts';
 import type { KeyEvent } from '../../../domain/events/catalogue.ts';
 import {
-  LONGEST_LINE,
+  MAX_WAITERS,
   MAX_HOLDERS,
   holdKey,
   keyFold,
@@ -134,15 +134,15 @@ describe('a concurrency key', () => {
 
   it('records a limited number of waiters, the first in order', () => {
     let state = held(unusedKey(name), claim('a'));
-    for (let index = 0; index < LONGEST_LINE; index += 1) {
+    for (let index = 0; index < MAX_WAITERS; index += 1) {
       state = held(state, claim(`w${String(index)}`, { since: start + index }));
     }
     const late = claim('late', { since: start + 1000 });
     expect(holdKey(state, late, start)).to.deep.equal({ outcome: 'waiting', events: [] });
     const urgent = held(state, claim('urgent', { priority: 1 }));
-    expect(urgent.waiters).to.have.lengthOf(LONGEST_LINE);
+    expect(urgent.waiters).to.have.lengthOf(MAX_WAITERS);
     expect(waiters(urgent)[0]).to.equal('urgent');
-    expect(waiters(urgent)).to.not.include(`w${String(LONGEST_LINE - 1)}`);
+    expect(waiters(urgent)).to.not.include(`w${String(MAX_WAITERS - 1)}`);
   });
 
   it('has no more holders than fit into an event, whatever the limit', () => {

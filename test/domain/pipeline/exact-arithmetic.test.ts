@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { parseExpression } from '../../../domain/pipeline/expression.ts';
-import { PipelineFault } from '../../../domain/pipeline/fault.ts';
+import { PipelineError } from '../../../domain/pipeline/pipeline-error.ts';
 
 const MOST = Number.MAX_SAFE_INTEGER;
 const params = { most: MOST, big: 1e300, third: 1 / 3, none: 0 };
@@ -51,7 +51,7 @@ describe('numbers that an expression produces', () => {
   for (const [text, says] of lost) {
     it(`fail the expression if JavaScript would change them: ${text}`, () => {
       expect(() => evaluate(text))
-        .to.throw(PipelineFault)
+        .to.throw(PipelineError)
         .with.property('message')
         .that.includes(`the expression "${text}" failed`)
         .and.includes(says);
@@ -61,7 +61,7 @@ describe('numbers that an expression produces', () => {
   for (const text of ['`7615917337495251231`', 'params.a == `[1, {"b": 1e400}]`', '`-1e999`']) {
     it(`make an expression invalid if JavaScript cannot represent them: ${text}`, () => {
       expect(parseExpression(text).fault).to.match(/is invalid: .*send it as a string/);
-      expect(() => evaluate(text)).to.throw(PipelineFault);
+      expect(() => evaluate(text)).to.throw(PipelineError);
     });
   }
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { parseExpression } from '../../../domain/pipeline/expression.ts';
-import { PipelineFault } from '../../../domain/pipeline/fault.ts';
+import { PipelineError } from '../../../domain/pipeline/pipeline-error.ts';
 
 const evaluate = (text: string, params: unknown = {}): unknown =>
   parseExpression(text).evaluate({ params });
@@ -77,7 +77,7 @@ describe('an expression', () => {
   ];
   for (const [text, says] of refused) {
     it(`fails with a reason: ${text}`, () => {
-      expect(() => evaluate(text)).to.throw(PipelineFault, says);
+      expect(() => evaluate(text)).to.throw(PipelineError, says);
     });
   }
 
@@ -130,7 +130,7 @@ describe('an expression', () => {
     for (const [what, text] of cases) {
       it(`fails soon: ${what}`, () => {
         const started = performance.now();
-        expect(() => evaluate(text, params)).to.throw(PipelineFault);
+        expect(() => evaluate(text, params)).to.throw(PipelineError);
         expect(performance.now() - started).to.be.lessThan(2000);
       });
     }

@@ -4,7 +4,7 @@ import type { JsonObject } from '../../../domain/json.ts';
 import { compilePipeline } from '../../../domain/pipeline/compile.ts';
 import { outputOf } from '../../../domain/pipeline/output.ts';
 import { finishedSteps, storedOutput } from '../../../domain/pipeline/progress.ts';
-import { cutTo, jsonBytes, toPlainJson } from '../../../domain/pipeline/size.ts';
+import { truncateTo, jsonBytes, toPlainJson } from '../../../domain/pipeline/json-size.ts';
 
 const at = '2026-01-01T00:00:00.000Z';
 
@@ -178,7 +178,7 @@ describe('an output of about 4 MiB', () => {
 
 describe('a result', () => {
   const limit = 256 * 1024;
-  const cut = (value: unknown): unknown => cutTo(limit, toPlainJson(value)).value;
+  const cut = (value: unknown): unknown => truncateTo(limit, toPlainJson(value)).value;
 
   it('within the limit stays unchanged', () => {
     const value = { text: 'ü'.repeat(100_000) };

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import { Refusal } from '../../../domain/errors.ts';
+import { RefusalError } from '../../../domain/errors.ts';
 import type { JsonObject } from '../../../domain/json.ts';
-import { checkPayload } from '../../../domain/pipeline/check.ts';
+import { checkPayload } from '../../../domain/pipeline/check-payload.ts';
 import { parsePayload } from '../../../domain/pipeline/parse.ts';
 
 /** A number, or a string for a class of numbers. */
@@ -234,6 +234,9 @@ describe('a parsed payload', () => {
   });
 
   it('is refused with its first fault', () => {
-    expect(() => parsePayload({ pipeline: [{}] })).to.throw(Refusal, 'payload.pipeline.0.uses');
+    expect(() => parsePayload({ pipeline: [{}] })).to.throw(
+      RefusalError,
+      'payload.pipeline.0.uses',
+    );
   });
 });

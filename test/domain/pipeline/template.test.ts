@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { JsonValue } from '../../../domain/json.ts';
 import type { Scope } from '../../../domain/pipeline/expression.ts';
-import { PipelineFault } from '../../../domain/pipeline/fault.ts';
+import { PipelineError } from '../../../domain/pipeline/pipeline-error.ts';
 import { Secrets } from '../../../domain/pipeline/secrets.ts';
 import { compileTemplate, soleExpression } from '../../../domain/pipeline/template.ts';
 
@@ -136,7 +136,7 @@ describe('a template', () => {
     });
 
     it('fails on a date that does not exist', () => {
-      expect(() => render('${now+99999999999w}')).to.throw(PipelineFault, /is not a valid date/);
+      expect(() => render('${now+99999999999w}')).to.throw(PipelineError, /is not a valid date/);
     });
   });
 
@@ -145,19 +145,19 @@ describe('a template', () => {
       it(`fails when rendered, naming it: ${text}`, () => {
         const template = compileTemplate(text);
         const expression = soleExpression(text) ?? 'foo(';
-        expect(() => template.render(scope())).to.throw(PipelineFault, `"${expression}"`);
+        expect(() => template.render(scope())).to.throw(PipelineError, `"${expression}"`);
       });
     }
 
     it('quotes the beginning of a long one up to a whole character', () => {
       const beginning = 'a'.repeat(199);
       const template = compileTemplate(`\${${beginning}😀(}`);
-      expect(() => template.render(scope())).to.throw(PipelineFault, `"${beginning}…"`);
+      expect(() => template.render(scope())).to.throw(PipelineError, `"${beginning}…"`);
     });
 
     it('reports no half of a surrogate pair', () => {
       const template = compileTemplate('${a😀(}');
-      expect(() => template.render(scope())).to.throw(PipelineFault, /^\P{Surrogate}+$/u);
+      expect(() => template.render(scope())).to.throw(PipelineError, /^\P{Surrogate}+$/u);
     });
 
     for (const [what, text] of [
@@ -166,15 +166,15 @@ describe('a template', () => {
     ] as const) {
       it(`fails when rendered, not before, if it ${what}`, () => {
         const template = compileTemplate(`\${${text}}`);
-        expect(() => template.render(scope({}))).to.throw(PipelineFault, 'is invalid');
+        expect(() => template.render(scope({}))).to.throw(PipelineError, 'is invalid');
       });
     }
 
     it('fails on an unknown function or a wrong argument type', () => {
       for (const text of ['${nope(params)}', '${nope(`[]`, &@)}']) {
-        expect(() => render(text)).to.throw(PipelineFault, /nope/);
+        expect(() => render(text)).to.throw(PipelineError, /nope/);
       }
-      expect(() => render('${length(params.n)}')).to.throw(PipelineFault, /length/);
+      expect(() => render('${length(params.n)}')).to.throw(PipelineError, /length/);
     });
   });
 
@@ -184,7 +184,7 @@ describe('a template', () => {
     });
 
     it('fails for an unknown name, naming it', () => {
-      expect(() => render('${secrets.OTHER}')).to.throw(PipelineFault, 'there is no secret OTHER');
+      expect(() => render('${secrets.OTHER}')).to.throw(PipelineError, 'there is no secret OTHER');
     });
 
     const used = '${[secrets.TOKEN == `1`, values([secrets][0])]}';
@@ -283,7 +283,7 @@ describe('a template', () => {
     for (const [what, text] of cases) {
       it(`fails soon: ${what}`, () => {
         const started = performance.now();
-        expect(() => render(text, { params })).to.throw(PipelineFault);
+        expect(() => render(text, { params })).to.throw(PipelineError);
         expect(performance.now() - started).to.be.lessThan(5000);
       });
     }
@@ -294,7 +294,7 @@ describe('a template', () => {
       expect(render('${length(params[*].[@])}', scope)).to.equal(100_000);
       const many = new Array<string>(100).fill('${length(params[*].[@])}');
       const started = performance.now();
-      expect(() => render(many, scope)).to.throw(PipelineFault, 'too many steps');
+      expect(() => render(many, scope)).to.throw(PipelineError, 'too many steps');
       expect(performance.now() - started).to.be.lessThan(5000);
       expect(render('${length(params[*].[@])}', scope)).to.equal(100_000);
     });

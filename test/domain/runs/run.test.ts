@@ -12,7 +12,7 @@ import {
   retryTime,
   runFold,
   startRun,
-  takeOver,
+  interruptRun,
 } from '../../../domain/runs/run.ts';
 import { endsOf } from '../../../domain/runs/run-steps.ts';
 import { failure, request, stepEnd, success } from '../../projections/recorded.ts';
@@ -228,12 +228,12 @@ describe('a run', () => {
 
     it('continues elsewhere, up to five times in an attempt', () => {
       for (let times = 0; times < MAX_INTERRUPTIONS; times += 1) {
-        expect(takeOver(gone(times), START, START, payload)).to.deep.equal([interrupted()]);
+        expect(interruptRun(gone(times), START, START, payload)).to.deep.equal([interrupted()]);
       }
     });
 
     it('fails its attempt at the sixth loss, and retries if a retry is left', () => {
-      const [event] = takeOver(gone(MAX_INTERRUPTIONS), START, START + 1000, payload);
+      const [event] = interruptRun(gone(MAX_INTERRUPTIONS), START, START + 1000, payload);
       expect(event).to.deep.equal({
         type: 'RunAttemptFailed',
         data: {
@@ -246,7 +246,7 @@ describe('a run', () => {
     });
 
     it('fails at the sixth loss without a retry left', () => {
-      const [event] = takeOver(gone(MAX_INTERRUPTIONS), START, null, payload);
+      const [event] = interruptRun(gone(MAX_INTERRUPTIONS), START, null, payload);
       expect(event?.type).to.equal('RunFailed');
       expect(event?.data).to.include({ attempt: 1, started_at: '2026-03-02T08:00:01.000Z' });
       expect(event?.data).to.deep.include({ output: soFar(0) });
@@ -260,16 +260,16 @@ describe('a run', () => {
     });
 
     it('is canceled if that was requested', () => {
-      expect(takeOver(gone(0, cancelRequested), START, START, payload)).to.deep.equal([
+      expect(interruptRun(gone(0, cancelRequested), START, START, payload)).to.deep.equal([
         { type: 'RunCanceled', data: { attempt: 1, output: soFar(0) } },
       ]);
     });
 
     it('is left alone when it is not running', () => {
       for (const state of [run(requested), run(requested, started(), succeeded), run(skipped)]) {
-        expect(takeOver(state, START, START, payload)).to.deep.equal([]);
+        expect(interruptRun(state, START, START, payload)).to.deep.equal([]);
       }
-      refused('NOT_FOUND', () => takeOver(given(runFold, []), START, START, payload));
+      refused('NOT_FOUND', () => interruptRun(given(runFold, []), START, START, payload));
     });
   });
 

@@ -4,7 +4,7 @@ import { ScheduleError } from '../../../domain/schedule/schedule.ts';
 import {
   compileTopicPattern,
   isTopic,
-  topicPatternFault,
+  topicPatternIssue,
 } from '../../../domain/schedule/topic-pattern.ts';
 
 /** A reference implementation of matching, as simple as possible. */
@@ -69,7 +69,7 @@ describe('a topic pattern', () => {
 
   it('is refused if a wildcard is part of a segment or a character is not allowed', () => {
     for (const pattern of ['', 'a*', 'a.#b', '**', 'a b', 'a.ü', 'a'.repeat(201)]) {
-      expect(topicPatternFault(pattern), pattern).to.be.a('string');
+      expect(topicPatternIssue(pattern), pattern).to.be.a('string');
       expect(() => compileTopicPattern(pattern), pattern).to.throw(ScheduleError);
     }
   });

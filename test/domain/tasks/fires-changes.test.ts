@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { nextRunOf } from '../../../domain/tasks/rhythm.ts';
-import { minute, Story } from './rhythm-story.ts';
+import { nextRunOf } from '../../../domain/tasks/schedule-state.ts';
+import { minute, Story } from './schedule-story.ts';
 
 const hour = 60 * minute;
 
@@ -8,7 +8,7 @@ describe("deciding a task's fires after a change", () => {
   describe('of a task that was snoozed', () => {
     it('runs the fire later under its nominal time, and skips those due meanwhile', () => {
       const story = new Story().snooze(150);
-      expect(nextRunOf(story.rhythm)).to.equal('2026-03-02T08:03:30.000Z');
+      expect(nextRunOf(story.state)).to.equal('2026-03-02T08:03:30.000Z');
       expect(story.pass(3 * minute).look().events).to.deep.equal([]);
       const { runs } = story.pass(30_000).look();
       expect(runs[0]?.request).to.include({
@@ -266,7 +266,7 @@ describe("deciding a task's fires after a change", () => {
 
   it('does not bring back a fire that was decided while it was being snoozed', () => {
     const story = new Story().pass(minute);
-    const before = story.rhythm;
+    const before = story.state;
     story.look();
     story.snooze(600, before);
     expect(story.next).to.equal('08:02:00');

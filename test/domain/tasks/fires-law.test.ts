@@ -3,11 +3,15 @@ import fc from 'fast-check';
 import { fromIso, type Instant } from '../../../domain/clock.ts';
 import { correctNextFire } from '../../../domain/tasks/fires.ts';
 import type { FiresEvent } from '../../../domain/events/catalogue.ts';
-import { evolveRhythm, nextFireOf, type Rhythm } from '../../../domain/tasks/rhythm.ts';
+import {
+  evolveScheduleState,
+  nextFireOf,
+  type ScheduleState,
+} from '../../../domain/tasks/schedule-state.ts';
 import { misfirePolicies } from '../../../domain/vocabulary.ts';
 import { place, START } from '../given.ts';
-import { act, expressions, perform, settings } from './rhythm-acts.ts';
-import { minute, scheduleOf, Story } from './rhythm-story.ts';
+import { act, expressions, perform, settings } from './schedule-acts.ts';
+import { minute, scheduleOf, Story } from './schedule-story.ts';
 
 /** What a story's events say became of each nominal time: how often each was fired, and which spans were not. */
 function decided(events: readonly { readonly event: FiresEvent }[]): {
@@ -37,8 +41,8 @@ describe('the laws of the schedule state', () => {
         const story = new Story(fields);
         for (const each of acts) {
           perform(story, each);
-          const { fires } = story.rhythm;
-          const next = nextFireOf(story.rhythm);
+          const { fires } = story.state;
+          const next = nextFireOf(story.state);
           if (next !== null && fires !== null && fires.decided !== null) {
             expect(next > fires.decided, `${next} after ${fires.decided}`).to.equal(true);
           }
@@ -64,11 +68,11 @@ describe('the laws of the schedule state', () => {
       fc.property(settings, fc.array(act, { maxLength: 30 }), (fields, acts) => {
         const story = new Story(fields);
         for (const each of acts) perform(story, each);
-        if (story.rhythm.status === 'paused') story.resume('latest');
+        if (story.state.status === 'paused') story.resume('latest');
         story.lookAll();
-        expect(story.rhythm.owed).to.deep.equal([]);
-        const next = nextFireOf(story.rhythm);
-        const snoozed = story.rhythm.set.next_run_at;
+        expect(story.state.owed).to.deep.equal([]);
+        const next = nextFireOf(story.state);
+        const snoozed = story.state.set.next_run_at;
         if (next !== null && snoozed === null) expect(fromIso(next)).to.be.above(story.now);
       }),
       { numRuns: 200 },
@@ -154,14 +158,14 @@ describe('the laws of the schedule state', () => {
         const story = new Story(fields);
         for (const each of acts) {
           perform(story, each);
-          const { rhythm, now } = story;
+          const { state: schedule, now } = story;
           const { events } = correctNextFire(
             't',
-            rhythm,
-            scheduleOf(rhythm.definition, rhythm.anchor),
+            schedule,
+            scheduleOf(schedule.definition, schedule.anchor),
             now,
           );
-          expect(events, JSON.stringify(rhythm)).to.deep.equal([]);
+          expect(events, JSON.stringify(schedule)).to.deep.equal([]);
         }
       }),
       { numRuns: 150 },
@@ -211,14 +215,14 @@ describe('the laws of the schedule state', () => {
               n += 1;
             }
           }
-          let rhythm: Rhythm | null = null;
+          let schedule: ScheduleState | null = null;
           for (const { event, revision, at } of shuffled) {
-            rhythm = evolveRhythm(rhythm, event, place(revision, at));
+            schedule = evolveScheduleState(schedule, event, place(revision, at));
           }
-          if (rhythm === null) throw new Error('the story has no rhythm');
-          expect(nextFireOf(rhythm)).to.equal(nextFireOf(story.rhythm));
-          expect(rhythm.fires).to.deep.equal(story.rhythm.fires);
-          expect(rhythm.set).to.deep.equal(story.rhythm.set);
+          if (schedule === null) throw new Error('the story has no schedule state');
+          expect(nextFireOf(schedule)).to.equal(nextFireOf(story.state));
+          expect(schedule.fires).to.deep.equal(story.state.fires);
+          expect(schedule.set).to.deep.equal(story.state.set);
         },
       ),
       { numRuns: 200 },

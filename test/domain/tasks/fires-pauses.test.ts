@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { nextRunOf } from '../../../domain/tasks/rhythm.ts';
-import { minute, Story } from './rhythm-story.ts';
+import { nextRunOf } from '../../../domain/tasks/schedule-state.ts';
+import { minute, Story } from './schedule-story.ts';
 
 const hour = 60 * minute;
 
@@ -139,7 +139,7 @@ describe("deciding a task's fires around a pause", () => {
       .resume('skip')
       .lookAll();
     expect(story.firesEvents).to.deep.equal([]);
-    expect(nextRunOf(story.rhythm)).to.equal('2026-03-02T11:00:00.000Z');
+    expect(nextRunOf(story.state)).to.equal('2026-03-02T11:00:00.000Z');
     story.pass(90 * minute).lookAll();
     expect(story.fired).to.deep.equal(['09:00:00']);
     expect(story.skipped).to.deep.equal(['snoozed 10:00:00-11:00:00 (2)']);
@@ -156,6 +156,6 @@ describe("deciding a task's fires around a pause", () => {
       'paused 09:00:00-09:00:00 (1)',
       'paused 10:00:00-10:00:00 (1)',
     ]);
-    expect(nextRunOf(story.rhythm)).to.equal('2026-03-02T11:00:00.000Z');
+    expect(nextRunOf(story.state)).to.equal('2026-03-02T11:00:00.000Z');
   });
 });

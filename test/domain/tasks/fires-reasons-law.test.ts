@@ -2,8 +2,8 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { fromIso, type Instant } from '../../../domain/clock.ts';
 import type { DataOf } from '../../../domain/events/catalogue.ts';
-import { act, perform, settings } from './rhythm-acts.ts';
-import { Story } from './rhythm-story.ts';
+import { act, perform, settings } from './schedule-acts.ts';
+import { Story } from './schedule-story.ts';
 
 describe('the laws of why a fire does not run', () => {
   it('a pause holds back only what is due during it', () => {
@@ -50,7 +50,7 @@ function forEachStory(law: (story: Story) => void): void {
     fc.property(settings, acts, (fields, all) => {
       const story = new Story(fields);
       for (const each of all) perform(story, each);
-      if (story.rhythm.status === 'paused') story.resume('skip');
+      if (story.state.status === 'paused') story.resume('skip');
       law(story.lookAll());
     }),
     { numRuns: 400 },

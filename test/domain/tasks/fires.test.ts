@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { fromIso } from '../../../domain/clock.ts';
 import { scheduledRunId } from '../../../domain/ids.ts';
 import { jitterOf } from '../../../domain/tasks/jitter.ts';
-import { minute, Story, TASK } from './rhythm-story.ts';
+import { minute, Story, TASK } from './schedule-story.ts';
 
 const hour = 60 * minute;
 
@@ -234,8 +234,8 @@ describe("deciding a task's fires", () => {
   it('follows the present rule where the recorded fire is none of it', () => {
     const story = new Story({ schedule_expr: '0 9 * * *' });
     // As if another tz database had moved it: written for 08:30, the rule says 09:00.
-    const moved = { ...story.rhythm.set, next_fire_at: '2026-03-02T08:30:00.000Z' };
-    story.rhythm = { ...story.rhythm, set: moved };
+    const moved = { ...story.state.set, next_fire_at: '2026-03-02T08:30:00.000Z' };
+    story.state = { ...story.state, set: moved };
     const { events } = story.pass(30 * minute).look();
     expect(events).to.have.lengthOf(1);
     expect(events[0]).to.deep.include({ type: 'NextFireCorrected' });

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { toIso } from '../../../domain/clock.ts';
-import { decorated } from '../../../domain/decorated.ts';
-import { Refusal } from '../../../domain/errors.ts';
+import { decorate } from '../../../domain/decorate.ts';
+import { RefusalError } from '../../../domain/errors.ts';
 import { EventStoreError, type EventStore } from '../../../domain/event-store.ts';
 import type { DomainEvent, FiresEvent } from '../../../domain/events/catalogue.ts';
 import { toNewEvents, type Handled } from '../../../domain/handle.ts';
@@ -109,7 +109,7 @@ describe('commands on tasks', () => {
       { schedule_kind: 'once', schedule_expr: '2020-01-01T00:00:00Z' },
       { ends_at: '2020-01-01T00:00:00.000Z' },
     ] as Partial<TaskDefinition>[]) {
-      const error = (await rejection(create(fields))) as Refusal;
+      const error = (await rejection(create(fields))) as RefusalError;
       expect(error, JSON.stringify(fields)).to.include({ code: 'INVALID' });
     }
     expect(store.typesOf('task-t')).to.deep.equal([]);
@@ -117,7 +117,7 @@ describe('commands on tasks', () => {
 
   it('name the last fire where none is in the future', async () => {
     const rule = { schedule_kind: 'rrule', schedule_expr: 'FREQ=DAILY;COUNT=1' } as const;
-    const error = (await rejection(create(rule))) as Refusal;
+    const error = (await rejection(create(rule))) as RefusalError;
     expect(error.message).to.contain('has no future fire: its last was 2026-03-02T08:00:00.000Z');
   });
 
@@ -174,11 +174,11 @@ describe('commands on tasks', () => {
 
   it('refuse in this order: not found, forbidden, another revision, the state', async () => {
     const mayChange = (): void => {
-      throw new Refusal('FORBIDDEN', 'not yours');
+      throw new RefusalError('FORBIDDEN', 'not yours');
     };
     const refusals: string[] = [];
     const note = async (more: Partial<TaskCommand>): Promise<void> => {
-      const error = (await rejection(pauseTaskCommand(command(START, more)))) as Refusal;
+      const error = (await rejection(pauseTaskCommand(command(START, more)))) as RefusalError;
       refusals.push(error.code);
     };
     await note({ mayChange, expectedRevision: 9 });
@@ -318,7 +318,7 @@ describe('commands on tasks', () => {
           },
         ];
         await store.append(stream, toNewEvents(stream, begun, commandContext(`${name} begun`)), 0);
-        const log = decorated<EventStore>(store, {
+        const log = decorate<EventStore>(store, {
           readStream: async (of, options) => {
             if (of !== streams.task('t') || fault === null) return store.readStream(of, options);
             if (fault instanceof EventStoreError) throw fault;

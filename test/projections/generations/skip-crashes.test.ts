@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { decorated } from '../../../domain/decorated.ts';
+import { decorate } from '../../../domain/decorate.ts';
 import type { EventStore } from '../../../domain/event-store.ts';
 import { parkedKeyCommand } from '../../../domain/operators/projection-commands.ts';
 import type { Projector } from '../../../projections/projector/projector.ts';
@@ -53,7 +53,7 @@ describe('a skip whose projector crashes before it is reported as done', () => {
     await harness.stop();
     await skip();
     let isDead = false;
-    const mortal: EventStore = decorated(harness.store, {
+    const mortal: EventStore = decorate(harness.store, {
       async append(stream, events, expected) {
         isDead ||= events.some(({ type }) => type === 'ParkedKeySettled');
         if (isDead) throw notAnswering();

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { decorated } from '../../../domain/decorated.ts';
+import { decorate } from '../../../domain/decorate.ts';
 import type { EventStore } from '../../../domain/event-store.ts';
 import {
   cancelRebuildCommand,
@@ -42,7 +42,7 @@ describe('an interrupted switch', () => {
     const goesOn = deferred();
     const stopped = new Signal<number>('switches that are stopped');
     const done = new Signal<number>('switches that are done');
-    const stopping = decorated(harness.readModel, {
+    const stopping = decorate(harness.readModel, {
       async switchTo(projection, generation) {
         if (generation === 2) {
           stopped.send(generation);
@@ -70,7 +70,7 @@ describe('an interrupted switch', () => {
   it('leaves nothing of a generation that is canceled at the last instant', async () => {
     const goesOn = deferred();
     const switching = new Signal<void>('switches that are about to be said');
-    const store = decorated(harness.store, {
+    const store = decorate(harness.store, {
       async append(stream, events, expected) {
         if (events.some(({ type }) => type === 'ProjectionSwitched')) {
           switching.send();

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import type { JsonObject } from '../../../domain/json.ts';
-import { placeOfSkipped } from '../../../domain/operators/skipped-events.ts';
+import { skippedEventKey } from '../../../domain/operators/skipped-events.ts';
 import {
   foldBatch,
   foldInto,
@@ -168,14 +168,14 @@ describe('folding in batches', () => {
     const touching = touchingEvents(runsProjection, events, '');
     const { stream, position } = broken;
     for (const revision of [1, null]) {
-      const skipped = new Set([placeOfSkipped({ key: '1', stream, revision, position })]);
+      const skipped = new Set([skippedEventKey({ key: '1', stream, revision, position })]);
       const result = foldBatch(runsProjection, touching, new Map(), new Map(), skipped);
       expect(result.poisoned).to.deep.equal([]);
       expect(result.leftOut.map(({ error }) => error)).to.deep.equal(['broken']);
       const [{ document } = { document: null }] = result.documents;
       expect(document).to.deep.include({ state: 'canceled', steps: [] });
     }
-    const elsewhere = new Set([placeOfSkipped({ key: '2', stream, revision: 1, position })]);
+    const elsewhere = new Set([skippedEventKey({ key: '2', stream, revision: 1, position })]);
     const held = foldBatch(runsProjection, touching, new Map(), new Map(), elsewhere);
     expect(held.poisoned).to.have.length(1);
   });

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { join } from 'node:path';
-import { decorated } from '../../../domain/decorated.ts';
+import { decorate } from '../../../domain/decorate.ts';
 import { silent } from '../../../observability/telemetry.ts';
 import { Parking, parkedProjection } from '../../../projections/projector/parking.ts';
 import type { PoisonedKey } from '../../../projections/projector/fold-batch.ts';
@@ -63,11 +63,11 @@ describe('parked keys', () => {
     readonly open: () => number;
   } {
     let open = 0;
-    const counting = decorated(inner, {
+    const counting = decorate(inner, {
       openWriter: async (projection, options) => {
         const writer = await inner.openWriter(projection, options);
         open += 1;
-        return decorated(writer, {
+        return decorate(writer, {
           close: async () => {
             open -= 1;
             await writer.close();

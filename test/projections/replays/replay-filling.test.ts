@@ -5,7 +5,7 @@ import {
   type SubscriptionMessage,
 } from '../../../domain/event-store.ts';
 import { silent } from '../../../observability/telemetry.ts';
-import { endingAt } from '../../../projections/generations/ending-at.ts';
+import { logUpTo } from '../../../projections/generations/bounded-log.ts';
 import { ReplayFilling } from '../../../projections/replays/replay-filling.ts';
 import { topicsProjection } from '../../../projections/views/topics.ts';
 import { openSqliteReadModel } from '../../../stores/sqlite/read-model/read-model.ts';
@@ -69,7 +69,7 @@ describe('a log that ends at a position', () => {
   it('is not read beyond it', async () => {
     const looked: number[] = [];
     const log = emptyLog([40, 80, 90], async () => void looked.push(looked.length));
-    expect(await messagesOf(endingAt(log, at(60)))).to.deep.equal([
+    expect(await messagesOf(logUpTo(log, at(60)))).to.deep.equal([
       { kind: 'caught-up', position: at(60) },
     ]);
     expect(looked).to.have.lengthOf(2);
@@ -78,6 +78,6 @@ describe('a log that ends at a position', () => {
   it('delivers nothing after it was aborted', async () => {
     const ending = new AbortController();
     const log = emptyLog([40, 80], async () => ending.abort());
-    expect(await messagesOf(endingAt(log, at(60)), ending.signal)).to.deep.equal([]);
+    expect(await messagesOf(logUpTo(log, at(60)), ending.signal)).to.deep.equal([]);
   });
 });

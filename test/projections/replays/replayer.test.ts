@@ -113,8 +113,8 @@ for (const [adapter, open] of Object.entries(adapters)) {
     }
     /** A log with a position at which one run has ended and one has begun. */
     async function seed(): Promise<Position> {
-      const rhythm = { anchor: '2026-03-01T08:00:00.000Z', next_fire_at: null };
-      harness.log.add('task-1', 'TaskCreated', { definition: definition(), ...rhythm });
+      const schedule = { anchor: '2026-03-01T08:00:00.000Z', next_fire_at: null };
+      harness.log.add('task-1', 'TaskCreated', { definition: definition(), ...schedule });
       addRun('1');
       harness.log.add('run-2', 'RunRequested', request());
       const moment = await harness.append();

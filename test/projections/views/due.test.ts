@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { dueProjection, evolveRhythmOf } from '../../../projections/views/due.ts';
+import { dueProjection, evolveScheduleStateOf } from '../../../projections/views/due.ts';
 import { definition, folded, LogOfTest } from '../recorded.ts';
 
 const nine = '2026-03-01T09:00:00.000Z';
@@ -95,9 +95,9 @@ describe('the due view', () => {
         dueProjection.evolve(JSON.parse(JSON.stringify(document)) as typeof document, event, '1'),
       null,
     );
-    let rhythm: ReturnType<typeof evolveRhythmOf> = null;
-    for (const event of log.events) rhythm = evolveRhythmOf(rhythm, event);
-    expect(kept?.rhythm).to.deep.equal(rhythm);
+    let schedule: ReturnType<typeof evolveScheduleStateOf> = null;
+    for (const event of log.events) schedule = evolveScheduleStateOf(schedule, event);
+    expect(kept?.rhythm).to.deep.equal(schedule);
     expect(kept?.rhythm.owed).to.have.lengthOf(1);
     expect(kept?.rhythm.owed[0]).to.include({ reason: 'paused', policy: 'all', from: nine });
   });

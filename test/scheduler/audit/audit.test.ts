@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { Going } from '../../../app/roles/going.ts';
+import { Supervisor } from '../../../app/roles/supervisor.ts';
 import { createHealth } from '../../../app/watching/health.ts';
 import { toIso } from '../../../domain/clock.ts';
 import { EventStoreError } from '../../../domain/event-store.ts';
@@ -216,8 +216,8 @@ describe("the scheduler's audit", () => {
     await world.createTask('c', hourly);
     const audited = await start();
     const { index } = audited.process;
-    const before = index.get('t')?.rhythm;
-    const canceled = index.get('c')?.rhythm;
+    const before = index.get('t')?.state;
+    const canceled = index.get('c')?.state;
     await updateTaskCommand({ ...world.command('t'), changes: { schedule_expr: '30 * * * *' } });
     await cancelTaskCommand(world.command('c'));
     await world.idle();
@@ -225,7 +225,7 @@ describe("the scheduler's audit", () => {
     if (entry === undefined || before === undefined || canceled === undefined) {
       throw new Error('the index does not follow');
     }
-    entry.rhythm = before;
+    entry.state = before;
     index.correct('c', canceled);
     await audited.pass();
     expect(audited.telemetry.audited('task_behind')).to.deep.equal(once);
@@ -385,7 +385,7 @@ describe("the scheduler's audit", () => {
       warmUp: async () => {},
       close: async () => {},
     };
-    const going = new Going(clock, silent);
+    const going = new Supervisor(clock, silent);
     const about = { version: '0', instance: '1', started: () => true };
     const health = createHealth({ stores, clock, going, ...about });
     const { body } = await health.report();

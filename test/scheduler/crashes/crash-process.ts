@@ -8,7 +8,7 @@ import { LiveStreams } from '../../../projections/reading/live-streams.ts';
 import type { Coordination } from '../../../scheduler/coordination.ts';
 import { DueIndex } from '../../../scheduler/fires/due-index.ts';
 import { instantRuns } from '../../../scheduler/runs/instant-runs.ts';
-import { KeyKeeper } from '../../../scheduler/keys/key-keeper.ts';
+import { KeySemaphore } from '../../../scheduler/keys/key-semaphore.ts';
 import { Leadership } from '../../../scheduler/processes/leadership.ts';
 import { Membership } from '../../../scheduler/processes/membership.ts';
 import { PinnedTasks } from '../../../scheduler/pinned-tasks.ts';
@@ -58,7 +58,7 @@ export class CrashProcess {
   readonly scheduler: Scheduler;
   readonly leadership: Leadership;
   readonly worker: Worker;
-  readonly keeper: KeyKeeper;
+  readonly keeper: KeySemaphore;
   readonly membership: Membership;
   onDeath: () => void = () => {};
   private point: CrashPoint | null = null;
@@ -89,7 +89,7 @@ export class CrashProcess {
     this.membership = membership;
     const queue = new RunQueue(store, readModel, clock, telemetry);
     const forWork = { ...shared, queue, membership };
-    const keeper = (this.keeper = new KeyKeeper({ ...forWork, hasRoom: () => false }));
+    const keeper = (this.keeper = new KeySemaphore({ ...forWork, hasRoom: () => false }));
     const tools = this.tools();
     const executor = new RunExecutor({
       ...forWork,
@@ -106,7 +106,7 @@ export class CrashProcess {
       executor,
       slots: 8,
       isInstant,
-      parks: (run) => keeper.parks(run),
+      parks: (run) => keeper.park(run),
       affinityOf: (run) => keeper.affinityOf(run),
     }));
     membership.onAlive = () => this.worker.wake();
@@ -120,7 +120,7 @@ export class CrashProcess {
       leadership.run(signal),
       membership.run(signal),
       live.follow(signal),
-      keeper.mind(signal),
+      keeper.recheckPeriodically(signal),
       takeOver.run(signal),
       this.keep(() => requester.follow(signal)),
       this.keep(() => keeper.follow(signal, () => started[2].send())),

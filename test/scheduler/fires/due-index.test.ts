@@ -14,7 +14,7 @@ describe('an entry of the due index whose decision failed', () => {
   let world: World;
   let index: DueIndex;
   let entry: DueEntry;
-  let rhythm: DueEntry['rhythm'];
+  let schedule: DueEntry['state'];
   let changed: Signal;
   let stop: AbortController;
   let following: Promise<void>;
@@ -30,7 +30,7 @@ describe('an entry of the due index whose decision failed', () => {
     const [due] = index.takeDue(START + second, 1);
     if (due === undefined) throw new Error('nothing is due');
     entry = due;
-    ({ rhythm } = due);
+    schedule = due.state;
     changed = new Signal('the index to hear of the decision');
   });
 
@@ -43,27 +43,27 @@ describe('an entry of the due index whose decision failed', () => {
   /** Another process decides the due fire. */
   const decideElsewhere = async (): Promise<void> => {
     const stream = streams.fires('t');
-    const { events } = decideFires('t', rhythm, index.scheduleOf(entry), START + second);
+    const { events } = decideFires('t', schedule, index.scheduleOf(entry), START + second);
     index.onChange(() => changed.send());
     await world.store.append(stream, toNewEvents(stream, events, world.context()), 'none');
     await changed.wait();
   };
 
   it('waits before the next decision', () => {
-    index.settle(entry, rhythm, START + 5 * second);
+    index.settle(entry, schedule, START + 5 * second);
     expect(index.earliest()).to.equal(START + 5 * second);
     expect(entry.failures).to.equal(1);
   });
 
   it('does not wait after a lost race', async () => {
     await decideElsewhere();
-    index.settle(entry, rhythm, START + 5 * second);
+    index.settle(entry, schedule, START + 5 * second);
     expect(toIso(index.earliest() ?? NaN)).to.equal(toIso(START + 2 * second));
     expect(entry.failures).to.equal(0);
   });
 
   it('does not wait after a lost race that the index sees later', async () => {
-    index.settle(entry, rhythm, START + 5 * second);
+    index.settle(entry, schedule, START + 5 * second);
     await decideElsewhere();
     expect(toIso(index.earliest() ?? NaN)).to.equal(toIso(START + 2 * second));
   });

@@ -1,9 +1,9 @@
 import { expect } from 'chai';
-import { decorated } from '../../../domain/decorated.ts';
+import { decorate } from '../../../domain/decorate.ts';
 import type { EventStore, StreamAppend } from '../../../domain/event-store.ts';
 import { decideFires } from '../../../domain/tasks/fires.ts';
 import { silent } from '../../../observability/telemetry.ts';
-import { evolveRhythmOf } from '../../../projections/views/due.ts';
+import { evolveScheduleStateOf } from '../../../projections/views/due.ts';
 import { compileRule, type DueEntry } from '../../../scheduler/fires/due-index.ts';
 import { FireWriter } from '../../../scheduler/fires/fire-writer.ts';
 import { EarlyStarts } from '../../../scheduler/burst/early-starts.ts';
@@ -22,7 +22,7 @@ describe("the append of a fire's decision", () => {
 
   beforeEach(() => {
     appended = [];
-    const store = decorated<EventStore>(new MemoryLog(), {
+    const store = decorate<EventStore>(new MemoryLog(), {
       appendInOrder: async (appends) => {
         appended = appends;
         return appends.map(({ events }) => {
@@ -38,10 +38,10 @@ describe("the append of a fire's decision", () => {
       anchor: '2026-03-01T00:00:00.000Z',
       next_fire_at: at,
     });
-    const rhythm = evolveRhythmOf(null, created);
-    if (rhythm === null) throw new Error('the task has a rhythm');
+    const schedule = evolveScheduleStateOf(null, created);
+    if (schedule === null) throw new Error('the task has a schedule state');
     entry = {
-      ...{ taskId: 't', rhythm, dueAt: due, deciding: true },
+      ...{ taskId: 't', state: schedule, dueAt: due, deciding: true },
       ...{ retryAt: 0, failures: 0, compiled: null },
     };
   });
@@ -66,7 +66,7 @@ describe("the append of a fire's decision", () => {
     writer = new FireWriter({ store: log, telemetry: silent, name: 'one', appender: early });
   };
   const write = async (isCrowded: boolean): Promise<(boolean | undefined)[]> => {
-    const decision = decideFires('t', entry.rhythm, compileRule(entry.rhythm), due);
+    const decision = decideFires('t', entry.state, compileRule(entry.state), due);
     await writer.write(entry, decision, { now: due, isCrowded });
     return appended.map(({ mayBeToldLater }) => mayBeToldLater);
   };

@@ -15,7 +15,7 @@ import { silent } from '../../../observability/telemetry.ts';
 import { LiveStreams } from '../../../projections/reading/live-streams.ts';
 import { ReadModelError, type ReadModel } from '../../../projections/read-model.ts';
 import type { Coordination } from '../../../scheduler/coordination.ts';
-import { KeyKeeper } from '../../../scheduler/keys/key-keeper.ts';
+import { KeySemaphore } from '../../../scheduler/keys/key-semaphore.ts';
 import { Membership } from '../../../scheduler/processes/membership.ts';
 import { PinnedTasks } from '../../../scheduler/pinned-tasks.ts';
 import { RunDeadlines } from '../../../scheduler/runs/run-deadlines.ts';
@@ -53,7 +53,7 @@ export class WorkerProcess {
   readonly store: MortalStore;
   readonly queue: RunQueue;
   readonly tasks: PinnedTasks;
-  readonly keeper: KeyKeeper;
+  readonly keeper: KeySemaphore;
   readonly worker: Worker;
   readonly membership: Membership;
   /** Tests may replace it. */
@@ -87,7 +87,7 @@ export class WorkerProcess {
     this.tasks = new PinnedTasks(store, live);
     const { queue, membership, tasks } = this;
     const shared = { store, queue, tasks, membership, clock, telemetry };
-    const keeper = new KeyKeeper({ ...shared, hasRoom: (run) => this.hasRoom(run) });
+    const keeper = new KeySemaphore({ ...shared, hasRoom: (run) => this.hasRoom(run) });
     this.keeper = keeper;
     const executor = new RunExecutor({
       ...shared,
@@ -105,7 +105,7 @@ export class WorkerProcess {
       clock,
       telemetry,
       slots,
-      parks: (run) => keeper.parks(run),
+      parks: (run) => keeper.park(run),
       affinityOf: (run) => keeper.affinityOf(run),
     });
     membership.onAlive = () => this.worker.wake();
@@ -116,7 +116,7 @@ export class WorkerProcess {
       membership.run(signal),
       live.follow(signal),
       keeper.follow(signal),
-      keeper.mind(signal),
+      keeper.recheckPeriodically(signal),
       takeOver.run(signal),
       queue.follow(signal, () => this.worker.start()),
     );

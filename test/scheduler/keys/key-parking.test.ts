@@ -5,7 +5,7 @@ import { cancelRunCommand } from '../../../domain/tasks/task-commands.ts';
 import { taskDefaults, type TaskDefinition } from '../../../domain/tasks/task-definition.ts';
 import type { LiveTask } from '../../../domain/tasks/task.ts';
 import { affinityOf } from '../../../scheduler/keys/key-names.ts';
-import { prefers } from '../../../scheduler/runs/preference.ts';
+import { preferredWorker } from '../../../scheduler/runs/preferred-worker.ts';
 import type { QueuedRun } from '../../../scheduler/runs/run-queue.ts';
 import { KeyWorld, OWNER, faultsOfKeys, soon, type WorkerProcess } from './key-harness.ts';
 
@@ -77,7 +77,7 @@ describe('runs that want a busy key', () => {
     this.timeout(180_000);
     const workers = ['w1', 'w2'];
     const key = Array.from({ length: 50 }, (_, index) => `key ${String(index)}`).find(
-      (text) => prefers(streams.key('concurrency', OWNER, text), workers) === 'w2',
+      (text) => preferredWorker(streams.key('concurrency', OWNER, text), workers) === 'w2',
     );
     if (key === undefined) throw new Error('w2 is the first choice for none');
     await world.task('a', { concurrency_key: key });
@@ -87,7 +87,7 @@ describe('runs that want a busy key', () => {
     await soon(() => expect(first.running()).to.deep.equal(['r00']));
     const second = await world.process('w2');
     for (const { membership } of [first, second]) {
-      await soon(() => expect([...membership.doing('worker')].sort()).to.deep.equal(workers));
+      await soon(() => expect([...membership.withRole('worker')].sort()).to.deep.equal(workers));
     }
     const processes: readonly WorkerProcess[] = [first, second];
     for (const run of runs) {

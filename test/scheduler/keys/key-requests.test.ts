@@ -1,9 +1,9 @@
 import { expect } from 'chai';
-import { decorated } from '../../../domain/decorated.ts';
+import { decorate } from '../../../domain/decorate.ts';
 import type { EventStore } from '../../../domain/event-store.ts';
 import { overlapKey } from '../../../domain/keys/overlap.ts';
 import { readKey } from '../../../domain/keys/key-stream.ts';
-import { RESERVATION_LIFE } from '../../../domain/keys/key-judgement.ts';
+import { RESERVATION_LIFETIME } from '../../../domain/keys/stale-holders.ts';
 import { load } from '../../../domain/handle.ts';
 import { manualRunId } from '../../../domain/ids.ts';
 import { streams } from '../../../domain/streams.ts';
@@ -112,7 +112,7 @@ describe('requesting a run', () => {
       const runs = Array.from({ length: 5 }, (_, index) => `r${String(index)}`);
       const store = await world.connect();
       const read: string[] = [];
-      const counted = decorated<EventStore>(store, {
+      const counted = decorate<EventStore>(store, {
         readStream: (stream, part) => {
           read.push(stream);
           return store.readStream(stream, part);
@@ -182,7 +182,7 @@ describe('requesting a run', () => {
         void world.request('a', 'r1', { store });
         await soon(() => expect(store.dead).to.equal(true));
         expect((await world.request('a', 'r2')).kind).to.equal('skipped');
-        world.clock.shift(RESERVATION_LIFE + 1);
+        world.clock.shift(RESERVATION_LIFETIME + 1);
         const third = await world.request('a', 'r3');
         // After the request the run exists and is unfinished.
         expect(third.kind).to.equal(when === 'before' ? 'requested' : 'skipped');
@@ -197,7 +197,7 @@ describe('requesting a run', () => {
       store.dieAt(2, 'before');
       void world.request('a', 'r1', { store });
       await soon(() => expect(store.dead).to.equal(true));
-      world.clock.shift(RESERVATION_LIFE + 1);
+      world.clock.shift(RESERVATION_LIFETIME + 1);
       await world.request('a', 'r2');
       const late = await world.request('a', 'r1');
       expect(late.kind === 'known' && late.event.type).to.equal('Abandoned');
@@ -209,7 +209,7 @@ describe('requesting a run', () => {
       store.dieAt(2, 'before');
       void world.request('a', 'r1', { store, trigger: 'schedule', scheduledFor: at(0) });
       await soon(() => expect(store.dead).to.equal(true));
-      world.clock.shift(10 * RESERVATION_LIFE);
+      world.clock.shift(10 * RESERVATION_LIFETIME);
       expect((await schedule('a', 'r2', 1)).kind).to.equal('skipped');
       expect((await schedule('a', 'r1', 0)).kind).to.equal('requested');
     });

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { EventStore } from '../../../domain/event-store.ts';
 import {
-  LONGEST_LINE,
+  MAX_WAITERS,
   holdKey,
   unusedKey,
   type KeyClaim,
@@ -57,37 +57,37 @@ const range = (from: number, to: number): number[] =>
 
 describe('a run that arrives behind many unrecorded runs', () => {
   // One run holds the key, and one waiter's place is free.
-  const state = keyWanted(LONGEST_LINE);
-  const placed = LONGEST_LINE;
+  const state = keyWanted(MAX_WAITERS);
+  const placed = MAX_WAITERS;
 
   it('waits with them to be recorded together', () => {
-    const watch = watchWith(range(placed, placed + LONGEST_LINE));
+    const watch = watchWith(range(placed, placed + MAX_WAITERS));
     expect(watch.isBehindUnrecorded(state, claim(1000))).to.equal(true);
   });
 
   it('is recorded by itself if fewer wait, or if it goes before them', () => {
-    const few = watchWith(range(placed, placed + LONGEST_LINE - 1));
+    const few = watchWith(range(placed, placed + MAX_WAITERS - 1));
     expect(few.isBehindUnrecorded(state, claim(1000))).to.equal(false);
-    const many = watchWith(range(placed, placed + LONGEST_LINE));
+    const many = watchWith(range(placed, placed + MAX_WAITERS));
     expect(many.isBehindUnrecorded(state, claim(1000, 1))).to.equal(false);
     expect(many.isBehindUnrecorded(state, claim(placed))).to.equal(false);
   });
 
   it('is recorded by itself if few are recorded, or if it is', () => {
-    const many = watchWith(range(placed, placed + LONGEST_LINE));
-    expect(many.isBehindUnrecorded(keyWanted(LONGEST_LINE / 2), claim(1000))).to.equal(false);
+    const many = watchWith(range(placed, placed + MAX_WAITERS));
+    expect(many.isBehindUnrecorded(keyWanted(MAX_WAITERS / 2), claim(1000))).to.equal(false);
     expect(many.isBehindUnrecorded(state, claim(3))).to.equal(false);
   });
 });
 
 describe('unrecorded runs', () => {
-  const state = keyWanted(LONGEST_LINE - 2);
+  const state = keyWanted(MAX_WAITERS - 2);
 
   it('are recorded in order, as many as fit', () => {
-    const queued = [...range(LONGEST_LINE, 3 * LONGEST_LINE)].reverse();
+    const queued = [...range(MAX_WAITERS, 3 * MAX_WAITERS)].reverse();
     const watch = watchWith([...queued, 3]);
-    const free = LONGEST_LINE - state.waiters.length;
-    const best = watch.unrecorded(state, LONGEST_LINE).map(({ id }) => id);
+    const free = MAX_WAITERS - state.waiters.length;
+    const best = watch.unrecorded(state, MAX_WAITERS).map(({ id }) => id);
     expect(best).to.deep.equal(
       queued
         .slice(-free)

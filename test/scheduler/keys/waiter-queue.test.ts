@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { changeKey, readKey } from '../../../domain/keys/key-stream.ts';
-import { LONGEST_LINE, holdKey, releaseAll, type KeyName } from '../../../domain/keys/key.ts';
+import { MAX_WAITERS, holdKey, releaseAll, type KeyName } from '../../../domain/keys/key.ts';
 import { streams } from '../../../domain/streams.ts';
 import { pauseTaskCommand } from '../../../domain/tasks/task-commands.ts';
 import { GRANT_LIFETIME } from '../../../scheduler/keys/key-handoff.ts';
@@ -51,7 +51,7 @@ describe('the waiters of a concurrency key', () => {
     const runs = Array.from({ length: 30 }, (_, index) => `r${String(index).padStart(2, '0')}`);
     for (const run of runs) await world.request('a', run);
     await soon(() => expect(process.running()).to.deep.equal(['r00']));
-    await soon(async () => expect(await waiters()).to.have.lengthOf(LONGEST_LINE));
+    await soon(async () => expect(await waiters()).to.have.lengthOf(MAX_WAITERS));
     await world.request('a', 'urgent', { priority: 1 });
     await soon(async () => expect((await waiters())[0]).to.equal('urgent'));
     process.finish('r00');
@@ -96,7 +96,7 @@ describe('the waiters of a concurrency key', () => {
     await world.request('a', 'r2');
     await soon(async () => expect(await waiters()).to.deep.equal(['r2']));
     // The slot is handed on just before the worker stops.
-    stopping.queue.onReady = () => {};
+    stopping.queue.notifyReady = () => {};
     const next = stopping.queue.next.bind(stopping.queue);
     stopping.queue.next = (now) => {
       const run = next(now);

@@ -60,9 +60,9 @@ describe('a member', () => {
     join('two', ['worker']);
     join('three', ['api']);
     await world.clock.advance(lease / 3);
-    expect([...one.doing('worker')].toSorted()).to.deep.equal(['one', 'two']);
-    expect([...one.doing('api')].toSorted()).to.deep.equal(['one', 'three']);
-    expect(one.doing('scheduler')).to.deep.equal([]);
+    expect([...one.withRole('worker')].toSorted()).to.deep.equal(['one', 'two']);
+    expect([...one.withRole('api')].toSorted()).to.deep.equal(['one', 'three']);
+    expect(one.withRole('scheduler')).to.deep.equal([]);
     expect(one.isAlive('two')).to.equal(true);
     expect(one.isAlive('nobody')).to.equal(false);
   });
@@ -120,20 +120,20 @@ describe('a member', () => {
     await world.clock.advance(1000);
     join('two', ['worker']);
     await world.clock.advance(1000);
-    expect(one.doing('worker')).to.deep.equal(['one']);
+    expect(one.withRole('worker')).to.deep.equal(['one']);
     let looks = 0;
     const alive = world.coordination.alive.bind(world.coordination);
     world.coordination.alive = () => {
       looks += 1;
       return alive();
     };
-    for (const id of ['two', 'two', 'one', 'nobody']) one.noticed(id);
+    for (const id of ['two', 'two', 'one', 'nobody']) one.noteWriter(id);
     await world.clock.advance(1);
-    expect([...one.doing('worker')].toSorted()).to.deep.equal(['one', 'two']);
+    expect([...one.withRole('worker')].toSorted()).to.deep.equal(['one', 'two']);
     expect(looks).to.equal(1);
     for (let times = 0; times < 3; times += 1) {
       await world.clock.advance(1000);
-      for (const id of ['nobody', 'two']) one.noticed(id);
+      for (const id of ['nobody', 'two']) one.noteWriter(id);
     }
     expect(looks).to.equal(2);
   });

@@ -1,9 +1,9 @@
 import { setMaxListeners } from 'node:events';
 import { expect } from 'chai';
-import { decorated } from '../../../domain/decorated.ts';
+import { decorate } from '../../../domain/decorate.ts';
 import { join } from 'node:path';
 import { SystemClock } from '../../../app/clock.ts';
-import { sound, type EventStore } from '../../../domain/event-store.ts';
+import { requireReadable, type EventStore } from '../../../domain/event-store.ts';
 import type { DataOf } from '../../../domain/events/catalogue.ts';
 import { hasEnded, runFold } from '../../../domain/runs/run.ts';
 import { load } from '../../../domain/handle.ts';
@@ -136,9 +136,9 @@ describe('the retention of records', () => {
       const events = await store.readStream(name, part);
       if (name !== stream) return events;
       const broken = events.map((event) => ({ ...event, fault: 'broken' }));
-      return part?.faulty === true ? broken : broken.map(sound);
+      return part?.faulty === true ? broken : broken.map(requireReadable);
     };
-    return decorated(store, { readStream });
+    return decorate(store, { readStream });
   }
 
   /** The documents of all views, by view and key, without the positions. */
@@ -275,7 +275,7 @@ describe('the retention of records', () => {
           if (budget < 0) throw new Error('killed');
           return (harness.store[method] as (...all: never[]) => Promise<unknown>)(...given);
         }) as never;
-      const store = decorated(harness.store, {
+      const store = decorate(harness.store, {
         append: dying('append'),
         truncate: dying('truncate'),
       });
@@ -311,7 +311,7 @@ describe('the retention of records', () => {
       }
       return harness.store.append(stream, events, expected);
     };
-    await pass(forAll, decorated(harness.store, { append }));
+    await pass(forAll, decorate(harness.store, { append }));
     expect(await removedOf('runs')).to.deep.equal({ records: 8, events: 18 });
   });
 
@@ -335,7 +335,7 @@ describe('the retention of records', () => {
       const events = await store.readStream('retention');
       return new Set(events.flatMap((e) => (e.type === 'RecordsRemoved' ? [e.data.kind] : [])));
     };
-    const refused = await pass(forAll, decorated(store, { append })).catch(String);
+    const refused = await pass(forAll, decorate(store, { append })).catch(String);
     expect(refused).to.equal('Error: no runs today');
     const others = ['deliveries', 'sessions', 'refusals', 'requests'];
     expect(await removed()).to.deep.equal(new Set(others));

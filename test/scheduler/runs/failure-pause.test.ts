@@ -2,7 +2,7 @@ import { setMaxListeners } from 'node:events';
 import { expect } from 'chai';
 import { SystemClock } from '../../../app/clock.ts';
 import { projections } from '../../../app/projecting/projections.ts';
-import { decorated } from '../../../domain/decorated.ts';
+import { decorate } from '../../../domain/decorate.ts';
 import type { EventStore } from '../../../domain/event-store.ts';
 import { createEventCodec } from '../../../domain/events/codec.ts';
 import type { RunEvent } from '../../../domain/events/catalogue.ts';
@@ -146,7 +146,7 @@ describe('a task with a failure limit', () => {
       await updateTaskCommand({ ...command, changes: { title: 'mended' } });
       return found;
     };
-    failures = failurePause(decorated(readModel, { find }));
+    failures = failurePause(decorate(readModel, { find }));
     await ends(task, 'RunFailed');
     expect(await taskOf(task)).to.include({ status: 'active' });
     failures = failurePause(readModel);

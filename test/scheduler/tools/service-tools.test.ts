@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { Refusal } from '../../../domain/errors.ts';
+import { RefusalError } from '../../../domain/errors.ts';
 import { serviceTools, type ServiceActions } from '../../../scheduler/tools/service-tools.ts';
 import { execute, type Went } from '../pipeline/pipeline-execution-harness.ts';
 
@@ -67,7 +67,7 @@ describe('the tool events.publish', () => {
 
   it('is not retried after a refusal', async () => {
     const { went } = await run(step, () => {
-      throw new Refusal('FORBIDDEN', 'events:publish is missing');
+      throw new RefusalError('FORBIDDEN', 'events:publish is missing');
     });
     expect(went.result).to.include({
       kind: 'failed',

@@ -1,7 +1,7 @@
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Webhook as Verifier } from 'standardwebhooks';
-import { registerWithName } from '../../../domain/agents/agent-registration.ts';
+import { registerAgentCommand } from '../../../domain/agents/agent-registration.ts';
 import { fromIso, toIso } from '../../../domain/clock.ts';
 import type { NewEvent, RecordedEvent } from '../../../domain/event-store.ts';
 import type { DomainEvent } from '../../../domain/events/catalogue.ts';
@@ -58,7 +58,7 @@ export class Receiver {
 /** Registers an agent with a webhook. */
 export async function registerAgent(world: World, id: string, url: string | null): Promise<void> {
   const fields = { name: id, scopes: [], webhook_url: url };
-  await registerWithName(world.store, id, fields, null, world.context());
+  await registerAgentCommand(world.store, id, fields, null, world.context());
   await world.idle();
 }
 

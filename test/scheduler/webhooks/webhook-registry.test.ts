@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { updateAgent, agentFold, requireAgent } from '../../../domain/agents/agent.ts';
-import { decorated } from '../../../domain/decorated.ts';
+import { decorate } from '../../../domain/decorate.ts';
 import type { EventStore } from '../../../domain/event-store.ts';
 import { handle } from '../../../domain/handle.ts';
 import { streams } from '../../../domain/streams.ts';
@@ -30,7 +30,7 @@ describe('the registry of webhooks', () => {
       if (reads === 1) await new Promise<void>((resolve) => (answer = resolve));
       return events;
     };
-    const agents = new WebhookRegistry(decorated(world.store, { readStream }), world.readModel);
+    const agents = new WebhookRegistry(decorate(world.store, { readStream }), world.readModel);
     const found = agents.find('owner');
     while (reads === 0) await world.idle();
     await handle({

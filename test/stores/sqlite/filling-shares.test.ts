@@ -69,7 +69,7 @@ describe('a generation that is filled in shares', function () {
     expect(await readModel.schemas(projection)).to.deep.equal([1]);
     const writer = await open(0);
     expect(writer.share).to.deep.equal({ index: 0, of });
-    await writer.takeIn?.();
+    await writer.mergeShares?.();
     expect(writer.share).to.equal(null);
     expect(await writer.checkpoint()).to.equal(at(20));
     expect([fileOf(1), fileOf(2)].filter(existsSync)).to.deep.equal([]);
@@ -101,7 +101,7 @@ describe('a generation that is filled in shares', function () {
     await other.write({ documents, from: at(20), to: at(31) });
     await other.close();
     const taking = await open(0);
-    await taking.takeIn?.();
+    await taking.mergeShares?.();
     // As if the process had died before deleting them.
     const left = await open(1);
     await left.close();
@@ -122,7 +122,7 @@ describe('a generation that is filled in shares', function () {
     for (const index of [0, 1]) await fill(index);
     await fill(2, 21);
     const writer = await open(0);
-    await rejectsWith('UNAVAILABLE', writer.takeIn?.() ?? Promise.resolve());
+    await rejectsWith('UNAVAILABLE', writer.mergeShares?.() ?? Promise.resolve());
     expect(await writer.count()).to.equal(2);
     await writer.close();
   });
@@ -139,11 +139,11 @@ describe('a generation that is filled in shares', function () {
   it('merges all shares or none', async () => {
     for (const index of [0, 1]) await fill(index);
     const writer = await open(0);
-    await rejectsWith('UNAVAILABLE', writer.takeIn?.() ?? Promise.resolve());
+    await rejectsWith('UNAVAILABLE', writer.mergeShares?.() ?? Promise.resolve());
     // Not a share, and not turned into one by being opened.
     expect(existsSync(fileOf(2))).to.equal(false);
     new DatabaseSync(fileOf(2)).exec('CREATE TABLE checkpoint (filling, position, landmark)');
-    await rejectsWith('UNAVAILABLE', writer.takeIn?.() ?? Promise.resolve());
+    await rejectsWith('UNAVAILABLE', writer.mergeShares?.() ?? Promise.resolve());
     expect(writer.share).to.deep.equal({ index: 0, of });
     expect(await writer.count()).to.equal(2);
     expect(await writer.checkpoint()).to.equal(at(20));
@@ -183,7 +183,7 @@ describe('a generation that is filled in shares', function () {
     for (const index of [0, 1, 2]) await fill(index);
     const unaware = await open(0, 2);
     const taking = await open(0);
-    await taking.takeIn?.();
+    await taking.mergeShares?.();
     await taking.close();
     // At the same position, with other contents.
     const batch = { documents: [first('c0', 25, {})], from: at(20), to: at(40) };
@@ -194,7 +194,7 @@ describe('a generation that is filled in shares', function () {
   it('accepts no share once it is live', async () => {
     for (const index of [0, 1, 2]) await fill(index);
     const writer = await open(0);
-    await writer.takeIn?.();
+    await writer.mergeShares?.();
     await writer.finish();
     await writer.close();
     await readModel.switchTo(projection, 1);
@@ -210,7 +210,7 @@ describe('a generation that is filled in shares', function () {
     const documents = [first('c0', 25, {})];
     await next.write({ documents, from: at(20), to: at(25) });
     await next.close();
-    await rejectsWith('FENCED', overtaken.takeIn?.() ?? Promise.resolve());
+    await rejectsWith('FENCED', overtaken.mergeShares?.() ?? Promise.resolve());
     await overtaken.close();
     expect(existsSync(fileOf(1))).to.equal(true);
   });

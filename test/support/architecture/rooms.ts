@@ -80,7 +80,7 @@ export const rooms: readonly Room[] = [
   part(domain, 'pipeline/', ['clock.ts', 'errors.ts', 'events/', 'exact-numbers.ts', 'json.ts']),
   projections,
   part(projections, 'views/', ['read-model.ts']),
-  part(projections, 'reading/', ['cut-document.ts', 'of-log.ts', 'read-model.ts', 'views/']),
+  part(projections, 'reading/', ['cut-document.ts', 'log-identity.ts', 'read-model.ts', 'views/']),
   { path: 'stores/', inside: [...ports], packages: [], node: 'all' },
   {
     path: 'stores/sqlite/',

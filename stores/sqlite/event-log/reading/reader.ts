@@ -1,6 +1,6 @@
 import {
   EventStoreError,
-  sound,
+  requireReadable,
   type EventCodec,
   type Landmark,
   type ParsedEvent,
@@ -87,7 +87,7 @@ export class LogReader {
     );
     return rows.map((row: unknown) => {
       const event = this.#codec.decode(this.#raw(row));
-      return faulty === true ? event : sound(event);
+      return faulty === true ? event : requireReadable(event);
     });
   }
 

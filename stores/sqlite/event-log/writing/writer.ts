@@ -6,7 +6,7 @@ import {
   type StreamAppend,
 } from '../../../../domain/event-store.ts';
 import type { Telemetry } from '../../../../observability/telemetry.ts';
-import { startThread } from '../../read-model/start-thread.ts';
+import { startThread } from '../../start-thread.ts';
 import type { RehearsedSequence } from '../burst/rehearsal.ts';
 import { formatPosition } from '../position.ts';
 import type {

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { auditOfStream } from '../../../../api/endpoints/history/audit-of-stream.ts';
 import {
-  sound,
+  requireReadable,
   type EventStore,
   type RecordedEvent,
   type StreamPart,
@@ -41,7 +41,7 @@ function event(revision: number, actor: string, second: number, type: string): R
 const store = {
   async readStream(_: string, { from = 0, limit = 500, faulty }: StreamPart) {
     const page = events.slice(from, from + limit);
-    return faulty === true ? page : page.map(sound);
+    return faulty === true ? page : page.map(requireReadable);
   },
 } as unknown as EventStore;
 

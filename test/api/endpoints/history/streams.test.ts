@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { HIDDEN } from '../../../../api/endpoints/events/event-records.ts';
-import { sound } from '../../../../domain/event-store.ts';
+import { requireReadable } from '../../../../domain/event-store.ts';
 import { streams } from '../../../../domain/streams.ts';
 import type { FaultyEventStore } from '../../../support/faulty-stores.ts';
 import { useRunningApi, type SignedIn } from '../../../support/running-api.ts';
@@ -116,7 +116,7 @@ describe('streams over HTTP', () => {
         const events = (await whole(name, part)).map((event) =>
           name === stream && event.revision === BROKEN ? { ...event, fault: 'broken' } : event,
         );
-        return part?.faulty === true ? events : events.map(sound);
+        return part?.faulty === true ? events : events.map(requireReadable);
       };
     });
     after(() => {

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { CommandContext } from '../../../../domain/handle.ts';
 import { newId } from '../../../../domain/ids.ts';
 import { changeKey } from '../../../../domain/keys/key-stream.ts';
-import { LONGEST_LINE, holdKey, releaseKey, type KeyName } from '../../../../domain/keys/key.ts';
+import { MAX_WAITERS, holdKey, releaseKey, type KeyName } from '../../../../domain/keys/key.ts';
 import { useRunningApi, type SignedIn } from '../../../support/running-api.ts';
 import { plainTask } from '../../plain-task.ts';
 
@@ -97,12 +97,12 @@ describe('a concurrency key over HTTP', () => {
     const task = await makeTask('door', 1);
     const other = await makeTask('door', 1);
     await ask('door', task, newId(0), 1);
-    for (let n = 0; n < LONGEST_LINE; n += 1) {
+    for (let n = 0; n < MAX_WAITERS; n += 1) {
       await ask('door', task, await request(task), 1);
     }
     for (let n = 0; n < 7; n += 1) await request(other);
     const answer = await caller.client.get(at('door'));
-    expect(answer.at('waiters')).to.have.lengthOf(LONGEST_LINE);
+    expect(answer.at('waiters')).to.have.lengthOf(MAX_WAITERS);
     expect(answer.at('more_waiters')).to.equal(7);
   });
 

@@ -6,7 +6,10 @@ import { decideFires, ruleInForce } from '../../../../domain/tasks/fires.ts';
 import { toNewEvents, type CommandContext } from '../../../../domain/handle.ts';
 import { newId, triggeredRunId } from '../../../../domain/ids.ts';
 import { missedOrder, operationsFold } from '../../../../domain/operators/operations.ts';
-import { evolveRhythm, type Rhythm } from '../../../../domain/tasks/rhythm.ts';
+import {
+  evolveScheduleState,
+  type ScheduleState,
+} from '../../../../domain/tasks/schedule-state.ts';
 import { requestRun } from '../../../../domain/runs/run-request.ts';
 import { streams } from '../../../../domain/streams.ts';
 import { requireTask, taskFold } from '../../../../domain/tasks/task.ts';
@@ -83,13 +86,13 @@ export class ExplainedWorld {
     const requested: string[] = [];
     for (;;) {
       const now = clock.now();
-      const rhythm = await this.rhythm(task);
-      const { definition, anchor } = ruleInForce(rhythm);
+      const schedule = await this.rhythm(task);
+      const { definition, anchor } = ruleInForce(schedule);
       const { state } = await load(store, streams.task(task), taskFold);
       const whole = { ...requireTask(state).definition, ...definition };
       const decision = decideFires(
         task,
-        rhythm,
+        schedule,
         scheduleOf(whole, anchor),
         now,
         missedOrder((await load(store, streams.operations(), operationsFold)).state),
@@ -97,7 +100,7 @@ export class ExplainedWorld {
       if (decision.events.length === 0) return requested;
       const context = this.context('scheduler');
       const stream = streams.fires(task);
-      const expected = rhythm.fires?.revision ?? 'none';
+      const expected = schedule.fires?.revision ?? 'none';
       await store.append(stream, toNewEvents(stream, decision.events, context), expected);
       for (const { runId, request } of decision.runs) {
         await requestRun(store, {
@@ -111,18 +114,19 @@ export class ExplainedWorld {
     }
   }
 
-  private async rhythm(task: string): Promise<Rhythm> {
+  private async rhythm(task: string): Promise<ScheduleState> {
     const { store } = this.api;
     const both: readonly RecordedEvent[] = [
       ...(await store.readStream(streams.task(task))),
       ...(await store.readStream(streams.fires(task))),
     ].sort((a, b) => (a.position < b.position ? -1 : 1));
-    const rhythm = both.reduce<Rhythm | null>(
-      (state, event) => evolveRhythm(state, event as unknown as TaskEvent | FiresEvent, event),
+    const schedule = both.reduce<ScheduleState | null>(
+      (state, event) =>
+        evolveScheduleState(state, event as unknown as TaskEvent | FiresEvent, event),
       null,
     );
-    if (rhythm === null) throw new Error(`there is no task ${task}`);
-    return rhythm;
+    if (schedule === null) throw new Error(`there is no task ${task}`);
+    return schedule;
   }
 
   /** The runs of a task for an event on a topic. */

@@ -6,7 +6,7 @@ import {
   createTelemetry,
   type ProcessTelemetry,
 } from '../../../../observability/create-telemetry.ts';
-import type { Rhythm } from '../../../../domain/tasks/rhythm.ts';
+import type { ScheduleState } from '../../../../domain/tasks/schedule-state.ts';
 import { withDefaults } from '../../../../domain/tasks/task-definition.ts';
 import { Hold } from '../../../../scheduler/hold.ts';
 import { Membership } from '../../../../scheduler/processes/membership.ts';
@@ -120,8 +120,11 @@ describe('a warm-up for many tasks that are due at once', () => {
     };
     ending.abort();
     const warmUpFor = warmUpOnce({ ...options, tasks: { at } }, ending.signal);
-    const rhythm = { task_revision: 0 } as Rhythm;
-    const due = Array.from({ length: 1000 }, (_, index) => ({ taskId: String(index), rhythm }));
+    const schedule = { task_revision: 0 } as ScheduleState;
+    const due = Array.from({ length: 1000 }, (_, index) => ({
+      taskId: String(index),
+      state: schedule,
+    }));
     warmUpFor(due.slice(0, 99));
     expect(asked).to.equal(0);
     warmUpFor(due.slice(0, 100));

@@ -1,0 +1,59 @@
+import { Type, type Static } from '@sinclair/typebox';
+import { Nullable, OneOf } from '../../domain/events/schema-parts.ts';
+import { oauthErrorCodes } from '../errors.ts';
+import { done, id, time } from './response-schemas.ts';
+
+/** Responses about agents and tokens. */
+
+export const Agent = Type.Object(
+  {
+    id,
+    name: Type.String({ minLength: 1, maxLength: 100 }),
+    scopes: Type.Array(Type.String()),
+    webhook_url: Nullable(Type.String()),
+    created_at: time,
+    updated_at: time,
+  },
+  { title: 'Agent', additionalProperties: false },
+);
+export type Agent = Static<typeof Agent>;
+
+export const AgentList = Type.Array(Agent, { title: 'AgentList' });
+export type AgentList = Static<typeof AgentList>;
+
+export const AgentRemoved = done({ agent_id: id });
+export type AgentRemoved = Static<typeof AgentRemoved>;
+
+export const Credentials = Type.Object(
+  { agent_id: id, agent_secret: Type.String({ minLength: 16 }), message: Type.String() },
+  { title: 'Credentials', additionalProperties: false },
+);
+export type Credentials = Static<typeof Credentials>;
+
+export const Tokens = Type.Object(
+  {
+    access_token: Type.String({ minLength: 1 }),
+    refresh_token: Type.String({ minLength: 1 }),
+    token_type: Type.Literal('bearer'),
+    expires_in: Type.Integer({ minimum: 1, description: 'seconds' }),
+    scope: Type.String({ description: "the agent's scopes, separated by spaces" }),
+  },
+  { title: 'Tokens', additionalProperties: false },
+);
+export type Tokens = Static<typeof Tokens>;
+
+/** RFC 6749, section 5.2. */
+export const OAuthRefusal = Type.Object(
+  {
+    error: Type.Unsafe<(typeof oauthErrorCodes)[number]>({
+      ...OneOf(oauthErrorCodes),
+      description: 'code of the error',
+    }),
+    error_description: Type.String({ description: 'what is wrong' }),
+  },
+  { title: 'OAuthRefusal', additionalProperties: false },
+);
+export type OAuthRefusal = Static<typeof OAuthRefusal>;
+
+export const Revoked = done({});
+export type Revoked = Static<typeof Revoked>;

@@ -1,0 +1,165 @@
+import { Type, type Static } from '@sinclair/typebox';
+import { AnyObject, Nullable, OneOf, closed } from '../../domain/events/schema-parts.ts';
+import { runSkipReasons, runStates, runTriggers } from '../../domain/vocabulary.ts';
+import { count, done, id, pageOf, time } from './response-schemas.ts';
+
+/** Responses about runs and their statistics. */
+
+const shown = {
+  id,
+  task_id: id,
+  created_by: id,
+  lease_owner: Nullable(Type.String()),
+  leased_until: Nullable(time),
+  started_at: Nullable(time),
+  finished_at: Nullable(time),
+  success: Nullable(Type.Boolean()),
+  error: Nullable(Type.String()),
+  attempt: count,
+  output: Nullable(AnyObject),
+  created_at: time,
+  state: OneOf(runStates),
+  trigger: OneOf(runTriggers),
+  scheduled_for: Nullable(time),
+  run_at: time,
+  queued_at: time,
+  priority: Type.Integer({ minimum: 1, maximum: 10 }),
+  task_revision: count,
+  retry_of: Nullable(id),
+  retried_by: Nullable(id),
+  skip_reason: Nullable(OneOf(runSkipReasons)),
+  cancel_requested: Type.Boolean(),
+};
+
+const Attempt = Type.Object(
+  {
+    attempt: Type.Integer({ minimum: 1 }),
+    worker: Type.String(),
+    started_at: time,
+    finished_at: Nullable(time),
+    outcome: Nullable(OneOf(['succeeded', 'failed', 'canceled'] as const)),
+    error: Nullable(Type.String()),
+    step: Nullable(Type.String({ description: 'the step that failed' })),
+  },
+  { title: 'RunAttempt', additionalProperties: false },
+);
+
+const Step = Type.Object(
+  {
+    step: Type.String(),
+    status: OneOf(['succeeded', 'skipped', 'failed'] as const),
+    result: Type.Unknown(),
+    error: Nullable(Type.String()),
+    started_at: time,
+    finished_at: time,
+    attempt: Type.Integer({ minimum: 1 }),
+  },
+  { title: 'RunStep', additionalProperties: false },
+);
+
+const LogLine = Type.Object(
+  {
+    at: time,
+    level: Type.String(),
+    message: Type.String(),
+    step: Type.String(),
+    data: Type.Optional(Type.Unknown()),
+  },
+  { title: 'RunLogLine', additionalProperties: false },
+);
+
+export const Run = Type.Object(
+  {
+    ...shown,
+    attempts: Type.Array(Attempt),
+    steps: Type.Array(Step),
+    log: Type.Array(LogLine),
+  },
+  { title: 'Run', additionalProperties: false },
+);
+export type Run = Static<typeof Run>;
+
+export const LatestRun = Nullable(Run);
+export type LatestRun = Static<typeof LatestRun>;
+
+export const RunItem = Type.Object(shown, { title: 'RunItem', additionalProperties: false });
+export type RunItem = Static<typeof RunItem>;
+
+export const RunPage = pageOf('RunPage', RunItem);
+export type RunPage = Static<typeof RunPage>;
+
+export const RunCanceled = done({ run_id: id, old_state: OneOf(runStates) });
+export type RunCanceled = Static<typeof RunCanceled>;
+
+const retry = {
+  run_id: id,
+  retry_of: id,
+  task_id: id,
+  skip_reason: Type.Optional(Type.Literal('overlap')),
+};
+
+export const RunRetried = done(retry);
+export type RunRetried = Static<typeof RunRetried>;
+
+export const RunsRedriven = done({
+  dry_run: Type.Boolean(),
+  count,
+  passed_over: closed({
+    succeeded: count,
+    under_way: count,
+    task_canceled: count,
+    not_owned: count,
+    not_failed: count,
+  }),
+  left: count,
+  next_cursor: Nullable(Type.String()),
+  runs: Type.Array(closed(retry)),
+});
+export type RunsRedriven = Static<typeof RunsRedriven>;
+
+const rate = Nullable(
+  Type.Number({ minimum: 0, maximum: 1, description: '0 to 1; null if no run ended' }),
+);
+const seconds = Nullable(Type.Number({ minimum: 0 }));
+
+const figures = {
+  total_runs: count,
+  successful_runs: count,
+  failed_runs: count,
+  success_rate: rate,
+  failure_rate: rate,
+  avg_execution_time_seconds: seconds,
+  p50_execution_time_seconds: seconds,
+  p95_execution_time_seconds: seconds,
+};
+
+const Day = Type.Object(
+  { date: Type.String({ format: 'date' }), ...figures },
+  { title: 'StatisticsDay', additionalProperties: false },
+);
+
+const period = { period_days: Type.Integer({ minimum: 1, maximum: 365 }), ...figures };
+
+export const TaskStatistics = Type.Object(
+  {
+    task_id: id,
+    ...period,
+    last_run: Nullable(time),
+    last_success: Nullable(time),
+    last_failure: Nullable(time),
+    by_day: Type.Array(Day),
+  },
+  { title: 'TaskStatistics', additionalProperties: false },
+);
+export type TaskStatistics = Static<typeof TaskStatistics>;
+
+export const StatisticsSummary = Type.Object(
+  {
+    ...period,
+    total_tasks_executed: count,
+    runs_per_day: Type.Number({ minimum: 0 }),
+    by_day: Type.Array(Day),
+  },
+  { title: 'StatisticsSummary', additionalProperties: false },
+);
+export type StatisticsSummary = Static<typeof StatisticsSummary>;

@@ -1,0 +1,73 @@
+import { Type, type Static } from '@sinclair/typebox';
+import { Nullable, OneOf } from '../../domain/events/schema-parts.ts';
+import { taskFields } from '../../domain/tasks/task-definition.ts';
+import { taskStatuses } from '../../domain/vocabulary.ts';
+import { scheduleText } from './response-schemas-schedules.ts';
+import { count, done, id, listedPayload, pageOf, time } from './response-schemas.ts';
+import { Run } from './response-schemas-runs.ts';
+import { TaskPayload } from './task-payload.ts';
+
+/** Responses about tasks. */
+
+const warnings = Type.Array(Type.String(), { description: 'settings that may be mistakes' });
+
+export const Task = Type.Object(
+  {
+    ...taskFields,
+    payload: TaskPayload,
+    id,
+    schedule_text: scheduleText,
+    created_by: id,
+    starts_at: Nullable(time),
+    ends_at: Nullable(time),
+    status: OneOf(taskStatuses),
+    created_at: time,
+    updated_at: time,
+    next_run_at: Nullable(time),
+    last_run_at: Nullable(time),
+    exhausted: Type.Boolean({ description: 'active and time-based, but without a next fire' }),
+    revision: count,
+    warnings,
+  },
+  { title: 'Task', additionalProperties: false },
+);
+export type Task = Static<typeof Task>;
+
+/** A task in a list. */
+export const TaskItem = Type.Object(
+  { ...Task.properties, payload: listedPayload },
+  { title: 'TaskItem', additionalProperties: false },
+);
+export type TaskItem = Static<typeof TaskItem>;
+
+export const TaskPage = pageOf('TaskPage', TaskItem);
+export type TaskPage = Static<typeof TaskPage>;
+
+export const RunRequested = done({
+  task_id: id,
+  run_id: id,
+  deduplicated: Type.Optional(Type.Literal(true)),
+  skip_reason: Type.Optional(Type.Literal('overlap')),
+  run: Type.Optional(Nullable(Run)),
+});
+export type RunRequested = Static<typeof RunRequested>;
+
+export const Snoozed = done({
+  task_id: id,
+  delay_seconds: Type.Integer({ minimum: 1 }),
+  next_run_at: Nullable(time),
+});
+export type Snoozed = Static<typeof Snoozed>;
+
+const status = OneOf(taskStatuses);
+
+export const StatusChanged = done({ task_id: id, old_status: status, new_status: status });
+export type StatusChanged = Static<typeof StatusChanged>;
+
+export const TaskCanceled = done({
+  task_id: id,
+  old_status: status,
+  new_status: Type.Literal('canceled'),
+  canceled_runs: count,
+});
+export type TaskCanceled = Static<typeof TaskCanceled>;

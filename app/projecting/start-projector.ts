@@ -1,0 +1,86 @@
+import type { Worker } from 'node:worker_threads';
+import type { Clock } from '../../domain/clock.ts';
+import type { Telemetry } from '../../observability/telemetry.ts';
+import { startThread } from '../../stores/sqlite/start-thread.ts';
+import { runProjector } from './projector-host.ts';
+import type {
+  ProjectorThreadData,
+  ToProjectorThread,
+  ProjectorMessage,
+} from './projector-protocol.ts';
+
+export interface RunningProjector {
+  stop(): Promise<void>;
+}
+
+/**
+ * The heap of the projector's thread, in MiB, taken as needed. Folding creates many short-lived objects: a larger young
+ * generation copies fewer of them, but beyond this size cache misses cost more.
+ */
+export const PROJECTOR_HEAP = { maxYoungGenerationSizeMb: 48 } as const;
+
+/** Milliseconds before a crashed projector is restarted. */
+const RESTART_DELAY_MS = 1000;
+
+/**
+ * Starts the projector: in a thread of its own if the views are embedded, as folding into files keeps a thread busy; in
+ * this thread if they are on a server. Restarts it if it crashes.
+ */
+export function startProjector(options: {
+  readonly data: ProjectorThreadData;
+  readonly clock: Clock;
+  readonly telemetry: Telemetry;
+  readonly onWord: (word: ProjectorMessage) => void;
+}): RunningProjector {
+  const { data, clock, telemetry, onWord } = options;
+  const stop = new AbortController();
+  const send = (message: ProjectorMessage): void => {
+    const { kind } = message;
+    if (kind === 'count') telemetry.count(message.name, message.labels, message.by);
+    else if (kind === 'observe') telemetry.observe(message.name, message.value, message.labels);
+    else onWord(message);
+  };
+  const runOnce = (): Promise<void> =>
+    data.settings.readModelUrl === undefined
+      ? runInThread(data, stop.signal, send)
+      : runProjector({ data, clock, signal: stop.signal, send, traces: telemetry.traces });
+  const running = (async () => {
+    while (!stop.signal.aborted) {
+      try {
+        await runOnce();
+      } catch (error) {
+        if (stop.signal.aborted) throw error;
+        telemetry.log.error('the projector crashed; restarting', { error });
+        await clock.sleep(RESTART_DELAY_MS, stop.signal).catch(() => {});
+      }
+    }
+  })();
+  return {
+    async stop() {
+      stop.abort();
+      await running;
+    },
+  };
+}
+
+function runInThread(
+  data: ProjectorThreadData,
+  signal: AbortSignal,
+  onMessage: (message: ProjectorMessage) => void,
+): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const thread: Worker = startThread('./projector-thread', import.meta.url, data, PROJECTOR_HEAP);
+    const stop = (): void => {
+      thread.postMessage({ kind: 'stop' } satisfies ToProjectorThread);
+    };
+    if (signal.aborted) stop();
+    else signal.addEventListener('abort', stop, { once: true });
+    thread.on('message', onMessage);
+    thread.once('error', reject);
+    thread.once('exit', (code) => {
+      signal.removeEventListener('abort', stop);
+      if (code === 0) resolve();
+      else reject(new Error(`the projector's thread exited with code ${code}`));
+    });
+  });
+}

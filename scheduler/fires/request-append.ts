@@ -1,0 +1,31 @@
+import { fromIso } from '../../domain/clock.ts';
+import { isConflict, type StreamAppend } from '../../domain/event-store.ts';
+import type { DataOf } from '../../domain/events/catalogue.ts';
+import { toNewEvents, type CommandContext } from '../../domain/handle.ts';
+import { timeBasedId } from '../../domain/ids.ts';
+import { streams } from '../../domain/streams.ts';
+import type { ScheduledRun } from '../../domain/tasks/fires.ts';
+
+/** The same for every process that requests this run: concurrent requests append the same event. */
+export function requestCommandId(
+  runId: string,
+  request: Pick<DataOf<'RunRequested'>, 'task_id' | 'scheduled_for' | 'run_at'>,
+): string {
+  const instant = fromIso(request.scheduled_for ?? request.run_at);
+  return timeBasedId(instant, 'request', request.task_id, runId);
+}
+
+/** The append that requests a run. */
+export function requestAppend(
+  { runId, request }: ScheduledRun,
+  context: CommandContext,
+): StreamAppend {
+  const stream = streams.run(runId);
+  const events = toNewEvents(stream, [{ type: 'RunRequested', data: request }], context);
+  return { stream, events, expected: 'none' };
+}
+
+/** For an append after which a conflict means that it is done already. */
+export function ignoreConflict(error: unknown): void {
+  if (!isConflict(error)) throw error;
+}

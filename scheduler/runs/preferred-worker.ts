@@ -1,0 +1,38 @@
+import type { Membership } from '../processes/membership.ts';
+
+/**
+ * A run's preferred worker: the highest hash of run and worker (rendezvous hashing, Thaler and Ravishankar 1998). All
+ * processes agree on it, and a worker that comes or goes moves only its own share.
+ */
+export function preferredWorker(runId: string, workers: readonly string[]): string | null {
+  let best: string | null = null;
+  let highest = -1;
+  for (const worker of workers) {
+    const score = fnv1a(runId, worker);
+    if (score > highest) {
+      highest = score;
+      best = worker;
+    }
+  }
+  return best;
+}
+
+/** Whether this process is the preferred worker. @param affinity gives the run's id, or what decides in its place */
+export function isPreferred(
+  affinity: () => string,
+  membership: Pick<Membership, 'id' | 'withRole'>,
+): boolean {
+  const workers = membership.withRole('worker');
+  return workers.length < 2 || preferredWorker(affinity(), workers) === membership.id;
+}
+
+/** FNV-1a, 32 bits, with a final mix so that similar names score differently. */
+function fnv1a(a: string, b: string): number {
+  let hash = 0x811c9dc5;
+  for (let i = 0; i < a.length; i += 1) hash = Math.imul(hash ^ a.charCodeAt(i), 0x01000193);
+  for (let i = 0; i < b.length; i += 1) hash = Math.imul(hash ^ b.charCodeAt(i), 0x01000193);
+  hash ^= hash >>> 16;
+  hash = Math.imul(hash, 0x85ebca6b);
+  hash ^= hash >>> 13;
+  return hash >>> 0;
+}

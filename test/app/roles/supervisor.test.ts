@@ -1,0 +1,168 @@
+import { expect } from 'chai';
+import { Supervisor } from '../../../app/roles/supervisor.ts';
+import { EventStoreError } from '../../../domain/event-store.ts';
+import { silent, type LogFields, type Telemetry } from '../../../observability/telemetry.ts';
+import { deferred } from '../../support/signals.ts';
+import { settle, VirtualClock } from '../../support/virtual-clock.ts';
+
+describe('supervised work', () => {
+  const clock = new VirtualClock();
+  let logged: { readonly level: string; readonly message: string }[];
+  let going: Supervisor;
+
+  beforeEach(() => {
+    logged = [];
+    const note =
+      (level: string) =>
+      (message: string, _fields?: LogFields): void =>
+        void logged.push({ level, message });
+    const log = {
+      debug: note('debug'),
+      info: note('info'),
+      warn: note('warn'),
+      error: note('error'),
+    };
+    const telemetry: Telemetry = { ...silent, log };
+    going = new Supervisor(clock, telemetry);
+  });
+
+  /** Ends when it is stopped. */
+  const untilAborted = (): Promise<void> =>
+    new Promise((resolve) => {
+      going.signal.addEventListener('abort', () => resolve(), { once: true });
+    });
+
+  it('waits longer each time it fails soon after its start, and logs one error', async () => {
+    const begun: number[] = [];
+    going.supervise('counting', async (started) => {
+      begun.push(clock.now());
+      started();
+      throw new Error('the views are away');
+    });
+    await settle();
+    await clock.advance(1_000);
+    const [first = 0] = begun;
+    expect(begun.map((at) => at - first)).to.deep.equal([0, 100, 350, 850]);
+    expect(logged.map(({ level }) => level)).to.deep.equal(['error', 'warn', 'warn', 'warn']);
+    await going.end();
+  });
+
+  it('restarts the pauses after a long time without a failure', async () => {
+    const begun: number[] = [];
+    going.supervise('counting', async (started) => {
+      begun.push(clock.now());
+      started();
+      await clock.sleep(60_000, going.signal);
+      throw new Error('the views are away');
+    });
+    await settle();
+    await clock.advance(121_000);
+    const [first = 0] = begun;
+    expect(begun.map((at) => at - first)).to.deep.equal([0, 60_100, 120_200]);
+    await going.end();
+  });
+
+  it('counts from its first report that it has started', async () => {
+    const begun: number[] = [];
+    going.supervise('following', async (started) => {
+      begun.push(clock.now());
+      started();
+      await clock.sleep(60_000, going.signal);
+      started();
+      throw new Error('the views are away');
+    });
+    await settle();
+    await clock.advance(121_000);
+    const [first = 0] = begun;
+    expect(begun.map((at) => at - first)).to.deep.equal([0, 60_100, 120_200]);
+    expect(logged.map(({ level }) => level)).to.deep.equal(['error', 'error']);
+    await going.end();
+  });
+
+  it('is listed as not running until it has started', async () => {
+    const ready = deferred();
+    going.supervise('counting', async (started) => {
+      await ready.promise;
+      started();
+      await untilAborted();
+    });
+    expect(going.notRunning()).to.deep.equal([
+      { name: 'counting', state: 'starting', problem: null },
+    ]);
+    ready.resolve();
+    await settle();
+    expect(going.notRunning()).to.deep.equal([]);
+    await going.end();
+    expect(going.notRunning()).to.deep.include({
+      name: 'counting',
+      state: 'stopped',
+      problem: null,
+    });
+  });
+
+  it('restarts after a growing pause, with the problem shown', async () => {
+    let begun = 0;
+    going.supervise('counting', () => {
+      begun += 1;
+      return Promise.reject(new Error(`broken ${begun}`));
+    });
+    const after: number[] = [];
+    for (const pause of [0, 100, 250, 500, 1000, 2000, 2000]) {
+      await clock.advance(pause);
+      after.push(begun);
+    }
+    expect(after).to.deep.equal([1, 2, 3, 4, 5, 6, 7]);
+    expect(going.notRunning()).to.deep.equal([
+      { name: 'counting', state: 'failing', problem: 'broken 7' },
+    ]);
+    expect(logged.map(({ level }) => level)).to.deep.equal([
+      'error',
+      ...Array<string>(6).fill('warn'),
+    ]);
+    await going.end();
+    await clock.advance(10_000);
+    expect(begun).to.equal(7);
+  });
+
+  it('treats an unexpected end as a failure', async () => {
+    going.supervise('counting', (started) => {
+      started();
+      return Promise.resolve();
+    });
+    await settle();
+    expect(going.notRunning()).to.deep.include({
+      name: 'counting',
+      state: 'failing',
+      problem: 'it ended unexpectedly',
+    });
+    await going.end();
+  });
+
+  it('logs an error each time the log holds events of a newer release', async () => {
+    going.supervise('counting', () =>
+      Promise.reject(new EventStoreError('NEWER_SCHEMA', 'RunTeleported is not known')),
+    );
+    await clock.advance(350);
+    expect(logged.map(({ level }) => level)).to.deep.equal(['error', 'error', 'error']);
+    await going.end();
+  });
+
+  it('ends all work, and waits for it', async () => {
+    const slow = deferred();
+    going.supervise('one', async (started) => {
+      started();
+      await untilAborted();
+      await slow.promise;
+    });
+    going.supervise('two', () => Promise.reject(new Error('broken')));
+    await settle();
+    let ended = false;
+    const ending = going.end().then(() => (ended = true));
+    await settle();
+    expect(ended).to.equal(false);
+    slow.resolve();
+    await ending;
+    expect(going.notRunning().map(({ state }) => state)).to.deep.equal(['stopped', 'stopped']);
+    expect(clock.pending).to.equal(0);
+  });
+});
