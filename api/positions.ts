@@ -30,7 +30,9 @@ export async function havePassed(
   position: Position,
 ): Promise<boolean> {
   if (position === BEGINNING) return true;
-  const passed = await Promise.all(views.map((view) => positions.wait(view, position, MAX_WAIT)));
+  const passed = await Promise.all(
+    views.map(async (view) => positions.wait(view, position, MAX_WAIT)),
+  );
   return !passed.includes(false);
 }
 

@@ -18,12 +18,13 @@ export function compose(handlers: readonly (RequestHandler | null)[]): Serve {
 
 function before(handler: RequestHandler, after: Serve): Serve {
   return (request, response, next) => {
+    const fail = (error: unknown): void => next(error);
     try {
       const pending: unknown = handler(request, response, (error?: unknown) => {
         if (error === undefined || error === null) after(request, response, next);
         else next(error);
       });
-      if (pending instanceof Promise) pending.catch(next);
+      if (pending instanceof Promise) pending.catch(fail);
     } catch (error) {
       next(error);
     }

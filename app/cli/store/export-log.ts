@@ -14,7 +14,7 @@ import type { ExportOptions } from './export-options.ts';
  */
 export async function exportLog(
   session: Session,
-  { dataDir, format: _, of, ...rowOptions }: ExportOptions,
+  { dataDir, format: _format, of, ...rowOptions }: ExportOptions,
   target: string | undefined,
   release: string,
 ): Promise<void> {

@@ -125,8 +125,9 @@ function drawAfterPress() {
   const release = () => {
     isPressed = false;
     // The click comes right after.
-    if (draw !== null) setTimeout(draw);
+    const pending = draw;
     draw = null;
+    if (pending !== null) setTimeout(() => pending());
   };
   const press = ({ button, isPrimary, target }) => {
     isPressed = button === 0 && isPrimary && target.closest('a, button, summary') !== null;

@@ -60,7 +60,8 @@ export class LiveView {
   }
 
   checkpoint(): string {
-    return String(this.#row('SELECT position FROM checkpoint')?.[0] ?? '');
+    const position = this.#row('SELECT position FROM checkpoint')?.[0];
+    return typeof position === 'string' ? position : '';
   }
 
   /** The landmark as the writer left it, or null. */

@@ -77,7 +77,7 @@ export function Dialog(options) {
     <form novalidate onSubmit=${submit}>
       <h2>${title}</h2>
       ${text && html`<p>${text}</p>`}
-      ${fields.map(({ name, required, ...field }) => {
+      ${fields.map(({ name, required: _required, ...field }) => {
         const onInput = (value) => setValues((before) => ({ ...before, [name]: value }));
         return html`<${Field} key=${name} ...${field} value=${values[name]} onInput=${onInput} />`;
       })}

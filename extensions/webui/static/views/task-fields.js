@@ -95,7 +95,7 @@ function emptyValue(name, values) {
  * @param before what they held at first, for an existing task: only changed fields are sent, as a field may hold less
  *   than the task. Null for a new task, of which all is sent that is not empty
  */
-export function bodyOf({ reason: _, ...fields }, before) {
+export function bodyOf({ reason: _reason, ...fields }, before) {
   const values = Object.fromEntries(
     Object.entries(fields).map(([name, each]) => [name, each.trim()]),
   );

@@ -160,7 +160,7 @@ function MorePart({ field, faults }) {
     <details ref=${details}>
       <summary>Limits, retries and overlaps</summary>
       <div class="pairs">
-        ${moreFields.map(({ initial: _, ...each }) => html`<${Field} key=${each.name} ...${each} ...${field(each.name)} />`)}
+        ${moreFields.map(({ initial: _initial, ...each }) => html`<${Field} key=${each.name} ...${each} ...${field(each.name)} />`)}
       </div>
     </details>
   </section>`;
