@@ -129,7 +129,7 @@ async function takePictures(
     await page.goto(`${address}/ext/webui/`);
     await page.getByRole('heading', { name: 'Log in' }).waitFor();
     if (views.length > 1) await take('login');
-    await page.getByLabel("Agent ID").fill(credentials.agent_id);
+    await page.getByLabel('Agent ID').fill(credentials.agent_id);
     await page.getByLabel('Secret').fill(credentials.agent_secret);
     await page.getByRole('button', { name: 'Log in' }).click();
     await page.getByRole('navigation').getByRole('link').first().waitFor();

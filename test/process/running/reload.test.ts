@@ -81,7 +81,9 @@ describe('a running service', () => {
     });
     // Printed with the first agent's credentials, once they are on the disk.
     const greeted = (): string | undefined =>
-      /^Listening on (https:\/\/127\.0\.0\.1:\d+)\. Created the first agent/m.exec(service.output)?.[1];
+      /^Listening on (https:\/\/127\.0\.0\.1:\d+)\. Created the first agent/m.exec(
+        service.output,
+      )?.[1];
     const address = await found(greeted, { limitMs: 30_000, what: 'the service to greet' });
     const credentials = credentialsIn(path('data'));
     const isReady = async (): Promise<boolean> =>
