@@ -8,8 +8,8 @@ import { inShape } from './older-shape.ts';
 
 /**
  * Views of another log. They appear when an older copy of the log is restored: the view has passed more than the log
- * has, or the log has grown since and lacks what the view took last. Such a view takes no event up to its position and
- * shows what never happened; so all its generations are discarded, and it is rebuilt.
+ * has, or the log has grown since and lacks the last event of the view. Such a view would skip the log's events up to its
+ * position and show events that never happened. All its generations are discarded, and it is rebuilt.
  */
 
 /** As any other view: its documents are not read here. */

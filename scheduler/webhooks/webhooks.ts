@@ -30,8 +30,8 @@ const allPrefixes = [...idlePrefixes, 'run-', 'task-'] as const;
 
 /**
  * Notifies agents' webhooks of what happens to their tasks. The leader follows the log from a checkpoint and schedules
- * a delivery for each such event; the deliveries then say what to send. Losing the checkpoint only costs reading again,
- * as a delivery's id comes from the event and the agent. Events older than a day are not sent.
+ * a delivery for each such event. The delivery's stream then holds the message. A lost checkpoint only costs reading
+ * again, because a delivery's id comes from the event and the agent. Events older than a day are not sent.
  *
  * While no agent has a webhook, it does not follow runs and tasks.
  */

@@ -175,7 +175,7 @@ describe('svc import crontab', () => {
 
   it('rejects an invalid zone or URL and a missing file', async () => {
     const cases: readonly (readonly [words: readonly string[], message: string])[] = [
-      [['--timezone', 'Mars'], '--timezone: "Mars" is not a zone'],
+      [['--timezone', 'Mars'], '--timezone: "Mars" is not a time zone'],
       [['--post', 'ftp://x'], '--post: must be an http or https URL, got ftp://x'],
     ];
     for (const [words, message] of cases) {

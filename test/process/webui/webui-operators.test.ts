@@ -173,7 +173,7 @@ describe('the web page, for operators and auditors', function () {
     await page.getByText('“moving the mail server”').waitFor();
     await browsing().expectAccessible();
     await page.getByRole('button', { name: 'Release …' }).click();
-    await page.getByLabel('Of the fires that were held back, run').selectOption('skip');
+    await page.getByLabel('Missed fires to run').selectOption('skip');
     await browsing().answer('Release', 'moved');
     await page.getByText('On hold: no schedule fires').waitFor({ state: 'hidden' });
     const { released } = (await service().client.get('/operations')).json as { released: object };

@@ -52,12 +52,12 @@ const missed = {
 };
 const missedField = {
   name: 'missed',
-  label: 'Of the fires that were held back, run',
+  label: 'Missed fires to run',
   options: missed,
 };
 const releaseDialog = {
   title: 'Release the service?',
-  text: 'Queued runs start. Choose below what happens to fires that were held back.',
+  text: 'Queued runs start. Choose below what happens to missed fires.',
   action: 'Release',
   fields: [missedField],
   path: 'operations/release',

@@ -11,7 +11,7 @@ import { Button } from '../ui/elements.js';
 const missed = { skip: 'none: continue with the next one', latest: 'the latest', all: 'all' };
 const missedField = {
   name: 'missed',
-  label: 'Of the fires that the pause held back, run',
+  label: 'Missed fires to run',
   value: 'skip',
   options: missed,
 };
@@ -28,7 +28,7 @@ const delayField = { name: 'delay_seconds', label: 'By', value: '600', options: 
 const dialogs = {
   Pause: (title) => ({
     title: `Pause “${title}”?`,
-    text: 'Its fires are held back until it is resumed. Runs that have started continue.',
+    text: 'It does not fire until it is resumed. Runs that have started continue.',
     done: `${title}: paused`,
   }),
   Resume: (title) => ({
