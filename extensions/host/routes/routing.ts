@@ -317,11 +317,12 @@ export class Routing {
     metrics.requests_total += 1;
     metrics.latency_ms_sum += milliseconds;
     if (response.statusCode >= 500) metrics.errors_total += 1;
-    const labels = { extension: id, endpoint: label.endpoint, method };
-    const status = String(response.statusCode);
-    this.#telemetry.count('extension_requests_total', { ...labels, status });
+    const [{ endpoint }, status] = [label, String(response.statusCode)];
+    const telemetry = this.#telemetry;
+    telemetry.count('extension_requests_total', { extension: id, endpoint, method, status });
     if (response.writableFinished && response.locals['notMeasured'] !== true) {
-      this.#telemetry.observe('extension_request_duration_seconds', milliseconds / 1000, labels);
+      const labels = { extension: id, endpoint, method };
+      telemetry.observe('extension_request_duration_seconds', milliseconds / 1000, labels);
     }
     this.#http.setRoute(response, label.path);
   }
@@ -331,11 +332,10 @@ export class Routing {
     if (error instanceof ExtensionError) return this.#http.errorOf(error);
     const known = this.#http.knownError(error);
     if (known !== null) return known;
-    const labels = { extension: extension.id, endpoint: label.endpoint };
-    const error_type = errorTypeOf(error);
-    this.#telemetry.count('extension_errors_total', { ...labels, error_type });
-    this.#telemetry.log.error('extension request failed', { ...labels, error });
-    return this.#http.internalErrorOf(extension.id, error);
+    const [{ id }, { endpoint }, error_type] = [extension, label, errorTypeOf(error)];
+    this.#telemetry.count('extension_errors_total', { extension: id, endpoint, error_type });
+    this.#telemetry.log.error('extension request failed', { extension: id, endpoint, error });
+    return this.#http.internalErrorOf(id, error);
   }
 
   /** Never rejects: errors go to `next`. */
