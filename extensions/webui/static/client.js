@@ -4,7 +4,7 @@ import { writeJson } from './json.js';
 import { getState, setState } from './store.js';
 
 /** A refusal of the service, with its issues by field. */
-export class Refusal extends Error {
+export class RefusalError extends Error {
   constructor(status, { message, details, error } = {}) {
     super(message ?? `the service responded with ${status}`);
     this.status = status;
@@ -16,7 +16,7 @@ export class Refusal extends Error {
 
 const root = new URL('../../../', import.meta.url);
 /** The longest pause after which a rate-limited request is sent again. Seconds. */
-const LONGEST_PAUSE = 60;
+const MAX_PAUSE = 60;
 let session = null;
 let renewing = null;
 
@@ -100,7 +100,7 @@ export async function command(path, { reason = '', ...options } = {}) {
 
 /** Whether a command was refused, and is neither lost nor still being carried out. */
 const isRefused = (error) =>
-  error instanceof Refusal &&
+  error instanceof RefusalError &&
   error.status >= 400 &&
   error.status < 500 &&
   error.details.field !== 'Idempotency-Key';
@@ -136,7 +136,7 @@ async function patiently(method, path, options) {
   for (;;) {
     const response = await send(method, path, options);
     const seconds = Number(response.headers.get('retry-after'));
-    if (response.status !== 429 || !(seconds > 0 && seconds <= LONGEST_PAUSE)) return response;
+    if (response.status !== 429 || !(seconds > 0 && seconds <= MAX_PAUSE)) return response;
     setTrouble(`Too many requests. Continuing in ${seconds} s.`);
     await pause(seconds * 1000, options.signal);
     setTrouble('');
@@ -173,7 +173,7 @@ async function send(method, path, { body, query = {}, headers = {}, signal } = {
   } catch (error) {
     if (signal?.aborted) throw error;
     setTrouble('The service does not respond. This page shows older data.');
-    throw new Refusal(0, { message: 'The service does not respond.' });
+    throw new RefusalError(0, { message: 'The service does not respond.' });
   }
 }
 
@@ -189,6 +189,6 @@ async function bodyOf(response) {
   } catch {
     // A proxy in between may answer in its own words.
   }
-  if (!response.ok) throw new Refusal(response.status, body ?? {});
+  if (!response.ok) throw new RefusalError(response.status, body ?? {});
   return body;
 }

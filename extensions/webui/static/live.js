@@ -1,11 +1,11 @@
 // Server-sent events by fetch: EventSource can't send a token.
 
 import { html, useLayoutEffect, useRef, useState } from './preact.js';
-import { open, pause, Refusal } from './client.js';
+import { open, pause, RefusalError } from './client.js';
 
 /** Between attempts to reconnect: the first pause, and the longest. Milliseconds. */
 const FIRST_PAUSE = 500;
-const LONGEST_PAUSE = 8000;
+const MAX_PAUSE = 8000;
 const words = {
   connecting: 'connecting …',
   live: 'live',
@@ -64,12 +64,12 @@ async function follow(path, { signal, query, take, changed }) {
     } catch (error) {
       if (signal.aborted) return;
       // A lost connection; anything else is a defect of this page.
-      if (!(error instanceof TypeError || error instanceof Refusal)) throw error;
+      if (!(error instanceof TypeError || error instanceof RefusalError)) throw error;
     }
     if (signal.aborted) return;
     changed('lost');
     await pause(wait, signal);
-    wait = Math.min(LONGEST_PAUSE, wait * 2);
+    wait = Math.min(MAX_PAUSE, wait * 2);
   }
 }
 
