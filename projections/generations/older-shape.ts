@@ -18,13 +18,13 @@ export function inShape(
 
 /**
  * The older shapes of a projection that its code can read, the latest first. Their release may come back, and may be
- * asked for anything; so `unasked` does not apply.
+ * asked for anything; so `unqueried` does not apply.
  */
 function olderShapes(projection: Projection): readonly Projection[] {
   return (projection.readsOlder ?? [])
     .filter((schema) => schema < projection.schema)
     .toSorted((a, b) => b - a)
-    .map((schema) => ({ ...inShape(projection, schema), unasked: {} }));
+    .map((schema) => ({ ...inShape(projection, schema), unqueried: {} }));
 }
 
 /**

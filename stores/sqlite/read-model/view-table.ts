@@ -52,7 +52,7 @@ export interface Column {
   /** Name of the column, safe in SQL. */
   readonly name: string;
   /** Strings with this prefix count as null. */
-  readonly unasked?: string;
+  readonly unqueried?: string;
 }
 
 const FIELD_NAME = /^[A-Za-z][A-Za-z0-9_]*$/;
@@ -65,9 +65,9 @@ export function columnsOf(projection: Projection): readonly Column[] {
     if (!FIELD_NAME.test(field)) {
       throw new TypeError(`${projection.name}: "${field}" cannot be the name of a queried field`);
     }
-    const unasked = projection.unqueried?.[field];
+    const unqueried = projection.unqueried?.[field];
     const name = `${kind === 'text-list' ? 'l' : 'f'}_${field}`;
-    return { field, kind, name, ...(unasked === undefined ? {} : { unasked }) };
+    return { field, kind, name, ...(unqueried === undefined ? {} : { unqueried }) };
   });
   knownColumns.set(projection, columns);
   return columns;
@@ -88,7 +88,7 @@ export function cellOf(column: Column, document: JsonObject): Cell {
   switch (column.kind) {
     case 'text':
       if (typeof value !== 'string') return null;
-      return column.unasked !== undefined && value.startsWith(column.unasked) ? null : value;
+      return column.unqueried !== undefined && value.startsWith(column.unqueried) ? null : value;
     case 'number':
       return typeof value === 'number' ? value : null;
     case 'boolean':

@@ -137,7 +137,7 @@ describe('a query of the embedded read model', function () {
   });
 
   it('stores no unqueried prefix in a field and its sparse index', async () => {
-    const projection = { ...thingsProjection(), sparse: ['team'], unasked: { team: 're' } };
+    const projection = { ...thingsProjection(), sparse: ['team'], unqueried: { team: 're' } };
     const opened = await openSqliteReadModel({ directory: directory(), telemetry: silent });
     readModel = opened;
     const documents = ['red', 'blue', 'relay'].map((team, i) =>
