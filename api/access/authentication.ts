@@ -67,7 +67,12 @@ export class Authentication {
       this.#verified.delete(header);
       throw unauthorized('the token is invalid or has expired', scopes);
     }
-    const [agent, session] = await Promise.all([agents.get(sub), sessions.get(sid)]);
+    // Both are usually in memory, and this runs twice for each request.
+    const [known, open] = [agents.get(sub), sessions.get(sid)];
+    const [agent, session] =
+      known instanceof Promise || open instanceof Promise
+        ? await Promise.all([known, open])
+        : [known, open];
     const found = this.#agentOfSession(sub, agent.state, session.state);
     if (found === null) throw unauthorized('the token is no longer valid', scopes);
     const { name, scopes: granted } = found;

@@ -49,7 +49,8 @@ const steps = [
 async function serve(exchange: Exchange): Promise<void> {
   try {
     for (const step of steps) {
-      await step(exchange);
+      const pending = step(exchange);
+      if (pending !== undefined) await pending;
       if (exchange.isAnswered) break;
     }
   } catch (error) {

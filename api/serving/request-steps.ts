@@ -78,9 +78,13 @@ export async function authenticate(exchange: Exchange): Promise<void> {
 }
 
 /** @throws HttpError 413, 415, 400 for what is not JSON (or a form, for OAuth) */
-export async function readBody(exchange: Exchange): Promise<void> {
+export function readBody(exchange: Exchange): Promise<void> | undefined {
+  const { method } = exchange.endpoint;
+  return method === 'post' || method === 'put' ? readSentBody(exchange) : undefined;
+}
+
+async function readSentBody(exchange: Exchange): Promise<void> {
   const { endpoint, shared, request } = exchange;
-  if (endpoint.method !== 'post' && endpoint.method !== 'put') return;
   const limit = shared.dependencies.settings.maxBodyBytes;
   const isForm = endpoint.oauth === true && endpoint.body !== undefined;
   const sent = isForm
@@ -152,11 +156,13 @@ export function answerFromCache(exchange: Exchange): void {
 }
 
 /** Waits for the caller's turn where the answer may be large. A client that left meanwhile gets none. */
-export async function takeTurn(exchange: Exchange): Promise<void> {
+export function takeTurn(exchange: Exchange): Promise<void> | undefined {
   const { endpoint, shared, caller, response } = exchange;
-  if (endpoint.bulky !== true || caller === null) return;
-  exchange.endTurn = await shared.bulky.takeTurn(caller.agentId, response);
-  exchange.isAnswered = response.closed;
+  if (endpoint.bulky !== true || caller === null) return undefined;
+  return shared.bulky.takeTurn(caller.agentId, response).then((endTurn) => {
+    exchange.endTurn = endTurn;
+    exchange.isAnswered = response.closed;
+  });
 }
 
 /** Calls the endpoint: in a span of its own, once for its Idempotency-Key, holding to `If-Match`. */
@@ -178,15 +184,15 @@ export async function handle(exchange: Exchange): Promise<void> {
 }
 
 /** Lets a stream or an export write its answer itself, for as long as it takes. */
-export async function sendStream(exchange: Exchange): Promise<void> {
+export function sendStream(exchange: Exchange): Promise<void> | undefined {
   const { endpoint, shared, caller, request, response, answer } = exchange;
-  if (answer?.stream === undefined) return;
+  if (answer?.stream === undefined) return undefined;
   exchange.isAnswered = true;
   notMeasured(response);
   applyHeaders(response);
   const stillAdmitted = async (): Promise<boolean> =>
     caller === null || shared.authentication.stillAdmits(caller, endpoint.scopes ?? []);
-  await answer.stream({ request, response, stillAdmitted });
+  return Promise.resolve(answer.stream({ request, response, stillAdmitted }));
 }
 
 /** Sends the answer, and caches it where it may be. */

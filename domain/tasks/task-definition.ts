@@ -83,7 +83,34 @@ export const taskDefaults = {
 export type GivenDefinition = Partial<TaskDefinition> &
   Pick<TaskDefinition, 'title' | 'description' | 'schedule_kind' | 'payload' | 'created_by'>;
 
-/** Fills in the defaults. */
+/** Fills in the defaults. Written out: a spread of so many fields makes an object that is slow everywhere afterwards. */
 export function withDefaults(given: GivenDefinition): TaskDefinition {
-  return { ...taskDefaults, ...given };
+  return {
+    title: given.title,
+    description: given.description,
+    schedule_kind: given.schedule_kind,
+    schedule_expr: given.schedule_expr ?? taskDefaults.schedule_expr,
+    timezone: given.timezone ?? taskDefaults.timezone,
+    payload: given.payload,
+    created_by: given.created_by,
+    priority: given.priority ?? taskDefaults.priority,
+    max_retries: given.max_retries ?? taskDefaults.max_retries,
+    backoff_strategy: given.backoff_strategy ?? taskDefaults.backoff_strategy,
+    dedupe_key: given.dedupe_key ?? taskDefaults.dedupe_key,
+    dedupe_window_seconds: given.dedupe_window_seconds ?? taskDefaults.dedupe_window_seconds,
+    concurrency_key: given.concurrency_key ?? taskDefaults.concurrency_key,
+    concurrency_limit: given.concurrency_limit ?? taskDefaults.concurrency_limit,
+    overlap_policy: given.overlap_policy ?? taskDefaults.overlap_policy,
+    misfire_policy: given.misfire_policy ?? taskDefaults.misfire_policy,
+    misfire_grace_seconds: given.misfire_grace_seconds ?? taskDefaults.misfire_grace_seconds,
+    retry_delay_seconds: given.retry_delay_seconds ?? taskDefaults.retry_delay_seconds,
+    retry_max_delay_seconds: given.retry_max_delay_seconds ?? taskDefaults.retry_max_delay_seconds,
+    timeout_seconds: given.timeout_seconds ?? taskDefaults.timeout_seconds,
+    starts_at: given.starts_at ?? taskDefaults.starts_at,
+    ends_at: given.ends_at ?? taskDefaults.ends_at,
+    max_runs: given.max_runs ?? taskDefaults.max_runs,
+    jitter_seconds: given.jitter_seconds ?? taskDefaults.jitter_seconds,
+    pause_after_failures: given.pause_after_failures ?? taskDefaults.pause_after_failures,
+    tags: given.tags ?? taskDefaults.tags,
+  };
 }
