@@ -127,7 +127,7 @@ export class EarlyStarts implements RequestAppender {
 
   #begin(scheduled: ScheduledRun, now: Instant): EarlyStart | null {
     const { queue, executor, worker } = this.#options;
-    // A task that was not in memory when this was prepared may be now.
+    // The task may have been loaded since this was prepared.
     const draft = this.#drafts.get(scheduled.request) ?? this.#draft(scheduled, now);
     if (draft === null) return null;
     const { run, task } = draft;

@@ -85,7 +85,7 @@ describe('the service on servers, with an older log that has diverged from its v
     expect(published.json, published.text)
       .to.have.nested.property('details.triggered_tasks')
       .with.length(titles.length);
-    // The run requester also remembers a position, where this log need not have an event.
+    // The run requester remembers a position too. This log need not have an event there.
     await eventually(
       async () => {
         const { items } = (await client.get('/runs?state=succeeded&limit=200')).json as {
