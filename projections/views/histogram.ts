@@ -63,7 +63,7 @@ function bucketOf(milliseconds: number): string {
   return String(Math.max(0, Math.ceil(Math.log(milliseconds) / LOG_GROWTH)));
 }
 
-/** The harmonic mean of both ends: the same relative error at either. */
+/** The harmonic mean of both bounds. Its relative error is the same at either one. */
 function middleOf(bucket: number): number {
   return (2 * GROWTH ** bucket) / (GROWTH + 1);
 }

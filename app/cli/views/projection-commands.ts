@@ -68,7 +68,7 @@ export function addProjectionCommands(line: CommandLine): void {
     });
   }
   for (const [verb, description] of [
-    ['switch', 'make a rebuilt view live that waits for it'],
+    ['switch', 'make a waiting rebuild live'],
     ['rollback', 'make the previous version live again'],
   ] as const) {
     line.add(group, `${verb} <name>`, {
