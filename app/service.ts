@@ -167,7 +167,10 @@ class Service implements RunningService {
       const { secrets } = this.#options;
       const calls = this.#extensions?.calls;
       const parts = { ...shared, membership, tools };
-      const worker = createWorkerRole({ ...parts, concurrency, calls, secrets });
+      // The address is known once the service listens.
+      const callbackUrl = (token: string): string =>
+        `${configuration.publicUrl ?? this.address}/callbacks/${token}`;
+      const worker = createWorkerRole({ ...parts, concurrency, calls, secrets, callbackUrl });
       this.#worker = worker;
       const { runPipeline } = worker;
       const tasks = indexes.pinnedTasks;

@@ -17,6 +17,7 @@ export type MisfirePolicy = (typeof misfirePolicies)[number];
 export const runStates = [
   'queued',
   'running',
+  'waiting',
   'retrying',
   'succeeded',
   'failed',
@@ -50,6 +51,10 @@ export type SpanSkipReason = (typeof spanSkipReasons)[number];
 /** Why a run was skipped. */
 export const runSkipReasons = ['overlap', 'duplicate', 'paused', 'snoozed'] as const;
 export type RunSkipReason = (typeof runSkipReasons)[number];
+
+/** The states of a run that has not ended. */
+export const unfinishedRunStates = ['queued', 'running', 'waiting', 'retrying'] as const;
+export type UnfinishedRunState = (typeof unfinishedRunStates)[number];
 
 /** The states of a run that has ended. */
 export const endedRunStates: readonly RunState[] = ['succeeded', 'failed', 'canceled', 'skipped'];

@@ -164,6 +164,11 @@ export const histograms = {
     labels: [],
     buckets: latenessBuckets,
   },
+  wait_lateness_seconds: {
+    help: 'Time from the end of a timer, or the limit of another wait, to the resumption of its step.',
+    labels: [],
+    buckets: latenessBuckets,
+  },
   task_execution_seconds: {
     help: 'Time from the first start of a run to its end, or to the end of an attempt that is tried again.',
     labels: ['status'],

@@ -4,6 +4,7 @@ import type { StepEnd } from '../../domain/events/catalogue.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { compilePipeline } from '../../domain/pipeline/compile.ts';
 import { copyPriorResults } from '../../domain/runs/run-results.ts';
+import { noWaits } from '../../domain/runs/run-waits.ts';
 import { endsOf } from '../../domain/runs/run-steps.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
 import { executePipeline } from '../../scheduler/pipeline/pipeline-execution.ts';
@@ -19,10 +20,12 @@ export function pipelineRunner(options: {
   readonly telemetry: Telemetry;
   /** The value of `${secrets.NAME}`. */
   readonly secrets: (name: string) => string | undefined;
+  /** The address of a callback. Default: its path. */
+  readonly callbackUrl?: (token: string) => string;
 }): PipelineRunner {
-  const { store, tools, clock, telemetry, secrets } = options;
-  return ({ run, task, known, attempt, record, stop, span }) => {
-    const { id, taskId, trigger } = run;
+  const { store, tools, clock, telemetry, secrets, callbackUrl } = options;
+  return ({ run, task, known, attempt, record, onResumed, stop, span }) => {
+    const { id, taskId, trigger, priority } = run;
     const { title, tags, payload } = task.definition;
     const pipeline = compilePipeline(payload as JsonObject);
     const context = {
@@ -30,10 +33,21 @@ export function pipelineRunner(options: {
       run: { id, attempt, trigger, scheduled_for: run.scheduledFor, run_at: toIso(run.runAt) },
       event: (known?.request.event ?? null) as JsonObject | null,
     };
-    const environment = { tools, clock, telemetry, stop, secrets, record, span };
+    const shared = { tools, clock, telemetry, secrets, callbackUrl };
+    const environment = { ...shared, stop, record, onResumed, span };
     const execute = (finished: readonly StepEnd[]): ReturnType<PipelineRunner> =>
       executePipeline(
-        { pipeline, runId: id, taskId, actAs: run.createdBy, context, finished, attempt },
+        {
+          pipeline,
+          runId: id,
+          taskId,
+          actAs: run.createdBy,
+          context,
+          finished,
+          waits: known?.waits ?? noWaits,
+          attempt,
+          priority,
+        },
         environment,
       );
     if (known === null) return execute([]);

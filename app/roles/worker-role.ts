@@ -5,6 +5,7 @@ import { EarlyStarts } from '../../scheduler/burst/early-starts.ts';
 import type { CallSlots } from '../../scheduler/call-slots.ts';
 import type { Hold } from '../../scheduler/hold.ts';
 import { KeySemaphore } from '../../scheduler/keys/key-semaphore.ts';
+import { Leadership } from '../../scheduler/processes/leadership.ts';
 import type { Membership } from '../../scheduler/processes/membership.ts';
 import { FailurePause } from '../../scheduler/runs/failure-pause.ts';
 import { instantRuns, runsStartingWithEnd } from '../../scheduler/runs/instant-runs.ts';
@@ -15,6 +16,8 @@ import type { PipelineRunner } from '../../scheduler/runs/run-work.ts';
 import { TakeOver } from '../../scheduler/runs/take-over.ts';
 import { runAdmission } from '../../scheduler/runs/task-admission.ts';
 import type { ToolRegistry } from '../../scheduler/tools/registry.ts';
+import { WaitResumer } from '../../scheduler/waits/wait-resumer.ts';
+import { WaitTimers } from '../../scheduler/waits/wait-timers.ts';
 import { Worker } from '../../scheduler/worker.ts';
 import type { Stores } from '../stores.ts';
 import type { Supervisor } from './supervisor.ts';
@@ -33,6 +36,9 @@ export interface WorkerRole {
   drain(): Promise<void>;
 }
 
+/** Milliseconds after which another worker replaces a dead one that led the waits. */
+const WAITS_LEASE = 3000;
+
 /** Creates the role that executes runs. */
 export function createWorkerRole(options: {
   readonly stores: Stores;
@@ -47,8 +53,11 @@ export function createWorkerRole(options: {
   /** Slots that direct tool calls take. */
   readonly calls: CallSlots | undefined;
   readonly secrets: (name: string) => string | undefined;
+  /** The address of a callback. */
+  readonly callbackUrl: (token: string) => string;
 }): WorkerRole {
-  const { stores, membership, tools, clock, telemetry, going, hold, secrets } = options;
+  const { stores, membership, tools, clock, telemetry, going, hold, secrets, callbackUrl } =
+    options;
   const { store, readModel, coordination } = stores;
   const tasks = options.indexes.pinnedTasks;
   const queue = new RunQueue(store, readModel, clock, telemetry);
@@ -56,7 +65,7 @@ export function createWorkerRole(options: {
   const keys = new KeySemaphore({ ...shared, hasRoom: (run) => worker.hasRoom(run) });
   const failures = new FailurePause({ ...shared, readModel, name: membership.id });
   const failed = failures.afterEnd.bind(failures);
-  const runPipeline = pipelineRunner({ store, tools, clock, telemetry, secrets });
+  const runPipeline = pipelineRunner({ store, tools, clock, telemetry, secrets, callbackUrl });
   const isInstant = instantRuns(tasks, tools, (run) => keys.isGranted(run));
   const executor = new RunExecutor({
     ...shared,
@@ -84,9 +93,16 @@ export function createWorkerRole(options: {
   const early = new EarlyStarts({ ...shared, executor, worker, isInstant });
   const takeOver = new TakeOver({ ...shared, coordination, failed });
   const deadlines = new RunDeadlines({ ...shared, failed });
+  const leading = { ...shared, coordination, owner: membership.id };
+  const leadership = new Leadership({ ...leading, name: 'waits', lease: WAITS_LEASE });
+  const resumer = new WaitResumer({ ...shared, source: membership.id });
+  const timers = new WaitTimers({ ...shared, resumer, leadership, hold });
   const audit = createQueueAudit({ ...shared, readModel, coordination });
   membership.onAlive = () => worker.wake();
-  hold.onChange(() => worker.wake());
+  hold.onChange(() => {
+    worker.wake();
+    timers.holdChanged();
+  });
   const start = (): void => {
     const { signal } = going;
     going.supervise('following runs', (started) =>
@@ -97,12 +113,14 @@ export function createWorkerRole(options: {
     );
     going.supervise('following keys', (started) => keys.follow(signal, started));
     going.superviseStarted('checking keys', () => keys.recheckPeriodically(signal));
+    going.superviseStarted('leading the waits', () => leadership.run(signal));
     going.superviseStarted('freeing runs of dead workers', () => takeOver.run(signal));
     going.superviseStarted('auditing the queue', () => audit.run(signal));
   };
   const drain = async (): Promise<void> => {
     early.beginAll();
     await worker.drain();
+    await timers.stop();
     await deadlines.stop();
     await keys.settled();
     await failures.settled();

@@ -52,6 +52,74 @@ const StepEndSchema = closed({
   log: Type.Array(logLine),
 });
 
+/** What ended a wait. `stopped`: its run has ended, or another step of its group has failed. */
+const resumedBy = [
+  'timer',
+  'event',
+  'approval',
+  'run',
+  'callback',
+  'job',
+  'timeout',
+  'stopped',
+] as const;
+
+const StepSuspendedSchema = closed({
+  /** As in the step's end. */
+  step: Type.String(),
+  wait_id: Id,
+  task_id: Id,
+  attempt,
+  waits_for: Type.Union([
+    closed({ kind: Type.Literal('timer'), seconds: Type.Number({ minimum: 0 }) }),
+    closed({
+      kind: Type.Literal('event'),
+      /** A pattern. */
+      topic: Type.String(),
+      if: Type.Optional(Type.String()),
+      /** Events since the run was requested count; left out: events after this one. */
+      since: Type.Optional(Type.Literal('run')),
+    }),
+    closed({
+      kind: Type.Literal('approval'),
+      message: Type.String(),
+      /** Ids of agents, and `scope:<name>`. */
+      approvers: Type.Optional(Type.Array(Type.String())),
+      on_timeout: OneOf(['fail', 'reject', 'approve'] as const),
+    }),
+    closed({ kind: Type.Literal('run'), run_id: Id, task_id: Id }),
+    closed({
+      kind: Type.Literal('callback'),
+      /** SHA-256, in hexadecimal, of each token that was issued for this step. */
+      token_hashes: Type.Array(Type.String(), { minItems: 1 }),
+      /** The tool is still to be called, or its call has not returned yet. */
+      calling: Type.Optional(Type.Literal(true)),
+    }),
+    closed({
+      kind: Type.Literal('job'),
+      tool: Type.String(),
+      arguments: Type.Unknown(),
+      /** Only workers with these labels. */
+      labels: Type.Optional(Type.Record(Type.String(), Type.String())),
+      /** Seconds that a worker has for it. */
+      timeout_seconds: Type.Number({ exclusiveMinimum: 0 }),
+      priority: Type.Integer({ minimum: 1, maximum: 10 }),
+      /** After a failed try, workers get it only then. */
+      not_before: Type.Optional(Timestamp),
+    }),
+  ]),
+  /** The step's start. */
+  since: Timestamp,
+  /** When the wait ends: a timer's time, or the limit of any other wait. */
+  until: Timestamp,
+  /** Which try of the step this is; left out for the first. */
+  tries: Type.Optional(Type.Integer({ minimum: 1 })),
+  /** The run gives up its concurrency key while it waits. */
+  release_key: Type.Optional(Type.Literal(true)),
+  /** Lines that the tool logged before the wait. */
+  log: Type.Optional(Type.Array(logLine)),
+});
+
 /** Events of `run-<id>`: one run, through all its attempts. */
 export const runEvents = {
   RunRequested: event(
@@ -82,6 +150,29 @@ export const runEvents = {
   ),
   RunStarted: event({ worker: Type.String(), attempt, leased_until: Timestamp }),
   RunStepCompleted: { version: 1, schema: StepEndSchema },
+  /** A step waits: it holds nothing, and any process continues the run once the wait has ended. */
+  RunStepSuspended: { version: 1, schema: StepSuspendedSchema },
+  /** A wait has ended, once. The step's end follows when a worker continues the run. */
+  RunStepResumed: event({
+    step: Type.String(),
+    wait_id: Id,
+    by: closed({
+      kind: OneOf(resumedBy),
+      /** Of the event, the run or the worker. */
+      id: Type.Optional(Id),
+      /** The agent that answered. */
+      agent_id: Type.Optional(Id),
+    }),
+    /** The step's result; left out where it failed. */
+    result: Type.Optional(Type.Unknown()),
+    /** Why the step failed. */
+    error: Type.Optional(Type.String()),
+    /** Whether another try of the step can help. */
+    retryable: Type.Optional(Type.Boolean()),
+    log: Type.Optional(Type.Array(logLine)),
+  }),
+  /** The worker left the run: all that is left to do waits. */
+  RunReleased: event({ worker: Type.String() }),
   /**
    * The run lost its worker, or the worker returned it; it continues elsewhere and uses up no retry. `slot_expired`: the
    * run held a key and did not start. A worker about to start it loses the race, so that its slot can be released.

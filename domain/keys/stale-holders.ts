@@ -5,6 +5,7 @@ import { load, toNewEvents, type Fold } from '../handle.ts';
 import { newId } from '../ids.ts';
 import { changeKey, type KeyChanged, type KeyContext } from './key-stream.ts';
 import { releaseAll, type KeyKind, type KeyName, type KeyState } from './key.ts';
+import { releasesKey } from '../runs/run-waits.ts';
 import { hasEnded, runFold, type RunState } from '../runs/run.ts';
 import { streams } from '../streams.ts';
 import { tryAppend } from '../try-append.ts';
@@ -61,6 +62,7 @@ export function staleHolderVerdict(
   if (hasEnded(run)) return 'ended';
   if (run.state === 'running' || kind !== 'concurrency') return 'active';
   if (!('request' in run)) return 'active';
+  if (run.state === 'waiting') return releasesKey(run.waits) ? 'ended' : 'active';
   // No run waits before it is due: its place was recorded before the failed attempt was known.
   if (place.attempt === undefined) return fromIso(run.run_at) > now ? 'ended' : 'active';
   // A run in back-off holds no slot; it takes one again for the next attempt.

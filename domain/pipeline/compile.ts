@@ -24,9 +24,18 @@ export interface CompiledCall {
   /** Whether the condition reads the item and is evaluated for each item of the `for_each`. */
   readonly conditionPerItem: boolean;
   readonly each: Expression | Template | null;
+  /** How many items of `each` run at the same time. */
+  readonly maxParallel: number;
+  readonly needs: readonly string[];
   readonly timeoutMs: number;
   readonly maxRetries: number;
   readonly onError: 'fail' | 'continue';
+  readonly waitsForCallback: boolean;
+  /** The limit of its callback, or of its job; null: the default. */
+  readonly waitMs: number | null;
+  readonly releaseKey: boolean;
+  /** The labels that a worker must have. */
+  readonly labels: Readonly<Record<string, string>>;
 }
 
 /** A compiled group of parallel steps. */
@@ -35,6 +44,7 @@ export interface CompiledGroup {
   readonly id: string;
   readonly saveAs: string | null;
   readonly condition: Expression | boolean | null;
+  readonly needs: readonly string[];
   readonly timeoutMs: number | null;
   readonly onError: 'fail' | 'continue';
   readonly steps: readonly CompiledCall[];
@@ -45,6 +55,8 @@ export type CompiledStep = CompiledCall | CompiledGroup;
 /** A task's payload, compiled once for all runs of that revision. */
 export interface CompiledPipeline {
   readonly steps: readonly CompiledStep[];
+  /** Whether `needs` orders the steps, not their sequence. */
+  readonly isGraph: boolean;
   readonly params: JsonObject;
   /** What is wrong with the payload; null if it is valid. Runs of an invalid one fail with it. */
   readonly fault: string | null;
@@ -76,6 +88,7 @@ function compileUncached(payload: JsonObject): CompiledPipeline {
     const layout = layoutOf(pipeline);
     return {
       steps: pipeline.map(compileStep),
+      isGraph: pipeline.some(({ needs }) => needs !== undefined),
       params,
       fault: null,
       layout,
@@ -90,6 +103,7 @@ function compileUncached(payload: JsonObject): CompiledPipeline {
     if (!(error instanceof RefusalError)) throw error;
     const empty = {
       steps: [],
+      isGraph: false,
       params: {},
       layout: {},
       layoutBytes: 2,
@@ -107,6 +121,7 @@ function compileStep(step: Step): CompiledStep {
     id: step.id,
     saveAs: step.save_as ?? null,
     condition: conditionOf(step),
+    needs: step.needs ?? [],
     timeoutMs: step.timeout_seconds === undefined ? null : step.timeout_seconds * 1000,
     onError: step.on_error ?? 'fail',
     steps: step.parallel.map(compileCall),
@@ -134,9 +149,15 @@ function compileCall(step: CallStep): CompiledCall {
         : typeof for_each === 'string'
           ? parseWrapped(for_each)
           : compileTemplate(for_each as JsonValue),
+    maxParallel: step.max_parallel ?? 1,
+    needs: step.needs ?? [],
     timeoutMs: (step.timeout_seconds ?? DEFAULT_TIMEOUT_SECONDS) * 1000,
     maxRetries: step.max_retries ?? 0,
     onError: step.on_error ?? 'fail',
+    waitsForCallback: step.wait_for === 'callback',
+    waitMs: step.wait_seconds === undefined ? null : step.wait_seconds * 1000,
+    releaseKey: step.release_key === true,
+    labels: step.on ?? {},
   };
 }
 

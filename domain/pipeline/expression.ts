@@ -22,6 +22,8 @@ export interface Scope {
   /** The item of a `for_each`; null elsewhere. */
   readonly item: unknown;
   readonly index: number | null;
+  /** `{url, token}` of a step that waits for its callback; null elsewhere. */
+  readonly callback?: unknown;
   readonly secrets: Secrets;
 }
 
@@ -35,6 +37,7 @@ export const scopeNames: ReadonlySet<string> = new Set([
   'run',
   'item',
   'index',
+  'callback',
   'secrets',
 ]);
 

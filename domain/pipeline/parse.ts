@@ -10,6 +10,7 @@ import {
   type ParsedPayload,
   type Step,
 } from './pipeline.ts';
+import { faultyNeeds } from './needs.ts';
 import { schemaFaults } from './schema-faults.ts';
 
 const ajv = new Ajv({
@@ -53,6 +54,8 @@ export function readPayload(payload: JsonObject): {
     if (step) steps.push(step);
   });
   issues.push(...repeatedIds(pipeline, steps));
+  // Steps that were left out may be needed.
+  if (issues.length === 0) issues.push(...faultyNeeds(steps));
   return { parsed: { pipeline: steps, params: isJsonObject(params) ? params : {} }, issues };
 }
 

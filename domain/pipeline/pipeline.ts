@@ -12,6 +12,16 @@ const MAX_TIMEOUT_SECONDS = 604_800;
 /** Default timeout of a step, in seconds. */
 export const DEFAULT_TIMEOUT_SECONDS = 30;
 
+/** Most seconds of any wait: a year. */
+export const MAX_WAIT_SECONDS = 366 * 86_400;
+
+/** Default seconds that a step waits for its callback, and for a worker to do its job. */
+export const DEFAULT_CALLBACK_SECONDS = 86_400;
+export const DEFAULT_JOB_SECONDS = 7 * 86_400;
+
+/** Most items of a `for_each` that run at the same time. */
+const MAX_PARALLEL_ITEMS = 100;
+
 /** Most items of a `for_each`; each appends an event. */
 export const MAX_FOR_EACH_ITEMS = 10_000;
 
@@ -31,6 +41,12 @@ const onError = (description: string) =>
 const condition = Type.Union([Type.String({ minLength: 1 }), Type.Boolean()], {
   description:
     'JMESPath, bare or within `${…}`; false, null, and an empty string, array or object skip the step',
+});
+const needs = Type.Array(Type.String(), {
+  maxItems: 100,
+  uniqueItems: true,
+  description:
+    'ids of steps that come before this one; in a pipeline with `needs`, a step without them starts at once',
 });
 const seconds = { exclusiveMinimum: 0, maximum: MAX_TIMEOUT_SECONDS };
 
@@ -66,6 +82,42 @@ export const CallStepSchema = Type.Object(
           'an array, or an expression that gives one: the step runs for each item in turn, which it reads as `${item}`',
       }),
     ),
+    max_parallel: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: MAX_PARALLEL_ITEMS,
+        default: 1,
+        description: 'how many items of `for_each` run at the same time',
+      }),
+    ),
+    needs: Type.Optional(needs),
+    wait_for: Type.Optional(
+      Type.Unsafe<'callback'>({
+        type: 'string',
+        enum: ['callback'],
+        description:
+          'the step waits for a POST to `${callback.url}` after its tool has returned; the body is its result',
+      }),
+    ),
+    wait_seconds: Type.Optional(
+      Type.Number({
+        exclusiveMinimum: 0,
+        maximum: MAX_WAIT_SECONDS,
+        description: `most seconds to wait for the callback (default ${DEFAULT_CALLBACK_SECONDS}) or for a worker's result (default ${DEFAULT_JOB_SECONDS})`,
+      }),
+    ),
+    release_key: Type.Optional(
+      Type.Boolean({
+        default: false,
+        description: 'whether the run gives up its concurrency key while the step waits',
+      }),
+    ),
+    on: Type.Optional(
+      Type.Record(Type.String({ maxLength: 100 }), Type.String({ maxLength: 200 }), {
+        maxProperties: 20,
+        description: 'only workers with all of these labels do the job of the step',
+      }),
+    ),
   },
   { additionalProperties: false },
 );
@@ -81,6 +133,7 @@ export const GroupStepSchema = Type.Object(
     }),
     save_as: Type.Optional(name('name for all the results together')),
     if: Type.Optional(condition),
+    needs: Type.Optional(needs),
     timeout_seconds: Type.Optional(
       Type.Number({ ...seconds, description: 'most seconds of the whole group; none if left out' }),
     ),

@@ -33,6 +33,11 @@ export class Secrets {
     if (value !== undefined) this.#remember(value);
   }
 
+  /** Masks a value that is no named secret, such as a token. */
+  hide(value: string): void {
+    this.#remember(value);
+  }
+
   /**
    * Replaces every secret's value in a string by `***`, even if it is escaped for JSON, HTML or a
    * URL, or encoded in Base64. The time is proportional to the string's length and the number of

@@ -1,5 +1,5 @@
 import type { EventStore } from '../event-store.ts';
-import type { StepEnd } from '../events/catalogue.ts';
+import type { EventOf, StepEnd } from '../events/catalogue.ts';
 import { load } from '../handle.ts';
 import type { CompiledPipeline } from '../pipeline/compile.ts';
 import { finishedSteps } from '../pipeline/progress.ts';
@@ -45,7 +45,7 @@ export async function copyPriorResults(
   store: EventStore,
   run: KnownRun,
   pipeline: CompiledPipeline,
-  record: (steps: readonly StepEnd[]) => Promise<void>,
+  record: (ends: readonly EventOf<'RunStepCompleted'>[]) => Promise<void>,
   signal: AbortSignal,
 ): Promise<readonly StepEnd[]> {
   const own = endsOf(run.steps);
@@ -55,7 +55,7 @@ export async function copyPriorResults(
   const known = new Set(own.map(({ step }) => step));
   for (const some of inAppends(finished.filter(({ step }) => !known.has(step)))) {
     if (signal.aborted) break;
-    await record(some);
+    await record(some.map((data) => ({ type: 'RunStepCompleted', data })));
   }
   return finished;
 }

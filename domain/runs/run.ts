@@ -5,6 +5,7 @@ import type { EventPlace, Fold } from '../handle.ts';
 import type { JsonObject } from '../json.ts';
 import { partialOutput } from './run-output.ts';
 import { noSteps, withEnds, type StepEnds } from './run-steps.ts';
+import { evolveWaits, mayContinue, noWaits, stopWaits, type Wait } from './run-waits.ts';
 import type { TaskDefinition } from '../tasks/task-definition.ts';
 import { endedRunStates, type RetryStart, type RunState as StateName } from '../vocabulary.ts';
 
@@ -16,8 +17,9 @@ import { endedRunStates, type RetryStart, type RunState as StateName } from '../
  *   none ──Abandoned──► abandoned    │  └─RunInterrupted┘ │ └──RunFailed──► failed
  *                                    │                  └─RunAttemptFailed─► retrying
  *                                    └──(RunStarted, once retry_at has come)──┘
- *   queued, running, retrying ──RunCanceled──► canceled    (running: RunCancelRequested comes first)
- *   queued, retrying ──RunFailed──► failed                 (it timed out while it waited to continue)
+ *   running ──RunReleased──► waiting ──RunStepResumed──► queued    (all steps left are suspended, until one resumes)
+ *   queued, running, waiting, retrying ──RunCanceled──► canceled   (running: RunCancelRequested comes first)
+ *   queued, waiting, retrying ──RunFailed──► failed        (it timed out while it waited to continue)
  *   queued, retrying ──RunSkipped──► skipped               (its task was paused before it started)
  *   failed ──RunRetried──► failed                          (another run retries it)
  *   any end ──RunRemoved──► removed                        (retention removed its events)
@@ -40,6 +42,8 @@ export interface KnownRun {
   readonly run_at: string;
   /** Ends of steps, in their order, including those taken over from a retried run. See `endsOf`. */
   readonly steps: StepEnds;
+  /** Suspended steps. */
+  readonly waits: readonly Wait[];
   /** How often the present attempt has lost its worker. */
   readonly interruptions: number;
   readonly cancel_requested: boolean;
@@ -103,6 +107,7 @@ function requested(
     first_started_at: null,
     run_at: data.run_at,
     steps: withEnds(noSteps, data.prior_steps ?? []),
+    waits: noWaits,
     interruptions: 0,
     cancel_requested: false,
     queued_at: at.metadata.occurredAt,
@@ -118,7 +123,8 @@ type LaterEvent = Exclude<
 
 function evolveKnown(state: KnownRun, event: LaterEvent, at: EventPlace): KnownRun {
   const { revision } = at;
-  const free = { ...state, revision, lease_owner: null, leased_until: null };
+  const waits = evolveWaits(state.waits, event);
+  const free = { ...state, waits, revision, lease_owner: null, leased_until: null };
   switch (event.type) {
     case 'RunStarted': {
       const { worker, attempt, leased_until } = event.data;
@@ -134,7 +140,15 @@ function evolveKnown(state: KnownRun, event: LaterEvent, at: EventPlace): KnownR
       };
     }
     case 'RunStepCompleted':
-      return { ...state, steps: withEnds(state.steps, [event.data]), revision };
+      return { ...state, steps: withEnds(state.steps, [event.data]), waits, revision };
+    case 'RunStepSuspended':
+      return { ...state, waits, revision };
+    case 'RunStepResumed': {
+      const continues = state.state === 'waiting' && mayContinue(waits);
+      return { ...state, state: continues ? 'queued' : state.state, waits, revision };
+    }
+    case 'RunReleased':
+      return { ...free, state: mayContinue(waits) ? 'queued' : 'waiting' };
     case 'RunInterrupted':
       return {
         ...free,
@@ -176,7 +190,7 @@ export function cancelRun(state: RunState, payload: JsonObject | null): readonly
     const message = run.state === 'skipped' ? 'the run was skipped' : `the run has ${run.state}`;
     throw new RefusalError('STATE_CONFLICT', message, { state: run.state });
   }
-  if (run.state !== 'running') return [canceledEvent(run, payload)];
+  if (run.state !== 'running') return [...stopWaits(run.waits), canceledEvent(run, payload)];
   return run.cancel_requested ? [] : [{ type: 'RunCancelRequested', data: {} }];
 }
 
@@ -231,7 +245,8 @@ export function interruptRun(
 ): readonly RunEvent[] {
   const run = requireRun(state);
   if (run.state !== 'running' || run.lease_owner === null) return [];
-  if (run.cancel_requested) return [canceledEvent(run, payload)];
+  const stopped = stopWaits(run.waits);
+  if (run.cancel_requested) return [...stopped, canceledEvent(run, payload)];
   if (run.interruptions < MAX_INTERRUPTIONS) {
     const data = { worker: run.lease_owner, cause: 'lease_expired' as const };
     return [{ type: 'RunInterrupted', data }];
@@ -240,9 +255,10 @@ export function interruptRun(
   const { attempt } = run;
   if (retryAt !== null) {
     const retry_at = toIso(retryAt);
-    return [{ type: 'RunAttemptFailed', data: { attempt, error, step: null, retry_at } }];
+    const data = { attempt, error, step: null, retry_at };
+    return [...stopped, { type: 'RunAttemptFailed', data }];
   }
-  return [failed(run, run.first_started_at ?? toIso(now), error, payload)];
+  return [...stopped, failed(run, run.first_started_at ?? toIso(now), error, payload)];
 }
 
 /**
@@ -257,10 +273,11 @@ export function timeOutRun(
   timeoutSeconds: number,
   payload: JsonObject,
 ): readonly RunEvent[] {
-  if (state.state !== 'queued' && state.state !== 'retrying') return [];
+  if (!('request' in state) || state.state === 'running' || hasEnded(state)) return [];
   if (state.first_started_at === null) return [];
-  if (state.cancel_requested) return [canceledEvent(state, payload)];
-  return [failed(state, state.first_started_at, timeoutError(timeoutSeconds), payload)];
+  const stopped = stopWaits(state.waits);
+  if (state.cancel_requested) return [...stopped, canceledEvent(state, payload)];
+  return [...stopped, failed(state, state.first_started_at, timeoutError(timeoutSeconds), payload)];
 }
 
 /** The end of a failed run that no worker executes. */

@@ -1,6 +1,7 @@
 import type { RecordedEvent } from '../../domain/event-store.ts';
-import type { DataOf, StepEnd } from '../../domain/events/catalogue.ts';
+import type { DataOf, RunEvent, StepEnd } from '../../domain/events/catalogue.ts';
 import type { JsonObject, JsonValue } from '../../domain/json.ts';
+import { evolveSlimWaits, mayContinue, noWaits, type Wait } from '../../domain/runs/run-waits.ts';
 import { idOf } from '../../domain/streams.ts';
 import type { RunSkipReason, RunState, RunTrigger } from '../../domain/vocabulary.ts';
 import type { Projection } from '../read-model.ts';
@@ -50,6 +51,8 @@ export type RunDocument = JsonObject & {
   /** How often a worker's lease expired during the current attempt. */
   readonly interruptions: number;
   readonly cancel_requested: boolean;
+  /** Its suspended steps; left out where there is none. Without arguments, logs and results. */
+  readonly waits?: readonly (JsonObject & Wait)[];
   /** Whether it is in lists that do not ask for skipped runs. */
   readonly listed: boolean;
 };
@@ -70,9 +73,9 @@ export type RunStep = JsonObject & Omit<StepEnd, 'log'>;
 /** Every run, from its request or the record that it was skipped. */
 export const runsProjection: Projection<RunDocument> = {
   name: 'runs',
-  schema: 4,
-  // Schema 3 has the same documents, but indexes that make some lists slower.
-  readsOlder: [3],
+  schema: 5,
+  // Schema 4 has no waiting runs. Schema 3 has other indexes too, which make some lists slower.
+  readsOlder: [3, 4],
   streams: ['run-'],
   ownStreams: true,
   fields: {
@@ -172,7 +175,18 @@ function evolveKnown(run: RunDocument, event: RecordedEvent, at: string): RunDoc
       return started(run, event.data, event);
     case 'RunStepCompleted': {
       const { steps, log } = withSteps(run, [event.data]);
-      return { ...run, steps, log, revision };
+      return withWaits({ ...run, steps, log, revision }, event);
+    }
+    case 'RunStepSuspended':
+      return withWaits({ ...run, revision }, event);
+    case 'RunStepResumed': {
+      const resumed = withWaits({ ...run, revision }, event);
+      const continues = run.state === 'waiting' && mayContinue(resumed.waits ?? noWaits);
+      return continues ? { ...resumed, state: 'queued' } : resumed;
+    }
+    case 'RunReleased': {
+      const state = mayContinue(run.waits ?? noWaits) ? 'queued' : 'waiting';
+      return { ...run, lease_owner: null, leased_until: null, state, revision };
     }
     case 'RunInterrupted': {
       const interruptions = run.interruptions + (event.data.cause === 'lease_expired' ? 1 : 0);
@@ -186,25 +200,38 @@ function evolveKnown(run: RunDocument, event: RecordedEvent, at: string): RunDoc
       const { error, step, retry_at: run_at } = event.data;
       const attempts = attemptEnded(run, { outcome: 'failed', finished_at: at, error, step });
       const changes = { state: 'retrying', run_at, error, attempts } as const;
-      return { ...run, lease_owner: null, leased_until: null, ...changes, revision };
+      const free = { ...run, lease_owner: null, leased_until: null, ...changes, revision };
+      return withWaits(free, event);
     }
-    case 'RunSucceeded':
-      return ended(run, { ...event.data, state: 'succeeded', error: null, step: null }, event);
+    case 'RunSucceeded': {
+      const end = { ...event.data, state: 'succeeded', error: null, step: null } as const;
+      return withWaits(ended(run, end, event), event);
+    }
     case 'RunFailed':
-      return ended(run, { ...event.data, state: 'failed' }, event);
+      return withWaits(ended(run, { ...event.data, state: 'failed' }, event), event);
     case 'RunCancelRequested':
       return { ...run, cancel_requested: true, revision };
     case 'RunCanceled': {
       const end = { outcome: 'canceled', finished_at: at, error: null, step: null } as const;
       const attempts = attemptEnded(run, end);
       const output = (event.data.output ?? null) as JsonObject | null;
-      return { ...run, state: 'canceled', finished_at: at, output, attempts, revision };
+      const canceled = { ...run, state: 'canceled', finished_at: at, output, attempts } as const;
+      return withWaits({ ...canceled, revision }, event);
     }
     case 'RunRetried':
       return { ...run, retried_by: event.data.run_id, revision };
     default:
       return run;
   }
+}
+
+/** Most runs never have waits, and are returned as they are. */
+function withWaits(run: RunDocument, event: RecordedEvent): RunDocument {
+  if (run.waits === undefined && event.type !== 'RunStepSuspended') return run;
+  const { waits = noWaits, ...rest } = run;
+  const left = evolveSlimWaits(waits, event as RunEvent) as NonNullable<RunDocument['waits']>;
+  // The spread cannot know that the rest is the whole document without its optional field.
+  return (left.length === 0 ? rest : { ...rest, waits: left }) as RunDocument;
 }
 
 type Place = Pick<RecordedEvent, 'revision' | 'metadata'>;

@@ -1,6 +1,7 @@
 import { fromIso, type Instant } from '../../domain/clock.ts';
 import type { KeyPlace } from '../../domain/keys/stale-holders.ts';
 import type { KeyName, KeyState } from '../../domain/keys/key.ts';
+import { releasesKey } from '../../domain/runs/run-waits.ts';
 import { placesOf } from '../../domain/runs/run-request.ts';
 import { streamOf } from './key-names.ts';
 import type { SemaphoreParts } from './semaphore-parts.ts';
@@ -54,6 +55,7 @@ export class KeyRecheck {
       const known = queue.get(run_id);
       if (known === undefined) return true;
       if (state.kind !== 'concurrency' || known.state === 'running') return false;
+      if (known.state === 'waiting') return releasesKey(known.waits);
       if (waiters.has(run_id)) return known.runAt > now;
       // A run that just got its slot has a lease to start.
       return known.state !== 'queued' || now - fromIso(since) > membership.lease;

@@ -11,6 +11,7 @@ import {
   type KeyName,
   type KeyState,
 } from '../../domain/keys/key.ts';
+import { releasesKey } from '../../domain/runs/run-waits.ts';
 import { cancelRunsAhead, placesOf } from '../../domain/runs/run-request.ts';
 import type { LiveTask } from '../../domain/tasks/task.ts';
 import { GRANT_LIFETIME, KeyHandoff } from './key-handoff.ts';
@@ -42,6 +43,7 @@ const go: Admission = { kind: 'go' };
  * - The run's end (or `RunAttemptFailed`), then `KeyReleased`, or `KeyHeld` for the next waiter. If possible,
  *   both go into one call of the log (`KeyHandoff`). Between them: a slot of a run that has ended or is in
  *   back-off, which can be reclaimed at once.
+ * - `RunReleased`, then `KeyReleased` if the run's waits give up the key. Between them: a slot that can be reclaimed.
  * - `RunInterrupted` releases nothing: the slot goes with the run to the next worker.
  *
  * A slot is only reclaimed by an append that expects the key as it was before the run's stream was read. A run that
@@ -181,7 +183,9 @@ export class KeySemaphore {
 
   /** The worker has finished with a run: releases the keys that the run does not need any more. */
   released(run: QueuedRun, task: LiveTask): void {
-    if (isKeyed(task) && !this.#handoff.isHandedOver(run)) this.#release(run, task);
+    if (!isKeyed(task) || this.#handoff.isHandedOver(run)) return;
+    if (run.state === 'waiting' && releasesKey(run.waits)) this.lost(run, task);
+    else this.#release(run, task);
   }
 
   /** Another process has moved the run on: reclaims keys that were taken for it here in vain. */

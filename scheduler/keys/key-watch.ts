@@ -14,7 +14,7 @@ import {
 import { streamOf } from './key-names.ts';
 import type { SemaphoreParts } from './semaphore-parts.ts';
 import { preferredWorker } from '../runs/preferred-worker.ts';
-import type { QueuedRun } from '../runs/run-queue.ts';
+import { mayStart, type QueuedRun } from '../runs/run-queue.ts';
 
 /** How long work is left to the worker that is preferred for it. Milliseconds. */
 export const HOLD_BACK = 75;
@@ -254,7 +254,7 @@ export class KeyWatch {
   }
 }
 
-const isPending = ({ ended, state }: QueuedRun): boolean => !ended && state !== 'running';
+const isPending = (run: QueuedRun): boolean => !run.ended && mayStart(run);
 
 type Order = Pick<QueuedRun, 'priority' | 'since'>;
 

@@ -16,7 +16,7 @@ import { claimOf, streamOf } from './key-names.ts';
 import { HOLD_BACK, type KeyWatch } from './key-watch.ts';
 import type { PendingReleases } from './pending-releases.ts';
 import { contextOf, type SemaphoreParts } from './semaphore-parts.ts';
-import type { QueuedRun } from '../runs/run-queue.ts';
+import { mayStart, type QueuedRun } from '../runs/run-queue.ts';
 
 /** How often a worker that is not the preferred one hands a slot on before it leaves the slot to that worker. */
 const MAX_LOCAL_HANDOFFS = 16;
@@ -162,7 +162,7 @@ export class WaiterQueue {
   /** The claim of a run that could start now; undefined for other runs, and where that is unknown. */
   #claimNow(run: QueuedRun, name: KeyName): KeyClaim | undefined {
     const { tasks, clock } = this.#parts;
-    if (run.ended || run.state === 'running' || run.cancelRequested) return undefined;
+    if (run.ended || !mayStart(run) || run.cancelRequested) return undefined;
     if (run.runAt > clock.now()) return undefined;
     const task = tasks.peek(run.taskId, run.taskRevision);
     // A run of a paused task may have to wait: the worker decides when it takes the run.

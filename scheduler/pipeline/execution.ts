@@ -1,7 +1,8 @@
 import type { Clock } from '../../domain/clock.ts';
-import type { StepEnd } from '../../domain/events/catalogue.ts';
+import type { EventOf, StepEnd } from '../../domain/events/catalogue.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import type { CompiledPipeline } from '../../domain/pipeline/compile.ts';
+import type { Wait } from '../../domain/runs/run-waits.ts';
 import type { Span, Telemetry } from '../../observability/telemetry.ts';
 import type { ToolRegistry } from '../tools/registry.ts';
 
@@ -21,9 +22,18 @@ export interface Execution {
   };
   /** Step ends in the run's stream, in order, earlier attempts included. */
   readonly finished: readonly StepEnd[];
+  /** Suspended steps, and those whose wait has ended. */
+  readonly waits: readonly Wait[];
   /** Counted from 1. */
   readonly attempt: number;
+  readonly priority: number;
 }
+
+/** What an execution records of its steps. */
+export type StepRecord = EventOf<'RunStepCompleted' | 'RunStepSuspended' | 'RunStepResumed'>;
+
+/** Sets who is called when a wait ends while an execution goes on. */
+export type ResumptionSource = (listener: (resumed: EventOf<'RunStepResumed'>) => void) => void;
 
 /** Stops the running step. */
 export interface StopSignal {
@@ -41,10 +51,14 @@ export interface Environment {
   /** The value of `${secrets.NAME}`. */
   readonly secrets: (name: string) => string | undefined;
   /**
-   * Makes step ends durable, in this order. Called one at a time, and before the next step with an outside effect.
+   * Makes records durable, in this order. Called one at a time, and before the next step with an outside effect.
    * When it rejects, the execution stops and rejects with the same error.
    */
-  readonly record: (steps: readonly StepEnd[]) => Promise<void>;
+  readonly record: (records: readonly StepRecord[]) => Promise<void>;
+  /** Passes on waits that end while the execution goes on. Default: none do. */
+  readonly onResumed?: ResumptionSource | undefined;
+  /** The address of a callback. Default: its path. */
+  readonly callbackUrl?: ((token: string) => string) | undefined;
   /** Of the attempt, if it is traced. */
   readonly span?: Span | undefined;
   /** Receives the durations of asynchronous tool calls. */
@@ -53,27 +67,35 @@ export interface Environment {
   readonly random?: () => number;
 }
 
-/** How an attempt ended. `steps` are not recorded yet, and fit into one event. */
-export type ExecutionResult =
-  | {
-      readonly kind: 'succeeded';
-      readonly steps: readonly StepEnd[];
-      /** For the run's last event; `outputOf` combines it with the step ends. */
-      readonly output: JsonObject;
-    }
-  | {
-      readonly kind: 'failed';
-      readonly error: string;
-      /** The failed step; null for an invalid pipeline. */
-      readonly step: string | null;
-      readonly retryable: boolean;
-      readonly retryAfterMs?: number;
-      /** Recorded before a retry too, which does not repeat the successful ones. */
-      readonly steps: readonly StepEnd[];
-      readonly output: JsonObject;
-    }
-  | {
-      readonly kind: 'aborted';
-      readonly steps: readonly StepEnd[];
-      readonly output: JsonObject;
-    };
+/** What is not recorded yet, in order. It fits into one append. */
+export interface Rest {
+  /** Records to append before the attempt's last event. Mostly none. */
+  readonly before?: readonly StepRecord[] | undefined;
+  /** Step ends for the attempt's last event. */
+  readonly steps: readonly StepEnd[];
+}
+
+/** How an attempt ended. */
+export type ExecutionResult = Rest &
+  (
+    | {
+        readonly kind: 'succeeded';
+        /** For the run's last event; `outputOf` combines it with the step ends. */
+        readonly output: JsonObject;
+      }
+    | {
+        readonly kind: 'failed';
+        readonly error: string;
+        /** The failed step; null for an invalid pipeline. */
+        readonly step: string | null;
+        readonly retryable: boolean;
+        readonly retryAfterMs?: number;
+        readonly output: JsonObject;
+      }
+    | {
+        readonly kind: 'aborted';
+        readonly output: JsonObject;
+      }
+    /** All that is left to do waits. */
+    | { readonly kind: 'suspended' }
+  );

@@ -1,16 +1,19 @@
-import { toIso } from '../../domain/clock.ts';
+import { isDeepStrictEqual } from 'node:util';
+import { toIso, type Instant } from '../../domain/clock.ts';
 import type { JsonValue } from '../../domain/json.ts';
 import { formatFaults } from '../../domain/pipeline/arguments.ts';
 import type { CompiledCall } from '../../domain/pipeline/compile.ts';
 import type { Scope } from '../../domain/pipeline/expression.ts';
+import { DEFAULT_JOB_SECONDS } from '../../domain/pipeline/pipeline.ts';
 import { PipelineError } from '../../domain/pipeline/pipeline-error.ts';
 import {
   MAX_VALUE_LENGTH,
   truncateString,
   approximateLength,
 } from '../../domain/pipeline/json-size.ts';
+import type { WaitsFor } from '../../domain/runs/run-waits.ts';
 import type { Span } from '../../observability/telemetry.ts';
-import { ToolError, type Tool, type ToolCall } from '../tools/tool.ts';
+import { Suspension, ToolError, type Tool, type ToolCall } from '../tools/tool.ts';
 import { logData, type LogLine, type Progress } from './pipeline-execution-progress.ts';
 
 /** How a call of a tool ended. */
@@ -18,12 +21,25 @@ export type CallOutcome =
   | { readonly kind: 'result'; readonly result: unknown; readonly log: readonly LogLine[] }
   | ({ readonly kind: 'failure'; readonly log: readonly LogLine[] } & Failure)
   /** It was told to stop, and stopped or was abandoned. */
-  | { readonly kind: 'aborted' };
+  | { readonly kind: 'aborted' }
+  /** The step waits. */
+  | {
+      readonly kind: 'suspended';
+      readonly waitsFor: WaitsFor;
+      readonly until: Instant;
+      readonly log: readonly LogLine[];
+    };
 
 export interface Failure {
   readonly message: string;
   readonly retryable: boolean;
   readonly retryAfterMs?: number;
+}
+
+/** The tries of a step whose last one failed while the step waited. */
+export interface EarlierTries {
+  readonly tries: number;
+  readonly failure: Failure;
 }
 
 /** A tool that has not stopped this long after its signal is abandoned. */
@@ -43,7 +59,8 @@ const MAX_DATA_BYTES = 2000;
 
 /**
  * Renders and checks a step's arguments, then calls its tool, with the retries of the step. Answers at once for a
- * synchronous tool. Before any other tool is called, all earlier steps are made durable.
+ * synchronous tool. Before any other tool is called, all earlier steps are made durable. A step of an external tool
+ * waits for a worker's result.
  */
 export function callTool(
   progress: Progress,
@@ -52,6 +69,7 @@ export function callTool(
   scope: () => Scope,
   signal: () => AbortSignal,
   span?: Span,
+  earlier?: EarlierTries,
 ): CallOutcome | Promise<CallOutcome> {
   const registered = progress.environment.tools.find(step.uses);
   if (!registered) return permanentFailure(`there is no tool named ${step.uses}`);
@@ -70,8 +88,47 @@ export function callTool(
   if (faults.length > 0) {
     return permanentFailure(`bad arguments for ${step.uses}: ${formatFaults(faults)}`);
   }
+  if (tool.isExternal === true) return jobOf(progress, step, args, earlier);
   const call = new Call({ progress, step, name, tool, args, signal, span });
-  return tool.synchronous === true ? call.runOnce() : call.runWithRetries(0);
+  if (earlier !== undefined) return call.runWithRetries(earlier.tries, earlier.failure);
+  const isAtOnce = tool.synchronous === true && !step.waitsForCallback;
+  return isAtOnce ? call.runOnce() : call.runWithRetries(0);
+}
+
+/** The job for a worker, which must not hold secrets: it is recorded. */
+function jobOf(
+  progress: Progress,
+  step: CompiledCall,
+  args: JsonValue,
+  earlier: EarlierTries | undefined,
+): CallOutcome {
+  const { clock, random = Math.random } = progress.environment;
+  if (!isDeepStrictEqual(progress.secrets.mask(args), args)) {
+    const advice = 'let the worker read the secret itself';
+    return permanentFailure(
+      `arguments for ${step.uses} hold a secret, and a job records them: ${advice}`,
+    );
+  }
+  const now = clock.now();
+  const waitsFor: WaitsFor = {
+    kind: 'job',
+    tool: step.uses,
+    arguments: args,
+    timeout_seconds: step.timeoutMs / 1000,
+    priority: progress.execution.priority,
+    ...(Object.keys(step.labels).length === 0 ? {} : { labels: step.labels }),
+    ...(earlier === undefined
+      ? {}
+      : { not_before: toIso(now + pauseAfter(earlier.tries, earlier.failure, random)) }),
+  };
+  const until = now + (step.waitMs ?? DEFAULT_JOB_SECONDS * 1000);
+  return { kind: 'suspended', waitsFor, until, log: [] };
+}
+
+/** Milliseconds before the next try. @param tried how many tries there were */
+function pauseAfter(tried: number, { retryAfterMs }: Failure, random: () => number): number {
+  const longest = Math.min(FIRST_PAUSE_MS * 2 ** (tried - 1), MAX_PAUSE_MS);
+  return Math.max(retryAfterMs ?? 0, (0.5 + 0.5 * random()) * longest);
 }
 
 /** Constants do not read it. */
@@ -114,7 +171,7 @@ class Call {
     }
     // An extension may have called its tool synchronous in error.
     if (result instanceof Promise) return this.#outcomeOf(result);
-    return { kind: 'result', result, log: this.#log };
+    return resulting(result, this.#log);
   }
 
   /** Tries until the tool succeeds, fails permanently, or has used up the step's retries. */
@@ -137,12 +194,10 @@ class Call {
   }
 
   /** Waits before the next try. @returns false when the signal ended the wait */
-  async #pause(tried: number, { retryAfterMs }: Failure): Promise<boolean> {
+  async #pause(tried: number, failure: Failure): Promise<boolean> {
     const { clock, random = Math.random } = this.#options.progress.environment;
-    const longest = Math.min(FIRST_PAUSE_MS * 2 ** (tried - 1), MAX_PAUSE_MS);
-    const pause = Math.max(retryAfterMs ?? 0, (0.5 + 0.5 * random()) * longest);
     try {
-      await clock.sleep(pause, this.#signal);
+      await clock.sleep(pauseAfter(tried, failure, random), this.#signal);
       return true;
     } catch (error) {
       if (this.#signal.aborted) return false;
@@ -204,7 +259,7 @@ class Call {
   /** Never rejects. */
   async #outcomeOf(result: Promise<unknown>): Promise<CallOutcome> {
     try {
-      return { kind: 'result', result: await result, log: this.#log };
+      return resulting(await result, this.#log);
     } catch (error) {
       return { kind: 'failure', log: this.#log, ...failureOf(error) };
     }
@@ -237,6 +292,7 @@ class ToolContext implements ToolCall {
   readonly runId: string;
   readonly taskId: string;
   readonly step: string;
+  readonly attempt: number;
   readonly actAs: string;
   readonly mask: ToolCall['mask'];
   readonly log: ToolCall['log'];
@@ -254,6 +310,7 @@ class ToolContext implements ToolCall {
     this.runId = execution.runId;
     this.taskId = execution.taskId;
     this.step = name;
+    this.attempt = execution.attempt;
     this.actAs = execution.actAs;
     this.mask = (text) => secrets.maskText(text);
     this.log = log;
@@ -264,6 +321,12 @@ class ToolContext implements ToolCall {
   get signal(): AbortSignal {
     return this.#signal();
   }
+}
+
+function resulting(result: unknown, log: readonly LogLine[]): CallOutcome {
+  if (!(result instanceof Suspension)) return { kind: 'result', result, log };
+  const { waitsFor, until } = result;
+  return { kind: 'suspended', waitsFor, until, log };
 }
 
 function permanentFailure(message: string): CallOutcome {

@@ -1,5 +1,6 @@
 import { toIso, type Instant } from '../../domain/clock.ts';
-import type { StepEnd } from '../../domain/events/catalogue.ts';
+import type { EventOf, StepEnd } from '../../domain/events/catalogue.ts';
+import { newId } from '../../domain/ids.ts';
 import type { JsonObject, JsonValue } from '../../domain/json.ts';
 import type { CompiledCall, CompiledGroup } from '../../domain/pipeline/compile.ts';
 import type { Scope } from '../../domain/pipeline/expression.ts';
@@ -19,7 +20,8 @@ import {
   limitMembers,
   type Measured,
 } from '../../domain/pipeline/json-size.ts';
-import type { Environment, Execution } from './execution.ts';
+import { isOpen, stopWaits, type Wait } from '../../domain/runs/run-waits.ts';
+import type { Environment, Execution, Rest, StepRecord } from './execution.ts';
 
 /** Limit of a step's error, in characters; and once a run has used up MAX_RUN_BYTES. */
 const MAX_ERROR_LENGTH = 4000;
@@ -50,6 +52,14 @@ export interface Ending {
   readonly log?: readonly LogLine[];
 }
 
+/** A step that begins to wait. */
+export interface Suspending extends Pick<Wait, 'waits_for' | 'tries' | 'release_key'> {
+  readonly step: string;
+  readonly startedAt: Instant;
+  readonly until: Instant;
+  readonly log: readonly LogLine[];
+}
+
 /** The recorded part of a step's end. Sizes are bytes of JSON. */
 interface Kept {
   readonly result: Measured;
@@ -69,10 +79,15 @@ export class Progress {
   readonly #ids: ReadonlyMap<string, CompiledCall>;
   /** Items of started steps, in this attempt or an earlier one. */
   #items = 0;
+  /** Steps whose items are counted. */
+  readonly #counted = new Set<string>();
   /** Size of all ended steps, in bytes of JSON. */
   #keptBytes = 0;
-  /** Ended but not yet recorded, with estimated sizes. */
-  #pending: { readonly end: StepEnd; readonly bytes: number }[] = [];
+  /** Not yet recorded, with estimated sizes. */
+  #pending: { readonly record: StepRecord; readonly bytes: number }[] = [];
+  readonly #waits = new Map<string, Wait>();
+  /** Called when a wait ends while other steps run. */
+  readonly #listeners = new Set<(step: string) => void>();
   /** The last append of step ends; null before the first. */
   #recording: Promise<void> | null = null;
   #pausedAt = performance.now();
@@ -90,6 +105,8 @@ export class Progress {
       if (splitItemName(end.step).index !== null) this.#items += 1;
       this.#show(end);
     }
+    for (const wait of execution.waits) this.#waits.set(wait.step, wait);
+    environment.onResumed?.(({ data }) => this.#resume(data));
   }
 
   isFinished(step: string): boolean {
@@ -101,6 +118,9 @@ export class Progress {
    * @throws PipelineError when the run would exceed MAX_FOR_EACH_ITEMS_PER_RUN
    */
   takeItems(step: string, count: number): void {
+    // The step has waited meanwhile, and goes on.
+    if (this.#counted.has(step)) return;
+    this.#counted.add(step);
     let more = 0;
     for (let index = 0; index < count; index += 1) {
       if (!this.isFinished(itemName(step, index))) more += 1;
@@ -114,8 +134,66 @@ export class Progress {
     this.#items += more;
   }
 
+  /** The wait of a suspended step, open or ended. */
+  waitOf(step: string): Wait | undefined {
+    return this.#waits.get(step);
+  }
+
+  /** A step waits. It replaces the step's earlier wait, and keeps its id if that is still open. */
+  suspend({ step, startedAt, until, log, ...waiting }: Suspending): void {
+    const known = this.#waits.get(step);
+    const isSame = known !== undefined && isOpen(known);
+    const lines = this.#bounded(log);
+    const { tries, release_key } = waiting;
+    const wait = {
+      step,
+      wait_id: isSame ? known.wait_id : newId(this.environment.clock.now()),
+      attempt: this.execution.attempt,
+      waits_for: waiting.waits_for,
+      since: toIso(startedAt),
+      until: toIso(until),
+      ...(tries === undefined ? {} : { tries }),
+      ...(release_key === undefined ? {} : { release_key }),
+      ...(lines.lines.length === 0 ? {} : { log: lines.lines }),
+    };
+    this.#waits.set(step, { ...wait, resumed: null });
+    const data = { ...wait, task_id: this.execution.taskId };
+    this.#keep({ type: 'RunStepSuspended', data }, jsonBytes(data));
+  }
+
+  /** Ends the open waits of steps that are stopped, because another one has failed. */
+  stopWaits(steps: (step: string) => boolean): void {
+    for (const stopped of stopWaits([...this.#waits.values()], steps)) {
+      this.#waits.delete(stopped.data.step);
+      this.#keep(stopped, jsonBytes(stopped.data));
+    }
+  }
+
+  /** Calls back when a wait ends while other steps run. @returns ends that */
+  listen(onResumed: (step: string) => void): () => void {
+    this.#listeners.add(onResumed);
+    return () => this.#listeners.delete(onResumed);
+  }
+
+  /** Whether the wait of one of these steps has ended, and the step has not. */
+  hasResumed(steps: (step: string) => boolean): boolean {
+    return [...this.#waits.values()].some((wait) => !isOpen(wait) && steps(wait.step));
+  }
+
+  /** Whether one of these steps or items has ended or waits. */
+  hasBegun(steps: readonly string[]): boolean {
+    return steps.some((step) => this.#finished.has(step) || this.#waits.has(step));
+  }
+
+  #resume({ step, wait_id, ...resumed }: EventOf<'RunStepResumed'>['data']): void {
+    const wait = this.#waits.get(step);
+    if (wait?.wait_id !== wait_id) return;
+    this.#waits.set(step, { ...wait, resumed });
+    for (const listener of this.#listeners) listener(step);
+  }
+
   /** The scope of a step's expressions. */
-  scope(item: unknown = null, index: number | null = null): Scope {
+  scope(item: unknown = null, index: number | null = null, callback: unknown = null): Scope {
     const { context, pipeline } = this.execution;
     return {
       now: toIso(this.environment.clock.now()),
@@ -126,6 +204,7 @@ export class Progress {
       run: context.run,
       item,
       index,
+      callback,
       secrets: this.secrets,
     };
   }
@@ -144,7 +223,8 @@ export class Progress {
       log: log.lines,
     };
     this.#keptBytes += bytes;
-    this.#pending.push({ end, bytes: bytes + 300 });
+    this.#keep({ type: 'RunStepCompleted', data: end }, bytes);
+    if (this.#waits.size > 0) this.#waits.delete(end.step);
     this.#finished.set(end.step, end);
     this.#show(end);
   }
@@ -168,7 +248,7 @@ export class Progress {
   /** Resolves when all ended steps are durable. Rejects when the append fails; the run then continues elsewhere. */
   async flush(): Promise<void> {
     while (this.#pending.length > 0) {
-      const batch = this.#take().map(({ end }) => end);
+      const batch = this.#take().map(({ record }) => record);
       const before = this.#recording ?? Promise.resolve();
       this.#recording = before.then(() => this.environment.record(batch));
       // The next flush rejects with it.
@@ -178,11 +258,11 @@ export class Progress {
   }
 
   /**
-   * Passes on the unrecorded step ends, for the run's last event. Records them first if they are too large for it.
+   * Passes on what is not recorded, for the append of the attempt's last event. Records it first if it is too large.
    *
    * @returns the result of `make`, at once where nothing has to be awaited
    */
-  withRest<T>(make: (steps: readonly StepEnd[]) => T): T | Promise<T> {
+  withRest<T>(make: (rest: Rest) => T): T | Promise<T> {
     let bytes = this.execution.pipeline.layoutBytes;
     for (const pending of this.#pending) bytes += pending.bytes;
     const fits = bytes <= MAX_BATCH_BYTES && this.#pending.length <= MAX_BATCH_STEPS;
@@ -208,11 +288,22 @@ export class Progress {
     this.#pausedAt = performance.now();
   }
 
-  #takeAll(): readonly StepEnd[] {
-    return this.#pending.splice(0).map(({ end }) => end);
+  #keep(record: StepRecord, bytes: number): void {
+    this.#pending.push({ record, bytes: bytes + 300 });
   }
 
-  #take(): readonly { readonly end: StepEnd; readonly bytes: number }[] {
+  /** Step ends go into the attempt's last event, unless other records stand between them. */
+  #takeAll(): Rest {
+    const records = this.#pending.splice(0).map(({ record }) => record);
+    const steps: StepEnd[] = [];
+    for (const { type, data } of records) {
+      if (type !== 'RunStepCompleted') return { before: records, steps: [] };
+      steps.push(data);
+    }
+    return { before: [], steps };
+  }
+
+  #take(): readonly { readonly record: StepRecord; readonly bytes: number }[] {
     let count = 0;
     let bytes = 0;
     for (const pending of this.#pending) {

@@ -1,24 +1,25 @@
-import type { Instant } from '../../domain/clock.ts';
+import { randomBytes } from 'node:crypto';
+import { fromIso, type Instant } from '../../domain/clock.ts';
 import type { CompiledCall, CompiledStep } from '../../domain/pipeline/compile.ts';
 import { evaluateSnapshot, type Expression, type Scope } from '../../domain/pipeline/expression.ts';
 import { PipelineError } from '../../domain/pipeline/pipeline-error.ts';
 import { isFalsy } from '../../domain/pipeline/jmespath.ts';
 import { itemName } from '../../domain/pipeline/output.ts';
-import { MAX_FOR_EACH_ITEMS } from '../../domain/pipeline/pipeline.ts';
+import { tokenHash } from '../../domain/runs/callback-token.ts';
+import type { Resumption, Wait } from '../../domain/runs/run-waits.ts';
+import { DEFAULT_CALLBACK_SECONDS, MAX_FOR_EACH_ITEMS } from '../../domain/pipeline/pipeline.ts';
 import { truncateString } from '../../domain/pipeline/json-size.ts';
 import type { Span } from '../../observability/telemetry.ts';
-import { callTool, type CallOutcome, type Failure } from './pipeline-execution-call.ts';
-import type { Progress } from './pipeline-execution-progress.ts';
+import {
+  callTool,
+  type CallOutcome,
+  type EarlierTries,
+  type Failure,
+} from './pipeline-execution-call.ts';
+import { runConcurrently, type Unit } from './pipeline-execution-concurrent.ts';
+import type { LogLine, Progress } from './pipeline-execution-progress.ts';
+import { aborted, done, suspended, type StepOutcome } from './step-outcome.ts';
 import { traceStep } from '../tracing.ts';
-
-/** How a step ended, as far as the pipeline needs to know. */
-export type StepOutcome =
-  | { readonly kind: 'done' }
-  | { readonly kind: 'aborted' }
-  | { readonly kind: 'failed'; readonly step: string; readonly failure: Failure };
-
-export const done: StepOutcome = { kind: 'done' };
-export const aborted: StepOutcome = { kind: 'aborted' };
 
 /** Evaluates a step's condition, and records the step if it is skipped or its condition fails. */
 export function decide(
@@ -39,21 +40,31 @@ export function decide(
   return done;
 }
 
+/** A step about to run, or one item of it. */
+interface StepCall {
+  readonly progress: Progress;
+  readonly step: CompiledCall;
+  /** The step, or the item of its `for_each`. */
+  readonly name: string;
+  readonly scope: (callback?: unknown) => Scope;
+  readonly signal: () => AbortSignal;
+}
+
 /** Calls a step's tool, with the step's retries, and records the outcome. */
 function runOnce(
-  progress: Progress,
-  step: CompiledCall,
-  name: string,
-  scope: () => Scope,
-  signal: () => AbortSignal,
+  calling: StepCall,
+  startedAt: Instant,
+  earlier?: EarlierTries,
 ): StepOutcome | Promise<StepOutcome> {
-  const { clock, span } = progress.environment;
-  const startedAt = clock.now();
+  const { progress, step, name, signal } = calling;
+  const { span } = progress.environment;
+  const callback = step.waitsForCallback ? issueCallback(calling, startedAt, earlier) : null;
+  const scope = (): Scope => calling.scope(callback);
   const call = (traced?: Span): StepOutcome | Promise<StepOutcome> => {
-    const calling = callTool(progress, step, name, scope, signal, traced);
-    return calling instanceof Promise
-      ? calling.then((outcome) => note(progress, step, name, startedAt, outcome))
-      : note(progress, step, name, startedAt, calling);
+    const outcome = callTool(progress, step, name, scope, signal, traced, earlier);
+    return outcome instanceof Promise
+      ? outcome.then((each) => note(calling, startedAt, each, earlier))
+      : note(calling, startedAt, outcome, earlier);
   };
   return span === undefined
     ? call()
@@ -61,23 +72,135 @@ function runOnce(
 }
 
 function note(
+  calling: StepCall,
+  startedAt: Instant,
+  outcome: CallOutcome,
+  earlier: EarlierTries | undefined,
+): StepOutcome | Promise<StepOutcome> {
+  const { progress, step, name } = calling;
+  if (outcome.kind === 'aborted') return aborted;
+  const { log } = outcome;
+  if (outcome.kind === 'failure') {
+    if (step.waitsForCallback) progress.stopWaits((each) => each === name);
+    return noteFailure(progress, step, name, startedAt, outcome, log);
+  }
+  if (outcome.kind === 'suspended') {
+    const { waitsFor: waits_for, until } = outcome;
+    progress.suspend({
+      step: name,
+      waits_for,
+      startedAt,
+      until,
+      log,
+      ...waitOptions(step, earlier),
+    });
+    return suspended;
+  }
+  if (step.waitsForCallback) return awaitCallback(calling, startedAt, log, earlier);
+  return noteResult(progress, step, name, startedAt, outcome.result, log);
+}
+
+function noteResult(
   progress: Progress,
   step: CompiledCall,
   name: string,
   startedAt: Instant,
-  outcome: CallOutcome,
+  result: unknown,
+  log: readonly LogLine[],
 ): StepOutcome {
-  if (outcome.kind === 'aborted') return aborted;
-  const { log } = outcome;
-  if (outcome.kind === 'failure') return noteFailure(progress, step, name, startedAt, outcome, log);
   try {
-    progress.ended({ step: name, status: 'succeeded', result: outcome.result, startedAt, log });
+    progress.ended({ step: name, status: 'succeeded', result, startedAt, log });
     return done;
   } catch (error) {
     const why = error instanceof Error ? error.message : 'unknown';
     const message = `its result is not JSON: ${why}`;
     return noteFailure(progress, step, name, startedAt, { message, retryable: false }, log);
   }
+}
+
+function waitOptions(
+  { releaseKey }: CompiledCall,
+  earlier: EarlierTries | undefined,
+): { readonly release_key?: true; readonly tries?: number } {
+  return {
+    ...(releaseKey ? { release_key: true } : {}),
+    ...(earlier === undefined ? {} : { tries: earlier.tries + 1 }),
+  };
+}
+
+/**
+ * Issues the token of a callback. Its hash is recorded before the tool is called: the callback may come before the tool
+ * returns. A call that is repeated after a crash gets a further token, as only hashes of earlier ones are known; all of
+ * them are valid.
+ */
+function issueCallback(
+  { progress, step, name }: StepCall,
+  startedAt: Instant,
+  earlier: EarlierTries | undefined,
+): { readonly url: string; readonly token: string } {
+  const token = randomBytes(32).toString('base64url');
+  progress.secrets.hide(token);
+  const known = progress.waitOf(name);
+  const earlierTokens =
+    known?.resumed === null && known.waits_for.kind === 'callback'
+      ? known.waits_for.token_hashes
+      : [];
+  const token_hashes = [...earlierTokens, tokenHash(token)];
+  const { clock, callbackUrl = (given) => `/callbacks/${given}` } = progress.environment;
+  progress.suspend({
+    step: name,
+    waits_for: { kind: 'callback', token_hashes, calling: true },
+    startedAt,
+    until: clock.now() + (step.waitMs ?? DEFAULT_CALLBACK_SECONDS * 1000),
+    log: [],
+    ...waitOptions(step, earlier),
+  });
+  return { url: callbackUrl(token), token };
+}
+
+/** The tool has returned: the step waits for its callback, unless that has come already. */
+function awaitCallback(
+  calling: StepCall,
+  startedAt: Instant,
+  log: readonly LogLine[],
+  earlier: EarlierTries | undefined,
+): StepOutcome | Promise<StepOutcome> {
+  const { progress, step, name } = calling;
+  const wait = progress.waitOf(name);
+  if (wait === undefined || wait.waits_for.kind !== 'callback') return aborted;
+  if (wait.resumed !== null) return afterWait(calling, { ...wait, log: [...log] }, wait.resumed);
+  const { kind, token_hashes } = wait.waits_for;
+  const until = fromIso(wait.until);
+  const waits_for = { kind, token_hashes };
+  progress.suspend({ step: name, waits_for, startedAt, until, log, ...waitOptions(step, earlier) });
+  return suspended;
+}
+
+/** Continues a suspended step: it still waits, ends as its wait has ended, or is tried again. */
+function continueWait(calling: StepCall, wait: Wait): StepOutcome | Promise<StepOutcome> {
+  if (wait.resumed !== null) return afterWait(calling, wait, wait.resumed);
+  // A worker died during the tool's call.
+  const isCalling = wait.waits_for.kind === 'callback' && wait.waits_for.calling === true;
+  return isCalling ? runOnce(calling, fromIso(wait.since)) : suspended;
+}
+
+function afterWait(
+  calling: StepCall,
+  wait: Wait,
+  resumed: Resumption,
+): StepOutcome | Promise<StepOutcome> {
+  const { progress, step, name } = calling;
+  const startedAt = fromIso(wait.since);
+  const log = [...(wait.log ?? []), ...(resumed.log ?? [])] as readonly LogLine[];
+  if (resumed.error === undefined) {
+    return noteResult(progress, step, name, startedAt, resumed.result ?? null, log);
+  }
+  const failure = { message: resumed.error, retryable: resumed.retryable === true };
+  const tries = wait.tries ?? 1;
+  if (failure.retryable && tries <= step.maxRetries) {
+    return runOnce(calling, startedAt, { tries, failure });
+  }
+  return noteFailure(progress, step, name, startedAt, failure, log);
 }
 
 /** Records a failure. The step's `on_error` decides whether the run continues. */
@@ -87,7 +210,7 @@ export function noteFailure(
   name: string,
   startedAt: Instant,
   failure: Failure,
-  log: Extract<CallOutcome, { kind: 'failure' }>['log'] = [],
+  log: readonly LogLine[] = [],
 ): StepOutcome {
   progress.ended({ step: name, status: 'failed', error: failure.message, startedAt, log });
   return step.onError === 'continue' ? done : { kind: 'failed', step: name, failure };
@@ -105,12 +228,16 @@ export function runCall(
   signal: () => AbortSignal,
 ): StepOutcome | Promise<StepOutcome> {
   if (progress.isFinished(step.id)) return done;
-  if (!step.conditionPerItem) {
-    const verdict = decide(progress, step, step.id, () => progress.scope());
+  const scope = (callback?: unknown): Scope => progress.scope(null, null, callback);
+  const calling = { progress, step, name: step.id, scope, signal };
+  const wait = progress.waitOf(step.id);
+  if (wait !== undefined) return continueWait(calling, wait);
+  if (!step.conditionPerItem && !hasBegunItems(progress, step)) {
+    const verdict = decide(progress, step, step.id, scope);
     if (verdict !== 'run') return verdict;
   }
   return step.each === null
-    ? runOnce(progress, step, step.id, () => progress.scope(), signal)
+    ? runOnce(calling, progress.environment.clock.now())
     : runItems(progress, step, step.each, signal());
 }
 
@@ -134,15 +261,54 @@ async function runItems(
     const failure = { message: error.message, retryable: false };
     return noteFailure(progress, step, step.id, startedAt, failure);
   }
+  const run = (item: unknown, index: number, stop: AbortSignal) =>
+    runItem(progress, step, index, item, stop);
+  const outcome =
+    step.maxParallel === 1
+      ? await runInTurn(progress, items, (item, index) => run(item, index, signal), signal)
+      : await runConcurrently(progress, unitsOf(step, items, run), {
+          maxParallel: step.maxParallel,
+          signal,
+        });
+  if (outcome.kind !== 'done') return outcome;
+  const result = items.length === 0 ? [] : null;
+  progress.ended({ step: step.id, status: 'succeeded', result, startedAt });
+  return done;
+}
+
+function unitsOf(
+  step: CompiledCall,
+  items: readonly unknown[],
+  run: (item: unknown, index: number, signal: AbortSignal) => StepOutcome | Promise<StepOutcome>,
+): readonly Unit[] {
+  return items.map((item, index) => {
+    const name = itemName(step.id, index);
+    const owns = (each: string): boolean => each === name;
+    return { name, needs: [], owns, run: (signal: AbortSignal) => run(item, index, signal) };
+  });
+}
+
+/** Whether items of an earlier activation exist: the condition was met then. */
+function hasBegunItems(progress: Progress, { id, each, maxParallel }: CompiledCall): boolean {
+  if (each === null) return false;
+  // Items start in their order.
+  const first = Array.from({ length: maxParallel }, (_, index) => itemName(id, index));
+  return progress.hasBegun(first);
+}
+
+async function runInTurn(
+  progress: Progress,
+  items: readonly unknown[],
+  run: (item: unknown, index: number) => StepOutcome | Promise<StepOutcome>,
+  signal: AbortSignal,
+): Promise<StepOutcome> {
   for (const [index, item] of items.entries()) {
     const pause = progress.pauseIfDue();
     if (pause) await pause;
     if (signal.aborted) return aborted;
-    const outcome = await runItem(progress, step, index, item, signal);
+    const outcome = await run(item, index);
     if (outcome.kind !== 'done') return outcome;
   }
-  const result = items.length === 0 ? [] : null;
-  progress.ended({ step: step.id, status: 'succeeded', result, startedAt });
   return done;
 }
 
@@ -155,12 +321,15 @@ function runItem(
 ): StepOutcome | Promise<StepOutcome> {
   const name = itemName(step.id, index);
   if (progress.isFinished(name)) return done;
-  const scope = (): Scope => progress.scope(item, index);
+  const scope = (callback?: unknown): Scope => progress.scope(item, index, callback);
+  const calling = { progress, step, name, scope, signal: () => signal };
+  const wait = progress.waitOf(name);
+  if (wait !== undefined) return continueWait(calling, wait);
   if (step.conditionPerItem) {
     const verdict = decide(progress, step, name, scope);
     if (verdict !== 'run') return verdict;
   }
-  return runOnce(progress, step, name, scope, () => signal);
+  return runOnce(calling, progress.environment.clock.now());
 }
 
 function itemsOf(each: NonNullable<CompiledCall['each']>, scope: Scope): readonly unknown[] {

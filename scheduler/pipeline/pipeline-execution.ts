@@ -1,8 +1,10 @@
 import type { CompiledStep } from '../../domain/pipeline/compile.ts';
 import type { Environment, Execution, ExecutionResult } from './execution.ts';
+import { runGraph } from './pipeline-execution-graph.ts';
 import { runGroup } from './pipeline-execution-group.ts';
 import { Progress } from './pipeline-execution-progress.ts';
-import { runCall, type StepOutcome } from './pipeline-execution-step.ts';
+import { runCall } from './pipeline-execution-step.ts';
+import type { StepOutcome } from './step-outcome.ts';
 
 /**
  * Executes a pipeline: a fold over the ends of its steps, so any worker can continue where another stopped. Finished
@@ -14,12 +16,14 @@ export function executePipeline(
   execution: Execution,
   environment: Environment,
 ): ExecutionResult | Promise<ExecutionResult> {
-  const { fault, steps } = execution.pipeline;
+  const { fault, steps, isGraph } = execution.pipeline;
   const progress = new Progress(execution, environment);
   if (fault !== null) {
     const output = progress.output(null);
-    return { kind: 'failed', error: fault, step: null, retryable: false, steps: [], output };
+    const rest = { before: [], steps: [] };
+    return { kind: 'failed', error: fault, step: null, retryable: false, ...rest, output };
   }
+  if (isGraph) return continueGraph(progress);
   for (const [index, step] of steps.entries()) {
     if (environment.stop.aborted) return stopped(progress);
     const pause = progress.pauseIfDue();
@@ -35,6 +39,12 @@ export function executePipeline(
     if (result !== null) return result;
   }
   return succeeded(progress);
+}
+
+async function continueGraph(progress: Progress): Promise<ExecutionResult> {
+  const { execution, environment } = progress;
+  const outcome = await runGraph(progress, execution.pipeline.steps, environment.stop.signal);
+  return resultAfter(progress, outcome) ?? succeeded(progress);
 }
 
 /**
@@ -73,19 +83,27 @@ function resultAfter(
   progress: Progress,
   outcome: StepOutcome,
 ): ExecutionResult | Promise<ExecutionResult> | null {
-  if (outcome.kind === 'done') return null;
-  return outcome.kind === 'aborted' ? stopped(progress) : failed(progress, outcome);
+  switch (outcome.kind) {
+    case 'done':
+      return null;
+    case 'aborted':
+      return stopped(progress);
+    case 'suspended':
+      return progress.withRest((rest) => ({ kind: 'suspended', ...rest }));
+    case 'failed':
+      return failed(progress, outcome);
+  }
 }
 
 function succeeded(progress: Progress): ExecutionResult | Promise<ExecutionResult> {
-  return progress.withRest((steps) => {
-    return { kind: 'succeeded', steps, output: progress.output(null) };
+  return progress.withRest(({ before, steps }) => {
+    return { kind: 'succeeded', before, steps, output: progress.output(null) };
   });
 }
 
 function stopped(progress: Progress): ExecutionResult | Promise<ExecutionResult> {
-  return progress.withRest((steps) => {
-    return { kind: 'aborted', steps, output: progress.output(null) };
+  return progress.withRest(({ before, steps }) => {
+    return { kind: 'aborted', before, steps, output: progress.output(null) };
   });
 }
 
@@ -96,7 +114,7 @@ function failed(
   const { retryable, retryAfterMs } = failure;
   const error = progress.errorOf(step);
   const why = { error, step, retryable, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) };
-  return progress.withRest((steps) => {
-    return { kind: 'failed', ...why, steps, output: progress.output(step) };
+  return progress.withRest(({ before, steps }) => {
+    return { kind: 'failed', ...why, before, steps, output: progress.output(step) };
   });
 }

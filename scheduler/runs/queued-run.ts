@@ -1,5 +1,7 @@
 import { fromIso } from '../../domain/clock.ts';
 import type { DataOf } from '../../domain/events/catalogue.ts';
+import { noWaits } from '../../domain/runs/run-waits.ts';
+import type { UnfinishedRunState } from '../../domain/vocabulary.ts';
 import type { RunDocument } from '../../projections/views/runs.ts';
 
 /** A run from its request. @param turn a number that increases with each run of this process */
@@ -30,6 +32,7 @@ export function fromRequest(
     startedAt: null,
     interruptions: 0,
     owner: null,
+    waits: noWaits,
     cancelRequested: false,
     revision: 0,
     taken: false,
@@ -52,12 +55,13 @@ export function fromDocument(run: RunDocument, turn: number) {
     turn,
     isNew: false,
     plain: run.revision === 0 && run.trigger !== 'event' && run.retry_of === null,
-    state: run.state as 'queued' | 'running' | 'retrying',
+    state: run.state as UnfinishedRunState,
     runAt: fromIso(run.run_at),
     attempt: run.attempt,
     startedAt: run.started_at === null ? null : fromIso(run.started_at),
     interruptions: run.interruptions,
     owner: run.lease_owner,
+    waits: run.waits ?? noWaits,
     cancelRequested: run.cancel_requested,
     revision: run.revision,
     taken: false,

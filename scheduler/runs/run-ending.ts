@@ -11,6 +11,7 @@ import {
   timeOutRun,
   type KnownRun,
 } from '../../domain/runs/run.ts';
+import { evolveWaits, stopWaits, type Wait } from '../../domain/runs/run-waits.ts';
 import type { TaskDefinition } from '../../domain/tasks/task-definition.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
 import type { LiveTask } from '../../domain/tasks/task.ts';
@@ -30,6 +31,8 @@ export interface EndedAttempt {
   readonly worker: string;
   /** The first start of the run. */
   readonly startedAt: string;
+  /** The run's waits, as recorded. */
+  readonly waits: readonly Wait[];
   readonly clock: Pick<Clock, 'now'>;
   readonly random: () => number;
 }
@@ -61,33 +64,42 @@ export function endingEvents(
   of: EndedAttempt,
 ): readonly RunEvent[] {
   const { attempt, taskId, startedAt } = of;
+  const before = outcome.before ?? [];
   if (outcome.kind === 'succeeded') {
     const { output } = outcome;
     const steps = outcome.steps.slice();
     // Not spread, which takes several times as long, for each run.
     const data = { task_id: taskId, started_at: startedAt, attempt, steps, output };
-    return [{ type: 'RunSucceeded', data }];
+    const end = { type: 'RunSucceeded', data } as const;
+    return before.length === 0 ? [end] : [...before, end];
   }
-  const recorded = outcome.steps.map((step) => ({
-    type: 'RunStepCompleted' as const,
-    data: step,
-  }));
   if (cause === 'fenced') return [];
+  const recorded: readonly RunEvent[] = [
+    ...before,
+    ...outcome.steps.map((step) => ({ type: 'RunStepCompleted' as const, data: step })),
+  ];
+  const isSuspended = outcome.kind === 'suspended' && cause !== 'canceled' && cause !== 'timeout';
+  if (isSuspended) return [...recorded, { type: 'RunReleased', data: { worker: of.worker } }];
   if (cause === 'drained' && outcome.kind === 'aborted') {
     const data = { worker: of.worker, cause: 'drained' as const };
     return [...recorded, { type: 'RunInterrupted', data }];
   }
-  const output = withResultNames(outcome.output, task.definition.payload as JsonObject);
-  if (cause === 'canceled')
-    return [...recorded, { type: 'RunCanceled', data: { attempt, output } }];
+  const stopped = stopWaits(recorded.reduce(evolveWaits, of.waits));
+  const known = 'output' in outcome ? outcome.output : {};
+  const output = withResultNames(known, task.definition.payload as JsonObject);
+  if (cause === 'canceled') {
+    return [...recorded, ...stopped, { type: 'RunCanceled', data: { attempt, output } }];
+  }
   const { error, step, retryAt } = failureOf(task, outcome, cause, of);
   if (retryAt !== null) {
     const retry_at = toIso(retryAt);
-    return [...recorded, { type: 'RunAttemptFailed', data: { attempt, error, step, retry_at } }];
+    const data = { attempt, error, step, retry_at };
+    return [...recorded, ...stopped, { type: 'RunAttemptFailed', data }];
   }
   const ended = { task_id: taskId, started_at: startedAt, attempt };
-  const { steps } = outcome;
-  return [{ type: 'RunFailed', data: { ...ended, error, step, steps: [...steps], output } }];
+  const steps = [...outcome.steps];
+  const end: RunEvent = { type: 'RunFailed', data: { ...ended, error, step, steps, output } };
+  return before.length + stopped.length === 0 ? [end] : [...before, ...stopped, end];
 }
 
 function failureOf(
@@ -99,7 +111,7 @@ function failureOf(
   if (cause === 'timeout') {
     return { error: timeoutError(definition.timeout_seconds ?? 0), step: null, retryAt: null };
   }
-  if (outcome.kind === 'aborted') {
+  if (outcome.kind !== 'failed') {
     return { error: 'the run was stopped', step: null, retryAt: null };
   }
   return afterFailure(outcome, definition, of);
@@ -121,6 +133,7 @@ export function recordEnd(
   event: RunEvent,
   startedAt: string,
 ): void {
+  if (event.type === 'RunReleased') return;
   const status = statusOf(event);
   telemetry.count('task_executions_total', { status });
   const seconds = (clock.now() - fromIso(startedAt)) / 1000;

@@ -1,8 +1,9 @@
 import type { Cancel, Instant } from '../../domain/clock.ts';
 import { isConflict, type RecordedEvent } from '../../domain/event-store.ts';
-import type { RunEvent } from '../../domain/events/catalogue.ts';
+import type { EventOf, RunEvent } from '../../domain/events/catalogue.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { canceledEvent, deadlineOf, type KnownRun } from '../../domain/runs/run.ts';
+import { evolveWaits, noWaits, stopWaits, type Wait } from '../../domain/runs/run-waits.ts';
 import type { LiveTask } from '../../domain/tasks/task.ts';
 import type { Span } from '../../observability/telemetry.ts';
 import { beginRun, failBy, traceEnd } from '../tracing.ts';
@@ -103,6 +104,9 @@ class Execution implements RunHandle, StreamOwner {
   #finished = false;
   #admitted: LiveTask | null = null;
   #span: Span | undefined;
+  /** As recorded. */
+  #waits: readonly Wait[] = noWaits;
+  #onResumed: (resumed: EventOf<'RunStepResumed'>) => void = () => {};
   #cancelTimers: Cancel[] = [];
   #abandon: () => void = () => {};
 
@@ -135,11 +139,17 @@ class Execution implements RunHandle, StreamOwner {
     this.abort('canceled');
   }
 
+  resumed(event: EventOf<'RunStepResumed'>): void {
+    this.#waits = evolveWaits(this.#waits, event);
+    this.#onResumed(event);
+  }
+
   onEvent(event: RecordedEvent): void {
     // Also from this process: one of its other runs may cancel this one (overlap).
-    if (event.type === 'RunCancelRequested') {
+    if (event.type === 'RunCancelRequested' || event.type === 'RunStepResumed') {
       if (event.revision === this.#stream.revision + 1) this.#stream.revision = event.revision;
-      this.abort('canceled');
+      if (event.type === 'RunStepResumed') this.resumed(event);
+      else this.abort('canceled');
     } else if (event.metadata.source !== this.#options.membership.id) {
       this.abort('fenced');
     }
@@ -177,7 +187,7 @@ class Execution implements RunHandle, StreamOwner {
     if (admission.kind === 'wait') return admission.until;
     if (admission.kind === 'end') {
       this.#freeSlot();
-      const events = [await this.#withOutput(admission.event, task)];
+      const events = await this.#endsWith(admission.event, task);
       await stream.append({ events, now: clock.now() });
       released(run, task);
       return null;
@@ -202,11 +212,12 @@ class Execution implements RunHandle, StreamOwner {
     return this.#executeAndEnd(task, known, start);
   }
 
-  /** A canceled run may have ended steps before: its end holds their output. */
-  async #withOutput(event: RunEvent, { definition }: LiveTask): Promise<RunEvent> {
-    if (event.type !== 'RunCanceled' || this.#run.attempt === 0) return event;
+  /** A canceled run may have ended or suspended steps before: its end holds their output. */
+  async #endsWith(event: RunEvent, { definition }: LiveTask): Promise<readonly RunEvent[]> {
+    if (event.type !== 'RunCanceled' || this.#run.attempt === 0) return [event];
     const known = await this.#stream.load();
-    return known === null ? event : canceledEvent(known, definition.payload as JsonObject);
+    if (known === null) return [event];
+    return [...stopWaits(known.waits), canceledEvent(known, definition.payload as JsonObject)];
   }
 
   /** Only when the stream holds nothing but the request, so that an unwritten start changes nothing. */
@@ -237,15 +248,17 @@ class Execution implements RunHandle, StreamOwner {
     start: RunStart,
   ): PipelineOutcome | Promise<PipelineOutcome> {
     const { clock } = this.#options;
-    const record: Work['record'] = async (steps) => {
+    const record: Work['record'] = async (events) => {
       await start.write(this.#stream);
       if (this.#finished) throw this.#stream.lostRace();
-      const events = steps.map((data) => ({ type: 'RunStepCompleted', data }) as const);
       await this.#stream.append({ events, now: clock.now() });
+      this.#waits = events.reduce(evolveWaits, this.#waits);
     };
+    const onResumed: Work['onResumed'] = (listener) => (this.#onResumed = listener);
+    if (known !== null) this.#waits = known.waits;
     this.#limitTime(task, known, start);
     const { attempt } = start;
-    const about = { run: this.#run, task, known, attempt, span: this.#span, record };
+    const about = { run: this.#run, task, known, attempt, span: this.#span, record, onResumed };
     const outcome = this.#runPipeline({ ...about, stop: this.#stop });
     if (outcome instanceof Promise) return this.#waitFor(outcome, start);
     this.#finished = true;
@@ -305,17 +318,21 @@ class Execution implements RunHandle, StreamOwner {
     const { membership, clock, random, handOver } = this.#options;
     const { taskId } = this.#run;
     const { attempt } = start;
-    const about = { startedAt, attempt, taskId, worker: membership.id, clock, random };
-    const endsOf = (of: PipelineOutcome): readonly RunEvent[] =>
-      start.withEnd(endingEvents(task, of, this.#cause, about));
+    const endsOf = (of: PipelineOutcome, cause = this.#cause): readonly RunEvent[] => {
+      const about = { startedAt, attempt, taskId, worker: membership.id, clock, random };
+      return start.withEnd(endingEvents(task, of, cause, { ...about, waits: this.#waits }));
+    };
+    const cause = this.#cause;
     let events = endsOf(outcome);
     const last = events.at(-1);
     if (last === undefined) return;
     const started = start.isWritten ? undefined : start.at;
     const along = handOver?.(this.#run, task, last);
-    const ifCanceled = (): readonly RunEvent[] => endsOf(outcome);
+    // A cancellation ends a run that would wait; it does not replace an end.
+    const waits = last.type === 'RunAttemptFailed' || last.type === 'RunReleased';
+    const again = (): readonly RunEvent[] => endsOf(outcome, waits ? this.#cause : cause);
     try {
-      const writing = { events, now: clock.now(), started, handOver: along, ifCanceled };
+      const writing = { events, now: clock.now(), started, handOver: along, again };
       events = await this.#stream.append(writing);
     } catch (error) {
       if (!isRefusedData(error)) throw error;

@@ -4,7 +4,12 @@ import type { DataOf, RunEvent } from '../../domain/events/catalogue.ts';
 import { hasEnded, type KnownRun } from '../../domain/runs/run.ts';
 import { mapInBatches } from '../../domain/map-in-batches.ts';
 import { idOf, streams } from '../../domain/streams.ts';
-import type { RunState, RunTrigger } from '../../domain/vocabulary.ts';
+import { evolveSlimWaits, mayContinue, noWaits, type Wait } from '../../domain/runs/run-waits.ts';
+import {
+  unfinishedRunStates,
+  type RunTrigger,
+  type UnfinishedRunState,
+} from '../../domain/vocabulary.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
 import { loadView, type ReadableViews } from '../../projections/reading/load-view.ts';
 import { runsProjection, type RunDocument } from '../../projections/views/runs.ts';
@@ -29,13 +34,15 @@ export interface QueuedRun {
   readonly isNew: boolean;
   /** Its stream holds only the request, and this object holds all of the request. */
   plain: boolean;
-  state: Extract<RunState, 'queued' | 'running' | 'retrying'>;
+  state: UnfinishedRunState;
   runAt: Instant;
   attempt: number;
   /** Its first start, or when this process saw it; null before. */
   startedAt: Instant | null;
   interruptions: number;
   owner: string | null;
+  /** Its suspended steps. */
+  waits: readonly Wait[];
   cancelRequested: boolean;
   revision: number;
   /** This process executes it. */
@@ -52,7 +59,9 @@ export interface RunQueueListener {
   readonly onTaken?: (run: QueuedRun, event: RecordedEvent) => void;
   /** A run has ended that this process does not execute. Its `state` is still the previous one. */
   readonly onEnded?: (run: QueuedRun) => void;
-  /** A run that has started once is waiting, running or ended now. */
+  /** A run's waits have changed, or it has ended with some. */
+  readonly onWaits?: (run: QueuedRun) => void;
+  /** A run that has started once is queued, running, waiting or ended now. */
   readonly onStarted?: (run: QueuedRun) => void;
 }
 
@@ -128,7 +137,7 @@ export class RunQueue {
     const unfinished = {
       field: 'state',
       op: 'in',
-      value: ['queued', 'running', 'retrying'],
+      value: unfinishedRunStates,
     } as const;
     const after = await loadView(
       { store: this.#store, readModel: this.#readModel },
@@ -144,7 +153,10 @@ export class RunQueue {
         if (this.#current) this.notifyReady();
       } else if (!this.#current) {
         this.#current = true;
-        for (const run of this.#runs.values()) this.#enqueue(run);
+        for (const run of this.#runs.values()) {
+          this.#enqueue(run);
+          this.#notifyWaits(run);
+        }
         ready();
         this.notifyReady();
       }
@@ -201,6 +213,7 @@ export class RunQueue {
     if (hasEnded(known)) {
       run.ended = true;
       this.#runs.delete(run.id);
+      this.#setWaits(run, noWaits);
       this.#notifyStarted(run);
       return;
     }
@@ -211,6 +224,7 @@ export class RunQueue {
     run.interruptions = known.interruptions;
     run.runAt = fromIso(known.run_at);
     run.cancelRequested = known.cancel_requested;
+    this.#setWaits(run, known.waits);
     this.#enqueue(run);
   }
 
@@ -290,6 +304,7 @@ export class RunQueue {
     if (this.#runs.has(run.id)) return;
     this.#runs.set(run.id, run);
     this.#enqueue(run);
+    this.#notifyWaits(run);
   }
 
   #notifyStarted(run: QueuedRun): void {
@@ -302,7 +317,7 @@ export class RunQueue {
     if (!this.#current) return;
     this.#notifyStarted(run);
     // A taken run is put back by the worker; here it would be skipped and lost.
-    if (run.state === 'running' || run.taken) return;
+    if (!mayStart(run) || run.taken) return;
     if (run.runAt <= this.#clock.now()) this.#ready.push(run);
     else this.#later.push({ at: run.runAt, run });
   }
@@ -310,6 +325,7 @@ export class RunQueue {
   #change(run: QueuedRun, event: RunEvent, revision: number, at = this.#clock.now()): void {
     run.revision = revision;
     run.plain = false;
+    this.#setWaits(run, evolveSlimWaits(run.waits, event));
     switch (event.type) {
       case 'RunStarted':
         if (event.data.attempt !== run.attempt) run.interruptions = 0;
@@ -332,6 +348,16 @@ export class RunQueue {
         run.runAt = fromIso(event.data.retry_at);
         this.#enqueue(run);
         break;
+      case 'RunStepResumed':
+        if (run.state !== 'waiting' || !mayContinue(run.waits)) break;
+        run.state = 'queued';
+        this.#enqueue(run);
+        break;
+      case 'RunReleased':
+        run.state = mayContinue(run.waits) ? 'queued' : 'waiting';
+        run.owner = null;
+        this.#enqueue(run);
+        break;
       case 'RunCancelRequested':
         run.cancelRequested = true;
         break;
@@ -347,12 +373,28 @@ export class RunQueue {
         break;
       case 'RunRequested':
       case 'RunStepCompleted':
+      case 'RunStepSuspended':
         break;
     }
   }
+
+  #setWaits(run: QueuedRun, waits: readonly Wait[]): void {
+    if (run.waits === waits) return;
+    run.waits = waits;
+    if (this.#current) for (const { onWaits } of this.#listeners) onWaits?.(run);
+  }
+
+  #notifyWaits(run: QueuedRun): void {
+    if (run.waits.length === 0 || !this.#current) return;
+    for (const { onWaits } of this.#listeners) onWaits?.(run);
+  }
 }
 
-const isWaiting = (run: QueuedRun): boolean => !run.ended && !run.taken && run.state !== 'running';
+/** Whether a run waits for a worker, now or at its `runAt`. */
+export const mayStart = ({ state }: QueuedRun): boolean =>
+  state === 'queued' || state === 'retrying';
+
+const isWaiting = (run: QueuedRun): boolean => !run.ended && !run.taken && mayStart(run);
 
 function goesBefore(a: QueuedRun, b: QueuedRun): boolean {
   if (a.priority !== b.priority) return a.priority < b.priority;

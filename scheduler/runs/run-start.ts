@@ -31,6 +31,8 @@ export class RunStart {
   readonly event: ReturnType<typeof startRun>;
   readonly #options: RunStartOptions;
   readonly #run: QueuedRun;
+  /** The attempt goes on, after a wait or its worker's death. */
+  readonly #continues: boolean;
   #at: Instant;
   #newEvent: NewEvent | undefined;
   #writing: Promise<void> | null = null;
@@ -40,6 +42,7 @@ export class RunStart {
   constructor(options: RunStartOptions, run: QueuedRun, at: Instant, known: KnownRun | null) {
     const { id, lease } = options.membership;
     this.event = startRun(known ?? run, id, at + lease);
+    this.#continues = this.event.data.attempt === run.attempt;
     this.#options = options;
     this.#run = run;
     this.#at = at;
@@ -99,6 +102,7 @@ export class RunStart {
   written(): void {
     if (this.#isWritten) return;
     this.#isWritten = true;
+    if (this.#continues) return;
     const lateness = Math.max(0, this.#at - this.#run.runAt) / 1000;
     this.#options.telemetry.observe('run_start_lateness_seconds', lateness);
   }

@@ -5,7 +5,7 @@ import {
   type NewEvent,
   type StreamAppend,
 } from '../../domain/event-store.ts';
-import type { RunEvent } from '../../domain/events/catalogue.ts';
+import type { EventOf, RunEvent } from '../../domain/events/catalogue.ts';
 import { load, occurAt, toNewEvents } from '../../domain/handle.ts';
 import { newId } from '../../domain/ids.ts';
 import { runFold, type KnownRun } from '../../domain/runs/run.ts';
@@ -26,8 +26,8 @@ export interface RunWriting {
   readonly started?: Instant | undefined;
   /** An append to another stream in the same call. Tried once. */
   readonly handOver?: HandOver | null | undefined;
-  /** Events to write instead if the run is canceled and `events` would make it wait for a retry. */
-  readonly ifCanceled?: (() => readonly RunEvent[]) | undefined;
+  /** The events again, after the run was canceled or one of its waits has ended. Default: the same. */
+  readonly again?: (() => readonly RunEvent[]) | undefined;
 }
 
 type RunStreamOptions = Pick<RunParts, 'store' | 'queue' | 'membership' | 'clock'>;
@@ -39,6 +39,8 @@ export interface StreamOwner {
   readonly traceparent: string | undefined;
   /** The run was canceled. */
   cancel(): void;
+  /** A wait of the run has ended. */
+  resumed(event: EventOf<'RunStepResumed'>): void;
 }
 
 /** The stream of a run, as its execution knows it. */
@@ -73,23 +75,24 @@ export class RunStream {
 
   /**
    * Appends at the known revision. Retries while the event log is unavailable and this worker counts as alive. After a
-   * conflict that is only a cancel request, the run is still ours, and the append is retried.
+   * conflict with a cancel request or the end of a wait, the run is still ours, and the append is retried.
    *
    * @returns the written events
    */
   async append(writing: RunWriting): Promise<readonly RunEvent[]> {
-    const { now, started, ifCanceled } = writing;
+    const { now, started, again } = writing;
     const { store, queue, membership, clock } = this.#options;
     const stream = this.#name;
     let { events } = writing;
     let newEvents = this.#newEvents(events, now, started);
     let along = writing.handOver ?? null;
     for (let attempt = 0; ; attempt += 1) {
+      const expected = this.revision;
       try {
-        const own: StreamAppend = { stream, events: newEvents, expected: this.revision };
+        const own: StreamAppend = { stream, events: newEvents, expected };
         const [result, behind] =
           along === null
-            ? [await store.append(stream, newEvents, this.revision)]
+            ? [await store.append(stream, newEvents, expected)]
             : await store.appendInOrder([own, along.append]);
         if (result === undefined) throw this.lostRace();
         this.revision = result.revision;
@@ -106,9 +109,10 @@ export class RunStream {
         // The hand-over was rejected, and ours may be in the log: retried alone, it says so.
         if (!wasAlone && !isOwn) continue;
         if (isConflict(error)) {
-          this.revision = await this.#revisionIfOwned(error);
-          if (!ifCanceled || events.at(-1)?.type !== 'RunAttemptFailed') continue;
-          events = ifCanceled();
+          // Otherwise the log has brought the foreign event meanwhile.
+          if (this.revision === expected) await this.#takeForeign(error);
+          if (again === undefined) continue;
+          events = again();
           newEvents = this.#newEvents(events, now, started);
           continue;
         }
@@ -136,16 +140,21 @@ export class RunStream {
     return newEvents;
   }
 
-  /** @returns the revision to expect now @throws the conflict when another process has the run */
-  async #revisionIfOwned(conflict: Error): Promise<number> {
-    const known = await this.load();
-    const isOwned =
-      known?.state === 'running' &&
-      known.lease_owner === this.#options.membership.id &&
-      known.attempt === this.#run.attempt &&
-      known.cancel_requested;
-    if (!isOwned) throw conflict;
-    this.#owner.cancel();
-    return known.revision;
+  /** Takes the events of others that leave the run ours. @throws the conflict when another process has the run */
+  async #takeForeign(conflict: Error): Promise<void> {
+    const events = await this.#options.store.readStream(this.#name, { from: this.revision + 1 });
+    const isOurs = events.every(({ type }) => foreignTypes.has(type));
+    if (events.length === 0 || !isOurs) throw conflict;
+    for (const event of events) {
+      this.revision = event.revision;
+      if (event.type === 'RunStepResumed') this.#owner.resumed(event);
+      else this.#owner.cancel();
+    }
   }
 }
+
+/** What others may append to the stream of a run that is executed. */
+const foreignTypes: ReadonlySet<string> = new Set<RunEvent['type']>([
+  'RunCancelRequested',
+  'RunStepResumed',
+]);

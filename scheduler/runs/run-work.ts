@@ -1,10 +1,15 @@
 import type { Clock, Instant } from '../../domain/clock.ts';
 import type { AppendResult, EventStore, StreamAppend } from '../../domain/event-store.ts';
-import type { RunEvent, StepEnd } from '../../domain/events/catalogue.ts';
+import type { RunEvent } from '../../domain/events/catalogue.ts';
 import type { KnownRun } from '../../domain/runs/run.ts';
 import type { LiveTask } from '../../domain/tasks/task.ts';
 import type { Span, Telemetry } from '../../observability/telemetry.ts';
-import type { ExecutionResult, StopSignal } from '../pipeline/execution.ts';
+import type {
+  ExecutionResult,
+  ResumptionSource,
+  StepRecord,
+  StopSignal,
+} from '../pipeline/execution.ts';
 import type { PinnedTasks } from '../pinned-tasks.ts';
 import type { Membership } from '../processes/membership.ts';
 import type { QueuedRun, RunQueue } from './run-queue.ts';
@@ -59,8 +64,10 @@ export interface Work {
   readonly known: KnownRun | null;
   readonly attempt: number;
   readonly stop: StopSignal;
-  /** Makes step ends durable. */
-  readonly record: (steps: readonly StepEnd[]) => Promise<void>;
+  /** Makes records durable. */
+  readonly record: (records: readonly StepRecord[]) => Promise<void>;
+  /** Passes on waits that end while the attempt goes on. */
+  readonly onResumed?: ResumptionSource | undefined;
   /** Of the attempt, if it is traced. */
   readonly span?: Span | undefined;
 }

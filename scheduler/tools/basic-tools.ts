@@ -51,25 +51,6 @@ const log = defineTool({
   },
 });
 
-const sleep = defineTool({
-  name: 'sleep',
-  description: 'Waits for a number of seconds.',
-  schema: Type.Object(
-    {
-      seconds: Type.Number({
-        minimum: 0,
-        maximum: 86_400,
-        description: 'how long to wait; the timeout of the step must be longer',
-      }),
-    },
-    closed,
-  ),
-  run: async ({ seconds }, { clock, signal }) => {
-    await clock.sleep(seconds * 1000, signal);
-    return { slept_seconds: seconds };
-  },
-});
-
 const fail = defineTool({
   name: 'fail',
   description: 'Fails with a message.',
@@ -128,4 +109,4 @@ function cachedExpression(text: string): Expression {
 }
 
 /** The tools that need only the call itself. */
-export const basicTools: readonly Tool[] = [echo, log, sleep, fail, transform];
+export const basicTools: readonly Tool[] = [echo, log, fail, transform];

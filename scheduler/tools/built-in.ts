@@ -3,6 +3,7 @@ import type { ProxySettings } from '../http/proxies.ts';
 import { basicTools } from './basic-tools.ts';
 import { createHttpTool } from './http-request.ts';
 import { ToolRegistry } from './registry.ts';
+import { waitingTools } from './waiting-tools.ts';
 import { serviceTools, type ServiceActions } from './service-tools.ts';
 
 /** A registry with all built-in tools. `close` ends their connections. */
@@ -22,6 +23,11 @@ export function createBuiltInTools(options: {
   readonly userAgent?: string;
 }): BuiltInTools {
   const { tool, close } = createHttpTool(options);
-  const registry = new ToolRegistry([...basicTools, tool, ...serviceTools(options.actions)]);
+  const registry = new ToolRegistry([
+    ...basicTools,
+    ...waitingTools,
+    tool,
+    ...serviceTools(options.actions),
+  ]);
   return { registry, close };
 }

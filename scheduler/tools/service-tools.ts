@@ -2,7 +2,11 @@ import { Type } from '@sinclair/typebox';
 import { RefusalError } from '../../domain/errors.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { defineTool } from './basic-tools.ts';
-import { ToolError, type CallOrigin, type Tool, type ToolCall } from './tool.ts';
+import { limitOf, timeoutSeconds } from './waiting-tools.ts';
+import { Suspension, ToolError, type CallOrigin, type Tool, type ToolCall } from './tool.ts';
+
+/** Default limit of a wait for another run. */
+const DAY_SECONDS = 86_400;
 
 /** The agent for which a tool acts on the service, and the cause. */
 export interface ActionOrigin {
@@ -30,9 +34,12 @@ export interface ServiceActions {
     readonly stream_id: string;
     readonly triggered_tasks: readonly string[];
   }>;
-  /** Requests a run of a task, like run_now. */
+  /** Requests a run of a task, like run_now. @param request.parent the step that waits for its end */
   runTask(
-    request: { readonly task_id: string } & ActionOrigin,
+    request: {
+      readonly task_id: string;
+      readonly parent?: { readonly run_id: string; readonly step: string };
+    } & ActionOrigin,
   ): Promise<{ readonly run_id: string }>;
 }
 
@@ -65,7 +72,7 @@ export function serviceTools(actions: ServiceActions): readonly Tool[] {
   });
   const run = defineTool({
     name: 'tasks.run',
-    description: 'Requests a run of another task, now.',
+    description: 'Requests a run of another task, now, and waits for its end if asked to.',
     schema: Type.Object(
       {
         task_id: Type.String({
@@ -73,13 +80,32 @@ export function serviceTools(actions: ServiceActions): readonly Tool[] {
           maxLength: 64,
           description: 'id of the task, a UUID',
         }),
+        wait: Type.Optional(
+          Type.Boolean({
+            default: false,
+            description:
+              "whether the step waits for the run's end; its result is then the run's output",
+          }),
+        ),
+        timeout_seconds: timeoutSeconds(DAY_SECONDS),
       },
       { additionalProperties: false },
     ),
     withoutSecrets: true,
-    run: async ({ task_id }, call) => {
-      const { run_id } = await permanentRefusal(actions.runTask({ task_id, ...originOf(call) }));
-      return { run_id };
+    run: async ({ task_id, wait, timeout_seconds }, call) => {
+      if (wait !== true) {
+        const { run_id } = await permanentRefusal(actions.runTask({ task_id, ...originOf(call) }));
+        return { run_id };
+      }
+      const until = limitOf(call, timeout_seconds ?? DAY_SECONDS);
+      const origin = originOf(call);
+      const { attempt = 1, runId, step } = call;
+      // A later attempt starts another run: the earlier one has failed.
+      const commandId = attempt === 1 ? origin.commandId : `${origin.commandId}#${attempt}`;
+      const parent = { run_id: runId, step };
+      const asked = { task_id, ...origin, commandId, parent };
+      const { run_id } = await permanentRefusal(actions.runTask(asked));
+      return new Suspension({ kind: 'run', run_id, task_id }, until);
     },
   });
   return [publish, run];

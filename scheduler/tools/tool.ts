@@ -1,4 +1,5 @@
-import type { Clock } from '../../domain/clock.ts';
+import type { WaitsFor } from '../../domain/runs/run-waits.ts';
+import type { Clock, Instant } from '../../domain/clock.ts';
 import type { JsonValue } from '../../domain/json.ts';
 import type { Span } from '../../observability/telemetry.ts';
 
@@ -14,11 +15,13 @@ export interface Tool {
   readonly synchronous?: boolean;
   /** Evaluates an expression in its arguments, whose cost is unknown even if the arguments are constants. */
   readonly evaluates?: boolean;
+  /** A worker of its own executes it (`POST /workers`): its steps wait for the worker's result, and `run` is not called. */
+  readonly isExternal?: boolean;
   /** Its arguments end up in events: secrets in them are masked before the call. */
   readonly withoutSecrets?: boolean;
   /**
    * @param args rendered and checked; read-only
-   * @returns the step's result, or a promise of it
+   * @returns the step's result, or a {@link Suspension} if the step waits for it; or a promise of either
    * @throws ToolError to state whether a retry can help; any other error is retried
    */
   run(args: JsonValue, call: ToolCall): unknown;
@@ -35,6 +38,8 @@ export interface ToolCall {
   readonly taskId: string;
   /** The step, or the item of a `for_each`. */
   readonly step: string;
+  /** Of the run; left out outside of runs. */
+  readonly attempt?: number;
   /** Id of the agent on whose behalf the run acts: the task's `created_by`. */
   readonly actAs: string;
   /** Set for a call outside a run. */
@@ -61,6 +66,18 @@ export interface CallOrigin {
 
 export const logLevels = ['debug', 'info', 'warn', 'error'] as const;
 export type LogLevel = (typeof logLevels)[number];
+
+/** Returned by a tool whose step waits, within a run. What ends the wait gives the step's result. */
+export class Suspension {
+  readonly waitsFor: WaitsFor;
+  /** When the wait ends by itself. */
+  readonly until: Instant;
+
+  constructor(waitsFor: WaitsFor, until: Instant) {
+    this.waitsFor = waitsFor;
+    this.until = until;
+  }
+}
 
 /** A failed call, and whether a retry can help. */
 export class ToolError extends Error {

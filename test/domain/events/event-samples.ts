@@ -22,6 +22,16 @@ const key: DataOf<'KeyHeld'> = {
 };
 const text = 'ä€😀 \u2028 "quoted" \\ \ud800';
 
+const id = '0197f3a0-0000-7000-8000-000000000001';
+
+const suspension = (
+  waits_for: DataOf<'RunStepSuspended'>['waits_for'],
+  more: Partial<DataOf<'RunStepSuspended'>> = {},
+): DataOf<'RunStepSuspended'> => {
+  const base = { step: 'one', wait_id: id, task_id: 'task-1', attempt: 1 };
+  return { ...base, waits_for, since: at, until: at, ...more };
+};
+
 /** At least one example of the data of each type of event, also with what is optional and what is odd. */
 export const samples: { readonly [T in EventType]: readonly DataOf<T>[] } = {
   AgentRegistered: [
@@ -163,6 +173,38 @@ export const samples: { readonly [T in EventType]: readonly DataOf<T>[] } = {
     }),
     stepEnd('two[0]', { status: 'failed', result: null, error: text }),
   ],
+  RunStepSuspended: [
+    suspension({ kind: 'timer', seconds: 5 }),
+    suspension({ kind: 'event', topic: 'orders.*', if: 'event.payload.paid', since: 'run' }),
+    suspension({ kind: 'approval', message: text, approvers: ['scope:ops'], on_timeout: 'fail' }),
+    suspension({ kind: 'run', run_id: id, task_id: id }),
+    suspension({ kind: 'callback', token_hashes: ['ab'], calling: true }, { release_key: true }),
+    suspension(
+      {
+        kind: 'job',
+        tool: 'emails.send',
+        arguments: { to: text },
+        labels: { zone: 'eu' },
+        timeout_seconds: 30,
+        priority: 5,
+        not_before: at,
+      },
+      { tries: 2, log: [{ at, level: 'info', message: text, step: 'one' }] },
+    ),
+  ],
+  RunStepResumed: [
+    { step: 'one', wait_id: id, by: { kind: 'timer' }, result: { slept_seconds: 5 } },
+    { step: 'one', wait_id: id, by: { kind: 'approval', agent_id: id }, error: text },
+    {
+      step: 'one',
+      wait_id: id,
+      by: { kind: 'job', id, agent_id: id },
+      error: text,
+      retryable: true,
+      log: [{ at, level: 'info', message: text, step: 'one' }],
+    },
+  ],
+  RunReleased: [{ worker: 'w' }],
   RunInterrupted: [
     { worker: 'w', cause: 'lease_expired' },
     { worker: 'w', cause: 'drained' },

@@ -2,7 +2,12 @@ import type { StepEnd } from '../../../domain/events/catalogue.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 import { compilePipeline } from '../../../domain/pipeline/compile.ts';
 import { outputOf } from '../../../domain/pipeline/output.ts';
-import type { Environment, ExecutionResult } from '../../../scheduler/pipeline/execution.ts';
+import type { Wait } from '../../../domain/runs/run-waits.ts';
+import type {
+  Environment,
+  ExecutionResult,
+  StepRecord,
+} from '../../../scheduler/pipeline/execution.ts';
 import { executePipeline } from '../../../scheduler/pipeline/pipeline-execution.ts';
 import { basicTools } from '../../../scheduler/tools/basic-tools.ts';
 import { ToolRegistry } from '../../../scheduler/tools/registry.ts';
@@ -22,7 +27,9 @@ export interface Given {
   readonly clock?: VirtualClock;
   readonly signal?: AbortSignal;
   readonly stop?: Environment['stop'];
-  readonly record?: Environment['record'];
+  readonly record?: (steps: readonly StepEnd[]) => Promise<void>;
+  readonly waits?: readonly Wait[];
+  readonly onResumed?: Environment['onResumed'];
   readonly telemetry?: Environment['telemetry'];
 }
 
@@ -33,6 +40,8 @@ export interface Went {
   readonly atOnce: boolean;
   /** Batches that were recorded on the way. */
   readonly recorded: readonly (readonly StepEnd[])[];
+  /** All that was recorded or told with the result, step ends of the last event excepted. */
+  readonly records: readonly StepRecord[];
   /** All step ends, recorded or told with the result. */
   readonly ends: readonly StepEnd[];
   /** The run's output, folded from the earlier ends, these and the result. */
@@ -59,6 +68,7 @@ export async function execute(given: Given): Promise<Went> {
     tools.register({ ...rest, name });
   }
   const recorded: StepEnd[][] = [];
+  const records: StepRecord[] = [];
   const payload = { pipeline: given.pipeline, params: given.params ?? {} };
   const executed = executePipeline(
     {
@@ -72,32 +82,42 @@ export async function execute(given: Given): Promise<Went> {
         event: given.event ?? null,
       },
       finished,
+      waits: given.waits ?? [],
       attempt: given.attempt ?? 1,
+      priority: 5,
     },
     {
       tools,
       clock,
       stop: given.stop ?? stopBy(given.signal ?? never),
       secrets: (name) => (Object.hasOwn(secrets, name) ? secrets[name] : undefined),
-      record: async (steps) => {
+      record: async (some) => {
+        const steps = endsIn(some);
         await given.record?.(steps);
-        recorded.push([...steps]);
+        recorded.push(steps);
+        records.push(...some);
       },
+      ...(given.onResumed === undefined ? {} : { onResumed: given.onResumed }),
       random: () => 1,
       ...(given.telemetry === undefined ? {} : { telemetry: given.telemetry }),
     },
   );
   const atOnce = !(executed instanceof Promise);
   const result = await executed;
-  const ends = [...recorded.flat(), ...result.steps];
+  records.push(...(result.before ?? []));
+  const ends = [...endsIn(records), ...result.steps];
   return {
     result,
     atOnce,
     recorded,
     ends,
-    output: outputOf([...finished, ...ends], result.output),
+    records,
+    output: outputOf([...finished, ...ends], 'output' in result ? result.output : {}),
   };
 }
+
+const endsIn = (records: readonly StepRecord[]): StepEnd[] =>
+  records.flatMap((record) => (record.type === 'RunStepCompleted' ? [record.data] : []));
 
 /** A tool that notes its calls and answers later, as real ones do. */
 export function recorder(answer: (args: unknown, call: ToolCall) => unknown = (args) => args): {

@@ -95,7 +95,8 @@ describe('the output of a canceled run', () => {
       runPipeline: async ({ record, run }) => {
         const at = '2026-03-02T08:00:00.000Z';
         const end = { step: 'a', status: 'succeeded', result: 'done', error: null } as const;
-        await record([{ ...end, started_at: at, finished_at: at, attempt: run.attempt, log: [] }]);
+        const times = { started_at: at, finished_at: at, attempt: run.attempt, log: [] };
+        await record([{ type: 'RunStepCompleted', data: { ...end, ...times } }]);
         return deferred<never>().promise;
       },
     });

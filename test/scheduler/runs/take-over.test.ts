@@ -227,7 +227,8 @@ describe('taking over runs', () => {
       const one = await world.start('one', {
         runPipeline: async ({ record }) => {
           await goOn.promise;
-          await record([stepEnd('late')]).catch((error: unknown) => said.push(error));
+          const late = { type: 'RunStepCompleted', data: stepEnd('late') } as const;
+          await record([late]).catch((error: unknown) => said.push(error));
           return { kind: 'succeeded', steps: [], output: {} };
         },
       });

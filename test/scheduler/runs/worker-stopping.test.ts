@@ -86,7 +86,8 @@ describe('a worker that stops something', () => {
       await world.start('one', {
         runPipeline: async ({ record }) => {
           await goOn.promise;
-          await record([stepEnd('late')]).catch((error: unknown) => said.push(error));
+          const late = { type: 'RunStepCompleted', data: stepEnd('late') } as const;
+          await record([late]).catch((error: unknown) => said.push(error));
           return { kind: 'succeeded', steps: [], output: {} };
         },
       });

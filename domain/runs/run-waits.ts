@@ -1,0 +1,111 @@
+import { RefusalError } from '../errors.ts';
+import type { DataOf, EventOf, RunEvent } from '../events/catalogue.ts';
+
+type Suspended = DataOf<'RunStepSuspended'>;
+type Resumed = DataOf<'RunStepResumed'>;
+
+/** What a suspended step waits for. */
+export type WaitsFor = Suspended['waits_for'];
+
+/** How a wait ended: its result, or its error. */
+export type Resumption = Omit<Resumed, 'step' | 'wait_id'>;
+
+/** A suspended step of an unfinished run. A step has at most one wait. */
+export interface Wait extends Omit<Suspended, 'task_id'> {
+  /** Set once the wait has ended, and until the end of the step is recorded. */
+  readonly resumed: Resumption | null;
+}
+
+/** The waits of most runs. */
+export const noWaits: readonly Wait[] = [];
+
+/** A run's suspended steps after an event of its stream. */
+export function evolveWaits(waits: readonly Wait[], event: RunEvent): readonly Wait[] {
+  switch (event.type) {
+    case 'RunStepSuspended': {
+      // A step has one wait: a later one replaces it.
+      const { task_id: _, ...wait } = event.data;
+      return [...withoutStep(waits, wait.step), { ...wait, resumed: null }];
+    }
+    case 'RunStepResumed': {
+      const { step: _, wait_id, ...resumed } = event.data;
+      return waits.map((wait) => (wait.wait_id === wait_id ? { ...wait, resumed } : wait));
+    }
+    case 'RunStepCompleted':
+      return withoutStep(waits, event.data.step);
+    case 'RunAttemptFailed':
+    case 'RunSucceeded':
+    case 'RunFailed':
+    case 'RunCanceled':
+      return noWaits;
+    default:
+      return waits;
+  }
+}
+
+/** As {@link evolveWaits}, without what only a worker needs: arguments, logs and results. For many runs in memory. */
+export function evolveSlimWaits(waits: readonly Wait[], event: RunEvent): readonly Wait[] {
+  if (event.type === 'RunStepSuspended') {
+    const { log: _, ...data } = event.data;
+    const { waits_for } = data;
+    const slim = waits_for.kind === 'job' ? { ...waits_for, arguments: null } : waits_for;
+    return evolveWaits(waits, { type: event.type, data: { ...data, waits_for: slim } });
+  }
+  if (event.type === 'RunStepResumed') {
+    const { step, wait_id, by } = event.data;
+    return evolveWaits(waits, { type: event.type, data: { step, wait_id, by } });
+  }
+  return evolveWaits(waits, event);
+}
+
+function withoutStep(waits: readonly Wait[], ended: string): readonly Wait[] {
+  return waits.length === 0 ? waits : waits.filter(({ step }) => step !== ended);
+}
+
+export const isOpen = (wait: Wait): boolean => wait.resumed === null;
+
+/** Whether a run that no worker executes has something to do: not all of its steps left are waiting. */
+export function mayContinue(waits: readonly Wait[]): boolean {
+  return waits.length === 0 || !waits.every(isOpen);
+}
+
+/** Whether a waiting run gives up its concurrency key: all its open waits say so. */
+export function releasesKey(waits: readonly Wait[]): boolean {
+  return waits.length > 0 && waits.every((wait) => wait.release_key === true);
+}
+
+/**
+ * Ends a wait.
+ * @param waits of the run; empty for a run that has ended
+ * @throws RefusalError `STATE_CONFLICT` when the wait has ended before, or its run has
+ */
+export function resumeStep(
+  waits: readonly Wait[],
+  waitId: string,
+  resumption: Resumption,
+): EventOf<'RunStepResumed'> {
+  const wait = waits.find(({ wait_id }) => wait_id === waitId);
+  if (wait === undefined || wait.resumed !== null) {
+    throw new RefusalError('STATE_CONFLICT', 'the step does not wait any more', {
+      resumed_by: wait?.resumed?.by.kind ?? null,
+    });
+  }
+  const { step, wait_id } = wait;
+  return { type: 'RunStepResumed', data: { step, wait_id, ...resumption } };
+}
+
+/** Ends all open waits, because the run ends or their group has failed. @param steps only of these; default: all */
+export function stopWaits(
+  waits: readonly Wait[],
+  steps: (step: string) => boolean = () => true,
+): readonly EventOf<'RunStepResumed'>[] {
+  return waits
+    .filter((wait) => isOpen(wait) && steps(wait.step))
+    .map(({ step, wait_id }) => {
+      const error = 'the step was stopped while it waited';
+      return {
+        type: 'RunStepResumed',
+        data: { step, wait_id, by: { kind: 'stopped' }, error, retryable: false },
+      };
+    });
+}

@@ -1,0 +1,38 @@
+import { toIso, type Instant } from '../clock.ts';
+import type { Resumption, Wait } from './run-waits.ts';
+
+/** How a wait ends when its time has come: a timer as planned, any other wait by its limit. */
+export function endAtLimit({ waits_for, since, until }: Wait, now: Instant): Resumption {
+  const seconds = Math.round((Date.parse(until) - Date.parse(since)) / 1000);
+  switch (waits_for.kind) {
+    case 'timer':
+      return { by: { kind: 'timer' }, result: { slept_seconds: waits_for.seconds } };
+    case 'approval':
+      return approvalTimeout(waits_for.on_timeout, seconds, now);
+    case 'event':
+      return timedOut(`no event of ${waits_for.topic} came within ${seconds} s`);
+    case 'run':
+      return timedOut(`run ${waits_for.run_id} did not end within ${seconds} s`);
+    case 'callback':
+      return timedOut(`no callback came within ${seconds} s (wait_seconds)`);
+    case 'job':
+      return timedOut(`no worker completed ${waits_for.tool} within ${seconds} s (wait_seconds)`);
+  }
+}
+
+function timedOut(error: string): Resumption {
+  return { by: { kind: 'timeout' }, error, retryable: false };
+}
+
+function approvalTimeout(
+  onTimeout: 'fail' | 'reject' | 'approve',
+  seconds: number,
+  now: Instant,
+): Resumption {
+  if (onTimeout === 'approve') {
+    const result = { approved: true, by: null, comment: null, at: toIso(now) };
+    return { by: { kind: 'timeout' }, result };
+  }
+  const verb = onTimeout === 'reject' ? 'rejected: nobody approved' : 'nobody decided';
+  return timedOut(`${verb} within ${seconds} s`);
+}

@@ -1,0 +1,72 @@
+import { isConflict } from '../../domain/event-store.ts';
+import { RefusalError } from '../../domain/errors.ts';
+import { handle, toNewEvents, type CommandContext } from '../../domain/handle.ts';
+import { newId } from '../../domain/ids.ts';
+import { resumeStep, type Resumption } from '../../domain/runs/run-waits.ts';
+import { runFold } from '../../domain/runs/run.ts';
+import { streams } from '../../domain/streams.ts';
+import type { RunParts } from '../runs/run-work.ts';
+import type { QueuedRun } from '../runs/run-queue.ts';
+
+export type ResumerParts = Pick<RunParts, 'store' | 'queue' | 'clock'> & {
+  /** This process, in the metadata. */
+  readonly source: string;
+};
+
+/** Ends the waits of runs in this process's queue, each once: the append decides. */
+export class WaitResumer {
+  readonly #parts: ResumerParts;
+
+  constructor(parts: ResumerParts) {
+    this.#parts = parts;
+  }
+
+  /**
+   * Ends a wait, at the run's revision as this process knows it; after a lost race, on the run's stream.
+   *
+   * @returns false when the wait has ended otherwise
+   * @throws EventStoreError all that the log throws, except lost races
+   */
+  async resume(run: QueuedRun, waitId: string, resumption: Resumption): Promise<boolean> {
+    const { store, queue, clock, source } = this.#parts;
+    const now = clock.now();
+    const context = { commandId: newId(now), actor: 'service', source, correlationId: run.id, now };
+    const stream = streams.run(run.id);
+    try {
+      const event = resumeStep(run.waits, waitId, resumption);
+      const { revision } = await store.append(
+        stream,
+        toNewEvents(stream, [event], context),
+        run.revision,
+      );
+      // A run that is executed here learns of it from the log, with its execution.
+      if (!run.taken) queue.applied(run, event, revision);
+      return true;
+    } catch (error) {
+      if (error instanceof RefusalError) return false;
+      if (!isConflict(error)) throw error;
+      return this.#resumeInStream(stream, waitId, resumption, context);
+    }
+  }
+
+  async #resumeInStream(
+    stream: string,
+    waitId: string,
+    resumption: Resumption,
+    context: CommandContext,
+  ): Promise<boolean> {
+    const { store } = this.#parts;
+    const { events } = await handle({
+      store,
+      stream,
+      fold: runFold,
+      decide: (state) => {
+        const waits = 'request' in state ? state.waits : [];
+        const isOpen = waits.some((wait) => wait.wait_id === waitId && wait.resumed === null);
+        return isOpen ? [resumeStep(waits, waitId, resumption)] : [];
+      },
+      context,
+    });
+    return events.length > 0;
+  }
+}

@@ -1,0 +1,148 @@
+import { fromIso, type Cancel, type Instant } from '../../domain/clock.ts';
+import { isOpen, type Wait } from '../../domain/runs/run-waits.ts';
+import { endAtLimit } from '../../domain/runs/wait-limits.ts';
+import { Heap } from '../heap.ts';
+import { neverHeld, type HoldView } from '../hold.ts';
+import type { Leadership } from '../processes/leadership.ts';
+import type { QueuedRun } from '../runs/run-queue.ts';
+import type { RunParts } from '../runs/run-work.ts';
+import type { WaitResumer } from './wait-resumer.ts';
+
+/** How long a process that does not lead leaves due waits to the leader. Milliseconds. */
+const HOLD_BACK = 2000;
+
+/** Milliseconds before a resumption that could not be written is repeated. */
+const RETRY_AFTER = 500;
+
+/** How many resumptions are written at the same time. */
+const CONCURRENT_APPENDS = 256;
+
+interface TimersOptions extends Pick<RunParts, 'queue' | 'clock' | 'telemetry'> {
+  readonly resumer: WaitResumer;
+  readonly leadership: Pick<Leadership, 'leads' | 'onChange'>;
+  /** Whether operators hold the service. Default: never. */
+  readonly hold?: HoldView;
+}
+
+/** A wait that ends by itself. */
+interface TimedWait {
+  readonly at: Instant;
+  readonly run: QueuedRun;
+  readonly waitId: string;
+}
+
+/**
+ * Ends waits at their time: timers, and the limits of all others. One timer is set, for the earliest of them. Several
+ * processes may run it: the append decides.
+ */
+export class WaitTimers {
+  readonly #options: TimersOptions;
+  readonly #hold: HoldView;
+  readonly #heap = new Heap<TimedWait>((one, other) => one.at < other.at);
+  /** The waits that are in the heap. */
+  readonly #known = new Set<string>();
+  readonly #writing = new Set<Promise<void>>();
+  #cancelTimer: Cancel = () => {};
+  #timerAt: Instant | null = null;
+  #stopped = false;
+
+  constructor(options: TimersOptions) {
+    this.#options = options;
+    this.#hold = options.hold ?? neverHeld;
+    options.queue.subscribe({ onWaits: (run) => this.#add(run) });
+    options.leadership.onChange(() => this.#arm());
+  }
+
+  /** The hold has begun or ended. */
+  holdChanged(): void {
+    this.#arm();
+  }
+
+  /** Ends no more waits. Resolves when nothing is being written. Never rejects. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#cancelTimer();
+    await Promise.all(this.#writing);
+  }
+
+  #add(run: QueuedRun): void {
+    for (const wait of run.waits) {
+      if (!isOpen(wait) || this.#known.has(wait.wait_id)) continue;
+      this.#known.add(wait.wait_id);
+      this.#heap.push({ at: fromIso(wait.until), run, waitId: wait.wait_id });
+    }
+    this.#arm();
+  }
+
+  #arm(): void {
+    if (this.#stopped || this.#hold.held) return;
+    const { clock, leadership } = this.#options;
+    this.#dropEnded();
+    const next = this.#heap.peek();
+    const at = next === undefined ? null : next.at + (leadership.leads ? 0 : HOLD_BACK);
+    if (at === this.#timerAt) return;
+    this.#cancelTimer();
+    this.#timerAt = at;
+    if (at !== null) this.#cancelTimer = clock.at(at, () => this.#wake());
+  }
+
+  #wake(): void {
+    this.#timerAt = null;
+    if (this.#stopped || this.#hold.held) return;
+    const { clock, leadership } = this.#options;
+    const dueUpTo = clock.now() - (leadership.leads ? 0 : HOLD_BACK);
+    while (this.#writing.size < CONCURRENT_APPENDS) {
+      this.#dropEnded();
+      const next = this.#heap.peek();
+      if (next === undefined || next.at > dueUpTo) break;
+      this.#heap.pop();
+      this.#follow(this.#end(next));
+    }
+    // The rest follows as these are written.
+    if (this.#writing.size < CONCURRENT_APPENDS) this.#arm();
+  }
+
+  #follow(ending: Promise<void>): void {
+    this.#writing.add(ending);
+    void ending.then(() => {
+      this.#writing.delete(ending);
+      this.#wake();
+    });
+  }
+
+  /** Never rejects. */
+  async #end(timed: TimedWait): Promise<void> {
+    const { resumer, clock, telemetry } = this.#options;
+    const { run, waitId } = timed;
+    const wait = openWait(timed);
+    if (wait === undefined) return void this.#known.delete(waitId);
+    const now = clock.now();
+    const until = fromIso(wait.until);
+    try {
+      // A repeated call of the tool may have moved the limit.
+      if (until > now) this.#heap.push({ ...timed, at: until });
+      else {
+        await resumer.resume(run, waitId, endAtLimit(wait, now));
+        telemetry.observe('wait_lateness_seconds', (now - until) / 1000);
+        this.#known.delete(waitId);
+      }
+    } catch (error) {
+      telemetry.log.warn('could not end a wait; retrying', { run: run.id, step: wait.step, error });
+      this.#heap.push({ ...timed, at: now + RETRY_AFTER });
+    }
+  }
+
+  /** Waits that ended otherwise leave the top of the heap. */
+  #dropEnded(): void {
+    for (let top = this.#heap.peek(); top !== undefined; top = this.#heap.peek()) {
+      if (openWait(top) !== undefined) return;
+      this.#heap.pop();
+      this.#known.delete(top.waitId);
+    }
+  }
+}
+
+function openWait({ run, waitId }: TimedWait): Wait | undefined {
+  if (run.ended) return undefined;
+  return run.waits.find((wait) => wait.wait_id === waitId && isOpen(wait));
+}
