@@ -1,3 +1,4 @@
+import { Type } from '@sinclair/typebox';
 import type { StepEnd } from '../../../domain/events/catalogue.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 import { compilePipeline } from '../../../domain/pipeline/compile.ts';
@@ -9,8 +10,9 @@ import type {
   StepRecord,
 } from '../../../scheduler/pipeline/execution.ts';
 import { executePipeline } from '../../../scheduler/pipeline/pipeline-execution.ts';
-import { basicTools } from '../../../scheduler/tools/basic-tools.ts';
+import { basicTools, defineTool } from '../../../scheduler/tools/basic-tools.ts';
 import { ToolRegistry } from '../../../scheduler/tools/registry.ts';
+import { waitingTools } from '../../../scheduler/tools/waiting-tools.ts';
 import type { Tool, ToolCall } from '../../../scheduler/tools/tool.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 
@@ -48,6 +50,17 @@ export interface Went {
   readonly output: JsonObject;
 }
 
+/** Takes its time within the process, unlike `sleep`. */
+const nap = defineTool({
+  name: 'nap',
+  description: '',
+  schema: Type.Object({ seconds: Type.Number() }),
+  run: async ({ seconds }, { clock, signal }) => {
+    await clock.sleep(seconds * 1000, signal);
+    return { slept_seconds: seconds };
+  },
+});
+
 /** Nothing is told to stop. */
 const never = new AbortController().signal;
 
@@ -62,7 +75,7 @@ const stopBy = (signal: AbortSignal): Environment['stop'] => ({
 export async function execute(given: Given): Promise<Went> {
   const { clock = new VirtualClock(), secrets = {}, finished = [] } = given;
   const tools = new ToolRegistry();
-  for (const tool of basicTools) tools.register(tool);
+  for (const tool of [...basicTools, ...waitingTools, nap]) tools.register(tool);
   for (const [name, tool] of Object.entries(given.tools ?? {})) {
     const rest = typeof tool === 'function' ? { description: '', schema: {}, run: tool } : tool;
     tools.register({ ...rest, name });

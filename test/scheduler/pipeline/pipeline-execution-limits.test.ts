@@ -181,7 +181,7 @@ describe('a step that times out', () => {
 
   it('may have a longer timeout', async () => {
     const clock = new VirtualClock();
-    const pipeline = [{ uses: 'sleep', with: { seconds: 3600 }, timeout_seconds: 4000 }];
+    const pipeline = [{ uses: 'nap', with: { seconds: 3600 }, timeout_seconds: 4000 }];
     const running = execute({ clock, pipeline });
     await clock.advance(3_600_000);
     expect((await running).output['steps']).to.deep.equal({ step_0: { slept_seconds: 3600 } });
@@ -193,7 +193,7 @@ describe('a run that is told to stop', () => {
     const clock = new VirtualClock();
     const controller = new AbortController();
     const after = recorder();
-    const pipeline = [{ uses: 'echo' }, { uses: 'sleep', with: { seconds: 9 } }, { uses: 'after' }];
+    const pipeline = [{ uses: 'echo' }, { uses: 'nap', with: { seconds: 9 } }, { uses: 'after' }];
     const running = execute({
       clock,
       pipeline,

@@ -322,7 +322,7 @@ describe('a group of parallel steps', () => {
         on_error: 'continue',
         parallel: [
           { uses: 'fail', id: 'f', with: { message: 'm' } },
-          { uses: 'sleep', id: 's', with: { seconds: 5 } },
+          { uses: 'nap', id: 's', with: { seconds: 5 } },
         ],
       },
       { uses: 'echo', with: 'after ${steps.f.error}' },

@@ -20,6 +20,11 @@ import type { PipelineRunner } from '../../../scheduler/runs/run-work.ts';
 import { RunQueue, type QueuedRun } from '../../../scheduler/runs/run-queue.ts';
 import { TakeOver } from '../../../scheduler/runs/take-over.ts';
 import { taskAdmission } from '../../../scheduler/runs/task-admission.ts';
+import { WaitResumer } from '../../../scheduler/waits/wait-resumer.ts';
+import { WaitTimers } from '../../../scheduler/waits/wait-timers.ts';
+import { Leadership } from '../../../scheduler/processes/leadership.ts';
+import { basicTools } from '../../../scheduler/tools/basic-tools.ts';
+import { waitingTools } from '../../../scheduler/tools/waiting-tools.ts';
 import { ToolRegistry } from '../../../scheduler/tools/registry.ts';
 import type { ToolCall } from '../../../scheduler/tools/tool.ts';
 import type { CallSlots } from '../../../scheduler/call-slots.ts';
@@ -198,6 +203,7 @@ export class WorkerProcess {
   readonly early: EarlyStarts;
   readonly takeOver: TakeOver;
   readonly deadlines: RunDeadlines;
+  readonly timers: WaitTimers;
   readonly ready = new Signal('the queue to be level');
   readonly failures: unknown[] = [];
   readonly #stop = new AbortController();
@@ -233,6 +239,7 @@ export class WorkerProcess {
       synchronous: true,
       run: (_args: JsonValue, call: ToolCall): unknown => world.call(id, 'act', call),
     });
+    for (const tool of [...basicTools, ...waitingTools]) tools.register(tool);
     const failurePause = new FailurePause({ ...shared, readModel, name: id });
     const executor = new RunExecutor({
       ...shared,
@@ -258,8 +265,13 @@ export class WorkerProcess {
       failed: (run, task) => failurePause.afterEnd(run, task),
     });
     const { signal } = this.#stop;
+    const leading = { owner: id, lease: 3000, coordination, clock, telemetry };
+    const leadership = new Leadership({ ...leading, name: 'waits' });
+    const resumer = new WaitResumer({ ...shared, source: id });
+    this.timers = new WaitTimers({ ...shared, resumer, leadership });
     this.#works.push(
       membership.run(signal),
+      leadership.run(signal),
       live.follow(signal),
       this.keep(() => queue.follow(signal, () => this.begin())),
       this.takeOver.run(signal),
@@ -284,6 +296,7 @@ export class WorkerProcess {
     this.#stopped = true;
     this.#stop.abort();
     void this.deadlines.stop();
+    void this.timers.stop();
   }
 
   async stop(): Promise<void> {
@@ -294,6 +307,7 @@ export class WorkerProcess {
     await this.#world.clock.advance(30_000);
     await draining;
     await this.deadlines.stop();
+    await this.timers.stop();
     this.#stop.abort();
     await Promise.all(this.#works);
   }
