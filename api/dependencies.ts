@@ -4,6 +4,7 @@ import type { AgentState } from '../domain/agents/agent.ts';
 import type { AgentEvent, SessionEvent, TaskEvent } from '../domain/events/catalogue.ts';
 import type { SessionState } from '../domain/agents/session.ts';
 import type { TaskState } from '../domain/tasks/task.ts';
+import type { CausedKind } from '../domain/vocabulary.ts';
 import type { Telemetry } from '../observability/telemetry.ts';
 import type { LiveStreams } from '../projections/reading/live-streams.ts';
 import type { Projection, ReadModel } from '../projections/read-model.ts';
@@ -38,6 +39,11 @@ export interface ApiDependencies {
   readonly refusals: Refusals;
   readonly exportPlaces: ExportPlaces;
   readonly tools: ToolSchemas;
+  /**
+   * The depth of what a request brings about that an extension makes for a run or an event, by its ticket; 0 for others.
+   * @throws RefusalError `STATE_CONFLICT` where its chain of runs would become too long
+   */
+  readonly depthOfRequest: (ticket: string, what: CausedKind) => Promise<number>;
   /** The position up to which every publication has its runs. */
   readonly requestedUpTo: () => Promise<Position>;
   /** Aborts when the service stops: waiting requests are then answered before connections are closed. */

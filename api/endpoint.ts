@@ -4,6 +4,7 @@ import type { Instant } from '../domain/clock.ts';
 import type { CommandContext, SeenRevision } from '../domain/handle.ts';
 import { nameBasedId, newId } from '../domain/ids.ts';
 import type { Position } from '../domain/event-store.ts';
+import type { CausedKind } from '../domain/vocabulary.ts';
 import type { Projection } from '../projections/read-model.ts';
 import type { Answers } from './schemas/response-schemas.ts';
 import type { ApiDependencies } from './dependencies.ts';
@@ -38,6 +39,11 @@ export interface Call<Body = unknown, Query = Record<string, string | undefined>
   readonly address: string;
   /** Of a command: its actor, its reason, and the id from which its events' ids derive. */
   readonly context: CommandContext;
+  /**
+   * The depth of a run or an event that the request causes: 0, unless an extension makes it for a run or an event.
+   * @throws RefusalError `STATE_CONFLICT` where its chain of runs would become too long
+   */
+  readonly depth: (what: CausedKind) => Promise<number>;
   /** The address at which the client reaches the service, without a trailing slash. */
   readonly base: () => string;
   /** The command carries an Idempotency-Key, from which the ids of what it creates derive. */

@@ -2,6 +2,9 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { Request, RequestHandler } from 'express';
 
+/** Carries the ticket of what an extension's request follows from; tickets that were not issued are ignored. */
+export const CAUSE_HEADER = 'x-svc-cause';
+
 /** Carries the ticket; tickets that were not issued are ignored. */
 const HEADER = 'x-svc-inner';
 

@@ -21,6 +21,7 @@ import { Membership } from '../scheduler/processes/membership.ts';
 import { LogCheckpoint } from '../scheduler/processes/log-checkpoint.ts';
 import { RUNS_REQUESTED_CHECKPOINT } from '../scheduler/fires/run-requester.ts';
 import { createBuiltInTools, type BuiltInTools } from '../scheduler/tools/built-in.ts';
+import { Causation } from './causation.ts';
 import type { Configuration } from './configuration/configuration.ts';
 import { startExtensions, type ProcessExtensions } from './extending/extensions.ts';
 import { makeFirstAdmin, type AdminCredentials } from './starting/first-start.ts';
@@ -111,6 +112,7 @@ class Service implements RunningService {
   #live: LiveRuns | null = null;
   #auditTail: AuditTail | null = null;
   #refusals: Refusals | null = null;
+  #causation: Causation | null = null;
   #positions: PositionWaiter | null = null;
   readonly #views: LeadingViews;
   #started = false;
@@ -153,12 +155,14 @@ class Service implements RunningService {
     this.#going.supervise('following operator orders', (started) => hold.follow(signal, started));
     const { http } = configuration;
     const userAgent = `task-scheduling-service/${version}`;
-    const actions = serviceActions(stores.store, indexes, clock);
+    const limit = configuration.maxCausationDepth;
+    const causation = (this.#causation = new Causation({ store: stores.store, limit, telemetry }));
+    const actions = serviceActions(stores.store, indexes, clock, causation);
     this.#tools = createBuiltInTools({ actions, ...http, userAgent });
     const { registry: tools } = this.#tools;
     const shared = { stores, indexes, clock, telemetry, going: this.#going, hold };
     if (roles.includes('api') || roles.includes('worker')) {
-      const identity = { member: this.#member, version, keys: this.#keys };
+      const identity = { member: this.#member, version, keys: this.#keys, causation };
       this.#extensions = await startExtensions({ ...shared, configuration, tools, ...identity });
     }
     let burst: SchedulerRoleOptions['burst'] = {};
@@ -326,7 +330,8 @@ class Service implements RunningService {
 
   #apiDependencies(stores: Stores, indexes: LiveIndexes): ApiDependencies {
     const { configuration, clock, telemetry } = this.#options;
-    if (this.#positions === null || this.#tools === null)
+    const causation = this.#causation;
+    if (this.#positions === null || this.#tools === null || causation === null)
       throw new Error('the API is created last');
     const { store, readModel, coordination } = stores;
     const { agents, sessions, tasks, topics } = indexes;
@@ -352,6 +357,7 @@ class Service implements RunningService {
       exportPlaces: new ExportPlaces(),
       positions: measuredPositions(this.#positions, telemetry),
       tools: this.#tools.registry,
+      depthOfRequest: (ticket, what) => causation.depthOfRequest(ticket, what),
       requestedUpTo: () => new LogCheckpoint(coordination, store, RUNS_REQUESTED_CHECKPOINT).load(),
       stopping: this.#stopping.signal,
     };

@@ -24,6 +24,8 @@ export interface CommandContext {
   readonly causationId?: string | undefined;
   readonly reason?: string | undefined;
   readonly traceparent?: string | undefined;
+  /** How many runs led to this command, each causing the next. Default: 0. */
+  readonly depth?: number | undefined;
   /** The time that all semantics use. */
   readonly now: Instant;
 }
@@ -68,6 +70,7 @@ export function toNewEvents(
   context: CommandContext,
 ): readonly NewEvent[] {
   const { commandId, actor, source, correlationId, causationId, reason, traceparent } = context;
+  const { depth = 0 } = context;
   const occurredAt = toIso(context.now);
   const made: NewEvent[] = [];
   for (const [index, event] of events.entries()) {
@@ -82,6 +85,7 @@ export function toNewEvents(
     if (causationId !== undefined) metadata.$causationId = causationId;
     if (reason !== undefined) metadata.reason = reason;
     if (traceparent !== undefined) metadata.traceparent = traceparent;
+    if (depth > 0) metadata.depth = String(depth);
     const { type, data } = event;
     made.push({ type, data, id: eventId(commandId, stream, index), metadata } as NewEvent);
   }

@@ -92,3 +92,7 @@ export type WebhookEnd = (typeof webhookEnds)[number];
 /** The result of a command, as the audit shows it. */
 export const auditOutcomes = ['done', 'failed', 'refused'] as const;
 export type AuditOutcome = (typeof auditOutcomes)[number];
+
+/** What a run can cause, and what is rejected where its chain is too long. */
+export const causedKinds = ['run', 'event'] as const;
+export type CausedKind = (typeof causedKinds)[number];

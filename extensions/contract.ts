@@ -258,8 +258,8 @@ export interface EventAccess {
    * @param data an object, at most 256 KiB as JSON
    * @returns the event's id
    * @throws ExtensionError `bad_request` (also for NaN, an infinity, or an integer beyond 2^53 − 1),
-   *   `payload_too_large`, `rate_limit_exceeded` over the rate limit of an agent; the event store's error while the
-   *   event log is unavailable
+   *   `payload_too_large`, `rate_limit_exceeded` over the rate limit of an agent, `conflict` at the limit of a chain of
+   *   runs; the event store's error while the event log is unavailable
    */
   publish(topic: string, data: object): Promise<string>;
   /**

@@ -67,6 +67,10 @@ export const counters = {
     help: 'Races for a run lost to another process.',
     labels: [],
   },
+  loops_cut_total: {
+    help: 'Runs and events rejected because their chain of causes had reached its limit, by kind.',
+    labels: ['what'],
+  },
   runs_taken_over_total: {
     help: 'Runs taken over from a dead worker.',
     labels: [],

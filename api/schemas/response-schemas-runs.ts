@@ -26,6 +26,7 @@ const shown = {
   priority: Type.Integer({ minimum: 1, maximum: 10 }),
   task_revision: count,
   retry_of: Nullable(id),
+  depth: count,
   retried_by: Nullable(id),
   skip_reason: Nullable(OneOf(runSkipReasons)),
   cancel_requested: Type.Boolean(),

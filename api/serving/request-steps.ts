@@ -7,6 +7,7 @@ import type { RefusedRequests } from '../access/refused-requests.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import type { Answer, Call, Caller, Endpoint } from '../endpoint.ts';
 import { badRequest } from '../errors.ts';
+import { CAUSE_HEADER } from '../inner-requests.ts';
 import type { AnswerCache, CacheEntry, CachedAnswer } from './answer-cache.ts';
 import { applyHeaders, endWithJson, setHeader } from './answer-headers.ts';
 import { readJson } from './body.ts';
@@ -258,6 +259,10 @@ function callOf(exchange: Exchange): Call {
       reason: exchange.reason,
       traceparent: spanOf(response)?.traceparent ?? traceparentOf(request),
       now,
+    },
+    depth: async (what) => {
+      const ticket = request.headers[CAUSE_HEADER];
+      return typeof ticket === 'string' ? dependencies.depthOfRequest(ticket, what) : 0;
     },
     base: () => baseOf(request, dependencies.settings),
     keyed: exchange.key !== undefined,

@@ -55,6 +55,8 @@ export interface Configuration {
   readonly readModelUrl: string | undefined;
   /** `SVC_WORKER_CONCURRENCY`: runs at a time in this process, 1 to 10,000. 64. */
   readonly workerConcurrency: number;
+  /** `SVC_MAX_CAUSATION_DEPTH`: the most runs in a chain in which each causes the next, 1 to 1,000. 32. */
+  readonly maxCausationDepth: number;
   /** `SVC_LOG_LEVEL`: the lowest level that is logged. info. */
   readonly logLevel: LogLevel;
   /** `SVC_TRUST_PROXY`: number or addresses of proxies in front; Express's `trust proxy`. 0. */
@@ -143,6 +145,7 @@ export function readConfiguration(env: Environment): Configuration {
     eventStoreUrl,
     readModelUrl,
     workerConcurrency: number('SVC_WORKER_CONCURRENCY', 1, 10_000, 64),
+    maxCausationDepth: number('SVC_MAX_CAUSATION_DEPTH', 1, 1_000, 32),
     logLevel: oneOf(env, 'SVC_LOG_LEVEL', logLevels, 'info'),
     trustProxy: trustedProxies(env, 'SVC_TRUST_PROXY'),
     maxBodyBytes: number('SVC_MAX_BODY_BYTES', 1_024, 16_777_216, 1_048_576),

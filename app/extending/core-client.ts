@@ -11,6 +11,7 @@ import {
 import { rejectLostNumbers } from '../../extensions/host/provided/lost-numbers.ts';
 import type { CorePort, PortRequest } from '../../extensions/host/ports.ts';
 import type { Traces } from '../../observability/telemetry.ts';
+import type { Causation } from '../causation.ts';
 
 /** Time limit of a response, longer than any `?wait=`. Milliseconds. */
 const RESPONSE_TIMEOUT = 90_000;
@@ -24,12 +25,17 @@ export class LoopbackCore implements CorePort {
   #request: typeof httpRequest = httpRequest;
   readonly #clock: Clock;
   readonly #traces: Traces | undefined;
+  readonly #causation: Pick<Causation, 'announce'>;
   #address: { readonly host: string; readonly port: number } | null = null;
 
-  /** @param traces to make the requests part of their caller's trace */
-  constructor(clock: Clock, traces: Traces | undefined) {
+  /**
+   * @param traces to make the requests part of their caller's trace
+   * @param causation knows the run or event for which the caller acts
+   */
+  constructor(clock: Clock, traces: Traces | undefined, causation: Pick<Causation, 'announce'>) {
     this.#clock = clock;
     this.#traces = traces;
+    this.#causation = causation;
   }
 
   /**
@@ -60,15 +66,17 @@ export class LoopbackCore implements CorePort {
     const payload = body === undefined ? undefined : bytesOf(body, options.isChecked === true);
     const authorization =
       typeof token !== 'string' ? undefined : / /.test(token) ? token : `Bearer ${token}`;
+    const announced = this.#causation.announce();
     const headers = {
       ...this.#traces?.active()?.headers,
       ...options.headers,
+      ...announced.headers,
       ...(authorization === undefined ? {} : { authorization }),
       ...(payload === undefined
         ? {}
         : { 'content-type': 'application/json', 'content-length': String(payload.length) }),
     };
-    return new Promise((resolve, reject) => {
+    return new Promise<CoreAnswer>((resolve, reject) => {
       const sent = this.#request(
         {
           ...address,
@@ -96,7 +104,7 @@ export class LoopbackCore implements CorePort {
       };
       sent.on('error', fail);
       sent.end(payload);
-    });
+    }).finally(announced.over);
   }
 
   /** Closes idle connections. */

@@ -5,6 +5,7 @@ import { registerAgentCommand } from '../../domain/agents/agent-registration.ts'
 import { toIso, type Clock, type Instant } from '../../domain/clock.ts';
 import { stringifyExactly } from '../../domain/exact-numbers.ts';
 import { BEGINNING, type EventStore } from '../../domain/event-store.ts';
+import { RefusalError } from '../../domain/errors.ts';
 import { load, toNewEvents, type CommandContext } from '../../domain/handle.ts';
 import { nameBasedId, newId } from '../../domain/ids.ts';
 import { isJsonObject } from '../../domain/json.ts';
@@ -15,6 +16,7 @@ import { MAX_PUBLISHED_BYTES } from '../../domain/topics/topic.ts';
 import { ExtensionError, badInput } from '../../extensions/contract.ts';
 import { rejectLostNumbers } from '../../extensions/host/provided/lost-numbers.ts';
 import type { AgentPort, AgentExtension } from '../../extensions/host/ports.ts';
+import type { Causation } from '../causation.ts';
 import type { LiveIndexes } from '../roles/live-indexes.ts';
 
 /**
@@ -47,6 +49,7 @@ export class ExtensionAgents implements AgentPort {
   readonly #clock: Clock;
   readonly #keys: Pick<TokenKeys, 'jwtKey'>;
   readonly #life: number;
+  readonly #causation: Pick<Causation, 'depthAfter' | 'present'>;
   readonly #signal: AbortSignal;
   readonly #tokens = new Map<string, Kept>();
   /** Pending requests: concurrent calls share one session. */
@@ -59,6 +62,7 @@ export class ExtensionAgents implements AgentPort {
     readonly clock: Clock;
     readonly keys: Pick<TokenKeys, 'jwtKey'>;
     readonly tokenSeconds: number;
+    readonly causation: Pick<Causation, 'depthAfter' | 'present'>;
     readonly signal: AbortSignal;
   }) {
     this.#store = options.store;
@@ -66,6 +70,7 @@ export class ExtensionAgents implements AgentPort {
     this.#clock = options.clock;
     this.#keys = options.keys;
     this.#life = options.tokenSeconds;
+    this.#causation = options.causation;
     this.#signal = options.signal;
   }
 
@@ -148,8 +153,20 @@ export class ExtensionAgents implements AgentPort {
     await topics.passed(BEGINNING, this.#signal);
     const event = { topic, payload: json, source_agent_id: agent };
     const triggered = topics.matching(topic);
-    const published = await publishEvent(this.#store, event, triggered, this.#context(agent));
+    const context = { ...this.#context(agent), depth: await this.#depth() };
+    const published = await publishEvent(this.#store, event, triggered, context);
     return published.event_id;
+  }
+
+  /** The depth of an event. @throws ExtensionError `conflict` beyond the limit; a step is not retried after it */
+  async #depth(): Promise<number> {
+    try {
+      return await this.#causation.depthAfter(this.#causation.present, 'event');
+    } catch (error) {
+      if (!(error instanceof RefusalError)) throw error;
+      const conflict = new ExtensionError('conflict', error.message, error.details);
+      throw Object.assign(conflict, { retryable: false });
+    }
   }
 
   /** @throws RefusalError if the agent was removed, because then the extension must not act */

@@ -13,6 +13,7 @@ import type { Log } from '../../observability/telemetry.ts';
 import type { ToolRegistry } from '../../scheduler/tools/registry.ts';
 import { logLevels, ToolError, type ToolCall } from '../../scheduler/tools/tool.ts';
 import { ExtensionError } from '../../extensions/contract.ts';
+import type { Causation } from '../causation.ts';
 import type { DirectCalls } from './direct-calls.ts';
 import { toReadableError } from '../../extensions/host/extension.ts';
 import type { ProvidedTool, RequestOrigin, ToolPort } from '../../extensions/host/ports.ts';
@@ -20,12 +21,14 @@ import type { ProvidedTool, RequestOrigin, ToolPort } from '../../extensions/hos
 /**
  * The tool registry of this process, as extensions see it.
  * @param direct makes the calls of clients' requests
+ * @param causation learns which run's step an extension's tool executes
  */
 export function toolPort(
   registry: ToolRegistry,
   clock: Clock,
   log: Log,
   direct: Pick<DirectCalls, 'carryOut' | 'refused'>,
+  causation: Pick<Causation, 'during'>,
 ): ToolPort {
   const view = (name: string, caller: string): ProvidedTool | undefined => {
     const found = registry.find(name);
@@ -70,9 +73,11 @@ export function toolPort(
         description,
         schema,
         run: async (args, call) => {
+          // Copies, so that the extension cannot later change the pipeline or the recorded result.
+          const work = async (): Promise<unknown> => func(plain(args), forExtension(call));
           try {
-            // Copies, so that the extension cannot later change the pipeline or the recorded result.
-            return plain(await func(plain(args), forExtension(call)));
+            const { runId, origin } = call;
+            return plain(await (origin === undefined ? causation.during({ runId }, work) : work()));
           } catch (error) {
             throw safeError(error);
           }

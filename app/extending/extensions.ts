@@ -6,6 +6,7 @@ import { ExtensionHost } from '../../extensions/host/host.ts';
 import type { ProcessTelemetry } from '../../observability/create-telemetry.ts';
 import { CallSlots } from '../../scheduler/call-slots.ts';
 import type { ToolRegistry } from '../../scheduler/tools/registry.ts';
+import type { Causation } from '../causation.ts';
 import { Containment } from './containment.ts';
 import type { Configuration } from '../configuration/configuration.ts';
 import { LoopbackCore } from './core-client.ts';
@@ -38,19 +39,21 @@ export async function startExtensions(options: {
   readonly tools: ToolRegistry;
   readonly member: string;
   readonly version: string;
+  readonly causation: Causation;
   /** Sign the tokens of extensions' agents. */
   readonly keys: Pick<TokenKeys, 'jwtKey'>;
 }): Promise<ProcessExtensions> {
-  const { configuration, stores, indexes, clock, telemetry, going, tools } = options;
+  const { configuration, stores, indexes, clock, telemetry, going, tools, causation } = options;
   const { store, coordination } = stores;
   const { roles, production } = configuration;
-  const core = new LoopbackCore(clock, telemetry.traces);
+  const core = new LoopbackCore(clock, telemetry.traces, causation);
   const agents = new ExtensionAgents({
     store,
     indexes,
     clock,
     keys: options.keys,
     tokenSeconds: configuration.accessTokenSeconds,
+    causation,
     signal: going.signal,
   });
   const calls = new CallSlots(configuration.workerConcurrency, clock);
@@ -74,9 +77,10 @@ export async function startExtensions(options: {
       production,
       metricsText: () => telemetry.metrics.text(),
     }),
-    tools: toolPort(tools, clock, telemetry.log, direct),
+    tools: toolPort(tools, clock, telemetry.log, direct, causation),
     core,
     agents,
+    duringEvent: ({ metadata }, call) => causation.during({ publication: metadata }, call),
     contain(id, call) {
       watchdog.begin();
       return containment.enter(id, call);

@@ -5,7 +5,9 @@ import { BEGINNING, type EventStore } from '../../domain/event-store.ts';
 import type { CommandContext } from '../../domain/handle.ts';
 import { publishEvent } from '../../domain/topics/publishing.ts';
 import { requestManualRun } from '../../domain/tasks/task-commands.ts';
+import type { CausedKind } from '../../domain/vocabulary.ts';
 import type { ActionOrigin, ServiceActions } from '../../scheduler/tools/service-tools.ts';
+import type { Causation } from '../causation.ts';
 import type { LiveIndexes } from './live-indexes.ts';
 
 /** Commands that pipelines issue, as the HTTP interface does: for the task's owner, with the owner's present scopes. */
@@ -13,7 +15,19 @@ export function serviceActions(
   store: EventStore,
   { agents, tasks, topics }: LiveIndexes,
   clock: Clock,
+  causation: Pick<Causation, 'depthAfter' | 'present'>,
 ): ServiceActions {
+  const contextOf = async (action: ActionOrigin, what: CausedKind): Promise<CommandContext> => {
+    const { actor, commandId, origin } = action;
+    const { runId, step } = action.causation;
+    // Outside a run, an extension may call the tool during another tool's step.
+    const cause = origin === undefined ? { runId } : causation.present;
+    const depth = await causation.depthAfter(cause, what);
+    const command = { commandId, actor, depth, now: clock.now() };
+    if (origin !== undefined) return { ...command, ...origin };
+    const source = `run ${runId} step ${step}`;
+    return { ...command, source, correlationId: runId, causationId: runId };
+  };
   const scopesOf = async (agentId: string, scope: string): Promise<readonly string[]> => {
     const { scopes } = requireAgent((await agents.get(agentId)).state);
     if (scopes.includes(scope) || scopes.includes('admin')) return scopes;
@@ -26,7 +40,7 @@ export function serviceActions(
     async publishEvent({ topic, payload, ...origin }) {
       await scopesOf(origin.actor, 'events:publish');
       const event = { topic, payload, source_agent_id: origin.actor };
-      const context = contextOf(origin, clock);
+      const context = await contextOf(origin, 'event');
       // After its start, a process does not know all subscriptions yet.
       await topics.passed(BEGINNING, origin.signal);
       return publishEvent(store, event, topics.matching(topic), context);
@@ -39,17 +53,9 @@ export function serviceActions(
       if (state.definition.created_by !== origin.actor && !scopes.includes('admin')) {
         throw new RefusalError('FORBIDDEN', `task ${task_id} belongs to another agent`);
       }
-      const { runId } = await requestManualRun(store, task_id, state, contextOf(origin, clock));
+      const context = await contextOf(origin, 'run');
+      const { runId } = await requestManualRun(store, task_id, state, context);
       return { run_id: runId };
     },
   };
-}
-
-function contextOf(action: ActionOrigin, clock: Clock): CommandContext {
-  const { actor, commandId, origin } = action;
-  const command = { commandId, actor, now: clock.now() };
-  if (origin !== undefined) return { ...command, ...origin };
-  const { runId, step } = action.causation;
-  const source = `run ${runId} step ${step}`;
-  return { ...command, source, correlationId: runId, causationId: runId };
 }

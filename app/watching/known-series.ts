@@ -2,7 +2,12 @@ import { endpoints } from '../../api/app.ts';
 import { errorStatuses } from '../../api/errors.ts';
 import { describedPath } from '../../api/serving/measuring.ts';
 import { eventStoreErrorCodes } from '../../domain/event-store.ts';
-import { retainedKinds, runSkipReasons, spanSkipReasons } from '../../domain/vocabulary.ts';
+import {
+  causedKinds,
+  retainedKinds,
+  runSkipReasons,
+  spanSkipReasons,
+} from '../../domain/vocabulary.ts';
 import type { counters } from '../../observability/metric-catalogue.ts';
 import type { Metrics } from '../../observability/metrics.ts';
 import type { Labels } from '../../observability/telemetry.ts';
@@ -41,6 +46,7 @@ export const knownSeries: Partial<Record<CounterName, readonly Labels[]>> = {
   fires_total: each({
     outcome: [...new Set<string>(['run', ...spanSkipReasons, ...runSkipReasons])],
   }),
+  loops_cut_total: each({ what: causedKinds }),
   scheduler_mended_total: each({ what: ['fire_without_run', 'key_without_run'] }),
   scheduler_audit_findings_total: each({ kind: findingKinds }),
   scheduler_audit_mended_total: each({ kind: findingKinds }),

@@ -18,8 +18,15 @@ export const MetadataSchema = Type.Object({
   schemaVersion: Type.String(),
   /** W3C trace context. */
   traceparent: Type.Optional(Type.String()),
+  /** How many runs led here, each causing the next; left out for none. Read it by {@link depthOf}. */
+  depth: Type.Optional(Type.String({ pattern: '^[1-9][0-9]*$' })),
   /** ISO 8601, UTC, milliseconds. */
   occurredAt: Type.String(),
 });
 
 export type Metadata = Readonly<Static<typeof MetadataSchema>>;
+
+/** How many runs led to an event, each causing the next; 0 for one that a person, a schedule or a publisher caused. */
+export function depthOf({ depth }: Pick<Metadata, 'depth'>): number {
+  return depth === undefined ? 0 : Number(depth);
+}

@@ -59,6 +59,7 @@ export async function taskIdOfRun(store: EventStore, runId: string): Promise<str
  *   fixed definition.
  * - It sees the nominal time and the event of the failed run, and is a manual run: a pause does not hold it back, and
  *   the dedupe key does not apply. Concurrency keys and the overlap policy do.
+ * - It keeps the failed run's depth: retrying a run of a loop does not make the loop longer.
  * - The failed run's stream first records the retry; then the new run is requested. A crash in between leaves a run
  *   that is named but not requested. Repeating the command requests it; other commands take it for lost after a minute.
  *
@@ -91,7 +92,11 @@ export async function retryFailedRun(retry: RunRetry): Promise<RetriedRun> {
     runId: newId,
     request: runRequestOf({ ...pinned, id: taskId }, cause),
     rules: pinned.definition,
-    context: { ...context, causationId: eventId(context.commandId, stream, 0) },
+    context: {
+      ...context,
+      causationId: eventId(context.commandId, stream, 0),
+      depth: Math.max(failed.depth, context.depth ?? 0),
+    },
   });
   return {
     runId: newId,

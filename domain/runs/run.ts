@@ -1,6 +1,7 @@
 import { fromIso, toIso, type Instant } from '../clock.ts';
 import { RefusalError } from '../errors.ts';
 import type { DataOf, RunEvent } from '../events/catalogue.ts';
+import { depthOf } from '../events/metadata.ts';
 import type { EventPlace, Fold } from '../handle.ts';
 import type { JsonObject } from '../json.ts';
 import { partialOutput } from './run-output.ts';
@@ -48,6 +49,8 @@ export interface KnownRun {
   readonly interruptions: number;
   readonly cancel_requested: boolean;
   readonly queued_at: string;
+  /** How many runs led to this one, each causing the next. */
+  readonly depth: number;
   /** The latest run that retries this one; null for none. */
   readonly retried_by: string | null;
   readonly revision: number;
@@ -111,6 +114,7 @@ function requested(
     interruptions: 0,
     cancel_requested: false,
     queued_at: at.metadata.occurredAt,
+    depth: depthOf(at.metadata),
     retried_by: null,
     revision: at.revision,
   };

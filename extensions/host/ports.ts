@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Request, Response } from 'express';
 import type { PreconditionFailedError } from './routes/static-files.ts';
 import type { Clock } from '../../domain/clock.ts';
-import type { EventStore } from '../../domain/event-store.ts';
+import type { EventStore, RecordedEvent } from '../../domain/event-store.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
 import type { Coordination } from '../../scheduler/coordination.ts';
 import type {
@@ -28,6 +28,8 @@ export interface HostDependencies {
   readonly tools: ToolPort;
   readonly core: CorePort;
   readonly agents: AgentPort;
+  /** Calls a handler of a published event. What it does until it has ended counts as caused by the event. */
+  duringEvent<T>(event: RecordedEvent, call: () => Promise<T>): Promise<T>;
   /** Calls the code of an extension that is not built in. Nothing it does ends the process. */
   contain<T>(extensionId: string, call: () => T): T;
   /** Closes the connections and timers that an extension left open. */

@@ -1,5 +1,6 @@
 import type { RecordedEvent } from '../../domain/event-store.ts';
 import type { DataOf, RunEvent, StepEnd } from '../../domain/events/catalogue.ts';
+import { depthOf } from '../../domain/events/metadata.ts';
 import type { JsonObject, JsonValue } from '../../domain/json.ts';
 import { evolveSlimWaits, mayContinue, noWaits, type Wait } from '../../domain/runs/run-waits.ts';
 import { idOf } from '../../domain/streams.ts';
@@ -39,6 +40,8 @@ export type RunDocument = JsonObject & {
   readonly priority: number;
   readonly task_revision: number;
   readonly retry_of: string | null;
+  /** How many runs led to this one, each causing the next; left out for none. */
+  readonly depth?: number;
   /** The latest run that retries this failed one. */
   readonly retried_by: string | null;
   readonly skip_reason: RunSkipReason | null;
@@ -74,7 +77,7 @@ export type RunStep = JsonObject & Omit<StepEnd, 'log'>;
 export const runsProjection: Projection<RunDocument> = {
   name: 'runs',
   schema: 5,
-  // Schema 4 has no waiting runs. Schema 3 has other indexes too, which make some lists slower.
+  // Schema 4 has no waiting runs and no depths. Schema 3 has other indexes too, which make some lists slower.
   readsOlder: [3, 4],
   streams: ['run-'],
   ownStreams: true,
@@ -112,13 +115,13 @@ function evolveRunDocument(
   const { occurredAt } = event.metadata;
   if (event.type === 'RunRequested') {
     const { run_at, retry_of, prior_steps } = event.data;
-    const asked = requested(id, event.data, occurredAt);
+    const asked = requested(id, event.data, event.metadata);
     return { ...asked, run_at, retry_of, steps: prior_steps.map(stepOf), state: 'queued' };
   }
   if (event.type === 'RunSkipped') {
     const { revision } = event;
     const asked = run ?? {
-      ...requested(id, event.data, occurredAt),
+      ...requested(id, event.data, event.metadata),
       retry_of: event.data.retry_of ?? null,
     };
     const skipped = { state: 'skipped', skip_reason: event.data.reason, listed: false } as const;
@@ -131,10 +134,11 @@ function evolveRunDocument(
 function requested(
   id: string,
   data: DataOf<'RunSkipped'> | DataOf<'RunRequested'>,
-  at: string,
+  metadata: RecordedEvent['metadata'],
 ): RunDocument {
+  const { occurredAt: at } = metadata;
   const { task_id, task_revision, created_by, trigger, scheduled_for, priority } = data;
-  return {
+  const document: RunDocument = {
     id,
     task_id,
     created_by,
@@ -165,6 +169,8 @@ function requested(
     cancel_requested: false,
     listed: true,
   };
+  const depth = depthOf(metadata);
+  return depth === 0 ? document : { ...document, depth };
 }
 
 /** One copy per event, with one spread that comes first: other forms are six times slower. */

@@ -6,6 +6,7 @@ import {
   type RecordedEvent,
 } from '../../domain/event-store.ts';
 import type { DataOf, RunEvent } from '../../domain/events/catalogue.ts';
+import { depthOf } from '../../domain/events/metadata.ts';
 import { toNewEvents, type CommandContext } from '../../domain/handle.ts';
 import { triggeredRunId } from '../../domain/ids.ts';
 import { requestRun, runRequestOf, type RunCause } from '../../domain/runs/run-request.ts';
@@ -343,7 +344,8 @@ export class RunRequester implements RequestObserver {
   #contextOf(commandId: string, cause: RecordedEvent): CommandContext {
     const { $correlationId: correlationId, traceparent } = cause.metadata;
     const base = { commandId, actor: 'service', source: this.#options.name, correlationId };
-    return { ...base, causationId: cause.id, traceparent, now: this.#options.clock.now() };
+    const depth = depthOf(cause.metadata);
+    return { ...base, causationId: cause.id, traceparent, depth, now: this.#options.clock.now() };
   }
 }
 

@@ -208,6 +208,8 @@ export class RunningApi {
           !waiting.inVain && (await positions.passed(projection, position, limit)).passed,
       },
       tools: tools.registry,
+      // No extension calls it.
+      depthOfRequest: async () => 0,
       requestedUpTo: async () => requestedUpTo.position ?? log.head(),
       stopping: stopping.signal,
     };

@@ -26,7 +26,7 @@ const publish = endpoint('POST /events', {
   idempotent: true,
   answers: { 202: EventPublished },
   async handle(call) {
-    const { dependencies, body, context } = call;
+    const { dependencies, body } = call;
     const bytes = Buffer.byteLength(JSON.stringify(body.payload));
     if (bytes > MAX_PUBLISHED_BYTES) {
       const details = { field: 'payload', limit: MAX_PUBLISHED_BYTES };
@@ -38,6 +38,7 @@ const publish = endpoint('POST /events', {
     const { topic, payload } = body;
     const triggered = dependencies.topics.matching(topic);
     const event = { topic, payload: payload as JsonObject, source_agent_id };
+    const context = { ...call.context, depth: await call.depth('event') };
     const published = await publishEvent(dependencies.store, event, triggered, context);
     const { position, ...details } = published;
     return { ...success('the event is published', details, position), status: 202 };

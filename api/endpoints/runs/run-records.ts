@@ -19,7 +19,7 @@ export const cutRuns: Cut = {
 /** A run without the fields that only its worker needs. */
 export function showRun(run: RunDocument): object {
   const { listed: _listed, revision: _revision, interruptions: _interruptions, ...shown } = run;
-  return { ...shown, output: outputOfRun(run) };
+  return { ...shown, depth: run.depth ?? 0, output: outputOfRun(run) };
 }
 
 /** The output is derived from the steps, which it would repeat if it were stored. */
@@ -33,7 +33,8 @@ export function showInList(run: RunDocument, wholeErrors: boolean): object {
   const { listed: _listed, revision: _revision, interruptions: _interruptions, ...bare } = shown;
   const output = outputOfRun(run, MAX_LISTED_BYTES);
   // A cut result would otherwise look as if it had been truncated when the run ended.
-  const item = { ...bare, output: output && isCut(run) ? { ...output, truncated: true } : output };
+  const shownOutput = output && isCut(run) ? { ...output, truncated: true } : output;
+  const item = { ...bare, depth: run.depth ?? 0, output: shownOutput };
   return wholeErrors ? item : { ...item, error: shorten(run.error) };
 }
 

@@ -27,7 +27,7 @@ const retry = endpoint('POST /runs/:run_id/retry', {
   idempotent: true,
   answers: { 200: RunRetried },
   async handle(call) {
-    const { dependencies, context, query } = call;
+    const { dependencies, query } = call;
     const { store } = dependencies;
     const id = idIn(call, 'run_id');
     const from = query.from ?? 'failed_step';
@@ -35,6 +35,7 @@ const retry = endpoint('POST /runs/:run_id/retry', {
     const taskId = await taskIdOfRun(store, id);
     if (taskId === null) throw notFound('run', id);
     const task = await ownedTaskOf(call, 'run', taskId);
+    const context = { ...call.context, depth: await call.depth('run') };
     const retried = await retryFailedRun({ store, runId: id, from, task, context });
     const { runId: run_id, taskId: task_id, overlaps, position } = retried;
     const skipped = overlaps === null ? {} : { skip_reason: 'overlap' };
@@ -58,10 +59,11 @@ const redrive = endpoint('POST /runs/redrive', {
   idempotent: true,
   answers: { 200: RunsRedriven },
   async handle(call) {
-    const { body: filter = {}, context, dependencies, query } = call;
+    const { body: filter = {}, dependencies, query } = call;
     const { store, readModel, clock } = dependencies;
     const dryRun = filter.dry_run === true || query.dry_run;
     await checkFilter(call, filter);
+    const context = { ...call.context, depth: await call.depth('run') };
     const owner = filter.created_by?.toLowerCase();
     const error = filter.error?.toLowerCase();
     const tally = await redriveListed({

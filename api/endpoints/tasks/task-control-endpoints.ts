@@ -36,11 +36,12 @@ const runNow = endpoint('POST /tasks/:id/run_now', {
   idempotent: true,
   answers: { 200: RunRequested },
   async handle(call) {
-    const { dependencies, context, query } = call;
+    const { dependencies, query } = call;
     const { store } = dependencies;
     const id = idIn(call, 'id');
     const task = await taskWithId(call, id);
     mayChange(call)(task);
+    const context = { ...call.context, depth: await call.depth('run') };
     const manual = await requestManualRun(store, id, task, context);
     const { runId, result, deduplicated, overlaps } = manual;
     const details = {

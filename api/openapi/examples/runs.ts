@@ -38,6 +38,7 @@ const item = {
   priority: 5,
   task_revision: 0,
   retry_of: null,
+  depth: 0,
   retried_by: null,
   skip_reason: null,
   cancel_requested: false,

@@ -19,6 +19,7 @@ export function showRun(session: Session, run: RunDetails): string {
       ['took', between(run.started_at, run.finished_at)],
       ['attempt', run.attempt],
       ['retry of', run.retry_of],
+      ['depth', run.depth === 0 ? null : run.depth],
       ['error', run.error],
     ]),
   ];

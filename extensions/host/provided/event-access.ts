@@ -38,13 +38,15 @@ export function eventAccess(
         label,
         name: `extension ${extension.id} ${pattern}`,
         pattern: compileTopicPattern(pattern),
-        handle: (event, signal) =>
-          reportOverdue(
-            extension,
-            `${label}: the event ${event.id}`,
-            settings.extensionSeconds * 1000,
-            (error) => fault(`${label}: the event ${event.id}`, error),
-            enter(async () => handler(event, signal)),
+        handle: (event, signal, published) =>
+          dependencies.duringEvent(published, () =>
+            reportOverdue(
+              extension,
+              `${label}: the event ${event.id}`,
+              settings.extensionSeconds * 1000,
+              (error) => fault(`${label}: the event ${event.id}`, error),
+              enter(async () => handler(event, signal)),
+            ),
           ),
         onError: (error) => fault(label, error),
       });

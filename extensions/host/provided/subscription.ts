@@ -27,7 +27,12 @@ export interface SubscriptionOptions {
   /** Key of its saved position. */
   readonly name: string;
   readonly pattern: TopicPattern;
-  readonly handle: (event: TopicEventView, signal: AbortSignal) => Promise<void>;
+  /** @param published the same event, as it is in the log */
+  readonly handle: (
+    event: TopicEventView,
+    signal: AbortSignal,
+    published: RecordedEvent,
+  ) => Promise<void>;
   readonly onError: (error: unknown) => void;
   readonly store: EventStore;
   readonly coordination: Coordination;
@@ -121,7 +126,7 @@ export class Subscription implements WorkItem {
     };
     for (let tries = 0; !signal.aborted; tries += 1) {
       try {
-        await this.#options.handle(view, signal);
+        await this.#options.handle(view, signal, event);
         return true;
       } catch (error) {
         this.#options.onError(error);

@@ -9,7 +9,9 @@ import { settle, VirtualClock } from '../../support/virtual-clock.ts';
 
 describe("an extension's client of the service", () => {
   const clock = new VirtualClock();
-  const core = new LoopbackCore(clock, undefined);
+  const core = new LoopbackCore(clock, undefined, {
+    announce: () => ({ headers: {}, over: () => {} }),
+  });
   let server: Server;
   let answer: RequestListener;
   before(async () => {

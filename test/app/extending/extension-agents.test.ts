@@ -28,6 +28,7 @@ describe("an extension's own agent", () => {
     return new ExtensionAgents({
       ...{ store, indexes, clock, signal, tokenSeconds },
       keys: settings.tokenKeys,
+      causation: { present: null, depthAfter: async () => 0 },
     });
   };
   const statusBy = async (token: string): Promise<number> =>

@@ -138,6 +138,23 @@ describe('the codec of events', () => {
       }
     });
 
+    it('refuses a depth that is not a positive number', () => {
+      for (const [depth, code] of [
+        ['1', 'none'],
+        ['31', 'none'],
+        ['0', 'INVALID_EVENT'],
+        ['01', 'INVALID_EVENT'],
+        ['-1', 'INVALID_EVENT'],
+        ['deep', 'INVALID_EVENT'],
+      ] as const) {
+        const about = metadata('AgentRemoved', { depth });
+        expect(
+          codeOf(() => codec.encode(newEvent('AgentRemoved', {}, about))),
+          depth,
+        ).to.equal(code);
+      }
+    });
+
     it('refuses what JSON can not hold', () => {
       const cycle: Record<string, unknown> = {};
       cycle['self'] = cycle;

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import type { RecordedEvent } from '../../../domain/event-store.ts';
 import { latestRunOf, runListing } from '../../../projections/reading/run-queries.ts';
 import { runsProjection, type RunDocument } from '../../../projections/views/runs.ts';
 import { LogOfTest, failure, folded, request, stepEnd, success } from '../recorded.ts';
@@ -9,6 +10,12 @@ const leased_until = '2026-03-01T08:00:32.000Z';
 function runOf(log: LogOfTest): RunDocument | undefined {
   return folded(runsProjection, log.events).get('1');
 }
+
+/** The event as one that other runs led to. */
+const withDepth = (event: RecordedEvent, depth: string): RecordedEvent => ({
+  ...event,
+  metadata: { ...event.metadata, depth },
+});
 
 describe('a run in the runs view', () => {
   let log: LogOfTest;
@@ -33,6 +40,20 @@ describe('a run in the runs view', () => {
       revision: 0,
       listed: true,
     });
+  });
+
+  it('has a depth if other runs led to it, and nothing more otherwise', () => {
+    const plain = log.add('run-1', 'RunRequested', request());
+    const deep = folded(runsProjection, [withDepth(plain, '3')]).get('1');
+    expect(deep).to.deep.equal({ ...runOf(log), depth: 3 });
+    expect(runOf(log)).to.not.have.property('depth');
+  });
+
+  it('keeps its depth until its end', () => {
+    const requested = log.add('run-1', 'RunRequested', request());
+    const end = log.add('run-1', 'RunCanceled', { attempt: 0 });
+    const run = folded(runsProjection, [withDepth(requested, '2'), end]).get('1');
+    expect(run).to.include({ state: 'canceled', depth: 2 });
   });
 
   it('shows its worker while it is running', () => {
@@ -133,6 +154,8 @@ describe('a run in the runs view', () => {
       success: null,
       listed: false,
     });
+    const deep = log.events.map((event) => withDepth(event, '2'));
+    expect(folded(runsProjection, deep).get('1')).to.include({ state: 'skipped', depth: 2 });
   });
 
   it('names the run that it was to retry, even if it is skipped', () => {

@@ -181,6 +181,25 @@ describe('the requester of runs', () => {
       });
     });
 
+    it('gives the runs the depth of the event, also of a canceled task', async () => {
+      for (const task of ['a', 'b']) await world.createTask(task, on);
+      await world.createTask('c', { ...on, overlap_policy: 'skip' });
+      await cancelTaskCommand(world.command('b'));
+      await publishEvent(world.store, event, ['a', 'b', 'c'], { ...world.context(), depth: 7 });
+      await publish(['a']);
+      await world.start('one', { requester: true });
+      await world.clock.advance(3000);
+      const requests = (await world.events('run-')).flatMap((each) =>
+        each.type === 'RunRequested' ? [[each.data.task_id, each.metadata.depth]] : [],
+      );
+      expect(requests).to.have.deep.members([
+        ['a', '7'],
+        ['b', '7'],
+        ['c', '7'],
+        ['a', undefined],
+      ]);
+    });
+
     it('requests hundreds at once', async () => {
       const tasks = Array.from({ length: 150 }, (_, n) => `t${n}`);
       for (const task of tasks) await world.createTask(task, on);

@@ -5,7 +5,7 @@ import type { JsonValue } from '../../../domain/json.ts';
 import { retryFailedRun } from '../../../domain/runs/run-retry.ts';
 import { endsOf } from '../../../domain/runs/run-steps.ts';
 import { streams } from '../../../domain/streams.ts';
-import { updateTaskCommand } from '../../../domain/tasks/task-commands.ts';
+import { requestManualRun, updateTaskCommand } from '../../../domain/tasks/task-commands.ts';
 import type { RetryStart } from '../../../domain/vocabulary.ts';
 import { LEASE, WorkerWorld } from './worker-world.ts';
 
@@ -26,11 +26,16 @@ describe('a failed run that is retried', () => {
   const works = (step: string, result: JsonValue = null): void => {
     world.acts.set(step, () => result);
   };
-  const retry = async (runId: string, from: RetryStart = 'failed_step'): Promise<string> => {
+  /** @param depth of the command */
+  const retry = async (
+    runId: string,
+    from: RetryStart = 'failed_step',
+    depth = 0,
+  ): Promise<string> => {
     const { store } = world.world;
     const { request } = await world.run(runId);
     const task = await world.world.task(request.task_id);
-    const context = world.world.context();
+    const context = { ...world.world.context(), depth };
     const { runId: id } = await retryFailedRun({ store, runId, from, task, context });
     await world.world.idle();
     return id;
@@ -87,6 +92,23 @@ describe('a failed run that is retried', () => {
     const runId = await retry(failed);
     expect(world.stepsOf(runId)).to.deep.equal(['each[3]', 'each[4]', 'last']);
     expect((await endsIn(runId)).at(0)).to.include({ step: 'each[0]', result: 'zero' });
+  });
+
+  it('keeps its depth, unless a run that is deeper retries it', async () => {
+    await world.task('t', ['a'], once);
+    world.fails('a');
+    await world.start('one');
+    const { store } = world.world;
+    const context = { ...world.world.context(), depth: 4 };
+    const task = await world.world.task('t');
+    const { runId: failed } = await requestManualRun(store, 't', task, context);
+    await world.world.idle();
+    const depths: number[] = [];
+    for (const by of [0, 3, 9]) {
+      const runId = await retry(failed, 'start', by);
+      depths.push((await world.run(runId)).depth);
+    }
+    expect(depths).to.deep.equal([4, 4, 9]);
   });
 
   it('can fail and be retried again', async () => {

@@ -114,6 +114,7 @@ function RunFacts({ run }) {
     run.skip_reason !== null && ['Skip reason', run.skip_reason],
     run.retry_of !== null && ['Retry of', html`<${RunLink} id=${run.retry_of} />`],
     run.retried_by !== null && ['Retried by', html`<${RunLink} id=${run.retried_by} />`],
+    run.depth > 0 && ['Depth', run.depth],
     ['Task revision', run.task_revision],
     ['ID', html`<code>${run.id}</code>`],
   ];
