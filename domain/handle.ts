@@ -26,6 +26,8 @@ export interface CommandContext {
   readonly traceparent?: string | undefined;
   /** How many runs led to this command, each causing the next. Default: 0. */
   readonly depth?: number | undefined;
+  /** Version of the tz database by which it was decided, where that matters. */
+  readonly tzVersion?: string | undefined;
   /** The time that all semantics use. */
   readonly now: Instant;
 }
@@ -70,7 +72,7 @@ export function toNewEvents(
   context: CommandContext,
 ): readonly NewEvent[] {
   const { commandId, actor, source, correlationId, causationId, reason, traceparent } = context;
-  const { depth = 0 } = context;
+  const { depth = 0, tzVersion } = context;
   const occurredAt = toIso(context.now);
   const made: NewEvent[] = [];
   for (const [index, event] of events.entries()) {
@@ -86,6 +88,7 @@ export function toNewEvents(
     if (reason !== undefined) metadata.reason = reason;
     if (traceparent !== undefined) metadata.traceparent = traceparent;
     if (depth > 0) metadata.depth = String(depth);
+    if (tzVersion !== undefined) metadata.tzVersion = tzVersion;
     const { type, data } = event;
     made.push({ type, data, id: eventId(commandId, stream, index), metadata } as NewEvent);
   }

@@ -20,6 +20,8 @@ export const MetadataSchema = Type.Object({
   traceparent: Type.Optional(Type.String()),
   /** How many runs led here, each causing the next; left out for none. Read it by {@link depthOf}. */
   depth: Type.Optional(Type.String({ pattern: '^[1-9][0-9]*$' })),
+  /** Version of the tz database by which fires were decided, for a schedule in a time zone. */
+  tzVersion: Type.Optional(Type.String()),
   /** ISO 8601, UTC, milliseconds. */
   occurredAt: Type.String(),
 });

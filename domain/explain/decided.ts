@@ -34,12 +34,20 @@ export async function explainFired(
     const { because, about } = await explainSkip(context, skip);
     const sentence = `${fire} was skipped because ${because}.`;
     const skipped = note(`The skipped run is ${id}.`, fired, first, last);
-    const outcome = joined(note(sentence), about, skipped);
+    const outcome = joined(note(sentence), about, skipped, tzNote(fired));
     return { fired: false, reason: skip.data.reason, runId: id, ...outcome };
   }
   const ran = note(`${fire} ran. Run ${id} ${standing(run, words)}.`, fired, first, last);
-  const outcome = joined(ran, latenessNote(context, fired), heldBackNote(context, run));
+  const late = latenessNote(context, fired);
+  const outcome = joined(ran, late, heldBackNote(context, run), tzNote(fired));
   return { fired: true, reason: 'fired', runId: id, ...outcome };
+}
+
+/** By which rules of time zones it was decided. Events of earlier releases and of rules in UTC do not say. */
+function tzNote({ metadata }: RecordOf<'Fired' | 'FiresSkipped'>): Note {
+  const { tzVersion } = metadata;
+  if (tzVersion === undefined) return NO_NOTE;
+  return note(`It was decided with version ${tzVersion} of the time zone database.`);
 }
 
 /** A pause keeps a run from starting that has not started yet, because of its jitter for example. */
@@ -166,7 +174,7 @@ export function explainSkippedSpan(
           `It is one of ${counted(count, 'fire')} from ${words.at(from)} to ${words.at(to)} that were recorded together.`,
         );
   const cause = causeOf(context, span, nominal);
-  const outcome = joined(cause, among, ranInstead(context, span));
+  const outcome = joined(cause, among, ranInstead(context, span), tzNote(span));
   return notRun(reason, { ...outcome, evidence: [span, ...outcome.evidence] });
 }
 

@@ -12,6 +12,16 @@ export type ScheduleRule = Pick<
 /** What deciding fires asks of a compiled schedule. */
 export type Timetable = Pick<Schedule, 'next' | 'previous' | 'countBetween'>;
 
+/** Whether a rule repeats in a time zone other than UTC: another tz database may then give other fires. */
+export function dependsOnTzDatabase({
+  schedule_kind: kind,
+  schedule_expr: expr,
+  timezone,
+}: ScheduleRule): boolean {
+  if (kind !== 'cron' && kind !== 'rrule') return false;
+  return timezone !== 'UTC' || (kind === 'rrule' && expr !== null && /\bTZID=/i.test(expr));
+}
+
 /**
  * Compiles a task's schedule.
  * @param anchor when the rule was set: what it counts from where it says nothing else

@@ -8,9 +8,11 @@ import {
 import { occurAt, toNewEvents, type CommandContext } from '../../domain/handle.ts';
 import { newId } from '../../domain/ids.ts';
 import { isUnconditional, requestRun, type RequestRules } from '../../domain/runs/run-request.ts';
+import { tzVersion } from '../../domain/schedule/zone.ts';
 import { streams } from '../../domain/streams.ts';
 import type { FiresDecision, ScheduledRun } from '../../domain/tasks/fires.ts';
 import { evolveScheduleState, type ScheduleState } from '../../domain/tasks/schedule-state.ts';
+import { dependsOnTzDatabase } from '../../domain/tasks/task-schedule.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
 import type { DueEntry } from './due-index.ts';
 import { ignoreConflict, requestAppend, requestCommandId } from './request-append.ts';
@@ -116,7 +118,8 @@ export class FireWriter {
   #appendsOf(entry: DueEntry, decision: FiresDecision, context: WriteContext): FireAppends {
     const { taskId, state } = entry;
     const stream = streams.fires(taskId);
-    const command = this.#commandOf(newId(context.now), taskId, context);
+    const tz = dependsOnTzDatabase(state.definition) ? tzVersion() : undefined;
+    const command = this.#commandOf(newId(context.now), taskId, context, tz);
     const events = toNewEvents(stream, decision.events, command);
     const fires: StreamAppend = { stream, events, expected: state.fires?.revision ?? 'none' };
     const requests: StreamAppend[] = [];
@@ -193,9 +196,10 @@ export class FireWriter {
     commandId: string,
     correlationId: string,
     { now, traceparent }: WriteContext,
+    tzVersion?: string,
   ): CommandContext {
     const source = this.#options.name;
-    return { commandId, actor: 'service', source, correlationId, traceparent, now };
+    return { commandId, actor: 'service', source, correlationId, traceparent, tzVersion, now };
   }
 
   #runCommandOf({ runId, request }: ScheduledRun, context: WriteContext): CommandContext {

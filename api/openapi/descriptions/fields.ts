@@ -121,7 +121,8 @@ export const byName: Readonly<Record<string, string>> = {
   max_retries: 'retries of a failed run',
   max_runs: 'the schedule ends after this many fires',
   message: 'description for people',
-  metadata: 'cause of the event: actor, reason, request, time and depth of its chain',
+  metadata:
+    'cause of the event: actor, reason, request, time, depth of its chain; of a fire, the version of the tz database',
   metrics: 'counters of its endpoints',
   misfire_grace_seconds: 'a fire that is at most this late still runs',
   misfire_policy: 'which late fires run',

@@ -142,6 +142,19 @@ describe('a change of the tz database', () => {
     expect(findings).to.deep.equal({});
   });
 
+  it('leaves each decision with the version by which it was made', async () => {
+    await world.createTask('t', { ...daily, misfire_policy: 'skip' });
+    const first = await world.start('one');
+    await world.clock.advance(day);
+    await restart(first, () => rules('2099b', 1));
+    await world.clock.advance(day);
+    const decided = await world.events('fires-t');
+    expect(decided.map(({ type, metadata }) => [type, metadata.tzVersion])).to.deep.equal([
+      ['Fired', '2099a'],
+      ['Fired', '2099b'],
+    ]);
+  });
+
   it('is checked once, and the version is remembered afterwards', async () => {
     await world.createTask('t', daily);
     const second = await restart(await world.start('one'), () => rules('2099b', 3));

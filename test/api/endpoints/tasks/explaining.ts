@@ -81,7 +81,7 @@ export class ExplainedWorld {
   }
 
   /** Decides a task's due fires, and requests their runs. @returns their ids */
-  async decide(task: string): Promise<readonly string[]> {
+  async decide(task: string, tzVersion?: string): Promise<readonly string[]> {
     const { store, clock } = this.api;
     const requested: string[] = [];
     for (;;) {
@@ -98,7 +98,7 @@ export class ExplainedWorld {
         missedOrder((await load(store, streams.operations(), operationsFold)).state),
       );
       if (decision.events.length === 0) return requested;
-      const context = this.context('scheduler');
+      const context = { ...this.context('scheduler'), tzVersion };
       const stream = streams.fires(task);
       const expected = schedule.fires?.revision ?? 'none';
       await store.append(stream, toNewEvents(stream, decision.events, context), expected);
