@@ -1,7 +1,7 @@
 import type { Instant } from '../clock.ts';
 import { SECOND, formatWall } from './civil.ts';
+import type { FireSource } from './fire-sets.ts';
 import type { ResolvedWall, Zone } from './zone.ts';
-import type { FireSource } from './zoned-fires.ts';
 
 /**
  * Note for a wall time that a clock change skips.

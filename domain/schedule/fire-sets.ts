@@ -1,6 +1,17 @@
 import type { Instant } from '../clock.ts';
 import { spend } from './work-limit.ts';
-import type { FireSource } from './zoned-fires.ts';
+
+/** An ordered set of instants in milliseconds, without bounds of its own. */
+export interface FireSource {
+  /** The first fire ≥ an instant. */
+  next(from: Instant): Instant | null;
+  /** The last fire ≤ an instant. */
+  previous(until: Instant): Instant | null;
+  /** The number of fires in [from, to). */
+  count(from: Instant, to: Instant): number;
+  /** How a clock change moved, repeated or left out a fire or times before it; null if not. */
+  note(at: Instant): string | null;
+}
 
 /** The fires of a source within bounds, both inclusive; null means unbounded. */
 export class BoundedFires implements FireSource {

@@ -1,10 +1,10 @@
 import type { Instant } from '../clock.ts';
 import { LAST_INSTANT, SECOND } from './civil.ts';
 import { elapsedNote } from './clock-notes.ts';
+import type { FireSource } from './fire-sets.ts';
 import { ListedTimes } from './times-of-day.ts';
 import { spend } from './work-limit.ts';
 import type { Zone } from './zone.ts';
-import type { FireSource } from './zoned-fires.ts';
 
 /** Cost of a query, in work steps. */
 const QUERY_COST = 10;

@@ -1,9 +1,9 @@
 import type { Instant } from '../clock.ts';
 import { elapsedNote } from './clock-notes.ts';
+import type { FireSource } from './fire-sets.ts';
 import type { WallRule } from './wall-rule.ts';
 import { spend } from './work-limit.ts';
 import type { Zone } from './zone.ts';
-import type { FireSource } from './zoned-fires.ts';
 
 /** Cost of searching a segment, in work steps. */
 const SEGMENT_COST = 20;

@@ -1,23 +1,12 @@
 import type { Instant } from '../clock.ts';
 import { droppedNote, movedNote, repeatedNote, repeatedNoteText } from './clock-notes.ts';
+import type { FireSource } from './fire-sets.ts';
 import type { WallRule } from './wall-rule.ts';
 import { spend } from './work-limit.ts';
 import { MAX_OFFSET, MAX_SHIFT, type Segment, type Zone } from './zone.ts';
 
 /** Cost of searching a segment, in work steps. */
 const SEGMENT_COST = 20;
-
-/** An ordered set of instants in milliseconds, without bounds of its own. */
-export interface FireSource {
-  /** The first fire ≥ an instant. */
-  next(from: Instant): Instant | null;
-  /** The last fire ≤ an instant. */
-  previous(until: Instant): Instant | null;
-  /** The number of fires in [from, to). */
-  count(from: Instant, to: Instant): number;
-  /** How a clock change moved, repeated or left out a fire or times before it; null if not. */
-  note(at: Instant): string | null;
-}
 
 /**
  * The instants at which a wall rule fires in a zone.

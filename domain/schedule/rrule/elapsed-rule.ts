@@ -1,5 +1,6 @@
 import type { Instant } from '../../clock.ts';
 import { HOUR, modulo, SECOND, sortedUnique } from '../civil.ts';
+import type { FireSource } from '../fire-sets.ts';
 import { IntervalFires } from '../interval-fires.ts';
 import { PhasedFires } from '../phased-fires.ts';
 import { positionIndexes } from './set-position-rule.ts';
@@ -7,7 +8,6 @@ import { createSlotRule } from './wall-rules.ts';
 import type { RruleParts } from './rrule-parts.ts';
 import type { WallRule } from '../wall-rule.ts';
 import { MAX_SHIFT, type Zone } from '../zone.ts';
-import type { FireSource } from '../zoned-fires.ts';
 
 const MINUTE = 60 * SECOND;
 

@@ -1,9 +1,9 @@
 import type { Instant } from '../../clock.ts';
 import { DAY, HOUR, LAST_DAY, SECOND } from '../civil.ts';
+import type { FireSource } from '../fire-sets.ts';
 import type { BareRule } from './wall-rules.ts';
 import { isExhausted, limitWork, WorkLimitError } from '../work-limit.ts';
 import type { Zone } from '../zone.ts';
-import type { FireSource } from '../zoned-fires.ts';
 
 /** The end of the calendar. */
 const END = (LAST_DAY + 1) * DAY;

@@ -1,8 +1,7 @@
 import type { Instant } from '../../clock.ts';
 import { formatWall } from '../civil.ts';
-import type { Span } from '../fire-sets.ts';
+import type { FireSource, Span } from '../fire-sets.ts';
 import type { Zone } from '../zone.ts';
-import type { FireSource } from '../zoned-fires.ts';
 import { MAX_COUNT } from './rrule-count.ts';
 import { parseRruleParts, type RruleParts } from './rrule-parts.ts';
 import { parseRecurrence, type IcalTime, type Recurrence } from './recurrence.ts';

@@ -1,7 +1,7 @@
 import type { Instant } from '../../clock.ts';
 import { civilOf, DAY, SECOND } from '../civil.ts';
 import { movedNote, wallNote } from '../clock-notes.ts';
-import { AmendedFires, BoundedFires, type Span } from '../fire-sets.ts';
+import { AmendedFires, BoundedFires, type FireSource, type Span } from '../fire-sets.ts';
 import { expressionError } from '../schedule-error.ts';
 import { elapsedFires, isElapsed } from './elapsed-rule.ts';
 import { CountTooLargeError, lastOfCount, lastOfElapsed, MAX_COUNT } from './rrule-count.ts';
@@ -10,7 +10,7 @@ import { createRruleRule } from './wall-rules.ts';
 import { parseRecurrence, type IcalTime } from './recurrence.ts';
 import { firesBeforeStart, COUNT_TOO_LARGE, uselessExdates, warningsOf } from './rrule-warnings.ts';
 import type { Zone } from '../zone.ts';
-import { ZonedFires, type FireSource } from '../zoned-fires.ts';
+import { ZonedFires } from '../zoned-fires.ts';
 
 /** A compiled RFC 5545 recurrence. */
 export interface CompiledRrule {
