@@ -44,7 +44,7 @@ export interface ScheduleSpec {
 /** An instant at which a schedule fires. */
 export interface Fire {
   readonly at: Instant;
-  /** The wall time in the rule's zone with its offset, in ISO 8601. */
+  /** The wall time in the rule's zone with its offset, in ISO 8601. Computed on access. */
   readonly local: string;
   /** How a clock change affected it or times before it; null if not. Computed on access. */
   readonly note: string | null;
@@ -215,16 +215,31 @@ class CompiledSchedule implements Schedule {
   }
 
   #fire(at: Instant | null): Fire | null {
-    if (at === null) return null;
-    const fires = this.#fires;
-    return {
-      at,
-      local: this.#zone.localText(at),
-      // Computed on access: it needs a search for the fire before, and the scheduler never reads
-      // it.
-      get note() {
-        return fires.note(at);
-      },
-    };
+    return at === null ? null : new ScheduledFire(at, this.#fires, this.#zone);
+  }
+}
+
+/**
+ * Computes its strings on access, because the scheduler reads only `at`. It is a class, because
+ * Node keeps an object literal with a getter, and all that the getter refers to, until a full
+ * garbage collection.
+ */
+class ScheduledFire implements Fire {
+  readonly at: Instant;
+  readonly #fires: FireSource;
+  readonly #zone: Zone;
+
+  constructor(at: Instant, fires: FireSource, zone: Zone) {
+    this.at = at;
+    this.#fires = fires;
+    this.#zone = zone;
+  }
+
+  get local(): string {
+    return this.#zone.localText(this.at);
+  }
+
+  get note(): string | null {
+    return this.#fires.note(this.at);
   }
 }

@@ -27,6 +27,17 @@ function compile(rule: Rule, bounds: { startsAt?: number; endsAt?: number } = {}
   return compileSchedule({ startsAt: null, endsAt: null, ...rule, ...bounds });
 }
 
+/** A fire as plain data, because deep equality does not compare getters of a class. */
+function read(fire: Fire | null): Fire | null {
+  return fire === null ? null : readFire(fire);
+}
+const readFire = ({ at, local, note }: Fire): Fire => ({ at, local, note });
+
+/** As {@link Schedule.upcoming}, as plain data. */
+function upcoming(schedule: Schedule, after: number, count: number): Fire[] {
+  return schedule.upcoming(after, count).map(readFire);
+}
+
 const list = (min: number, max: number): fc.Arbitrary<string> =>
   fc.uniqueArray(fc.integer({ min, max }), { minLength: 1, maxLength: 3 }).map(String);
 const timezone = fc.constantFrom(
@@ -98,18 +109,18 @@ describe('any schedule', () => {
     fc.assert(
       fc.property(rule, instant, (given, from) => {
         const schedule = compile(given);
-        const fires = schedule.upcoming(from, 25);
+        const fires = upcoming(schedule, from, 25);
         let cursor = from;
         fires.forEach((fire, index) => {
           const middle = cursor + Math.floor((fire.at - cursor) / 2);
-          expect(schedule.next(middle)).to.deep.equal(fire);
-          expect(compile(given).next(cursor)).to.deep.equal(fire);
+          expect(read(schedule.next(middle))).to.deep.equal(fire);
+          expect(read(compile(given).next(cursor))).to.deep.equal(fire);
           expect(schedule.countBetween(from, fire.at)).to.deep.equal({
             count: index + 1,
             first: fires[0]?.at,
             last: fire.at,
           });
-          const before = schedule.previous(fire.at);
+          const before = read(schedule.previous(fire.at));
           if (index > 0) expect(before).to.deep.equal(fires[index - 1]);
           else if (before !== null) expect(before.at).to.be.at.most(from);
           cursor = fire.at;
@@ -138,8 +149,8 @@ describe('any schedule', () => {
         const schedule = compile({ kind, expr, timezone: zone, anchor: START });
         const followed = schedule.upcoming(START, 6000);
         const from = followed.length - 20;
-        expect(schedule.upcoming(followed[from - 1]?.at ?? NaN, 20)).to.deep.equal(
-          followed.slice(from),
+        expect(upcoming(schedule, followed[from - 1]?.at ?? NaN, 20)).to.deep.equal(
+          followed.slice(from).map(readFire),
         );
       }),
       { numRuns: 20 },
@@ -165,13 +176,13 @@ describe('any schedule', () => {
   it('fires from starts_at to ends_at, both included, and is otherwise the same', () => {
     fc.assert(
       fc.property(rule, instant, (given, from) => {
-        const fires = compile(given).upcoming(from, 10);
+        const fires = upcoming(compile(given), from, 10);
         const [first, last] = [fires[2], fires[7]];
         if (first === undefined || last === undefined) return;
         const bounded = compile(given, { startsAt: first.at, endsAt: last.at });
-        expect(bounded.upcoming(from, 20)).to.deep.equal(fires.slice(2, 8));
+        expect(upcoming(bounded, from, 20)).to.deep.equal(fires.slice(2, 8));
         expect(bounded.previous(first.at)).to.equal(null);
-        expect(bounded.previous(NOW + 1_000_000 * DAY)).to.deep.equal(last);
+        expect(read(bounded.previous(NOW + 1_000_000 * DAY))).to.deep.equal(last);
         expect(bounded.countBetween(0, NOW + 1_000_000 * DAY).count).to.equal(6);
       }),
       runs,
@@ -196,7 +207,7 @@ describe('any schedule', () => {
           expect(endless.countBetween(at - 1, at + COUNTED).count).to.be.below(n);
           return;
         }
-        expect(counted.upcoming(at - 1, n + 5)).to.deep.equal(endless.upcoming(at - 1, n));
+        expect(upcoming(counted, at - 1, n + 5)).to.deep.equal(upcoming(endless, at - 1, n));
       }),
       runs,
     );
@@ -245,9 +256,9 @@ describe('any schedule', () => {
         fc.integer({ min: 0, max: 999 }),
         (expr, zone, at, ms) => {
           const given = { kind: 'rrule', expr, timezone: zone } as const;
-          const whole = compile({ ...given, anchor: at }).upcoming(at, 5);
+          const whole = upcoming(compile({ ...given, anchor: at }), at, 5);
           // The anchor is truncated to the second.
-          expect(compile({ ...given, anchor: at + ms }).upcoming(at, 5)).to.deep.equal(whole);
+          expect(upcoming(compile({ ...given, anchor: at + ms }), at, 5)).to.deep.equal(whole);
         },
       ),
       { numRuns: 100 },
