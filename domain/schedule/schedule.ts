@@ -113,7 +113,7 @@ function findWarnings(spec: ScheduleSpec, expr: string, maxSteps: number): reado
   if (zone === null) return [];
   try {
     return needsCounting(expr)
-      ? limitWork(maxSteps, () => compileRrule(expr, { ...spec, zone }).warnings)
+      ? limitWork(maxSteps, () => compileRrule(expr, zone, spec).warnings)
       : rruleWarnings(expr, zone);
   } catch (error) {
     if (error instanceof WorkLimitError) return rruleWarnings(expr, zone);
@@ -154,7 +154,7 @@ function compileKind(spec: ScheduleSpec, zone: Zone): CompiledKind {
       return { fires: new ZonedFires(rule, zone, elapsed), zone, warnings: [] };
     }
     case 'rrule':
-      return compileRrule(expr, { ...spec, zone });
+      return compileRrule(expr, zone, spec);
     case 'once':
       return { fires: compileOnce(expr, zone), zone, warnings: [] };
   }

@@ -20,10 +20,8 @@ export interface CompiledRrule {
   readonly warnings: readonly string[];
 }
 
-/** The context in which a recurrence is compiled. */
-export interface RruleContext {
-  /** The task's zone, for all times without one of their own. */
-  readonly zone: Zone;
+/** What a recurrence needs of its task's schedule. */
+export interface RruleBounds {
   /** Replaces a missing DTSTART. */
   readonly anchor: Instant;
   /** Fires before it count for COUNT but do not run; null for no bound. */
@@ -37,10 +35,14 @@ export interface RruleContext {
  * - COUNT counts the rule's fires from its start, including those that EXDATE removes. RDATE adds
  *   fires regardless of COUNT and UNTIL. A COUNT that is too large to count is ignored.
  * - UNTIL and EXDATE without a time of day mean the whole day; RDATE means midnight.
+ * @param taskZone the zone of all times without one of their own
  * @throws ScheduleError naming the invalid part, or saying why the rule cannot be evaluated
  */
-export function compileRrule(expr: string, context: RruleContext): CompiledRrule {
-  const { zone: taskZone, anchor, startsAt } = context;
+export function compileRrule(
+  expr: string,
+  taskZone: Zone,
+  { anchor, startsAt }: RruleBounds,
+): CompiledRrule {
   const text = parseRecurrence(expr);
   const parts = parseRruleParts(text.rule);
   const warnings = [...warningsOf(text, parts, taskZone)];
@@ -87,8 +89,10 @@ function sourceOf(parts: RruleParts, zone: Zone, start: number, startInstant: In
   }
   const bare = createRruleRule(parts, start, start);
   const source = new ZonedFires(bare.rule, zone, false);
-  const counted = { ...bare, zoned: source, zone, start, startInstant };
-  return { source, lastOf: (count) => lastOfCount(counted, count) };
+  // Spreads on call, because it costs as much as parsing and most rules have no COUNT.
+  const lastOf = (count: number): Instant | null =>
+    lastOfCount({ ...bare, zoned: source, zone, start, startInstant }, count);
+  return { source, lastOf };
 }
 
 /**
