@@ -7,7 +7,7 @@ import type { TaskDefinition } from '../../../domain/tasks/task-definition.ts';
 import { WorkerWorld } from '../runs/worker-world.ts';
 
 const second = 1000;
-const day = 86_400 * second;
+const hour = 3600 * second;
 
 describe('a suspended step', () => {
   let world: WorkerWorld;
@@ -90,20 +90,9 @@ describe('a suspended step', () => {
     const one = await world.start('one');
     const runId = await pipeline([{ uses: 'sleep', with: { seconds: 50 } }]);
     one.kill();
-    await world.clock.advance(day);
+    await world.clock.advance(hour);
     await world.start('two');
     await world.clock.advance(3 * second);
-    expect(await world.run(runId)).to.have.property('state', 'succeeded');
-  });
-
-  it('does not end before a year is over, though the clock is set back', async () => {
-    await world.start('one');
-    const runId = await pipeline([{ uses: 'sleep', with: { seconds: 365 * 86_400 } }]);
-    await world.clock.advance(364 * day);
-    world.clock.setTo(world.clock.now() - 2 * 3_600_000);
-    await world.clock.advance(day);
-    expect(await world.run(runId)).to.have.property('state', 'waiting');
-    await world.clock.advance(2 * 3_600_000);
     expect(await world.run(runId)).to.have.property('state', 'succeeded');
   });
 
@@ -159,7 +148,9 @@ describe('a suspended step', () => {
 
   it('calls its tool again when the worker died during the call, and earlier tokens stay valid', async () => {
     const one = await world.start('one');
-    const runId = await pipeline([{ id: 'c', uses: 'deaf', wait_for: 'callback' }]);
+    const runId = await pipeline([
+      { id: 'c', uses: 'deaf', wait_for: 'callback', timeout_seconds: 600 },
+    ]);
     one.kill();
     await world.start('two');
     await world.clock.advance(60 * second);
@@ -190,12 +181,17 @@ describe('a suspended step', () => {
     await world.start('one');
     const group = [
       { id: 's', uses: 'sleep', with: { seconds: 50 } },
-      { id: 'f', uses: 'fail', with: { message: 'm' } },
+      { id: 'h', uses: 'hold' },
     ];
     const runId = await pipeline([
       { parallel: group, on_error: 'continue' },
       { id: 'e', uses: 'echo' },
     ]);
+    expect(await world.run(runId))
+      .to.have.property('waits')
+      .with.lengthOf(1);
+    world.gates.get(`one ${runId} h`)?.reject(new Error('out of paper'));
+    await world.world.idle();
     expect(await world.run(runId)).to.have.property('state', 'succeeded');
     await world.clock.advance(60 * second);
     const resumed = (await world.typesOf(runId)).filter((type) => type === 'StepResumed');
