@@ -16,6 +16,8 @@ export class Authentication {
   readonly #dependencies: ApiDependencies;
   /** By `Authorization`; their expiry is checked each time. */
   readonly #verified = new Map<string, Claims>();
+  /** Callers that the rate limit identified, until {@link authenticate} takes them: each request is identified once. */
+  readonly #identified = new WeakMap<IncomingMessage, Caller>();
   /** The keys that the remembered tokens were verified with. */
   #keys: TokenKeys;
 
@@ -29,11 +31,15 @@ export class Authentication {
    * @param scopes any one suffices; empty: any valid token
    * @throws HttpError 401, 403
    */
-  async authenticate(request: IncomingMessage, scopes: readonly string[]): Promise<Caller> {
-    const caller = await this.#identify(request.headers.authorization, scopes);
-    if (caller.admin || scopes.length === 0) return caller;
-    if (scopes.some((scope) => caller.scopes.includes(scope))) return caller;
-    throw forbidden(`this needs the scope ${scopes.join(' or ')}`, scopes, caller.scopes);
+  authenticate(request: IncomingMessage, scopes: readonly string[]): Promise<Caller> | Caller {
+    const known = this.#identified.get(request);
+    if (known === undefined) {
+      const identifying = this.#identify(request.headers.authorization, scopes);
+      return identifying.then((caller) => admitted(caller, scopes));
+    }
+    // Taken once: a long response authenticates again, and needs the present state.
+    this.#identified.delete(request);
+    return admitted(known, scopes);
   }
 
   /** The caller; null without a valid token, or where it can't be checked now: {@link authenticate} reports that. */
@@ -41,7 +47,9 @@ export class Authentication {
     const { authorization } = request.headers;
     if (authorization === undefined) return null;
     try {
-      return await this.#identify(authorization, []);
+      const caller = await this.#identify(authorization, []);
+      this.#identified.set(request, caller);
+      return caller;
     } catch (error) {
       if (error instanceof HttpError || error instanceof EventStoreError) return null;
       throw error;
@@ -112,4 +120,11 @@ export class Authentication {
     if (session.credentials_revision !== (agent.credentials?.revision ?? null)) return null;
     return fromIso(session.expires_at) > this.#dependencies.clock.now() ? agent : null;
   }
+}
+
+/** @throws HttpError 403 */
+function admitted(caller: Caller, scopes: readonly string[]): Caller {
+  if (caller.admin || scopes.length === 0) return caller;
+  if (scopes.some((scope) => caller.scopes.includes(scope))) return caller;
+  throw forbidden(`this needs the scope ${scopes.join(' or ')}`, scopes, caller.scopes);
 }

@@ -71,11 +71,18 @@ export interface Exchange extends ServedEndpoint {
 }
 
 /** @throws HttpError 401, 403 */
-export async function authenticate(exchange: Exchange): Promise<void> {
+export function authenticate(exchange: Exchange): Promise<void> | undefined {
   const { endpoint, shared, request } = exchange;
-  if (endpoint.scopes === null) return;
-  exchange.caller = await shared.authentication.authenticate(request, endpoint.scopes);
-  exchange.ownPosition = shared.ownWrites.of(exchange.caller.agentId);
+  if (endpoint.scopes === null) return undefined;
+  const caller = shared.authentication.authenticate(request, endpoint.scopes);
+  if (caller instanceof Promise) return caller.then((found) => setCaller(exchange, found));
+  setCaller(exchange, caller);
+  return undefined;
+}
+
+function setCaller(exchange: Exchange, caller: Caller): void {
+  exchange.caller = caller;
+  exchange.ownPosition = exchange.shared.ownWrites.of(caller.agentId);
 }
 
 /** @throws HttpError 413, 415, 400 for what is not JSON (or a form, for OAuth) */
