@@ -7,6 +7,8 @@ import { baseOf, addressOf } from './public-address.ts';
 
 /** The endpoint of the Model Context Protocol, whose clients discover how to authenticate. */
 export const MCP_PATH = '/ext/mcp_http/mcp';
+/** As Express finds it: in any case, and with a slash at the end. */
+const isMcpPath = new RegExp(`^${MCP_PATH}/?$`, 'i');
 
 /** Path of the metadata (RFC 9728, section 3.1); the path of the resource follows. */
 const WELL_KNOWN = '/.well-known/oauth-protected-resource';
@@ -24,7 +26,7 @@ export interface OriginSettings {
  */
 export function guardProtectedResource(settings: OriginSettings): RequestHandler {
   return (request, response, next) => {
-    if (request.path.replace(/\/$/, '').toLowerCase() === MCP_PATH) {
+    if (isMcpPath.test(request.path)) {
       const origin = request.headers.origin;
       if (origin !== undefined && !isKnown(origin, request, settings)) {
         throw unknownOrigin(origin);

@@ -1,7 +1,12 @@
+/** A segment of a path: a literal, or a parameter, whose name is without its `:`. */
+interface Segment {
+  readonly text: string;
+  readonly isParameter: boolean;
+}
+
 interface Route<T> {
   readonly path: string;
-  /** Those that begin with `:` are parameters. */
-  readonly segments: readonly string[];
+  readonly segments: readonly Segment[];
   /** By method, in upper case. */
   readonly methods: Map<string, T>;
 }
@@ -21,7 +26,7 @@ export class Routes<T> {
 
   /** @param path of literal segments and `:parameters` */
   add(method: string, path: string, target: T): void {
-    const segments = path.slice(1).split('/');
+    const segments = path.slice(1).split('/').map(segmentOf);
     const routes = this.#byLength.get(segments.length) ?? [];
     this.#byLength.set(segments.length, routes);
     let route = routes.find((each) => each.path === path);
@@ -52,9 +57,14 @@ export class Routes<T> {
   }
 }
 
+function segmentOf(written: string): Segment {
+  const isParameter = written.startsWith(':');
+  return { text: isParameter ? written.slice(1) : written, isParameter };
+}
+
 function matches({ segments }: Route<unknown>, sent: readonly string[]): boolean {
-  return segments.every((segment, i) =>
-    segment.startsWith(':') ? sent[i] !== '' : segment === sent[i],
+  return segments.every(({ text, isParameter }, i) =>
+    isParameter ? sent[i] !== '' : text === sent[i],
   );
 }
 
@@ -63,8 +73,8 @@ function parametersOf(
   sent: readonly string[],
 ): Readonly<Record<string, string>> {
   const parameters: Record<string, string> = {};
-  segments.forEach((segment, i) => {
-    if (segment.startsWith(':')) parameters[segment.slice(1)] = sent[i] ?? '';
+  segments.forEach(({ text, isParameter }, i) => {
+    if (isParameter) parameters[text] = sent[i] ?? '';
   });
   return parameters;
 }

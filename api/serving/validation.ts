@@ -115,11 +115,13 @@ export function queryCheck(
     known.filter((name) => ['integer', 'number'].includes(String(properties[name]?.type))),
   );
   return (query) => {
-    const issues = [...unknownParameters(query, known), ...invalidValues(query, known)];
+    const issues = unknownParameters(query, known);
     const values: Record<string, unknown> = {};
     for (const name of known) {
       const value = query[name];
       if (value === undefined) continue;
+      const issue = issueOfValue(value);
+      if (issue !== null) issues.push({ field: name, issue });
       // Ajv would coerce whatever `Number` takes, such as other bases and spaces; but never a list.
       const isNoNumber = numbers.has(name) && typeof value === 'string' && !NUMBER.test(value);
       values[name] = isNoNumber ? [value] : value;
@@ -139,25 +141,20 @@ function unknownParameters(
   query: Readonly<Record<string, unknown>>,
   known: readonly string[],
 ): Issue[] {
+  const unknown = Object.keys(query).filter((name) => !known.includes(name));
+  if (unknown.length === 0) return [];
   const hint =
     known.length === 0 ? 'there are none here' : `there are ${[...known].sort().join(', ')}`;
   const issue = `is not a known query parameter; ${hint}`;
-  const unknown = Object.keys(query).filter((name) => !known.includes(name));
   return unknown.map((name) => ({ field: truncateString(name, MAX_FIELD_LENGTH), issue }));
 }
 
-/** Values that are invalid whatever the schema. */
-function invalidValues(
-  query: Readonly<Record<string, unknown>>,
-  known: readonly string[],
-): Issue[] {
-  return known.flatMap((field) => {
-    const value = query[field];
-    if (Array.isArray(value)) return [{ field, issue: `must be given once, got ${value.length}` }];
-    // Stores would truncate the string there, and find something else.
-    const hasNull = typeof value === 'string' && value.includes('\0');
-    return hasNull ? [{ field, issue: 'must not contain the character U+0000' }] : [];
-  });
+/** Why a parameter's value is invalid whatever the schema; null if it is not. */
+function issueOfValue(value: unknown): string | null {
+  if (Array.isArray(value)) return `must be given once, got ${value.length}`;
+  // Stores would truncate the string there, and find something else.
+  const hasNull = typeof value === 'string' && value.includes('\0');
+  return hasNull ? 'must not contain the character U+0000' : null;
 }
 
 /** Whether a string has no lone surrogate. */
