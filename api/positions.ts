@@ -23,17 +23,18 @@ export async function checkPosition(
   }
 }
 
-/** Whether views have passed a position; waits for two seconds at most. */
-export async function havePassed(
+/** Whether views have passed a position; waits for two seconds at most, and returns no promise where it is known. */
+export function havePassed(
   { positions }: Pick<ApiDependencies, 'positions'>,
   views: readonly Projection[],
   position: Position,
-): Promise<boolean> {
+): Promise<boolean> | boolean {
   if (position === BEGINNING) return true;
-  const passed = await Promise.all(
-    views.map(async (view) => positions.wait(view, position, MAX_WAIT)),
-  );
-  return !passed.includes(false);
+  const waits = views.map((view) => positions.wait(view, position, MAX_WAIT));
+  const known = !waits.includes(false);
+  const pending = waits.filter((wait) => wait instanceof Promise);
+  if (pending.length === 0) return known;
+  return Promise.all(pending).then((passed) => known && !passed.includes(false));
 }
 
 /**

@@ -51,7 +51,8 @@ export class OwnWrites {
     after: string | undefined,
   ): Promise<void> {
     if (after === undefined) {
-      await havePassed(this.#dependencies, views, own);
+      const passing = havePassed(this.#dependencies, views, own);
+      if (passing instanceof Promise) await passing;
       return;
     }
     await checkPosition(this.#dependencies.store, 'after', after);
