@@ -14,10 +14,11 @@ import type { ExportPlaces } from './exporting/export-places.ts';
 import type { AuditTail } from './live/audit-tail.ts';
 import type { LiveRuns } from './live/live-runs.ts';
 import type { Refusals } from './access/refusals.ts';
+import type { ParamsSource } from './params/shown-params.ts';
 import type { TokenKeys } from './access/tokens.ts';
 
 /** What the HTTP interface needs from the rest of the service. */
-export interface ApiDependencies {
+export interface ApiDependencies extends ParamsSource {
   readonly store: EventStore;
   readonly readModel: ReadModel;
   readonly coordination: Coordination;

@@ -329,13 +329,14 @@ class Service implements RunningService {
   }
 
   #apiDependencies(stores: Stores, indexes: LiveIndexes): ApiDependencies {
-    const { configuration, clock, telemetry } = this.#options;
+    const { configuration, clock, telemetry, secrets } = this.#options;
     const causation = this.#causation;
     if (this.#positions === null || this.#tools === null || causation === null)
       throw new Error('the API is created last');
     const { store, readModel, coordination } = stores;
-    const { agents, sessions, tasks, topics } = indexes;
-    const live = (this.#live = new LiveRuns({ store, clock, telemetry }));
+    const { agents, sessions, tasks, pinnedTasks, topics } = indexes;
+    const params = { pinnedTasks, secrets };
+    const live = (this.#live = new LiveRuns({ store, params, clock, telemetry }));
     const auditTail = (this.#auditTail = new AuditTail({ store, clock, telemetry }));
     const refusals = (this.#refusals = new Refusals({ store, clock, telemetry }));
     return {
@@ -349,6 +350,7 @@ class Service implements RunningService {
       agents,
       sessions,
       tasks,
+      ...params,
       topics,
       projections,
       live,

@@ -37,7 +37,8 @@ const runs = endpoint('GET /runs/export', {
     const filter = { ...times, success, state, trigger, taskId };
     const names = namesIn(dependencies);
     const behind = await runOf(readModel, cursor);
-    const parts = () => exportRuns(readModel, format, filter, { behind, names });
+    const parts = () =>
+      exportRuns(readModel, format, filter, { behind, names, params: dependencies });
     return rowsAnswer(call, { name: 'runs', endMark: runsEndMark, parts });
   },
 });

@@ -6,6 +6,7 @@ import { runListing } from '../../projections/reading/run-queries.ts';
 import { runsProjection, type RunDocument } from '../../projections/views/runs.ts';
 import { showRun } from '../endpoints/runs/run-records.ts';
 import type { Names } from '../../projections/reading/names.ts';
+import type { ParamsSource } from '../params/shown-params.ts';
 import { csvLine, type Cell } from './csv.ts';
 import { PART_CHARACTERS, type ExportedPart, type ExportFormat } from './export-formats.ts';
 
@@ -24,6 +25,7 @@ export interface RunsFilter {
 }
 
 interface RunsReading {
+  readonly params: ParamsSource;
   /** Start behind this run; default: at the first. */
   readonly behind?: ViewDocument<RunDocument> | undefined;
   /** Looks up the names of agents and tasks; default: they are left out. */
@@ -57,6 +59,8 @@ export const runColumns = [
   'output',
   'task_title',
   'created_by_name',
+  'params',
+  'event',
 ] as const;
 
 /**
@@ -67,7 +71,7 @@ export async function* exportRuns(
   readModel: ReadModel,
   format: ExportFormat,
   filter: RunsFilter,
-  { behind, names }: RunsReading = {},
+  { behind, names, params }: RunsReading,
 ): AsyncGenerator<ExportedPart> {
   if (format === 'csv') yield { text: csvLine(runColumns), count: 0, share: 0, read: 0 };
   const listing = listingOf(filter);
@@ -100,7 +104,7 @@ export async function* exportRuns(
         task_title: (await names?.taskTitle(document.task_id)) ?? null,
         created_by_name: (await names?.agentName(document.created_by)) ?? null,
       };
-      const row = { ...showRun(document), ...named };
+      const row = { ...(await showRun(params, document)), ...named };
       text += format === 'csv' ? csvOf(document, row) : `${writeJson(row)}\n`;
       count += 1;
       if (text.length < PART_CHARACTERS) continue;

@@ -8,6 +8,7 @@ import { FairTurns } from '../access/fair-turns.ts';
 import { unavailable } from '../errors.ts';
 import type { Frame, LiveClient } from './live-client.ts';
 import { LiveSending } from './live-sending.ts';
+import type { ParamsSource } from '../params/shown-params.ts';
 import { showInList } from '../endpoints/runs/run-records.ts';
 
 /** Clients of one process. */
@@ -27,6 +28,7 @@ const PREFIXES = ['run-'];
 
 export interface LiveRunsOptions {
   readonly store: EventStore;
+  readonly params: ParamsSource;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
   readonly maxClients?: number;
@@ -147,7 +149,7 @@ export class LiveRuns {
   }
 
   async #follow(signal: AbortSignal): Promise<void> {
-    const { store, clock, telemetry } = this.#options;
+    const { store, params, clock, telemetry } = this.#options;
     const backOff = new BackOff(clock);
     while (!signal.aborted) {
       const changes = new RunChanges(store);
@@ -155,7 +157,8 @@ export class LiveRuns {
         const after = this.#reached;
         for await (const message of store.subscribe({ after, prefixes: PREFIXES, signal })) {
           backOff.reset();
-          const frames = message.kind === 'events' ? await framesOf(message.events, changes) : [];
+          const frames =
+            message.kind === 'events' ? await framesOf(message.events, changes, params) : [];
           if (signal.aborted) return;
           if (message.kind === 'caught-up') this.#reached = message.position;
           else this.#publish(frames, message.events);
@@ -197,7 +200,7 @@ export class LiveRuns {
 
   /** Lets a client catch up from the log. Never rejects: its stream ends with the reason. */
   async #replay(client: LiveClient): Promise<void> {
-    const { store, telemetry } = this.#options;
+    const { store, params, telemetry } = this.#options;
     const stop = new AbortController();
     const signal = AbortSignal.any([client.signal, stop.signal]);
     const changes = new RunChanges(store);
@@ -207,7 +210,7 @@ export class LiveRuns {
       for await (const message of following) {
         let after = message.kind === 'caught-up' ? message.position : '';
         if (message.kind === 'events') {
-          client.send(await framesOf(message.events, changes));
+          client.send(await framesOf(message.events, changes, params));
           await client.drained();
           after = message.events.at(-1)?.position ?? client.last;
         }
@@ -268,18 +271,23 @@ export class LiveRuns {
 async function framesOf(
   events: readonly RecordedEvent[],
   changes: RunChanges,
+  params: ParamsSource,
 ): Promise<readonly Frame[]> {
   const frames: Frame[] = [];
   for (const event of events) {
     const change = await changes.of(event);
-    if (change !== null) frames.push(frameOf(change));
+    if (change !== null) frames.push(await frameOf(change, params));
   }
   return frames;
 }
 
-function frameOf({ name, position, at, run, step }: RunChange): Frame {
+async function frameOf(
+  { name, position, at, run, step }: RunChange,
+  params: ParamsSource,
+): Promise<Frame> {
   const shownStep = step === null ? null : withoutResult(step);
-  const data = writeJson({ position, at, run: showInList(run, false), step: shownStep });
+  const shownRun = await showInList(params, run, false);
+  const data = writeJson({ position, at, run: shownRun, step: shownStep });
   const text = `id: ${position}\nevent: ${name}\ndata: ${data}\n\n`;
   return { position, taskId: run.task_id, state: run.state, bytes: Buffer.from(text) };
 }

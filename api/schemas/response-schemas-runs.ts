@@ -1,9 +1,25 @@
-import { Type, type Static } from '@sinclair/typebox';
+import { Type, type Static, type TSchema } from '@sinclair/typebox';
 import { AnyObject, Nullable, OneOf, closed } from '../../domain/events/schema-parts.ts';
 import { runSkipReasons, runStates, runTriggers } from '../../domain/vocabulary.ts';
-import { count, done, id, pageOf, time } from './response-schemas.ts';
+import { count, done, id, listedPayload, pageOf, time } from './response-schemas.ts';
 
 /** Responses about runs and their statistics. */
+
+const params = (schema: TSchema) =>
+  Type.Union([schema, Type.Null()], {
+    description:
+      'the default params of the task with what the run replaces; null: unknown, as the task cannot be read',
+  });
+
+/** The event that triggered a run. */
+const triggeringEvent = (payload: TSchema) =>
+  Type.Union(
+    [
+      closed({ id, topic: Type.String(), payload, source_agent_id: id, published_at: time }),
+      Type.Null(),
+    ],
+    { description: 'the event that triggered the run; null: none did' },
+  );
 
 const shown = {
   id,
@@ -72,6 +88,8 @@ const LogLine = Type.Object(
 export const Run = Type.Object(
   {
     ...shown,
+    params: params(AnyObject),
+    event: triggeringEvent(AnyObject),
     attempts: Type.Array(Attempt),
     steps: Type.Array(Step),
     log: Type.Array(LogLine),
@@ -83,7 +101,10 @@ export type Run = Static<typeof Run>;
 export const LatestRun = Nullable(Run);
 export type LatestRun = Static<typeof LatestRun>;
 
-export const RunItem = Type.Object(shown, { title: 'RunItem', additionalProperties: false });
+export const RunItem = Type.Object(
+  { ...shown, params: params(listedPayload), event: triggeringEvent(listedPayload) },
+  { title: 'RunItem', additionalProperties: false },
+);
 export type RunItem = Static<typeof RunItem>;
 
 export const RunPage = pageOf('RunPage', RunItem);
@@ -111,6 +132,7 @@ export const RunsRedriven = done({
     task_canceled: count,
     not_owned: count,
     not_failed: count,
+    invalid_params: count,
   }),
   left: count,
   next_cursor: Nullable(Type.String()),

@@ -1,5 +1,5 @@
 import { Type, type Static } from '@sinclair/typebox';
-import { Nullable, OneOf, closed } from '../../domain/events/schema-parts.ts';
+import { AnyObject, Nullable, OneOf, closed } from '../../domain/events/schema-parts.ts';
 import { explainReasons } from '../../domain/explain/explanation.ts';
 import { backfillScopes, backfillStates, backfillStops } from '../../domain/vocabulary.ts';
 import { count, done, id, pageOf, time } from './response-schemas.ts';
@@ -65,6 +65,9 @@ const asked = {
   only: OneOf(backfillScopes),
   concurrency: Type.Integer({ minimum: 1 }),
   total: count,
+  params: Type.Union([AnyObject, Type.Null()], {
+    description: 'replaces default params of the task in each run; null: nothing',
+  }),
 };
 
 export const Backfill = Type.Object(

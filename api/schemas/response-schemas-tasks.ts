@@ -1,5 +1,5 @@
 import { Type, type Static } from '@sinclair/typebox';
-import { Nullable, OneOf } from '../../domain/events/schema-parts.ts';
+import { AnyObject, Nullable, OneOf } from '../../domain/events/schema-parts.ts';
 import { taskFields } from '../../domain/tasks/task-definition.ts';
 import { taskStatuses } from '../../domain/vocabulary.ts';
 import { scheduleText } from './response-schemas-schedules.ts';
@@ -15,6 +15,7 @@ export const Task = Type.Object(
   {
     ...taskFields,
     payload: TaskPayload,
+    params_schema: Nullable(AnyObject),
     id,
     schedule_text: scheduleText,
     created_by: id,

@@ -2,6 +2,7 @@ import { Type, type Static } from '@sinclair/typebox';
 import { OneOf, closed, withDefault } from '../../domain/events/schema-parts.ts';
 import { retryStarts } from '../../domain/vocabulary.ts';
 import { pageParameters } from '../endpoints/listing.ts';
+import { givenParams } from './schemas.ts';
 
 /** Requests to retry and redrive runs. */
 
@@ -14,6 +15,9 @@ export const MAX_REDRIVEN_RUNS = 1000;
 
 export const RetryQuery = Type.Object({ from });
 export type RetryQuery = Static<typeof RetryQuery>;
+
+export const RetryRun = Type.Partial(closed({ params: givenParams }));
+export type RetryRun = Static<typeof RetryRun>;
 
 export const RedriveRuns = Type.Partial(
   closed({

@@ -4,7 +4,7 @@ import { OneOf, closed, withDefault } from '../../domain/events/schema-parts.ts'
 import { taskFields } from '../../domain/tasks/task-definition.ts';
 import { backfillScopes } from '../../domain/vocabulary.ts';
 import { pageParameters } from '../endpoints/listing.ts';
-import { uuid } from './schemas.ts';
+import { givenParams, uuid } from './schemas.ts';
 
 /** Requests about schedules: previews, explanations, backfills, keys. */
 
@@ -51,6 +51,7 @@ export const RequestBackfill = Type.Composite(
           maximum: MAX_CONCURRENCY,
           default: DEFAULT_CONCURRENCY,
         }),
+        params: givenParams,
       }),
     ),
   ],

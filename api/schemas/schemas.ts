@@ -179,6 +179,14 @@ export const RunNowQuery = Type.Object({
 });
 export type RunNowQuery = Static<typeof RunNowQuery>;
 
+/** Replace the task's default params, key by key. */
+export const givenParams = Type.Record(Type.String(), Type.Unknown(), {
+  description: 'replaces default params of the task, key by key; at most 64 KiB of JSON',
+});
+
+export const RunNow = Type.Partial(closed({ params: givenParams }));
+export type RunNow = Static<typeof RunNow>;
+
 export const SnoozeTask = closed({
   delay_seconds: Type.Integer({ minimum: 1, maximum: 604_800 }),
   reason: Type.Optional(Type.String({ maxLength: 500 })),

@@ -3,11 +3,14 @@ import type { EventStore } from '../../domain/event-store.ts';
 import type { StepEnd } from '../../domain/events/catalogue.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { compilePipeline } from '../../domain/pipeline/compile.ts';
+import { defaultParamsIssues, mergeParams } from '../../domain/pipeline/params.ts';
 import { copyPriorResults } from '../../domain/runs/run-results.ts';
 import { noWaits } from '../../domain/runs/run-waits.ts';
 import { endsOf } from '../../domain/runs/run-steps.ts';
+import type { TaskDefinition } from '../../domain/tasks/task-definition.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
 import { executePipeline } from '../../scheduler/pipeline/pipeline-execution.ts';
+import { permanentFailure } from '../../scheduler/runs/run-ending.ts';
 import type { PipelineRunner } from '../../scheduler/runs/run-work.ts';
 import type { ToolRegistry } from '../../scheduler/tools/registry.ts';
 
@@ -27,8 +30,11 @@ export function pipelineRunner(options: {
   return ({ run, task, known, attempt, record, onResumed, stop, span }) => {
     const { id, taskId, trigger, priority } = run;
     const { title, tags, payload } = task.definition;
+    const fault = trigger === 'event' ? defaultsFault(task.definition) : null;
+    if (fault !== null) return permanentFailure(fault);
     const pipeline = compilePipeline(payload as JsonObject);
     const context = {
+      params: mergeParams(pipeline.params, known?.request.params ?? null),
       task: { id: taskId, title, tags, revision: task.revision } as JsonObject,
       run: { id, attempt, trigger, scheduled_for: run.scheduledFor, run_at: toIso(run.runAt) },
       event: (known?.request.event ?? null) as JsonObject | null,
@@ -54,4 +60,10 @@ export function pipelineRunner(options: {
     if (known.request.prior_results === null) return execute(endsOf(known.steps));
     return copyPriorResults(store, known, pipeline, record, stop.signal).then(execute);
   };
+}
+
+/** An event task may have defaults that do not satisfy its schema, as runs by hand may be given the rest. */
+function defaultsFault(definition: TaskDefinition): string | null {
+  const [first] = defaultParamsIssues(definition, false);
+  return first === undefined ? null : `${first.field}: ${first.issue}`;
 }

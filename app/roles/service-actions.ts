@@ -1,3 +1,4 @@
+import { paramsFor } from '../../api/params/params-check.ts';
 import { requireAgent } from '../../domain/agents/agent.ts';
 import type { Clock } from '../../domain/clock.ts';
 import { RefusalError, notFound } from '../../domain/errors.ts';
@@ -46,15 +47,16 @@ export function serviceActions(
       return publishEvent(store, event, topics.matching(topic), context);
     },
 
-    async runTask({ task_id, ...origin }) {
+    async runTask({ task_id, params: given, ...origin }) {
       const scopes = await scopesOf(origin.actor, 'tasks:write');
       const { state } = await tasks.get(task_id);
       if (state.status === 'none') throw notFound('task', task_id);
       if (state.definition.created_by !== origin.actor && !scopes.includes('admin')) {
         throw new RefusalError('FORBIDDEN', `task ${task_id} belongs to another agent`);
       }
+      const params = paramsFor(state.definition, given);
       const context = await contextOf(origin, 'run');
-      const { runId } = await requestManualRun(store, task_id, state, context);
+      const { runId } = await requestManualRun(store, task_id, state, context, params);
       return { run_id: runId };
     },
   };

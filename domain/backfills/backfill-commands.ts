@@ -12,6 +12,7 @@ import type { EventStore } from '../event-store.ts';
 import type { DataOf } from '../events/catalogue.ts';
 import { handle, type CommandContext, type Handled } from '../handle.ts';
 import { backfillRunId, scheduledRunId } from '../ids.ts';
+import type { JsonObject } from '../json.ts';
 import { mapInBatches } from '../map-in-batches.ts';
 import { streams } from '../streams.ts';
 import type { LiveTask } from '../tasks/task.ts';
@@ -25,6 +26,8 @@ export interface BackfillParameters {
   readonly to: Instant;
   readonly only: BackfillScope;
   readonly concurrency: number;
+  /** Replace the task's defaults in all its runs; already checked by its rules. */
+  readonly params?: JsonObject | undefined;
 }
 
 /**
@@ -36,7 +39,7 @@ export interface BackfillParameters {
 export function planBackfill(
   taskId: string,
   task: LiveTask,
-  { from, to, only, concurrency }: BackfillParameters,
+  { from, to, only, concurrency, params }: BackfillParameters,
   earlier: readonly string[],
   now: Instant,
 ): DataOf<'BackfillRequested'> {
@@ -62,6 +65,7 @@ export function planBackfill(
   return {
     ...{ task_id: taskId, task_revision: revision, created_by },
     ...{ from: toIso(from), to: toIso(to), only, concurrency, total, earlier: [...earlier] },
+    ...(params === undefined ? {} : { params }),
   };
 }
 

@@ -1,28 +1,33 @@
 import { Type } from '@sinclair/typebox';
 import { backfillScopes, backfillStops } from '../vocabulary.ts';
-import { closed, event, Id, Nullable, OneOf, Timestamp } from './schema-parts.ts';
+import { AnyObject, closed, event, Id, Nullable, OneOf, Timestamp } from './schema-parts.ts';
 
 const count = Type.Integer({ minimum: 0 });
 
 /** Events of `backfill-<id>`: runs for the nominal times of a past span. */
 export const backfillEvents = {
-  BackfillRequested: event({
-    task_id: Id,
-    /** Nominal times and runs follow the task at this revision. */
-    task_revision: Type.Integer({ minimum: 0 }),
-    /** The task's owner. */
-    created_by: Id,
-    /** Both ends are inclusive. */
-    from: Timestamp,
-    to: Timestamp,
-    only: OneOf(backfillScopes),
-    /** How many of its runs may be unfinished at once. */
-    concurrency: Type.Integer({ minimum: 1, maximum: 100 }),
-    /** Nominal times of the rule from `from` to `to`. */
-    total: Type.Integer({ minimum: 1 }),
-    /** Earlier backfills of the task that share part of the span: what they have run is not missing. */
-    earlier: Type.Array(Id),
-  }),
+  BackfillRequested: event(
+    {
+      task_id: Id,
+      /** Nominal times and runs follow the task at this revision. */
+      task_revision: Type.Integer({ minimum: 0 }),
+      /** The task's owner. */
+      created_by: Id,
+      /** Both ends are inclusive. */
+      from: Timestamp,
+      to: Timestamp,
+      only: OneOf(backfillScopes),
+      /** How many of its runs may be unfinished at once. */
+      concurrency: Type.Integer({ minimum: 1, maximum: 100 }),
+      /** Nominal times of the rule from `from` to `to`. */
+      total: Type.Integer({ minimum: 1 }),
+      /** Earlier backfills of the task that share part of the span: what they have run is not missing. */
+      earlier: Type.Array(Id),
+      /** For all its runs, as in RunRequested. */
+      params: Type.Optional(AnyObject),
+    },
+    2,
+  ),
   /** Everything up to `up_to` is decided. Carries the resulting progress; counts are totals. */
   BackfillAdvanced: event({
     /** The last nominal time decided; null for none yet. */

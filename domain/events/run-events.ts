@@ -26,6 +26,9 @@ const request = {
   priority: Type.Integer({ minimum: 1, maximum: 10 }),
 };
 
+/** The values that replace the task's defaults, key by key. Left out where the run has only the defaults. */
+const params = AnyObject;
+
 const logLine = closed({
   at: Timestamp,
   level: Type.String(),
@@ -134,8 +137,9 @@ export const runEvents = {
       /** Where those are too large: the run that has them, and how many. The worker copies them by RunStepCompleted. */
       prior_results: Type.Optional(closed({ run_id: Id, steps: Type.Integer({ minimum: 1 }) })),
       overlap_policy: OneOf(overlapPolicies),
+      params: Type.Optional(params),
     },
-    3,
+    4,
   ),
   RunSkipped: event(
     {
@@ -145,8 +149,9 @@ export const runEvents = {
       because_of: Nullable(Id),
       /** The failed run that this one was to retry, if any. */
       retry_of: Type.Optional(Id),
+      params: Type.Optional(params),
     },
-    2,
+    3,
   ),
   RunStarted: event({ worker: Type.String(), attempt, leased_until: Timestamp }),
   RunStepCompleted: { version: 1, schema: StepEndSchema },

@@ -13,13 +13,16 @@ const schedule = {
 
 /** Events of `task-<id>`: what people did to it. */
 export const taskEvents = {
-  TaskCreated: event({ definition: TaskDefinitionSchema, ...schedule }),
-  TaskUpdated: event({
-    changes: Type.Partial(Type.Object(taskFields, { additionalProperties: false })),
-    /** Whether the schedule changed; if not, `next_fire_at` is the old value and decides nothing. */
-    rescheduled: Type.Boolean(),
-    ...schedule,
-  }),
+  TaskCreated: event({ definition: TaskDefinitionSchema, ...schedule }, 2),
+  TaskUpdated: event(
+    {
+      changes: Type.Partial(Type.Object(taskFields, { additionalProperties: false })),
+      /** Whether the schedule changed; if not, `next_fire_at` is the old value and decides nothing. */
+      rescheduled: Type.Boolean(),
+      ...schedule,
+    },
+    2,
+  ),
   TaskPaused: event({ by_failures: Type.Boolean() }),
   TaskResumed: event({ missed: OneOf(misfirePolicies), next_fire_at: Nullable(Timestamp) }),
   TaskSnoozed: event({

@@ -5,15 +5,27 @@ export type Upcaster = (data: JsonObject) => JsonObject;
 
 /** By event type and the version to start from. A stored sample in `test/domain/events/samples/` proves each. */
 export const upcasters: Readonly<Record<string, Readonly<Record<number, Upcaster>>>> = {
+  TaskCreated: {
+    /** Version 1 lacked `params_schema`. */
+    1: (data) => data,
+  },
+  TaskUpdated: {
+    /** Version 1 lacked `params_schema`. */
+    1: (data) => data,
+  },
   RunRequested: {
     /** Version 1 had no overlap policies, and a retry began at the start. */
     1: (data) => ({ ...data, prior_steps: [], overlap_policy: 'allow' }),
     /** Version 2 held all prior results itself. */
     2: (data) => data,
+    /** Version 3 lacked `params`. */
+    3: (data) => data,
   },
   RunSkipped: {
     /** Version 1 lacked `retry_of`. */
     1: (data) => data,
+    /** Version 2 lacked `params`. */
+    2: (data) => data,
   },
   RunCanceled: {
     /** Version 1 lacked `output`. */
@@ -21,6 +33,10 @@ export const upcasters: Readonly<Record<string, Readonly<Record<number, Upcaster
   },
   RunRemoved: {
     /** Version 1 lacked `started`. */
+    1: (data) => data,
+  },
+  BackfillRequested: {
+    /** Version 1 lacked `params`. */
     1: (data) => data,
   },
 };

@@ -4,8 +4,9 @@ import { RefusalError } from '../errors.ts';
 import type { RunEvent } from '../events/catalogue.ts';
 import { toNewEvents, type CommandContext } from '../handle.ts';
 import { nameBasedId, retryRunId } from '../ids.ts';
+import type { JsonObject } from '../json.ts';
 import { RESERVATION_LIFETIME } from '../keys/stale-holders.ts';
-import { retryFailedRun, taskIdOfRun, type RetriedRun } from './run-retry.ts';
+import { requestOfRun, retryFailedRun, type RetriedRun } from './run-retry.ts';
 import { streams } from '../streams.ts';
 import { tryAppend } from '../try-append.ts';
 import type { LiveTask } from '../tasks/task.ts';
@@ -19,6 +20,8 @@ export interface Redrive {
   readonly taskOf: (taskId: string) => Promise<LiveTask>;
   /** Whether the caller may retry runs of this task. */
   readonly owns: (task: LiveTask) => boolean;
+  /** Whether the task takes these params. */
+  readonly takes: (task: LiveTask, params: JsonObject | undefined) => boolean;
   /** Of the redrive command. */
   readonly context: CommandContext;
   /** Report only; change nothing. */
@@ -35,7 +38,9 @@ export type RedriveSkipReason =
   /** Its task belongs to another agent. */
   | 'not_owned'
   /** It is not a failed run: the view that listed it is stale. */
-  | 'not_failed';
+  | 'not_failed'
+  /** It would start over with a task that does not take its params. */
+  | 'invalid_params';
 
 export type RedriveResult =
   /** `run` is the one that is retried: the listed run, or the last of its retries. `retry` is null in a dry run. */
@@ -63,18 +68,22 @@ export function wasCreatedBy(
  * @throws EventStoreError all that the log throws; repeating the command continues where this stopped
  */
 export async function redriveRun(redrive: Redrive): Promise<RedriveResult> {
-  const { store, runId, from, taskOf, owns, context, dryRun } = redrive;
+  const { store, runId, from, taskOf, owns, takes, context, dryRun } = redrive;
   const passOver = (because: RedriveSkipReason): RedriveResult => ({
     kind: 'passed-over',
     because,
   });
   const tip = await tipOf(store, runId, context);
   if (typeof tip === 'string') return passOver(tip);
-  const taskId = await taskIdOfRun(store, tip.runId);
-  if (taskId === null) return passOver('not_failed');
-  const task = await taskOf(taskId);
+  const request = await requestOfRun(store, tip.runId);
+  if (request === null) return passOver('not_failed');
+  const task = await taskOf(request.taskId);
   if (!owns(task)) return passOver('not_owned');
   if (task.status === 'canceled' && !tip.isOurs) return passOver('task_canceled');
+  // From the failed step, the run keeps the revision of its task, which took its params.
+  if (from === 'start' && !tip.isOurs && !takes(task, request.params)) {
+    return passOver('invalid_params');
+  }
   if (dryRun) return { kind: 'retried', run: tip.runId, retry: null };
   if (tip.lost !== null && !(await abandon(store, tip.lost, tip.runId, context))) {
     return passOver('under_way');

@@ -39,14 +39,20 @@ export type RunCause = Pick<RunRequest, 'trigger' | 'run_at'> &
   Partial<
     Pick<
       RunRequest,
-      'scheduled_for' | 'priority' | 'event' | 'retry_of' | 'prior_steps' | 'prior_results'
+      | 'scheduled_for'
+      | 'priority'
+      | 'event'
+      | 'retry_of'
+      | 'prior_steps'
+      | 'prior_results'
+      | 'params'
     >
   >;
 
 /** The data of `RunRequested`, for every trigger. Lists each field: spreading is slower on this hot path. */
 export function runRequestOf(task: PinnedTask, cause: RunCause): RunRequest {
   const { created_by, priority, overlap_policy } = task.definition;
-  const request = {
+  const request: RunRequest = {
     task_id: task.id,
     task_revision: task.revision,
     created_by,
@@ -59,8 +65,10 @@ export function runRequestOf(task: PinnedTask, cause: RunCause): RunRequest {
     prior_steps: cause.prior_steps ?? [],
     overlap_policy,
   };
-  const { prior_results } = cause;
-  return prior_results === undefined ? request : { ...request, prior_results };
+  const { prior_results, params } = cause;
+  if (prior_results !== undefined) request.prior_results = prior_results;
+  if (params !== undefined) request.params = params;
+  return request;
 }
 
 export interface RunToRequest {
@@ -357,11 +365,12 @@ function wantedAt(request: RunRequest, now: Instant): Instant {
 }
 
 function skippedOf(request: RunRequest, obstacle: Obstacle): RunEvent {
-  const { task_id, task_revision, created_by, trigger, scheduled_for, priority, retry_of } =
-    request;
+  const { task_id, task_revision, created_by, trigger, scheduled_for, priority } = request;
   const pinned = { task_id, task_revision, created_by, trigger, scheduled_for, priority };
+  const { retry_of, params } = request;
   const retry = retry_of === null ? {} : { retry_of };
-  return { type: 'RunSkipped', data: { ...pinned, ...obstacle, ...retry } };
+  const given = params === undefined ? {} : { params };
+  return { type: 'RunSkipped', data: { ...pinned, ...obstacle, ...retry, ...given } };
 }
 
 async function known(store: EventStore, stream: string): Promise<Requested> {

@@ -29,6 +29,8 @@ export interface RunRetry {
   readonly task: LiveTask;
   /** The new run's id comes from its command: repeating the command completes the same retry. */
   readonly context: CommandContext;
+  /** Of the new run; already checked by the rules of the task that it executes. Undefined: those of the failed run. */
+  readonly params?: JsonObject | undefined;
   /** The run's revision as the caller saw it; undefined: any. */
   readonly expectedRevision?: number | undefined;
 }
@@ -44,11 +46,19 @@ export interface RetriedRun {
   readonly position: Position | null;
 }
 
-/** The task of a run, by the first event of its stream; null for a run that never was. */
-export async function taskIdOfRun(store: EventStore, runId: string): Promise<string | null> {
+/** What a run was requested with, by the first event of its stream; null for a run that never was. */
+export async function requestOfRun(
+  store: EventStore,
+  runId: string,
+): Promise<{
+  readonly taskId: string;
+  readonly taskRevision: number;
+  readonly params: JsonObject | undefined;
+} | null> {
   const [first] = await store.readStream(streams.run(runId), { limit: 1 });
   if (first?.type !== 'RunRequested' && first?.type !== 'RunSkipped') return null;
-  return first.data.task_id;
+  const { task_id: taskId, task_revision: taskRevision, params } = first.data;
+  return { taskId, taskRevision, params: params as JsonObject | undefined };
 }
 
 /**
@@ -108,7 +118,7 @@ export async function retryFailedRun(retry: RunRetry): Promise<RetriedRun> {
 }
 
 async function causeOf(
-  { store, runId, from, context }: RunRetry,
+  { store, runId, from, context, params: given }: RunRetry,
   failed: KnownRun,
   pinned: LiveTask,
 ): Promise<RunCause> {
@@ -116,8 +126,10 @@ async function causeOf(
   // A backfill's run keeps its low priority.
   const keepsPriority = from === 'failed_step' || trigger === 'backfill';
   const cause = { scheduled_for, event, run_at: toIso(context.now), retry_of: runId };
+  const params = given ?? failed.request.params;
   return {
     ...cause,
+    ...(params === null ? {} : { params }),
     trigger: 'manual',
     priority: keepsPriority ? priority : pinned.definition.priority,
     ...(from === 'start' ? {} : await resultsFor(store, runId, failed, pinned)),

@@ -64,6 +64,8 @@ type PinnedField =
 type Request = Pick<Requested, PinnedField | 'event' | 'retry_of'> & {
   /** The run whose results this one begins with, where its request does not hold them; see `copyPriorResults`. */
   readonly prior_results: NonNullable<Requested['prior_results']> | null;
+  /** Replace the task's defaults, key by key; null: the run has only these. */
+  readonly params: JsonObject | null;
 };
 
 /** An attempt that loses its worker more often than this has failed. */
@@ -103,6 +105,7 @@ function requested(
       event: data.event ?? null,
       retry_of: data.retry_of ?? null,
       prior_results: data.prior_results ?? null,
+      params: (data.params ?? null) as JsonObject | null,
     },
     attempt: 0,
     lease_owner: null,

@@ -11,6 +11,7 @@ import {
   type SeenRevision,
 } from '../handle.ts';
 import { manualRunId } from '../ids.ts';
+import type { JsonObject } from '../json.ts';
 import {
   decidedUpTo,
   evolveScheduleState,
@@ -246,6 +247,7 @@ export interface ManualRun {
  * Requests one run outside the schedule, as the task's dedupe key and overlap policy allow. The same command requests
  * the same run, and gets the same answer.
  * @param task the run is pinned to its revision
+ * @param params replace the task's defaults; already checked by its rules. Undefined: none
  * @throws RefusalError `STATE_CONFLICT` for a canceled task, and where the request took so long that it was voided
  */
 export async function requestManualRun(
@@ -253,13 +255,15 @@ export async function requestManualRun(
   taskId: string,
   task: LiveTask,
   context: CommandContext,
+  params?: JsonObject,
 ): Promise<ManualRun> {
   const { status, definition, revision } = task;
   if (status === 'canceled') {
     throw new RefusalError('STATE_CONFLICT', "a canceled task can't run", { status });
   }
   const runId = manualRunId(taskId, context.commandId);
-  const cause = { trigger: 'manual', run_at: toIso(context.now) } as const;
+  const given = params === undefined ? {} : { params };
+  const cause = { trigger: 'manual', run_at: toIso(context.now), ...given } as const;
   const request = runRequestOf({ id: taskId, revision, definition }, cause);
   const run = { runId, request, rules: definition, context };
   const { result, skip } = await requestCommandedRun(store, run);

@@ -10,6 +10,9 @@ import {
 /** Largest payload of a task, in bytes of JSON. */
 export const MAX_PAYLOAD_BYTES = 256 * 1024;
 
+/** Largest `params_schema` of a task, in bytes of JSON. */
+export const MAX_PARAMS_SCHEMA_BYTES = 64 * 1024;
+
 const key = Nullable(Type.String({ minLength: 1, maxLength: 200 }));
 const instant = Nullable(Type.String({ maxLength: 64 }));
 
@@ -22,6 +25,8 @@ export const taskFields = {
   /** An IANA name, or `UTC`. */
   timezone: Type.String({ minLength: 1, maxLength: 100 }),
   payload: AnyObject,
+  /** JSON Schema of a run's params; null: any object. Tasks of before it existed lack it. */
+  params_schema: Type.Optional(Nullable(AnyObject)),
   created_by: Type.String(),
   /** 1 is the most urgent. */
   priority: Type.Integer({ minimum: 1, maximum: 9 }),
@@ -56,6 +61,7 @@ export type TaskDefinition = Readonly<Static<typeof TaskDefinitionSchema>>;
 
 /** The value of each optional field that a client leaves out: the one source of task defaults. */
 export const taskDefaults = {
+  params_schema: null,
   schedule_expr: null,
   timezone: 'UTC',
   priority: 5,
@@ -92,6 +98,7 @@ export function withDefaults(given: GivenDefinition): TaskDefinition {
     schedule_expr: given.schedule_expr ?? taskDefaults.schedule_expr,
     timezone: given.timezone ?? taskDefaults.timezone,
     payload: given.payload,
+    params_schema: given.params_schema ?? taskDefaults.params_schema,
     created_by: given.created_by,
     priority: given.priority ?? taskDefaults.priority,
     max_retries: given.max_retries ?? taskDefaults.max_retries,

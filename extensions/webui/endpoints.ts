@@ -25,6 +25,7 @@ const task = {
   description: given.title,
   created_by: '01a1fc11-0097-7482-9812-7f37379989fe',
   timezone: 'UTC',
+  params_schema: null,
   priority: 5,
   max_retries: 3,
   backoff_strategy: 'exponential_jitter',

@@ -45,7 +45,7 @@ interface RecordFold<D> {
   /** The record just before an event of the span, if folding the stream alone does not give it. */
   readonly before?: (document: D | null, event: RecordedEvent) => Promise<D | null>;
   readonly evolve: (document: D | null, event: RecordedEvent) => D | null;
-  readonly show: (document: D) => object;
+  readonly show: (document: D) => object | Promise<object>;
 }
 
 /** The changes of a task, event by event, with its next fire as of each event; null if the task never existed. */
@@ -70,13 +70,13 @@ export function runHistory(
   store: EventStore,
   id: string,
   span: HistorySpan,
-  show: (run: RunDocument) => object,
+  show: (run: RunDocument) => object | Promise<object>,
 ): Promise<HistoryPage | null> {
   return historyOf<RunDocument>(store, span, {
     stream: streams.run(id),
     evolve: (run, event) => runsProjection.evolve(run, event, id),
-    show: (run) => {
-      const { id: _id, ...shown } = show(run) as JsonObject;
+    show: async (run) => {
+      const { id: _id, ...shown } = (await show(run)) as JsonObject;
       return withoutBookkeeping(shown);
     },
   });
@@ -132,7 +132,7 @@ async function historyOf<D>(
       }
       const known: D | null = before === undefined ? document : await before(document, event);
       document = evolve(known, event);
-      const changes = changesBetween(shown(known, show), shown(document, show));
+      const changes = changesBetween(await shown(known, show), await shown(document, show));
       const item = itemOf(event, changes.map(cutChange));
       bytes += jsonBytes(item) + 1;
       if (bytes > MAX_PAGE_BYTES && items.length > 0) return { items, next: event.revision };
@@ -142,8 +142,11 @@ async function historyOf<D>(
   }
 }
 
-function shown<D>(document: D | null, show: (document: D) => object): JsonObject | null {
-  return document === null ? null : (show(document) as JsonObject);
+async function shown<D>(
+  document: D | null,
+  show: RecordFold<D>['show'],
+): Promise<JsonObject | null> {
+  return document === null ? null : ((await show(document)) as JsonObject);
 }
 
 function cutChange({ path, before, after }: Change): Change {

@@ -17,6 +17,8 @@ export type BackfillDocument = JsonObject & {
   readonly to: string;
   readonly only: BackfillScope;
   readonly concurrency: number;
+  /** Replace the task's defaults in all its runs; null: none. Documents of before they existed lack them. */
+  readonly params?: JsonObject | null;
   /** Nominal times in the span. */
   readonly total: number;
   /** Nominal times that were given a run. */
@@ -65,10 +67,11 @@ function evolveBackfillDocument(
 ): BackfillDocument | null {
   const at = event.metadata.occurredAt;
   if (event.type === 'BackfillRequested') {
-    const { earlier: _earlier, ...request } = event.data;
+    const { earlier: _earlier, params = null, ...request } = event.data;
     return {
       id,
       ...request,
+      params: params as JsonObject | null,
       requested_by: event.metadata.actor,
       state: 'running',
       canceled_by: null,

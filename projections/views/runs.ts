@@ -1,5 +1,5 @@
 import type { RecordedEvent } from '../../domain/event-store.ts';
-import type { DataOf, RunEvent, StepEnd } from '../../domain/events/catalogue.ts';
+import type { DataOf, RunEvent, StepEnd, TriggeringEvent } from '../../domain/events/catalogue.ts';
 import { depthOf } from '../../domain/events/metadata.ts';
 import type { JsonObject, JsonValue } from '../../domain/json.ts';
 import { evolveSlimWaits, mayContinue, noWaits, type Wait } from '../../domain/runs/run-waits.ts';
@@ -39,6 +39,10 @@ export type RunDocument = JsonObject & {
   readonly queued_at: string;
   readonly priority: number;
   readonly task_revision: number;
+  /** Replace the task's defaults, key by key; null: the run has only these. */
+  readonly params: JsonObject | null;
+  /** The event that triggered it; null for other triggers. */
+  readonly event: (JsonObject & TriggeringEvent) | null;
   readonly retry_of: string | null;
   /** How many runs led to this one, each causing the next; left out for none. */
   readonly depth?: number;
@@ -77,7 +81,8 @@ export type RunStep = JsonObject & Omit<StepEnd, 'log'>;
 export const runsProjection: Projection<RunDocument> = {
   name: 'runs',
   schema: 5,
-  // Schema 4 has no waiting runs and no depths. Schema 3 has other indexes too, which make some lists slower.
+  // Schema 4 has no waiting runs and no depths, and lacks `params` and `event`, which are then shown as null. Schema 3 has
+  // other indexes too, which make some lists slower.
   readsOlder: [3, 4],
   streams: ['run-'],
   ownStreams: true,
@@ -116,7 +121,10 @@ function evolveRunDocument(
   if (event.type === 'RunRequested') {
     const { run_at, retry_of, prior_steps } = event.data;
     const asked = requested(id, event.data, event.metadata);
-    return { ...asked, run_at, retry_of, steps: prior_steps.map(stepOf), state: 'queued' };
+    const steps = prior_steps.map(stepOf);
+    // It came from the log as JSON, which the schema does not say.
+    const cause = event.data.event as RunDocument['event'];
+    return { ...asked, run_at, event: cause, retry_of, steps, state: 'queued' };
   }
   if (event.type === 'RunSkipped') {
     const { revision } = event;
@@ -137,7 +145,7 @@ function requested(
   metadata: RecordedEvent['metadata'],
 ): RunDocument {
   const { occurredAt: at } = metadata;
-  const { task_id, task_revision, created_by, trigger, scheduled_for, priority } = data;
+  const { task_id, task_revision, created_by, trigger, scheduled_for, priority, params } = data;
   const document: RunDocument = {
     id,
     task_id,
@@ -158,6 +166,8 @@ function requested(
     queued_at: at,
     priority,
     task_revision,
+    params: (params ?? null) as JsonObject | null,
+    event: null,
     retry_of: null,
     retried_by: null,
     skip_reason: null,

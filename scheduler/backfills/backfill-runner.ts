@@ -169,7 +169,7 @@ export class BackfillRunner {
         const runId = backfillRunId(this.taskId, nominal, this.id);
         this.#ownRuns.add(runId);
         this.#options.track(runId, nominal);
-        if (known.state === 'running') await this.#request(runId, nominal, pinned);
+        if (known.state === 'running') await this.#request(runId, nominal, pinned, known.request);
         else await this.#cancel(runId, nominal);
         done.add(nominal);
       }),
@@ -182,7 +182,12 @@ export class BackfillRunner {
     return this.#options.tasks.at(this.taskId, request.task_revision);
   }
 
-  async #request(runId: string, nominal: string, task: LiveTask): Promise<void> {
+  async #request(
+    runId: string,
+    nominal: string,
+    task: LiveTask,
+    { params }: KnownBackfill['request'],
+  ): Promise<void> {
     const { store, clock } = this.#options;
     const { created_by, overlap_policy } = task.definition;
     const now = clock.now();
@@ -198,6 +203,7 @@ export class BackfillRunner {
       retry_of: null,
       prior_steps: [],
       overlap_policy,
+      ...(params === undefined ? {} : { params }),
     };
     // It waits for running runs, whatever the policy, and never cancels them or is skipped because of them.
     const rules =

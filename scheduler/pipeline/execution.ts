@@ -14,8 +14,10 @@ export interface Execution {
   readonly taskId: string;
   /** The task's `created_by`: tools act on its behalf. */
   readonly actAs: string;
-  /** Variables of expressions. `params` comes with the pipeline. */
+  /** Variables of expressions. */
   readonly context: {
+    /** The task's defaults, with what the run replaces. */
+    readonly params: JsonObject;
     readonly task: JsonObject;
     readonly run: JsonObject;
     readonly event: JsonObject | null;

@@ -194,10 +194,10 @@ export class Progress {
 
   /** The scope of a step's expressions. */
   scope(item: unknown = null, index: number | null = null, callback: unknown = null): Scope {
-    const { context, pipeline } = this.execution;
+    const { context } = this.execution;
     return {
       now: toIso(this.environment.clock.now()),
-      params: pipeline.params,
+      params: context.params,
       steps: this.#results,
       event: context.event,
       task: context.task,

@@ -25,7 +25,7 @@ export function fromRequest(
     since: fromIso(since),
     turn,
     isNew,
-    plain: data.event === null && data.retry_of === null,
+    plain: data.event === null && data.retry_of === null && data.params === undefined,
     state: 'queued' as const,
     runAt: fromIso(data.run_at),
     attempt: 0,
@@ -54,7 +54,7 @@ export function fromDocument(run: RunDocument, turn: number) {
     since: fromIso(since),
     turn,
     isNew: false,
-    plain: run.revision === 0 && run.trigger !== 'event' && run.retry_of === null,
+    plain: run.revision === 0 && run.trigger !== 'event' && isPlain(run),
     state: run.state as UnfinishedRunState,
     runAt: fromIso(run.run_at),
     attempt: run.attempt,
@@ -68,3 +68,7 @@ export function fromDocument(run: RunDocument, turn: number) {
     ended: false,
   };
 }
+
+/** Documents of an older shape lack `params`. */
+const isPlain = ({ retry_of, params = null }: Partial<RunDocument>): boolean =>
+  retry_of === null && params === null;

@@ -38,6 +38,7 @@ export interface ServiceActions {
   runTask(
     request: {
       readonly task_id: string;
+      readonly params?: JsonObject | undefined;
       readonly parent?: { readonly run_id: string; readonly step: string };
     } & ActionOrigin,
   ): Promise<{ readonly run_id: string }>;
@@ -80,6 +81,12 @@ export function serviceTools(actions: ServiceActions): readonly Tool[] {
           maxLength: 64,
           description: 'id of the task, a UUID',
         }),
+        params: Type.Optional(
+          Type.Unsafe<JsonObject>({
+            type: 'object',
+            description: 'replaces default params of that task, key by key',
+          }),
+        ),
         wait: Type.Optional(
           Type.Boolean({
             default: false,
@@ -92,9 +99,10 @@ export function serviceTools(actions: ServiceActions): readonly Tool[] {
       { additionalProperties: false },
     ),
     withoutSecrets: true,
-    run: async ({ task_id, wait, timeout_seconds }, call) => {
+    run: async ({ task_id, params, wait, timeout_seconds }, call) => {
       if (wait !== true) {
-        const { run_id } = await permanentRefusal(actions.runTask({ task_id, ...originOf(call) }));
+        const request = { task_id, params, ...originOf(call) };
+        const { run_id } = await permanentRefusal(actions.runTask(request));
         return { run_id };
       }
       const until = limitOf(call, timeout_seconds ?? DAY_SECONDS);
@@ -103,7 +111,7 @@ export function serviceTools(actions: ServiceActions): readonly Tool[] {
       // A later attempt starts another run: the earlier one has failed.
       const commandId = attempt === 1 ? origin.commandId : `${origin.commandId}#${attempt}`;
       const parent = { run_id: runId, step };
-      const asked = { task_id, ...origin, commandId, parent };
+      const asked = { task_id, params, ...origin, commandId, parent };
       const { run_id } = await permanentRefusal(actions.runTask(asked));
       return new Suspension({ kind: 'run', run_id, task_id }, until);
     },

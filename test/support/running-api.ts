@@ -31,6 +31,7 @@ import { createPositionWaiter } from '../../projections/reading/position-waiter.
 import { createProjector } from '../../projections/projector/projector.ts';
 import { TopicIndex } from '../../projections/reading/topic-index.ts';
 import type { ReadModel } from '../../projections/read-model.ts';
+import { PinnedTasks } from '../../scheduler/pinned-tasks.ts';
 import { createBuiltInTools } from '../../scheduler/tools/built-in.ts';
 import type { ToolRegistry } from '../../scheduler/tools/registry.ts';
 import { openSqliteCoordination } from '../../stores/sqlite/coordination/coordination.ts';
@@ -46,6 +47,9 @@ export interface SignedIn {
   readonly id: string;
   readonly client: ApiClient;
 }
+
+/** The secrets of pipelines, by name. */
+export const pipelineSecrets: Readonly<Record<string, string>> = { TOKEN: 'hush-hush-7' };
 
 /** The HTTP interface over the embedded stores, with a projector and no scheduler or worker. */
 export class RunningApi {
@@ -182,7 +186,11 @@ export class RunningApi {
     );
     const tools = createBuiltInTools({ actions: noActions, allowPrivate: false });
     const settings: ApiSettings = { ...plainSettings, ...given };
-    const live = new LiveRuns({ store, clock, telemetry, beat: 20, maxClients: 1_100 });
+    const params = {
+      pinnedTasks: new PinnedTasks(store, tasks),
+      secrets: (name: string): string | undefined => pipelineSecrets[name],
+    };
+    const live = new LiveRuns({ store, params, clock, telemetry, beat: 20, maxClients: 1_100 });
     const auditTail = new AuditTail({ store, clock, telemetry, beat: 20 });
     const refusals = new Refusals({ store, clock, telemetry });
     const exportPlaces = new ExportPlaces();
@@ -197,6 +205,7 @@ export class RunningApi {
       agents,
       sessions,
       tasks,
+      ...params,
       topics,
       projections,
       live,

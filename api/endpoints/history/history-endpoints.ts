@@ -16,16 +16,23 @@ import { showRun } from '../runs/run-records.ts';
 
 /** Reads a page of a record's history. */
 type Read = (
-  store: Call['dependencies']['store'],
+  dependencies: Call['dependencies'],
   id: string,
   span: HistorySpan,
 ) => Promise<HistoryPage | null>;
 
-const tasks = historyEndpoint('getTaskHistory', 'task', '/tasks/:id', taskHistory);
-const runs = historyEndpoint('getRunHistory', 'run', '/runs/:run_id', (store, id, span) =>
-  runHistory(store, id, span, showRun),
+const tasks = historyEndpoint('getTaskHistory', 'task', '/tasks/:id', ({ store }, id, span) =>
+  taskHistory(store, id, span),
 );
-const agents = historyEndpoint('getAgentHistory', 'agent', '/agents/:agent_id', agentHistory);
+const runs = historyEndpoint('getRunHistory', 'run', '/runs/:run_id', (dependencies, id, span) =>
+  runHistory(dependencies.store, id, span, (run) => showRun(dependencies, run)),
+);
+const agents = historyEndpoint(
+  'getAgentHistory',
+  'agent',
+  '/agents/:agent_id',
+  ({ store }, id, span) => agentHistory(store, id, span),
+);
 
 export const historyEndpoints: readonly Endpoint[] = [tasks, runs, agents];
 
@@ -47,7 +54,7 @@ function historyEndpoint(
       const id = idIn(call, parameter);
       const from = revisionOf(call.query.cursor);
       await recordReading(call);
-      const page = await read(call.dependencies.store, id, { from, limit: call.query.limit });
+      const page = await read(call.dependencies, id, { from, limit: call.query.limit });
       if (page === null) throw notFound(kind, id);
       const next_cursor = page.next === null ? null : String(page.next);
       const names = namesIn(call.dependencies);

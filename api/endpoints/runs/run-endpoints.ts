@@ -57,7 +57,8 @@ const list = endpoint('GET /runs', {
     const filter = { task_id: task_id?.toLowerCase(), success: succeeded, state, trigger };
     const listing = runListing({ ...filter, ...times });
     if (listing === null) return emptyPage(query);
-    const show = (run: RunDocument): object => showInList(run, query.include_errors);
+    const show = (run: RunDocument): Promise<object> =>
+      showInList(dependencies, run, query.include_errors);
     const { readModel } = dependencies;
     return listPage(readModel, runsProjection, { ...listing, cut: cutRuns }, query, show);
   },
@@ -80,7 +81,7 @@ const one = endpoint('GET /runs/:run_id', {
         ? (await readModel.get(runsProjection, id))?.document
         : await documentAsOf(store, runsProjection, streams.run(id), id, past);
     if (!run) throw notFound('run', id);
-    return { body: showRun(run) };
+    return { body: await showRun(call.dependencies, run) };
   },
 });
 
@@ -116,8 +117,9 @@ const latest = endpoint('GET /task/:task_id/latest', {
   answers: { 200: LatestRun },
   async handle(call) {
     const taskId = await taskInPath(call);
-    const [run] = await call.dependencies.readModel.find(runsProjection, latestRunOf(taskId));
-    return { body: run === undefined ? null : showRun(run.document) };
+    const { dependencies } = call;
+    const [run] = await dependencies.readModel.find(runsProjection, latestRunOf(taskId));
+    return { body: run === undefined ? null : await showRun(dependencies, run.document) };
   },
 });
 

@@ -1,9 +1,11 @@
 import type { StepEnd } from '../../../domain/events/catalogue.ts';
 import { outputOf } from '../../../domain/pipeline/output.ts';
-import { isJsonObject } from '../../../domain/json.ts';
+import { isJsonObject, type JsonObject } from '../../../domain/json.ts';
 import { MAX_RESULT_BYTES, truncateString } from '../../../domain/pipeline/json-size.ts';
 import type { Cut } from '../../../projections/read-model.ts';
 import type { RunDocument } from '../../../projections/views/runs.ts';
+import { cutValue } from '../../../projections/cut-document.ts';
+import { shownParams, type ParamsSource } from '../../params/shown-params.ts';
 import { MAX_LISTED_BYTES } from '../listing.ts';
 
 /** Characters of an error's first line in a list without `include_errors`. */
@@ -12,14 +14,23 @@ const MAX_SHORT_ERROR = 120;
 /** What is not read of large runs for a list: results that do not fit into the output, and fields that it lacks. */
 export const cutRuns: Cut = {
   maxBytes: MAX_LISTED_BYTES,
-  values: [{ path: ['steps', '*', 'result'], preview: true }],
+  values: [
+    { path: ['steps', '*', 'result'], preview: true },
+    { path: ['event', 'payload'], preview: false },
+  ],
   omitted: ['attempts', 'log'],
 };
 
-/** A run without the fields that only its worker needs. */
-export function showRun(run: RunDocument): object {
+/** A run with its params, without the fields that only its worker needs. */
+export async function showRun(source: ParamsSource, run: RunDocument): Promise<object> {
   const { listed: _listed, revision: _revision, interruptions: _interruptions, ...shown } = run;
-  return { ...shown, depth: run.depth ?? 0, output: outputOfRun(run) };
+  const params = await shownParams(source, run);
+  return { ...shown, params, event: eventOf(run), depth: run.depth ?? 0, output: outputOfRun(run) };
+}
+
+/** Documents of an older shape lack it. */
+function eventOf({ event = null }: Partial<RunDocument>): RunDocument['event'] {
+  return event;
 }
 
 /** The output is derived from the steps, which it would repeat if it were stored. */
@@ -27,14 +38,29 @@ function outputOfRun({ steps, output }: RunDocument, most?: number): object | nu
   return output === null ? null : outputOf(steps as unknown as readonly StepEnd[], output, most);
 }
 
-/** A run in a list, its output cut to {@link MAX_LISTED_BYTES}. @param wholeErrors otherwise the error is shortened */
-export function showInList(run: RunDocument, wholeErrors: boolean): object {
+/**
+ * A run in a list, its output, params and the event's payload cut to {@link MAX_LISTED_BYTES}.
+ * @param wholeErrors otherwise the error is shortened
+ */
+export async function showInList(
+  source: ParamsSource,
+  run: RunDocument,
+  wholeErrors: boolean,
+): Promise<object> {
   const { attempts: _attempts, steps: _steps, log: _log, ...shown } = run;
   const { listed: _listed, revision: _revision, interruptions: _interruptions, ...bare } = shown;
   const output = outputOfRun(run, MAX_LISTED_BYTES);
   // A cut result would otherwise look as if it had been truncated when the run ended.
   const shownOutput = output && isCut(run) ? { ...output, truncated: true } : output;
-  const item = { ...bare, depth: run.depth ?? 0, output: shownOutput };
+  const params = await shownParams(source, run);
+  const event = eventOf(run);
+  const item = {
+    ...bare,
+    depth: run.depth ?? 0,
+    params: params && cutValue(params, MAX_LISTED_BYTES),
+    event: event && { ...event, payload: cutValue(event.payload as JsonObject, MAX_LISTED_BYTES) },
+    output: shownOutput,
+  };
   return wholeErrors ? item : { ...item, error: shorten(run.error) };
 }
 

@@ -132,6 +132,7 @@ class Tallying {
     task_canceled: 0,
     not_owned: 0,
     not_failed: 0,
+    invalid_params: 0,
   };
   position: Position | null = null;
   /** The last retry of several runs of the list may be the same. */

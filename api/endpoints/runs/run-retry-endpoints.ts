@@ -1,5 +1,6 @@
 import { wasCreatedBy, redriveRun } from '../../../domain/runs/run-redrive.ts';
-import { retryFailedRun, taskIdOfRun } from '../../../domain/runs/run-retry.ts';
+import { requestOfRun, retryFailedRun } from '../../../domain/runs/run-retry.ts';
+import { taskAt } from '../../../domain/tasks/task-at.ts';
 import { requireTask, type LiveTask } from '../../../domain/tasks/task.ts';
 import { runListing, type RunListing } from '../../../projections/reading/run-queries.ts';
 import { runsProjection, type RunDocument } from '../../../projections/views/runs.ts';
@@ -8,12 +9,14 @@ import type { ApiDependencies } from '../../dependencies.ts';
 import { endpoint, idIn, success, type Call, type Endpoint } from '../../endpoint.ts';
 import { forbidden, notFound } from '../../errors.ts';
 import { instantsOf, spanReader } from '../history/instant.ts';
+import { paramsFor, takesParams } from '../../params/params-check.ts';
 import { redriveListed } from './run-redrive.ts';
 import {
   MAX_REDRIVEN_RUNS,
   RedriveQuery,
   RedriveRuns,
   RetryQuery,
+  RetryRun,
 } from '../../schemas/run-retry-schemas.ts';
 import { mayChange, ownedTaskOf, owns } from '../tasks/task-ownership.ts';
 
@@ -23,20 +26,26 @@ const retry = endpoint('POST /runs/:run_id/retry', {
   operationId: 'retryRun',
   summary: 'Retries a failed run as a new run, from the failed step or from the start',
   scopes,
+  body: RetryRun,
+  bodyOptional: true,
   query: RetryQuery,
   idempotent: true,
   answers: { 200: RunRetried },
   async handle(call) {
-    const { dependencies, query } = call;
+    const { dependencies, query, body } = call;
     const { store } = dependencies;
     const id = idIn(call, 'run_id');
     const from = query.from ?? 'failed_step';
     // From the log: the view may lag behind the failure.
-    const taskId = await taskIdOfRun(store, id);
-    if (taskId === null) throw notFound('run', id);
+    const request = await requestOfRun(store, id);
+    if (request === null) throw notFound('run', id);
+    const { taskId, taskRevision } = request;
     const task = await ownedTaskOf(call, 'run', taskId);
+    const isAsPinned = from === 'start' || task.revision === taskRevision;
+    const { definition } = isAsPinned ? task : await taskAt(store, taskId, taskRevision);
+    const params = paramsFor(definition, { ...request.params, ...body?.params });
     const context = { ...call.context, depth: await call.depth('run') };
-    const retried = await retryFailedRun({ store, runId: id, from, task, context });
+    const retried = await retryFailedRun({ store, runId: id, from, task, context, params });
     const { runId: run_id, taskId: task_id, overlaps, position } = retried;
     const skipped = overlaps === null ? {} : { skip_reason: 'overlap' };
     const details = { run_id, retry_of: id, task_id, ...skipped };
@@ -86,6 +95,7 @@ const redrive = endpoint('POST /runs/redrive', {
           from: filter.from ?? 'failed_step',
           taskOf: (taskId) => taskOf(call, taskId),
           owns: owns(call),
+          takes: ({ definition }, params) => takesParams(definition, params),
           context,
           dryRun,
         }),

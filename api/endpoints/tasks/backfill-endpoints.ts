@@ -38,6 +38,7 @@ import {
 } from '../../endpoint.ts';
 import { HttpError, badRequest, notFound } from '../../errors.ts';
 import { readInstant } from '../history/instant.ts';
+import { paramsFor } from '../../params/params-check.ts';
 import { listPage } from '../listing.ts';
 import { taskWithId } from '../lookup.ts';
 import { BackfillQuery, RequestBackfill } from '../../schemas/schedule-schemas.ts';
@@ -75,13 +76,14 @@ const request = endpoint('POST /tasks/:id/backfill', {
     const span = spanOf(body, timezone);
     const earlier =
       only === 'missing' ? await overlappingBackfills(dependencies.readModel, taskId, span) : [];
-    const ask = { ...span, only, concurrency };
+    const params = paramsFor(task.definition, body.params);
+    const ask = { ...span, only, concurrency, params };
     const ids = earlier.map((backfill) => backfill.id);
     const plan = planBackfill(taskId, task, ask, ids, context.now);
     if (dry_run) {
       const { earlier: _earlier, task_revision: _revision, created_by: _owner, ...shown } = plan;
       const preview = await previewBackfill(store, task, plan, MAX_SHOWN);
-      return success('nothing was requested', { ...shown, ...preview });
+      return success('nothing was requested', { ...shown, params: params ?? null, ...preview });
     }
     const running = earlier.find(({ state }) => state === 'running');
     if (running !== undefined) {
@@ -155,8 +157,8 @@ const cancel = endpoint('POST /backfills/:backfill_id/cancel', {
 export const backfillEndpoints: readonly Endpoint[] = [request, list, one, cancel];
 
 /** A backfill without the field that only its scheduler needs. */
-function show({ open: _open, ...shown }: BackfillDocument): object {
-  return shown;
+function show({ open: _open, params = null, ...shown }: BackfillDocument): object {
+  return { ...shown, params };
 }
 
 /** The answer of a repeated command: the backfill that it requested before; null where it did not. */
@@ -173,8 +175,8 @@ function accepted(
   plan: DataOf<'BackfillRequested'>,
   position: Answer['position'],
 ): Answer {
-  const { task_id, task_revision, from, to, only, concurrency, total } = plan;
-  const asked = { task_id, task_revision, from, to, only, concurrency, total };
+  const { task_id, task_revision, from, to, only, concurrency, total, params = null } = plan;
+  const asked = { task_id, task_revision, from, to, only, concurrency, total, params };
   const details = { backfill_id: id, ...asked, requested: 0, state: 'running' };
   const headers = { Location: `/backfills/${id}` };
   return { ...success('the backfill is running', details, position), status: 202, headers };

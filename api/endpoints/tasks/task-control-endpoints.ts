@@ -19,7 +19,8 @@ import { endpoint, idIn, success, type Answer, type Call, type Endpoint } from '
 import { taskWithId } from '../lookup.ts';
 import { showRun } from '../runs/run-records.ts';
 import { runAtEnd } from '../runs/run-waiting.ts';
-import { ResumeQuery, RunNowQuery, SnoozeTask } from '../../schemas/schemas.ts';
+import { ResumeQuery, RunNow, RunNowQuery, SnoozeTask } from '../../schemas/schemas.ts';
+import { paramsFor } from '../../params/params-check.ts';
 import { cancelRunsOf, cancelTask } from './task-cancellation.ts';
 import { mayChange } from './task-ownership.ts';
 
@@ -32,17 +33,20 @@ const runNow = endpoint('POST /tasks/:id/run_now', {
   operationId: 'runTask',
   summary: 'Runs a task once, outside of its schedule; `wait` waits for the end of the run',
   scopes,
+  body: RunNow,
+  bodyOptional: true,
   query: RunNowQuery,
   idempotent: true,
   answers: { 200: RunRequested },
   async handle(call) {
-    const { dependencies, query } = call;
+    const { dependencies, query, body } = call;
     const { store } = dependencies;
     const id = idIn(call, 'id');
     const task = await taskWithId(call, id);
     mayChange(call)(task);
+    const params = paramsFor(task.definition, body?.params);
     const context = { ...call.context, depth: await call.depth('run') };
-    const manual = await requestManualRun(store, id, task, context);
+    const manual = await requestManualRun(store, id, task, context, params);
     const { runId, result, deduplicated, overlaps } = manual;
     const details = {
       task_id: id,
@@ -63,7 +67,7 @@ async function waitForEnd(
   seconds: number,
 ): Promise<object | null> {
   const run = await runAtEnd(dependencies, runId, seconds, keyed ? undefined : gone());
-  return run === null ? null : showRun(run);
+  return run === null ? null : showRun(dependencies, run);
 }
 
 const snooze = endpoint('POST /tasks/:id/snooze', {

@@ -2,18 +2,21 @@ import { fromIso, toIso, type Instant } from '../../../domain/clock.ts';
 import { RefusalError, type Issue } from '../../../domain/errors.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 import { checkPayload } from '../../../domain/pipeline/check-payload.ts';
+import { requiredParams, type ParamsRules } from '../../../domain/pipeline/params.ts';
 import { MAX_COMPILE_STEPS, scheduleWarnings } from '../../../domain/schedule/schedule.ts';
 import { unknownZoneMessage } from '../../../domain/schedule/zone-names.ts';
 import { zoneOf } from '../../../domain/schedule/zone.ts';
 import { anchorAt } from '../../../domain/tasks/task.ts';
 import { scheduleOf } from '../../../domain/tasks/task-schedule.ts';
 import {
+  MAX_PARAMS_SCHEMA_BYTES,
   MAX_PAYLOAD_BYTES,
   taskDefaults,
   type TaskDefinition,
 } from '../../../domain/tasks/task-definition.ts';
 import type { ApiDependencies } from '../../dependencies.ts';
 import { HttpError, badRequest } from '../../errors.ts';
+import { paramsRulesIssues } from '../../params/params-check.ts';
 import { readInstant } from '../history/instant.ts';
 
 /** A definition with its instants in UTC and its ids in lower case, and warnings about likely mistakes. */
@@ -31,12 +34,8 @@ export function checkDefinition(
   { tools }: Pick<ApiDependencies, 'tools'>,
   now: Instant,
 ): CheckedDefinition {
-  const bytes = Buffer.byteLength(JSON.stringify(given.payload));
-  if (bytes > MAX_PAYLOAD_BYTES) {
-    const details = { field: 'payload', limit: MAX_PAYLOAD_BYTES };
-    const message = `payload: must have at most ${MAX_PAYLOAD_BYTES} bytes, got ${bytes}`;
-    throw new HttpError('payload_too_large', message, details);
-  }
+  checkSize('payload', given.payload, MAX_PAYLOAD_BYTES);
+  checkSize('params_schema', given.params_schema ?? null, MAX_PARAMS_SCHEMA_BYTES);
   const issues: Issue[] = [];
   const definition = normalize(given, issues);
   const { schedule_kind: kind, schedule_expr: expr } = definition;
@@ -45,12 +44,25 @@ export function checkDefinition(
   }
   const payload = checkPayload(definition.payload as JsonObject, tools);
   issues.push(...payload.issues.slice(0, MAX_ISSUES));
+  // Fires of a schedule have only the defaults. An event task may be one that is only run by hand.
+  issues.push(...paramsRulesIssues(definition, kind === 'event'));
   // If the expression is the only issue, the command reports it: compiling it here, too, would take twice the time.
   if (issues.length > 0) issues.push(...scheduleIssues(definition, issues, now));
   const [first, ...rest] = issues;
   if (first !== undefined) throw badRequest([first, ...rest]);
   const warnings = scheduleWarningsOf(definition, anchorAt(now), MAX_COMPILE_STEPS);
-  return { definition, warnings: [...warnings, ...payload.warnings] };
+  return {
+    definition,
+    warnings: [...warnings, ...payload.warnings, ...paramsWarnings(definition)],
+  };
+}
+
+/** @throws HttpError 413 */
+function checkSize(field: string, value: object | null, limit: number): void {
+  const bytes = Buffer.byteLength(JSON.stringify(value));
+  if (bytes <= limit) return;
+  const message = `${field}: must have at most ${limit} bytes, got ${bytes}`;
+  throw new HttpError('payload_too_large', message, { field, limit });
 }
 
 /** Issues of a payload that an error lists. */
@@ -105,14 +117,24 @@ type ScheduleFields = Pick<
  * @param anchor when its expression was last set
  */
 export function warningsOf(
-  definition: ScheduleFields & Pick<TaskDefinition, 'payload'>,
+  definition: ScheduleFields & ParamsRules,
   anchor: string,
   { tools }: Pick<ApiDependencies, 'tools'>,
 ): readonly string[] {
   const warnings = scheduleWarningsOf(definition, anchor);
   // Lists leave out large payloads.
   if (!('pipeline' in definition.payload)) return warnings;
-  return [...warnings, ...checkPayload(definition.payload as JsonObject, tools).warnings];
+  const payload = checkPayload(definition.payload as JsonObject, tools);
+  return [...warnings, ...payload.warnings, ...paramsWarnings(definition)];
+}
+
+/** An event task whose runs by events would fail. */
+function paramsWarnings(definition: ParamsRules & Pick<TaskDefinition, 'schedule_kind'>): string[] {
+  if (definition.schedule_kind !== 'event') return [];
+  return requiredParams(definition).map(
+    (key) =>
+      `payload.params.${key}: is required by params_schema and has no default, so that runs triggered by events fail`,
+  );
 }
 
 /** @param maxSteps bounds the work of counting fires; default: what a list can afford */

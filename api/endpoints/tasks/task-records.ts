@@ -35,7 +35,18 @@ export function showTask(
   const exhausted = status === 'active' && timed && next_run_at === null;
   const dates = { created_at, updated_at, next_run_at, last_run_at };
   const schedule_text = wordsOf(definition, task.anchor);
-  return { id, ...definition, schedule_text, status, ...dates, exhausted, revision, warnings };
+  const { params_schema = null } = definition;
+  return {
+    id,
+    ...definition,
+    params_schema,
+    schedule_text,
+    status,
+    ...dates,
+    exhausted,
+    revision,
+    warnings,
+  };
 }
 
 /** A task from the view. */
@@ -46,7 +57,9 @@ export function showDocument(
 ): object {
   const warnings = warningsOf(task, task.rhythm.anchor, dependencies);
   const schedule_text = wordsOf(task, task.rhythm.anchor);
-  return { ...task, rhythm: undefined, schedule_text, last_run_at, warnings };
+  // Documents of an older shape lack it.
+  const { params_schema = null } = task;
+  return { ...task, params_schema, rhythm: undefined, schedule_text, last_run_at, warnings };
 }
 
 /** A task's schedule in words. @param anchor when its expression was last set */

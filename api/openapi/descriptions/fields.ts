@@ -91,6 +91,7 @@ export const byName: Readonly<Record<string, string>> = {
   ids: 'ids separated by commas, at most 100',
   include_errors: 'complete errors; without it, the first line, at most 120 characters',
   info: 'how the extension describes itself',
+  invalid_params: 'runs whose params the task, as it is now, does not take',
   issue: 'what is wrong with the field',
   issues: 'everything that is wrong with the request',
   items: 'the items of this page',
@@ -157,6 +158,8 @@ export const byName: Readonly<Record<string, string>> = {
   parked: 'keys that are frozen because an event could not be applied',
   passed_over: 'number of runs left alone, by reason',
   paths: 'the operations, by path',
+  params_schema:
+    'JSON Schema of the params of a run, an object; null: any object. Formats are not checked',
   path: 'dotted path of the field',
   pause_after_failures: 'pauses the task after this many failed runs in a row',
   payload: 'content, any JSON object',

@@ -37,6 +37,8 @@ const item = {
   queued_at: due,
   priority: 5,
   task_revision: 0,
+  params: { shop: 'https://shop.example' },
+  event: null,
   retry_of: null,
   depth: 0,
   retried_by: null,
@@ -96,6 +98,7 @@ export const runExamples: Readonly<Record<string, Examples>> = {
   },
   retryRun: {
     parameters: { from: 'failed_step' },
+    body: { params: { shop: 'https://outlet.example' } },
     answers: { 200: done('the retry is requested', retry) },
   },
   redriveRuns: {
@@ -110,6 +113,7 @@ export const runExamples: Readonly<Record<string, Examples>> = {
           task_canceled: 0,
           not_owned: 0,
           not_failed: 0,
+          invalid_params: 0,
         },
         left: 0,
         next_cursor: null,

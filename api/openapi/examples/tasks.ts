@@ -45,9 +45,17 @@ const given = {
   schedule_expr: '0 9 * * MON-FRI',
   timezone: 'Europe/Berlin',
   payload,
+  params_schema: {
+    type: 'object',
+    properties: { shop: { type: 'string', description: 'address of the shop', minLength: 1 } },
+    required: ['shop'],
+    additionalProperties: false,
+  },
   created_by: agentId,
   tags: ['sales'],
 };
+
+const params = { shop: 'https://outlet.example' };
 
 const task = {
   ...given,
@@ -78,6 +86,7 @@ const span = {
   only: 'missing',
   concurrency: 5,
   total: 7,
+  params,
 };
 const backfill = {
   id: backfillId,
@@ -121,6 +130,7 @@ export const taskExamples: Readonly<Record<string, Examples>> = {
     answers: { 200: page({ task_id: taskId, title: given.title, next_run_at: due }) },
   },
   runTask: {
+    body: { params },
     answers: { 200: done('the run is requested', { task_id: taskId, run_id: runId }) },
   },
   snoozeTask: {
@@ -186,7 +196,7 @@ export const taskExamples: Readonly<Record<string, Examples>> = {
     },
   },
   backfillTask: {
-    body: { from: '2026-11-01', to: '2026-11-10' },
+    body: { from: '2026-11-01', to: '2026-11-10', params },
     answers: {
       200: done('nothing was requested', {
         ...span,

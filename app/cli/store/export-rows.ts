@@ -18,6 +18,7 @@ import { taskFold } from '../../../domain/tasks/task.ts';
 import { runsProjection } from '../../../projections/views/runs.ts';
 import { toFile, toScreen, type RowWriter } from '../../analysis/row-writer.ts';
 import { storedNames } from '../../analysis/stored-names.ts';
+import { storedTasks } from '../../analysis/stored-tasks.ts';
 import { withTransfer } from '../../archive/open-transfer.ts';
 import type { ArchiveProgress } from '../../archive/progress.ts';
 import { settingOf } from '../../configuration/setting-readers.ts';
@@ -77,7 +78,9 @@ export async function exportRows(
         throw new CommandError(exitCodes.conflict, `there is no view of runs yet; ${hint}`);
       }
       const names = storedNames(store);
-      const parts = exportRuns(readModel, format, { ...filter, state, trigger }, { names });
+      const params = { pinnedTasks: storedTasks(store), secrets: () => undefined };
+      const reading = { names, params };
+      const parts = exportRuns(readModel, format, { ...filter, state, trigger }, reading);
       return writeRows(await open(), parts, progress);
     });
   });

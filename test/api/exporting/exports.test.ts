@@ -90,7 +90,7 @@ describe('an export', () => {
       const lines = answer.text.trimEnd().split('\r\n');
       expect(lines[0]).to.match(/^id,task_id,/);
       expect(lines).to.have.lengthOf(122);
-      expect(lines.at(-1)).to.equal(`end_of_export,120${','.repeat(19)}`);
+      expect(lines.at(-1)).to.equal(`end_of_export,120${','.repeat(21)}`);
       expect(
         new Set([lines[0], lines.at(-1)].map((line) => line?.split(',').length)).size,
       ).to.equal(1);

@@ -67,6 +67,17 @@ const run = (...events: RunEvent[]): ReturnType<typeof requireRun> =>
   requireRun(given(runFold, events));
 
 describe('a run', () => {
+  it('has the params of its request, through all that happens to it', () => {
+    const params = { limit: 5 };
+    const asked: RunEvent = { type: 'RunRequested', data: request({ params }) };
+    const events = [asked, started(), interrupted(), started(), failed];
+    for (let count = 1; count <= events.length; count += 1) {
+      const run = requireRun(given(runFold, events.slice(0, count)));
+      expect(run.request.params).to.deep.equal(params);
+    }
+    expect(requireRun(given(runFold, [requested])).request.params).to.equal(null);
+  });
+
   it('changes its state with its events', () => {
     const states: readonly (readonly [string, readonly RunEvent[]])[] = [
       ['queued', [requested]],

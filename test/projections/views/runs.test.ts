@@ -56,6 +56,26 @@ describe('a run in the runs view', () => {
     expect(run).to.include({ state: 'canceled', depth: 2 });
   });
 
+  it('has the params that it was given, and the event that triggered it', () => {
+    const event = {
+      id: 'event-1',
+      topic: 'a.b',
+      payload: { order: 7 },
+      source_agent_id: 'agent-1',
+      published_at: leased_until,
+    };
+    log.add('run-1', 'RunRequested', request({ params: { limit: 5 }, event }));
+    expect(runOf(log)).to.deep.include({ params: { limit: 5 }, event });
+    log.add('run-1', 'RunStarted', { worker, attempt: 1, leased_until });
+    log.add('run-1', 'RunSucceeded', success());
+    expect(runOf(log)).to.deep.include({ params: { limit: 5 }, event });
+  });
+
+  it('has neither by default', () => {
+    log.add('run-1', 'RunRequested', request());
+    expect(runOf(log)).to.include({ params: null, event: null });
+  });
+
   it('shows its worker while it is running', () => {
     log.add('run-1', 'RunRequested', request());
     log.add('run-1', 'RunStarted', { worker, attempt: 1, leased_until });

@@ -7,6 +7,7 @@ import { toIso } from '../../../domain/clock.ts';
 import type { DomainEvent } from '../../../domain/events/catalogue.ts';
 import type { RecordedEvent } from '../../../domain/event-store.ts';
 import { load, toNewEvents } from '../../../domain/handle.ts';
+import type { JsonObject } from '../../../domain/json.ts';
 import { hasEnded, requireRun, runFold, type KnownRun } from '../../../domain/runs/run.ts';
 import { idOf, streams } from '../../../domain/streams.ts';
 import { taskFold } from '../../../domain/tasks/task.ts';
@@ -51,12 +52,13 @@ export class BackfillWorld {
       readonly only?: 'missing' | 'all';
       readonly concurrency?: number;
       readonly earlier?: readonly string[];
+      readonly params?: JsonObject;
     } = {},
   ): Promise<void> {
     const { world } = this;
     const task = await world.task(taskId);
-    const { only = 'missing', concurrency = 3, earlier = [] } = more;
-    const ask = { ...span, only, concurrency };
+    const { only = 'missing', concurrency = 3, earlier = [], params } = more;
+    const ask = { ...span, only, concurrency, params };
     const plan = planBackfill(taskId, task, ask, earlier, world.clock.now());
     await requestBackfillCommand(world.store, id, plan, world.context());
     await world.idle();

@@ -90,6 +90,7 @@ export async function execute(given: Given): Promise<Went> {
       taskId: 'task-1',
       actAs: 'agent-1',
       context: {
+        params: given.params ?? {},
         task: { id: 'task-1', title: 'Test' },
         run: { id: 'run-1', attempt: given.attempt ?? 1 },
         event: given.event ?? null,

@@ -7,6 +7,7 @@ interface Asked {
   readonly topic?: string;
   readonly payload?: unknown;
   readonly task_id?: string;
+  readonly params?: unknown;
   readonly actor: string;
   readonly commandId: string;
   readonly causation: object;
@@ -106,5 +107,22 @@ describe('the tool tasks.run', () => {
       commandId: 'run-1:step_0',
     });
     expect(went.output['steps']).to.deep.equal({ step_0: { run_id: 'r2' } });
+  });
+
+  it('gives it params', async () => {
+    const params = { limit: 5, from: '${params.id}' };
+    const step = { uses: 'tasks.run', with: { task_id: 'task-9', params } };
+    const { asked } = await run(step, () => ({ run_id: 'r2' }));
+    expect(asked[0]?.params).to.deep.equal({ limit: 5, from: 'task-9' });
+  });
+
+  it('fails for good when that task does not take them', async () => {
+    const step = { uses: 'tasks.run', with: { task_id: 'task-9' }, max_retries: 3 };
+    const { went, asked } = await run(step, () => {
+      throw new RefusalError('INVALID', 'params.limit: is required by params_schema');
+    });
+    expect(asked).to.have.lengthOf(1);
+    expect(went.result).to.include({ kind: 'failed', retryable: false });
+    expect(went.ends[0]?.error).to.contain('params.limit: is required by params_schema');
   });
 });

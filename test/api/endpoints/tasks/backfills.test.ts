@@ -29,6 +29,7 @@ describe('backfills over HTTP', () => {
       only: 'missing',
       concurrency: 2,
       total: 6,
+      params: null,
       requested: 0,
       state: 'running',
     };

@@ -1,0 +1,56 @@
+import { invalidInput, RefusalError, type Issue } from '../../domain/errors.ts';
+import type { JsonObject } from '../../domain/json.ts';
+import {
+  checkedParams,
+  defaultParamsIssues,
+  paramsSchemaIssue,
+  type ParamsRules,
+} from '../../domain/pipeline/params.ts';
+import { withinTime } from './time-limit.ts';
+
+/** Checks params by the schemas of clients, within a limit of time. */
+
+/**
+ * The params that a run's request holds: those given, by the rules of its task.
+ * @returns undefined where the run has only the task's defaults
+ * @throws RefusalError `INVALID` listing the issues, at paths such as `params.limit`
+ */
+export function paramsFor(
+  rules: ParamsRules,
+  given: Readonly<Record<string, unknown>> | undefined,
+): JsonObject | undefined {
+  // A body is JSON, which its schema does not say.
+  const params = given as JsonObject | undefined;
+  const { params_schema: schema = null } = rules;
+  if (schema === null) return checkedParams(rules, params);
+  return withinTime(() => checkedParams(rules, params), tooSlow('params'));
+}
+
+/** Whether a run may have these params, by the rules of its task. */
+export function takesParams(rules: ParamsRules, given: JsonObject | undefined): boolean {
+  try {
+    paramsFor(rules, given);
+    return true;
+  } catch (error) {
+    if (!(error instanceof RefusalError)) throw error;
+    return false;
+  }
+}
+
+/**
+ * What is wrong with a task's `params_schema`, or with its default params.
+ * @param given whether its runs may be given what the defaults lack
+ */
+export function paramsRulesIssues(rules: ParamsRules, given: boolean): readonly Issue[] {
+  const { params_schema: schema = null } = rules;
+  if (schema === null) return [];
+  return withinTime(() => {
+    const issue = paramsSchemaIssue(schema);
+    return issue === null ? defaultParamsIssues(rules, given) : [issue];
+  }, tooSlow('params_schema'));
+}
+
+const tooSlow = (field: string) => (): Error => {
+  const issue = 'takes too long to check; simplify the patterns and references of params_schema';
+  return invalidInput([{ field, issue }]);
+};

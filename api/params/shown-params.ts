@@ -1,0 +1,56 @@
+import { RefusalError } from '../../domain/errors.ts';
+import { EventStoreError } from '../../domain/event-store.ts';
+import type { JsonObject } from '../../domain/json.ts';
+import { compilePipeline } from '../../domain/pipeline/compile.ts';
+import { defaultParams, mergeParams } from '../../domain/pipeline/params.ts';
+import { Secrets } from '../../domain/pipeline/secrets.ts';
+import type { LiveTask } from '../../domain/tasks/task.ts';
+import type { RunDocument } from '../../projections/views/runs.ts';
+
+/** What the params of runs are shown from. */
+export interface ParamsSource {
+  /** Tasks at the revisions to which runs are pinned. */
+  readonly pinnedTasks: {
+    /** The task, if it is in memory. */
+    peek(taskId: string, revision: number): LiveTask | undefined;
+    /** @throws RefusalError `NOT_FOUND`; EventStoreError */
+    at(taskId: string, revision: number): Promise<LiveTask>;
+  };
+  /** The value of `${secrets.NAME}`, as far as this process has it. */
+  readonly secrets: (name: string) => string | undefined;
+}
+
+/**
+ * The params that a run's expressions see, with the values of the pipeline's secrets masked.
+ * @returns null where the task can't be read: the run is shown without them
+ */
+export function shownParams(
+  source: ParamsSource,
+  run: RunDocument,
+): JsonObject | null | Promise<JsonObject | null> {
+  const known = source.pinnedTasks.peek(run.task_id, run.task_revision);
+  if (known !== undefined) return paramsOf(source, known, run);
+  return source.pinnedTasks.at(run.task_id, run.task_revision).then(
+    (task) => paramsOf(source, task, run),
+    (error: unknown) => {
+      if (error instanceof EventStoreError || error instanceof RefusalError) return null;
+      throw error;
+    },
+  );
+}
+
+function paramsOf(
+  { secrets }: Pick<ParamsSource, 'secrets'>,
+  { definition }: LiveTask,
+  // Documents of an older shape lack them.
+  { params: given = null }: Partial<RunDocument>,
+): JsonObject {
+  const payload = definition.payload as JsonObject;
+  const params = mergeParams(defaultParams(payload), given);
+  if (Object.keys(params).length === 0) return params;
+  const { secretNames } = compilePipeline(payload);
+  if (secretNames.length === 0) return params;
+  const masking = new Secrets(secrets);
+  for (const name of secretNames) masking.expect(name);
+  return masking.mask(params) as JsonObject;
+}

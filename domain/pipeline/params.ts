@@ -1,0 +1,131 @@
+import { invalidInput, type Issue } from '../errors.ts';
+import { isJsonObject, type JsonObject } from '../json.ts';
+import { argumentCheck } from './arguments.ts';
+import { jsonBytes } from './json-size.ts';
+import type { SchemaFault } from './schema-faults.ts';
+
+/**
+ * The params of a run. A task's payload has the defaults, and a run may replace them key by key. A task with a
+ * `params_schema` (a JSON Schema) checks what comes of it.
+ */
+
+/** Most bytes, as JSON, of the params that one run is given. */
+export const MAX_PARAMS_BYTES = 64 * 1024;
+
+/** Issues that an error lists. */
+const MAX_ISSUES = 100;
+
+/** What a task's definition says of its params. */
+export interface ParamsRules {
+  readonly payload: object;
+  readonly params_schema?: object | null;
+}
+
+/** A task's default params; `{}` where its payload has none, or no object. */
+export function defaultParams(payload: object): JsonObject {
+  const { params } = payload as { readonly params?: unknown };
+  return isJsonObject(params) ? params : {};
+}
+
+/** The defaults with the given params in place of those with the same key. @param given null: none */
+export function mergeParams(defaults: JsonObject, given: JsonObject | null): JsonObject {
+  return given === null ? defaults : { ...defaults, ...given };
+}
+
+/** The first fault of a `params_schema`: it must be a JSON Schema of an object, without references to others. */
+export function paramsSchemaIssue(schema: object): Issue | null {
+  if ((schema as { readonly type?: unknown }).type !== 'object') {
+    return { field: 'params_schema.type', issue: 'must be "object", as params are an object' };
+  }
+  try {
+    argumentCheck(schema);
+    return null;
+  } catch (error) {
+    if (!(error instanceof Error)) throw error;
+    return issueOfSchema(error);
+  }
+}
+
+function issueOfSchema(error: Error): Issue {
+  if ('missingRef' in error) {
+    const issue = `cannot resolve the reference ${String(error.missingRef)}; only references into the schema itself (#/…) are allowed`;
+    return { field: 'params_schema', issue };
+  }
+  const [, pointer, issue] =
+    /^schema is invalid: data(\S*) (.*?)(?:, data\/.*)?$/s.exec(error.message) ?? [];
+  if (pointer === undefined || issue === undefined) {
+    return { field: 'params_schema', issue: `is not a valid JSON Schema: ${error.message}` };
+  }
+  return { field: `params_schema${pointer.replaceAll('/', '.')}`, issue };
+}
+
+/**
+ * What a task's schema finds wrong with its defaults.
+ * @param given whether a run may be given what the defaults lack; otherwise they must satisfy the whole schema
+ */
+export function defaultParamsIssues(rules: ParamsRules, given: boolean): readonly Issue[] {
+  const { payload, params_schema: schema } = rules;
+  if (schema === null || schema === undefined) return [];
+  const defaults = defaultParams(payload);
+  const isOfDefault = ({ path: [key] }: SchemaFault): boolean =>
+    key !== undefined && Object.hasOwn(defaults, key);
+  return issuesOf(
+    faultsOf(schema, defaults).filter((fault) => !given || isOfDefault(fault)),
+    'payload.params',
+  );
+}
+
+/** The keys that a task's schema requires and its defaults lack. Cheap: it applies no schema. */
+export function requiredParams({ payload, params_schema: schema }: ParamsRules): readonly string[] {
+  const { required } = (schema ?? {}) as { readonly required?: unknown };
+  if (!Array.isArray(required)) return [];
+  const defaults = defaultParams(payload);
+  return required.filter(
+    (key): key is string => typeof key === 'string' && !Object.hasOwn(defaults, key),
+  );
+}
+
+/**
+ * Checks the params of a run by its task's rules.
+ * @param given replaces defaults; undefined: the run has only these
+ * @returns what the run's request holds: `given`, or undefined where it replaces nothing
+ * @throws RefusalError `INVALID` listing the issues at paths such as `params.limit`
+ */
+export function checkedParams(
+  rules: ParamsRules,
+  given: JsonObject | undefined,
+): JsonObject | undefined {
+  const params = given === undefined || Object.keys(given).length === 0 ? undefined : given;
+  const bytes = params === undefined ? 0 : jsonBytes(params);
+  if (bytes > MAX_PARAMS_BYTES) {
+    const issue = `must have at most ${MAX_PARAMS_BYTES} bytes of JSON, got ${bytes}`;
+    throw invalidInput([{ field: 'params', issue }]);
+  }
+  const { payload, params_schema: schema } = rules;
+  if (schema === null || schema === undefined) return params;
+  const merged = mergeParams(defaultParams(payload), params ?? null);
+  const [first, ...rest] = issuesOf(faultsOf(schema, merged), 'params');
+  if (first !== undefined) throw invalidInput([first, ...rest]);
+  return params;
+}
+
+function faultsOf(schema: object, params: JsonObject): readonly SchemaFault[] {
+  try {
+    return argumentCheck(schema)(params);
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    const issue = 'cannot be checked, as params_schema refers to itself without end';
+    return [{ path: [], issue, keyword: '$ref' }];
+  }
+}
+
+function issuesOf(faults: readonly SchemaFault[], field: string): readonly Issue[] {
+  return faults.slice(0, MAX_ISSUES).map(({ path, issue, keyword }) => {
+    return { field: [field, ...path].join('.'), issue: words[keyword] ?? issue };
+  });
+}
+
+const words: Readonly<Record<string, string>> = {
+  required: 'is required by params_schema',
+  additionalProperties: 'is not in params_schema',
+};
