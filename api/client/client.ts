@@ -151,6 +151,21 @@ function methodsOver(ask: <T>(asking: Asking) => Promise<Answered<T>>) {
       <T, Q>(method: Command, path: string) =>
       (id: string, query: Query<Q> = {}, call: CallOptions = {}) =>
         ask<T>({ ...call, method, path: pathTo(path, id), query }),
+    /** Requests a run. `params` replace the defaults of its task, key by key. */
+    runWith:
+      <T, Q>(path: string) =>
+      (
+        id: string,
+        { params, ...query }: Query<Q> & Query<Taken.RunNow> = {},
+        call: CallOptions = {},
+      ) =>
+        ask<T>({
+          ...call,
+          method: 'POST',
+          path: pathTo(path, id),
+          query,
+          ...(params === undefined ? {} : { body: { params } }),
+        }),
     /** Sends a command without a body to a path with two ids. */
     actOnPart:
       <T>(path: string) =>
@@ -198,13 +213,13 @@ const agents = ({ ask, read, readOne, send, sendTo, actWith }: Api) => ({
   history: readOne<Audit.History, Looked.HistoryQuery>('/agents/:id/history'),
 });
 
-const tasks = ({ ask, read, readOne, send, sendTo, act, actWith }: Api) => ({
+const tasks = ({ ask, read, readOne, send, sendTo, act, actWith, runWith }: Api) => ({
   create: send<Tasks.Task, Taken.CreateTask>('POST', '/tasks'),
   list: read<Tasks.TaskPage, Taken.TaskQuery>('/tasks'),
   due: read<DueTaskPage, DueQuery>('/tasks/due'),
   get: readOne<Tasks.Task, ReadAsOf>('/tasks/:id'),
   update: sendTo<Tasks.Task, Taken.UpdateTask>('PUT', '/tasks/:id'),
-  runNow: actWith<Tasks.RunRequested, Taken.RunNowQuery>('POST', '/tasks/:id/run_now'),
+  runNow: runWith<Tasks.RunRequested, Taken.RunNowQuery>('/tasks/:id/run_now'),
   snooze: sendTo<Tasks.Snoozed, Taken.SnoozeTask>('POST', '/tasks/:id/snooze'),
   pause: act<Tasks.StatusChanged>('POST', '/tasks/:id/pause'),
   resume: actWith<Tasks.StatusChanged, Taken.ResumeQuery>('POST', '/tasks/:id/resume'),
@@ -234,13 +249,13 @@ const backfills = ({ readOne, sendTo, act }: Api) => ({
   cancel: act<Schedules.BackfillCanceled>('POST', '/backfills/:id/cancel'),
 });
 
-const runs = ({ ask, read, readOne, act, actWith }: Api) => ({
+const runs = ({ ask, read, readOne, act, runWith }: Api) => ({
   list: read<Runs.RunPage, Taken.RunQuery>('/runs'),
   get: readOne<Runs.Run, ReadAsOf>('/runs/:id'),
   /** The task's most recent run; null if it never ran. */
   latest: readOne<Runs.LatestRun>('/task/:id/latest'),
   cancel: act<Runs.RunCanceled>('POST', '/runs/:id/cancel'),
-  retry: actWith<Runs.RunRetried, RetryQuery>('POST', '/runs/:id/retry'),
+  retry: runWith<Runs.RunRetried, RetryQuery>('/runs/:id/retry'),
   redrive: (body: Query<RedriveRuns> = {}, call: CallOptions = {}) =>
     ask<Runs.RunsRedriven>({ ...call, method: 'POST', path: '/runs/redrive', body }),
   history: readOne<Audit.History, Looked.HistoryQuery>('/runs/:id/history'),

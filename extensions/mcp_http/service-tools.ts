@@ -47,6 +47,12 @@ const ifRevision = Type.Optional(
     description: '`revision` of the task as you know it; rejected if the task has changed since',
   }),
 );
+const params = Type.Optional(
+  Type.Unsafe<object>({
+    type: 'object',
+    description: 'replaces default `params` of the task, key by key; see its `params_schema`',
+  }),
+);
 const closed = (properties: TProperties): TObject =>
   Type.Object(properties, { additionalProperties: false });
 
@@ -119,6 +125,7 @@ export const serviceTools: readonly ServiceTool[] = [
     description: 'Runs a task once, now, outside of its schedule.',
     parameters: closed({
       ...id('task'),
+      params,
       wait_seconds: Type.Optional(
         Type.Integer({ minimum: 1, maximum: 60, description: 'seconds to wait for its end' }),
       ),
@@ -126,11 +133,11 @@ export const serviceTools: readonly ServiceTool[] = [
     }),
     scope: 'tasks:write',
     readOnly: false,
-    request: ({ task_id, wait_seconds, idempotency_key }) =>
+    request: ({ task_id, params: given, wait_seconds, idempotency_key }) =>
       command(
         `/tasks/${part(task_id)}/run_now`,
         { idempotency_key },
-        { query: { wait: scalar(wait_seconds) } },
+        { query: { wait: scalar(wait_seconds) }, ...bodyWith(given) },
       ),
     result: done,
   },
@@ -264,16 +271,17 @@ export const serviceTools: readonly ServiceTool[] = [
           description: 'start at the failed step and keep earlier results, or start over',
         }),
       ),
+      params,
       reason,
       idempotency_key: key,
     }),
     scope: 'tasks:write',
     readOnly: false,
-    request: ({ run_id, from, reason: why, idempotency_key }) =>
+    request: ({ run_id, from, params: given, reason: why, idempotency_key }) =>
       command(
         `/runs/${part(run_id)}/retry`,
         { idempotency_key, reason: why },
-        { query: { from: scalar(from) } },
+        { query: { from: scalar(from) }, ...bodyWith(given) },
       ),
     result: done,
   },
@@ -342,6 +350,11 @@ function command(
   more: Pick<ServiceRequest, 'body' | 'query'> = {},
 ): ServiceRequest {
   return { method: 'POST', path, headers: headersOf(given), ...more };
+}
+
+/** The body of a request for a run, if it replaces params. */
+function bodyWith(params: unknown): Pick<ServiceRequest, 'body'> {
+  return params === undefined ? {} : { body: { params } };
 }
 
 /** Request headers made from a tool's parameters. */

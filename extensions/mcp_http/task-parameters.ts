@@ -70,6 +70,10 @@ export const taskParameters: Readonly<Record<string, TSchema>> = {
     },
     required: ['pipeline'],
   }),
+  params_schema: nullable(
+    'JSON Schema of `params`, of type object: checks those given to a run. Formats are not checked',
+    Type.Unsafe<object>({ type: 'object' }),
+  ),
   created_by: Type.Optional(text('id of the agent that owns the task. Default: you')),
   timezone: zone,
   priority: filled(whole('1 is the highest', { minimum: 1, maximum: 9 }), 5),

@@ -96,6 +96,33 @@ describe('the tools for language models', () => {
     expect(canceled).to.include({ run_id: started['run_id'] });
   });
 
+  it('give a run params, which the schema of its task checks', async () => {
+    const task_id = await create({
+      payload: {
+        params: { text: 'good day' },
+        pipeline: [
+          { id: 'say', uses: 'echo', with: { text: '${params.text}' } },
+          { uses: 'fail', with: { message: 'no', retryable: false } },
+        ],
+      },
+      params_schema: { type: 'object', properties: { text: { type: 'string' } } },
+      max_retries: 0,
+    });
+    const ran = async (tool: string, parameters: object) => {
+      const { run_id } = await result(tool, parameters);
+      const shown = await result('get_run', { run_id });
+      return { run_id, params: shown['params'] };
+    };
+    const asked = { task_id, params: { text: 'hello' }, wait_seconds: 30 };
+    const { run_id, params } = await ran('run_task', asked);
+    expect(params).to.deep.equal({ text: 'hello' });
+    const retried = await ran('retry_run', { run_id, from: 'start', params: { text: 'again' } });
+    expect(retried.params).to.deep.equal({ text: 'again' });
+    const refused = await invoke('run_task', { task_id, params: { text: 1 } });
+    expect(refused.status).to.equal(400);
+    expect(refused.text).to.contain('params.text: must be string');
+  });
+
   it('publish an event as the caller, once for a key', async () => {
     const event = { topic: 'orders.created', idempotency_key: 'order 1' };
     const one = await result('publish_event', event);

@@ -10,6 +10,7 @@ import { addHistory } from '../records/history-commands.ts';
 import { statePainter } from '../terminal/paint.ts';
 import { between, shortTime } from '../terminal/units.ts';
 import { followRun, followRuns } from './follow-runs.ts';
+import { paramOptions, paramsOf } from './run-params.ts';
 import { showRun } from './run-screen.ts';
 
 const from = choice('step', 'where the new run starts', retryStarts);
@@ -51,13 +52,15 @@ export function addRunCommands(line: CommandLine): void {
   });
   line.add(group, 'retry <id>', {
     description: 'start a new run for a failed one, from the failed step on',
-    options: { from },
-    examples: ['runs retry ce89cf0f-…', 'runs retry ce89cf0f-… --from start'],
-    run: (session, options, [id = '']) =>
-      session.show(
-        (api) => api.runs.retry(id, options),
+    options: { from, ...paramOptions },
+    examples: ['runs retry ce89cf0f-… --from start', 'runs retry ce89cf0f-… --param limit=5'],
+    run: async (session, { from: start, ...options }, [id = '']) => {
+      const params = await paramsOf(options, session.environment);
+      await session.show(
+        (api) => api.runs.retry(id, { from: start, params }),
         ({ message, details }) => `${message}: ${details.run_id}`,
-      ),
+      );
+    },
   });
   line.add(group, 'redrive', {
     description: 'retry all failed runs that match the filters',

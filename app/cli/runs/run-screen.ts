@@ -18,6 +18,8 @@ export function showRun(session: Session, run: RunDetails): string {
       ['finished', shortTime(run.finished_at)],
       ['took', between(run.started_at, run.finished_at)],
       ['attempt', run.attempt],
+      ['params', paramsText(run)],
+      ['event', run.event ? `${run.event.id} on ${run.event.topic}` : ''],
       ['retry of', run.retry_of],
       ['depth', run.depth === 0 ? null : run.depth],
       ['error', run.error],
@@ -46,6 +48,11 @@ export function showRun(session: Session, run: RunDetails): string {
     parts.push(`${paint.faint('output')}\n${printable(JSON.stringify(run.output, null, 2))}`);
   }
   return parts.join('\n\n');
+}
+
+function paramsText({ params }: RunDetails): string {
+  const isEmpty = Object.keys(params ?? {}).length === 0;
+  return isEmpty ? '' : JSON.stringify(params);
 }
 
 /** Formats a line of a run's log. */

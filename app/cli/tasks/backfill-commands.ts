@@ -5,6 +5,7 @@ import { addList } from '../calling/lists.ts';
 import type { Done } from '../calling/records.ts';
 import type { RecordColumn } from '../calling/session.ts';
 import { choice, flag, required, text, wholeNumber } from '../options.ts';
+import { paramOptions, paramsOf } from '../runs/run-params.ts';
 import type { CommandLine } from '../program.ts';
 import { statePainter } from '../terminal/paint.ts';
 import { shortTime } from '../terminal/units.ts';
@@ -20,10 +21,12 @@ export function addBackfillCommand(line: CommandLine, group: Command): void {
       only: choice('which', 'times without a run, or all', backfillScopes),
       concurrency: wholeNumber('n', 'runs at a time', 1, 100),
       dryRun: flag('only list the times'),
+      ...paramOptions,
     },
     examples: ['tasks backfill 01a1fc11-… --from 2026-11-01 --to 2026-11-08 --dry-run'],
-    run: async (session, { dryRun: dry_run = false, ...rest }, [id]) => {
-      const body = { ...rest, dry_run };
+    run: async (session, { dryRun: dry_run = false, param, params: json, ...rest }, [id]) => {
+      const params = await paramsOf({ param, params: json }, session.environment);
+      const body = { ...rest, dry_run, params };
       const done = await session.client.post<Done>(`/tasks/${pathSegment(id)}/backfill`, { body });
       session.answer(done, () => {
         const facts = Object.entries(done.details).flatMap(([name, value]): [string, string][] =>
@@ -77,6 +80,7 @@ export function addBackfillCommands(line: CommandLine): void {
           ['to', shortTime(backfill.to)],
           ['times', `${backfill.total} (${backfill.only})`],
           ['decided', backfill.up_to === null ? 'none' : `up to ${shortTime(backfill.up_to)}`],
+          ['params', backfill.params ? JSON.stringify(backfill.params) : ''],
           ['requested', `${backfill.requested} runs; ${backfill.existing} times left out`],
           ['unfinished', `${backfill.unfinished}, at most ${backfill.concurrency} at a time`],
           ['succeeded', String(backfill.succeeded)],

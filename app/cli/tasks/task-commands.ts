@@ -14,6 +14,7 @@ import { asOf, choice, text, view, wholeNumber } from '../options.ts';
 import type { CommandLine } from '../program.ts';
 import { addHistory } from '../records/history-commands.ts';
 import { exitCodeOf } from '../runs/follow-runs.ts';
+import { paramOptions, paramsOf } from '../runs/run-params.ts';
 import { showRun } from '../runs/run-screen.ts';
 import { statePainter } from '../terminal/paint.ts';
 import { shortTime } from '../terminal/units.ts';
@@ -79,7 +80,8 @@ function answerTask(session: Session, task: TaskRecord): void {
 }
 
 function showTask(session: Session, task: TaskRecord): string {
-  const { id, title, status, payload, tags, warnings, exhausted, revision, ...rest } = task;
+  const { id, title, status, payload, params_schema, tags, warnings, ...more } = task;
+  const { exhausted, revision, ...rest } = more;
   const { schedule_kind, schedule_expr, schedule_text, timezone, ...times } = rest;
   const { next_run_at, last_run_at, created_at, updated_at, ...others } = times;
   const given = Object.entries(others).filter(([, value]) => value !== null);
@@ -96,6 +98,7 @@ function showTask(session: Session, task: TaskRecord): string {
     ['created', shortTime(created_at)],
     ['updated', `${shortTime(updated_at)}, revision ${revision}`],
     ['payload', JSON.stringify(payload, null, 2)],
+    ['params schema', params_schema ? JSON.stringify(params_schema, null, 2) : ''],
     ...warnings.map((warning): [string, string] => ['warning', warning]),
   ]);
 }
@@ -147,10 +150,17 @@ function addRun(line: CommandLine, group: Command): void {
   line.add(group, 'run <id>', {
     description:
       'run a task once, now, even if it is paused. With --wait, exit code 1 if the run fails or goes on',
-    options: { wait: wholeNumber('seconds', 'wait for its end, at most 60', 0, 60) },
-    examples: ['tasks run 01a1fc11-…', 'tasks run 01a1fc11-… --wait 30'],
-    run: async (session, { wait }, [id = '']) => {
-      const done = await session.client.call((api) => api.tasks.runNow(id, { wait }));
+    options: {
+      wait: wholeNumber('seconds', 'wait for its end, at most 60', 0, 60),
+      ...paramOptions,
+    },
+    examples: [
+      'tasks run 01a1fc11-… --wait 30',
+      'tasks run 01a1fc11-… --param limit=5 --param shop=https://outlet.example',
+    ],
+    run: async (session, { wait, ...options }, [id = '']) => {
+      const params = await paramsOf(options, session.environment);
+      const done = await session.client.call((api) => api.tasks.runNow(id, { wait, params }));
       const { run, run_id } = done.details;
       session.answer(done, () => (run ? showRun(session, run) : `${done.message}: ${run_id}`));
       if (!run) return exitCodes.ok;

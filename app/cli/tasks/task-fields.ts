@@ -36,6 +36,7 @@ export function taskFieldOptions(isNew: boolean) {
     description: text('text', `up to 2,000 characters${otherwise('the title')}`),
     ...scheduleOptions(otherwise('UTC')),
     payload: text('json', `the work, as JSON or @file${otherwise('no step')}`),
+    paramsSchema: text('json', "JSON Schema of the payload's params, as JSON or @file"),
     createdBy: text('agent', `the owner${otherwise('the caller')}`),
     priority: wholeNumber('n', '1-9; 1 runs first', 1, 9),
     maxRetries: wholeNumber('n', 'retries of a failed run', 0, 50),
@@ -60,12 +61,14 @@ export async function taskFieldsOf(
 ): Promise<Record<string, unknown>> {
   const file = options.file === undefined ? {} : await readDocument(options.file, source);
   if (!isObject(file)) throw usageError(`${options.file ?? ''} must contain an object with fields`);
-  const { payload } = options;
+  const { payload, paramsSchema: schema } = options;
   const named = {
     title: options.title,
     description: options.description,
     ...scheduleOf(options),
     payload: payload === undefined ? undefined : await readObject(payload, '--payload', source),
+    params_schema:
+      schema === undefined ? undefined : await readObject(schema, '--params-schema', source),
     created_by: options.createdBy,
     priority: options.priority,
     max_retries: options.maxRetries,

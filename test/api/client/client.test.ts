@@ -8,6 +8,7 @@ import {
 } from '../../../api/client/client.ts';
 import { newId } from '../../../domain/ids.ts';
 import { endpointAt } from '../../support/answer-check.ts';
+import { failure as failureOf } from '../../projections/recorded.ts';
 import { useRunningApi } from '../../support/running-api.ts';
 import { plainTask } from '../plain-task.ts';
 
@@ -34,6 +35,26 @@ describe('the typed client', () => {
     expect(page).to.include({ total: 1, has_more: false });
     const { data: task } = await client.tasks.get(id);
     expect(task.title).to.equal(created.data.title);
+  });
+
+  it('runs a task with params, and retries it with others', async () => {
+    const client = connect();
+    const { id } = (await client.tasks.create(plainTask(api().admin.id))).data;
+    const asked = await client.tasks.runNow(id, { params: { limit: 5 } });
+    const runId = asked.data.details.run_id;
+    const run = await client.runs.get(runId, { after: asked.position ?? '' });
+    expect(run.data.params).to.deep.equal({ limit: 5 });
+    const started_at = '2026-03-01T09:00:00.000Z';
+    const data = failureOf({ task_id: id, started_at });
+    const leased = { worker: 'w', attempt: 1, leased_until: started_at };
+    await api().append(`run-${runId}`, [
+      { type: 'RunStarted', data: leased },
+      { type: 'RunFailed', data },
+    ]);
+    const retried = await client.runs.retry(runId, { from: 'start', params: { shop: 'b' } });
+    const after = retried.position ?? '';
+    const retry = await client.runs.get(retried.data.details.run_id, { after });
+    expect(retry.data.params).to.deep.equal({ limit: 5, shop: 'b' });
   });
 
   it('logs in by itself, and again when its token is no longer valid', async () => {

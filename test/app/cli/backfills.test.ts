@@ -16,7 +16,7 @@ describe('svc backfills', () => {
     const task = (await client.post('/tasks', body)).textAt('id');
     expect((await call('backfills', 'list', task)).out).to.equal('no backfills\n');
     const span = ['--from', '2026-01-01T00:30Z', '--to', '2026-01-01T03:30Z', '--only', 'all'];
-    const asked = await call('tasks', 'backfill', task, ...span);
+    const asked = await call('tasks', 'backfill', task, ...span, '--param', 'limit=5');
     const [, backfill = ''] = /\nbackfill_id +(\S+)\n/.exec(asked.out) ?? [];
 
     const listed = await call('backfills', 'ls', task);
@@ -27,7 +27,7 @@ describe('svc backfills', () => {
     expect(shown.out).to.match(
       new RegExp(`^id +${backfill}\ntask +${task}, revision 0\nstate +running\n`),
     );
-    expect(shown.out).to.match(/\ntimes +3 \(all\)\ndecided +none\n/);
+    expect(shown.out).to.match(/\ntimes +3 \(all\)\ndecided +none\nparams +\{"limit":5\}\n/);
     expect((await call('backfills', 'cancel', backfill)).out).to.equal(
       'the backfill is canceled\n',
     );

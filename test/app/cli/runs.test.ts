@@ -119,9 +119,12 @@ describe('svc runs', () => {
     const task = await newTask();
     const id = await startRun(task);
     await fail(id, task);
-    const retried = await call(['retry', id, '--from', 'start', '--json']);
+    const words = ['retry', id, '--from', 'start', '--param', 'limit=5', '--json'];
+    const retried = await call(words);
     expect(retried.code, retried.err).to.equal(0);
     expect(retried.json['details']).to.include({ retry_of: id, task_id: task });
+    const { run_id: retry } = retried.json['details'] as { readonly run_id: string };
+    expect((await call(['show', retry])).out).to.match(/^params +\{"limit":5\}$/m);
     const running = await startRun(task);
     expect((await call(['retry', running])).code).to.equal(5);
   });

@@ -151,6 +151,32 @@ describe('svc tasks', () => {
     expect(requested?.metadata.reason).to.equal('to see it');
   });
 
+  it('runs a task with params: JSON, else a string, each over --params', async () => {
+    const schema = '{"type": "object", "properties": {"limit": {"type": "integer"}}}';
+    const id = await make({ payload: { params: { limit: 1, shop: 'a' }, pipeline: [] } });
+    const changed = await call(['tasks', 'update', id, '--params-schema', schema]);
+    expect(changed.out).to.match(/^params schema +\{$/m);
+    const words = ['tasks', 'run', id, '--params', '{"limit": 2, "list": [1], "old": true}'];
+    const more = ['--param', 'limit=5', '--param', 'shop=b=c', '--param', 'none=null'];
+    const { out } = await call([...words, ...more, '--wait', '0']);
+    const shown = { limit: 5, shop: 'b=c', list: [1], old: true, none: null };
+    const [, params = ''] = /^params +(\{.*\})$/m.exec(out) ?? [];
+    expect(JSON.parse(params)).to.deep.equal(shown);
+    const refused = await call(['tasks', 'run', id, '--param', 'limit=many']);
+    expect(refused.code).to.equal(2);
+    expect(refused.err).to.include('params.limit: must be integer');
+    for (const [wrong, message] of [
+      [['--param', 'limit'], '--param limit: must be key=value'],
+      [['--param', '=5'], '--param =5: must be key=value'],
+      [['--param', 'limit=9007199254740993'], '--param limit'],
+      [['--params', '[1]'], '--params must be a JSON object'],
+    ] as const) {
+      const { code, err } = await call(['tasks', 'run', id, ...wrong]);
+      expect(code, message).to.equal(2);
+      expect(err).to.include(message);
+    }
+  });
+
   it('exits with 1 if the run does not end in time', async () => {
     // Nobody executes runs here.
     const { code, out, err } = await call(['tasks', 'run', await make(), '--wait', '1']);
