@@ -66,10 +66,20 @@ function Run({ run, task, live, done }) {
       <${Section} title="Output">
         ${run.output === null ? 'None.' : html`<${Json} label="Output" value=${run.output} />`}
       <//>
+      ${
+        Object.keys(run.params ?? {}).length > 0 &&
+        html`<${Section} title="Params"><${Json} label="Params" value=${run.params} /><//>`
+      }
+      ${run.event && html`<${EventSection} event=${run.event} />`}
     </div>
     ${run.attempts.length > 1 && html`<${Attempts} attempts=${run.attempts} />`}
     <${Log} log=${run.log} />`;
 }
+
+const EventSection = ({ event }) =>
+  html`<${Section} title="Event" aside=${html`<code>${event.topic}</code>`}>
+    <${Json} label="Event" value=${event.payload} />
+  <//>`;
 
 const ErrorSection = ({ error }) =>
   html`<${Section} title="Error" kind="error"><${Lines} label="Error">${error}<//><//>`;

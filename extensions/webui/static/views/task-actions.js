@@ -7,6 +7,7 @@ import { notify } from '../store.js';
 import { inZone } from '../times.js';
 import { AskButton } from '../ui/dialog.js';
 import { Button } from '../ui/elements.js';
+import { paramFields, paramsIn } from './run-params.js';
 
 const missed = { skip: 'none: continue with the next one', latest: 'the latest', all: 'all' };
 const missedField = {
@@ -68,18 +69,36 @@ export function TaskActions({ task, done, isSmall = false }) {
     return html`<${AskButton} key=${text} text=${text} kind="${kind} ${size}" label=${labelOf(text)}
       dialog=${dialog} done=${done} />`;
   };
-  const run = () => runNow(task, done, isSmall);
   return [
-    html`<${Button} kind=${size} label=${labelOf('Run')} onClick=${run}>${isSmall ? 'Run' : 'Run now'}<//>`,
+    html`<${RunButton} key="Run" task=${task} done=${done} isSmall=${isSmall} label=${labelOf('Run')} />`,
     asking(isActive ? 'Pause' : 'Resume'),
     isActive && task.next_run_at !== null && asking('Snooze'),
     asking('Cancel', 'danger'),
   ];
 }
 
-/** Requests a run, and shows it if it was not requested from a list. */
-async function runNow({ id, title }, done, isSmall) {
-  const { details } = await command(`tasks/${id}/run_now`);
+/** Runs the task now; asks for its params first if the task has a schema for them. */
+function RunButton({ task, done, isSmall, label }) {
+  const text = isSmall ? 'Run' : 'Run now';
+  const kind = isSmall ? 'small' : '';
+  const path = `tasks/${task.id}/run_now`;
+  const fields = paramFields(task);
+  if (fields.length === 0) {
+    const run = async () => runRequested(task, await command(path), done, isSmall);
+    return html`<${Button} kind=${kind} label=${label} onClick=${run}>${text}<//>`;
+  }
+  let requested;
+  const act = async ({ reason, ...values }) => {
+    const params = paramsIn(task, values);
+    requested = await command(path, { reason, body: { params } });
+  };
+  const dialog = { title: `Run “${task.title}” now?`, action: 'Run', fields, act };
+  return html`<${AskButton} text=${text} kind=${kind} label=${label} dialog=${dialog}
+    done=${() => runRequested(task, requested, done, isSmall)} />`;
+}
+
+/** Shows the run that was requested, unless it was requested from a list. */
+async function runRequested({ title }, { details }, done, isSmall) {
   if (details.skip_reason !== undefined || details.deduplicated === true) {
     notify(`${title}: run skipped (${details.skip_reason ?? 'duplicate'})`);
   } else notify(`${title}: run requested`);

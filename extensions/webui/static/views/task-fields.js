@@ -42,6 +42,12 @@ export const moreFields = [
   number('concurrency_limit', 'Runs with this key at once', 1, 1),
   { name: 'dedupe_key', label: 'Dedupe key' },
   number('dedupe_window_seconds', 'Dedupe window (s)', null, 0),
+  {
+    name: 'params_schema',
+    label: 'Schema of params',
+    type: 'textarea',
+    hint: 'JSON Schema. It checks the params of a run, and makes the form for them.',
+  },
 ];
 
 /** A new task: the service's defaults, and an example. */
@@ -63,6 +69,7 @@ const listed = (tags) =>
 /** How the text of a field becomes a value; the text itself for others. */
 const parsers = {
   payload: parseTyped,
+  params_schema: parseTyped,
   tags: listed,
   ...Object.fromEntries(
     moreFields.filter(({ type }) => type === 'number').map(({ name }) => [name, Number]),
@@ -78,7 +85,8 @@ export function fieldsOf(task) {
     String(given[name] ?? ''),
   ]);
   const written = { payload: writeJson(given.payload, 2), tags: given.tags.join(', '), reason: '' };
-  return { ...Object.fromEntries(texts), ...written };
+  const schema = given.params_schema ? { params_schema: writeJson(given.params_schema, 2) } : {};
+  return { ...Object.fromEntries(texts), ...written, ...schema };
 }
 
 /** The value of an emptied field of an existing task: the default, or none. */

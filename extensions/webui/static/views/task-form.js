@@ -29,7 +29,9 @@ function useForm(task) {
   const [faults, setFaults] = useState({});
   const change = (name) => (value) => {
     setValues((before) => ({ ...before, [name]: value }));
-    if (name === 'payload') setFaults((before) => ({ ...before, payload: payloadFault(value) }));
+    if (jsonFields.includes(name)) {
+      setFaults((before) => ({ ...before, [name]: jsonFault(name, value) }));
+    }
   };
   const field = (name) => ({
     id: name.replaceAll('_', '-'),
@@ -40,8 +42,12 @@ function useForm(task) {
   return { initial, values, faults, setFaults, field };
 }
 
-/** The error in a pipeline as it is typed, or `''`. */
-function payloadFault(text) {
+/** Fields that hold JSON. */
+const jsonFields = ['payload', 'params_schema'];
+
+/** The error in JSON as it is typed, or `''`. */
+function jsonFault(name, text) {
+  if (name === 'params_schema' && text.trim() === '') return '';
   try {
     parseTyped(text);
     return '';
@@ -76,9 +82,9 @@ function Form({ task, etag }) {
   };
   const submit = async (event) => {
     event.preventDefault();
-    const payload = payloadFault(values.payload);
-    setFaults((before) => ({ ...before, payload }));
-    if (payload !== '') return focusFault();
+    const found = jsonFields.map((name) => [name, jsonFault(name, values[name])]);
+    setFaults((before) => ({ ...before, ...Object.fromEntries(found) }));
+    if (found.some(([, fault]) => fault !== '')) return focusFault();
     setBusy(true);
     await save().catch(showError);
     setBusy(false);
