@@ -20,6 +20,10 @@ const key: DataOf<'KeyHeld'> = {
   waiters: [{ ...beneficiary, priority: 5, since: at, waiting_since: at, limit: 1 }],
   used: { ...beneficiary, at, since: at },
 };
+const backfill: DataOf<'BackfillRequested'> = {
+  ...{ task_id: 'task-1', task_revision: 0, created_by: 'agent-1' },
+  ...{ from: at, to: at, only: 'missing', concurrency: 5, total: 1, earlier: ['backfill-0'] },
+};
 const text = 'ä€😀 \u2028 "quoted" \\ \ud800';
 
 const id = '0197f3a0-0000-7000-8000-000000000001';
@@ -221,31 +225,7 @@ export const samples: { readonly [T in EventType]: readonly DataOf<T>[] } = {
   ],
   RunCancelRequested: [{}],
   RunCanceled: [{ attempt: 0 }, { attempt: 1, output: { summary: { total_steps: 1 } } }],
-  BackfillRequested: [
-    {
-      task_id: 'task-1',
-      task_revision: 0,
-      created_by: 'agent-1',
-      from: at,
-      to: at,
-      only: 'missing',
-      concurrency: 5,
-      total: 1,
-      earlier: ['backfill-0'],
-    },
-    {
-      task_id: 'task-1',
-      task_revision: 0,
-      created_by: 'agent-1',
-      from: at,
-      to: at,
-      only: 'all',
-      concurrency: 5,
-      total: 1,
-      earlier: [],
-      params: { limit: 5 },
-    },
-  ],
+  BackfillRequested: [backfill, { ...backfill, params: { limit: 5 } }],
   BackfillAdvanced: [
     {
       up_to: at,
