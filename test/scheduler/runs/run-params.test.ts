@@ -22,12 +22,15 @@ const payload = { params: { limit: 1, shop: 'a' }, pipeline };
 
 describe('a run with params', () => {
   let world: WorkerWorld;
+  let backfills: BackfillWorld;
 
   beforeEach(async () => {
     world = await WorkerWorld.open();
+    backfills = new BackfillWorld(world.world);
   });
 
   afterEach(async () => {
+    await backfills.close();
     await world.close();
   });
 
@@ -94,14 +97,12 @@ describe('a run with params', () => {
   it('has those of its backfill', async () => {
     await task({ schedule_kind: 'cron', schedule_expr: '* * * * *' });
     await world.start('one');
-    const backfills = new BackfillWorld(world.world);
     await backfills.start('backfills');
     const span = { from: START - 2 * minute, to: START - minute };
     await backfills.request('b', 't', span, { params: { limit: 7 } });
     const runs = (await backfills.requests()).map(({ stream }) => stream.slice('run-'.length));
     expect(runs).to.have.lengthOf(2);
     for (const id of runs) expect(world.stepsOf(id)).to.deep.equal(['first', 'many']);
-    await backfills.close();
   });
 
   it('fails at once where an event triggers it and a required one has no default', async () => {
