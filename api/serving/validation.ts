@@ -51,8 +51,11 @@ export function checkEmpty(body: unknown): void {
   if (!isObject) throw badRequest([{ field: 'body', issue: 'must be object' }]);
   const [field] = Object.keys(body);
   if (field === undefined) return;
-  const hint = field === 'reason' ? '; X-Reason takes a reason' : '';
-  throw badRequest([{ field, issue: `is not a known field${hint}` }]);
+  throw badRequest([{ field, issue: unknownField(field) }]);
+}
+
+function unknownField(field: string): string {
+  return `is not a known field${field === 'reason' ? '; X-Reason takes a reason' : ''}`;
 }
 
 /** How large a body may be, as far as its schema says. */
@@ -205,7 +208,9 @@ function issueOf(errors: readonly ErrorObject[]): string {
 }
 
 function messageOf(error: ErrorObject): string {
-  if (error.keyword === 'additionalProperties') return 'is not a known field';
+  if (error.keyword === 'additionalProperties') {
+    return unknownField(String(error.params['additionalProperty']));
+  }
   return error.keyword === 'required' ? 'is required' : limitMessage(error);
 }
 

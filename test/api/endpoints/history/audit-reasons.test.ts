@@ -55,8 +55,11 @@ describe('the reasons in the audit', () => {
 
   it('are rejected in other bodies, with a message', async () => {
     const id = await makeTask();
-    const refused = await api().admin.client.post(`/tasks/${id}/pause`, { reason: 'why not' });
-    expect(refused.status).to.equal(400);
-    expect(refused.at('details.issue')).to.equal('is not a known field; X-Reason takes a reason');
+    for (const command of ['pause', 'run_now']) {
+      const path = `/tasks/${id}/${command}`;
+      const refused = await api().admin.client.post(path, { reason: 'why not' });
+      expect(refused.status, command).to.equal(400);
+      expect(refused.at('details.issue')).to.equal('is not a known field; X-Reason takes a reason');
+    }
   });
 });
