@@ -114,6 +114,9 @@ describe('the tool tasks.run', () => {
     const step = { uses: 'tasks.run', with: { task_id: 'task-9', params } };
     const { asked } = await run(step, () => ({ run_id: 'r2' }));
     expect(asked[0]?.params).to.deep.equal({ limit: 5, from: 'task-9' });
+    const waiting = { uses: 'tasks.run', with: { task_id: 'task-9', params, wait: true } };
+    const { asked: waited } = await run(waiting, () => ({ run_id: 'r2' }));
+    expect(waited[0]?.params).to.deep.equal({ limit: 5, from: 'task-9' });
   });
 
   it('fails for good when that task does not take them', async () => {
