@@ -209,6 +209,22 @@ describe('params over HTTP', () => {
       expect(shown).to.deep.equal({ header: 'Bearer ***', more: ['***'], limit: 1 });
     });
 
+    it('are null while its task cannot be read, and the run is still shown', async () => {
+      const { client } = api().admin;
+      const id = await taskWith({ shop: 'a' });
+      const runId = await run(id, { limit: 5 });
+      // Memory has the task as it is now, and not as it was.
+      await client.put(`/tasks/${id}`, { title: 'Changed' });
+      await client.get(`/tasks/${id}`);
+      api().store.away = true;
+      const shown = await client.get(`/runs/${runId}`);
+      const listed = await client.get(`/runs?task_id=${id}`);
+      api().store.away = false;
+      expect(shown.json).to.include({ id: runId, params: null });
+      expect(listed.at('items.0')).to.include({ id: runId, params: null });
+      expect(await paramsOf(runId)).to.deep.equal({ shop: 'a', limit: 5 });
+    });
+
     it('are kept where the overlap policy skips it', async () => {
       const id = await taskWith({ shop: 'a' }, { overlap_policy: 'skip' });
       await run(id);
