@@ -100,3 +100,8 @@ export function backfillRunId(taskId: string, nominal: string, backfillId: strin
 export function retryRunId(runId: string, commandId: string): string {
   return nameBasedId('run', runId, 'retry', commandId);
 }
+
+/** The SHA-256 of a secret token, in hexadecimal: the log holds only this. */
+export function tokenHash(token: string): string {
+  return hash('sha256', token, 'hex');
+}

@@ -52,7 +52,10 @@ export const knownSeries: Partial<Record<CounterName, readonly Labels[]>> = {
   scheduler_audit_mended_total: each({ kind: findingKinds }),
   scheduler_audit_faults_total: each({ check: auditChecks }),
   retention_removed_total: each({ kind: retainedKinds }),
-  lease_changes_total: each({ lease: ['scheduler', 'projector', 'waits'], change: ['won', 'lost'] }),
+  lease_changes_total: each({
+    lease: ['scheduler', 'projector', 'waits'],
+    change: ['won', 'lost'],
+  }),
   lease_failures_total: each({ lease: ['scheduler', 'projector', 'waits', 'heartbeat'] }),
   webhook_deliveries_total: each({ outcome: ['delivered', 'retried', 'failed'] }),
   // Conflicts are counted by the embedded log alone.

@@ -246,8 +246,7 @@ function withWaits(run: RunDocument, event: RecordedEvent): RunDocument {
   if (run.waits === undefined && event.type !== 'RunStepSuspended') return run;
   const { waits = noWaits, ...rest } = run;
   const left = evolveSlimWaits(waits, event as RunEvent) as NonNullable<RunDocument['waits']>;
-  // The spread cannot know that the rest is the whole document without its optional field.
-  return (left.length === 0 ? rest : { ...rest, waits: left }) as RunDocument;
+  return left.length === 0 ? rest : { ...rest, waits: left };
 }
 
 type Place = Pick<RecordedEvent, 'revision' | 'metadata'>;

@@ -38,7 +38,7 @@ export async function runConcurrently(
   options: ConcurrentOptions,
 ): Promise<StepOutcome> {
   const running = new ConcurrentRun(progress, units, options);
-  const ignore = progress.listen((step) => running.resumed(step));
+  const ignore = progress.waits.listen((step) => running.resumed(step));
   try {
     return await running.outcome();
   } finally {
@@ -143,7 +143,7 @@ class ConcurrentRun {
   #note(unit: Unit, outcome: StepOutcome): void {
     if (outcome.kind === 'failed') this.#fail(outcome.step, outcome.failure);
     if (outcome.kind === 'suspended') {
-      const isResumed = this.#progress.hasResumed((step) => unit.owns(step));
+      const isResumed = this.#progress.waits.hasResumed((step) => unit.owns(step));
       if (isResumed) this.#ready.push(unit);
       else this.#suspended.add(unit);
     }

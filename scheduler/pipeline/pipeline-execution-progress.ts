@@ -1,6 +1,5 @@
 import { toIso, type Instant } from '../../domain/clock.ts';
-import type { EventOf, StepEnd } from '../../domain/events/catalogue.ts';
-import { newId } from '../../domain/ids.ts';
+import type { StepEnd } from '../../domain/events/catalogue.ts';
 import type { JsonObject, JsonValue } from '../../domain/json.ts';
 import type { CompiledCall, CompiledGroup } from '../../domain/pipeline/compile.ts';
 import type { Scope } from '../../domain/pipeline/expression.ts';
@@ -20,7 +19,7 @@ import {
   limitMembers,
   type Measured,
 } from '../../domain/pipeline/json-size.ts';
-import { isOpen, stopWaits, type Wait } from '../../domain/runs/run-waits.ts';
+import { StepWaits, type Suspending } from './pipeline-execution-waits.ts';
 import type { Environment, Execution, Rest, StepRecord } from './execution.ts';
 
 /** Limit of a step's error, in characters; and once a run has used up MAX_RUN_BYTES. */
@@ -52,14 +51,6 @@ export interface Ending {
   readonly log?: readonly LogLine[];
 }
 
-/** A step that begins to wait. */
-export interface Suspending extends Pick<Wait, 'waits_for' | 'tries' | 'release_key'> {
-  readonly step: string;
-  readonly startedAt: Instant;
-  readonly until: Instant;
-  readonly log: readonly LogLine[];
-}
-
 /** The recorded part of a step's end. Sizes are bytes of JSON. */
 interface Kept {
   readonly result: Measured;
@@ -73,6 +64,7 @@ export class Progress {
   readonly execution: Execution;
   readonly environment: Environment;
   readonly secrets: Secrets;
+  readonly waits: StepWaits;
   readonly #finished: Map<string, StepEnd>;
   /** Results by id and `save_as`; without a prototype, so that any name is free. */
   readonly #results = Object.create(null) as Record<string, unknown>;
@@ -85,9 +77,6 @@ export class Progress {
   #keptBytes = 0;
   /** Not yet recorded, with estimated sizes. */
   #pending: { readonly record: StepRecord; readonly bytes: number }[] = [];
-  readonly #waits = new Map<string, Wait>();
-  /** Called when a wait ends while other steps run. */
-  readonly #listeners = new Set<(step: string) => void>();
   /** The last append of step ends; null before the first. */
   #recording: Promise<void> | null = null;
   #pausedAt = performance.now();
@@ -105,8 +94,7 @@ export class Progress {
       if (splitItemName(end.step).index !== null) this.#items += 1;
       this.#show(end);
     }
-    for (const wait of execution.waits) this.#waits.set(wait.step, wait);
-    environment.onResumed?.(({ data }) => this.#resume(data));
+    this.waits = new StepWaits(execution, environment);
   }
 
   isFinished(step: string): boolean {
@@ -134,62 +122,21 @@ export class Progress {
     this.#items += more;
   }
 
-  /** The wait of a suspended step, open or ended. */
-  waitOf(step: string): Wait | undefined {
-    return this.#waits.get(step);
-  }
-
-  /** A step waits. It replaces the step's earlier wait, and keeps its id if that is still open. */
-  suspend({ step, startedAt, until, log, ...waiting }: Suspending): void {
-    const known = this.#waits.get(step);
-    const isSame = known !== undefined && isOpen(known);
-    const lines = this.#bounded(log);
-    const { tries, release_key } = waiting;
-    const wait = {
-      step,
-      wait_id: isSame ? known.wait_id : newId(this.environment.clock.now()),
-      attempt: this.execution.attempt,
-      waits_for: waiting.waits_for,
-      since: toIso(startedAt),
-      until: toIso(until),
-      ...(tries === undefined ? {} : { tries }),
-      ...(release_key === undefined ? {} : { release_key }),
-      ...(lines.lines.length === 0 ? {} : { log: lines.lines }),
-    };
-    this.#waits.set(step, { ...wait, resumed: null });
-    const data = { ...wait, task_id: this.execution.taskId };
-    this.#keep({ type: 'RunStepSuspended', data }, jsonBytes(data));
+  /** A step waits. */
+  suspend(suspending: Suspending): void {
+    const { lines: log } = this.#bounded(suspending.log);
+    const suspended = this.waits.suspend({ ...suspending, log });
+    this.#keep(suspended, jsonBytes(suspended.data));
   }
 
   /** Ends the open waits of steps that are stopped, because another one has failed. */
   stopWaits(steps: (step: string) => boolean): void {
-    for (const stopped of stopWaits([...this.#waits.values()], steps)) {
-      this.#waits.delete(stopped.data.step);
-      this.#keep(stopped, jsonBytes(stopped.data));
-    }
-  }
-
-  /** Calls back when a wait ends while other steps run. @returns ends that */
-  listen(onResumed: (step: string) => void): () => void {
-    this.#listeners.add(onResumed);
-    return () => this.#listeners.delete(onResumed);
-  }
-
-  /** Whether the wait of one of these steps has ended, and the step has not. */
-  hasResumed(steps: (step: string) => boolean): boolean {
-    return [...this.#waits.values()].some((wait) => !isOpen(wait) && steps(wait.step));
+    for (const stopped of this.waits.stop(steps)) this.#keep(stopped, jsonBytes(stopped.data));
   }
 
   /** Whether one of these steps or items has ended or waits. */
   hasBegun(steps: readonly string[]): boolean {
-    return steps.some((step) => this.#finished.has(step) || this.#waits.has(step));
-  }
-
-  #resume({ step, wait_id, ...resumed }: EventOf<'RunStepResumed'>['data']): void {
-    const wait = this.#waits.get(step);
-    if (wait?.wait_id !== wait_id) return;
-    this.#waits.set(step, { ...wait, resumed });
-    for (const listener of this.#listeners) listener(step);
+    return steps.some((step) => this.#finished.has(step) || this.waits.has(step));
   }
 
   /** The scope of a step's expressions. */
@@ -224,7 +171,7 @@ export class Progress {
     };
     this.#keptBytes += bytes;
     this.#keep({ type: 'RunStepCompleted', data: end }, bytes);
-    if (this.#waits.size > 0) this.#waits.delete(end.step);
+    this.waits.ended(end.step);
     this.#finished.set(end.step, end);
     this.#show(end);
   }

@@ -5,7 +5,7 @@ import { evaluateSnapshot, type Expression, type Scope } from '../../domain/pipe
 import { PipelineError } from '../../domain/pipeline/pipeline-error.ts';
 import { isFalsy } from '../../domain/pipeline/jmespath.ts';
 import { itemName } from '../../domain/pipeline/output.ts';
-import { tokenHash } from '../../domain/runs/callback-token.ts';
+import { tokenHash } from '../../domain/ids.ts';
 import type { Resumption, Wait } from '../../domain/runs/run-waits.ts';
 import { DEFAULT_CALLBACK_SECONDS, MAX_FOR_EACH_ITEMS } from '../../domain/pipeline/pipeline.ts';
 import { truncateString } from '../../domain/pipeline/json-size.ts';
@@ -140,7 +140,7 @@ function issueCallback(
 ): { readonly url: string; readonly token: string } {
   const token = randomBytes(32).toString('base64url');
   progress.secrets.hide(token);
-  const known = progress.waitOf(name);
+  const known = progress.waits.of(name);
   const earlierTokens =
     known?.resumed === null && known.waits_for.kind === 'callback'
       ? known.waits_for.token_hashes
@@ -166,7 +166,7 @@ function awaitCallback(
   earlier: EarlierTries | undefined,
 ): StepOutcome | Promise<StepOutcome> {
   const { progress, step, name } = calling;
-  const wait = progress.waitOf(name);
+  const wait = progress.waits.of(name);
   if (wait === undefined || wait.waits_for.kind !== 'callback') return aborted;
   if (wait.resumed !== null) return afterWait(calling, { ...wait, log: [...log] }, wait.resumed);
   const { kind, token_hashes } = wait.waits_for;
@@ -230,7 +230,7 @@ export function runCall(
   if (progress.isFinished(step.id)) return done;
   const scope = (callback?: unknown): Scope => progress.scope(null, null, callback);
   const calling = { progress, step, name: step.id, scope, signal };
-  const wait = progress.waitOf(step.id);
+  const wait = progress.waits.of(step.id);
   if (wait !== undefined) return continueWait(calling, wait);
   if (!step.conditionPerItem && !hasBegunItems(progress, step)) {
     const verdict = decide(progress, step, step.id, scope);
@@ -323,7 +323,7 @@ function runItem(
   if (progress.isFinished(name)) return done;
   const scope = (callback?: unknown): Scope => progress.scope(item, index, callback);
   const calling = { progress, step, name, scope, signal: () => signal };
-  const wait = progress.waitOf(name);
+  const wait = progress.waits.of(name);
   if (wait !== undefined) return continueWait(calling, wait);
   if (step.conditionPerItem) {
     const verdict = decide(progress, step, name, scope);

@@ -2,6 +2,7 @@ import { fromIso } from '../../domain/clock.ts';
 import type { DataOf } from '../../domain/events/catalogue.ts';
 import { noWaits } from '../../domain/runs/run-waits.ts';
 import type { UnfinishedRunState } from '../../domain/vocabulary.ts';
+import type { QueuedRun } from './run-queue.ts';
 import type { RunDocument } from '../../projections/views/runs.ts';
 
 /** A run from its request. @param turn a number that increases with each run of this process */
@@ -72,3 +73,11 @@ export function fromDocument(run: RunDocument, turn: number) {
 /** Documents of an older shape lack `params`. */
 const isPlain = ({ retry_of, params = null }: Partial<RunDocument>): boolean =>
   retry_of === null && params === null;
+
+type Order = Pick<QueuedRun, 'priority' | 'since' | 'turn'>;
+
+/** By priority, then age. */
+export function goesBefore(a: Order, b: Order): boolean {
+  if (a.priority !== b.priority) return a.priority < b.priority;
+  return a.since !== b.since ? a.since < b.since : a.turn < b.turn;
+}

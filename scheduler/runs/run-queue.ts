@@ -14,7 +14,7 @@ import type { Telemetry } from '../../observability/telemetry.ts';
 import { loadView, type ReadableViews } from '../../projections/reading/load-view.ts';
 import { runsProjection, type RunDocument } from '../../projections/views/runs.ts';
 import { Heap } from '../heap.ts';
-import { fromDocument, fromRequest } from './queued-run.ts';
+import { fromDocument, fromRequest, goesBefore } from './queued-run.ts';
 
 /** An unfinished run in a worker's memory. Small, as there may be many. */
 export interface QueuedRun {
@@ -395,8 +395,3 @@ export const mayStart = ({ state }: QueuedRun): boolean =>
   state === 'queued' || state === 'retrying';
 
 const isWaiting = (run: QueuedRun): boolean => !run.ended && !run.taken && mayStart(run);
-
-function goesBefore(a: QueuedRun, b: QueuedRun): boolean {
-  if (a.priority !== b.priority) return a.priority < b.priority;
-  return a.since !== b.since ? a.since < b.since : a.turn < b.turn;
-}

@@ -63,7 +63,7 @@ describe('params in a whole service', () => {
       params: {},
     });
     expect(failed['event']).to.include({ topic: 'orders.created' });
-    const path = `/runs/${String(failed['id'])}/retry`;
+    const path = `/runs/${failed['id'] as string}/retry`;
     const without = await service.client.post(path);
     expect(without.at('message')).to.equal('params.n: is required by params_schema');
     const retried = await service.client.post(path, { params: { n: 1 } });
