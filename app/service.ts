@@ -145,9 +145,12 @@ class Service implements RunningService {
     if (configuration.eventStoreUrl === undefined && configuration.readModelUrl === undefined) {
       await discardForeignViews(projections, stores.store, stores.readModel, telemetry);
     }
-    this.#positions = createPositionWaiter({ readModel: stores.readModel, clock });
+    const positions = (this.#positions = createPositionWaiter({
+      readModel: stores.readModel,
+      clock,
+    }));
     stores.notices?.subscribe((notice) => this.#onNotice(notice));
-    if (roles.includes('projector')) this.#startProjector();
+    if (roles.includes('projector')) this.#startProjector(positions);
     const membership = this.#join(stores);
     const indexes = followIndexes(stores.store, stores.readModel, this.#going);
     const hold = new Hold(stores.store);
@@ -255,6 +258,7 @@ class Service implements RunningService {
       lease: leaseSeconds * 1000,
       about: { roles: [...roles], host: hostname(), pid: process.pid },
       present: () => (this.#worker === null ? {} : { slots: this.#worker.worker.slotUse }),
+      onAlive: () => this.#worker?.worker.wake(),
       coordination,
       clock,
       telemetry,
@@ -263,7 +267,7 @@ class Service implements RunningService {
     return membership;
   }
 
-  #startProjector(): void {
+  #startProjector(positions: PositionWaiter): void {
     const { configuration, clock, telemetry } = this.#options;
     const { dataDirectory, eventStoreUrl, readModelUrl, logLevel, roles, traces } = configuration;
     this.#projector = startProjector({
@@ -275,11 +279,8 @@ class Service implements RunningService {
       },
       clock,
       telemetry,
-      onWord: (word) => {
-        if (word.kind === 'checkpoints')
-          for (const [name, position] of word.views) this.#positions?.notify(name, position);
-        if (word.kind === 'status') this.#views.update(word.leads ? word.views : null);
-      },
+      positions,
+      views: this.#views,
     });
   }
 

@@ -1,7 +1,9 @@
 import type { Worker } from 'node:worker_threads';
 import type { Clock } from '../../domain/clock.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
+import type { PositionWaiter } from '../../projections/reading/position-waiter.ts';
 import { startThread } from '../../stores/sqlite/start-thread.ts';
+import type { LeadingViews } from '../watching/leading-views.ts';
 import { runProjector } from './projector-host.ts';
 import type {
   ProjectorThreadData,
@@ -30,15 +32,28 @@ export function startProjector(options: {
   readonly data: ProjectorThreadData;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
-  readonly onWord: (word: ProjectorMessage) => void;
+  /** Notified of the positions that the views have reached. */
+  readonly positions: Pick<PositionWaiter, 'notify'>;
+  /** Receives the status of the views while this process's projector leads, then null. */
+  readonly views: Pick<LeadingViews, 'update'>;
 }): RunningProjector {
-  const { data, clock, telemetry, onWord } = options;
+  const { data, clock, telemetry, positions, views } = options;
   const stop = new AbortController();
   const send = (message: ProjectorMessage): void => {
-    const { kind } = message;
-    if (kind === 'count') telemetry.count(message.name, message.labels, message.by);
-    else if (kind === 'observe') telemetry.observe(message.name, message.value, message.labels);
-    else onWord(message);
+    switch (message.kind) {
+      case 'checkpoints':
+        for (const [name, position] of message.views) positions.notify(name, position);
+        break;
+      case 'status':
+        views.update(message.leads ? message.views : null);
+        break;
+      case 'count':
+        telemetry.count(message.name, message.labels, message.by);
+        break;
+      case 'observe':
+        telemetry.observe(message.name, message.value, message.labels);
+        break;
+    }
   };
   const runOnce = (): Promise<void> =>
     data.settings.readModelUrl === undefined

@@ -98,7 +98,6 @@ export function createWorkerRole(options: {
   const resumer = new WaitResumer({ ...shared, source: membership.id });
   const timers = new WaitTimers({ ...shared, resumer, leadership, hold });
   const audit = createQueueAudit({ ...shared, readModel, coordination });
-  membership.onAlive = () => worker.wake();
   hold.onChange(() => {
     worker.wake();
     timers.holdChanged();

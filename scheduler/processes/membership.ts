@@ -14,8 +14,6 @@ export class Membership {
   readonly id: string;
   /** Milliseconds that a heartbeat lasts. */
   readonly lease: number;
-  /** Called when this member counts as alive, or does so again. */
-  onAlive: () => void = () => {};
   readonly #options: ConstructorParameters<typeof Membership>[0];
   #renewedAt: Instant = Number.NEGATIVE_INFINITY;
   /** After an interruption the heartbeats of others may be as old: until then this member cannot judge them. */
@@ -33,6 +31,8 @@ export class Membership {
     readonly about: JsonObject;
     /** Published beside `about`, and called at each heartbeat. Default: nothing. */
     readonly present?: () => JsonObject;
+    /** Called when this member counts as alive, or does so again. Default: nothing. */
+    readonly onAlive?: () => void;
     readonly coordination: Coordination;
     readonly clock: Clock;
     readonly telemetry: Telemetry;
@@ -123,7 +123,7 @@ export class Membership {
   }
 
   async #beat(): Promise<void> {
-    const { coordination, clock, about, present } = this.#options;
+    const { coordination, clock, about, present, onAlive } = this.#options;
     // Before the call: the store counts from a later time.
     const asked = clock.now();
     await coordination.heartbeat(this.id, { ...about, ...present?.() }, this.lease);
@@ -135,7 +135,7 @@ export class Membership {
       await this.#refresh();
     } finally {
       // Even if this fails: at the next heartbeat it has not joined any more.
-      if (joined) this.onAlive();
+      if (joined) onAlive?.();
     }
   }
 

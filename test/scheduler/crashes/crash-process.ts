@@ -85,7 +85,8 @@ export class CrashProcess {
     const index = new DueIndex(store, readModel, telemetry);
     const requester = new RunRequester({ ...shared, leadership, name: id });
     const about = { roles: ['worker'] };
-    const membership = new Membership({ ...shared, id, lease: LEASE, about });
+    const onAlive = (): void => this.worker.wake();
+    const membership = new Membership({ ...shared, id, lease: LEASE, about, onAlive });
     this.membership = membership;
     const queue = new RunQueue(store, readModel, clock, telemetry);
     const forWork = { ...shared, queue, membership };
@@ -109,7 +110,6 @@ export class CrashProcess {
       parks: (run) => keeper.park(run),
       affinityOf: (run) => keeper.affinityOf(run),
     }));
-    membership.onAlive = () => this.worker.wake();
     const early = new EarlyStarts({ ...forWork, executor, worker, isInstant });
     const forSchedule = { ...shared, index, leadership, early, requests: requester };
     this.scheduler = createScheduler({ ...forSchedule, name: id });

@@ -81,7 +81,9 @@ export class WorkerProcess {
     const { signal } = this.controller;
     const about = { roles: ['worker'] };
     const telemetry = silent;
-    this.membership = new Membership({ id, lease, about, coordination, clock, telemetry });
+    const onAlive = (): void => this.worker.wake();
+    const member = { id, lease, about, onAlive };
+    this.membership = new Membership({ ...member, coordination, clock, telemetry });
     this.queue = new RunQueue(store, noViews, clock, telemetry);
     const live = new LiveStreams(store, 'task-', taskFold);
     this.tasks = new PinnedTasks(store, live);
@@ -108,7 +110,6 @@ export class WorkerProcess {
       parks: (run) => keeper.park(run),
       affinityOf: (run) => keeper.affinityOf(run),
     });
-    membership.onAlive = () => this.worker.wake();
     const takeOver = new TakeOver({ ...shared, coordination });
     this.deadlines = new RunDeadlines(shared);
     store.onDeath = () => this.controller.abort();

@@ -10,11 +10,14 @@ describe('a member', () => {
   let world: World;
   let stop: AbortController;
   let running: Promise<void>[];
+  /** How often each member has come alive. */
+  let alive: Map<string, number>;
 
   beforeEach(async () => {
     world = await World.open();
     stop = new AbortController();
     running = [];
+    alive = new Map();
   });
 
   afterEach(async () => {
@@ -26,33 +29,33 @@ describe('a member', () => {
   const join = (id: string, roles: string[], signal = stop.signal): Membership => {
     const { coordination, clock } = world;
     const about = { roles };
-    const member = new Membership({ id, lease, about, coordination, clock, telemetry: silent });
+    const onAlive = (): void => void alive.set(id, (alive.get(id) ?? 0) + 1);
+    const member = new Membership({
+      ...{ id, lease, about, onAlive },
+      ...{ coordination, clock, telemetry: silent },
+    });
     running.push(member.run(signal));
     return member;
   };
 
   it('is alive after its first heartbeat, and reports that once', async () => {
-    let alive = 0;
     const one = join('one', ['worker']);
-    one.onAlive = () => (alive += 1);
     expect(one.alive).to.equal(false);
     await world.clock.advance(lease);
     expect(one.alive).to.equal(true);
-    expect(alive).to.equal(1);
+    expect(alive.get('one')).to.equal(1);
   });
 
   it('reports that it is alive even if it cannot list the others', async () => {
-    let alive = 0;
     const { coordination } = world;
     const look = coordination.alive.bind(coordination);
     let looks = 0;
     coordination.alive = () =>
       (looks += 1) === 1 ? Promise.reject(new CoordinationError('away')) : look();
     const one = join('one', ['worker']);
-    one.onAlive = () => (alive += 1);
     await world.clock.advance(lease);
     expect(one.alive).to.equal(true);
-    expect(alive).to.equal(1);
+    expect(alive.get('one')).to.equal(1);
   });
 
   it('knows the others by their roles', async () => {
@@ -78,12 +81,10 @@ describe('a member', () => {
     expect(one.alive).to.equal(false);
     expect(one.isAlive('one')).to.equal(false);
     expect(two.isAlive('one')).to.equal(false);
-    let alive = 0;
-    one.onAlive = () => (alive += 1);
     world.coordination.heartbeat = heartbeat;
     await world.clock.advance(lease / 3);
     expect(one.alive).to.equal(true);
-    expect(alive).to.equal(1);
+    expect(alive.get('one')).to.equal(2);
   });
 
   it('renews its heartbeat soon after the clock was set', async () => {

@@ -221,7 +221,9 @@ export class WorkerProcess {
     const { store } = this;
     const about = { roles: ['worker'] };
     const telemetry = silent;
-    this.membership = new Membership({ id, lease: LEASE, about, coordination, clock, telemetry });
+    const onAlive = (): void => this.worker.wake();
+    const member = { id, lease: LEASE, about, onAlive };
+    this.membership = new Membership({ ...member, coordination, clock, telemetry });
     const { membership } = this;
     const live = new LiveStreams(store, 'task-', taskFold);
     const tasks = new PinnedTasks(store, live);
@@ -254,7 +256,6 @@ export class WorkerProcess {
     const worker = (this.worker = new Worker({ ...shared, executor, slots: 8, ...options }));
     const { isInstant = () => false } = options;
     this.early = new EarlyStarts({ ...shared, executor, worker, isInstant });
-    membership.onAlive = () => this.worker.wake();
     this.takeOver = new TakeOver({
       ...shared,
       coordination,
