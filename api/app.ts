@@ -30,7 +30,7 @@ import { exportEndpoints } from './endpoints/export-endpoints.ts';
 import { serveDescription } from './openapi/docs-page.ts';
 import type { Endpoint } from './endpoint.ts';
 import { HttpError, errorHandler, sendError } from './errors.ts';
-import { extensionRules, type MountedExtensions } from './extension-rules.ts';
+import { extensionRules, type ExtensionRules, type MountedExtensions } from './extension-rules.ts';
 import { eventEndpoints } from './endpoints/events/event-endpoints.ts';
 import { historyEndpoints } from './endpoints/history/history-endpoints.ts';
 import { InnerRequests } from './inner-requests.ts';
@@ -39,6 +39,7 @@ import { liveEndpoints } from './live/live-endpoints.ts';
 import { MAX_HEADERS } from './serving/http-server.ts';
 import { measure } from './serving/measuring.ts';
 import { serveAll, share, unknownPath } from './serving/mount.ts';
+import type { Shared } from './serving/request-steps.ts';
 import { oauthEndpoints } from './endpoints/oauth-endpoints.ts';
 import { operationsEndpoints } from './endpoints/operations-endpoints.ts';
 import { PageAccess } from './access/page-access.ts';
@@ -98,21 +99,33 @@ export interface Observing {
   readonly metricsText: () => Promise<string>;
 }
 
+/** What all requests share, to the interface itself and to extensions. */
+export interface PreparedApi {
+  readonly shared: Shared;
+  readonly inner: InnerRequests;
+  /** For the host of the extensions, which {@link createApi} then mounts. */
+  readonly rules: ExtensionRules;
+}
+
+export function prepareApi(dependencies: ApiDependencies): PreparedApi {
+  const { settings, clock } = dependencies;
+  const shared = share(dependencies);
+  const { authentication, keys } = shared;
+  const inner = new InnerRequests();
+  const pages = new PageAccess(dependencies, authentication);
+  const commands = new KeyedCommands(keys, clock);
+  const rules = extensionRules(authentication, settings, inner, pages, commands);
+  return { shared, inner, rules };
+}
+
 /** The HTTP interface of a process that has the role `api`. */
 export function createApi(
-  dependencies: ApiDependencies,
+  { shared, inner }: PreparedApi,
   observing: Observing,
   extensions: MountedExtensions | null = null,
 ): Express {
+  const { dependencies } = shared;
   const { settings, telemetry } = dependencies;
-  const shared = share(dependencies);
-  const inner = new InnerRequests();
-  if (extensions !== null) {
-    const pages = new PageAccess(dependencies, shared.authentication);
-    const commands = new KeyedCommands(shared.keys, dependencies.clock);
-    const rules = extensionRules(shared.authentication, settings, inner, pages, commands);
-    extensions.useHttp(rules);
-  }
   const app = createApp(settings.trustProxy, telemetry, [
     inner.recognize,
     crossOrigin(settings.corsOrigins),

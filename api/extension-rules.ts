@@ -17,8 +17,6 @@ import { queryCheck } from './serving/validation.ts';
 
 /** The host of the extensions, which serves `/ext/…` behind the guards that all requests pass. */
 export interface MountedExtensions {
-  /** Called once, before the first request. */
-  useHttp(rules: ExtensionRules): void;
   /** Serves a request at `/ext/…`, or passes it on. */
   serve(request: Request, response: Response, next: NextFunction): Promise<void> | void;
   /** The loaded extensions, with their endpoints. */

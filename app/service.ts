@@ -3,7 +3,7 @@ import { setMaxListeners } from 'node:events';
 import type { Server as HttpServer } from 'node:http';
 import { Server as TlsServer } from 'node:https';
 import { hostname } from 'node:os';
-import { createApi, createObservingApp } from '../api/app.ts';
+import { createApi, createObservingApp, prepareApi, type PreparedApi } from '../api/app.ts';
 import type { ApiDependencies, HealthReports } from '../api/dependencies.ts';
 import { AuditTail } from '../api/live/audit-tail.ts';
 import { LiveRuns } from '../api/live/live-runs.ts';
@@ -112,8 +112,6 @@ class Service implements RunningService {
   #live: LiveRuns | null = null;
   #auditTail: AuditTail | null = null;
   #refusals: Refusals | null = null;
-  #causation: Causation | null = null;
-  #positions: PositionWaiter | null = null;
   readonly #views: LeadingViews;
   #started = false;
   readonly #stopping = new AbortController();
@@ -145,11 +143,12 @@ class Service implements RunningService {
     if (configuration.eventStoreUrl === undefined && configuration.readModelUrl === undefined) {
       await discardForeignViews(projections, stores.store, stores.readModel, telemetry);
     }
-    const positions = (this.#positions = createPositionWaiter({
-      readModel: stores.readModel,
-      clock,
-    }));
-    stores.notices?.subscribe((notice) => this.#onNotice(notice));
+    const positions = createPositionWaiter({ readModel: stores.readModel, clock });
+    // Of projectors in other processes of this machine.
+    stores.notices?.subscribe((notice) => {
+      const checkpoint = checkpointOf(notice);
+      if (checkpoint !== null) positions.notify(checkpoint.name, checkpoint.position);
+    });
     if (roles.includes('projector')) this.#startProjector(positions);
     const membership = this.#join(stores);
     const indexes = followIndexes(stores.store, stores.readModel, this.#going);
@@ -159,14 +158,30 @@ class Service implements RunningService {
     const { http } = configuration;
     const userAgent = `task-scheduling-service/${version}`;
     const limit = configuration.maxCausationDepth;
-    const causation = (this.#causation = new Causation({ store: stores.store, limit, telemetry }));
+    const causation = new Causation({ store: stores.store, limit, telemetry });
     const actions = serviceActions(stores.store, indexes, clock, causation);
     this.#tools = createBuiltInTools({ actions, ...http, userAgent });
     const { registry: tools } = this.#tools;
     const shared = { stores, indexes, clock, telemetry, going: this.#going, hold };
+    const made: MadeBefore = {
+      positions: measuredPositions(positions, telemetry),
+      tools,
+      depthOfRequest: (ticket, what) => causation.depthOfRequest(ticket, what),
+    };
+    const api = roles.includes('api')
+      ? prepareApi(this.#apiDependencies(stores, indexes, made))
+      : null;
     if (roles.includes('api') || roles.includes('worker')) {
-      const identity = { member: this.#member, version, keys: this.#keys, causation };
-      this.#extensions = await startExtensions({ ...shared, configuration, tools, ...identity });
+      this.#extensions = await startExtensions({
+        ...shared,
+        configuration,
+        tools,
+        causation,
+        member: this.#member,
+        version,
+        keys: this.#keys,
+        http: api?.rules ?? null,
+      });
     }
     let burst: SchedulerRoleOptions['burst'] = {};
     if (roles.includes('worker')) {
@@ -197,7 +212,7 @@ class Service implements RunningService {
     }
     this.#addGauges(stores, membership, hold);
     if (roles.includes('api')) this.#makeFirstAdmin(stores);
-    await this.#serve(stores, indexes);
+    await this.#serve(stores, api);
     if (this.#worker !== null) {
       // Otherwise a run could fail because its tool is not registered yet.
       await this.#extensions?.host.toolsReady;
@@ -284,12 +299,6 @@ class Service implements RunningService {
     });
   }
 
-  /** A notice of a projector in another process of this machine. */
-  #onNotice(notice: string): void {
-    const checkpoint = checkpointOf(notice);
-    if (checkpoint !== null) this.#positions?.notify(checkpoint.name, checkpoint.position);
-  }
-
   /** Retries until the log is available. */
   #makeFirstAdmin({ store }: Stores): void {
     const { configuration, clock } = this.#options;
@@ -306,14 +315,14 @@ class Service implements RunningService {
     });
   }
 
-  async #serve(stores: Stores, indexes: LiveIndexes): Promise<void> {
+  async #serve(stores: Stores, api: PreparedApi | null): Promise<void> {
     const { configuration, clock, telemetry } = this.#options;
-    const { production } = configuration;
     const health = this.#healthOf(stores);
     const observing = { health, metricsText: () => telemetry.metrics.text() };
-    const app = configuration.roles.includes('api')
-      ? createApi(this.#apiDependencies(stores, indexes), observing, this.#extensions?.host ?? null)
-      : createObservingApp(observing, { telemetry, production });
+    const app =
+      api === null
+        ? createObservingApp(observing, { telemetry, production: configuration.production })
+        : createApi(api, observing, this.#extensions?.host ?? null);
     const runs = configuration.roles.includes('worker') ? configuration.workerConcurrency : 0;
     const files = maxOpenFiles();
     const scarcity = openFilesWarning(files, runs);
@@ -321,7 +330,7 @@ class Service implements RunningService {
     const room = maxClientConnections(files, runs);
     const tls = readTlsFiles(configuration);
     this.#server = await listen(app, configuration, room, { clock, log: telemetry.log, tls });
-    if (this.#extensions !== null && configuration.roles.includes('api')) {
+    if (this.#extensions !== null && api !== null) {
       this.#extensions.host.takeUpgrades(this.#server, app);
     }
     const { port, address } = boundAddress(this.#server, configuration.host, tls !== null);
@@ -329,11 +338,8 @@ class Service implements RunningService {
     this.address = address;
   }
 
-  #apiDependencies(stores: Stores, indexes: LiveIndexes): ApiDependencies {
+  #apiDependencies(stores: Stores, indexes: LiveIndexes, made: MadeBefore): ApiDependencies {
     const { configuration, clock, telemetry, secrets } = this.#options;
-    const causation = this.#causation;
-    if (this.#positions === null || this.#tools === null || causation === null)
-      throw new Error('the API is created last');
     const { store, readModel, coordination } = stores;
     const { agents, sessions, tasks, pinnedTasks, topics } = indexes;
     const params = { pinnedTasks, secrets };
@@ -358,24 +364,20 @@ class Service implements RunningService {
       auditTail,
       refusals,
       exportPlaces: new ExportPlaces(),
-      positions: measuredPositions(this.#positions, telemetry),
-      tools: this.#tools.registry,
-      depthOfRequest: (ticket, what) => causation.depthOfRequest(ticket, what),
+      ...made,
       requestedUpTo: () => new LogCheckpoint(coordination, store, RUNS_REQUESTED_CHECKPOINT).load(),
       stopping: this.#stopping.signal,
     };
   }
 
   #healthOf(stores: Stores): HealthReports {
-    const { instance } = this;
-    const started = (): boolean => this.#started;
     return createHealth({
       stores,
       clock: this.#options.clock,
       going: this.#going,
       version,
-      instance,
-      started,
+      instance: this.instance,
+      started: () => this.#started,
     });
   }
 
@@ -392,6 +394,9 @@ class Service implements RunningService {
     });
   }
 }
+
+/** Dependencies of the API that other parts of the process use too. */
+type MadeBefore = Pick<ApiDependencies, 'positions' | 'tools' | 'depthOfRequest'>;
 
 /** Milliseconds after which another projector replaces a dead one. */
 const PROJECTOR_LEASE = 3000;

@@ -3,6 +3,7 @@ import type { TokenKeys } from '../../api/access/tokens.ts';
 import { ToolCalls } from '../../api/access/tool-calls.ts';
 import type { Clock } from '../../domain/clock.ts';
 import { ExtensionHost } from '../../extensions/host/host.ts';
+import type { HttpPort } from '../../extensions/host/ports.ts';
 import type { ProcessTelemetry } from '../../observability/create-telemetry.ts';
 import { CallSlots } from '../../scheduler/call-slots.ts';
 import type { ToolRegistry } from '../../scheduler/tools/registry.ts';
@@ -42,6 +43,8 @@ export async function startExtensions(options: {
   readonly causation: Causation;
   /** Sign the tokens of extensions' agents. */
   readonly keys: Pick<TokenKeys, 'jwtKey'>;
+  /** null without the role `api`. */
+  readonly http: HttpPort | null;
 }): Promise<ProcessExtensions> {
   const { configuration, stores, indexes, clock, telemetry, going, tools, causation } = options;
   const { store, coordination } = stores;
@@ -69,7 +72,6 @@ export async function startExtensions(options: {
       ...configuration,
       extensionPaths: configuration.extPaths ?? [],
       extensionGrants: configuration.extGrants ?? {},
-      servesRoutes: roles.includes('api'),
       runsTools: roles.includes('worker'),
     },
     service: Object.freeze({
@@ -79,6 +81,7 @@ export async function startExtensions(options: {
     }),
     tools: toolPort(tools, clock, telemetry.log, direct, causation),
     core,
+    http: options.http,
     agents,
     duringEvent: ({ metadata }, call) => causation.during({ publication: metadata }, call),
     contain(id, call) {

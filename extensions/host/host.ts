@@ -55,8 +55,8 @@ export class ExtensionHost {
   readonly #files = new Map<Extension, StaticFiles | null>();
   readonly #streams: ExtensionStreams;
   readonly #sockets = new Sockets();
-  #routing: Routing | null = null;
-  #http: HttpPort | null = null;
+  /** null in a process that does not serve routes. */
+  readonly #routing: Routing | null;
   #sources: readonly Source[] = ['builtin'];
   #loaded: Promise<void> = Promise.resolve();
   readonly #closing = new AbortController();
@@ -66,13 +66,9 @@ export class ExtensionHost {
     // Every extension that is being set up adds a listener.
     setMaxListeners(0, this.#closing.signal);
     this.#streams = new ExtensionStreams(dependencies);
+    const { http } = dependencies;
+    this.#routing = http === null ? null : this.#createRouting(http);
   }
-
-  /** Sets the rules of the HTTP interface. Called before the first request, in a process with the role `api`. */
-  useHttp = (http: HttpPort): void => {
-    this.#http = http;
-    this.#routing = this.#createRouting(http);
-  };
 
   /**
    * Finds all extensions and starts setting up those that do not wait for their first request.
@@ -215,12 +211,12 @@ export class ExtensionHost {
 
   /** An extension that has nothing to do in a process is not loaded there at start. */
   #isEager(extension: Extension): boolean {
-    const { servesRoutes, runsTools } = this.#dependencies.settings;
+    const { http, settings } = this.#dependencies;
     if (extension.state !== 'discovered') return false;
     const hasBackgroundWork = extension.has('EVENTS_SUB') || extension.has('BACKGROUND_TASKS');
-    if (!servesRoutes) return extension.has('TOOLS') || hasBackgroundWork;
+    if (http === null) return extension.has('TOOLS') || hasBackgroundWork;
     if (extension.found?.manifest.eager !== false) return true;
-    return runsTools && extension.has('TOOLS');
+    return settings.runsTools && extension.has('TOOLS');
   }
 
   async #load(extension: Extension): Promise<void> {
@@ -350,7 +346,7 @@ export class ExtensionHost {
         enter: (extension, call) => this.#enter(extension, call),
         sockets: this.#sockets,
         noteFault: (extension, what, error) => this.#noteFault(extension, what, error),
-        staticFilesOf: (extension) => this.#staticFilesOf(extension),
+        staticFilesOf: (extension) => this.#staticFilesOf(extension, http),
         status: () => this.status(),
         version: () => service.version,
       },
@@ -360,13 +356,12 @@ export class ExtensionHost {
     );
   }
 
-  #staticFilesOf(extension: Extension): StaticFiles | null {
+  #staticFilesOf(extension: Extension, { pageHeaders }: HttpPort): StaticFiles | null {
     const known = this.#files.get(extension);
     if (known !== undefined) return known;
     const { found } = extension;
-    const http = this.#http;
-    const hasFiles = found !== null && http !== null && extension.has('STATIC');
-    const files = hasFiles ? StaticFiles.of(found.folder, http.pageHeaders) : null;
+    const hasFiles = found !== null && extension.has('STATIC');
+    const files = hasFiles ? StaticFiles.of(found.folder, pageHeaders) : null;
     this.#files.set(extension, files);
     return files;
   }

@@ -27,6 +27,8 @@ export interface HostDependencies {
   readonly service: ServiceFacts;
   readonly tools: ToolPort;
   readonly core: CorePort;
+  /** null in a process that does not serve routes. */
+  readonly http: HttpPort | null;
   readonly agents: AgentPort;
   /** Calls a handler of a published event. What it does until it has ended counts as caused by the event. */
   duringEvent<T>(event: RecordedEvent, call: () => Promise<T>): Promise<T>;
@@ -63,8 +65,7 @@ export interface HostSettings {
   readonly rateLimitWindowSeconds: number;
   /** `SVC_EXT_<ID>_<NAME>`, as in the environment. */
   readonly extensionSettings: Readonly<Record<string, string>>;
-  /** Whether this process serves routes, and whether it runs pipelines. */
-  readonly servesRoutes: boolean;
+  /** Whether this process runs pipelines. */
   readonly runsTools: boolean;
 }
 

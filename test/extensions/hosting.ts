@@ -21,7 +21,7 @@ import { newId } from '../../domain/ids.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { publishEvent } from '../../domain/topics/publishing.ts';
 import { ExtensionHost } from '../../extensions/host/host.ts';
-import type { HostSettings } from '../../extensions/host/ports.ts';
+import type { HostSettings, HttpPort } from '../../extensions/host/ports.ts';
 import { createTelemetry } from '../../observability/create-telemetry.ts';
 import type { Coordination } from '../../scheduler/coordination.ts';
 import { basicTools } from '../../scheduler/tools/basic-tools.ts';
@@ -143,7 +143,6 @@ export class Hosting {
         rateLimit: 10_000,
         rateLimitWindowSeconds: 60,
         extensionSettings: {},
-        servesRoutes: true,
         runsTools: true,
         ...settings,
       },
@@ -160,6 +159,7 @@ export class Hosting {
         { during: (_cause, call) => call() },
       ),
       core: { request: async () => ({ status: 200, headers: {}, body: null }) },
+      http: this.#http(),
       agents: {
         idOf: async ({ id }) => id,
         tokenOf: async ({ id }) => id,
@@ -174,21 +174,6 @@ export class Hosting {
     });
     await host.start(packagesOf);
     const app = express();
-    host.useHttp(
-      extensionRules(
-        authentication as unknown as Authentication,
-        {
-          maxBodyBytes: 10_000,
-          production: false,
-        },
-        new InnerRequests(),
-        { authenticate: (request) => authentication.authenticate(request, []) },
-        new KeyedCommands(
-          new IdempotencyKeys(this.store, this.#clock, this.#telemetry.log),
-          this.#clock,
-        ),
-      ),
-    );
     app.disable('etag');
     app.use(measure(this.#telemetry));
     app.use((_request, response, next) => {
@@ -206,6 +191,17 @@ export class Hosting {
     this.#running = { host, server, client, end: () => containment.close() };
     await host.loaded;
     return { host, client, url: client.url };
+  }
+
+  #http(): HttpPort {
+    const keys = new IdempotencyKeys(this.store, this.#clock, this.#telemetry.log);
+    return extensionRules(
+      authentication as unknown as Authentication,
+      { maxBodyBytes: 10_000, production: false },
+      new InnerRequests(),
+      { authenticate: (request) => authentication.authenticate(request, []) },
+      new KeyedCommands(keys, this.#clock),
+    );
   }
 
   async publish(topic: string, payload: JsonObject): Promise<string> {

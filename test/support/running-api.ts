@@ -2,7 +2,7 @@ import { createSecretKey } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { createApi } from '../../api/app.ts';
+import { createApi, prepareApi } from '../../api/app.ts';
 import type { ApiDependencies, ApiSettings } from '../../api/dependencies.ts';
 import { createHttpServer } from '../../api/serving/http-server.ts';
 import { AuditTail } from '../../api/live/audit-tail.ts';
@@ -232,7 +232,7 @@ export class RunningApi {
       ready: async () => ({ status: 200, body: { status: 'ready', checks: [] } }),
       live: () => ({ status: 'alive', ...about, instance: 'of-tests' }),
     };
-    const server = createHttpServer(createApi(dependencies, { health, metricsText }));
+    const server = createHttpServer(createApi(prepareApi(dependencies), { health, metricsText }));
     await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
     const url = `http://127.0.0.1:${String((server.address() as AddressInfo).port)}`;
     const client = new ApiClient(url, null);
