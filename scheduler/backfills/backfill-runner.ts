@@ -14,11 +14,11 @@ import {
 } from '../../domain/backfills/backfill.ts';
 import { haveRuns } from '../../domain/backfills/backfill-commands.ts';
 import { RefusalError } from '../../domain/errors.ts';
-import type { BackfillEvent, DataOf } from '../../domain/events/catalogue.ts';
+import type { BackfillEvent } from '../../domain/events/catalogue.ts';
 import { load, toNewEvents, type CommandContext, type Loaded } from '../../domain/handle.ts';
 import { backfillRunId, nameBasedId, newId } from '../../domain/ids.ts';
 import { hasEnded, runFold, type RunState } from '../../domain/runs/run.ts';
-import { placesOfTask, requestRun } from '../../domain/runs/run-request.ts';
+import { placesOfTask, requestRun, runRequestOf } from '../../domain/runs/run-request.ts';
 import type { Schedule } from '../../domain/schedule/schedule.ts';
 import { streams } from '../../domain/streams.ts';
 import { firstUndecidedFire, cancelRunCommand } from '../../domain/tasks/task-commands.ts';
@@ -189,27 +189,21 @@ export class BackfillRunner {
     { params }: KnownBackfill['request'],
   ): Promise<void> {
     const { store, clock } = this.#options;
-    const { created_by, overlap_policy } = task.definition;
+    const { definition, revision } = task;
     const now = clock.now();
-    const request: DataOf<'RunRequested'> = {
-      task_id: this.taskId,
-      task_revision: task.revision,
-      created_by,
+    const pinned = { id: this.taskId, revision, definition };
+    const request = runRequestOf(pinned, {
       trigger: 'backfill',
       scheduled_for: nominal,
       priority: BACKFILL_PRIORITY,
       run_at: toIso(now),
-      event: null,
-      retry_of: null,
-      prior_steps: [],
-      overlap_policy,
       ...(params === undefined ? {} : { params }),
-    };
+    });
     // It waits for running runs, whatever the policy, and never cancels them or is skipped because of them.
     const rules =
-      overlap_policy === 'allow'
-        ? task.definition
-        : { ...task.definition, overlap_policy: 'queue' as const };
+      definition.overlap_policy === 'allow'
+        ? definition
+        : { ...definition, overlap_policy: 'queue' as const };
     const context = this.#contextOf(requestCommandId(runId, request), now);
     const requested = await requestRun(store, { runId, request, rules, context });
     if (requested.kind === 'skipped') this.noteEnd(nominal, 'skipped');
