@@ -27,7 +27,7 @@ const Rebuild = Type.Object(
   { title: 'Rebuild', additionalProperties: false },
 );
 
-export const Projection = Type.Object(
+const Projection = Type.Object(
   {
     name,
     version,
@@ -66,7 +66,7 @@ export const Switched = done({
   done: Type.Boolean({ description: 'false: accepted, but no projector carried it out in time' }),
 });
 
-export const ParkedKey = Type.Object(
+const ParkedKey = Type.Object(
   {
     key: Type.String(),
     position: Type.String(),

@@ -5,7 +5,7 @@ import { count, done, id, time } from './response-schemas.ts';
 /** Responses and bodies about views as of an instant. */
 
 /** `failed`: an event could not be applied. `dropping`: about to be deleted. */
-export const replayStates = ['building', 'ready', 'failed', 'dropping'] as const;
+const replayStates = ['building', 'ready', 'failed', 'dropping'] as const;
 export type ReplayState = (typeof replayStates)[number];
 
 /** The name of a replay, also for `?view=`. */

@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox';
 import { event, Id, Nullable, OneOf, Timestamp } from './schema-parts.ts';
 
 /** The result of a direct tool call. `refused`: the tool was not called. */
-export const toolCallOutcomes = ['done', 'failed', 'refused'] as const;
+const toolCallOutcomes = ['done', 'failed', 'refused'] as const;
 export type ToolCallOutcome = (typeof toolCallOutcomes)[number];
 
 /** Events of `refusals-<agent>-<day>`, `calls-<agent>-<day>` and `reads-<agent>-<day>`: audited requests that changed nothing. */

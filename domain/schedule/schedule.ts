@@ -23,9 +23,6 @@ export const MAX_COMPILE_STEPS = 800_000;
 /** Most work steps of finding one task's warnings for a list, about 2 ms. */
 const MAX_WARNING_STEPS = 200_000;
 
-/** Most work steps of a query, about 8 ms; a count takes that per forty years of clock changes. */
-export const MAX_QUERY_STEPS = 800_000;
-
 /** The input of {@link compileSchedule}. */
 export interface ScheduleSpec {
   readonly kind: ScheduleKind;

@@ -62,20 +62,9 @@ export function spendOnce(owner: object, part: number, steps: number): void {
  * @throws WorkLimitError when it takes more
  */
 export function limitWork<T>(limit: number, run: () => T): T {
-  const left = meter === null ? Infinity : Math.max(0, meter.limit - meter.steps);
-  return metered(new Meter(Math.min(limit, left)), run);
-}
-
-/** Runs a function and counts its steps. */
-export function measureWork<T>(run: () => T): { readonly result: T; readonly steps: number } {
-  const inner = new Meter(Infinity);
-  const result = metered(inner, run);
-  return { result, steps: inner.steps };
-}
-
-function metered<T>(inner: Meter, run: () => T): T {
   const outer = meter;
-  meter = inner;
+  const left = outer === null ? Infinity : Math.max(0, outer.limit - outer.steps);
+  const inner = (meter = new Meter(Math.min(limit, left)));
   try {
     return run();
   } finally {

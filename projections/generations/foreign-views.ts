@@ -44,7 +44,7 @@ export async function isForeign(
 }
 
 /** There are views but no events: the log is lost, and the views may be all that is left of it. */
-export class LostLogError extends Error {
+class LostLogError extends Error {
   constructor({ name }: Projection) {
     super(
       `the event log is empty, but the view ${name} is not: restore the log, or, to start without it, remove views.db, coordination.db and each *-s*-g*.db, with their -wal and -shm files`,

@@ -4,7 +4,7 @@ import { logUpTo } from '../generations/bounded-log.ts';
 import { FinalFillError, type GenerationWriter } from '../generations/generation-writer.ts';
 
 /** The shares of a generation could not be merged: a file or its thread may be gone. */
-export class SharesError extends FinalFillError {
+class SharesError extends FinalFillError {
   constructor(cause: unknown) {
     super(errorMessage(cause), { cause });
     this.name = 'SharesError';

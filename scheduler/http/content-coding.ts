@@ -14,7 +14,7 @@ const decoders: Readonly<Record<string, (source: Bytes) => Bytes>> = {
 };
 
 /** A body does not match its `Content-Encoding`. */
-export class ContentCodingError extends Error {
+class ContentCodingError extends Error {
   readonly code = 'BAD_CONTENT_ENCODING';
 
   constructor(coding: string, cause: Error) {

@@ -5,7 +5,7 @@ import type { Appender } from './appender.ts';
 import type { LogReader } from './log-reader.ts';
 
 /** The metadata field that truncates a stream before a revision. */
-export const TRUNCATE_BEFORE = '$tb';
+const TRUNCATE_BEFORE = '$tb';
 
 /** Attempts while others change the same stream's metadata. */
 const ATTEMPTS = 5;
@@ -82,6 +82,6 @@ function objectOf(data: unknown, stream: string): JsonObject {
 }
 
 /** The stream that holds a stream's metadata. */
-export function metadataStreamOf(stream: string): string {
+function metadataStreamOf(stream: string): string {
   return `$$${stream}`;
 }

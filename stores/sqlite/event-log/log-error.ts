@@ -3,7 +3,7 @@ import { IncompatibleDatabaseError, describeFault, faultOf } from '../database.t
 import { LOG } from './schema.ts';
 
 /** The port's error for one of the driver (`UNAVAILABLE`, `NEWER_SCHEMA`). Any other error is returned as it is. */
-export function logError(file: string, error: unknown): unknown {
+function logError(file: string, error: unknown): unknown {
   if (error instanceof IncompatibleDatabaseError) {
     return new EventStoreError('NEWER_SCHEMA', error.message, { cause: error });
   }
