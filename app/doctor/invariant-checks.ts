@@ -11,7 +11,7 @@ import { runFold } from '../../domain/runs/run.ts';
 import { placesOf } from '../../domain/runs/run-request.ts';
 import { ScheduleError } from '../../domain/schedule/schedule.ts';
 import { streams } from '../../domain/streams.ts';
-import { compileRule } from '../../scheduler/fires/due-index.ts';
+import { compileRule } from '../../domain/tasks/task-schedule.ts';
 import type { ArchiveProgress } from '../archive/progress.ts';
 import { currentSchedules } from '../cli/store/current-schedules.ts';
 import type { Stores } from '../stores.ts';
@@ -61,7 +61,7 @@ function hasFireAhead(schedule: ScheduleState, now: Instant): boolean {
   const { max_runs } = schedule.definition;
   if (max_runs !== null && (schedule.fires?.fire_count ?? 0) >= max_runs) return false;
   try {
-    return compileRule(schedule).next(now) !== null;
+    return compileRule(schedule.definition, schedule.anchor).next(now) !== null;
   } catch (error) {
     if (error instanceof ScheduleError) return false;
     throw error;

@@ -6,7 +6,8 @@ import { nextFireOf, type FiringDefinition } from '../../domain/tasks/schedule-s
 import { tzVersion } from '../../domain/schedule/zone.ts';
 import { streams } from '../../domain/streams.ts';
 import { tryAppend } from '../../domain/try-append.ts';
-import { compileRule, type DueEntry } from '../fires/due-index.ts';
+import { compileRule } from '../../domain/tasks/task-schedule.ts';
+import type { DueEntry } from '../fires/due-index.ts';
 import type { AuditCheck, AuditParts } from './audit.ts';
 import type { Findings } from './findings.ts';
 
@@ -89,9 +90,9 @@ export class NextFiresAgree implements AuditCheck {
     let decision: FiresDecision;
     try {
       // Not cached: the compiled rules of all tasks would take much memory.
-      const rule = ruleInForce(state);
-      const isCached = compiled?.definition === rule.definition;
-      const schedule = isCached ? compiled.schedule : compileRule(rule);
+      const { definition, anchor } = ruleInForce(state);
+      const isCached = compiled?.definition === definition;
+      const schedule = isCached ? compiled.schedule : compileRule(definition, anchor);
       decision = correctNextFire(taskId, state, schedule, clock.now());
     } catch (error) {
       // For example a time zone that this tz database lacks.

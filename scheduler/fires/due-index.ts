@@ -6,7 +6,8 @@ import {
   type FiringDefinition,
   type ScheduleState,
 } from '../../domain/tasks/schedule-state.ts';
-import { compileSchedule, type Schedule } from '../../domain/schedule/schedule.ts';
+import { compileRule } from '../../domain/tasks/task-schedule.ts';
+import type { Schedule } from '../../domain/schedule/schedule.ts';
 import { idOf } from '../../domain/streams.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
 import {
@@ -167,10 +168,9 @@ export class DueIndex {
 
   /** The compiled schedule of a task, cached per definition. */
   scheduleOf(entry: DueEntry): Schedule {
-    const rule = ruleInForce(entry.state);
-    const { definition } = rule;
+    const { definition, anchor } = ruleInForce(entry.state);
     if (entry.compiled?.definition === definition) return entry.compiled.schedule;
-    const schedule = compileRule(rule);
+    const schedule = compileRule(definition, anchor);
     entry.compiled = { schedule, definition };
     return schedule;
   }
@@ -249,25 +249,6 @@ export class DueIndex {
       (other.fires?.revision ?? -1) > (known.fires?.revision ?? -1)
     );
   }
-}
-
-/** Compiles a rule. @throws ScheduleError when this release cannot compile it */
-export function compileRule({
-  definition,
-  anchor,
-}: {
-  readonly definition: FiringDefinition;
-  readonly anchor: string;
-}): Schedule {
-  const { starts_at, ends_at } = definition;
-  return compileSchedule({
-    kind: definition.schedule_kind,
-    expr: definition.schedule_expr,
-    timezone: definition.timezone,
-    anchor: fromIso(anchor),
-    startsAt: starts_at === null ? null : fromIso(starts_at),
-    endsAt: ends_at === null ? null : fromIso(ends_at),
-  });
 }
 
 function isKnown(state: ScheduleState, event: RecordedEvent): boolean {

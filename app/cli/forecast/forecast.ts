@@ -3,7 +3,7 @@ import { ScheduleError } from '../../../domain/schedule/schedule.ts';
 import { scheduleText } from '../../../domain/schedule/words/schedule-text.ts';
 import { jitterOf } from '../../../domain/tasks/jitter.ts';
 import { nextFireOf, nextRunOf, type ScheduleState } from '../../../domain/tasks/schedule-state.ts';
-import { compileRule } from '../../../scheduler/fires/due-index.ts';
+import { compileRule } from '../../../domain/tasks/task-schedule.ts';
 import { RunStarts, type Shift } from './run-starts.ts';
 
 export const HOUR = 3_600_000;
@@ -192,7 +192,8 @@ export class Forecaster {
     const known = this.#latest?.group === group ? this.#latest.starts : this.#compiled.get(group);
     if (known !== undefined) return known;
     try {
-      const starts = new RunStarts(compileRule(group.state), group.shift);
+      const { definition, anchor } = group.state;
+      const starts = new RunStarts(compileRule(definition, anchor), group.shift);
       this.#latest = { group, starts };
       if (this.#compiled.size < MAX_COMPILED) this.#compiled.set(group, starts);
       return starts;

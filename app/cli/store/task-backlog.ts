@@ -3,7 +3,7 @@ import { ScheduleError, type FireCount } from '../../../domain/schedule/schedule
 import { lateUpTo } from '../../../domain/tasks/grace.ts';
 import { nextFireOf, nextRunOf, type ScheduleState } from '../../../domain/tasks/schedule-state.ts';
 import type { MisfirePolicy } from '../../../domain/vocabulary.ts';
-import { compileRule } from '../../../scheduler/fires/due-index.ts';
+import { compileRule } from '../../../domain/tasks/task-schedule.ts';
 
 /** Most runs of one decision with the policy `all`; older fires are only recorded. */
 const MAX_RUNS_AT_ONCE = 100;
@@ -136,7 +136,7 @@ function lateIn(span: DueSpan, now: Instant): number {
 
 function countDue({ rule, from }: Span, upTo: Instant): FireCount | null {
   try {
-    return compileRule(rule).countBetween(from - 1, upTo);
+    return compileRule(rule.definition, rule.anchor).countBetween(from - 1, upTo);
   } catch (error) {
     if (error instanceof ScheduleError) return null;
     throw error;

@@ -6,7 +6,7 @@ import type { ScheduleState } from '../../../domain/tasks/schedule-state.ts';
 import type { TaskDefinition } from '../../../domain/tasks/task-definition.ts';
 import { misfirePolicies } from '../../../domain/vocabulary.ts';
 import { evolveScheduleStateOf } from '../../../projections/views/due.ts';
-import { compileRule } from '../../../scheduler/fires/due-index.ts';
+import { compileRule } from '../../../domain/tasks/task-schedule.ts';
 import { Story } from '../../domain/tasks/schedule-story.ts';
 import { definition, LogOfTest } from '../../projections/recorded.ts';
 
@@ -36,7 +36,7 @@ describe('the backlog of a task', () => {
   for (const [name, fields] of Object.entries(tasks)) {
     it(`has the runs that a release starts: ${name}`, () => {
       const schedule = rhythmOf(fields);
-      const rule = compileRule(schedule);
+      const rule = compileRule(schedule.definition, schedule.anchor);
       for (const length of lengths) {
         const now = fromIso('2026-03-01T08:00:00.000Z') + length;
         const owed = taskBacklog('1', schedule, now);

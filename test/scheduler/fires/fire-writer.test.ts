@@ -4,7 +4,8 @@ import type { EventStore, StreamAppend } from '../../../domain/event-store.ts';
 import { decideFires } from '../../../domain/tasks/fires.ts';
 import { silent } from '../../../observability/telemetry.ts';
 import { evolveScheduleStateOf } from '../../../projections/views/due.ts';
-import { compileRule, type DueEntry } from '../../../scheduler/fires/due-index.ts';
+import type { DueEntry } from '../../../scheduler/fires/due-index.ts';
+import { compileRule } from '../../../domain/tasks/task-schedule.ts';
 import { FireWriter } from '../../../scheduler/fires/fire-writer.ts';
 import { EarlyStarts } from '../../../scheduler/burst/early-starts.ts';
 import type { RunExecutor } from '../../../scheduler/runs/run-executor.ts';
@@ -66,7 +67,8 @@ describe("the append of a fire's decision", () => {
     writer = new FireWriter({ store: log, telemetry: silent, name: 'one', appender: early });
   };
   const write = async (isCrowded: boolean): Promise<(boolean | undefined)[]> => {
-    const decision = decideFires('t', entry.state, compileRule(entry.state), due);
+    const { definition, anchor } = entry.state;
+    const decision = decideFires('t', entry.state, compileRule(definition, anchor), due);
     await writer.write(entry, decision, { now: due, isCrowded });
     return appended.map(({ mayBeToldLater }) => mayBeToldLater);
   };
