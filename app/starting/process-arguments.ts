@@ -21,7 +21,7 @@ Without a command, starts the service. Environment variables configure it:
   SVC_DATA_DIR  the folder for data (default: ./data)
   SVC_ROLES     what this process does (default: api,projector,scheduler,worker)
 
-docs/configuration.md in the repository lists all of them.
+docs/reference/configuration.md in the repository lists all of them.
 
 Commands:
   svc <command>  the command line: tasks, runs, agents, events; see svc --help

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { existsSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
+import { typescriptFiles } from '../support/architecture/typescript-files.ts';
 import { projectRoot } from '../support/project-root.ts';
 import { anchorsOf, codeIn, documents, read } from './documents.ts';
 
@@ -29,11 +30,23 @@ for (const document of documents) {
     });
 
     it('names existing files of the project', () => {
-      const named = codeIn(text).filter((code) => projectPath.test(code));
+      const words = codeIn(text).flatMap((code) => code.split(' '));
+      const named = words.filter((word) => projectPath.test(word));
       expect(named.filter((path) => !existsSync(join(projectRoot, path)))).to.deep.equal([]);
     });
   });
 }
+
+describe('the code', () => {
+  it('names existing documents', () => {
+    const missing = typescriptFiles(projectRoot).flatMap((file) =>
+      (read(file).match(/\bdocs\/[a-z0-9/-]+\.md\b/g) ?? [])
+        .filter((path) => !existsSync(join(projectRoot, path)))
+        .map((path) => `${file} names ${path}`),
+    );
+    expect(missing).to.deep.equal([]);
+  });
+});
 
 describe('the check of links', () => {
   it('knows the anchors of headings', () => {
