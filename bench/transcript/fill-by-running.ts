@@ -7,6 +7,10 @@ const TASKS_PER_ORDER = 100;
 const MAX_WAITING_RUNS = 20_000;
 /** Publications under way at a time. */
 const PUBLISHERS = 4;
+/** Each run has three events: requested, started, ended. */
+const EVENTS_PER_ORDER = TASKS_PER_ORDER * 3;
+/** Orders between two lines of progress. */
+const ORDERS_PER_LINE = 500;
 /** One of so many orders is late, and its runs of every tenth task fail. */
 const ORDERS_PER_LATE_ONE = 50;
 const TASKS_PER_CHECK = 10;
@@ -45,8 +49,10 @@ export async function fillByRunning(
       await post(admin, '/events', {
         ...{ topic: 'orders.placed', payload, source_agent_id: adminId },
       });
-      // Each run has three events: requested, started, ended.
-      if (order * TASKS_PER_ORDER * 3 >= events) done = true;
+      if (order * EVENTS_PER_ORDER >= events) done = true;
+      if (payload.order % ORDERS_PER_LINE === 0) {
+        console.log(`filling: ${(payload.order * EVENTS_PER_ORDER).toLocaleString('en')} events`);
+      }
       while ((await waiting(admin)) > MAX_WAITING_RUNS) await pause(50);
     }
   };

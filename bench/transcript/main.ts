@@ -102,7 +102,7 @@ function introduction(seconds: number | null): string {
   const took = seconds === null ? '' : ` in ${Math.round(seconds)} seconds`;
   return `# A transcript
 
-This page shows the commands for operators, analysts and auditors on a store of ${events.toLocaleString('en')} events. A running service wrote all of them${took}. The store has the tasks of the [ten questions](analysis.md). For each of several thousand published orders, a hundred tasks have run. Commands that took longer than a second show their time, on a busy machine with two cores; [benchmarks.md](benchmarks.md) has exact figures. Long outputs are shortened.
+This page shows the commands for operators, analysts and auditors on a store of ${events.toLocaleString('en')} events. A running service wrote all of them${took}. The store has the tasks of the [ten questions](../how-to/analysis.md). For each of several thousand published orders, a hundred tasks have run. Commands that took longer than a second show their time, on a busy machine with two cores; [the benchmarks](../explanation/benchmarks.md) have exact figures. Long outputs are shortened.
 
-\`npm run transcript\` makes this page again.`;
+\`npm run transcript\` makes this page again. It takes about ten minutes.`;
 }

@@ -222,8 +222,6 @@ async function poisoned(stage: Stage): Promise<void> {
     `svc projections retry runs ${run}`,
     `svc projections skip runs ${run}`,
     'svc projections rebuild runs',
-    'svc projections status runs',
-    'svc projections cancel runs',
     'svc doctor | grep -A1 -E "fault|warn"',
   ]);
 }
