@@ -4,7 +4,7 @@ import type { Issue } from '../../domain/errors.ts';
 import { addLengthKeywords } from '../../domain/events/length-keywords.ts';
 import { isUuid } from '../../domain/ids.ts';
 import { truncateString } from '../../domain/pipeline/json-size.ts';
-import { limitMessage } from '../../domain/pipeline/schema-faults.ts';
+import { limitMessage } from '../../domain/pipeline/schema-errors.ts';
 import { badRequest, type HttpError } from '../errors.ts';
 
 /** Issues in an error, and characters of a field's path. */

@@ -2,7 +2,7 @@ import type { Clock } from '../../domain/clock.ts';
 import { stringifyExactly } from '../../domain/exact-numbers.ts';
 import { newId } from '../../domain/ids.ts';
 import type { JsonValue } from '../../domain/json.ts';
-import type { ArgumentFault } from '../../domain/pipeline/arguments.ts';
+import type { ArgumentError } from '../../domain/pipeline/arguments.ts';
 import {
   truncateTo,
   MAX_RESULT_BYTES,
@@ -34,7 +34,7 @@ export function toolPort(
     const found = registry.find(name);
     if (found === undefined) return undefined;
     const { tool } = found;
-    const check = (args: unknown): void => refuseFaults(found.check(args));
+    const check = (args: unknown): void => rejectArguments(found.check(args));
     return {
       name,
       description: tool.description,
@@ -96,8 +96,8 @@ export function toolPort(
 }
 
 /** @throws ExtensionError `bad_request` if there are any, with fields under `parameters` */
-function refuseFaults(faults: readonly ArgumentFault[]): void {
-  const issues = faults.map(({ path, issue }) => ({
+function rejectArguments(errors: readonly ArgumentError[]): void {
+  const issues = errors.map(({ path, issue }) => ({
     field: ['parameters', ...path].join('.'),
     issue,
   }));
@@ -116,27 +116,27 @@ function originOf(origin: RequestOrigin | undefined): RequestOrigin | undefined 
 
 /** @throws ToolError for a value that is not JSON; undefined counts as null */
 function plain(value: unknown): unknown {
-  const { copy, fault } = copyOf(value ?? null);
-  if (fault === null) return copy;
-  throw new ToolError(`the result is not JSON: ${fault}`, { retryable: false });
+  const { copy, problem } = copyOf(value ?? null);
+  if (problem === null) return copy;
+  throw new ToolError(`the result is not JSON: ${problem}`, { retryable: false });
 }
 
 /**
  * A copy of a value as JSON. Never throws.
- * @returns `fault` if it is not JSON: a cycle, nested too deep, a bigint, a function, a symbol, NaN or infinity, or it
+ * @returns `problem` if it is not JSON: a cycle, nested too deep, a bigint, a function, a symbol, NaN or infinity, or it
  *   throws when it is read
  */
-function copyOf(value: unknown): { readonly copy?: unknown; readonly fault: string | null } {
+function copyOf(value: unknown): { readonly copy?: unknown; readonly problem: string | null } {
   try {
     const { text, lost } = stringifyExactly(limitMembers(value));
-    if (text === undefined) return { fault: `a ${typeof value} cannot be represented` };
+    if (text === undefined) return { problem: `a ${typeof value} cannot be represented` };
     const [infinite] = lost.filter(({ at }) => at === -1);
-    if (infinite === undefined) return { copy: JSON.parse(text) as unknown, fault: null };
+    if (infinite === undefined) return { copy: JSON.parse(text) as unknown, problem: null };
     const { path, digits } = infinite;
-    return { fault: `${path.length === 0 ? '' : `${path.join('.')}: `}JSON has no ${digits}` };
+    return { problem: `${path.length === 0 ? '' : `${path.join('.')}: `}JSON has no ${digits}` };
   } catch (error) {
     const why = firstLineOf(toReadableError(error));
-    return { fault: why === '' ? 'it cannot be read' : why };
+    return { problem: why === '' ? 'it cannot be read' : why };
   }
 }
 
@@ -154,8 +154,8 @@ function forExtension(call: ToolCall): ToolCall {
     log: (level: unknown, message: unknown, data?: unknown) => {
       const known = logLevels.find((each) => each === level) ?? 'info';
       if (data === undefined) return call.log(known, asString(message));
-      const { copy, fault } = copyOf(data);
-      call.log(known, asString(message), fault === null ? copy : `not JSON: ${fault}`);
+      const { copy, problem } = copyOf(data);
+      call.log(known, asString(message), problem === null ? copy : `not JSON: ${problem}`);
     },
   };
 }

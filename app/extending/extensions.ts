@@ -62,7 +62,7 @@ export async function startExtensions(options: {
   const calls = new CallSlots(configuration.workerConcurrency, clock);
   const record = new ToolCalls({ store, clock, telemetry });
   const direct = new DirectCalls({ slots: calls, record, clock });
-  const containment = new Containment((id, what, error) => host.reportFault(id, what, error));
+  const containment = new Containment((id, what, error) => host.reportError(id, what, error));
   const host: ExtensionHost = new ExtensionHost({
     store,
     coordination,
@@ -99,7 +99,7 @@ export async function startExtensions(options: {
     blocked: ({ extension, seconds, where }) => {
       telemetry.count('extension_blocked_total', { extension });
       const error = new Error(`blocked for ${seconds.toFixed(1)} s by ${where}`);
-      host.reportFault(extension, 'event loop', error);
+      host.reportError(extension, 'event loop', error);
     },
   });
   const project = join(import.meta.dirname, '../..');

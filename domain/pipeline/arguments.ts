@@ -1,11 +1,11 @@
 import { Ajv, type ErrorObject } from 'ajv';
-import { schemaFaults, type SchemaFault } from './schema-faults.ts';
+import { schemaErrors, type SchemaError } from './schema-errors.ts';
 
 /** An invalid argument of a tool, at a path of keys and indexes. */
-export type ArgumentFault = SchemaFault;
+export type ArgumentError = SchemaError;
 
-/** Validates a tool's arguments; returns no faults if they are valid. */
-export type ArgumentCheck = (value: unknown) => readonly ArgumentFault[];
+/** Validates a tool's arguments; returns no errors if they are valid. */
+export type ArgumentCheck = (value: unknown) => readonly ArgumentError[];
 
 const common = {
   strict: false,
@@ -37,14 +37,14 @@ export function argumentCheck(schema: object): ArgumentCheck {
   const check: ArgumentCheck =
     Object.keys(rest).length === 0
       ? () => []
-      : (value) => (validate(value) ? [] : schemaFaults(validate.errors, messageOf));
+      : (value) => (validate(value) ? [] : schemaErrors(validate.errors, messageOf));
   checks.set(schema, check);
   return check;
 }
 
-/** All faults in one line, for messages. */
-export function formatFaults(faults: readonly ArgumentFault[]): string {
-  return faults.map(({ path, issue }) => `${['with', ...path].join('.')} ${issue}`).join('; ');
+/** All errors in one line, for messages. */
+export function formatErrors(errors: readonly ArgumentError[]): string {
+  return errors.map(({ path, issue }) => `${['with', ...path].join('.')} ${issue}`).join('; ');
 }
 
 function messageOf({ keyword }: ErrorObject): string | undefined {

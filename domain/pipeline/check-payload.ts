@@ -110,8 +110,8 @@ function checkCondition(step: Step, field: string, warnings: string[]): void {
 }
 
 function warnAboutExpression(expression: Expression, field: string, warnings: string[]): void {
-  if (expression.fault !== null) {
-    warnings.push(`${field}: ${expression.fault}`);
+  if (expression.error !== null) {
+    warnings.push(`${field}: ${expression.error}`);
     return;
   }
   if (/!\s*[A-Za-z_]\w*\s*\./.test(expression.text)) {
@@ -138,6 +138,6 @@ function warnAboutSleep(step: CallStep, field: string, warnings: string[]): void
 function warnAboutTransform(step: CallStep, field: string, warnings: string[]): void {
   if (step.uses !== 'transform' || typeof step.with !== 'object' || step.with === null) return;
   const text: unknown = 'expression' in step.with ? step.with.expression : null;
-  const fault = typeof text === 'string' ? parseExpression(text).fault : null;
-  if (fault !== null) warnings.push(`${field}.with.expression: ${fault}`);
+  const error = typeof text === 'string' ? parseExpression(text).error : null;
+  if (error !== null) warnings.push(`${field}.with.expression: ${error}`);
 }

@@ -59,7 +59,7 @@ export interface CompiledPipeline {
   readonly isGraph: boolean;
   readonly params: JsonObject;
   /** What is wrong with the payload; null if it is valid. Runs of an invalid one fail with it. */
-  readonly fault: string | null;
+  readonly error: string | null;
   /** How results become the run's output. */
   readonly layout: OutputLayout;
   /** Bytes of `layout` as JSON. */
@@ -72,7 +72,7 @@ export interface CompiledPipeline {
 
 const compiled = new WeakMap<JsonObject, CompiledPipeline>();
 
-/** Compiles a payload, once per (immutable) object. Never throws; see `fault`. */
+/** Compiles a payload, once per (immutable) object. Never throws; see `error`. */
 export function compilePipeline(payload: JsonObject): CompiledPipeline {
   let pipeline = compiled.get(payload);
   if (!pipeline) {
@@ -90,7 +90,7 @@ function compileUncached(payload: JsonObject): CompiledPipeline {
       steps: pipeline.map(compileStep),
       isGraph: pipeline.some(({ needs }) => needs !== undefined),
       params,
-      fault: null,
+      error: null,
       layout,
       layoutBytes: jsonBytes(layout),
       totalSteps: pipeline.reduce(
@@ -110,7 +110,7 @@ function compileUncached(payload: JsonObject): CompiledPipeline {
       totalSteps: 0,
       secretNames: [],
     };
-    return { ...empty, fault: error.message };
+    return { ...empty, error: error.message };
   }
 }
 

@@ -45,7 +45,7 @@ export const scopeNames: ReadonlySet<string> = new Set([
 export interface Expression {
   readonly text: string;
   /** What is wrong with it; null if it is valid. */
-  readonly fault: string | null;
+  readonly error: string | null;
   /** The names of a plain path of fields, as most expressions are; null for others. */
   readonly path: readonly string[] | null;
   /** Names of the scope that it may use. */
@@ -85,10 +85,10 @@ export function parseExpression(text: string): Expression {
     parsed = parse(text);
   } catch (error) {
     const evaluate = (_scope: unknown, mask?: (text: string) => string): never => {
-      throw new PipelineError(faultOf(text, 'is invalid', error, mask));
+      throw new PipelineError(describeError(text, 'is invalid', error, mask));
     };
-    const fault = faultOf(text, 'is invalid', error);
-    return { text, fault, path: null, roots: new Set(), givesSteps: false, evaluate };
+    const message = describeError(text, 'is invalid', error);
+    return { text, error: message, path: null, roots: new Set(), givesSteps: false, evaluate };
   }
   const { node, shifts, path, roots } = parsed;
   const read =
@@ -100,11 +100,11 @@ export function parseExpression(text: string): Expression {
       return read(shifts.size === 0 ? scope : withShifts(scope as Scope, shifts));
     } catch (error) {
       if (error instanceof PipelineError) throw error;
-      throw new PipelineError(faultOf(text, 'failed', error, mask));
+      throw new PipelineError(describeError(text, 'failed', error, mask));
     }
   };
   const givesSteps = path === null ? reachesSteps(text, roots) : path.join() === 'steps';
-  return { text, fault: null, path, roots, givesSteps, evaluate };
+  return { text, error: null, path, roots, givesSteps, evaluate };
 }
 
 /**
@@ -246,7 +246,7 @@ function namesIn(node: ExpressionNode, path: readonly string[] | null): Readonly
   return names;
 }
 
-function faultOf(
+function describeError(
   text: string,
   what: string,
   error: unknown,

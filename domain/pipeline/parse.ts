@@ -11,7 +11,7 @@ import {
   type Step,
 } from './pipeline.ts';
 import { faultyNeeds } from './needs.ts';
-import { schemaFaults } from './schema-faults.ts';
+import { schemaErrors } from './schema-errors.ts';
 
 const ajv = new Ajv({
   allErrors: true,
@@ -95,7 +95,7 @@ function issuesOf(
   field: string,
   what: string,
 ): readonly Issue[] {
-  const issues = schemaFaults(errors, (error) => messageOf(error, what)).map(
+  const issues = schemaErrors(errors, (error) => messageOf(error, what)).map(
     ({ path, issue }): Issue => ({ field: [field, ...path].join('.'), issue }),
   );
   return issues.filter(

@@ -45,8 +45,8 @@ export class Extension {
   endpoints: readonly EndpointDescription[] = [];
   #state: ExtensionState;
   #reason: string | null = null;
-  #faults = 0;
-  #lastFault: string | null = null;
+  #errors = 0;
+  #lastError: string | null = null;
 
   constructor(found: DiscoveredExtension, grants: readonly Capability[] | undefined) {
     const { manifest } = found;
@@ -112,9 +112,9 @@ export class Extension {
   }
 
   /** Counts a failure outside requests, or a request without a response. */
-  noteFault(what: string): void {
-    this.#faults += 1;
-    this.#lastFault = what;
+  noteError(what: string): void {
+    this.#errors += 1;
+    this.#lastError = what;
   }
 
   /** As `GET /ext/status` shows it. */
@@ -130,7 +130,7 @@ export class Extension {
         ...info,
         source,
         ...(this.#reason === null ? {} : { reason: this.#reason }),
-        ...(this.#faults === 0 ? {} : { faults: this.#faults, last_fault: this.#lastFault }),
+        ...(this.#errors === 0 ? {} : { faults: this.#errors, last_fault: this.#lastError }),
         ...(unsettled.length === 0 ? {} : { unsettled }),
       },
       capabilities: this.granted,

@@ -156,10 +156,10 @@ export class ExtensionHost {
    * Reports an error caught outside any call. One that names `process.exit` or `process.abort` makes the extension
    * failed.
    */
-  reportFault = (extensionId: string, what: string, error: unknown): void => {
+  reportError = (extensionId: string, what: string, error: unknown): void => {
     const extension = this.#extensions.get(extensionId);
     if (extension === undefined || extension.state === 'failed') return;
-    this.#noteFault(extension, what, error);
+    this.#noteError(extension, what, error);
     if (!what.startsWith('process.')) return;
     extension.fail(what);
     this.#logFailure(extension);
@@ -247,7 +247,8 @@ export class ExtensionHost {
     const module = await enter(() => importModule(join(found.folder, found.manifest.module)));
     // It may have failed while its module was loading.
     if (extension.state !== 'loading') return;
-    const fault = (what: string, error: unknown): void => this.#noteFault(extension, what, error);
+    const noteError = (what: string, error: unknown): void =>
+      this.#noteError(extension, what, error);
     const originOf = (request: Request): RequestOrigin | undefined =>
       this.#routing?.originOf(extension, request);
     const tools = new ExtensionTools(extension, this.#dependencies, enter, originOf);
@@ -264,9 +265,9 @@ export class ExtensionHost {
     const context = createContext(extension, this.#dependencies, {
       routes,
       tools: tools.access,
-      events: eventAccess(extension, this.#dependencies, work, enter, fault),
+      events: eventAccess(extension, this.#dependencies, work, enter, noteError),
       streams: this.#streams.accessOf(extension, originOf),
-      background: backgroundAccess(extension, work, clock, enter, fault),
+      background: backgroundAccess(extension, work, clock, enter, noteError),
       routing: () => this.#routing,
       ids: [...this.#extensions.values()].map(({ id }) => id),
     });
@@ -285,13 +286,13 @@ export class ExtensionHost {
     const message = 'stopped but still running';
     extension.overdue.set(key, { what: `${what}: ${message}`, since: Date.now() });
     void ended.finally(() => extension.overdue.delete(key));
-    this.#noteFault(extension, what, timeoutError(message));
+    this.#noteError(extension, what, timeoutError(message));
   }
 
   /** Counts and logs a failure outside requests. */
-  #noteFault(extension: Extension, what: string, error: unknown): void {
+  #noteError(extension: Extension, what: string, error: unknown): void {
     const { telemetry } = this.#dependencies;
-    extension.noteFault(`${what}: ${summarizeError(error)}`);
+    extension.noteError(`${what}: ${summarizeError(error)}`);
     const labels = { extension: extension.id, endpoint: 'none', error_type: errorTypeOf(error) };
     telemetry.count('extension_errors_total', labels);
     telemetry.log.error('extension error', { extension: extension.id, what, error });
@@ -345,7 +346,7 @@ export class ExtensionHost {
         ensureLoaded: (extension) => this.ensureLoaded(extension),
         enter: (extension, call) => this.#enter(extension, call),
         sockets: this.#sockets,
-        noteFault: (extension, what, error) => this.#noteFault(extension, what, error),
+        noteError: (extension, what, error) => this.#noteError(extension, what, error),
         staticFilesOf: (extension) => this.#staticFilesOf(extension, http),
         status: () => this.status(),
         version: () => service.version,

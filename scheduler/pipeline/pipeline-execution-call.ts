@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { toIso, type Instant } from '../../domain/clock.ts';
 import type { JsonValue } from '../../domain/json.ts';
-import { formatFaults } from '../../domain/pipeline/arguments.ts';
+import { formatErrors } from '../../domain/pipeline/arguments.ts';
 import type { CompiledCall } from '../../domain/pipeline/compile.ts';
 import type { Scope } from '../../domain/pipeline/expression.ts';
 import { DEFAULT_JOB_SECONDS } from '../../domain/pipeline/pipeline.ts';
@@ -84,9 +84,9 @@ export function callTool(
     return permanentFailure(`the arguments for ${step.uses} are too large`);
   }
   if (tool.withoutSecrets) args = progress.secrets.mask(args) as JsonValue;
-  const faults = check(args);
-  if (faults.length > 0) {
-    return permanentFailure(`bad arguments for ${step.uses}: ${formatFaults(faults)}`);
+  const errors = check(args);
+  if (errors.length > 0) {
+    return permanentFailure(`bad arguments for ${step.uses}: ${formatErrors(errors)}`);
   }
   if (tool.isExternal === true) return jobOf(progress, step, args, earlier);
   const call = new Call({ progress, step, name, tool, args, signal, span });

@@ -16,12 +16,12 @@ export function executePipeline(
   execution: Execution,
   environment: Environment,
 ): ExecutionResult | Promise<ExecutionResult> {
-  const { fault, steps, isGraph } = execution.pipeline;
+  const { error, steps, isGraph } = execution.pipeline;
   const progress = new Progress(execution, environment);
-  if (fault !== null) {
+  if (error !== null) {
     const output = progress.output(null);
     const rest = { before: [], steps: [] };
-    return { kind: 'failed', error: fault, step: null, retryable: false, ...rest, output };
+    return { kind: 'failed', error, step: null, retryable: false, ...rest, output };
   }
   if (isGraph) return continueGraph(progress);
   for (const [index, step] of steps.entries()) {

@@ -103,7 +103,7 @@ const waitForEvent = defineTool({
   evaluates: true,
   run: ({ topic, if: condition, since, timeout_seconds }, call) => {
     const until = limitOf(call, timeout_seconds ?? WEEK_SECONDS);
-    const fault = condition === undefined ? null : parseExpression(condition).fault;
+    const fault = condition === undefined ? null : parseExpression(condition).error;
     if (fault !== null) throw new ToolError(`if: ${fault}`, { retryable: false });
     const only = condition === undefined ? {} : { if: condition };
     const from = since === undefined ? {} : { since };

@@ -126,7 +126,7 @@ export class Hosting {
 
   /** Starts a host. Resolves when its extensions have loaded or failed. */
   async start(settings: Partial<HostSettings> = {}, packagesOf: readonly string[] = []) {
-    const containment = new Containment((id, what, error) => host.reportFault(id, what, error));
+    const containment = new Containment((id, what, error) => host.reportError(id, what, error));
     const store = this.store;
     const host: ExtensionHost = new ExtensionHost({
       store,

@@ -14,12 +14,12 @@ export function eventAccess(
   dependencies: HostDependencies,
   leasedWork: LeasedWork,
   enter: <T>(call: () => T) => T,
-  fault: (label: string, error: unknown) => void,
+  noteError: (label: string, error: unknown) => void,
 ): EventAccess {
   const subscriptions = new Map<string, Subscription>();
   const { settings, clock } = dependencies;
   const checkRateLimit = publishRateLimit(extension, settings, clock, (error) =>
-    fault('events', error),
+    noteError('events', error),
   );
   return Object.freeze({
     async publish(topic, data) {
@@ -44,11 +44,11 @@ export function eventAccess(
               extension,
               `${label}: the event ${event.id}`,
               settings.extensionSeconds * 1000,
-              (error) => fault(`${label}: the event ${event.id}`, error),
+              (error) => noteError(`${label}: the event ${event.id}`, error),
               enter(async () => handler(event, signal)),
             ),
           ),
-        onError: (error) => fault(label, error),
+        onError: (error) => noteError(label, error),
       });
       subscriptions.set(pattern, subscription);
       try {

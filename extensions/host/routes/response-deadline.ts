@@ -79,7 +79,7 @@ export class ResponseDeadline {
     const limit_seconds = this.#seconds;
     const message = `extension ${id} did not respond within ${limit_seconds} s`;
     context.hasTimedOut = true;
-    extension.noteFault(`${request.method} ${endpoint}: no response within ${limit_seconds} s`);
+    extension.noteError(`${request.method} ${endpoint}: no response within ${limit_seconds} s`);
     const counted = { extension: id, endpoint, error_type: 'TimeoutError' };
     this.#telemetry.count('extension_errors_total', counted);
     this.#telemetry.log.error('extension response timed out', {

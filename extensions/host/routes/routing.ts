@@ -32,7 +32,7 @@ export interface RoutingHost {
   enter<T>(extension: Extension, call: () => T): T;
   readonly sockets: Sockets;
   /** Records a failure outside requests. */
-  noteFault(extension: Extension, what: string, error: unknown): void;
+  noteError(extension: Extension, what: string, error: unknown): void;
   staticFilesOf(extension: Extension): StaticFiles | null;
   status(): object;
   version(): string;
@@ -281,7 +281,7 @@ export class Routing {
             await this.#host.enter(extension, async () => call());
             return true;
           } catch (error) {
-            this.#host.noteFault(extension, what, error);
+            this.#host.noteError(extension, what, error);
             return false;
           }
         },

@@ -60,7 +60,7 @@ describe('numbers that an expression produces', () => {
 
   for (const text of ['`7615917337495251231`', 'params.a == `[1, {"b": 1e400}]`', '`-1e999`']) {
     it(`make an expression invalid if JavaScript cannot represent them: ${text}`, () => {
-      expect(parseExpression(text).fault).to.match(/is invalid: .*send it as a string/);
+      expect(parseExpression(text).error).to.match(/is invalid: .*send it as a string/);
       expect(() => evaluate(text)).to.throw(PipelineError);
     });
   }

@@ -1,7 +1,7 @@
 import type { ErrorObject } from 'ajv';
 
 /** A violation of a JSON schema, at a path of keys and indexes. */
-export interface SchemaFault {
+export interface SchemaError {
   readonly path: readonly string[];
   readonly issue: string;
   readonly keyword: string;
@@ -10,7 +10,7 @@ export interface SchemaFault {
 /** A custom message for an error; undefined keeps the default. */
 export type CustomMessage = (error: ErrorObject) => string | undefined;
 
-interface Found extends SchemaFault {
+interface Found extends SchemaError {
   readonly schemaPath: string;
   /** The expected types or values; both empty for other errors. */
   readonly types: readonly string[];
@@ -22,10 +22,10 @@ interface Found extends SchemaFault {
  * choice. This keeps only the violations of the branch that the value was meant for, or lists all
  * alternatives.
  */
-export function schemaFaults(
+export function schemaErrors(
   errors: readonly ErrorObject[] | null | undefined,
   customMessage: CustomMessage,
-): readonly SchemaFault[] {
+): readonly SchemaError[] {
   const found: Found[] = [];
   for (const error of errors ?? []) {
     if (!isChoice(error)) {
@@ -98,26 +98,26 @@ function mergeBranches(
   if (said.length === 0) return [foundOf(choice, customMessage)];
   const choicePath = pathOf(choice);
   const branches = new Map<string, Found[]>();
-  for (const fault of said) {
-    const [branch = ''] = fault.schemaPath.slice(choice.schemaPath.length + 1).split('/', 1);
+  for (const error of said) {
+    const [branch = ''] = error.schemaPath.slice(choice.schemaPath.length + 1).split('/', 1);
     const known = branches.get(branch);
-    if (known) known.push(fault);
-    else branches.set(branch, [fault]);
+    if (known) known.push(error);
+    else branches.set(branch, [error]);
   }
   // Whether the value as a whole has another type or value than the branch.
-  const isMismatch = (fault: Found): boolean =>
-    fault.path.length === choicePath.length && fault.types.length + fault.values.length > 0;
-  const intended = [...branches.values()].find((faults) => !faults.some(isMismatch));
+  const isMismatch = (error: Found): boolean =>
+    error.path.length === choicePath.length && error.types.length + error.values.length > 0;
+  const intended = [...branches.values()].find((errors) => !errors.some(isMismatch));
   if (intended) return intended;
   const types = new Set<string>();
   const values = new Set<unknown>();
-  for (const faults of branches.values()) {
-    const first = faults.find(
+  for (const errors of branches.values()) {
+    const first = errors.find(
       ({ path, types: ofOne }) => path.length === choicePath.length && ofOne[0],
     );
     if (first) first.types.forEach((type) => types.add(type));
     else
-      faults.filter(isMismatch).forEach((fault) => fault.values.forEach((one) => values.add(one)));
+      errors.filter(isMismatch).forEach((error) => error.values.forEach((one) => values.add(one)));
   }
   const oneOf = values.size === 0 ? [] : [`one of ${[...values].map(String).join(', ')}`];
   return [
