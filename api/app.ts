@@ -14,7 +14,7 @@ import {
   applyHeadersOnAccess,
   deferHeaders,
   requestIdOf,
-} from './serving/answer-headers.ts';
+} from './serving/response-headers.ts';
 import { compose } from './serving/compose.ts';
 import { auditEndpoints } from './endpoints/history/audit-endpoints.ts';
 import { authEndpoints } from './endpoints/auth-endpoints.ts';
@@ -52,7 +52,7 @@ import { runEndpoints } from './endpoints/runs/run-endpoints.ts';
 import { runRetryEndpoints } from './endpoints/runs/run-retry-endpoints.ts';
 import { scheduleEndpoints } from './endpoints/tasks/schedule-endpoints.ts';
 import { servePlainly } from './serving/plain-paths.ts';
-import { answerJson, sendJson } from './serving/sending.ts';
+import { respondWithJson, sendJson } from './serving/sending.ts';
 import { streamEndpoints } from './endpoints/history/stream-endpoints.ts';
 import { taskControlEndpoints } from './endpoints/tasks/task-control-endpoints.ts';
 import { taskEndpoints } from './endpoints/tasks/task-endpoints.ts';
@@ -148,7 +148,7 @@ export function createApi(
   if (extensions !== null) {
     app.use((request, response, next) => extensions.refuse(request, response, next));
   }
-  answerRest(app, telemetry, settings.production);
+  serveRest(app, telemetry, settings.production);
   return app;
 }
 
@@ -159,7 +159,7 @@ export function createObservingApp(
 ): Express {
   const app = createApp(0, about.telemetry, [checkSize, checkHost]);
   serveObserving(app, observing);
-  answerRest(app, about.telemetry, about.production);
+  serveRest(app, about.telemetry, about.production);
   return app;
 }
 
@@ -175,7 +175,7 @@ function createApp(
   // Without a limit: a URL's length is bounded, and no parameter may be silently dropped.
   app.set('query parser', (query: string) => parseQuery(query, '&', '=', { maxKeys: 0 }));
   app.enable('case sensitive routing');
-  app.response.json = answerJson;
+  app.response.json = respondWithJson;
   applyHeadersOnAccess(app);
   freshByValidator(app);
   addressByTrust(app);
@@ -195,7 +195,7 @@ const endDeferral: RequestHandler = (_request, response, next) => {
 };
 
 /**
- * An answer is fresh only if it has a validator. Express takes `If-None-Match: *` for any answer, and would leave the
+ * A response is fresh only if it has a validator. Express takes `If-None-Match: *` for any response, and would leave the
  * body out.
  */
 function freshByValidator(app: Express): void {
@@ -249,7 +249,7 @@ function checkSize({ url, rawHeaders }: Request, _response: Response, next: Next
   }
 }
 
-function answerRest(app: Express, telemetry: Telemetry, production: boolean): void {
+function serveRest(app: Express, telemetry: Telemetry, production: boolean): void {
   app.use((request: Request, response: Response) => {
     sendError(response, unknownPath(request), requestIdOf(response));
   });

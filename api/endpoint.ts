@@ -6,7 +6,7 @@ import { nameBasedId, newId } from '../domain/ids.ts';
 import type { Position } from '../domain/event-store.ts';
 import type { CausedKind } from '../domain/vocabulary.ts';
 import type { Projection } from '../projections/read-model.ts';
-import type { Answers } from './schemas/response-schemas.ts';
+import type { Responses } from './schemas/response-schemas.ts';
 import type { ApiDependencies } from './dependencies.ts';
 import type { ErrorCode } from './errors.ts';
 
@@ -50,12 +50,12 @@ export interface Call<Body = unknown, Query = Record<string, string | undefined>
   readonly keyed: boolean;
   /** Revisions of `If-Match`; undefined without one. */
   readonly expectedRevision: SeenRevision | undefined;
-  /** A signal that aborts once the client has left or has its answer. */
+  /** A signal that aborts once the client has left or has its response. */
   readonly gone: () => AbortSignal;
 }
 
-/** What an endpoint answers: a body, its JSON, or a stream. */
-export interface Answer {
+/** What an endpoint responds with: a body, its JSON, or a stream. */
+export interface EndpointResponse {
   readonly status?: number;
   readonly body?: unknown;
   /** The body as JSON, already serialized. */
@@ -69,7 +69,7 @@ export interface Answer {
   readonly stream?: (streaming: Streaming) => Promise<void>;
 }
 
-/** What a streamed answer works with. */
+/** What a streamed response works with. */
 export interface Streaming {
   readonly request: Request;
   readonly response: Response;
@@ -104,31 +104,31 @@ export interface Endpoint {
   readonly oauth?: boolean;
   /** Query parameters, which arrive as strings; others are rejected. Default: none. */
   readonly query?: TSchema;
-  /** Views that the answer is read from: a read waits until they have passed the caller's own commands. */
+  /** Views that the response is read from: a read waits until they have passed the caller's own commands. */
   readonly reads?: readonly Projection[];
   /**
-   * The views that, with the path and the registered tools, determine the answer, whoever asks and whenever. It is
+   * The views that, with the path and the registered tools, determine the response, whoever asks and whenever. It is
    * cached until one of them changes; requests with a query are not.
    */
   readonly cachedBy?: readonly Projection[];
-  /** Answers may have megabytes: a few are made at a time, with turns among the callers. */
-  readonly bulky?: boolean;
+  /** Responses may have megabytes: a few are made at a time, with turns among the callers. */
+  readonly hasLargeResponse?: boolean;
   /** A command that may carry an Idempotency-Key. */
   readonly idempotent?: boolean;
   /** A command that heeds `If-Match`. */
   readonly ifMatch?: boolean;
-  /** Successful answers, by status; the tests check every answer against them. */
-  readonly answers: Answers;
-  /** Headers of those answers, beside the ones that follow from the rest. */
-  readonly answerHeaders?: readonly AnswerHeader[];
+  /** Successful responses, by status; the tests check every response against them. */
+  readonly responses: Responses;
+  /** Headers of those responses, beside the ones that follow from the rest. */
+  readonly responseHeaders?: readonly ResponseHeader[];
   /** Errors beside those that follow from the rest, such as a 404 without an id in the path. */
   readonly refusals?: readonly ErrorCode[];
-  readonly handle: (call: Call) => Promise<Answer> | Answer;
+  readonly handle: (call: Call) => Promise<EndpointResponse> | EndpointResponse;
 }
 
-/** Headers that not every answer of a kind has. */
-export const answerHeaders = ['ETag', 'Location', 'X-Total-Count'] as const;
-export type AnswerHeader = (typeof answerHeaders)[number];
+/** Headers that not every response of a kind has. */
+export const responseHeaders = ['ETag', 'Location', 'X-Total-Count'] as const;
+export type ResponseHeader = (typeof responseHeaders)[number];
 
 type Route = `${'GET' | 'POST' | 'PUT' | 'DELETE'} /${string}`;
 
@@ -155,7 +155,7 @@ export function endpoint<
         TypeOf<Body, unknown> | (Optional extends true ? undefined : never),
         TypeOf<Query, Record<string, string | undefined>>
       >,
-    ) => Promise<Answer> | Answer;
+    ) => Promise<EndpointResponse> | EndpointResponse;
   },
 ): Endpoint {
   const [method = '', path = ''] = route.split(' ');
@@ -180,12 +180,12 @@ export function createdId(
   return keyed ? nameBasedId(kind, context.commandId) : newId(context.now);
 }
 
-/** The answer to a command that shows no resource. @param position of its last event */
+/** The response to a command that shows no resource. @param position of its last event */
 export function success(
   message: string,
   details: object,
   position: Position | null = null,
-): Pick<Answer, 'body' | 'position'> {
+): Pick<EndpointResponse, 'body' | 'position'> {
   return { body: { success: true, message, details }, position };
 }
 

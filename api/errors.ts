@@ -5,7 +5,7 @@ import type { Telemetry } from '../observability/telemetry.ts';
 import { ReadModelError } from '../projections/read-model.ts';
 import { CoordinationError } from '../scheduler/coordination.ts';
 import { challengeOf } from './access/challenges.ts';
-import { applyHeaders, requestIdOf } from './serving/answer-headers.ts';
+import { applyHeaders, requestIdOf } from './serving/response-headers.ts';
 import { sendJson } from './serving/sending.ts';
 
 /** The codes of the error body, with their statuses. */
@@ -191,7 +191,7 @@ export function errorHandler(telemetry: Telemetry, production: boolean) {
     applyHeaders(response);
     const requestId = requestIdOf(response);
     const error = toHttpError(thrown);
-    // An HttpError is already an answer, even an internal error of an extension.
+    // An HttpError is already a response, even an internal error of an extension.
     if (error.code !== 'internal_error' || error === thrown) {
       // The cause names files and machines, so only the log has it.
       if (error.code === 'unavailable' && error !== thrown) {

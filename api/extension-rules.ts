@@ -7,7 +7,7 @@ import { HttpError, causeOf, toHttpError } from './errors.ts';
 import type { DescribingExtension } from './endpoints/extension-endpoints.ts';
 import type { InnerRequests } from './inner-requests.ts';
 import type { KeyedCommands } from './keyed-commands.ts';
-import { requestIdOf } from './serving/answer-headers.ts';
+import { requestIdOf } from './serving/response-headers.ts';
 import { reasonOf } from './serving/headers.ts';
 import { setRoute, whenEnded } from './serving/measuring.ts';
 import type { PageAccess } from './access/page-access.ts';

@@ -2,7 +2,7 @@ import type { Request } from 'express';
 import type { Clock } from '../domain/clock.ts';
 import { newId } from '../domain/ids.ts';
 import { HttpError, type ErrorCode } from './errors.ts';
-import { requestIdOf } from './serving/answer-headers.ts';
+import { requestIdOf } from './serving/response-headers.ts';
 import { reasonOf, traceparentOf } from './serving/headers.ts';
 import { checkKey, type IdempotencyKeys } from './serving/idempotency.ts';
 
@@ -40,18 +40,18 @@ export class KeyedCommands {
       now,
     };
     const keyed = { agentId, key, method, path, body: body as unknown };
-    const answer = await this.#keys.once(keyed, context, async (commandId) => {
+    const result = await this.#keys.once(keyed, context, async (commandId) => {
       const result = await run(commandId);
       // The position of what was written meanwhile is replayed, too.
       const position = response?.getHeader('X-Event-Position');
       return { body: result, position: typeof position === 'string' ? position : null };
     });
-    if ((answer.status ?? 200) >= 400) throw replayedRefusal(answer.body, answer.headers);
-    for (const [name, value] of Object.entries(answer.headers ?? {})) {
+    if ((result.status ?? 200) >= 400) throw replayedRefusal(result.body, result.headers);
+    for (const [name, value] of Object.entries(result.headers ?? {})) {
       response?.setHeader(name, value);
     }
     // The JSON value that `run` returned.
-    return answer.body as T;
+    return result.body as T;
   }
 }
 

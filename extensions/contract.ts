@@ -116,7 +116,7 @@ export interface CoreClient {
    *   interface; `bad_request` for a live stream, which has no end, or a body that JSON cannot represent;
    *   `payload_too_large` for a response over 64 MiB
    */
-  request(method: string, path: string, options?: CoreRequest): Promise<CoreAnswer>;
+  request(method: string, path: string, options?: CoreRequest): Promise<CoreResponse>;
 }
 
 export interface CoreRequest {
@@ -141,7 +141,7 @@ export interface CoreRequest {
   readonly signal?: AbortSignal;
 }
 
-export interface CoreAnswer {
+export interface CoreResponse {
   readonly status: number;
   /** Names are in lower case. */
   readonly headers: Readonly<Record<string, string>>;

@@ -20,7 +20,7 @@ export interface HealthCheck {
 }
 
 /** A response of one of the health endpoints. */
-export interface HealthAnswer<Body> {
+export interface HealthResponse<Body> {
   readonly httpStatus: 200 | 503;
   readonly body: Body;
 }
@@ -42,7 +42,7 @@ export interface HealthReport {
 export function healthReport(
   checks: readonly HealthCheck[],
   about: { readonly now: Instant; readonly version: string },
-): HealthAnswer<HealthReport> {
+): HealthResponse<HealthReport> {
   const status = worstOf(checks.map((check) => check.status));
   return {
     httpStatus: status === 'unhealthy' ? 503 : 200,
@@ -64,7 +64,7 @@ export interface Readiness {
 export function readiness(
   checks: readonly HealthCheck[],
   started: boolean,
-): HealthAnswer<Readiness> {
+): HealthResponse<Readiness> {
   const ready = started && checks.every((check) => check.status !== 'unhealthy');
   return {
     httpStatus: ready ? 200 : 503,
@@ -85,7 +85,7 @@ export function liveness(about: {
   readonly now: Instant;
   readonly version: string;
   readonly instance: string;
-}): HealthAnswer<Liveness> {
+}): HealthResponse<Liveness> {
   return {
     httpStatus: 200,
     body: {

@@ -1,7 +1,7 @@
 import type { Request, RequestHandler, Response } from 'express';
 import { rateLimit } from 'express-rate-limit';
 import { toIso } from '../../domain/clock.ts';
-import { setHeader } from '../serving/answer-headers.ts';
+import { setHeader } from '../serving/response-headers.ts';
 import type { Authentication } from './authentication.ts';
 import { networkOf } from './client-address.ts';
 import type { ApiDependencies } from '../dependencies.ts';

@@ -43,7 +43,7 @@ export class RefusedRequests {
   }
 
   /** Records a request that was answered with the recorded refusal of its Idempotency-Key. */
-  answered(body: unknown, refused: RefusedRequest): void {
+  replayed(body: unknown, refused: RefusedRequest): void {
     const code = isJsonObject(body) ? body['error'] : undefined;
     if (isErrorCode(code)) this.#note(errorStatuses[code], code, refused);
   }

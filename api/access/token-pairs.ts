@@ -7,7 +7,7 @@ import { handle, load, toNewEvents, type CommandContext } from '../../domain/han
 import { newId } from '../../domain/ids.ts';
 import { streams } from '../../domain/streams.ts';
 import type { ApiDependencies } from '../dependencies.ts';
-import type { Answer, Call } from '../endpoint.ts';
+import type { EndpointResponse, Call } from '../endpoint.ts';
 import { unauthorized } from '../errors.ts';
 import { agentBySecret } from './agent-secret.ts';
 import { limitFailures } from './token-brake.ts';
@@ -37,7 +37,7 @@ export async function beginSession(
   { dependencies, context }: TokenCall,
   agentId: string,
   agent: RegisteredAgent,
-): Promise<Answer> {
+): Promise<EndpointResponse> {
   const sessionId = newId(context.now);
   const refreshId = newId(context.now);
   const stream = streams.session(sessionId);
@@ -64,7 +64,7 @@ export async function refreshTokens(
   { dependencies, context }: TokenCall,
   refreshToken: string,
   agentId?: string,
-): Promise<Answer> {
+): Promise<EndpointResponse> {
   const { settings, store, sessions } = dependencies;
   const claims = verifyToken(refreshToken, 'refresh', context.now, settings.tokenKeys);
   if (claims === null || (agentId !== undefined && claims.sub !== agentId)) {

@@ -35,7 +35,7 @@ export interface KeptTokens {
 
 /** Options of every call. */
 export interface CallOptions {
-  /** Repeating a key returns the first answer, for 24 hours. */
+  /** Repeating a key returns the first response, for 24 hours. */
   readonly idempotencyKey?: string;
   /** The expected revision (of an `ETag`); the command fails if the resource has another one. */
   readonly ifMatch?: number;
@@ -43,8 +43,8 @@ export interface CallOptions {
   readonly signal?: AbortSignal;
 }
 
-/** A successful answer. */
-export interface Answered<T> {
+/** A successful response. */
+export interface ApiResponse<T> {
   readonly data: T;
   readonly status: number;
   /** Position of the command's last event, for `after` of a later read; null for reads. */
@@ -57,11 +57,11 @@ export interface Answered<T> {
 /** An error that the service, or something before it, answered with. */
 export class ApiError extends Error {
   readonly status: number;
-  /** `unknown` if the answer is not the service's. */
+  /** `unknown` if the response is not the service's. */
   readonly code: ErrorBody['error'] | 'unknown';
   readonly details: Readonly<Record<string, unknown>>;
   readonly requestId: string | null;
-  /** The service's message alone; null if the answer is not the service's. */
+  /** The service's message alone; null if the response is not the service's. */
   readonly said: string | null;
   /** Seconds to wait before the next attempt; null if unknown. */
   readonly retryAfter: number | null;
@@ -119,8 +119,8 @@ export class ClientConnection {
     this.#token = Promise.resolve(this.#held);
   }
 
-  /** @throws ApiError for an error; what `fetch` throws without an answer */
-  async call<T>(asking: Asking): Promise<Answered<T>> {
+  /** @throws ApiError for an error; what `fetch` throws without a response */
+  async call<T>(asking: Asking): Promise<ApiResponse<T>> {
     const response = await this.#sendAgain(asking);
     if (!response.ok && asking.also?.includes(response.status) !== true) {
       throw await refusal(response, `${asking.method} ${asking.path}`);
@@ -144,7 +144,7 @@ export class ClientConnection {
     if (response.body !== null) yield* serverSentEvents(response.body);
   }
 
-  /** The text of an answer as it arrives, with back-pressure. @throws ApiError; what `fetch` throws, at any time */
+  /** The text of a response as it arrives, with back-pressure. @throws ApiError; what `fetch` throws, at any time */
   async *download(asking: Pick<Asking, 'path' | 'query' | 'signal'>): AsyncGenerator<string> {
     const response = await this.#sendAgain({ ...asking, method: 'GET' });
     if (!response.ok) throw await refusal(response, `GET ${asking.path}`);

@@ -19,7 +19,7 @@ import type * as Tasks from '../schemas/response-schemas-tasks.ts';
 import type * as Webhooks from '../schemas/response-schemas-webhooks.ts';
 import {
   ClientConnection,
-  type Answered,
+  type ApiResponse,
   type Asking,
   type CallOptions,
   type ClientOptions,
@@ -34,7 +34,7 @@ import type { DeliveryQuery } from '../schemas/webhook-schemas.ts';
 
 export { ApiError } from './client-connection.ts';
 export type {
-  Answered,
+  ApiResponse,
   Asking,
   CallOptions,
   ClientOptions,
@@ -74,7 +74,7 @@ export function createClient(options: ClientOptions) {
   const api = methodsOver((asking) => connection.call(asking));
   return {
     /** For endpoints without a method here. */
-    request: <T>(asking: Asking): Promise<Answered<T>> => connection.call<T>(asking),
+    request: <T>(asking: Asking): Promise<ApiResponse<T>> => connection.call<T>(asking),
     /** The messages of a live path: `/runs/live`, `/tasks/{id}/live`, `/audit/live`. */
     live: (watching: Watching) => connection.live(watching),
     /** Rows as text, as they arrive; with `end_mark`, a last row proves that they are complete. */
@@ -101,7 +101,7 @@ export function createClient(options: ClientOptions) {
 /** Parameters with a default may be left out, or be undefined. */
 type Query<T> = { readonly [Name in keyof T]?: T[Name] | undefined };
 interface Read {
-  /** A position of the log that the answer must have seen. */
+  /** A position of the log that the response must have seen. */
   readonly after?: string | undefined;
 }
 interface Page {
@@ -118,7 +118,7 @@ type Api = ReturnType<typeof methodsOver>;
 type Command = 'POST' | 'PUT' | 'DELETE';
 
 /** Makes the client's methods from routes. In a path, `:id` stands for the method's id. */
-function methodsOver(ask: <T>(asking: Asking) => Promise<Answered<T>>) {
+function methodsOver(ask: <T>(asking: Asking) => Promise<ApiResponse<T>>) {
   return {
     ask,
     /** Reads a path. */
@@ -239,11 +239,11 @@ const schedules = ({ readOne, send }: Api) => ({
   concurrency: readOne<Schedules.ConcurrencyKey, Spans.ConcurrencyQuery>('/concurrency/:key'),
 });
 
-type BackfillAnswer = Schedules.BackfillRequested | Schedules.BackfillPlanned;
+type BackfillResponse = Schedules.BackfillRequested | Schedules.BackfillPlanned;
 
 const backfills = ({ readOne, sendTo, act }: Api) => ({
-  /** With `dry_run`, the answer shows what would be requested. */
-  request: sendTo<BackfillAnswer, Spans.RequestBackfill>('POST', '/tasks/:id/backfill'),
+  /** With `dry_run`, the response shows what would be requested. */
+  request: sendTo<BackfillResponse, Spans.RequestBackfill>('POST', '/tasks/:id/backfill'),
   list: readOne<Schedules.BackfillPage, Spans.BackfillQuery>('/tasks/:id/backfills'),
   get: readOne<Schedules.Backfill>('/backfills/:id'),
   cancel: act<Schedules.BackfillCanceled>('POST', '/backfills/:id/cancel'),

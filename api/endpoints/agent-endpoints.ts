@@ -22,7 +22,14 @@ import {
 import { Agent, AgentList, Credentials } from '../schemas/response-schemas-agents.ts';
 import { adminsIn, remove } from './agent-removal.ts';
 import { PastQuery, pastAskedFor } from './history/audit-access.ts';
-import { createdId, endpoint, etag, idIn, type Answer, type Endpoint } from '../endpoint.ts';
+import {
+  createdId,
+  endpoint,
+  etag,
+  idIn,
+  type EndpointResponse,
+  type Endpoint,
+} from '../endpoint.ts';
 import { notFound } from '../errors.ts';
 import { readPage } from './listing.ts';
 import { placeOfReading, viewRefusals } from './history/replay-reading.ts';
@@ -39,7 +46,10 @@ function showAgent(id: string, agent: RegisteredAgent | AgentDocument): object {
   return { id, name, scopes: granted, webhook_url, created_at, updated_at };
 }
 
-function changedAgent(id: string, { state, revision, position }: Handled<AgentState>): Answer {
+function changedAgent(
+  id: string,
+  { state, revision, position }: Handled<AgentState>,
+): EndpointResponse {
   return { body: showAgent(id, requireAgent(state)), headers: etag(revision), position };
 }
 
@@ -49,8 +59,8 @@ const create = endpoint('POST /agents', {
   scopes,
   body: CreateAgent,
   idempotent: true,
-  answers: { 201: Agent },
-  answerHeaders: ['Location', 'ETag'],
+  responses: { 201: Agent },
+  responseHeaders: ['Location', 'ETag'],
   async handle(call) {
     const { dependencies, body, context } = call;
     const { store, agents } = dependencies;
@@ -68,11 +78,11 @@ const list = endpoint('GET /agents', {
   summary: 'Lists agents, newest first',
   scopes: readers,
   query: AgentQuery,
-  bulky: true,
+  hasLargeResponse: true,
   reads: [agentsProjection],
-  answers: { 200: AgentList },
+  responses: { 200: AgentList },
   refusals: viewRefusals,
-  answerHeaders: ['X-Total-Count'],
+  responseHeaders: ['X-Total-Count'],
   async handle(call) {
     const { name_filter, scope_filter, limit, offset } = call.query;
     const { readModel } = (await placeOfReading(call)).dependencies;
@@ -96,8 +106,8 @@ const read = endpoint('GET /agents/:agent_id', {
   scopes: readers,
   query: PastQuery,
   reads: [agentsProjection],
-  answers: { 200: Agent },
-  answerHeaders: ['ETag'],
+  responses: { 200: Agent },
+  responseHeaders: ['ETag'],
   async handle(call) {
     const id = idIn(call, 'agent_id');
     const { store, readModel } = call.dependencies;
@@ -118,8 +128,8 @@ const update = endpoint('PUT /agents/:agent_id', {
   body: UpdateAgent,
   reads: [agentsProjection],
   ifMatch: true,
-  answers: { 200: Agent },
-  answerHeaders: ['ETag'],
+  responses: { 200: Agent },
+  responseHeaders: ['ETag'],
   async handle(call) {
     const { dependencies, body, context, expectedRevision } = call;
     const { store, agents } = dependencies;
@@ -143,8 +153,8 @@ const credentials = endpoint('POST /agents/:agent_id/credentials', {
   scopes,
   body: SetCredentials,
   bodyOptional: true,
-  answers: { 200: Credentials },
-  answerHeaders: ['ETag'],
+  responses: { 200: Credentials },
+  responseHeaders: ['ETag'],
   async handle(call) {
     const { dependencies, body, context } = call;
     const { store, agents } = dependencies;

@@ -27,7 +27,7 @@ export const remove = endpoint('DELETE /agents/:agent_id', {
   scopes: ['admin'],
   query: RemoveAgentQuery,
   reads: [agentsProjection, tasksProjection],
-  answers: { 200: AgentRemoved },
+  responses: { 200: AgentRemoved },
   async handle(call) {
     const { dependencies, context, caller, query } = call;
     const { store, agents } = dependencies;

@@ -13,7 +13,7 @@ const token = endpoint('POST /agents/auth/token', {
   summary: 'Exchanges an id and a secret for tokens',
   scopes: null,
   body: TokenRequest,
-  answers: { 200: Tokens },
+  responses: { 200: Tokens },
   refusals: ['unauthorized'],
   async handle(call) {
     const agentId = call.body.agent_id.toLowerCase();
@@ -27,7 +27,7 @@ const refresh = endpoint('POST /agents/auth/refresh', {
   summary: 'Exchanges a refresh token for a new pair; the old one stops working',
   scopes: null,
   body: RefreshRequest,
-  answers: { 200: Tokens },
+  responses: { 200: Tokens },
   refusals: ['unauthorized'],
   handle: (call) => refreshTokens(call, call.body.refresh_token),
 });
@@ -37,7 +37,7 @@ const revoke = endpoint('POST /agents/auth/revoke', {
   summary: 'Ends the session of a token of either kind (RFC 7009)',
   scopes: null,
   body: RevokeRequest,
-  answers: { 200: Revoked },
+  responses: { 200: Revoked },
   async handle({ dependencies, body, context }) {
     const given = body.token ?? body.refresh_token;
     if (given === undefined) throw badRequest([{ field: 'token', issue: 'is required' }]);

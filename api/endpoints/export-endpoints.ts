@@ -4,7 +4,7 @@ import { isUuid } from '../../domain/ids.ts';
 import { streamKinds } from '../../domain/streams.ts';
 import type { ViewDocument, ReadModel } from '../../projections/read-model.ts';
 import { runsProjection, type RunDocument } from '../../projections/views/runs.ts';
-import { endpoint, type Answer, type Call, type Endpoint } from '../endpoint.ts';
+import { endpoint, type EndpointResponse, type Call, type Endpoint } from '../endpoint.ts';
 import { badRequest } from '../errors.ts';
 import { exportEvents } from '../exporting/event-rows.ts';
 import type { ExportFormat, ExportedPart } from '../exporting/export-formats.ts';
@@ -25,7 +25,7 @@ const runs = endpoint('GET /runs/export', {
   scopes: ['runs:read'],
   query: RunsExportQuery,
   reads: [runsProjection],
-  answers: { 200: exportedRows },
+  responses: { 200: exportedRows },
   refusals: viewRefusals,
   async handle(call) {
     const { dependencies } = await placeOfReading(call);
@@ -39,7 +39,7 @@ const runs = endpoint('GET /runs/export', {
     const behind = await runOf(readModel, cursor);
     const parts = () =>
       exportRuns(readModel, format, filter, { behind, names, params: dependencies });
-    return rowsAnswer(call, { name: 'runs', endMark: runsEndMark, parts });
+    return rowsResponse(call, { name: 'runs', endMark: runsEndMark, parts });
   },
 });
 
@@ -48,7 +48,7 @@ const events = endpoint('GET /events/export', {
   summary: 'Exports events of the log as NDJSON or CSV, in its order',
   scopes: [auditScope],
   query: EventsExportQuery,
-  answers: { 200: exportedRows },
+  responses: { 200: exportedRows },
   async handle(call) {
     const { dependencies, query } = call;
     const { store } = dependencies;
@@ -64,7 +64,7 @@ const events = endpoint('GET /events/export', {
       const log = eventsOfLog(store, { after: cursor ?? BEGINNING, stream, signal });
       return exportEvents(log, format, filter, namesIn(dependencies));
     };
-    return rowsAnswer(call, { name: 'events', endMark: eventsEndMark, parts });
+    return rowsResponse(call, { name: 'events', endMark: eventsEndMark, parts });
   },
 });
 
@@ -80,10 +80,10 @@ interface Export {
 type ExportCall = Call<unknown, { readonly format: ExportFormat; readonly end_mark: boolean }>;
 
 /** Answers with rows. @throws HttpError 503 where too many exports are running */
-function rowsAnswer(
+function rowsResponse(
   { dependencies, query, caller }: ExportCall,
   { name, endMark, parts }: Export,
-): Answer {
+): EndpointResponse {
   const { format, end_mark } = query;
   return {
     stream: async (streaming) => {

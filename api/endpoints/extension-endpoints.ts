@@ -1,6 +1,6 @@
 import type { TSchema } from '@sinclair/typebox';
 import { ExtensionHealth, ExtensionStatus } from '../schemas/response-schemas-extensions.ts';
-import type { AnswerHeader, Method } from '../endpoint.ts';
+import type { ResponseHeader, Method } from '../endpoint.ts';
 import type { DescribedEndpoint } from '../openapi/endpoint-outcomes.ts';
 import type { ErrorCode } from '../errors.ts';
 import type { Examples } from '../openapi/examples.ts';
@@ -14,7 +14,7 @@ export const hostEndpoints: readonly DescribedEndpoint[] = [
     operationId: 'getExtensionStatus',
     summary: 'Shows the extensions of this process and their health',
     scopes: null,
-    answers: { 200: ExtensionStatus },
+    responses: { 200: ExtensionStatus },
   },
   {
     method: 'get',
@@ -22,7 +22,7 @@ export const hostEndpoints: readonly DescribedEndpoint[] = [
     operationId: 'getExtensionHealth',
     summary: 'Shows the health of an extension',
     scopes: [],
-    answers: { 200: ExtensionHealth },
+    responses: { 200: ExtensionHealth },
     refusals: ['not_found', 'gateway_timeout'],
   },
 ];
@@ -39,12 +39,14 @@ export interface DescribingExtension {
     readonly operationId?: string;
     readonly summary: string;
     readonly description?: string;
-    readonly examples?: Examples;
+    readonly examples?: Omit<Examples, 'responses'> & {
+      readonly answers?: Examples['responses'];
+    };
     readonly scopes: readonly string[] | null;
     readonly query?: object;
     readonly body?: object;
     readonly answers: Readonly<Record<number, object>>;
-    readonly answerHeaders?: readonly AnswerHeader[];
+    readonly answerHeaders?: readonly ResponseHeader[];
     readonly idempotent?: boolean;
     readonly refusals?: readonly ErrorCode[];
   }[];
@@ -61,7 +63,7 @@ export function endpointsOf(
   core: readonly DescribedEndpoint[],
 ): readonly DescribedEndpoint[] {
   const known = titledSchemas(core);
-  return endpoints.map(({ path, query, body, answers, ...rest }) => ({
+  return endpoints.map(({ path, query, body, answers, answerHeaders, examples, ...rest }) => ({
     ...rest,
     operationId: rest.operationId ?? operationIdFrom(rest.method, `/${id}${path}`),
     refusals: [
@@ -72,19 +74,28 @@ export function endpointsOf(
     paths: [`/ext/${id}${path}`],
     ...(query === undefined ? {} : { query: resolve(query, known) as TSchema }),
     ...(body === undefined ? {} : { body: resolve(body, known) as TSchema }),
-    answers: Object.fromEntries(
-      Object.entries(answers).map(([status, answer]) => [
+    ...(answerHeaders === undefined ? {} : { responseHeaders: answerHeaders }),
+    ...(examples === undefined ? {} : { examples: examplesOf(examples) }),
+    responses: Object.fromEntries(
+      Object.entries(answers).map(([status, schema]) => [
         status,
-        resolve(answer, known) as TSchema,
+        resolve(schema, known) as TSchema,
       ]),
     ),
   }));
 }
 
+function examplesOf({
+  answers,
+  ...rest
+}: NonNullable<DescribingExtension['endpoints'][number]['examples']>): Examples {
+  return answers === undefined ? rest : { ...rest, responses: answers };
+}
+
 function titledSchemas(core: readonly DescribedEndpoint[]): ReadonlyMap<string, TSchema> {
   const found = new Map<string, TSchema>();
-  for (const { body, answers } of core) {
-    for (const schema of [body, ...Object.values(answers)]) {
+  for (const { body, responses } of core) {
+    for (const schema of [body, ...Object.values(responses)]) {
       if (schema?.title !== undefined) found.set(schema.title, schema);
     }
   }

@@ -15,7 +15,7 @@ import type {
   ReadModel,
   Sort,
 } from '../../projections/read-model.ts';
-import type { Answer } from '../endpoint.ts';
+import type { EndpointResponse } from '../endpoint.ts';
 import { badRequest, type HttpError } from '../errors.ts';
 
 /** Query parameters of every list. */
@@ -139,7 +139,7 @@ export async function listPage<D extends JsonObject>(
   list: Pick<ListQuery, 'filters' | 'sort' | 'cut'>,
   { limit, offset, cursor }: PageQuery,
   show: (document: D) => unknown,
-): Promise<Answer> {
+): Promise<EndpointResponse> {
   const { sort } = list;
   const start = cursor === undefined ? { offset } : behindCursor(cursor, sort, projection);
   const page = await readPage(readModel, projection, { ...list, limit, ...start }, show);
@@ -150,7 +150,7 @@ export async function listPage<D extends JsonObject>(
 }
 
 /** The answer with a page on which nothing can be. */
-export function emptyPage({ limit, offset }: PageQuery): Answer {
+export function emptyPage({ limit, offset }: PageQuery): EndpointResponse {
   return { body: { items: [], total: 0, limit, offset, has_more: false, next_cursor: null } };
 }
 

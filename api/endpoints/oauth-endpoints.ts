@@ -15,7 +15,7 @@ const token = endpoint(`POST ${TOKEN_PATH}`, {
   scopes: null,
   body: OAuthTokenRequest,
   oauth: true,
-  answers: { 200: Tokens, 400: OAuthRefusal, 401: OAuthRefusal },
+  responses: { 200: Tokens, 400: OAuthRefusal, 401: OAuthRefusal },
   async handle(call) {
     const { grant_type, refresh_token, resource = [] } = call.body;
     if (!grantTypes.some((each) => each === grant_type)) {

@@ -18,7 +18,7 @@ const show = endpoint('GET /operations', {
   summary: 'Shows whether the service is on hold, by whom and why, and how the last hold ended',
   scopes,
   query: ReadQuery,
-  answers: { 200: Operations },
+  responses: { 200: Operations },
   async handle({ dependencies }) {
     const { state } = await load(dependencies.store, streams.operations(), operationsFold);
     return { body: { held: state.hold !== null, ...state } };
@@ -31,7 +31,7 @@ const hold = endpoint('POST /operations/hold', {
   scopes,
   body: HoldBody,
   idempotent: true,
-  answers: { 200: Held },
+  responses: { 200: Held },
   async handle({ dependencies, body, context }) {
     const { state, position } = await holdCommand(dependencies.store, body.reason, context);
     return success('the service is on hold', { held: true, ...state.hold }, position);
@@ -46,7 +46,7 @@ const release = endpoint('POST /operations/release', {
   body: ReleaseBody,
   bodyOptional: true,
   idempotent: true,
-  answers: { 200: Released },
+  responses: { 200: Released },
   async handle({ dependencies, body, context }) {
     const missed = body?.missed ?? null;
     const { state, position } = await releaseCommand(dependencies.store, missed, context);

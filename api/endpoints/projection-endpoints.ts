@@ -52,7 +52,7 @@ const list = endpoint('GET /projections', {
   summary: 'Lists the views with their generations, their lag and their rebuilds',
   scopes,
   query: ReadQuery,
-  answers: { 200: Projections },
+  responses: { 200: Projections },
   async handle({ dependencies }) {
     const projections = await projectionStates(dependencies, dependencies.projections);
     return { body: { projections } };
@@ -67,7 +67,7 @@ const rebuild = endpoint('POST /projections/:name/rebuild', {
   bodyOptional: true,
   idempotent: true,
   refusals,
-  answers: { 202: RebuildOrdered },
+  responses: { 202: RebuildOrdered },
   async handle(call) {
     const projection = projectionOf(call);
     const { readModel } = call.dependencies;
@@ -94,7 +94,7 @@ const rebuildEndpoint = (
     scopes,
     idempotent: true,
     refusals,
-    answers: { 200: RebuildChanged },
+    responses: { 200: RebuildChanged },
     async handle(call) {
       const projection = projectionOf(call);
       const { events, position } = await command(commandOf(call, projection));
@@ -118,7 +118,7 @@ const redirectEndpoint = (
     bodyOptional: true,
     idempotent: true,
     refusals: [...refusals, 'precondition_failed'],
-    answers: { 200: Switched },
+    responses: { 200: Switched },
     async handle(call) {
       const projection = projectionOf(call);
       const expected = call.body?.expected_version;
@@ -150,9 +150,9 @@ const parked = endpoint('GET /projections/:name/parked', {
   summary: 'Lists the keys of a view that are parked because an event could not be applied',
   scopes,
   query: ParkedQuery,
-  bulky: true,
+  hasLargeResponse: true,
   refusals,
-  answers: { 200: ParkedKeyPage },
+  responses: { 200: ParkedKeyPage },
   async handle(call) {
     const projection = projectionOf(call);
     const { readModel } = call.dependencies;
@@ -173,7 +173,7 @@ const parkedKeyEndpoint = (order: ParkedOrder, summary: string): Endpoint =>
     scopes,
     idempotent: true,
     refusals,
-    answers: { 200: ParkedKeyDone },
+    responses: { 200: ParkedKeyDone },
     async handle(call) {
       const { dependencies, parameters } = call;
       const projection = projectionOf(call);

@@ -26,7 +26,7 @@ const runs = endpoint('GET /runs/live', {
   summary: 'Streams every change of runs as it happens (server-sent events)',
   scopes,
   query: LiveQuery,
-  answers: { 200: eventStream },
+  responses: { 200: eventStream },
   handle({ dependencies, query }) {
     const filter = { taskId: query.task_id?.toLowerCase(), state: query.state };
     return { stream: (streaming) => watch(dependencies, streaming, filter) };
@@ -38,7 +38,7 @@ const task = endpoint('GET /tasks/:id/live', {
   summary: "Streams every change of a task's runs as it happens (server-sent events)",
   scopes,
   query: Type.Pick(LiveQuery, ['state', 'after']),
-  answers: { 200: eventStream },
+  responses: { 200: eventStream },
   async handle(call) {
     const { dependencies, query } = call;
     const taskId = idIn(call, 'id');

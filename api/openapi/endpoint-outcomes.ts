@@ -9,8 +9,8 @@ export type DescribedEndpoint = Omit<Endpoint, 'handle'> & {
 };
 
 /** Whether the description lists it. Endpoints that only return errors are not listed. */
-export const isPublished = ({ answers }: DescribedEndpoint): boolean =>
-  Object.keys(answers).some((status) => Number(status) < 400);
+export const isPublished = ({ responses }: DescribedEndpoint): boolean =>
+  Object.keys(responses).some((status) => Number(status) < 400);
 
 /** Whether it may change something. Its response then has the position of its event. */
 export const isCommand = ({ method }: DescribedEndpoint): boolean => method !== 'get';

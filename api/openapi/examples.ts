@@ -11,7 +11,7 @@ import { taskExamples } from './examples/tasks.ts';
 export interface Examples {
   readonly body?: unknown;
   /** By status. */
-  readonly answers?: Readonly<Record<number, unknown>>;
+  readonly responses?: Readonly<Record<number, unknown>>;
   /** Of the 200 response in its other media types. */
   readonly otherMediaTypes?: Readonly<Record<string, string>>;
   /** Path and query parameters by name. Overrides {@link parameterExamples}. */

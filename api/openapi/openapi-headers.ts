@@ -33,7 +33,7 @@ const limits = ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset
 
 /** Headers of an endpoint's successful responses. */
 export function headersOf(endpoint: DescribedEndpoint): JsonObject {
-  const { reads, idempotent, answerHeaders = [], paths } = endpoint;
+  const { reads, idempotent, responseHeaders: answerHeaders = [], paths } = endpoint;
   return refsTo([
     'X-Request-Id',
     ...(paths[0].startsWith('/health') ? [] : limits),

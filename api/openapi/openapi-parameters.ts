@@ -37,7 +37,7 @@ export function parametersOf(
       // A parameter with a default is required inside the service and optional for clients.
       required: required.includes(name) && schema['default'] === undefined,
       ...about(name, schema),
-      schema: schemas.taken(schema),
+      schema: schemas.requestSchema(schema),
     })),
   ];
 }

@@ -33,12 +33,12 @@ export class PublishedSchemas {
   }
 
   /** Converts a request schema, in which unknown fields are errors. @param within name of the schema's owner */
-  taken(schema: TSchema, within = ''): JsonObject {
+  requestSchema(schema: TSchema, within = ''): JsonObject {
     return this.#publish(schema, false, within);
   }
 
   /** Converts a response schema. Later versions may add fields. */
-  answered(schema: TSchema, within = ''): JsonObject {
+  responseSchema(schema: TSchema, within = ''): JsonObject {
     return this.#publish(schema, true, within);
   }
 

@@ -79,13 +79,13 @@ function operation(
   index: number,
   schemas: PublishedSchemas,
 ): JsonObject {
-  const { method, paths, summary, scopes, answers, operationId } = endpoint;
+  const { method, paths, summary, scopes, responses, operationId } = endpoint;
   const [first] = paths;
   const path = paths[index] ?? first;
   const shown = endpoint.examples ?? ownExamples[operationId] ?? {};
   const live =
     method === 'get' &&
-    Object.values(answers).some((schema) => mediaTypeOf(schema) === 'text/event-stream');
+    Object.values(responses).some((schema) => mediaTypeOf(schema) === 'text/event-stream');
   const same = index === 0 ? [] : [`The same as \`${method.toUpperCase()} ${writtenAs(first)}\`.`];
   const said = [endpoint.description ?? [], same, scopesText(scopes)].flat();
   return {
@@ -100,7 +100,7 @@ function operation(
       ...requestHeaders(endpoint, live),
     ],
     ...requestBody(endpoint, shown, schemas),
-    responses: { ...errorsOf(endpoint), ...answersOf(endpoint, shown, schemas) },
+    responses: { ...errorsOf(endpoint), ...responsesOf(endpoint, shown, schemas) },
   };
 }
 
@@ -123,7 +123,7 @@ function requestBody(
   const needed = fields.length > 0 || Object.keys(body).length === 0;
   const required = bodyOptional !== true && needed;
   const type = oauth === true ? 'application/x-www-form-urlencoded' : 'application/json';
-  const content = { [type]: shownAs(schemas.taken(body, operationId), example) };
+  const content = { [type]: shownAs(schemas.requestSchema(body, operationId), example) };
   return { requestBody: { required, content } };
 }
 
@@ -132,14 +132,14 @@ const shownAs = (schema: JsonObject, example: unknown): JsonObject => ({
   ...(example === undefined ? {} : { example: example as JsonValue }),
 });
 
-function answersOf(
+function responsesOf(
   endpoint: DescribedEndpoint,
-  { answers: shown = {}, otherMediaTypes = {} }: Examples,
+  { responses: shown = {}, otherMediaTypes = {} }: Examples,
   schemas: PublishedSchemas,
 ): JsonObject {
-  const { summary, answers, operationId } = endpoint;
+  const { summary, responses, operationId } = endpoint;
   return Object.fromEntries(
-    Object.entries(answers).map(([status, schema]: [string, TSchema]) => {
+    Object.entries(responses).map(([status, schema]: [string, TSchema]) => {
       const type = mediaTypeOf(schema);
       const example = shown[Number(status)];
       const body =
@@ -150,7 +150,7 @@ function answersOf(
                 mediaTypesOf(schema).map((each) => [
                   each,
                   shownAs(
-                    schemas.answered(schemaAs(schema, each), operationId),
+                    schemas.responseSchema(schemaAs(schema, each), operationId),
                     each === type ? example : otherMediaTypes[each],
                   ),
                 ]),
@@ -178,7 +178,7 @@ const errorHeaders: Readonly<Partial<Record<ErrorCode, readonly ResponseHeader[]
 };
 
 function errorResponses(schemas: PublishedSchemas): JsonObject {
-  const schema = schemas.answered(ErrorBody);
+  const schema = schemas.responseSchema(ErrorBody);
   return Object.fromEntries(
     (Object.keys(errorStatuses) as ErrorCode[]).map((code) => {
       const headers = refsTo(['X-Request-Id', ...(errorHeaders[code] ?? [])]);

@@ -20,11 +20,14 @@ export function describePipeline(schemas: PublishedSchemas, tools: readonly Desc
   const { uses, with: given, ...common } = CallStepSchema.properties;
   const published = (fields: object): JsonObject =>
     Object.fromEntries(
-      Object.entries(fields).map(([name, field]) => [name, schemas.taken(field as TSchema)]),
+      Object.entries(fields).map(([name, field]) => [
+        name,
+        schemas.requestSchema(field as TSchema),
+      ]),
     );
   for (const { name, description, schema } of tools) {
     const argumentsName = `${componentOf(name)}Arguments`;
-    const takes = schemas.taken(withExpressions(schema as Schema) as unknown as TSchema);
+    const takes = schemas.requestSchema(withExpressions(schema as Schema) as unknown as TSchema);
     const described = { description: `Arguments of \`${name}\`.`, ...takes };
     schemas.add(argumentsName, described);
     const { required = [] } = schema as { readonly required?: readonly string[] };
@@ -66,8 +69,8 @@ export function describePipeline(schemas: PublishedSchemas, tools: readonly Desc
     description:
       'A step that uses the tool of an extension, `<extension>.<tool>`. An unknown tool is accepted with a warning.',
     properties: {
-      uses: { ...schemas.taken(uses), not: { enum: names } },
-      with: schemas.taken(given),
+      uses: { ...schemas.requestSchema(uses), not: { enum: names } },
+      with: schemas.requestSchema(given),
       ...published(common),
     },
     required: ['uses'],
@@ -80,7 +83,7 @@ export function describePipeline(schemas: PublishedSchemas, tools: readonly Desc
     description: 'A group of steps that run at the same time.',
     properties: {
       parallel: {
-        ...schemas.taken(parallel),
+        ...schemas.requestSchema(parallel),
         items: { oneOf: [ref('BuiltInStep'), ref('ExtensionStep')] },
       },
       ...published(ofGroup),

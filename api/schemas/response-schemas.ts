@@ -10,7 +10,7 @@ import { errorStatuses, type ErrorCode } from '../errors.ts';
  */
 
 /** Responses of an endpoint by status, without errors, which share one body. */
-export type Answers = Readonly<Record<number, TSchema>>;
+export type Responses = Readonly<Record<number, TSchema>>;
 
 /** A UUID. */
 export const id = Type.String({ format: 'uuid' });

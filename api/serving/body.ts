@@ -16,7 +16,7 @@ const MAX_FIELD_LENGTH = 200;
 
 /**
  * Reads a request's body as JSON, after the caller is authenticated: a 401 or 403 precedes all errors of the body.
- * `node:http` discards what is left unread, so that the client receives the answer.
+ * `node:http` discards what is left unread, so that the client receives the response.
  * @returns undefined without a body
  * @throws HttpError 413 over the limit; 415 for what is not JSON in UTF-8; 400 for broken JSON, a key `__proto__`, deep
  *   nesting, and numbers that JavaScript cannot represent (see {@link lostNumbers})
@@ -70,7 +70,7 @@ export function readBytes(request: IncomingMessage, limit: number): Promise<Buff
         chunks.push(chunk);
         return;
       }
-      // The rest is discarded, so that the client receives the answer.
+      // The rest is discarded, so that the client receives the response.
       chunks = [];
       request.off('data', onData);
       request.resume();

@@ -31,7 +31,7 @@ const allowedHeaders = [
   'traceparent',
 ];
 
-/** How long a browser may cache the answer to a preflight. Seconds. */
+/** How long a browser may cache the response to a preflight. Seconds. */
 const PREFLIGHT_MAX_AGE = 600;
 
 /**

@@ -10,7 +10,7 @@ import { messageClasses } from './message-classes.ts';
 const HEADERS_TIMEOUT = 15_000;
 const REQUEST_TIMEOUT = 60_000;
 const KEEP_ALIVE_TIMEOUT = 65_000;
-/** Also for a client that does not read its answer. */
+/** Also for a client that does not read its response. */
 const IDLE_TIMEOUT = 120_000;
 /** Bytes of a request's line and headers together. */
 const MAX_HEADER_BYTES = 16_384;
@@ -71,8 +71,8 @@ const reasons: Readonly<Partial<Record<ErrorCode, string>>> = {
 };
 
 function refuse(fault: NodeJS.ErrnoException, socket: Duplex): void {
-  // The client is gone, or an answer has begun.
-  if (fault.code === 'ECONNRESET' || !socket.writable || hasBegunAnAnswer(socket)) {
+  // The client is gone, or a response has begun.
+  if (fault.code === 'ECONNRESET' || !socket.writable || hasBegunResponse(socket)) {
     socket.destroy();
     return;
   }
@@ -102,10 +102,10 @@ function detailsOf(code: ErrorCode, issue: string): Record<string, unknown> {
   return code === 'headers_too_large' ? { limit: MAX_HEADER_BYTES } : {};
 }
 
-/** `node:http` keeps the answer in progress on the socket, outside its types. */
-function hasBegunAnAnswer(socket: Duplex): boolean {
-  const { _httpMessage: answer } = socket as Duplex & {
+/** `node:http` keeps the response in progress on the socket, outside its types. */
+function hasBegunResponse(socket: Duplex): boolean {
+  const { _httpMessage: response } = socket as Duplex & {
     readonly _httpMessage?: { readonly headersSent: boolean } | null;
   };
-  return answer?.headersSent === true;
+  return response?.headersSent === true;
 }

@@ -14,7 +14,7 @@ import { nameBasedId, newId } from '../../domain/ids.ts';
 import { isJsonObject } from '../../domain/json.ts';
 import { streams } from '../../domain/streams.ts';
 import type { Log } from '../../observability/telemetry.ts';
-import type { Answer } from '../endpoint.ts';
+import type { EndpointResponse } from '../endpoint.ts';
 import { HttpError, badRequest, errorBody, errorStatuses, toHttpError } from '../errors.ts';
 import { CommandRenewal } from './command-renewal.ts';
 
@@ -49,7 +49,7 @@ export class IdempotencyKeys {
   readonly #log: Log;
   /** Streams of keys whose command this process is running. */
   readonly #running = new Set<string>();
-  /** Streams of keys whose command failed here without an answer: it may be repeated at once. */
+  /** Streams of keys whose command failed here without a response: it may be repeated at once. */
   readonly #failed = new Set<string>();
 
   constructor(store: EventStore, clock: Clock, log: Log) {
@@ -59,17 +59,17 @@ export class IdempotencyKeys {
   }
 
   /**
-   * Runs a command once for its key: the command is recorded before, its answer after. After a crash in between, a
-   * repetition runs it again with the same ids, which completes it. A refusal is an answer too. Internal errors, lost
-   * races and answers too large for an event are not recorded.
+   * Runs a command once for its key: the command is recorded before, its response after. After a crash in between, a
+   * repetition runs it again with the same ids, which completes it. A refusal is a response too. Internal errors, lost
+   * races and responses too large for an event are not recorded.
    * @param run receives the id of the command that the key stands for
    * @throws HttpError, RefusalError 409 when the key was used for another request, or the first is still running
    */
   async once(
     request: KeyedRequest,
     context: CommandContext,
-    run: (commandId: string) => Promise<Answer>,
-  ): Promise<Answer> {
+    run: (commandId: string) => Promise<EndpointResponse>,
+  ): Promise<EndpointResponse> {
     const { agentId, key, method, path } = request;
     const stream = streams.idempotency(agentId, key);
     const { state, revision } = await load(this.#store, stream, idempotencyFold);
@@ -145,8 +145,8 @@ export class IdempotencyKeys {
     stream: string,
     renewal: CommandRenewal,
     context: CommandContext,
-    run: (commandId: string) => Promise<Answer>,
-  ): Promise<Answer> {
+    run: (commandId: string) => Promise<EndpointResponse>,
+  ): Promise<EndpointResponse> {
     const record = async (data: DataOf<'CommandAnswered'>): Promise<void> => {
       const receivedAt = await renewal.end();
       const commandId = nameBasedId('answered', context.commandId, String(receivedAt));
@@ -157,15 +157,15 @@ export class IdempotencyKeys {
       try {
         await this.#store.append(stream, events, receivedAt);
       } catch (error) {
-        // The command is done: a repetition makes the answer again, with the same ids.
+        // The command is done: a repetition makes the response again, with the same ids.
         if (error instanceof EventStoreError && error.code === 'TOO_LARGE') this.#fail(stream);
         // Another process took the command over, and did the same.
         else if (!isConflict(error)) throw error;
       }
     };
-    let answer: Answer;
+    let response: EndpointResponse;
     try {
-      answer = await run(context.commandId);
+      response = await run(context.commandId);
     } catch (thrown) {
       const error = toHttpError(thrown);
       const status = errorStatuses[error.code];
@@ -173,10 +173,10 @@ export class IdempotencyKeys {
       if (isFinal(thrown)) await record({ status, body, headers: { ...error.headers } });
       throw thrown;
     }
-    const { status = 200, body, position } = answer;
-    const headers = { ...answer.headers, ...(position ? { [POSITION]: position } : {}) };
+    const { status = 200, body, position } = response;
+    const headers = { ...response.headers, ...(position ? { [POSITION]: position } : {}) };
     await record({ status, body, headers });
-    return answer;
+    return response;
   }
 
   #fail(stream: string): void {
@@ -197,7 +197,7 @@ function stillRunning(): HttpError {
   return new HttpError('conflict', message, { field: HEADER });
 }
 
-function replayed({ status, body, headers }: DataOf<'CommandAnswered'>): Answer {
+function replayed({ status, body, headers }: DataOf<'CommandAnswered'>): EndpointResponse {
   return {
     status,
     body,

@@ -13,7 +13,7 @@ export const knownMethods: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Counts every request, and measures the time from its arrival to the end of its answer. Labels come from a closed
+ * Counts every request, and measures the time from its arrival to the end of its response. Labels come from a closed
  * set: the route that {@link setRoute} named, never the path as it was sent.
  */
 export function measure(telemetry: Telemetry) {
@@ -24,7 +24,7 @@ export function measure(telemetry: Telemetry) {
       const endpoint = routeOf(response) ?? 'unknown';
       const method = knownMethods.has(request.method) ? request.method : 'other';
       telemetry.count('http_requests_total', { method, endpoint });
-      // A client that left early got no answer.
+      // A client that left early got no response.
       if (!response.writableFinished) return;
       telemetry.count('http_responses_total', { status: String(response.statusCode) });
       if (response.locals['notMeasured'] === true) return;
@@ -51,7 +51,7 @@ export function routeOf(response: Response): string | undefined {
   return response.locals['endpoint'] as string | undefined;
 }
 
-/** Leaves the time out of an answer that lasts as long as its client likes. */
+/** Leaves the time out of a response that lasts as long as its client likes. */
 export function notMeasured(response: Response): void {
   response.locals['notMeasured'] = true;
 }

@@ -6,15 +6,15 @@ import { RefusedRequests } from '../access/refused-requests.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { HttpError, OAuthError } from '../errors.ts';
-import { AnswerCache } from './answer-cache.ts';
-import { applyHeaders, requestIdOf } from './answer-headers.ts';
-import { BulkyAnswers } from './bulky-answers.ts';
+import { ResponseCache } from './response-cache.ts';
+import { applyHeaders, requestIdOf } from './response-headers.ts';
+import { LargeResponses } from './large-responses.ts';
 import { IdempotencyKeys } from './idempotency.ts';
 import { describedPath, setRoute } from './measuring.ts';
 import { OwnWrites } from './own-writes.ts';
 import { viewsUnavailable } from './projection-state.ts';
 import {
-  answerFromCache,
+  respondFromCache,
   authenticate,
   checkInput,
   handle,
@@ -38,7 +38,7 @@ const steps = [
   checkInput,
   readCommandHeaders,
   waitForViews,
-  answerFromCache,
+  respondFromCache,
   takeTurn,
   handle,
   sendStream,
@@ -51,7 +51,7 @@ async function serve(exchange: Exchange): Promise<void> {
     for (const step of steps) {
       const pending = step(exchange);
       if (pending !== undefined) await pending;
-      if (exchange.isAnswered) break;
+      if (exchange.hasResponded) break;
     }
   } catch (error) {
     throw await failureOf(exchange, error);
@@ -59,8 +59,8 @@ async function serve(exchange: Exchange): Promise<void> {
     exchange.endTurn();
   }
   // A repeated command may be answered with the refusal of the first one.
-  const { answer } = exchange;
-  if ((answer?.status ?? 200) >= 400) exchange.shared.refused.answered(answer?.body, exchange);
+  const { result } = exchange;
+  if ((result?.status ?? 200) >= 400) exchange.shared.refused.replayed(result?.body, exchange);
 }
 
 export function share(dependencies: ApiDependencies): Shared {
@@ -71,7 +71,7 @@ export function share(dependencies: ApiDependencies): Shared {
     authentication,
     ownWrites: new OwnWrites(dependencies),
     keys: new IdempotencyKeys(store, clock, telemetry.log),
-    bulky: new BulkyAnswers(),
+    largeResponses: new LargeResponses(),
     refused: new RefusedRequests(dependencies, authentication),
   };
 }
@@ -94,7 +94,7 @@ export function serveAll(endpoints: readonly Endpoint[], shared: Shared): Reques
     if (found.target === null) {
       setRoute(response, describedPath(found.path));
       applyHeaders(response);
-      answerOtherMethod(request, response, found.methods);
+      respondToOtherMethod(request, response, found.methods);
       return undefined;
     }
     const { path, served } = found.target;
@@ -110,7 +110,7 @@ function compile(endpoint: Endpoint, shared: Shared): ServedEndpoint {
     action: `${endpoint.method.toUpperCase()} ${describedPath(endpoint.paths[0])}`,
     checkBody: endpoint.body === undefined ? checkEmpty : bodyCheck(endpoint.body),
     checkQuery: queryCheck(endpoint.query),
-    cache: new AnswerCache(),
+    cache: new ResponseCache(),
   };
 }
 
@@ -142,8 +142,8 @@ function begin(
     ownPosition: BEGINNING,
     passed: null,
     cacheEntry: null,
-    answer: undefined,
-    isAnswered: false,
+    result: undefined,
+    hasResponded: false,
     endTurn: () => {},
   };
 }
@@ -168,7 +168,7 @@ const asOAuthError = (error: unknown): unknown =>
  * Answers a request whose path lacks its method: `OPTIONS` with the methods that exist, others as unknown.
  * @throws HttpError 404, with the header `Allow` set
  */
-export function answerOtherMethod(
+export function respondToOtherMethod(
   request: Request,
   response: Response,
   methods: readonly string[],

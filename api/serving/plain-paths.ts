@@ -1,6 +1,6 @@
 import type { Express, Request, Response } from 'express';
 import { setRoute } from './measuring.ts';
-import { answerOtherMethod } from './mount.ts';
+import { respondToOtherMethod } from './mount.ts';
 import { queryCheck } from './validation.ts';
 
 const refuseQuery = queryCheck(undefined);
@@ -18,7 +18,7 @@ export function servePlainly(
   app.all(path, (request: Request, response: Response) => {
     setRoute(response, path);
     if (request.method !== 'GET' && request.method !== 'HEAD') {
-      answerOtherMethod(request, response, ['GET']);
+      respondToOtherMethod(request, response, ['GET']);
       return undefined;
     }
     if (!page && request.url.includes('?')) refuseQuery(request.query);

@@ -5,13 +5,13 @@ import type { Authentication } from '../access/authentication.ts';
 import { baseOf } from '../access/public-address.ts';
 import type { RefusedRequests } from '../access/refused-requests.ts';
 import type { ApiDependencies } from '../dependencies.ts';
-import type { Answer, Call, Caller, Endpoint } from '../endpoint.ts';
+import type { EndpointResponse, Call, Caller, Endpoint } from '../endpoint.ts';
 import { badRequest } from '../errors.ts';
 import { CAUSE_HEADER } from '../inner-requests.ts';
-import type { AnswerCache, CacheEntry, CachedAnswer } from './answer-cache.ts';
-import { applyHeaders, endWithJson, setHeader } from './answer-headers.ts';
+import type { ResponseCache, CacheEntry, CachedResponse } from './response-cache.ts';
+import { applyHeaders, endWithJson, setHeader } from './response-headers.ts';
 import { readJson } from './body.ts';
-import type { BulkyAnswers } from './bulky-answers.ts';
+import type { LargeResponses } from './large-responses.ts';
 import { readForm } from './form.ts';
 import { reasonOf, reasonOfCommand, traceparentOf } from './headers.ts';
 import { checkKey, type IdempotencyKeys } from './idempotency.ts';
@@ -27,7 +27,7 @@ export interface Shared {
   readonly authentication: Authentication;
   readonly ownWrites: OwnWrites;
   readonly keys: IdempotencyKeys;
-  readonly bulky: BulkyAnswers;
+  readonly largeResponses: LargeResponses;
   readonly refused: RefusedRequests;
 }
 
@@ -40,7 +40,7 @@ export interface ServedEndpoint {
   /** @throws HttpError 400 */
   readonly checkBody: (body: unknown) => void;
   readonly checkQuery: (query: Readonly<Record<string, unknown>>) => object;
-  readonly cache: AnswerCache;
+  readonly cache: ResponseCache;
 }
 
 /** A request on its way through the steps, each of which fills in what it finds out. */
@@ -64,9 +64,9 @@ export interface Exchange extends ServedEndpoint {
   /** What the view had passed before it was read; null where not exactly one is read. */
   passed: Position | null;
   cacheEntry: CacheEntry | null;
-  answer: Answer | undefined;
-  isAnswered: boolean;
-  /** Lets the next bulky answer begin. */
+  result: EndpointResponse | undefined;
+  hasResponded: boolean;
+  /** Lets the next large response begin. */
   endTurn: () => void;
 }
 
@@ -140,7 +140,7 @@ export async function waitForViews(exchange: Exchange): Promise<void> {
     return;
   }
   await ownWrites.wait(reads, own, after);
-  // Looked up before the views are read, so that the answer has seen at least that much.
+  // Looked up before the views are read, so that the response has seen at least that much.
   const reached = await ownWrites.reached(reads, later(own, after));
   // The stored checkpoint may lag behind `after`, which was waited for.
   const position = later(reached.position, after);
@@ -154,22 +154,22 @@ export async function waitForViews(exchange: Exchange): Promise<void> {
   exchange.cacheEntry = { key, version: `${version}${dependencies.tools.revision}` };
 }
 
-/** Sends an answer that was cached, where what it was made from is unchanged. */
-export function answerFromCache(exchange: Exchange): void {
+/** Sends a response that was cached, where what it was made from is unchanged. */
+export function respondFromCache(exchange: Exchange): void {
   const { cache, cacheEntry, response } = exchange;
   const cached = cacheEntry === null ? undefined : cache.find(cacheEntry);
   if (cached === undefined) return;
   sendCached(response, cached);
-  exchange.isAnswered = true;
+  exchange.hasResponded = true;
 }
 
-/** Waits for the caller's turn where the answer may be large. A client that left meanwhile gets none. */
+/** Waits for the caller's turn where the response may be large. A client that left meanwhile gets none. */
 export function takeTurn(exchange: Exchange): Promise<void> | undefined {
   const { endpoint, shared, caller, response } = exchange;
-  if (endpoint.bulky !== true || caller === null) return undefined;
-  return shared.bulky.takeTurn(caller.agentId, response).then((endTurn) => {
+  if (endpoint.hasLargeResponse !== true || caller === null) return undefined;
+  return shared.largeResponses.takeTurn(caller.agentId, response).then((endTurn) => {
     exchange.endTurn = endTurn;
-    exchange.isAnswered = response.closed;
+    exchange.hasResponded = response.closed;
   });
 }
 
@@ -177,49 +177,49 @@ export function takeTurn(exchange: Exchange): Promise<void> | undefined {
 export async function handle(exchange: Exchange): Promise<void> {
   const { endpoint, shared, caller, response, ifMatch } = exchange;
   const { traces } = shared.dependencies.telemetry;
-  const run = (call: Call): Promise<Answer> | Answer =>
+  const run = (call: Call): Promise<EndpointResponse> | EndpointResponse =>
     ifMatch === undefined
       ? endpoint.handle(call)
       : withIfMatch(ifMatch, () => endpoint.handle(call));
   const runOnce = (call: Call) => onceForKey(exchange, call, run);
   const call = callOf(exchange);
-  const answer =
+  const result =
     traces === undefined || endpoint.method === 'get'
       ? await runOnce(call)
       : await traceCommand(traces, response, call, runOnce);
-  exchange.answer = answer;
-  if (answer.position && caller !== null) shared.ownWrites.note(caller.agentId, answer.position);
+  exchange.result = result;
+  if (result.position && caller !== null) shared.ownWrites.note(caller.agentId, result.position);
 }
 
-/** Lets a stream or an export write its answer itself, for as long as it takes. */
+/** Lets a stream or an export write its response itself, for as long as it takes. */
 export function sendStream(exchange: Exchange): Promise<void> | undefined {
-  const { endpoint, shared, caller, request, response, answer } = exchange;
-  if (answer?.stream === undefined) return undefined;
-  exchange.isAnswered = true;
+  const { endpoint, shared, caller, request, response, result } = exchange;
+  if (result?.stream === undefined) return undefined;
+  exchange.hasResponded = true;
   notMeasured(response);
   applyHeaders(response);
   const stillAdmitted = async (): Promise<boolean> =>
     caller === null || shared.authentication.stillAdmits(caller, endpoint.scopes ?? []);
-  return Promise.resolve(answer.stream({ request, response, stillAdmitted }));
+  return Promise.resolve(result.stream({ request, response, stillAdmitted }));
 }
 
-/** Sends the answer, and caches it where it may be. */
-export function sendBody({ answer = {}, response, passed, cache, cacheEntry }: Exchange): void {
+/** Sends the response, and caches it where it may be. */
+export function sendBody({ result = {}, response, passed, cache, cacheEntry }: Exchange): void {
   if (cacheEntry !== null) {
-    sendCached(response, cache.keep(cacheEntry, answer));
+    sendCached(response, cache.keep(cacheEntry, result));
     return;
   }
-  const { status = 200, headers = {}, position, readPosition } = answer;
+  const { status = 200, headers = {}, position, readPosition } = result;
   setHeaders(response, headers);
   if (position) setHeader(response, 'X-Event-Position', position);
   if (passed !== null && readPosition !== undefined && readPosition > passed) {
     setHeader(response, 'X-Read-Position', readPosition);
   }
-  if (answer.json === undefined) sendJson(response, status, answer.body);
-  else endWithJson(response, status, answer.json);
+  if (result.json === undefined) sendJson(response, status, result.body);
+  else endWithJson(response, status, result.json);
 }
 
-function sendCached(response: Response, { status, headers, json }: CachedAnswer): void {
+function sendCached(response: Response, { status, headers, json }: CachedResponse): void {
   setHeaders(response, headers);
   endWithJson(response, status, json);
 }
@@ -234,8 +234,8 @@ const later = (position: Position, after: Position | undefined): Position =>
 function onceForKey(
   { shared, caller, key, request, body }: Exchange,
   call: Call,
-  run: (call: Call) => Promise<Answer> | Answer,
-): Promise<Answer> | Answer {
+  run: (call: Call) => Promise<EndpointResponse> | EndpointResponse,
+): Promise<EndpointResponse> | EndpointResponse {
   if (key === undefined || caller === null) return run(call);
   const { method, originalUrl: path } = request;
   const keyed = { agentId: caller.agentId, key, method, path, body };

@@ -1,9 +1,9 @@
 import type { Request, Response } from 'express';
 import helmet, { type HelmetOptions } from 'helmet';
 
-/** Helmet's headers for answers that are no pages: they may load nothing and appear in no frame. */
+/** Helmet's headers for responses that are no pages: they may load nothing and appear in no frame. */
 export function securityHeaders(): Readonly<Record<string, string>> {
-  return headersOf(answers);
+  return headersOf(responses);
 }
 
 /** Helmet's headers for a page of this service, which may load only what this service serves. */
@@ -14,10 +14,10 @@ export function pageHeaders(): Readonly<Record<string, string>> {
 const none = ["'none'"];
 const self = ["'self'"];
 
-/** `SVC_CORS_ORIGINS` decides which origins may read an answer. */
+/** `SVC_CORS_ORIGINS` decides which origins may read a response. */
 const crossOriginResourcePolicy = { policy: 'cross-origin' } as const;
 
-const answers: HelmetOptions = {
+const responses: HelmetOptions = {
   contentSecurityPolicy: {
     useDefaults: false,
     directives: {

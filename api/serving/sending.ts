@@ -1,9 +1,9 @@
 import express, { type Response } from 'express';
 import { writeJson } from '../../domain/exact-numbers.ts';
-import { areDeferred, endWithJson } from './answer-headers.ts';
+import { areDeferred, endWithJson } from './response-headers.ts';
 
 /**
- * Ends a response with a JSON body. Express's own `json` would answer 304 to a matching `If-None-Match`, but answers
+ * Ends a response with a JSON body. Express's own `json` would answer 304 to a matching `If-None-Match`, but responses
  * must never come from a cache.
  */
 export function sendJson(response: Response, status: number, body: unknown): void {
@@ -12,9 +12,9 @@ export function sendJson(response: Response, status: number, body: unknown): voi
 
 /**
  * Replaces Express's slower `json` for the handlers of extensions, and writes large floats exactly. It keeps a type that
- * is already set, and leaves answers without a body to Express.
+ * is already set, and leaves responses without a body to Express.
  */
-export function answerJson(this: Response, body?: unknown): Response {
+export function respondWithJson(this: Response, body?: unknown): Response {
   const { statusCode } = this;
   if (body === undefined || statusCode < 200 || statusCode === 204 || statusCode === 304) {
     return express.response.json.call(this, body);

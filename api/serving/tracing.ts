@@ -1,6 +1,6 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express';
 import type { Span, Traces } from '../../observability/telemetry.ts';
-import { requestIdOf } from './answer-headers.ts';
+import { requestIdOf } from './response-headers.ts';
 import type { Call } from '../endpoint.ts';
 import { errorStatuses, toHttpError } from '../errors.ts';
 import { knownMethods, routeOf } from './measuring.ts';

@@ -165,7 +165,7 @@ function isWellFormed(value: string): boolean {
   return !/\p{Surrogate}/u.test(value);
 }
 
-/** Without user and password: events and answers show the URL, but no secrets. */
+/** Without user and password: events and responses show the URL, but no secrets. */
 function isHttpUrl(value: string): boolean {
   if (!/^https?:\/\/[^\s/]/i.test(value) || !URL.canParse(value)) return false;
   const { username, password } = new URL(value);

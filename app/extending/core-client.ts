@@ -5,7 +5,7 @@ import { stringifyExactly, withExponents } from '../../domain/exact-numbers.ts';
 import {
   ExtensionError,
   badInput,
-  type CoreAnswer,
+  type CoreResponse,
   type CoreRequest,
 } from '../../extensions/contract.ts';
 import { rejectLostNumbers } from '../../extensions/host/provided/lost-numbers.ts';
@@ -58,7 +58,7 @@ export class LoopbackCore implements CorePort {
    * @throws ExtensionError `bad_request` for a live stream, which never ends; `payload_too_large` and `unavailable` beyond
    *   the limits; `unavailable` also for a truncated response or a failed connection
    */
-  async request(method: string, path: string, options: PortRequest): Promise<CoreAnswer> {
+  async request(method: string, path: string, options: PortRequest): Promise<CoreResponse> {
     const address = this.#address;
     if (address === null) throw unavailable('this process does not serve the interface (yet)');
     if (!path.startsWith('/')) throw new TypeError('the path begins with a slash');
@@ -76,7 +76,7 @@ export class LoopbackCore implements CorePort {
         ? {}
         : { 'content-type': 'application/json', 'content-length': String(payload.length) }),
     };
-    return new Promise<CoreAnswer>((resolve, reject) => {
+    return new Promise<CoreResponse>((resolve, reject) => {
       const sent = this.#request(
         {
           ...address,
@@ -92,7 +92,7 @@ export class LoopbackCore implements CorePort {
       const forget = this.#clock.after(RESPONSE_TIMEOUT, () => sent.destroy(late(method, path)), {
         background: true,
       });
-      const succeed = (answer: CoreAnswer): void => {
+      const succeed = (answer: CoreResponse): void => {
         forget();
         resolve(answer);
       };
@@ -150,7 +150,7 @@ async function readResponse(
   method: string,
   path: string,
   response: IncomingMessage,
-): Promise<CoreAnswer> {
+): Promise<CoreResponse> {
   const headers = Object.fromEntries(
     Object.entries(response.headers).map(([name, value]) => [name, String(value)]),
   );

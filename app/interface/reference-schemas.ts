@@ -94,18 +94,18 @@ export function fieldLine(
 export function fieldLines(
   schema: JsonObject,
   link: (name: string) => string,
-  isAnswer = false,
+  isResponse = false,
   indent = '',
 ): readonly string[] {
   const required = schema['required'];
   const names = Array.isArray(required) ? required : [];
   return Object.entries(objectAt(schema, 'properties')).flatMap(([name, value]) => {
     if (!isJsonObject(value)) return [];
-    const options = { required: !isAnswer && names.includes(name), indent };
+    const options = { required: !isResponse && names.includes(name), indent };
     const inner = textAt(value, 'type') === 'array' ? objectAt(value, 'items') : value;
     return [
       fieldLine(name, value, link, options),
-      ...fieldLines(inner, link, isAnswer, `${indent}  `),
+      ...fieldLines(inner, link, isResponse, `${indent}  `),
     ];
   });
 }

@@ -2,7 +2,7 @@ import { invalidInput, type Issue } from '../errors.ts';
 import { isJsonObject, type JsonObject } from '../json.ts';
 import { argumentCheck } from './arguments.ts';
 import { jsonBytes } from './json-size.ts';
-import type { SchemaFault } from './schema-faults.ts';
+import type { SchemaError } from './schema-errors.ts';
 
 /**
  * The params of a run. A task's payload has the defaults, and a run may replace them key by key. A task with a
@@ -67,7 +67,7 @@ export function defaultParamsIssues(rules: ParamsRules, given: boolean): readonl
   const { payload, params_schema: schema } = rules;
   if (schema === null || schema === undefined) return [];
   const defaults = defaultParams(payload);
-  const isOfDefault = ({ path: [key] }: SchemaFault): boolean =>
+  const isOfDefault = ({ path: [key] }: SchemaError): boolean =>
     key !== undefined && Object.hasOwn(defaults, key);
   return issuesOf(
     faultsOf(schema, defaults).filter((fault) => !given || isOfDefault(fault)),
@@ -109,7 +109,7 @@ export function checkedParams(
   return params;
 }
 
-function faultsOf(schema: object, params: JsonObject): readonly SchemaFault[] {
+function faultsOf(schema: object, params: JsonObject): readonly SchemaError[] {
   try {
     return argumentCheck(schema)(params);
   } catch (error) {
@@ -119,7 +119,7 @@ function faultsOf(schema: object, params: JsonObject): readonly SchemaFault[] {
   }
 }
 
-function issuesOf(faults: readonly SchemaFault[], field: string): readonly Issue[] {
+function issuesOf(faults: readonly SchemaError[], field: string): readonly Issue[] {
   return faults.slice(0, MAX_ISSUES).map(({ path, issue, keyword }) => {
     return { field: [field, ...path].join('.'), issue: words[keyword] ?? issue };
   });

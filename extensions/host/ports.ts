@@ -7,7 +7,7 @@ import type { Telemetry } from '../../observability/telemetry.ts';
 import type { Coordination } from '../../scheduler/coordination.ts';
 import type {
   Capability,
-  CoreAnswer,
+  CoreResponse,
   CoreRequest,
   EndpointDescription,
   ExtensionCaller,
@@ -118,7 +118,7 @@ export interface ToolRefusal {
 /** The service's own HTTP interface. */
 export interface CorePort {
   /** @param request.token of the caller, or null; the extension's own token is already filled in */
-  request(method: string, path: string, request: PortRequest): Promise<CoreAnswer>;
+  request(method: string, path: string, request: PortRequest): Promise<CoreResponse>;
 }
 
 export interface PortRequest extends CoreRequest {

@@ -2,7 +2,7 @@ import { Ajv, type ValidateFunction } from 'ajv';
 import type { Request } from 'express';
 import {
   ExtensionError,
-  type CoreAnswer,
+  type CoreResponse,
   type ExtensionCaller,
   type ExtensionContext,
   type ToolView,
@@ -36,12 +36,12 @@ export interface Outcome {
 
 /** The service's interface rejected a tool's request. */
 export class ServiceRefusalError extends Error {
-  readonly answer: CoreAnswer;
+  readonly response: CoreResponse;
 
-  constructor(answer: CoreAnswer) {
-    super(textOf(answer.body));
+  constructor(response: CoreResponse) {
+    super(textOf(response.body));
     this.name = 'ServiceRefusalError';
-    this.answer = answer;
+    this.response = response;
   }
 }
 
@@ -165,9 +165,9 @@ export class Catalogue {
   ): Promise<Outcome> {
     const { method, path, ...options } = tool.request(parameters, caller);
     const asked = { ...options, onBehalfOf, signal };
-    const answer = await this.#context.core.request(method, path, asked);
-    if (answer.status >= 400) throw new ServiceRefusalError(ofParameters(answer));
-    const body = asObject(answer.body);
+    const response = await this.#context.core.request(method, path, asked);
+    if (response.status >= 400) throw new ServiceRefusalError(ofParameters(response));
+    const body = asObject(response.body);
     return { success: true, result: tool.result?.(body) ?? body };
   }
 
@@ -248,12 +248,12 @@ const otherNames: Readonly<Record<string, string>> = {
 };
 
 /** A rejection, with its fields renamed to those of the call. */
-function ofParameters(answer: CoreAnswer): CoreAnswer {
-  const body = asObject(answer.body);
+function ofParameters(response: CoreResponse): CoreResponse {
+  const body = asObject(response.body);
   const details = asObject(body['details']);
   const { field, issue, issues } = details;
   if (typeof field !== 'string' || typeof issue !== 'string' || !Array.isArray(issues)) {
-    return answer;
+    return response;
   }
   const named = (name: unknown): string => {
     const known = String(name);
@@ -262,7 +262,7 @@ function ofParameters(answer: CoreAnswer): CoreAnswer {
   const all = issues.map(asObject).map((each) => ({ ...each, field: named(each['field']) }));
   const message = `${named(field)}: ${issue}`;
   const renamed = { ...details, field: named(field), issues: all };
-  return { ...answer, body: { ...body, message, details: renamed } };
+  return { ...response, body: { ...body, message, details: renamed } };
 }
 
 /** A result must be an object. Other values and lists are wrapped as `value`. */

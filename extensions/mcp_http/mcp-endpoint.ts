@@ -29,7 +29,7 @@ const MAX_PAGE_BYTES = 4 * 1024 * 1024 - 1024;
  * Handles one request of the Model Context Protocol (Streamable HTTP). It keeps no state, so any process can handle the
  * next one.
  */
-export async function answerMcp(
+export async function serveMcp(
   request: Request,
   response: Response,
   parts: {
@@ -97,7 +97,7 @@ async function checkScopes(
 /** The error for the client; null for an internal error. @throws McpError for an unknown tool */
 function refusal(error: unknown): Record<string, unknown> | null {
   if (error instanceof ServiceRefusalError) {
-    const { body } = error.answer;
+    const { body } = error.response;
     return typeof body === 'object' && body !== null ? { ...body } : { message: error.message };
   }
   if (!(error instanceof ExtensionError)) return null;

@@ -110,7 +110,7 @@ export function setup(context: ExtensionContext): void {
   routes.post('/mcp', async (request, response) => {
     const caller = callerOf(context, request);
     // The SDK takes 30 MB, so it is loaded on first use.
-    const { answerMcp } = await import('./mcp-endpoint.ts');
+    const { serveMcp: answerMcp } = await import('./mcp-endpoint.ts');
     await answerMcp(request, response, { catalogue, context, caller });
   });
 
@@ -141,8 +141,8 @@ function invokerOf(context: ExtensionContext, request: Request, response: Respon
 }
 
 /** The service's own error body, with the id of the rejected request. */
-function sendRefusal(response: Response, { answer }: ServiceRefusalError): void {
-  const again = answer.headers['retry-after'];
+function sendRefusal(response: Response, { response: refusal }: ServiceRefusalError): void {
+  const again = refusal.headers['retry-after'];
   if (again !== undefined) response.set('Retry-After', again);
-  response.status(answer.status).json(answer.body);
+  response.status(refusal.status).json(refusal.body);
 }

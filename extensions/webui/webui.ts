@@ -2,7 +2,7 @@ import type { Response } from 'express';
 import {
   ExtensionError,
   badInput,
-  type CoreAnswer,
+  type CoreResponse,
   type ExtensionContext,
   extensionErrorCodes,
 } from '../contract.ts';
@@ -106,7 +106,7 @@ interface InvalidSchedule {
 }
 
 /** Copies the headers that belong to the task. */
-function copyHeaders({ headers }: CoreAnswer, response: Response): void {
+function copyHeaders({ headers }: CoreResponse, response: Response): void {
   for (const name of ['location', 'etag', 'x-event-position', 'idempotent-replayed']) {
     const value = headers[name];
     if (value !== undefined) response.setHeader(name, value);
@@ -114,7 +114,7 @@ function copyHeaders({ headers }: CoreAnswer, response: Response): void {
 }
 
 /** The service's own error, passed on. */
-function errorOf({ status, body }: CoreAnswer): Error {
+function errorOf({ status, body }: CoreResponse): Error {
   const { error, message, details } = (body ?? {}) as {
     readonly error?: unknown;
     readonly message?: unknown;

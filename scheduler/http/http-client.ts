@@ -32,7 +32,7 @@ export interface HttpRequest {
   readonly isRepeatable: boolean;
 }
 
-export interface HttpAnswer {
+export interface HttpResponse {
   readonly statusCode: number;
   /** By name in lower case, each with all values in order. */
   readonly headers: Readonly<Record<string, readonly string[] | undefined>>;
@@ -89,7 +89,7 @@ export class HttpClient {
   }
 
   /** @throws AddressRefusedError, HttpRequestError, the signal's reason, or an error of Node's client */
-  async request(url: URL, request: HttpRequest): Promise<HttpAnswer> {
+  async request(url: URL, request: HttpRequest): Promise<HttpResponse> {
     if (this.#closed) throw new Error('the HTTP client is closed');
     const proxy = this.#proxies.for(url);
     this.#rules.checkLiteral(url);
@@ -220,7 +220,7 @@ function closeSocket(this: Duplex): void {
   this.destroy();
 }
 
-function send({ connect, options }: Route, url: URL, request: HttpRequest): Promise<HttpAnswer> {
+function send({ connect, options }: Route, url: URL, request: HttpRequest): Promise<HttpResponse> {
   const { method, headers, body, signal } = request;
   return new Promise((resolve, reject) => {
     const sent = connect({

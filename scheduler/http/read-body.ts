@@ -1,5 +1,5 @@
 import { codingsOf, decodeContent, type Bytes } from './content-coding.ts';
-import type { HttpAnswer } from './http-client.ts';
+import type { HttpResponse } from './http-client.ts';
 import { HttpRequestError } from './http-request-error.ts';
 
 /** By how much coded bytes may exceed the decoded ones: the overhead of a coding. */
@@ -20,7 +20,7 @@ export interface BodyContent {
  * the coded ones: a small body may decode to gigabytes, and a large one to nothing.
  * @param limit bytes
  */
-export async function readBody(answer: HttpAnswer, limit: number): Promise<BodyContent> {
+export async function readBody(answer: HttpResponse, limit: number): Promise<BodyContent> {
   let isCut = false;
   const bound = (source: Bytes): Bytes =>
     upTo(limit + CODING_OVERHEAD, source, () => (isCut = true));

@@ -4,7 +4,7 @@ import { AddressRefusedError } from '../http/address-rules.ts';
 import {
   HttpClient,
   idempotentMethods,
-  type HttpAnswer,
+  type HttpResponse,
   type HttpClientOptions,
 } from '../http/http-client.ts';
 import { HttpRequestError } from '../http/http-request-error.ts';
@@ -52,7 +52,7 @@ interface Sender {
 }
 
 async function fetchAll(args: HttpArguments, call: ToolCall, sender: Sender): Promise<unknown> {
-  const redirected: HttpAnswer[] = [];
+  const redirected: HttpResponse[] = [];
   try {
     return await follow(args, call, sender, redirected);
   } finally {
@@ -65,7 +65,7 @@ async function follow(
   args: HttpArguments,
   call: ToolCall,
   sender: Sender,
-  redirected: HttpAnswer[],
+  redirected: HttpResponse[],
 ): Promise<unknown> {
   let hop = firstHop(args, call, sender.userAgent);
   for (;;) {
@@ -95,9 +95,9 @@ async function fetchOne(
   hop: Hop,
   { signal, span }: ToolCall,
   { client }: Sender,
-): Promise<HttpAnswer> {
+): Promise<HttpResponse> {
   const { url, host, method, headers, body } = hop;
-  const send = (sent?: Span): Promise<HttpAnswer> =>
+  const send = (sent?: Span): Promise<HttpResponse> =>
     client.request(url, {
       method,
       headers: { ...sent?.headers, ...Object.fromEntries(headers) },
@@ -117,7 +117,7 @@ async function conclude(
   args: HttpArguments,
   call: ToolCall,
   hop: Hop,
-  response: HttpAnswer,
+  response: HttpResponse,
 ): Promise<unknown> {
   const status = response.statusCode;
   const contentType = response.headers['content-type']?.at(-1) ?? '';

@@ -3,7 +3,7 @@ import type { Clock, Instant } from '../../domain/clock.ts';
 import { truncateString } from '../../domain/pipeline/json-size.ts';
 import type { Span } from '../../observability/telemetry.ts';
 import { AddressRefusedError } from '../http/address-rules.ts';
-import { HttpClient, type HttpAnswer, type HttpClientOptions } from '../http/http-client.ts';
+import { HttpClient, type HttpResponse, type HttpClientOptions } from '../http/http-client.ts';
 import { readBody } from '../http/read-body.ts';
 import { retryAfterMs } from '../http/retry-after.ts';
 import { decodeTextLossy } from '../http/charset.ts';
@@ -77,7 +77,7 @@ export class WebhookSender {
   async #post(request: WebhookRequest, signal: AbortSignal): Promise<WebhookReply> {
     const clock = this.#clock;
     const url = new URL(request.url);
-    const send = (span?: Span): Promise<HttpAnswer> =>
+    const send = (span?: Span): Promise<HttpResponse> =>
       this.#client.request(url, {
         method: 'POST',
         headers: {
@@ -117,7 +117,7 @@ function signedHeaders(
 }
 
 /** The beginning of a body. The status has said all that counts, so the body may be incomplete. */
-async function beginningOf(answer: HttpAnswer): Promise<string> {
+async function beginningOf(answer: HttpResponse): Promise<string> {
   const { bytes, coding } = await readBody(answer, MAX_ANSWER_BYTES);
   if (coding !== null)
     return truncateString(`(body with Content-Encoding ${coding})`, MAX_ANSWER_BYTES);

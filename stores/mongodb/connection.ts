@@ -2,7 +2,7 @@ import { accessSync, constants } from 'node:fs';
 import { type ClientSession, type Db, MongoClient, type MongoClientOptions } from 'mongodb';
 import type { Telemetry } from '../../observability/telemetry.ts';
 import { withTimeout } from '../waiting.ts';
-import { NoAnswerError, describeError, isDriverError, isUnreachable } from './driver-errors.ts';
+import { NoResponseError, describeError, isDriverError, isUnreachable } from './driver-errors.ts';
 import { databaseOf, withoutConcerns } from './connection-string.ts';
 
 /** How to reach a MongoDB server, a replica set, or one compatible with it. */
@@ -106,7 +106,7 @@ export class MongoConnection {
           .then((result) => ({ result })),
         limit,
       );
-      if (done === undefined) throw new NoAnswerError(limit);
+      if (done === undefined) throw new NoResponseError(limit);
       this.#noteReachable();
       return done.result;
     } catch (error) {

@@ -49,7 +49,7 @@ const BROKEN_SOCKET_CODES = new Set([
 ]);
 
 /** An operation was abandoned because no answer arrived in time. */
-export class NoAnswerError extends Error {
+export class NoResponseError extends Error {
   /** @param limit milliseconds */
   constructor(limit: number) {
     super(`no answer within ${limit} ms`);
@@ -62,7 +62,7 @@ export function isUnreachable(error: unknown): boolean {
   return (
     error instanceof MongoNetworkError ||
     error instanceof MongoServerSelectionError ||
-    error instanceof NoAnswerError ||
+    error instanceof NoResponseError ||
     error instanceof MongoTopologyClosedError ||
     isNetworkError(error) ||
     // The driver wraps whatever ends a bulk write; only a server's answer has a code.
@@ -133,7 +133,7 @@ export function isUnsupportedOption(error: unknown): boolean {
 
 /** Whether the error comes from the database or the network. Anything else is a bug. */
 export function isDriverError(error: unknown): error is Error {
-  return error instanceof MongoError || error instanceof NoAnswerError || isNetworkError(error);
+  return error instanceof MongoError || error instanceof NoResponseError || isNetworkError(error);
 }
 
 /**

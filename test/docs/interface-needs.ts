@@ -3,7 +3,7 @@ import { endpoints } from '../../api/app.ts';
 import type { DescribedEndpoint } from '../../api/openapi/endpoint-outcomes.ts';
 import { hostEndpoints } from '../../api/endpoints/extension-endpoints.ts';
 import { unlistedEndpoints } from '../../api/openapi/unlisted-endpoints.ts';
-import { builtInEndpoints } from '../support/answer-check.ts';
+import { builtInEndpoints } from '../support/response-check.ts';
 
 /** Fields that are equal everywhere: the table has them once. */
 export const conventions = [
@@ -38,7 +38,7 @@ export const writtenEndpoint = (method: string, path: string): string =>
 export function coverageNeeds(): readonly Need[] {
   const all = [...endpoints, ...unlistedEndpoints, ...hostEndpoints, ...builtInEndpoints];
   return all.map((each) => {
-    const { method, paths, answers, answerHeaders = [] } = each;
+    const { method, paths, responses: answers, responseHeaders: answerHeaders = [] } = each;
     return {
       endpoint: writtenEndpoint(method, paths[0]),
       paths: paths.map((path) => writtenEndpoint(method, path)),
@@ -50,7 +50,7 @@ export function coverageNeeds(): readonly Need[] {
 }
 
 function fieldsOf(endpoint: DescribedEndpoint): NonNullable<Need['fields']> {
-  const { method, paths, query, body, answers } = endpoint;
+  const { method, paths, query, body, responses: answers } = endpoint;
   const of = writtenEndpoint(method, paths[0]);
   const taken = [...needs(query, of), ...needs(body, of)];
   const answered = Object.values(answers).flatMap((schema) => needs(schema, of));

@@ -14,7 +14,7 @@ import { catalogue } from '../../domain/events/catalogue.ts';
 import { streamKinds } from '../../domain/streams.ts';
 import { counters, gauges, histograms } from '../../observability/metric-catalogue.ts';
 import { readModelErrorCodes } from '../../projections/read-model.ts';
-import { builtInEndpoints } from '../support/answer-check.ts';
+import { builtInEndpoints } from '../support/response-check.ts';
 import { projectRoot } from '../support/project-root.ts';
 import { codeIn, read, rowsOf } from './documents.ts';
 

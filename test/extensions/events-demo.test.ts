@@ -1,12 +1,12 @@
 import { expect } from 'chai';
 import { Agent } from 'node:http';
 import { requireReadable } from '../../domain/event-store.ts';
-import type { ApiAnswer } from '../support/api-client.ts';
+import type { ReceivedResponse } from '../support/api-client.ts';
 import { EventStream } from '../support/event-stream.ts';
 import { eventually } from '../support/signals.ts';
 import { removed, useHosting, withoutScopes } from './hosting.ts';
 
-const replayed = ({ headers }: ApiAnswer): unknown => headers['idempotent-replayed'];
+const replayed = ({ headers }: ReceivedResponse): unknown => headers['idempotent-replayed'];
 
 describe('the event demonstration', () => {
   const hosting = useHosting();

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { version } from '../../app/version.ts';
-import type { ApiAnswer, ApiClient } from '../support/api-client.ts';
+import type { ReceivedResponse, ApiClient } from '../support/api-client.ts';
 import { EventStream } from '../support/event-stream.ts';
 import { eventually, found } from '../support/signals.ts';
 import { morning, namesOf, registered, serviceTools, useToolService } from './tool-protocol.ts';
@@ -24,7 +24,7 @@ describe('the tool protocol over plain HTTP', () => {
     reader = service().reader.client;
   });
 
-  const invoke = (tool: string, parameters: object, client = admin): Promise<ApiAnswer> =>
+  const invoke = (tool: string, parameters: object, client = admin): Promise<ReceivedResponse> =>
     client.post('/ext/mcp_http/invoke', { tool, parameters });
 
   it('says what it is to everybody, and nothing else without a token', async () => {

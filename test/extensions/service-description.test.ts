@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { hostEndpoints } from '../../api/endpoints/extension-endpoints.ts';
 import { isPublished } from '../../api/openapi/endpoint-outcomes.ts';
 import { isJsonObject, type JsonObject } from '../../domain/json.ts';
-import { builtInEndpoints } from '../support/answer-check.ts';
+import { builtInEndpoints } from '../support/response-check.ts';
 import { useToolService } from './tool-protocol.ts';
 
 describe('extensions described by /openapi.json', () => {
@@ -22,7 +22,7 @@ describe('extensions described by /openapi.json', () => {
   it('include their endpoints, with the schemas that their responses are checked against', () => {
     const described = [...hostEndpoints, ...builtInEndpoints].filter(isPublished);
     expect(described.length).to.be.greaterThan(10);
-    for (const { method, paths: own, answers } of described) {
+    for (const { method, paths: own, responses: answers } of described) {
       const written = own[0].replaceAll(/:([a-z_]+)/g, '{$1}').replace(/\/$/, '');
       const found = operation(method, written);
       expect(found['responses']).to.include.keys(Object.keys(answers));

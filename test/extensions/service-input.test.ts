@@ -1,12 +1,15 @@
 import { expect } from 'chai';
 import { hostEndpoints } from '../../api/endpoints/extension-endpoints.ts';
-import { builtInEndpoints } from '../support/answer-check.ts';
+import { builtInEndpoints } from '../support/response-check.ts';
 import { morning, useToolService } from './tool-protocol.ts';
 
 describe('a built-in extension', () => {
   const service = useToolService();
 
-  for (const { method, paths, query, answers } of [...builtInEndpoints, ...hostEndpoints]) {
+  for (const { method, paths, query, responses: answers } of [
+    ...builtInEndpoints,
+    ...hostEndpoints,
+  ]) {
     const [path] = paths;
     const verb = method.toUpperCase();
     const isPage = JSON.stringify(answers).includes('text/html');

@@ -10,7 +10,7 @@ const states: Readonly<Record<string, string>> = {
 };
 
 /** The HTTP interface and the log agree on the runs and their number. */
-export async function faultsOfAnswers(
+export async function faultsOfResponses(
   client: ApiClient,
   ledger: Ledger,
   tasks: readonly CreatedTask[],

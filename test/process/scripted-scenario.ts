@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { ApiAnswer, ApiClient } from '../support/api-client.ts';
+import type { ReceivedResponse, ApiClient } from '../support/api-client.ts';
 import { found } from '../support/signals.ts';
 import type { Cluster } from './cluster.ts';
 
@@ -128,7 +128,7 @@ function withoutIds(value: unknown): unknown {
 const byText = (one: unknown, other: unknown): number =>
   JSON.stringify(one).localeCompare(JSON.stringify(other));
 
-function ok(answer: ApiAnswer, status: number): ApiAnswer {
+function ok(answer: ReceivedResponse, status: number): ReceivedResponse {
   expect(answer.status, answer.text).to.equal(status);
   return answer;
 }

@@ -1,9 +1,9 @@
 import { Agent, request, type IncomingHttpHeaders } from 'node:http';
-import { checkAnswer } from './answer-check.ts';
-import { recordAnswer } from './interface-record.ts';
+import { checkResponse } from './response-check.ts';
+import { recordResponse } from './interface-record.ts';
 
 /** A response as received. */
-export class ApiAnswer {
+export class ReceivedResponse {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly text: string;
@@ -90,23 +90,23 @@ export class ApiClient {
     return new ApiClient(this.url, token, this.#agent);
   }
 
-  get(path: string, options: ApiRequest = {}): Promise<ApiAnswer> {
+  get(path: string, options: ApiRequest = {}): Promise<ReceivedResponse> {
     return this.send('GET', path, options);
   }
 
-  post(path: string, body?: unknown, options: ApiRequest = {}): Promise<ApiAnswer> {
+  post(path: string, body?: unknown, options: ApiRequest = {}): Promise<ReceivedResponse> {
     return this.send('POST', path, { ...options, ...(body === undefined ? {} : { body }) });
   }
 
-  put(path: string, body?: unknown, options: ApiRequest = {}): Promise<ApiAnswer> {
+  put(path: string, body?: unknown, options: ApiRequest = {}): Promise<ReceivedResponse> {
     return this.send('PUT', path, { ...options, ...(body === undefined ? {} : { body }) });
   }
 
-  delete(path: string, options: ApiRequest = {}): Promise<ApiAnswer> {
+  delete(path: string, options: ApiRequest = {}): Promise<ReceivedResponse> {
     return this.send('DELETE', path, options);
   }
 
-  send(method: string, path: string, options: ApiRequest = {}): Promise<ApiAnswer> {
+  send(method: string, path: string, options: ApiRequest = {}): Promise<ReceivedResponse> {
     const token = options.token === undefined ? this.token : options.token;
     const payload = options.body === undefined ? options.raw : JSON.stringify(options.body);
     const { hostname, port } = new URL(this.url);
@@ -125,10 +125,10 @@ export class ApiClient {
           response.on('error', reject);
           response.on('end', () => {
             const text = Buffer.concat(chunks).toString();
-            const answer = new ApiAnswer(response.statusCode ?? 0, response.headers, text);
+            const answer = new ReceivedResponse(response.statusCode ?? 0, response.headers, text);
             try {
-              checkAnswer(method, path, answer);
-              recordAnswer(method, path, options.body ?? options.raw, answer);
+              checkResponse(method, path, answer);
+              recordResponse(method, path, options.body ?? options.raw, answer);
             } catch (fault) {
               reject(fault instanceof Error ? fault : new Error(String(fault)));
               return;

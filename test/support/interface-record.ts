@@ -1,7 +1,7 @@
 import { appendFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import type { IncomingHttpHeaders } from 'node:http';
-import { endpointAt } from './answer-check.ts';
+import { endpointAt } from './response-check.ts';
 import { projectRoot } from './project-root.ts';
 
 /** A request of a test and its response, as far as the coverage of the interface needs them. */
@@ -45,7 +45,7 @@ export const mochaHooks = {
 };
 
 /** Writes down a request and its response under the name of the running test, if recording. */
-export function recordAnswer(
+export function recordResponse(
   method: string,
   url: string,
   body: unknown,

@@ -14,7 +14,7 @@ export interface RawRequest {
 }
 
 /** Responds to a request with any bytes, or does something else to the connection. */
-export type RawAnswer = (request: RawRequest, socket: Socket) => void;
+export type RawResponse = (request: RawRequest, socket: Socket) => void;
 
 /**
  * A server that writes a test's bytes unchanged, for responses that server libraries would prevent.
@@ -23,11 +23,11 @@ export type RawAnswer = (request: RawRequest, socket: Socket) => void;
 export class RawServer {
   readonly requests: RawRequest[] = [];
   readonly sockets = new Set<Socket>();
-  answer: RawAnswer;
+  answer: RawResponse;
   readonly #server: Server;
   #connections = 0;
 
-  constructor(answer: RawAnswer) {
+  constructor(answer: RawResponse) {
     this.answer = answer;
     this.#server = createServer((socket) => this.serve(socket));
   }

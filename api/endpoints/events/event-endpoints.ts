@@ -24,7 +24,7 @@ const publish = endpoint('POST /events', {
   scopes: ['events:publish'],
   body: PublishEvent,
   idempotent: true,
-  answers: { 202: EventPublished },
+  responses: { 202: EventPublished },
   async handle(call) {
     const { dependencies, body } = call;
     const bytes = Buffer.byteLength(JSON.stringify(body.payload));
@@ -51,9 +51,9 @@ const topics = endpoint('GET /topics', {
   summary: 'Lists the topics that at least one active task listens to, in alphabetical order',
   scopes: ['tasks:read'],
   query: TopicsQuery,
-  bulky: true,
+  hasLargeResponse: true,
   reads: [topicsProjection],
-  answers: { 200: Topics },
+  responses: { 200: Topics },
   async handle({ dependencies, query }) {
     const { limit, offset, cursor } = query;
     const after = behindCursor(cursor, byTopic, { fields: { topic: 'text' } }).after?.key ?? null;

@@ -28,9 +28,9 @@ const recent = endpoint('GET /stream/recent', {
   summary: 'Lists the latest publications, newest first',
   scopes: ['events:read'],
   query: RecentQuery,
-  bulky: true,
+  hasLargeResponse: true,
   reads: [publishedProjection],
-  answers: { 200: RecentEvents },
+  responses: { 200: RecentEvents },
   async handle(call) {
     const { dependencies, query } = call;
     const { items, hasMore, position } = await readPage(
@@ -52,7 +52,7 @@ const cleanup = endpoint('DELETE /stream/cleanup', {
   scopes: ['admin'],
   query: CleanupQuery,
   reads: [publishedProjection],
-  answers: { 200: EventsRemoved },
+  responses: { 200: EventsRemoved },
   async handle(call) {
     const { max_age_hours } = call.query;
     const cutoff = call.context.now - max_age_hours * HOUR;

@@ -18,7 +18,7 @@ import {
   etag,
   idIn,
   success,
-  type Answer,
+  type EndpointResponse,
   type Endpoint,
 } from '../../endpoint.ts';
 import { notFound } from '../../errors.ts';
@@ -33,8 +33,8 @@ const newSecret = endpoint('POST /agents/:agent_id/webhook-secret', {
   summary:
     "Gives an agent's webhook a new secret, shown this once; the old one signs for another day",
   scopes,
-  answers: { 200: WebhookSecret },
-  answerHeaders: ['ETag'],
+  responses: { 200: WebhookSecret },
+  responseHeaders: ['ETag'],
   async handle(call) {
     const { dependencies, context } = call;
     const { store, agents, webhookSecret } = dependencies;
@@ -65,7 +65,7 @@ const test = endpoint('POST /agents/:agent_id/webhook-test', {
   summary: "Sends a test message to an agent's webhook",
   scopes,
   idempotent: true,
-  answers: { 202: WebhookSent },
+  responses: { 202: WebhookSent },
   async handle(call) {
     const { dependencies, context } = call;
     const agentId = idIn(call, 'agent_id');
@@ -80,9 +80,9 @@ const list = endpoint('GET /agents/:agent_id/webhooks/deliveries', {
   summary: "Lists what was sent to an agent's webhook and what it answered, newest first",
   scopes,
   query: DeliveryQuery,
-  bulky: true,
+  hasLargeResponse: true,
   reads: [webhooksProjection],
-  answers: { 200: WebhookDeliveryPage },
+  responses: { 200: WebhookDeliveryPage },
   async handle(call) {
     const { dependencies, query } = call;
     const id = await agentInPath(call);
@@ -96,7 +96,7 @@ const repeat = endpoint('POST /agents/:agent_id/webhooks/deliveries/:delivery_id
   summary: 'Sends a delivered or failed message again, with the same id',
   scopes,
   idempotent: true,
-  answers: { 202: WebhookSent },
+  responses: { 202: WebhookSent },
   async handle(call) {
     const { dependencies, context } = call;
     const agentId = await agentInPath(call);
@@ -112,8 +112,8 @@ function sent(
   agentId: string,
   deliveryId: string,
   message: string,
-  position: Answer['position'],
-): Answer {
+  position: EndpointResponse['position'],
+): EndpointResponse {
   const details = { agent_id: agentId, delivery_id: deliveryId, state: 'pending' };
   return { ...success(message, details, position), status: 202 };
 }

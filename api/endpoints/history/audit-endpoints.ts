@@ -20,7 +20,7 @@ import {
 } from './audit-of-service.ts';
 import { auditOfStream } from './audit-of-stream.ts';
 import { AuditLiveQuery, AuditQuery } from '../../schemas/audit-schemas.ts';
-import { endpoint, type Answer, type Endpoint } from '../../endpoint.ts';
+import { endpoint, type EndpointResponse, type Endpoint } from '../../endpoint.ts';
 import { badRequest } from '../../errors.ts';
 import { instant, instantsOf } from './instant.ts';
 import { ItemList, behindCursor, cursorOf, listJson, readPage } from '../listing.ts';
@@ -33,9 +33,9 @@ const list = endpoint('GET /audit', {
   summary: 'Lists who did what, and what was refused, newest first',
   scopes: [auditScope],
   query: AuditQuery,
-  bulky: true,
+  hasLargeResponse: true,
   reads: [auditProjection],
-  answers: { 200: AuditPage },
+  responses: { 200: AuditPage },
   async handle(call) {
     const { dependencies, query } = call;
     const filters: AllAuditFilters = {
@@ -60,7 +60,7 @@ const live = endpoint('GET /audit/live', {
   summary: 'Streams who does what as it happens (server-sent events)',
   scopes: [auditScope],
   query: AuditLiveQuery,
-  answers: { 200: eventStream },
+  responses: { 200: eventStream },
   async handle(call) {
     const { dependencies, query } = call;
     const { after: _after, ...filters } = query;
@@ -93,7 +93,7 @@ async function readView(
   { readModel, names }: AuditStores,
   wanted: AuditFilters,
   { limit, cursor }: AuditQuery,
-): Promise<Answer> {
+): Promise<EndpointResponse> {
   const filters = auditFilters(wanted);
   // No index has more than one equality: counting would read every document of the first.
   const isCounted = filters.filter(({ op }) => op === 'eq').length <= 1;
@@ -116,13 +116,13 @@ async function scanView(
   { readModel, clock, names }: AuditStores,
   filters: AllAuditFilters,
   { limit, cursor }: AuditQuery,
-): Promise<Answer> {
+): Promise<EndpointResponse> {
   const items = new ItemList();
   let start = behindCursor(cursor, newestAudited, auditProjection);
   let last: { readonly key: string; readonly document: AuditDocument } | undefined;
   let readPosition: Position | undefined;
   const until = clock.steady() + scanLimits.duration;
-  const answer = (hasMore: boolean): Answer => {
+  const answer = (hasMore: boolean): EndpointResponse => {
     const next_cursor = hasMore && last !== undefined ? cursorOf(last, newestAudited) : null;
     const json = listJson('items', items.json, { total: null, next_cursor });
     return { json, ...(readPosition === undefined ? {} : { readPosition }) };

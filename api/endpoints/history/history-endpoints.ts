@@ -48,8 +48,8 @@ function historyEndpoint(
     summary: `Lists what was done to ${kind === 'agent' ? 'an' : 'a'} ${kind}, by whom, and what it changed; oldest first`,
     scopes: [auditScope],
     query: HistoryQuery,
-    bulky: true,
-    answers: { 200: History },
+    hasLargeResponse: true,
+    responses: { 200: History },
     async handle(call) {
       const id = idIn(call, parameter);
       const from = revisionOf(call.query.cursor);

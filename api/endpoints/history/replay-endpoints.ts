@@ -27,7 +27,7 @@ const list = endpoint('GET /replays', {
   summary: 'Lists the replays: views as of an instant or a position, built or being built',
   scopes: ['ops'],
   query: ReadQuery,
-  answers: { 200: ReplayList },
+  responses: { 200: ReplayList },
   async handle({ dependencies }) {
     const known = [...(await replaysOf(dependencies)).values()];
     return { body: { replays: await Promise.all(known.map((each) => show(dependencies, each))) } };
@@ -40,7 +40,7 @@ const request = endpoint('POST /replays', {
   scopes: ['ops'],
   body: ReplayBody,
   idempotent: true,
-  answers: { 202: ReplayOrdered },
+  responses: { 202: ReplayOrdered },
   async handle({ dependencies, body, context }) {
     const { store } = dependencies;
     const { name, rate = null, keep_hours = KEEP_HOURS } = body;
@@ -59,7 +59,7 @@ const drop = endpoint('DELETE /replays/:name', {
   summary: 'Deletes a replay',
   scopes: ['ops'],
   refusals: ['not_found'],
-  answers: { 200: ReplayDropOrdered },
+  responses: { 200: ReplayDropOrdered },
   async handle({ dependencies, parameters, context }) {
     const name = parameters['name'] ?? '';
     const { position } = await dropReplay(dependencies.store, name, context);

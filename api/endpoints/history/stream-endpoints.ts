@@ -20,8 +20,8 @@ const list = endpoint('GET /streams', {
   summary: 'Lists the streams of the log whose names begin with a prefix',
   scopes: [auditScope],
   query: StreamsQuery,
-  bulky: true,
-  answers: { 200: StreamPage },
+  hasLargeResponse: true,
+  responses: { 200: StreamPage },
   async handle(call) {
     const { prefix, limit, cursor } = call.query;
     const after = cursor === undefined ? undefined : placeOf(cursor, prefix);
@@ -40,8 +40,8 @@ const read = endpoint('GET /streams/:stream', {
   summary: 'Shows the events of a stream',
   scopes: [auditScope],
   query: EventsQuery,
-  bulky: true,
-  answers: { 200: StreamEvents },
+  hasLargeResponse: true,
+  responses: { 200: StreamEvents },
   refusals: ['not_found'],
   async handle(call) {
     const { dependencies, parameters, query } = call;

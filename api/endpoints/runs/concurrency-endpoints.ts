@@ -30,7 +30,7 @@ const show = endpoint('GET /concurrency/:key', {
   scopes: ['tasks:read'],
   query: ConcurrencyQuery,
   reads: [tasksProjection, runsProjection],
-  answers: { 200: ConcurrencyKey },
+  responses: { 200: ConcurrencyKey },
   async handle({ dependencies, caller, parameters, query }) {
     const { store, readModel } = dependencies;
     const key = parameters['key'] ?? '';

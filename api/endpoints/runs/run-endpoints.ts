@@ -17,7 +17,7 @@ import {
   firstDayOf,
   statisticsSummary,
   taskStatistics,
-} from '../../../projections/reading/statistics-answers.ts';
+} from '../../../projections/reading/statistics-figures.ts';
 import {
   LatestRun,
   Run,
@@ -45,9 +45,9 @@ const list = endpoint('GET /runs', {
   summary: 'Lists runs, newest first',
   scopes,
   query: RunQuery,
-  bulky: true,
+  hasLargeResponse: true,
   reads: [runsProjection],
-  answers: { 200: RunPage },
+  responses: { 200: RunPage },
   refusals: viewRefusals,
   async handle(call) {
     const { query } = call;
@@ -69,9 +69,9 @@ const one = endpoint('GET /runs/:run_id', {
   summary: 'Shows a run with its attempts, steps and output, as it is or as it was',
   scopes,
   query: PastQuery,
-  bulky: true,
+  hasLargeResponse: true,
   reads: [runsProjection],
-  answers: { 200: Run },
+  responses: { 200: Run },
   async handle(call) {
     const id = idIn(call, 'run_id');
     const { store, readModel } = call.dependencies;
@@ -90,7 +90,7 @@ const cancel = endpoint('POST /runs/:run_id/cancel', {
   summary: 'Cancels a run; a running one is asked to stop',
   scopes: ['tasks:write'],
   idempotent: true,
-  answers: { 200: RunCanceled },
+  responses: { 200: RunCanceled },
   async handle(call) {
     const { dependencies, context } = call;
     const { store } = dependencies;
@@ -112,9 +112,9 @@ const latest = endpoint('GET /task/:task_id/latest', {
   summary: 'Shows the most recent run of a task, or null if it never ran',
   scopes,
   query: ReadQuery,
-  bulky: true,
+  hasLargeResponse: true,
   reads: [runsProjection],
-  answers: { 200: LatestRun },
+  responses: { 200: LatestRun },
   async handle(call) {
     const taskId = await taskInPath(call);
     const { dependencies } = call;
@@ -130,7 +130,7 @@ const stats = endpoint('GET /task/:task_id/stats', {
   scopes,
   query: DaysQuery(30),
   reads: [statisticsProjection],
-  answers: { 200: TaskStatistics },
+  responses: { 200: TaskStatistics },
   refusals: viewRefusals,
   async handle(call) {
     const { query } = call;
@@ -149,7 +149,7 @@ const summary = endpoint('GET /stats/summary', {
   scopes,
   query: DaysQuery(7),
   reads: [statisticsProjection],
-  answers: { 200: StatisticsSummary },
+  responses: { 200: StatisticsSummary },
   refusals: viewRefusals,
   async handle(call) {
     const { query } = call;

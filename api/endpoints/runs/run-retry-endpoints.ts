@@ -30,7 +30,7 @@ const retry = endpoint('POST /runs/:run_id/retry', {
   bodyOptional: true,
   query: RetryQuery,
   idempotent: true,
-  answers: { 200: RunRetried },
+  responses: { 200: RunRetried },
   async handle(call) {
     const { dependencies, query, body } = call;
     const { store } = dependencies;
@@ -66,7 +66,7 @@ const redrive = endpoint('POST /runs/redrive', {
   query: RedriveQuery,
   reads: [runsProjection],
   idempotent: true,
-  answers: { 200: RunsRedriven },
+  responses: { 200: RunsRedriven },
   async handle(call) {
     const { body: filter = {}, dependencies, query } = call;
     const { store, readModel, clock } = dependencies;

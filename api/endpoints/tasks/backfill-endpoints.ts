@@ -32,7 +32,7 @@ import {
   endpoint,
   idIn,
   success,
-  type Answer,
+  type EndpointResponse,
   type Call,
   type Endpoint,
 } from '../../endpoint.ts';
@@ -59,8 +59,8 @@ const request = endpoint('POST /tasks/:id/backfill', {
   body: RequestBackfill,
   reads: [backfillsProjection],
   idempotent: true,
-  answers: { 200: BackfillPlanned, 202: BackfillRequested },
-  answerHeaders: ['Location'],
+  responses: { 200: BackfillPlanned, 202: BackfillRequested },
+  responseHeaders: ['Location'],
   async handle(call) {
     const { dependencies, body, context } = call;
     const { store } = dependencies;
@@ -69,8 +69,8 @@ const request = endpoint('POST /tasks/:id/backfill', {
     if (task.status === 'none') throw notFound('task', taskId);
     mayChange(call)(task);
     const id = createdId('backfill', call);
-    const earlierAnswer = call.keyed ? await replayedAnswer(call, id) : null;
-    if (earlierAnswer !== null) return earlierAnswer;
+    const earlierResponse = call.keyed ? await replayedResponse(call, id) : null;
+    if (earlierResponse !== null) return earlierResponse;
     const { only = 'missing', concurrency = DEFAULT_CONCURRENCY, dry_run = false } = body;
     const { timezone } = task.definition;
     const span = spanOf(body, timezone);
@@ -100,9 +100,9 @@ const list = endpoint('GET /tasks/:id/backfills', {
   summary: "Lists a task's backfills with their progress, newest first",
   scopes: read,
   query: BackfillQuery,
-  bulky: true,
+  hasLargeResponse: true,
   reads: [backfillsProjection],
-  answers: { 200: BackfillPage },
+  responses: { 200: BackfillPage },
   async handle(call) {
     const { dependencies, query } = call;
     const id = idIn(call, 'id');
@@ -118,7 +118,7 @@ const one = endpoint('GET /backfills/:backfill_id', {
   scopes: read,
   query: ReadQuery,
   reads: [backfillsProjection],
-  answers: { 200: Backfill },
+  responses: { 200: Backfill },
   async handle(call) {
     const id = idIn(call, 'backfill_id');
     const kept = await call.dependencies.readModel.get(backfillsProjection, id);
@@ -132,7 +132,7 @@ const cancel = endpoint('POST /backfills/:backfill_id/cancel', {
   summary: 'Cancels a backfill, and those of its runs that have not ended',
   scopes: write,
   idempotent: true,
-  answers: { 200: BackfillCanceled },
+  responses: { 200: BackfillCanceled },
   async handle(call) {
     const { dependencies, context } = call;
     const { store } = dependencies;
@@ -162,10 +162,10 @@ function show({ open: _open, params = null, ...shown }: BackfillDocument): objec
 }
 
 /** The answer of a repeated command: the backfill that it requested before; null where it did not. */
-async function replayedAnswer(
+async function replayedResponse(
   { dependencies }: Pick<Call, 'dependencies'>,
   id: string,
-): Promise<Answer | null> {
+): Promise<EndpointResponse | null> {
   const { state, position } = await load(dependencies.store, streams.backfill(id), backfillFold);
   return state.state === 'none' ? null : accepted(id, state.request, position);
 }
@@ -173,8 +173,8 @@ async function replayedAnswer(
 function accepted(
   id: string,
   plan: DataOf<'BackfillRequested'>,
-  position: Answer['position'],
-): Answer {
+  position: EndpointResponse['position'],
+): EndpointResponse {
   const { task_id, task_revision, from, to, only, concurrency, total, params = null } = plan;
   const asked = { task_id, task_revision, from, to, only, concurrency, total, params };
   const details = { backfill_id: id, ...asked, requested: 0, state: 'running' };

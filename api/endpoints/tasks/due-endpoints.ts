@@ -15,9 +15,9 @@ const list = endpoint('GET /tasks/due', {
   summary: 'Lists active tasks by when they run next, soonest first',
   scopes: ['tasks:read'],
   query: DueQuery,
-  bulky: true,
+  hasLargeResponse: true,
   reads: [dueProjection, tasksProjection],
-  answers: { 200: DueTaskPage },
+  responses: { 200: DueTaskPage },
   async handle({ dependencies, query }) {
     const { readModel } = dependencies;
     const filters: Filter[] = [{ field: 'next_run_at', op: 'gt', value: FIRST }];

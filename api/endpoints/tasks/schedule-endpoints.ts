@@ -42,7 +42,7 @@ const preview = endpoint('POST /schedules/preview', {
   summary: 'Shows when a schedule, or the schedule of a task, fires',
   scopes: ['tasks:read'],
   body: PreviewSchedule,
-  answers: { 200: SchedulePreview },
+  responses: { 200: SchedulePreview },
   refusals: ['not_found'],
   async handle({ dependencies, body, context }) {
     const subject =

@@ -15,7 +15,14 @@ import {
   StatusChanged,
   TaskCanceled,
 } from '../../schemas/response-schemas-tasks.ts';
-import { endpoint, idIn, success, type Answer, type Call, type Endpoint } from '../../endpoint.ts';
+import {
+  endpoint,
+  idIn,
+  success,
+  type EndpointResponse,
+  type Call,
+  type Endpoint,
+} from '../../endpoint.ts';
 import { taskWithId } from '../lookup.ts';
 import { showRun } from '../runs/run-records.ts';
 import { runAtEnd } from '../runs/run-waiting.ts';
@@ -37,7 +44,7 @@ const runNow = endpoint('POST /tasks/:id/run_now', {
   bodyOptional: true,
   query: RunNowQuery,
   idempotent: true,
-  answers: { 200: RunRequested },
+  responses: { 200: RunRequested },
   async handle(call) {
     const { dependencies, query, body } = call;
     const { store } = dependencies;
@@ -77,7 +84,7 @@ const snooze = endpoint('POST /tasks/:id/snooze', {
   body: SnoozeTask,
   idempotent: true,
   ifMatch: true,
-  answers: { 200: Snoozed },
+  responses: { 200: Snoozed },
   async handle(call) {
     const { dependencies } = call;
     const { delay_seconds } = call.body;
@@ -95,7 +102,7 @@ const pause = endpoint('POST /tasks/:id/pause', {
   scopes,
   idempotent: true,
   ifMatch: true,
-  answers: { 200: StatusChanged },
+  responses: { 200: StatusChanged },
   async handle(call) {
     return changed(call, 'active', 'paused', await pauseTaskCommand(command(call)));
   },
@@ -108,7 +115,7 @@ const resume = endpoint('POST /tasks/:id/resume', {
   query: ResumeQuery,
   idempotent: true,
   ifMatch: true,
-  answers: { 200: StatusChanged },
+  responses: { 200: StatusChanged },
   async handle(call) {
     const { missed } = call.query;
     const handled = await resumeTaskCommand({ ...command(call), missed });
@@ -122,7 +129,7 @@ const cancel = endpoint('POST /tasks/:id/cancel', {
   scopes,
   idempotent: true,
   ifMatch: true,
-  answers: { 200: TaskCanceled },
+  responses: { 200: TaskCanceled },
   async handle(call) {
     const id = idIn(call, 'id');
     const { oldStatus, position } = await cancelTask(call, id, mayChange(call));
@@ -171,7 +178,7 @@ function changed(
   before: string,
   after: string,
   handled: Awaited<ReturnType<typeof pauseTaskCommand>>,
-): Answer {
+): EndpointResponse {
   const task_id = idIn(call, 'id');
   call.dependencies.tasks.learn(task_id, handled);
   const old_status = handled.events.length === 0 ? after : before;

@@ -29,8 +29,8 @@ const create = endpoint('POST /tasks', {
   scopes: write,
   body: CreateTask,
   idempotent: true,
-  answers: { 201: Task },
-  answerHeaders: ['Location', 'ETag'],
+  responses: { 201: Task },
+  responseHeaders: ['Location', 'ETag'],
   async handle(call) {
     const { dependencies, body, context } = call;
     const { store, tasks } = dependencies;
@@ -59,9 +59,9 @@ const list = endpoint('GET /tasks', {
   summary: 'Lists tasks, newest first',
   scopes: read,
   query: TaskQuery,
-  bulky: true,
+  hasLargeResponse: true,
   reads: [tasksProjection],
-  answers: { 200: TaskPage },
+  responses: { 200: TaskPage },
   refusals: viewRefusals,
   async handle(call) {
     const { query } = call;
@@ -83,8 +83,8 @@ const show = endpoint('GET /tasks/:id', {
   reads: [tasksProjection],
   // `last_run_at` comes from the last run, or from the statistics if that was removed.
   cachedBy: [tasksProjection, runsProjection, statisticsProjection],
-  answers: { 200: Task },
-  answerHeaders: ['ETag'],
+  responses: { 200: Task },
+  responseHeaders: ['ETag'],
   async handle(call) {
     const { dependencies } = call;
     const id = idIn(call, 'id');
@@ -107,8 +107,8 @@ const update = endpoint('PUT /tasks/:id', {
   scopes: write,
   body: UpdateTask,
   ifMatch: true,
-  answers: { 200: Task },
-  answerHeaders: ['ETag'],
+  responses: { 200: Task },
+  responseHeaders: ['ETag'],
   async handle(call) {
     const { dependencies, body, context, expectedRevision } = call;
     const { store, tasks } = dependencies;

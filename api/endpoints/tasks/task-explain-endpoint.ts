@@ -22,7 +22,7 @@ const explain = endpoint('GET /tasks/:id/explain', {
   summary: 'Explains from the log why a task did or did not fire at or about an instant',
   scopes: ['tasks:read'],
   query: ExplainQuery,
-  answers: { 200: Explanation },
+  responses: { 200: Explanation },
   async handle(call) {
     const { dependencies, query, context } = call;
     const taskId = idIn(call, 'id');

@@ -12,7 +12,7 @@ import {
 import type { TaskDocument } from '../../../projections/views/tasks.ts';
 import type { TaskDefinition } from '../../../domain/tasks/task-definition.ts';
 import type { ApiDependencies } from '../../dependencies.ts';
-import { etag, type Answer } from '../../endpoint.ts';
+import { etag, type EndpointResponse } from '../../endpoint.ts';
 import { notFound } from '../../errors.ts';
 import { warningsOf } from './task-definitions.ts';
 
@@ -94,7 +94,7 @@ export async function pastTask(
   dependencies: ApiDependencies,
   id: string,
   past: PointInTime,
-): Promise<Answer> {
+): Promise<EndpointResponse> {
   const task = await taskAsOf(dependencies.store, id, past);
   if (task === null) throw notFound('task', id);
   const last = await lastRunAsOf(dependencies, id, past);

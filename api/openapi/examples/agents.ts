@@ -23,7 +23,7 @@ const sent = (message: string) =>
 export const agentExamples: Readonly<Record<string, Examples>> = {
   issueToken: {
     body: { agent_id: agentId, agent_secret: secret },
-    answers: { 200: tokens },
+    responses: { 200: tokens },
   },
   requestOAuthToken: {
     body: {
@@ -32,7 +32,7 @@ export const agentExamples: Readonly<Record<string, Examples>> = {
       client_secret: secret,
       resource: ['https://tasks.example/ext/mcp_http/mcp'],
     },
-    answers: {
+    responses: {
       200: tokens,
       400: {
         error: 'unsupported_grant_type',
@@ -44,30 +44,32 @@ export const agentExamples: Readonly<Record<string, Examples>> = {
       },
     },
   },
-  refreshToken: { body: { refresh_token: tokens.refresh_token }, answers: { 200: tokens } },
+  refreshToken: { body: { refresh_token: tokens.refresh_token }, responses: { 200: tokens } },
   revokeToken: {
     body: { token: tokens.access_token },
-    answers: { 200: done('the token is no longer valid', {}) },
+    responses: { 200: done('the token is no longer valid', {}) },
   },
   createAgent: {
     body: { name: agent.name, scopes: agent.scopes, webhook_url: agent.webhook_url },
-    answers: { 201: agent },
+    responses: { 201: agent },
   },
-  listAgents: { answers: { 200: [agent] } },
-  getAgent: { answers: { 200: agent } },
+  listAgents: { responses: { 200: [agent] } },
+  getAgent: { responses: { 200: agent } },
   updateAgent: {
     body: { scopes: [...agent.scopes, 'events:publish'] },
-    answers: { 200: { ...agent, scopes: [...agent.scopes, 'events:publish'], updated_at: ended } },
+    responses: {
+      200: { ...agent, scopes: [...agent.scopes, 'events:publish'], updated_at: ended },
+    },
   },
-  deleteAgent: { answers: { 200: done('the agent is removed', { agent_id: agentId }) } },
+  deleteAgent: { responses: { 200: done('the agent is removed', { agent_id: agentId }) } },
   setAgentCredentials: {
     body: { agent_secret: secret },
-    answers: {
+    responses: {
       200: { agent_id: agentId, agent_secret: secret, message: 'keep it: it is not shown again' },
     },
   },
   rotateWebhookSecret: {
-    answers: {
+    responses: {
       200: {
         agent_id: agentId,
         webhook_secret: 'whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD',
@@ -76,11 +78,11 @@ export const agentExamples: Readonly<Record<string, Examples>> = {
       },
     },
   },
-  testWebhook: { answers: { 202: sent('the message is on its way') } },
-  redeliverWebhook: { answers: { 202: sent('the message is sent again') } },
+  testWebhook: { responses: { 202: sent('the message is on its way') } },
+  redeliverWebhook: { responses: { 202: sent('the message is sent again') } },
   listWebhookDeliveries: {
     parameters: { type: 'run.failed' },
-    answers: {
+    responses: {
       200: page({
         id: deliveryId,
         agent_id: agentId,

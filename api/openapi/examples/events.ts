@@ -13,11 +13,11 @@ const published = {
 export const eventExamples: Readonly<Record<string, Examples>> = {
   publishEvent: {
     body: event,
-    answers: { 202: done('the event is published', published) },
+    responses: { 202: done('the event is published', published) },
   },
   listTopics: {
     parameters: { limit: 200 },
-    answers: {
+    responses: {
       200: {
         total_topics: 1,
         topics: [{ topic: event.topic, active_tasks: 1, task_ids: [taskId] }],
@@ -29,12 +29,12 @@ export const eventExamples: Readonly<Record<string, Examples>> = {
     },
   },
   listRecentEvents: {
-    answers: {
+    responses: {
       200: { total_events: 1, events: [{ ...published, ...event }], truncated: false },
     },
   },
   deleteOldEvents: {
-    answers: {
+    responses: {
       200: done('older events are deleted', {
         deleted_count: 12,
         max_age_hours: 72,

@@ -74,12 +74,12 @@ const csvOf = (
 export const exportExamples: Readonly<Record<string, Examples>> = {
   exportRuns: {
     parameters: { cursor: runId },
-    answers: { 200: `${JSON.stringify(run)}\n` },
+    responses: { 200: `${JSON.stringify(run)}\n` },
     otherMediaTypes: { 'text/csv': csvOf(runColumns, run) },
   },
   exportEvents: {
     parameters: { cursor: position },
-    answers: { 200: `${JSON.stringify(eventLine)}\n` },
+    responses: { 200: `${JSON.stringify(eventLine)}\n` },
     otherMediaTypes: { 'text/csv': csvOf(eventColumns, event) },
   },
 };

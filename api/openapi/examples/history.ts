@@ -14,7 +14,7 @@ import {
 const stream = `task-${taskId}`;
 const history = (type: string, changes: readonly object[]) => ({
   parameters: { cursor: '1' },
-  answers: {
+  responses: {
     200: {
       items: [
         {
@@ -51,13 +51,13 @@ export const historyExamples: Readonly<Record<string, Examples>> = {
     { path: 'scopes', before: ['tasks:read'], after: ['tasks:read', 'runs:read'] },
   ]),
   listStreams: {
-    answers: {
+    responses: {
       200: { items: [{ stream, revision: 1, last_at: ended }], next_cursor: null },
     },
   },
   readStream: {
     parameters: { from: 0 },
-    answers: {
+    responses: {
       200: {
         stream,
         items: [
@@ -76,9 +76,9 @@ export const historyExamples: Readonly<Record<string, Examples>> = {
       },
     },
   },
-  listAudit: { answers: { 200: { items: [entry], total: 1, next_cursor: null } } },
+  listAudit: { responses: { 200: { items: [entry], total: 1, next_cursor: null } } },
   watchAudit: {
     parameters: { stream: `run-${runId}`, type: 'RunStarted' },
-    answers: { 200: message(position, 'audit', entry) },
+    responses: { 200: message(position, 'audit', entry) },
   },
 };

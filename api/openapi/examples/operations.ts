@@ -4,33 +4,33 @@ import { agentId, created, done, due, ended, page, position, taskId } from './va
 const hold = { reason: 'the database is being moved', by: agentId, since: due };
 const release = { by: agentId, at: ended, missed: null };
 const name = 'tasks';
-const rebuilt = (message: string) => ({ answers: { 200: done(message, { name, version: 4 }) } });
+const rebuilt = (message: string) => ({ responses: { 200: done(message, { name, version: 4 }) } });
 const switched = (message: string, version: number, previous: number) => ({
   body: { expected_version: previous },
-  answers: { 200: done(message, { name, version, previous, done: true }) },
+  responses: { 200: done(message, { name, version, previous, done: true }) },
 });
 const key = `task-${taskId}`;
 const settled = (order: string) => ({
   parameters: { key },
-  answers: {
+  responses: {
     200: done('the key is no longer parked', { name, key, order, done: true, error: null }),
   },
 });
 
 export const operationsExamples: Readonly<Record<string, Examples>> = {
-  getOperations: { answers: { 200: { held: true, hold, released: null } } },
+  getOperations: { responses: { 200: { held: true, hold, released: null } } },
   holdService: {
     body: { reason: hold.reason },
-    answers: { 200: done('the service is on hold', { held: true, ...hold }) },
+    responses: { 200: done('the service is on hold', { held: true, ...hold }) },
   },
   releaseService: {
     body: { missed: 'latest' },
-    answers: {
+    responses: {
       200: done('the hold has ended', { held: false, ...release, missed: 'latest' }),
     },
   },
   listProjections: {
-    answers: {
+    responses: {
       200: {
         projections: [
           {
@@ -53,7 +53,7 @@ export const operationsExamples: Readonly<Record<string, Examples>> = {
   },
   rebuildProjection: {
     body: { rate: 5000, switch: 'auto' },
-    answers: {
+    responses: {
       202: done('the next generation is being built', {
         name,
         version: 4,
@@ -68,7 +68,7 @@ export const operationsExamples: Readonly<Record<string, Examples>> = {
   switchProjection: switched('reads go to version 4', 4, 3),
   rollBackProjection: switched('reads go to version 3', 3, 4),
   listParkedKeys: {
-    answers: {
+    responses: {
       200: page({
         key,
         position,
@@ -81,7 +81,7 @@ export const operationsExamples: Readonly<Record<string, Examples>> = {
   retryParkedKey: settled('retry'),
   skipParkedKey: settled('skip'),
   listReplays: {
-    answers: {
+    responses: {
       200: {
         replays: [
           {
@@ -105,7 +105,7 @@ export const operationsExamples: Readonly<Record<string, Examples>> = {
   },
   createReplay: {
     body: { name: 'november', until: '2026-11-21T00:00:00Z', keep_hours: 168 },
-    answers: {
+    responses: {
       202: done(`the views as of ${created} are being built`, {
         name: 'november',
         until: position,
@@ -115,6 +115,6 @@ export const operationsExamples: Readonly<Record<string, Examples>> = {
   },
   deleteReplay: {
     parameters: { name: 'november' },
-    answers: { 200: done('the replay is deleted', { name: 'november', done: true }) },
+    responses: { 200: done('the replay is deleted', { name: 'november', done: true }) },
   },
 };

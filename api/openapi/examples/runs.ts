@@ -90,20 +90,20 @@ const by_day = [{ date: '2026-11-23', ...figures }];
 const live = message(position, 'run', { ...item, state: 'running', success: null });
 
 export const runExamples: Readonly<Record<string, Examples>> = {
-  listRuns: { answers: { 200: page(item) } },
-  getRun: { answers: { 200: run } },
-  getLatestRun: { answers: { 200: run } },
+  listRuns: { responses: { 200: page(item) } },
+  getRun: { responses: { 200: run } },
+  getLatestRun: { responses: { 200: run } },
   cancelRun: {
-    answers: { 200: done('the run is canceled', { run_id: runId, old_state: 'running' }) },
+    responses: { 200: done('the run is canceled', { run_id: runId, old_state: 'running' }) },
   },
   retryRun: {
     parameters: { from: 'failed_step' },
     body: { params: { shop: 'https://outlet.example' } },
-    answers: { 200: done('the retry is requested', retry) },
+    responses: { 200: done('the retry is requested', retry) },
   },
   redriveRuns: {
     body: { task_id: taskId, start_time: '2026-11-23T00:00:00Z', error: 'timeout', limit: 100 },
-    answers: {
+    responses: {
       200: done('1 failed run is retried', {
         dry_run: false,
         count: 1,
@@ -122,7 +122,7 @@ export const runExamples: Readonly<Record<string, Examples>> = {
     },
   },
   getTaskStatistics: {
-    answers: {
+    responses: {
       200: {
         task_id: taskId,
         period_days: 30,
@@ -135,12 +135,12 @@ export const runExamples: Readonly<Record<string, Examples>> = {
     },
   },
   getStatistics: {
-    answers: {
+    responses: {
       200: { period_days: 30, ...figures, total_tasks_executed: 4, runs_per_day: 0.67, by_day },
     },
   },
   getConcurrencyKey: {
-    answers: {
+    responses: {
       200: {
         key: 'warehouse',
         limit: 1,
@@ -150,6 +150,6 @@ export const runExamples: Readonly<Record<string, Examples>> = {
       },
     },
   },
-  watchRuns: { parameters: { state: 'running' }, answers: { 200: live } },
-  watchTaskRuns: { parameters: { state: 'running' }, answers: { 200: live } },
+  watchRuns: { parameters: { state: 'running' }, responses: { 200: live } },
+  watchTaskRuns: { parameters: { state: 'running' }, responses: { 200: live } },
 };

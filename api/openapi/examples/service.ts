@@ -12,7 +12,7 @@ const unhealthy = {
   message: 'the read model is unavailable',
 };
 const resource = (path: string) => ({
-  answers: {
+  responses: {
     200: {
       resource: `https://tasks.example${path}`,
       authorization_servers: ['https://tasks.example'],
@@ -26,19 +26,19 @@ const resource = (path: string) => ({
 
 export const serviceExamples: Readonly<Record<string, Examples>> = {
   getHealth: {
-    answers: {
+    responses: {
       200: { status: 'healthy', timestamp: due, version, checks },
       503: { status: 'unhealthy', timestamp: due, version, checks: [unhealthy] },
     },
   },
   getReadiness: {
-    answers: {
+    responses: {
       200: { status: 'ready', checks },
       503: { status: 'not_ready', checks: [unhealthy] },
     },
   },
   getLiveness: {
-    answers: {
+    responses: {
       200: {
         ...{ status: 'alive', timestamp: due, version },
         instance: '1f0c4a52-5d0e-4b8e-9a5e-0a4a3f6f2f0b',
@@ -46,14 +46,14 @@ export const serviceExamples: Readonly<Record<string, Examples>> = {
     },
   },
   getMetrics: {
-    answers: {
+    responses: {
       200: '# HELP task_executions_total Runs that have ended\n# TYPE task_executions_total counter\ntask_executions_total{status="succeeded"} 19\n',
     },
   },
   getResourceMetadata: resource(''),
   getMcpResourceMetadata: resource('/ext/mcp_http/mcp'),
   getAuthorizationServerMetadata: {
-    answers: {
+    responses: {
       200: {
         issuer: 'https://tasks.example',
         authorization_endpoint: 'https://tasks.example/oauth/authorize',
@@ -66,10 +66,10 @@ export const serviceExamples: Readonly<Record<string, Examples>> = {
       },
     },
   },
-  getOpenApi: { answers: { 200: { openapi: '3.1.0', paths: {} } } },
-  getDocs: { answers: { 200: '<!doctype html><title>Task scheduling service</title>' } },
+  getOpenApi: { responses: { 200: { openapi: '3.1.0', paths: {} } } },
+  getDocs: { responses: { 200: '<!doctype html><title>Task scheduling service</title>' } },
   getExtensionStatus: {
-    answers: {
+    responses: {
       200: {
         extensions: {
           webui: {
@@ -94,7 +94,7 @@ export const serviceExamples: Readonly<Record<string, Examples>> = {
     },
   },
   getExtensionHealth: {
-    answers: {
+    responses: {
       200: { status: 'healthy', timestamp: due, version, checks: { setup: 'healthy' } },
     },
   },

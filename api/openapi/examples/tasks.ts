@@ -74,7 +74,7 @@ const task = {
 };
 
 const status = (message: string, from: string, to: string, more: object = {}) => ({
-  answers: {
+  responses: {
     200: done(message, { task_id: taskId, old_status: from, new_status: to, ...more }),
   },
 });
@@ -110,12 +110,12 @@ const backfill = {
 };
 
 export const taskExamples: Readonly<Record<string, Examples>> = {
-  createTask: { body: given, answers: { 201: task } },
-  listTasks: { answers: { 200: page(task) } },
-  getTask: { answers: { 200: task } },
+  createTask: { body: given, responses: { 201: task } },
+  listTasks: { responses: { 200: page(task) } },
+  getTask: { responses: { 200: task } },
   updateTask: {
     body: { schedule_expr: '30 8 * * MON-FRI', priority: 2 },
-    answers: {
+    responses: {
       200: {
         ...task,
         schedule_expr: '30 8 * * MON-FRI',
@@ -127,15 +127,15 @@ export const taskExamples: Readonly<Record<string, Examples>> = {
     },
   },
   listDueTasks: {
-    answers: { 200: page({ task_id: taskId, title: given.title, next_run_at: due }) },
+    responses: { 200: page({ task_id: taskId, title: given.title, next_run_at: due }) },
   },
   runTask: {
     body: { params },
-    answers: { 200: done('the run is requested', { task_id: taskId, run_id: runId }) },
+    responses: { 200: done('the run is requested', { task_id: taskId, run_id: runId }) },
   },
   snoozeTask: {
     body: { delay_seconds: 900, reason: 'the shop is being updated' },
-    answers: {
+    responses: {
       200: done('the next fire is postponed', {
         task_id: taskId,
         delay_seconds: 900,
@@ -147,7 +147,7 @@ export const taskExamples: Readonly<Record<string, Examples>> = {
   resumeTask: status('the task is resumed', 'paused', 'active'),
   cancelTask: status('the task is canceled', 'active', 'canceled', { canceled_runs: 1 }),
   explainTask: {
-    answers: {
+    responses: {
       200: {
         task_id: taskId,
         at: due,
@@ -180,7 +180,7 @@ export const taskExamples: Readonly<Record<string, Examples>> = {
       from: '2026-03-28T00:00:00Z',
       count: 2,
     },
-    answers: {
+    responses: {
       200: {
         schedule_text: 'at 02:30, every day, Europe/Berlin',
         fires: [
@@ -197,7 +197,7 @@ export const taskExamples: Readonly<Record<string, Examples>> = {
   },
   backfillTask: {
     body: { from: '2026-11-01', to: '2026-11-10', params },
-    answers: {
+    responses: {
       200: done('nothing was requested', {
         ...span,
         existing: 0,
@@ -213,10 +213,10 @@ export const taskExamples: Readonly<Record<string, Examples>> = {
       }),
     },
   },
-  listBackfills: { answers: { 200: page(backfill) } },
-  getBackfill: { answers: { 200: backfill } },
+  listBackfills: { responses: { 200: page(backfill) } },
+  getBackfill: { responses: { 200: backfill } },
   cancelBackfill: {
-    answers: {
+    responses: {
       200: done('the backfill is canceled', {
         backfill_id: backfillId,
         task_id: taskId,

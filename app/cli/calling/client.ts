@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import {
   ApiError,
   createClient,
-  type Answered,
+  type ApiResponse,
   type Client as TypedClient,
   type ClientOptions,
   type ServerSentEvent,
@@ -31,7 +31,7 @@ export class ServiceError extends CommandError {
 }
 
 /** A call of a method of the typed client. */
-export type ServiceRequest<T> = (api: TypedClient) => Promise<Answered<T>>;
+export type ServiceRequest<T> = (api: TypedClient) => Promise<ApiResponse<T>>;
 
 export type QueryValue = string | number | boolean | undefined;
 

@@ -59,7 +59,7 @@ export function addWebhookCommands(line: CommandLine): void {
       { title: 'CREATED', cell: ({ created_at }) => shortTime(created_at) },
       { title: 'ATTEMPT', align: 'right', cell: (each) => each.attempts.at(-1)?.attempt ?? 0 },
       { title: 'NEXT ATTEMPT', cell: ({ next_attempt_at }) => shortTime(next_attempt_at) },
-      { title: 'ANSWER', maxWidth: 60, cell: answerOf },
+      { title: 'ANSWER', maxWidth: 60, cell: responseOf },
     ],
     noun: 'deliveries',
   });
@@ -79,7 +79,7 @@ export function addWebhookCommands(line: CommandLine): void {
 }
 
 /** The response to the latest attempt; for a failed delivery also why it is not retried. */
-function answerOf({ attempts, end }: WebhookDelivery): string {
+function responseOf({ attempts, end }: WebhookDelivery): string {
   const latest = attempts.at(-1);
   const response = latest === undefined ? '' : (latest.error ?? String(latest.status));
   return [end, response].filter((part) => part !== null && part !== '').join(': ');

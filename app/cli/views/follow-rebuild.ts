@@ -50,8 +50,8 @@ const POLL_INTERVAL = 500;
 
 /** Reads all views. */
 export async function readProjections({ client }: Session): Promise<readonly ShownProjection[]> {
-  type Answer = { readonly projections: readonly ShownProjection[] };
-  return (await client.get<Answer>('/projections')).projections;
+  type ListResponse = { readonly projections: readonly ShownProjection[] };
+  return (await client.get<ListResponse>('/projections')).projections;
 }
 
 /** Reads one view. @throws CommandError if there is none with this name */

@@ -139,7 +139,7 @@ export class Routing {
     const target = parsePath(request.path);
     if (target === null) return next();
     if (target.id === 'status' && target.subpath === '/') {
-      return this.#answerStatus(request, response);
+      return this.#respondWithStatus(request, response);
     }
     const extension = this.#host.find(target.id);
     if (extension === null) return next();
@@ -148,7 +148,7 @@ export class Routing {
   }
 
   /** @throws an error for 404 if the method is not supported */
-  #answerStatus(request: Request, response: Response): void {
+  #respondWithStatus(request: Request, response: Response): void {
     this.#http.setRoute(response, '/ext/status');
     if (request.method === 'GET' || request.method === 'HEAD') {
       this.#http.checkQuery(request, undefined);
@@ -259,7 +259,7 @@ export class Routing {
       }
       request.url = url;
       request.baseUrl = baseUrl;
-      if (error === undefined || error === null) void this.#answerByConvention(context);
+      if (error === undefined || error === null) void this.#respondByConvention(context);
       else context.next(this.#toHttpError(context, toReadableError(error)));
     };
     const { routes } = extension;
@@ -339,16 +339,16 @@ export class Routing {
   }
 
   /** Never rejects: errors go to `next`. */
-  async #answerByConvention(context: RequestContext): Promise<void> {
+  async #respondByConvention(context: RequestContext): Promise<void> {
     try {
-      await this.#answerDefault(context);
+      await this.#respondByDefault(context);
     } catch (error) {
       context.next(error instanceof PreconditionFailedError ? this.#http.errorOf(error) : error);
     }
   }
 
   /** Answers with a static file or the default health. */
-  async #answerDefault(context: RequestContext): Promise<void> {
+  async #respondByDefault(context: RequestContext): Promise<void> {
     const { extension, subpath, request, response } = context;
     const isReading = request.method === 'GET' || request.method === 'HEAD';
     if (isReading && subpath === '/health') {

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { RequestCounts } from '../../../api/access/request-counts.ts';
 import { silent } from '../../../observability/telemetry.ts';
 import { CoordinationError, type Coordination } from '../../../scheduler/coordination.ts';
-import type { ApiAnswer } from '../../support/api-client.ts';
+import type { ReceivedResponse } from '../../support/api-client.ts';
 import { useRunningApi } from '../../support/running-api.ts';
 import { settle, VirtualClock } from '../../support/virtual-clock.ts';
 
@@ -10,7 +10,8 @@ const START = 1_800_000_000_000;
 
 describe('the request limit', () => {
   const api = useRunningApi({ rateLimit: 5, rateLimitWindowSeconds: 60 });
-  const remaining = (answer: ApiAnswer): number => Number(answer.header('X-RateLimit-Remaining'));
+  const remaining = (answer: ReceivedResponse): number =>
+    Number(answer.header('X-RateLimit-Remaining'));
   // Before each test, waits for a window that does not end during it.
   beforeEach(() => api().clock.shift(60_001 - (api().clock.now() % 60_000)));
 

@@ -7,7 +7,7 @@ import {
   type ServerSentEvent,
 } from '../../../api/client/client.ts';
 import { newId } from '../../../domain/ids.ts';
-import { endpointAt } from '../../support/answer-check.ts';
+import { endpointAt } from '../../support/response-check.ts';
 import { failure as failureOf } from '../../projections/recorded.ts';
 import { useRunningApi } from '../../support/running-api.ts';
 import { plainTask } from '../plain-task.ts';

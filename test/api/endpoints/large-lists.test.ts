@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { ApiAnswer } from '../../support/api-client.ts';
+import type { ReceivedResponse } from '../../support/api-client.ts';
 import { useRunningApi } from '../../support/running-api.ts';
 import { Signal } from '../../support/signals.ts';
 import { plainTask } from '../plain-task.ts';
@@ -17,7 +17,7 @@ describe('a list of large records', function () {
   this.timeout(60_000);
   const api = useRunningApi();
   const get = (path: string) => api().admin.client.get(path);
-  const bytesOf = ({ text }: ApiAnswer) => Buffer.byteLength(text);
+  const bytesOf = ({ text }: ReceivedResponse) => Buffer.byteLength(text);
   const payloadOf = (characters: number) => ({
     pipeline: [{ uses: 'echo', with: { text: 'x'.repeat(characters) } }],
   });

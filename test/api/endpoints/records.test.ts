@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { ApiAnswer } from '../../support/api-client.ts';
+import type { ReceivedResponse } from '../../support/api-client.ts';
 import { useRunningApi } from '../../support/running-api.ts';
 import { FailedRuns } from './runs/failed-runs.ts';
 import { plainTask } from '../plain-task.ts';
@@ -75,7 +75,7 @@ const bounds: readonly (readonly [field: string, least: unknown, most: unknown])
 
 describe('the records of the HTTP interface, field by field', () => {
   const api = useRunningApi();
-  const shown = async (path: string): Promise<ApiAnswer> => {
+  const shown = async (path: string): Promise<ReceivedResponse> => {
     const answer = await api().admin.client.get(path);
     expect(answer.status, answer.text).to.equal(200);
     return answer;

@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import { toIso } from '../../../domain/clock.ts';
 import { newId } from '../../../domain/ids.ts';
 import { streams } from '../../../domain/streams.ts';
-import type { ApiAnswer } from '../../support/api-client.ts';
+import type { ReceivedResponse } from '../../support/api-client.ts';
 import { useRunningApi } from '../../support/running-api.ts';
 import { eventually } from '../../support/signals.ts';
 import { plainTask } from '../plain-task.ts';
@@ -17,7 +17,7 @@ interface Row {
   readonly data: Readonly<Record<string, unknown>>;
 }
 
-const rowsOf = ({ text }: ApiAnswer): readonly Row[] =>
+const rowsOf = ({ text }: ReceivedResponse): readonly Row[] =>
   text
     .split('\n')
     .filter((line) => line !== '')
@@ -39,7 +39,7 @@ describe('an export', () => {
     runIds = requested;
   });
 
-  const get = (path: string): Promise<ApiAnswer> => api().admin.client.get(path);
+  const get = (path: string): Promise<ReceivedResponse> => api().admin.client.get(path);
 
   describe('of runs', () => {
     it('has a line for each run, the first queued first', async () => {

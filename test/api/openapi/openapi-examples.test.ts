@@ -15,7 +15,7 @@ import { isUuid } from '../../../domain/ids.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 import { checkPayload } from '../../../domain/pipeline/check-payload.ts';
 import { createBuiltInTools } from '../../../scheduler/tools/built-in.ts';
-import { builtInEndpoints } from '../../support/answer-check.ts';
+import { builtInEndpoints } from '../../support/response-check.ts';
 import { noActions } from '../../support/running-api.ts';
 
 /** As the tests check real responses: no field beyond the schema. */
@@ -50,7 +50,7 @@ describe('the examples of the interface', () => {
     expect(Object.keys(examples).filter((id) => !ids.has(id))).to.deep.equal([]);
   });
 
-  for (const { operationId, body, query, answers, paths, shown } of published) {
+  for (const { operationId, body, query, responses: answers, paths, shown } of published) {
     describe(`of ${operationId}`, () => {
       if (body !== undefined) {
         it('have a body that the service accepts', () => {
@@ -84,7 +84,7 @@ describe('the examples of the interface', () => {
         const type = mediaTypeOf(schema);
         if (type === 'none') continue;
         it(`have a response with ${status} as the service gives it`, () => {
-          const answer = shown.answers?.[Number(status)];
+          const answer = shown.responses?.[Number(status)];
           if (type !== 'application/json') {
             expect(answer).to.be.a('string').that.is.not.empty;
             return;

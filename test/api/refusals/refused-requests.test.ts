@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { newId } from '../../../domain/ids.ts';
-import type { ApiAnswer } from '../../support/api-client.ts';
+import type { ReceivedResponse } from '../../support/api-client.ts';
 import { useRunningApi } from '../../support/running-api.ts';
 import { plainTask } from '../plain-task.ts';
 
@@ -79,7 +79,7 @@ describe('the HTTP interface refuses', () => {
 
   it('a span with both ends if neither is a time', async () => {
     const { client } = api().admin;
-    const refused: readonly (readonly [ApiAnswer, string, string])[] = [
+    const refused: readonly (readonly [ReceivedResponse, string, string])[] = [
       [await client.get('/runs?start_time=x&end_time=y'), 'start_time', 'end_time'],
       [await client.get(`/runs?task_id=${task}&start_time=x&end_time=y`), 'start_time', 'end_time'],
       [await client.get('/audit?from=x&to=y'), 'from', 'to'],

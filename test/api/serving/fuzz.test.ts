@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { toIso } from '../../../domain/clock.ts';
 import type { JsonObject } from '../../../domain/json.ts';
-import type { ApiAnswer } from '../../support/api-client.ts';
+import type { ReceivedResponse } from '../../support/api-client.ts';
 import { useRunningApi } from '../../support/running-api.ts';
 import { plainTask } from '../plain-task.ts';
 import { randomRequests, type KnownIds } from './random-requests.ts';
@@ -76,7 +76,7 @@ describe('random requests, made from the published description', () => {
 const MOST = 50;
 
 /** Remembers the ids that a response created. */
-function learn(known: KnownIds, answer: ApiAnswer): void {
+function learn(known: KnownIds, answer: ReceivedResponse): void {
   const [, resource = '', id] = (answer.headers.location ?? '').split('/');
   const made: readonly (readonly [keyof KnownIds, unknown])[] = [
     ['agent', resource === 'agents' ? id : undefined],

@@ -3,7 +3,7 @@ import { IdempotencyKeys } from '../../../api/serving/idempotency.ts';
 import { MAX_EVENT_BYTES } from '../../../domain/event-store.ts';
 import { streams } from '../../../domain/streams.ts';
 import { silent } from '../../../observability/telemetry.ts';
-import type { Answer } from '../../../api/endpoint.ts';
+import type { EndpointResponse } from '../../../api/endpoint.ts';
 import { deferred, eventually } from '../../support/signals.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import { useRunningApi, type SignedIn } from '../../support/running-api.ts';
@@ -143,7 +143,7 @@ describe('an Idempotency-Key', () => {
     const request = { agentId: caller.id, key: 'long', method: 'POST', path: '/x', body: null };
     const calls: string[] = [];
     const [begun, ended] = [deferred(), deferred()];
-    const send = (keys: IdempotencyKeys): Promise<Answer> => {
+    const send = (keys: IdempotencyKeys): Promise<EndpointResponse> => {
       const now = clock.now();
       const about = { actor: caller.id, source: 'test', correlationId: 'test', now };
       return keys.once(request, { ...about, commandId: 'command' }, async (id) => {

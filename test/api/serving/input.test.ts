@@ -1,11 +1,11 @@
 import { expect } from 'chai';
 import { streams } from '../../../domain/streams.ts';
-import type { ApiAnswer } from '../../support/api-client.ts';
+import type { ReceivedResponse } from '../../support/api-client.ts';
 import { useRunningApi, type SignedIn } from '../../support/running-api.ts';
 import { inKolkata, plainTask } from '../plain-task.ts';
 
 /** The reported field and issue of a response. */
-const faultOf = (answer: ApiAnswer): { readonly field: string; readonly issue: string } =>
+const faultOf = (answer: ReceivedResponse): { readonly field: string; readonly issue: string } =>
   answer.at('details') as { readonly field: string; readonly issue: string };
 
 const NOBODY = '01a1fc11-0000-7000-8000-000000000000';
@@ -152,7 +152,7 @@ describe('client input over HTTP', () => {
   });
 
   describe('with a number that JavaScript cannot represent', () => {
-    const send = (path: string, raw: string, headers = {}): Promise<ApiAnswer> =>
+    const send = (path: string, raw: string, headers = {}): Promise<ReceivedResponse> =>
       me.client.post(path, undefined, {
         raw,
         headers: { 'content-type': 'application/json', ...headers },

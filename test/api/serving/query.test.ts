@@ -2,13 +2,13 @@ import { expect } from 'chai';
 import { endpoints } from '../../../api/app.ts';
 import { unlistedEndpoints } from '../../../api/openapi/unlisted-endpoints.ts';
 import { newId } from '../../../domain/ids.ts';
-import type { ApiAnswer } from '../../support/api-client.ts';
+import type { ReceivedResponse } from '../../support/api-client.ts';
 import { useRunningApi } from '../../support/running-api.ts';
 
 const pages = ['/docs'];
 /** Rejects every query parameter. */
 const refusing = ['/oauth/authorize'];
-const issueOf = (answer: ApiAnswer): unknown => answer.at('details.issue');
+const issueOf = (answer: ReceivedResponse): unknown => answer.at('details.issue');
 
 /** A path with well-formed values for its parameters. */
 const filled = (path: string): string =>

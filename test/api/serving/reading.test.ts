@@ -2,12 +2,12 @@ import { expect } from 'chai';
 import type { DataOf, RunEvent } from '../../../domain/events/catalogue.ts';
 import { newId } from '../../../domain/ids.ts';
 import { streams } from '../../../domain/streams.ts';
-import type { ApiAnswer } from '../../support/api-client.ts';
+import type { ReceivedResponse } from '../../support/api-client.ts';
 import { found } from '../../support/signals.ts';
 import { useRunningApi, type SignedIn } from '../../support/running-api.ts';
 import { plainTask } from '../plain-task.ts';
 
-const idsOf = (answer: ApiAnswer): readonly string[] =>
+const idsOf = (answer: ReceivedResponse): readonly string[] =>
   (answer.at('items') as { id: string }[]).map(({ id }) => id);
 
 describe('reading over HTTP', () => {
@@ -44,7 +44,7 @@ describe('reading over HTTP', () => {
     ]);
   };
   /** Reads once the view has all events of the log. */
-  const readAll = async (path: string): Promise<ApiAnswer> => {
+  const readAll = async (path: string): Promise<ReceivedResponse> => {
     const after = await api().store.head();
     const answer = await caller.client.get(
       `${path}${path.includes('?') ? '&' : '?'}after=${after}`,

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { join } from 'node:path';
-import type { ApiAnswer, ApiClient } from '../../support/api-client.ts';
+import type { ReceivedResponse, ApiClient } from '../../support/api-client.ts';
 import { faultsOfFires, type SecondsTask } from '../../support/expected-fires.ts';
 import {
   ServiceProcess,
@@ -207,19 +207,19 @@ async function comeBack(servers: Servers, which: 'stream_store' | 'database'): P
 }
 
 /** The names of the failing checks. */
-function unhealthy(answer: ApiAnswer): readonly unknown[] {
+function unhealthy(answer: ReceivedResponse): readonly unknown[] {
   const checks = answer.json['checks'] as readonly { name: string; status: string }[];
   return checks.filter(({ status }) => status !== 'healthy').map(({ name }) => name);
 }
 
-function expectAway(answer: ApiAnswer, component: string): void {
+function expectAway(answer: ReceivedResponse, component: string): void {
   expect(answer.status, answer.text).to.equal(503);
   expect(answer.at('error')).to.equal('unavailable');
   expect(answer.at('details.component'), answer.text).to.equal(component);
 }
 
 /** A response that must not take long. */
-async function quickly(ask: () => Promise<ApiAnswer>): Promise<ApiAnswer> {
+async function quickly(ask: () => Promise<ReceivedResponse>): Promise<ReceivedResponse> {
   const begun = performance.now();
   const answer = await ask();
   expect(performance.now() - begun, answer.text).to.be.lessThan(PATIENCE);

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { spawnSync } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import type { ApiAnswer } from '../../support/api-client.ts';
+import type { ReceivedResponse } from '../../support/api-client.ts';
 import {
   ServiceProcess,
   buildService,
@@ -86,7 +86,7 @@ async function outlivesAFullDisk(
   const service = await ServiceProcess.start({ SVC_DATA_DIR: data, SVC_LEASE_SECONDS: '1' });
   const credentials = credentialsIn(data);
   const client = service.client(await signIn(service.client(), credentials));
-  const publish = (marker: string): Promise<ApiAnswer> =>
+  const publish = (marker: string): Promise<ReceivedResponse> =>
     client.post('/events', {
       topic: 'disk',
       payload: { marker, filling: 'x'.repeat(10_000) },

@@ -1,4 +1,4 @@
-import type { ApiAnswer, ApiRequest } from '../../support/api-client.ts';
+import type { ReceivedResponse, ApiRequest } from '../../support/api-client.ts';
 import type { Cluster } from '../cluster.ts';
 
 /** A requested command and its known result. */
@@ -91,7 +91,7 @@ export class CommandLoad {
 
   /** Whether it got a final response. */
   async #try(command: SentCommand, [path, request]: [string, ApiRequest]): Promise<boolean> {
-    let answer: ApiAnswer;
+    let answer: ReceivedResponse;
     try {
       answer = await this.#cluster.client().send('POST', path, request);
     } catch {
@@ -130,7 +130,7 @@ export class CommandLoad {
   }
 }
 
-function idIn({ kind }: SentCommand, { json }: ApiAnswer): string {
+function idIn({ kind }: SentCommand, { json }: ReceivedResponse): string {
   if (kind === 'create') return json['id'] as string;
   const details = json['details'] as Readonly<Record<string, string>>;
   return String(kind === 'run' ? details['run_id'] : details['event_id']);

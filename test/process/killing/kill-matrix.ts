@@ -5,7 +5,7 @@ import { eventually } from '../../support/signals.ts';
 import { Cluster } from '../cluster.ts';
 import { CommandLoad } from './command-load.ts';
 import { damagedFiles } from '../faults/damaged-files.ts';
-import { faultsOfAnswers } from '../http-checks.ts';
+import { faultsOfResponses } from '../http-checks.ts';
 import { createTasks, plannedTasks, type CreatedTask } from './kill-tasks.ts';
 import { Ledger } from '../ledger.ts';
 import {
@@ -60,7 +60,7 @@ export async function killMatrix(
     await load.stop();
     const ledger = await settled(cluster, dataDirectory, tasks);
     const client = cluster.client();
-    const answers = await faultsOfAnswers(client, ledger, tasks);
+    const answers = await faultsOfResponses(client, ledger, tasks);
     const exitCodes = await cluster.terminate();
     const last = Ledger.read(dataDirectory);
     const faults = [

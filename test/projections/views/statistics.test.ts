@@ -10,7 +10,7 @@ import {
   firstDayOf,
   statisticsSummary,
   taskStatistics,
-} from '../../../projections/reading/statistics-answers.ts';
+} from '../../../projections/reading/statistics-figures.ts';
 import { statisticsProjection, type DayDocument } from '../../../projections/views/statistics.ts';
 import { LogOfTest, failure, folded, success } from '../recorded.ts';
 

@@ -4,7 +4,7 @@ import type { HttpClientOptions } from '../../../scheduler/http/http-client.ts';
 import { ToolError, type ToolCall } from '../../../scheduler/tools/tool.ts';
 import { WebhookSender } from '../../../scheduler/webhooks/webhook-sender.ts';
 import { leavesNothingOpen } from '../../support/leaks.ts';
-import { RawServer, type RawAnswer } from '../../support/raw-server.ts';
+import { RawServer, type RawResponse } from '../../support/raw-server.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import { secretOfTest } from '../webhooks/webhook-harness.ts';
 
@@ -72,7 +72,7 @@ export const NOW = '1994-11-06T08:49:00Z';
 /** The means of these tests, closed after each. */
 export interface CallersHarness {
   /** A raw server with this response, and its address. */
-  server(answer: RawAnswer): Promise<{ readonly server: RawServer; readonly origin: string }>;
+  server(answer: RawResponse): Promise<{ readonly server: RawServer; readonly origin: string }>;
   caller(name: keyof typeof callers, options?: CallOptions): Caller;
   readonly closing: Closing;
 }

@@ -1,11 +1,11 @@
 import { expect } from 'chai';
-import type { RawAnswer } from '../../support/raw-server.ts';
+import type { RawResponse } from '../../support/raw-server.ts';
 import { bothCallers, callersHarness } from './callers.ts';
 
 const ok = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
 
 /** Closes a connection on its second request, like a server that has just timed it out. */
-const closesReused: RawAnswer = ({ nth }, socket) =>
+const closesReused: RawResponse = ({ nth }, socket) =>
   nth === 1 ? void socket.write(ok) : void socket.destroy();
 
 describe('a request over a kept connection that the server closes', () => {

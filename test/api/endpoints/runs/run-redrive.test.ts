@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { streams } from '../../../../domain/streams.ts';
-import type { ApiAnswer } from '../../../support/api-client.ts';
+import type { ReceivedResponse } from '../../../support/api-client.ts';
 import { useRunningApi, type SignedIn } from '../../../support/running-api.ts';
 import { FailedRuns } from './failed-runs.ts';
 
@@ -16,13 +16,17 @@ describe('a redrive over HTTP', () => {
   });
 
   /** Waits until the view has all events of the log. */
-  const send = async (body: object, key?: string, client = caller.client): Promise<ApiAnswer> => {
+  const send = async (
+    body: object,
+    key?: string,
+    client = caller.client,
+  ): Promise<ReceivedResponse> => {
     const headers = key === undefined ? {} : { 'idempotency-key': key };
     const read = await caller.client.get(`/runs?limit=1&after=${await api().store.head()}`);
     expect(read.status, read.text).to.equal(200);
     return client.post('/runs/redrive', body, { headers });
   };
-  const redrive = async (...given: Parameters<typeof send>): Promise<ApiAnswer> => {
+  const redrive = async (...given: Parameters<typeof send>): Promise<ReceivedResponse> => {
     const answer = await send(...given);
     expect(answer.status, answer.text).to.equal(200);
     return answer;
@@ -32,8 +36,8 @@ describe('a redrive over HTTP', () => {
     readonly retry_of: string;
     readonly task_id: string;
   }
-  const madeBy = (answer: ApiAnswer): readonly Made[] => answer.at('details.runs') as Made[];
-  const retriedBy = (answer: ApiAnswer): readonly string[] =>
+  const madeBy = (answer: ReceivedResponse): readonly Made[] => answer.at('details.runs') as Made[];
+  const retriedBy = (answer: ReceivedResponse): readonly string[] =>
     madeBy(answer).map(({ retry_of }) => retry_of);
   const failSome = async (task: string, count: number): Promise<readonly string[]> => {
     const failed: string[] = [];

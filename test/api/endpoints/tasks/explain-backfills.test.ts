@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { toIso } from '../../../../domain/clock.ts';
 import { backfillRunId } from '../../../../domain/ids.ts';
 import { streams } from '../../../../domain/streams.ts';
-import type { ApiAnswer } from '../../../support/api-client.ts';
+import type { ReceivedResponse } from '../../../support/api-client.ts';
 import { request } from '../../../projections/recorded.ts';
 import { useRunningApi } from '../../../support/running-api.ts';
 import { ExplainedWorld, hour } from './explaining.ts';
@@ -36,7 +36,7 @@ describe('an explanation of a backfilled time', () => {
     return run;
   }
 
-  const evidenceIn = (answer: ApiAnswer) =>
+  const evidenceIn = (answer: ReceivedResponse) =>
     answer.json['evidence'] as { type: string; actor: string; reason: string | null }[];
 
   it('says why the fire did not run, and what the backfill did', async () => {

@@ -15,7 +15,7 @@ import { streams } from '../../../../domain/streams.ts';
 import { requireTask, taskFold } from '../../../../domain/tasks/task.ts';
 import { scheduleOf } from '../../../../domain/tasks/task-schedule.ts';
 import { load } from '../../../../domain/handle.ts';
-import type { ApiAnswer } from '../../../support/api-client.ts';
+import type { ReceivedResponse } from '../../../support/api-client.ts';
 import type { RunningApi, SignedIn } from '../../../support/running-api.ts';
 import { plainTask } from '../../plain-task.ts';
 
@@ -64,7 +64,12 @@ export class ExplainedWorld {
   }
 
   /** A command on a task with the caller's reason. */
-  async command(task: string, command: string, body?: object, reason?: string): Promise<ApiAnswer> {
+  async command(
+    task: string,
+    command: string,
+    body?: object,
+    reason?: string,
+  ): Promise<ReceivedResponse> {
     const headers = reason === undefined ? {} : { 'x-reason': reason };
     const answer = await this.person.client.post(`/tasks/${task}/${command}`, body, { headers });
     if (answer.status !== 200) throw new Error(answer.text);
@@ -72,7 +77,7 @@ export class ExplainedWorld {
   }
 
   /** The response of the interface for a task and an instant. */
-  async explain(task: string, at: Instant | string): Promise<ApiAnswer> {
+  async explain(task: string, at: Instant | string): Promise<ReceivedResponse> {
     const text = encodeURIComponent(typeof at === 'number' ? toIso(at) : at);
     const answer = await this.person.client.get(`/tasks/${task}/explain?at=${text}`);
     if (answer.status !== 200) throw new Error(answer.text);
@@ -196,17 +201,20 @@ export function patternOf(message: string): string {
 }
 
 /** Types of the events behind an explanation. */
-export function typesIn(answer: ApiAnswer): readonly string[] {
+export function typesIn(answer: ReceivedResponse): readonly string[] {
   return (answer.json['evidence'] as { type: string }[]).map(({ type }) => type);
 }
 
-export function expectReason(answer: ApiAnswer, reason: string | null, fired = false): void {
+export function expectReason(answer: ReceivedResponse, reason: string | null, fired = false): void {
   expect(answer.at('reason'), answer.text).to.equal(reason);
   expect(answer.at('fired'), answer.text).to.equal(fired);
 }
 
 /** @param words that the message contains; its instants are in UTC */
-export function expectWords(answer: ApiAnswer, ...words: readonly (string | Instant)[]): void {
+export function expectWords(
+  answer: ReceivedResponse,
+  ...words: readonly (string | Instant)[]
+): void {
   for (const word of words) {
     const text = typeof word === 'number' ? toIso(word).replace('.000Z', 'Z') : word;
     expect(answer.textAt('message')).to.contain(text);

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { ApiAnswer } from '../../../support/api-client.ts';
+import type { ReceivedResponse } from '../../../support/api-client.ts';
 import { useRunningApi, type SignedIn } from '../../../support/running-api.ts';
 import { FailedRuns } from '../runs/failed-runs.ts';
 
@@ -22,7 +22,7 @@ describe('a task with a new owner', () => {
     expect(answer.status, answer.text).to.equal(200);
   };
   /** The present owner may do what the former one may not. */
-  const expectHandedOver = async (path: string, body?: object): Promise<ApiAnswer> => {
+  const expectHandedOver = async (path: string, body?: object): Promise<ReceivedResponse> => {
     const refused = await former.client.post(path, body);
     expect(refused.status, refused.text).to.equal(403);
     expect(refused.at('error')).to.equal('forbidden');

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { AnswerCache } from '../../../api/serving/answer-cache.ts';
+import { ResponseCache } from '../../../api/serving/response-cache.ts';
 import { newId } from '../../../domain/ids.ts';
 import { useRunningApi } from '../../support/running-api.ts';
 import { plainTask } from '../plain-task.ts';
@@ -10,7 +10,7 @@ describe('cached responses', () => {
   const entry = (key: string, version: string) => ({ key, version });
 
   it('are found by their key, in one version only', () => {
-    const answers = new AnswerCache();
+    const answers = new ResponseCache();
     expect(answers.find(entry('a', '1'))).to.equal(undefined);
     expect(answers.keep(entry('a', '1'), answer)).to.deep.equal(cached);
     expect(answers.find(entry('a', '1'))).to.deep.equal(cached);
@@ -20,7 +20,7 @@ describe('cached responses', () => {
   });
 
   it('are not kept if their version was replaced meanwhile', () => {
-    const answers = new AnswerCache();
+    const answers = new ResponseCache();
     answers.find(entry('a', '1'));
     answers.find(entry('a', '2'));
     expect(answers.keep(entry('a', '1'), answer)).to.deep.equal(cached);

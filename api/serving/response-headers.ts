@@ -4,7 +4,7 @@ import { securityHeaders } from './security-headers.ts';
 
 const JSON_TYPE = 'application/json; charset=utf-8';
 
-/** The headers of every answer, names and values in turn. */
+/** The headers of every response, names and values in turn. */
 const commonHeaders: readonly string[] = [
   ...Object.entries(securityHeaders()).flat(),
   'Cache-Control',
@@ -12,7 +12,7 @@ const commonHeaders: readonly string[] = [
 ];
 
 /**
- * Begins an answer's headers. They are deferred: collected in a list, which `node:http` writes faster than headers that
+ * Begins a response's headers. They are deferred: collected in a list, which `node:http` writes faster than headers that
  * are set one by one. Any other access to the headers applies them, see {@link applyHeadersOnAccess}.
  */
 export function deferHeaders(response: Response, requestId: string): void {

@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
 import { expect } from 'chai';
 import type { Response } from 'express';
-import { BulkyAnswers } from '../../../api/serving/bulky-answers.ts';
+import { LargeResponses } from '../../../api/serving/large-responses.ts';
 
 /** The part of a response that is read. */
 class FakeResponse extends EventEmitter {
@@ -19,7 +19,7 @@ const asResponse = (response: FakeResponse) => response as unknown as Response;
 
 describe('large responses', () => {
   it('wait until the client has received the previous one', async () => {
-    const bulky = new BulkyAnswers(1);
+    const bulky = new LargeResponses(1);
     const slow = new FakeResponse();
     const order: string[] = [];
     const endFirst = await bulky.takeTurn('a', asResponse(slow));
@@ -36,7 +36,7 @@ describe('large responses', () => {
   });
 
   it('wait only a limited time for a client that reads nothing', async () => {
-    const bulky = new BulkyAnswers(1, 1);
+    const bulky = new LargeResponses(1, 1);
     const stuck = new FakeResponse();
     const end = await bulky.takeTurn('a', asResponse(stuck));
     stuck.writableLength = 1_000_000;
@@ -46,7 +46,7 @@ describe('large responses', () => {
   });
 
   it('do not wait for a disconnected client', async () => {
-    const bulky = new BulkyAnswers(1);
+    const bulky = new LargeResponses(1);
     const gone = new FakeResponse();
     const end = await bulky.takeTurn('a', asResponse(gone));
     gone.writableLength = 1_000_000;

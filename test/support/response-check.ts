@@ -3,7 +3,7 @@ import type { TSchema } from '@sinclair/typebox';
 import type { IncomingHttpHeaders } from 'node:http';
 import { ErrorBody, mediaTypesOf } from '../../api/schemas/response-schemas.ts';
 import { endpoints } from '../../api/app.ts';
-import { answerHeaders } from '../../api/endpoint.ts';
+import { responseHeaders } from '../../api/endpoint.ts';
 import { refusalsOf, type DescribedEndpoint } from '../../api/openapi/endpoint-outcomes.ts';
 import { errorStatuses, type ErrorCode } from '../../api/errors.ts';
 import { endpointsOf, hostEndpoints } from '../../api/endpoints/extension-endpoints.ts';
@@ -14,7 +14,7 @@ import { endpoints as mcpHttp } from '../../extensions/mcp_http/mcp-http.ts';
 import { endpoints as webui } from '../../extensions/webui/webui.ts';
 
 /** A response as received. */
-export interface SentAnswer {
+export interface SentResponse {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly text: string;
@@ -55,7 +55,7 @@ const compiled = new Map<TSchema, ValidateFunction>();
  * extensions are not checked.
  * @throws Error naming the difference
  */
-export function checkAnswer(method: string, url: string, answer: SentAnswer): void {
+export function checkResponse(method: string, url: string, answer: SentResponse): void {
   if (method === 'OPTIONS') return;
   const [path = ''] = url.split('?', 1);
   const endpoint = endpointAt(method, path);
@@ -75,16 +75,16 @@ export function endpointAt(method: string, path: string): DescribedEndpoint | nu
   return found?.endpoint ?? null;
 }
 
-function faultOfUnknown(path: string, answer: SentAnswer): string | null {
+function faultOfUnknown(path: string, answer: SentResponse): string | null {
   const json = mediaTypeIn(answer.headers) === 'application/json';
   if (!json || answer.status < 400 || path.startsWith('/ext/')) return null;
   return bodyFault(ErrorBody, answer.text);
 }
 
-function faultOf(endpoint: DescribedEndpoint, method: string, answer: SentAnswer): string | null {
-  const { answers, answerHeaders: declared = [] } = endpoint;
+function faultOf(endpoint: DescribedEndpoint, method: string, answer: SentResponse): string | null {
+  const { responses: answers, responseHeaders: declared = [] } = endpoint;
   const schema = answers[answer.status];
-  const surplus = answerHeaders.find(
+  const surplus = responseHeaders.find(
     (name) => name.toLowerCase() in answer.headers && !declared.includes(name),
   );
   if (surplus !== undefined) return `the header ${surplus} is not declared`;
@@ -98,7 +98,7 @@ function faultOf(endpoint: DescribedEndpoint, method: string, answer: SentAnswer
 function faultOfRefusal(
   endpoint: DescribedEndpoint,
   method: string,
-  answer: SentAnswer,
+  answer: SentResponse,
 ): string | null {
   const code = refusalsOf(endpoint).find((each) => errorStatuses[each] === answer.status);
   if (code === undefined) return `the status ${answer.status} is not declared`;

@@ -5,7 +5,7 @@ import { emptyDay, type DayDocument } from '../views/statistics.ts';
 const DAY_MS = 86_400_000;
 
 /** One day; days without runs are included. */
-export interface DayAnswer extends Figures {
+export interface DayStatistics extends Figures {
   readonly date: string;
 }
 
@@ -22,7 +22,7 @@ export interface Figures {
   readonly p95_execution_time_seconds: number | null;
 }
 
-/** The answer of `GET /task/{id}/stats`. */
+/** The response of `GET /task/{id}/stats`. */
 export interface TaskStatistics extends Figures {
   readonly task_id: string;
   readonly period_days: number;
@@ -31,16 +31,16 @@ export interface TaskStatistics extends Figures {
   readonly last_success: string | null;
   readonly last_failure: string | null;
   /** Ascending, one for each day of the period. */
-  readonly by_day: readonly DayAnswer[];
+  readonly by_day: readonly DayStatistics[];
 }
 
-/** The answer of `GET /stats/summary`. */
+/** The response of `GET /stats/summary`. */
 export interface StatisticsSummary extends Figures {
   readonly period_days: number;
   readonly total_tasks_executed: number;
   /** Over all days of the period, including those without runs. */
   readonly runs_per_day: number;
-  readonly by_day: readonly DayAnswer[];
+  readonly by_day: readonly DayStatistics[];
 }
 
 /** The first day of a period of UTC days that ends today, as `YYYY-MM-DD`. */
@@ -112,7 +112,7 @@ function everyDay(
   periodDays: number,
   days: readonly DayDocument[],
   now: Instant,
-): readonly DayAnswer[] {
+): readonly DayStatistics[] {
   const known = new Map(days.map((day) => [day.day, day]));
   return Array.from({ length: periodDays }, (_, index) => {
     const date = firstDayOf(periodDays - index, now);

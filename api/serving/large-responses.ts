@@ -1,20 +1,20 @@
 import type { Response } from 'express';
 import { FairTurns } from '../access/fair-turns.ts';
 
-/** Large answers that are made and sent at a time. Each holds up to 8 MiB of documents, and its JSON. */
+/** Large responses that are made and sent at a time. Each holds up to 8 MiB of documents, and its JSON. */
 const MAX_CONCURRENT = 4;
 
 /** How long a slow client may keep others waiting. Milliseconds. */
 const MAX_SENDING = 5_000;
 
 /**
- * Bounds the memory that large answers take: few are read, serialized and sent at a time, with turns among the callers.
+ * Bounds the memory that large responses take: few are read, serialized and sent at a time, with turns among the callers.
  */
-export class BulkyAnswers {
+export class LargeResponses {
   readonly #turns: FairTurns;
   readonly #maxSending: number;
 
-  /** @param maxSending milliseconds until the turn ends although the client has not received its answer */
+  /** @param maxSending milliseconds until the turn ends although the client has not received its response */
   constructor(maxConcurrent = MAX_CONCURRENT, maxSending = MAX_SENDING) {
     this.#turns = new FairTurns(maxConcurrent);
     this.#maxSending = maxSending;

@@ -2,12 +2,12 @@ import { expect } from 'chai';
 import { endpoints } from '../../../api/app.ts';
 import { unlistedEndpoints } from '../../../api/openapi/unlisted-endpoints.ts';
 import { newId } from '../../../domain/ids.ts';
-import { checkAnswer } from '../../support/answer-check.ts';
+import { checkResponse } from '../../support/response-check.ts';
 
 describe('every endpoint', () => {
   it('declares its responses', () => {
     const silent = [...endpoints, ...unlistedEndpoints]
-      .filter(({ answers }) => Object.keys(answers).length === 0)
+      .filter(({ responses: answers }) => Object.keys(answers).length === 0)
       .map(({ method, paths }) => `${method} ${paths[0]}`);
     expect(silent).to.deep.equal([]);
   });
@@ -26,7 +26,8 @@ describe('the check of responses', () => {
   const path = `/agents/${agent.id}`;
   const check = (body: unknown, status = 200, more: Readonly<Record<string, string>> = {}) => {
     const text = typeof body === 'string' ? body : JSON.stringify(body);
-    return (): void => checkAnswer('GET', path, { status, headers: { ...headers, ...more }, text });
+    return (): void =>
+      checkResponse('GET', path, { status, headers: { ...headers, ...more }, text });
   };
 
   it('accepts declared ones', () => {

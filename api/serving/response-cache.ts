@@ -1,0 +1,48 @@
+import { writeJson } from '../../domain/exact-numbers.ts';
+import { WeighedCache } from '../../projections/reading/weighed-cache.ts';
+import type { EndpointResponse } from '../endpoint.ts';
+
+/** Limits per endpoint: cached responses, and their characters together. */
+const MAX_RESPONSES = 10_000;
+const MAX_CHARACTERS = 8 * 1024 * 1024;
+
+/** Where a response is cached. */
+export interface CacheEntry {
+  readonly key: string;
+  /** Version of all that the response is made from, looked up before that is read. */
+  readonly version: string;
+}
+
+/** A response as it is sent. */
+export interface CachedResponse {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly json: string;
+}
+
+/** The responses of one endpoint, all of the same version. */
+export class ResponseCache {
+  readonly #responses = new WeighedCache<CachedResponse>({
+    entries: MAX_RESPONSES,
+    weight: MAX_CHARACTERS,
+    weigh: ({ json }) => json.length,
+  });
+  #version = '';
+
+  find({ key, version }: CacheEntry): CachedResponse | undefined {
+    if (version === this.#version) return this.#responses.get(key);
+    this.#responses.clear();
+    this.#version = version;
+    return undefined;
+  }
+
+  /** Keeps a response, unless another version was looked up since. */
+  keep(
+    { key, version }: CacheEntry,
+    { status = 200, headers = {}, body }: EndpointResponse,
+  ): CachedResponse {
+    const response = { status, headers, json: writeJson(body) };
+    if (version === this.#version) this.#responses.set(key, response);
+    return response;
+  }
+}
