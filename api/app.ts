@@ -59,6 +59,8 @@ import { taskEndpoints } from './endpoints/tasks/task-endpoints.ts';
 import { taskExplainEndpoints } from './endpoints/tasks/task-explain-endpoint.ts';
 import { traceRequests } from './serving/tracing.ts';
 import { webhookEndpoints } from './endpoints/events/webhook-endpoints.ts';
+import { jobEndpoints } from './endpoints/workers/job-endpoints.ts';
+import { workerEndpoints } from './endpoints/workers/worker-endpoints.ts';
 
 /** Characters of a request's path and query. */
 const MAX_URL_LENGTH = 8192;
@@ -82,6 +84,8 @@ export const endpoints: readonly Endpoint[] = [
   ...exportEndpoints,
   ...runEndpoints,
   ...runRetryEndpoints,
+  ...workerEndpoints,
+  ...jobEndpoints,
   ...eventEndpoints,
   ...publishedEndpoints,
   ...operationsEndpoints,

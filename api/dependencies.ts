@@ -1,15 +1,20 @@
 import type { Clock } from '../domain/clock.ts';
+import type { RefusalError } from '../domain/errors.ts';
 import type { EventStore, Position } from '../domain/event-store.ts';
+import type { CommandContext } from '../domain/handle.ts';
 import type { AgentState } from '../domain/agents/agent.ts';
 import type { AgentEvent, SessionEvent, TaskEvent } from '../domain/events/catalogue.ts';
 import type { SessionState } from '../domain/agents/session.ts';
+import type { Wait } from '../domain/runs/run-waits.ts';
 import type { TaskState } from '../domain/tasks/task.ts';
 import type { CausedKind } from '../domain/vocabulary.ts';
+import type { RegisteredWorker } from '../domain/workers/worker.ts';
 import type { Telemetry } from '../observability/telemetry.ts';
 import type { LiveStreams } from '../projections/reading/live-streams.ts';
 import type { Projection, ReadModel } from '../projections/read-model.ts';
 import type { TopicIndex } from '../projections/reading/topic-index.ts';
-import type { Coordination } from '../scheduler/coordination.ts';
+import type { WorkerDirectory } from '../projections/reading/worker-directory.ts';
+import type { Coordination, HeldJob, JobLease } from '../scheduler/coordination.ts';
 import type { ExportPlaces } from './exporting/export-places.ts';
 import type { AuditTail } from './live/audit-tail.ts';
 import type { LiveRuns } from './live/live-runs.ts';
@@ -45,6 +50,8 @@ export interface ApiDependencies extends ParamsSource {
    * @throws RefusalError `STATE_CONFLICT` where its chain of runs would become too long
    */
   readonly depthOfRequest: (ticket: string, what: CausedKind) => Promise<number>;
+  readonly workers: WorkerDirectory;
+  readonly jobs: WorkerJobs;
   /** The position up to which every publication has its runs. */
   readonly requestedUpTo: () => Promise<Position>;
   /** Aborts when the service stops: waiting requests are then answered before connections are closed. */
@@ -69,6 +76,9 @@ export interface ApiSettings {
   readonly allowSecretless: boolean;
   /** Reads of the audit and of the past are recorded before they are answered. */
   readonly auditReads: boolean;
+  /** How long a silent worker keeps its jobs, and how often it should say that it is there. */
+  readonly jobLeaseSeconds: number;
+  readonly jobHeartbeatSeconds: number;
   /** Sign and verify tokens. Read them at each use: they may be replaced while the service runs. */
   readonly tokenKeys: TokenKeys;
 }
@@ -87,7 +97,55 @@ export interface ToolSchemas {
   readonly revision: number;
   /** The tools of the service itself, which every process has. */
   readonly builtIn: readonly DescribedTool[];
+  /** Whether a tool is the service's or an extension's, so that no worker may offer it. */
+  isOwn(name: string): boolean;
 }
+
+/** The jobs of workers. Errors are those of the stores, where not said otherwise. */
+export interface WorkerJobs {
+  /** Waits for jobs that fit a worker. @param most how many it takes @returns none if the time is over */
+  poll(
+    worker: RegisteredWorker,
+    most: number,
+    seconds: number,
+    signal: AbortSignal,
+  ): Promise<readonly object[]>;
+  /** Ends jobs. @returns for each: null, or why that was refused */
+  finish(
+    answers: readonly JobAnswer[],
+    agentId: string,
+    context: CommandContext,
+  ): Promise<readonly (RefusalError | null)[]>;
+  /** Keeps a job with its worker. @throws RefusalError for a lease that is not the job's present one */
+  heartbeat(
+    lease: JobLease,
+    said: {
+      readonly progress?: number | undefined;
+      readonly log?: readonly {
+        readonly level: string;
+        readonly message: string;
+        readonly at?: string | undefined;
+        readonly data?: unknown;
+      }[];
+    },
+    agentId: string,
+    context: CommandContext,
+  ): Promise<{ readonly cancel_requested: boolean }>;
+  /** A worker is there. */
+  note(workerId: string): void;
+  /** Leases that last, and how many milliseconds ago each worker was heard of. */
+  present(): Promise<{
+    readonly held: readonly HeldJob[];
+    readonly ago: ReadonlyMap<string, number>;
+  }>;
+  /** Why open jobs still wait, by the wait's id. */
+  reasons(waits: readonly Wait[]): Promise<ReadonlyMap<string, string>>;
+}
+
+/** How a job ended, as its worker says. */
+export type JobAnswer = { readonly job: string; readonly lease: string } & (
+  { readonly result: unknown } | { readonly error: string; readonly retryable: boolean }
+);
 
 /** A tool as clients know it. */
 export interface DescribedTool {

@@ -17,6 +17,7 @@ import {
   type PositionWaiter,
 } from '../projections/reading/position-waiter.ts';
 import { Hold } from '../scheduler/hold.ts';
+import type { Jobs } from '../scheduler/jobs/jobs.ts';
 import { Membership } from '../scheduler/processes/membership.ts';
 import { LogCheckpoint } from '../scheduler/processes/log-checkpoint.ts';
 import { RUNS_REQUESTED_CHECKPOINT } from '../scheduler/fires/run-requester.ts';
@@ -36,7 +37,9 @@ import { jwtKeys, TokenKeyring, webhookSecrets } from './starting/keys.ts';
 import { readTlsFiles } from './starting/tls-files.ts';
 import { closeFilesToOthers } from './starting/private-files.ts';
 import { maxOpenFiles, maxClientConnections, openFilesWarning } from './starting/open-files.ts';
+import { createJobs } from './roles/jobs-role.ts';
 import { followIndexes, type LiveIndexes } from './roles/live-indexes.ts';
+import { RunQueue } from '../scheduler/runs/run-queue.ts';
 import { checkpointOf } from './projecting/projector-host.ts';
 import { projections } from './projecting/projections.ts';
 import { startProjector, type RunningProjector } from './projecting/start-projector.ts';
@@ -109,6 +112,7 @@ class Service implements RunningService {
   #worker: WorkerRole | null = null;
   #tools: BuiltInTools | null = null;
   #extensions: ProcessExtensions | null = null;
+  #jobs: Jobs | null = null;
   #live: LiveRuns | null = null;
   #auditTail: AuditTail | null = null;
   #refusals: Refusals | null = null;
@@ -136,10 +140,8 @@ class Service implements RunningService {
     rejectUnfinishedRestore(configuration);
     const opened = (this.#opened = await openStores(configuration, telemetry));
     closeFilesToOthers(configuration.dataDirectory, telemetry.log);
-    const stores = (this.#opened = {
-      ...opened,
-      store: await rejectUnfinishedImport(opened.store),
-    });
+    const store = await rejectUnfinishedImport(opened.store);
+    const stores = (this.#opened = { ...opened, store });
     if (configuration.eventStoreUrl === undefined && configuration.readModelUrl === undefined) {
       await discardForeignViews(projections, stores.store, stores.readModel, telemetry);
     }
@@ -160,13 +162,18 @@ class Service implements RunningService {
     const limit = configuration.maxCausationDepth;
     const causation = new Causation({ store: stores.store, limit, telemetry });
     const actions = serviceActions(stores.store, indexes, clock, causation);
-    this.#tools = createBuiltInTools({ actions, ...http, userAgent });
+    this.#tools = createBuiltInTools({ actions, offered: indexes.workers, ...http, userAgent });
     const { registry: tools } = this.#tools;
     const shared = { stores, indexes, clock, telemetry, going: this.#going, hold };
+    const { secrets } = this.#options;
+    const queue = roles.includes('worker')
+      ? new RunQueue(stores.store, stores.readModel, clock, telemetry)
+      : undefined;
     const made: MadeBefore = {
       positions: measuredPositions(positions, telemetry),
       tools,
       depthOfRequest: (ticket, what) => causation.depthOfRequest(ticket, what),
+      jobs: (this.#jobs = createJobs({ ...shared, configuration, secrets, queue })),
     };
     const api = roles.includes('api')
       ? prepareApi(this.#apiDependencies(stores, indexes, made))
@@ -184,11 +191,10 @@ class Service implements RunningService {
       });
     }
     let burst: SchedulerRoleOptions['burst'] = {};
-    if (roles.includes('worker')) {
+    if (queue !== undefined) {
       const concurrency = configuration.workerConcurrency;
-      const { secrets } = this.#options;
       const calls = this.#extensions?.calls;
-      const parts = { ...shared, membership, tools };
+      const parts = { ...shared, membership, tools, queue };
       // The address is known once the service listens.
       const callbackUrl = (token: string): string =>
         `${configuration.publicUrl ?? this.address}/callbacks/${token}`;
@@ -244,6 +250,7 @@ class Service implements RunningService {
       () => this.#scheduler?.stop(),
       () => this.#worker?.drain(),
       async () => this.#stopping.abort(),
+      async () => this.#jobs?.stop(),
       () => this.#live?.close(),
       () => this.#extensions?.host.endConnections(),
       () => this.#auditTail?.close(),
@@ -341,7 +348,7 @@ class Service implements RunningService {
   #apiDependencies(stores: Stores, indexes: LiveIndexes, made: MadeBefore): ApiDependencies {
     const { configuration, clock, telemetry, secrets } = this.#options;
     const { store, readModel, coordination } = stores;
-    const { agents, sessions, tasks, pinnedTasks, topics } = indexes;
+    const { agents, sessions, tasks, pinnedTasks, topics, workers } = indexes;
     const params = { pinnedTasks, secrets };
     const live = (this.#live = new LiveRuns({ store, params, clock, telemetry }));
     const auditTail = (this.#auditTail = new AuditTail({ store, clock, telemetry }));
@@ -359,6 +366,7 @@ class Service implements RunningService {
       tasks,
       ...params,
       topics,
+      workers,
       projections,
       live,
       auditTail,
@@ -396,7 +404,7 @@ class Service implements RunningService {
 }
 
 /** Dependencies of the API that other parts of the process use too. */
-type MadeBefore = Pick<ApiDependencies, 'positions' | 'tools' | 'depthOfRequest'>;
+type MadeBefore = Pick<ApiDependencies, 'positions' | 'tools' | 'depthOfRequest' | 'jobs'>;
 
 /** Milliseconds after which another projector replaces a dead one. */
 const PROJECTOR_LEASE = 3000;

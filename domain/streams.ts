@@ -11,6 +11,9 @@ export const streams = {
   run: (id: string): string => `run-${id}`,
   backfill: (id: string): string => `backfill-${id}`,
   webhook: (id: string): string => `webhook-${id}`,
+  /** @param name of the worker, unique for its agent */
+  worker: (agentId: string, name: string): string =>
+    `worker-${nameBasedId('worker', agentId, name)}`,
   key: (kind: string, owner: string, key: string): string =>
     `key-${nameBasedId('key', kind, owner, key)}`,
   topic: (topic: string): string => `topic-${topic}`,

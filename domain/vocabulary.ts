@@ -89,6 +89,13 @@ export type WebhookStateName = (typeof webhookStates)[number];
 export const webhookEnds = ['expired', 'gone', 'refused', 'no_url'] as const;
 export type WebhookEnd = (typeof webhookEnds)[number];
 
+/** Why a worker gets no more jobs: on request, or because it was not heard of for a day. */
+export const workerEnds = ['drained', 'silent'] as const;
+export type WorkerEnd = (typeof workerEnds)[number];
+
+export const workerStates = ['active', ...workerEnds] as const;
+export type WorkerState = (typeof workerStates)[number];
+
 /** The result of a command, as the audit shows it. */
 export const auditOutcomes = ['done', 'failed', 'refused'] as const;
 export type AuditOutcome = (typeof auditOutcomes)[number];

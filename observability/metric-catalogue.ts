@@ -83,6 +83,22 @@ export const counters = {
     help: 'Failed renewals of a lease or the heartbeat of this process.',
     labels: ['lease'],
   },
+  jobs_leased_total: {
+    help: 'Jobs given to workers.',
+    labels: [],
+  },
+  jobs_ended_total: {
+    help: 'Jobs whose result or failure was accepted, by outcome.',
+    labels: ['outcome'],
+  },
+  job_answers_refused_total: {
+    help: 'Results, failures and heartbeats of workers that had lost the job.',
+    labels: [],
+  },
+  job_leases_lost_total: {
+    help: 'Jobs that were given to another worker because the first fell silent.',
+    labels: [],
+  },
   webhook_deliveries_total: {
     help: 'Attempts to send a message to a webhook, by outcome.',
     labels: ['outcome'],

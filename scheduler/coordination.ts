@@ -51,10 +51,83 @@ export interface Coordination {
   /** Stores a value. @returns false if a larger fence was used for this name before */
   remember(name: string, value: string, fence: number): Promise<boolean>;
 
+  /** The leases of jobs, and when their workers were last seen. */
+  readonly jobs: JobLeases;
+
   /** Resolves if the store responds within two seconds. @throws CoordinationError */
   ping(): Promise<void>;
 
   close(): Promise<void>;
+}
+
+/**
+ * Which worker has a job, until when. A lease lasts for `ttl` after it was taken or renewed, and at most until the job's
+ * limit. It has timed out if it was still renewed when the limit came; else it was lost, and the job is free again.
+ * All lists keep the order of what was asked for.
+ */
+export interface JobLeases {
+  /**
+   * Leases each job that is free. @param ttl milliseconds
+   * @returns for each: how often its lease was lost before; or the lease that is in the way
+   */
+  take(claims: readonly JobClaim[], ttl: number): Promise<readonly (TakenJob | HeldJob)[]>;
+
+  /** Renews leases that still last. @returns for each what it holds; null where it is not the job's lease, or is over */
+  renew(leases: readonly JobLease[], ttl: number): Promise<readonly (JobAbout | null)[]>;
+
+  /** What each lease holds; null where it is not the job's lease, or is over. */
+  check(leases: readonly JobLease[]): Promise<readonly (JobAbout | null)[]>;
+
+  /** Ends leases, if they are the jobs' leases. */
+  drop(leases: readonly JobLease[]): Promise<void>;
+
+  /** The latest lease of each job, also one that is over; null where there is none. */
+  look(jobs: readonly string[]): Promise<readonly (HeldJob | null)[]>;
+
+  /** All leases, also some that are over. */
+  all(): Promise<readonly HeldJob[]>;
+
+  /** Notes that workers were heard of just now. */
+  see(workers: readonly string[]): Promise<void>;
+
+  /** How many milliseconds ago each worker was heard of. Workers that are silent for more than two days are left out. */
+  seen(): Promise<ReadonlyMap<string, number>>;
+}
+
+/** A lease is an opaque string that nobody can guess. */
+export interface JobLease {
+  readonly job: string;
+  readonly lease: string;
+}
+
+/** What a lease says about its holder and its job. */
+export interface JobAbout {
+  readonly worker: string;
+  readonly agent: string;
+  readonly run: string;
+}
+
+export interface JobClaim extends JobLease {
+  readonly about: JobAbout;
+  /** Most milliseconds that the worker has for it. */
+  readonly limit: number;
+}
+
+export interface TakenJob {
+  readonly taken: true;
+  /** How often a lease of this job was lost before. */
+  readonly losses: number;
+}
+
+/** A job's lease as it is. */
+export interface HeldJob extends JobLease {
+  readonly taken: false;
+  readonly about: JobAbout;
+  /** Milliseconds until it ends; 0 or less: it is over. */
+  readonly remaining: number;
+  /** It is over because its limit came, not because its worker was silent. */
+  readonly timedOut: boolean;
+  readonly losses: number;
 }
 
 export interface Lease {

@@ -73,6 +73,10 @@ export interface Configuration {
   readonly rateLimitWindowSeconds: number;
   /** `SVC_LEASE_SECONDS`: how long a silent worker or scheduler counts as alive, 1 to 3,600 s. 30 s. */
   readonly leaseSeconds: number;
+  /** `SVC_JOB_LEASE_SECONDS`: how long a silent worker of yours keeps its jobs, 2 to 3,600 s. 30 s. */
+  readonly jobLeaseSeconds: number;
+  /** `SVC_JOB_HEARTBEAT_SECONDS`: how often workers are asked to report; less than the lease. 10 s. */
+  readonly jobHeartbeatSeconds: number;
   /** `SVC_ACCESS_TOKEN_SECONDS`: lifetime of an access token, 1 s to 1 day. 1 hour. */
   readonly accessTokenSeconds: number;
   /** `SVC_REFRESH_TOKEN_SECONDS`: lifetime of a refresh token, 1 s to 1 year. 30 days. */
@@ -154,6 +158,7 @@ export function readConfiguration(env: Environment): Configuration {
     rateLimit: number('SVC_RATE_LIMIT', 0, 1_000_000_000, 10_000),
     rateLimitWindowSeconds: number('SVC_RATE_LIMIT_WINDOW_SECONDS', 1, 3_600, 60),
     leaseSeconds: number('SVC_LEASE_SECONDS', 1, 3_600, 30),
+    ...jobLease(env),
     accessTokenSeconds: number('SVC_ACCESS_TOKEN_SECONDS', 1, 86_400, 3_600),
     refreshTokenSeconds: number('SVC_REFRESH_TOKEN_SECONDS', 1, 31_536_000, 2_592_000),
     adminId: adminId(env),
@@ -202,6 +207,18 @@ function tlsFiles(env: Environment): Pick<Configuration, 'tlsCertFile' | 'tlsKey
     throw new ConfigurationError(missing, `is not set, but ${set} is; set both or neither`);
   }
   return { tlsCertFile, tlsKeyFile };
+}
+
+function jobLease(
+  env: Environment,
+): Pick<Configuration, 'jobLeaseSeconds' | 'jobHeartbeatSeconds'> {
+  const lease = { from: 2, to: 3_600, otherwise: 30 };
+  const jobLeaseSeconds = wholeNumber(env, 'SVC_JOB_LEASE_SECONDS', lease);
+  const most = jobLeaseSeconds - 1;
+  const otherwise = Math.max(1, Math.floor(jobLeaseSeconds / 3));
+  const heartbeat = { from: 1, to: most, otherwise };
+  const jobHeartbeatSeconds = wholeNumber(env, 'SVC_JOB_HEARTBEAT_SECONDS', heartbeat);
+  return { jobLeaseSeconds, jobHeartbeatSeconds };
 }
 
 /** HS256 needs a key at least as long as its hash (RFC 7518, 3.2). */

@@ -9,6 +9,7 @@ import { statisticsProjection } from '../../projections/views/statistics.ts';
 import { tasksProjection } from '../../projections/views/tasks.ts';
 import { topicsProjection } from '../../projections/views/topics.ts';
 import { webhooksProjection } from '../../projections/views/webhooks.ts';
+import { toolsProjection, workersProjection } from '../../projections/views/workers.ts';
 
 /** Every view of the service. Each takes only its own documents, which the type cannot say. */
 export const projections = [
@@ -21,5 +22,7 @@ export const projections = [
   statisticsProjection,
   backfillsProjection,
   webhooksProjection,
+  workersProjection,
+  toolsProjection,
   auditProjection,
 ] as unknown as readonly Projection[];

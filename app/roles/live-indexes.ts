@@ -5,6 +5,7 @@ import { sessionFold, type SessionState } from '../../domain/agents/session.ts';
 import { taskFold, type TaskState } from '../../domain/tasks/task.ts';
 import { LiveStreams } from '../../projections/reading/live-streams.ts';
 import type { ReadModel } from '../../projections/read-model.ts';
+import { WorkerDirectory } from '../../projections/reading/worker-directory.ts';
 import { TopicIndex } from '../../projections/reading/topic-index.ts';
 import { PinnedTasks } from '../../scheduler/pinned-tasks.ts';
 import type { Supervisor } from './supervisor.ts';
@@ -16,6 +17,7 @@ export interface LiveIndexes {
   readonly tasks: LiveStreams<TaskState, TaskEvent>;
   readonly pinnedTasks: PinnedTasks;
   readonly topics: TopicIndex;
+  readonly workers: WorkerDirectory;
 }
 
 /** Starts following the log. `going.notRunning` lists what is not ready yet. */
@@ -28,10 +30,12 @@ export function followIndexes(
   const sessions = new LiveStreams(store, 'session-', sessionFold);
   const tasks = new LiveStreams(store, 'task-', taskFold);
   const topics = new TopicIndex(store, readModel);
+  const workers = new WorkerDirectory(store, readModel);
   const { signal } = going;
   going.supervise('following agents', (started) => agents.follow(signal, started));
   going.supervise('following sessions', (started) => sessions.follow(signal, started));
   going.supervise('following tasks', (started) => tasks.follow(signal, started));
   going.supervise('following topics', (started) => topics.follow(signal, started));
-  return { agents, sessions, tasks, topics, pinnedTasks: new PinnedTasks(store, tasks) };
+  going.supervise('following workers', (started) => workers.follow(signal, started));
+  return { agents, sessions, tasks, topics, workers, pinnedTasks: new PinnedTasks(store, tasks) };
 }

@@ -11,7 +11,7 @@ import { FailurePause } from '../../scheduler/runs/failure-pause.ts';
 import { instantRuns, runsStartingWithEnd } from '../../scheduler/runs/instant-runs.ts';
 import { RunDeadlines } from '../../scheduler/runs/run-deadlines.ts';
 import { RunExecutor } from '../../scheduler/runs/run-executor.ts';
-import { RunQueue, type QueuedRun } from '../../scheduler/runs/run-queue.ts';
+import type { QueuedRun, RunQueue } from '../../scheduler/runs/run-queue.ts';
 import type { PipelineRunner } from '../../scheduler/runs/run-work.ts';
 import { TakeOver } from '../../scheduler/runs/take-over.ts';
 import { runAdmission } from '../../scheduler/runs/task-admission.ts';
@@ -44,6 +44,7 @@ export function createWorkerRole(options: {
   readonly stores: Stores;
   readonly indexes: LiveIndexes;
   readonly membership: Membership;
+  readonly queue: RunQueue;
   readonly tools: ToolRegistry;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
@@ -60,7 +61,7 @@ export function createWorkerRole(options: {
     options;
   const { store, readModel, coordination } = stores;
   const tasks = options.indexes.pinnedTasks;
-  const queue = new RunQueue(store, readModel, clock, telemetry);
+  const { queue } = options;
   const shared = { store, queue, membership, clock, telemetry, tasks };
   const keys = new KeySemaphore({ ...shared, hasRoom: (run) => worker.hasRoom(run) });
   const failures = new FailurePause({ ...shared, readModel, name: membership.id });

@@ -57,6 +57,7 @@ export const knownSeries: Partial<Record<CounterName, readonly Labels[]>> = {
     change: ['won', 'lost'],
   }),
   lease_failures_total: each({ lease: ['scheduler', 'projector', 'waits', 'heartbeat'] }),
+  jobs_ended_total: each({ outcome: ['completed', 'failed', 'timed_out'] }),
   webhook_deliveries_total: each({ outcome: ['delivered', 'retried', 'failed'] }),
   // Conflicts are counted by the embedded log alone.
   event_store_failures_total: each({

@@ -12,6 +12,7 @@ import { runEvents } from './run-events.ts';
 import { firesEvents, taskEvents } from './task-events.ts';
 import { extensionEvents, idempotencyEvents, topicEvents } from './topic-events.ts';
 import { webhookEvents } from './webhook-events.ts';
+import { workerEvents } from './worker-events.ts';
 
 /** Every event type, with the version and schema of its data. */
 export const catalogue = {
@@ -32,6 +33,7 @@ export const catalogue = {
   ...replayEvents,
   ...retentionEvents,
   ...webhookEvents,
+  ...workerEvents,
 } as const;
 
 type Catalogue = typeof catalogue;
@@ -70,6 +72,7 @@ export type ImportEvent = EventOf<keyof typeof importEvents>;
 export type ProjectionEvent = EventOf<keyof typeof projectionEvents>;
 export type ReplayEvent = EventOf<keyof typeof replayEvents>;
 export type WebhookEvent = EventOf<keyof typeof webhookEvents>;
+export type WorkerEvent = EventOf<keyof typeof workerEvents>;
 export type IdempotencyEvent = EventOf<keyof typeof idempotencyEvents>;
 
 export type TriggeringEvent = NonNullable<DataOf<'RunRequested'>['event']>;

@@ -176,6 +176,14 @@ export const runEvents = {
     retryable: Type.Optional(Type.Boolean()),
     log: Type.Optional(Type.Array(logLine)),
   }),
+  /** What the worker of a job says while it does it. These lines are not repeated by the step's end. */
+  RunStepProgressed: event({
+    step: Type.String(),
+    wait_id: Id,
+    /** From 0 to 1. */
+    progress: Type.Optional(Type.Number({ minimum: 0, maximum: 1 })),
+    log: Type.Optional(Type.Array(logLine)),
+  }),
   /** The worker left the run: all that is left to do waits. */
   RunReleased: event({ worker: Type.String() }),
   /**

@@ -14,6 +14,10 @@ export type Resumption = Omit<Resumed, 'step' | 'wait_id'>;
 export interface Wait extends Omit<Suspended, 'task_id'> {
   /** Set once the wait has ended, and until the end of the step is recorded. */
   readonly resumed: Resumption | null;
+  /** How far its job is, from 0 to 1, where its worker says so. */
+  readonly progress?: number;
+  /** Lines that were logged while it waits. */
+  readonly logged?: number;
 }
 
 /** The waits of most runs. */
@@ -30,6 +34,18 @@ export function evolveWaits(waits: readonly Wait[], event: RunEvent): readonly W
     case 'RunStepResumed': {
       const { step: _, wait_id, ...resumed } = event.data;
       return waits.map((wait) => (wait.wait_id === wait_id ? { ...wait, resumed } : wait));
+    }
+    case 'RunStepProgressed': {
+      const { wait_id, progress, log = [] } = event.data;
+      return waits.map((wait) => {
+        if (wait.wait_id !== wait_id) return wait;
+        const logged = (wait.logged ?? 0) + log.length;
+        return {
+          ...wait,
+          ...(progress === undefined ? {} : { progress }),
+          ...(logged === 0 ? {} : { logged }),
+        };
+      });
     }
     case 'RunStepCompleted':
       return withoutStep(waits, event.data.step);

@@ -149,6 +149,7 @@ function evolveKnown(state: KnownRun, event: LaterEvent, at: EventPlace): KnownR
     case 'RunStepCompleted':
       return { ...state, steps: withEnds(state.steps, [event.data]), waits, revision };
     case 'RunStepSuspended':
+    case 'RunStepProgressed':
       return { ...state, waits, revision };
     case 'RunStepResumed': {
       const continues = state.state === 'waiting' && mayContinue(waits);

@@ -195,6 +195,10 @@ function evolveKnown(run: RunDocument, event: RecordedEvent, at: string): RunDoc
     }
     case 'RunStepSuspended':
       return withWaits({ ...run, revision }, event);
+    case 'RunStepProgressed': {
+      const log = run.log.concat((event.data.log ?? []) as readonly JsonObject[]);
+      return withWaits({ ...run, log, revision }, event);
+    }
     case 'RunStepResumed': {
       const resumed = withWaits({ ...run, revision }, event);
       const continues = run.state === 'waiting' && mayContinue(resumed.waits ?? noWaits);

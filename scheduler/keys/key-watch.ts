@@ -14,7 +14,8 @@ import {
 import { streamOf } from './key-names.ts';
 import type { SemaphoreParts } from './semaphore-parts.ts';
 import { preferredWorker } from '../runs/preferred-worker.ts';
-import { mayStart, type QueuedRun } from '../runs/run-queue.ts';
+import { mayStart } from '../runs/queued-run.ts';
+import type { QueuedRun } from '../runs/run-queue.ts';
 
 /** How long work is left to the worker that is preferred for it. Milliseconds. */
 export const HOLD_BACK = 75;

@@ -1,9 +1,26 @@
 import { fromIso } from '../../domain/clock.ts';
+import type { RecordedEvent } from '../../domain/event-store.ts';
 import type { DataOf } from '../../domain/events/catalogue.ts';
 import { noWaits } from '../../domain/runs/run-waits.ts';
 import type { UnfinishedRunState } from '../../domain/vocabulary.ts';
-import type { QueuedRun } from './run-queue.ts';
 import type { RunDocument } from '../../projections/views/runs.ts';
+import type { QueuedRun } from './run-queue.ts';
+
+/** Receives changes of a `RunQueue`. */
+export interface RunQueueListener {
+  /** Runs may be ready to start. */
+  readonly onReady?: () => void;
+  /** An event, from any process, of a run that this process executes. */
+  readonly onTaken?: (run: QueuedRun, event: RecordedEvent) => void;
+  /** A run has ended that this process does not execute. Its `state` is still the previous one. */
+  readonly onEnded?: (run: QueuedRun) => void;
+  /** A run's waits have changed, or it has ended with some. */
+  readonly onWaits?: (run: QueuedRun) => void;
+  /** A step begins to wait. Called before {@link onWaits}, which leaves out the arguments. */
+  readonly onSuspended?: (suspended: DataOf<'RunStepSuspended'>, trace?: string) => void;
+  /** A run that has started once is queued, running, waiting or ended now. */
+  readonly onStarted?: (run: QueuedRun) => void;
+}
 
 /** A run from its request. @param turn a number that increases with each run of this process */
 export function fromRequest(
@@ -81,3 +98,10 @@ export function goesBefore(a: Order, b: Order): boolean {
   if (a.priority !== b.priority) return a.priority < b.priority;
   return a.since !== b.since ? a.since < b.since : a.turn < b.turn;
 }
+
+/** Whether a run waits for a worker, now or at its `runAt`. */
+export const mayStart = ({ state }: QueuedRun): boolean =>
+  state === 'queued' || state === 'retrying';
+
+/** Whether it waits in this process's queue. */
+export const isWaiting = (run: QueuedRun): boolean => !run.ended && !run.taken && mayStart(run);

@@ -18,7 +18,7 @@ import {
 } from './run-ending.ts';
 import type { QueuedRun } from './run-queue.ts';
 import { RunStart } from './run-start.ts';
-import { RunStream, type StreamOwner } from './run-stream.ts';
+import { foreignTypes, RunStream, type StreamOwner } from './run-stream.ts';
 import type {
   AbortCause,
   Admission,
@@ -146,10 +146,10 @@ class Execution implements RunHandle, StreamOwner {
 
   onEvent(event: RecordedEvent): void {
     // Also from this process: one of its other runs may cancel this one (overlap).
-    if (event.type === 'RunCancelRequested' || event.type === 'RunStepResumed') {
+    if (foreignTypes.has(event.type)) {
       if (event.revision === this.#stream.revision + 1) this.#stream.revision = event.revision;
       if (event.type === 'RunStepResumed') this.resumed(event);
-      else this.abort('canceled');
+      else if (event.type === 'RunCancelRequested') this.abort('canceled');
     } else if (event.metadata.source !== this.#options.membership.id) {
       this.abort('fenced');
     }

@@ -1,5 +1,5 @@
 import { fromIso, toIso, type Clock, type Instant } from '../../domain/clock.ts';
-import { type EventStore, type RecordedEvent } from '../../domain/event-store.ts';
+import type { EventStore, RecordedEvent } from '../../domain/event-store.ts';
 import type { DataOf, RunEvent } from '../../domain/events/catalogue.ts';
 import { hasEnded, type KnownRun } from '../../domain/runs/run.ts';
 import { mapInBatches } from '../../domain/map-in-batches.ts';
@@ -14,7 +14,14 @@ import type { Telemetry } from '../../observability/telemetry.ts';
 import { loadView, type ReadableViews } from '../../projections/reading/load-view.ts';
 import { runsProjection, type RunDocument } from '../../projections/views/runs.ts';
 import { Heap } from '../heap.ts';
-import { fromDocument, fromRequest, goesBefore } from './queued-run.ts';
+import {
+  fromDocument,
+  fromRequest,
+  goesBefore,
+  isWaiting,
+  mayStart,
+  type RunQueueListener,
+} from './queued-run.ts';
 
 /** An unfinished run in a worker's memory. Small, as there may be many. */
 export interface QueuedRun {
@@ -51,20 +58,6 @@ export interface QueuedRun {
   ended: boolean;
 }
 
-/** Receives changes of a {@link RunQueue}. */
-export interface RunQueueListener {
-  /** Runs may be ready to start. */
-  readonly onReady?: () => void;
-  /** An event, from any process, of a run that this process executes. */
-  readonly onTaken?: (run: QueuedRun, event: RecordedEvent) => void;
-  /** A run has ended that this process does not execute. Its `state` is still the previous one. */
-  readonly onEnded?: (run: QueuedRun) => void;
-  /** A run's waits have changed, or it has ended with some. */
-  readonly onWaits?: (run: QueuedRun) => void;
-  /** A run that has started once is queued, running, waiting or ended now. */
-  readonly onStarted?: (run: QueuedRun) => void;
-}
-
 /** How many streams are read in parallel. */
 const CONCURRENT_READS = 32;
 
@@ -84,11 +77,20 @@ export class RunQueue {
   readonly #ready = new Heap<QueuedRun>(goesBefore);
   readonly #later = new Heap<{ at: Instant; run: QueuedRun }>((a, b) => a.at < b.at);
   readonly #listeners: RunQueueListener[] = [];
+  readonly #startsRuns: boolean;
   /** False until the end of the log is reached: before, runs that have ended may seem unfinished. */
   #current = false;
   #turns = 0;
 
-  constructor(store: EventStore, readModel: ReadableViews, clock: Clock, telemetry: Telemetry) {
+  /** @param options.startsRuns whether this process starts runs, which are ordered for it. Default: true */
+  constructor(
+    store: EventStore,
+    readModel: ReadableViews,
+    clock: Clock,
+    telemetry: Telemetry,
+    options: { readonly startsRuns?: boolean } = {},
+  ) {
+    this.#startsRuns = options.startsRuns ?? true;
     this.#store = store;
     this.#readModel = readModel;
     this.#clock = clock;
@@ -199,10 +201,10 @@ export class RunQueue {
     else this.#later.push({ at: Math.max(at, run.runAt), run });
   }
 
-  /** Applies an event that this process has appended. */
-  applied(run: QueuedRun, event: RunEvent, revision: number): void {
+  /** Applies an event that this process has appended. @param trace its `traceparent` */
+  applied(run: QueuedRun, event: RunEvent, revision: number, trace?: string): void {
     if (revision <= run.revision) return;
-    this.#change(run, event, revision);
+    this.#change(run, event, revision, trace);
   }
 
   /** Applies a run's stream, which may be ahead of what this queue has seen of the log. */
@@ -287,7 +289,8 @@ export class RunQueue {
     if (known) {
       // This process wrote it, or the log is followed again from an earlier position.
       if (event.revision <= known.revision) return;
-      this.#change(known, event as RunEvent, event.revision, fromIso(event.metadata.occurredAt));
+      const { occurredAt, traceparent } = event.metadata;
+      this.#change(known, event as RunEvent, event.revision, traceparent, fromIso(occurredAt));
       if (known.taken) for (const { onTaken } of this.#listeners) onTaken?.(known, event);
     } else if (event.type === 'RunRequested' && event.revision === 0) {
       const { occurredAt } = event.metadata;
@@ -317,14 +320,23 @@ export class RunQueue {
     if (!this.#current) return;
     this.#notifyStarted(run);
     // A taken run is put back by the worker; here it would be skipped and lost.
-    if (!mayStart(run) || run.taken) return;
+    if (!this.#startsRuns || !mayStart(run) || run.taken) return;
     if (run.runAt <= this.#clock.now()) this.#ready.push(run);
     else this.#later.push({ at: run.runAt, run });
   }
 
-  #change(run: QueuedRun, event: RunEvent, revision: number, at = this.#clock.now()): void {
+  #change(
+    run: QueuedRun,
+    event: RunEvent,
+    revision: number,
+    trace: string | undefined,
+    at = this.#clock.now(),
+  ): void {
     run.revision = revision;
     run.plain = false;
+    if (event.type === 'RunStepSuspended' && this.#current) {
+      for (const { onSuspended } of this.#listeners) onSuspended?.(event.data, trace);
+    }
     this.#setWaits(run, evolveSlimWaits(run.waits, event));
     switch (event.type) {
       case 'RunStarted':
@@ -374,6 +386,7 @@ export class RunQueue {
       case 'RunRequested':
       case 'RunStepCompleted':
       case 'RunStepSuspended':
+      case 'RunStepProgressed':
         break;
     }
   }
@@ -389,9 +402,3 @@ export class RunQueue {
     for (const { onWaits } of this.#listeners) onWaits?.(run);
   }
 }
-
-/** Whether a run waits for a worker, now or at its `runAt`. */
-export const mayStart = ({ state }: QueuedRun): boolean =>
-  state === 'queued' || state === 'retrying';
-
-const isWaiting = (run: QueuedRun): boolean => !run.ended && !run.taken && mayStart(run);

@@ -97,7 +97,8 @@ export class RunStream {
         if (result === undefined) throw this.lostRace();
         this.revision = result.revision;
         let revision = result.revision - events.length;
-        for (const event of events) queue.applied(this.#run, event, (revision += 1));
+        const { traceparent } = this.#owner;
+        for (const event of events) queue.applied(this.#run, event, (revision += 1), traceparent);
         if (behind === undefined) along?.failed();
         else along?.done(behind);
         return events;
@@ -148,13 +149,14 @@ export class RunStream {
     for (const event of events) {
       this.revision = event.revision;
       if (event.type === 'RunStepResumed') this.#owner.resumed(event);
-      else this.#owner.cancel();
+      else if (event.type === 'RunCancelRequested') this.#owner.cancel();
     }
   }
 }
 
 /** What others may append to the stream of a run that is executed. */
-const foreignTypes: ReadonlySet<string> = new Set<RunEvent['type']>([
+export const foreignTypes: ReadonlySet<string> = new Set<RunEvent['type']>([
   'RunCancelRequested',
   'RunStepResumed',
+  'RunStepProgressed',
 ]);

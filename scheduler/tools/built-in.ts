@@ -3,6 +3,7 @@ import type { ProxySettings } from '../http/proxies.ts';
 import { basicTools } from './basic-tools.ts';
 import { createHttpTool } from './http-request.ts';
 import { ToolRegistry } from './registry.ts';
+import type { OfferedTools } from './worker-tools.ts';
 import { waitingTools } from './waiting-tools.ts';
 import { serviceTools, type ServiceActions } from './service-tools.ts';
 
@@ -14,10 +15,12 @@ export interface BuiltInTools {
 
 /**
  * Creates the registry of a process.
- * @param options.actions implement `events.publish` and `tasks.run`; all other options are those of `http.request`
+ * @param options.actions implement `events.publish` and `tasks.run`
+ * @param options.offered the tools of workers; default: none. All other options are those of `http.request`
  */
 export function createBuiltInTools(options: {
   readonly actions: ServiceActions;
+  readonly offered?: OfferedTools;
   readonly allowPrivate: AllowedPrivate;
   readonly proxies?: ProxySettings;
   readonly userAgent?: string;
@@ -29,5 +32,6 @@ export function createBuiltInTools(options: {
     tool,
     ...serviceTools(options.actions),
   ]);
+  if (options.offered !== undefined) registry.addOffered(options.offered);
   return { registry, close };
 }

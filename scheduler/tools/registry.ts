@@ -1,6 +1,7 @@
 import { argumentCheck, type ArgumentCheck } from '../../domain/pipeline/arguments.ts';
 import type { KnownTools } from '../../domain/pipeline/check-payload.ts';
 import type { Tool } from './tool.ts';
+import { workerTool, type OfferedTools } from './worker-tools.ts';
 
 /** A tool with its compiled schema. */
 export interface RegisteredTool {
@@ -9,10 +10,11 @@ export interface RegisteredTool {
   readonly check: ArgumentCheck;
 }
 
-/** The tools of this process, by name. */
+/** The tools of this process, by name; then those that workers offer. */
 export class ToolRegistry implements KnownTools {
   readonly #tools = new Map<string, RegisteredTool>();
   #revision = 0;
+  #offered: OfferedTools | null = null;
   readonly builtIn: readonly Tool[];
 
   constructor(builtIn: readonly Tool[] = []) {
@@ -22,7 +24,17 @@ export class ToolRegistry implements KnownTools {
 
   /** Changes with each registered or removed tool. */
   get revision(): number {
-    return this.#revision;
+    return this.#revision + (this.#offered?.revision ?? 0);
+  }
+
+  /** Adds the tools of workers. The process's own tools come first. */
+  addOffered(offered: OfferedTools): void {
+    this.#offered = offered;
+  }
+
+  /** Whether a tool is the process's own, so that no worker may offer it. */
+  isOwn(name: string): boolean {
+    return this.#tools.has(name);
   }
 
   /** @throws Error when the name is taken or the schema is not a valid JSON schema */
@@ -39,21 +51,25 @@ export class ToolRegistry implements KnownTools {
   }
 
   get(name: string): Tool | undefined {
-    return this.#tools.get(name)?.tool;
+    return this.find(name)?.tool;
   }
 
   /** A tool with its compiled schema. */
   find(name: string): RegisteredTool | undefined {
-    return this.#tools.get(name);
+    const own = this.#tools.get(name);
+    if (own !== undefined) return own;
+    const offered = this.#offered?.tool(name);
+    return offered === undefined ? undefined : workerTool(offered);
   }
 
   schemaOf(name: string): object | undefined {
-    return this.#tools.get(name)?.tool.schema;
+    return this.find(name)?.tool.schema;
   }
 
   /** All tools, by name. */
   list(): readonly Tool[] {
-    return [...this.#tools.values()]
+    const offered = [...(this.#offered?.tools() ?? [])].filter(({ name }) => !this.isOwn(name));
+    return [...this.#tools.values(), ...offered.map(workerTool)]
       .map(({ tool }) => tool)
       .sort((one, other) => (one.name < other.name ? -1 : 1));
   }

@@ -9,6 +9,7 @@ import {
 } from '../../scheduler/coordination.ts';
 import { type MongoOptions, type SharedConnection, shareConnection } from './connection.ts';
 import { isDuplicateKey } from './driver-errors.ts';
+import { MongoJobLeases } from './job-leases.ts';
 
 export interface MongoCoordinationOptions extends MongoOptions {
   /** Replaces the server's clock in tests. */
@@ -76,6 +77,7 @@ const countersIn = (db: Db) => db.collection<StoredCounter>('_counters');
 const valuesIn = (db: Db) => db.collection<StoredValue>('_texts');
 
 class MongoCoordination implements Coordination {
+  readonly jobs: MongoJobLeases;
   readonly #shared: SharedConnection;
   readonly #clock: Pick<Clock, 'now'> | undefined;
   #closed = false;
@@ -84,6 +86,12 @@ class MongoCoordination implements Coordination {
   constructor(shared: SharedConnection, clock: Pick<Clock, 'now'> | undefined) {
     this.#shared = shared;
     this.#clock = clock;
+    this.jobs = new MongoJobLeases({
+      run: (operation, act) => this.#run(operation, act),
+      now: () => this.#now(),
+      isAhead: (begins, ends) => this.#isAhead(`$${begins}`, `$${ends}`),
+      ensureExpiry: (db) => this.#ensureExpiry(db),
+    });
   }
 
   acquire(name: string, owner: string, ttl: number): Promise<Lease | null> {
@@ -224,13 +232,18 @@ class MongoCoordination implements Coordination {
    * since, and its end may lie hours ahead. Call inside `run`.
    */
   async #isUnexpired(): Promise<Document> {
+    const ahead = await this.#isAhead('$begins', '$expires');
+    return { $and: [{ $gt: ['$expires', this.#now()] }, { $not: [ahead] }] };
+  }
+
+  async #isAhead(start: string, end: string): Promise<Document> {
     const now = this.#now();
-    const begins = { $ifNull: ['$begins', now] };
+    const begins = { $ifNull: [start, now] };
     const isSharded = (await this.#shared.connection.deployment()) === 'sharded';
-    const ahead = isSharded
-      ? { $max: [MAX_CLOCK_SKEW_MS, { $subtract: ['$expires', begins] }] }
+    const tolerated = isSharded
+      ? { $max: [MAX_CLOCK_SKEW_MS, { $subtract: [end, begins] }] }
       : MAX_CLOCK_SKEW_MS;
-    return { $and: [{ $gt: ['$expires', now] }, { $lte: [begins, { $add: [now, ahead] }] }] };
+    return { $gt: [begins, { $add: [now, tolerated] }] };
   }
 
   /**
@@ -257,7 +270,7 @@ class MongoCoordination implements Coordination {
 }
 
 async function expireAfterAnHour(db: Db): Promise<void> {
-  for (const name of ['_members', '_counters']) {
+  for (const name of ['_members', '_counters', '_jobs', '_workers']) {
     await db.collection<Document>(name).createIndex({ expires: 1 }, { expireAfterSeconds: 3600 });
   }
 }

@@ -27,11 +27,14 @@ import { createTelemetry } from '../../observability/create-telemetry.ts';
 import { LiveStreams } from '../../projections/reading/live-streams.ts';
 import { Replayer } from '../../projections/replays/replayer.ts';
 import { REPLAY_REPORT } from '../../projections/replays/replay-report.ts';
+import { WorkerDirectory } from '../../projections/reading/worker-directory.ts';
 import { createPositionWaiter } from '../../projections/reading/position-waiter.ts';
 import { createProjector } from '../../projections/projector/projector.ts';
 import { TopicIndex } from '../../projections/reading/topic-index.ts';
 import type { ReadModel } from '../../projections/read-model.ts';
+import { Jobs } from '../../scheduler/jobs/jobs.ts';
 import { PinnedTasks } from '../../scheduler/pinned-tasks.ts';
+import { RunQueue } from '../../scheduler/runs/run-queue.ts';
 import { createBuiltInTools } from '../../scheduler/tools/built-in.ts';
 import type { ToolRegistry } from '../../scheduler/tools/registry.ts';
 import { openSqliteCoordination } from '../../stores/sqlite/coordination/coordination.ts';
@@ -151,11 +154,15 @@ export class RunningApi {
     const sessions = new LiveStreams(store, 'session-', sessionFold);
     const tasks = new LiveStreams(store, 'task-', taskFold);
     const topics = new TopicIndex(store, readModel);
+    const workers = new WorkerDirectory(store, readModel);
+    const queue = new RunQueue(store, readModel, clock, telemetry, { startsRuns: false });
     const following = [
       (started: () => void) => agents.follow(stop.signal, started),
       (started: () => void) => sessions.follow(stop.signal, started),
       (started: () => void) => tasks.follow(stop.signal, started),
       (started: () => void) => topics.follow(stop.signal, started),
+      (started: () => void) => workers.follow(stop.signal, started),
+      (started: () => void) => queue.follow(stop.signal, started),
     ];
     const replayer = new Replayer({
       ...{ store: log, readModel: kept, telemetry, clock, fence: 1 },
@@ -190,6 +197,14 @@ export class RunningApi {
       pinnedTasks: new PinnedTasks(store, tasks),
       secrets: (name: string): string | undefined => pipelineSecrets[name],
     };
+    tools.registry.addOffered(workers);
+    const jobs = new Jobs({
+      ...{ store, coordination, queue, directory: workers, clock, telemetry },
+      tasks: params.pinnedTasks,
+      leaseSeconds: settings.jobLeaseSeconds,
+      secrets: params.secrets,
+      begin: () => {},
+    });
     const live = new LiveRuns({ store, params, clock, telemetry, beat: 20, maxClients: 1_100 });
     const auditTail = new AuditTail({ store, clock, telemetry, beat: 20 });
     const refusals = new Refusals({ store, clock, telemetry });
@@ -207,6 +222,8 @@ export class RunningApi {
       tasks,
       ...params,
       topics,
+      workers,
+      jobs,
       projections,
       live,
       auditTail,
@@ -264,6 +281,7 @@ export class RunningApi {
         server.close(closed);
         server.closeAllConnections();
       });
+      jobs.stop();
       await refusals.close();
       stop.abort();
       await Promise.all(running);
@@ -322,6 +340,8 @@ const plainSettings: ApiSettings = {
   refreshTokenSeconds: 86_400,
   allowSecretless: false,
   auditReads: false,
+  jobLeaseSeconds: 30,
+  jobHeartbeatSeconds: 10,
   tokenKeys: { jwtKey: createSecretKey(Buffer.alloc(32, 7)), previousJwtKey: null },
 };
 

@@ -15,7 +15,7 @@ const checkCreated = bodyCheck(CreateTask);
 const checkChanged = bodyCheck(UpdateTask);
 
 /** Only the service knows the tools and their arguments. */
-const anyTools = { schemaOf: () => undefined, revision: 0, builtIn: [] };
+const anyTools = { schemaOf: () => undefined, isOwn: () => false, revision: 0, builtIn: [] };
 
 /**
  * What the service would reject in a step, by its own checks of fields, schedule and pipeline. Permissions and the

@@ -5,10 +5,13 @@ import {
   describeFault,
   faultOf,
   openRebuildable,
+  inTransaction,
   openWithoutChanges,
   type Database,
 } from '../database.ts';
 import { deleteDatabase, fileNumber } from '../database-file.ts';
+import { MAX_CLOCK_SKEW_MS } from './clock-skew.ts';
+import { createJobTables, prepareJobStatements } from './job-statements.ts';
 
 /** Path of the coordination store in its folder. */
 export function coordinationFile(directory: string): string {
@@ -91,8 +94,10 @@ export class CoordinationFile {
 }
 const FILE_OPTIONS = {
   what: 'coordination store',
-  version: 2,
+  version: 3,
   migrate: (database: Database, from: number): void => {
+    createJobTables(database);
+    if (from === 2) return;
     if (from === 1) {
       // The start is unknown for rows of older releases.
       database.exec(`
@@ -130,12 +135,6 @@ const CHECKPOINT_LIMITS = {
   idleCalls: 64,
   patience: 0,
 };
-
-/**
- * Rows that start further in the future than this are ignored: the clock has been set back since, and their end may lie
- * hours ahead. Concurrent calls may come out of order by less. Milliseconds.
- */
-const MAX_CLOCK_SKEW_MS = 1000;
 
 function prepareStatements(database: Database) {
   return {
@@ -176,5 +175,8 @@ function prepareStatements(database: Database) {
       `DELETE FROM members WHERE ends <= ?1 OR begins > ?1 + ${MAX_CLOCK_SKEW_MS}`,
     ),
     dropCounters: database.prepare('DELETE FROM counters WHERE begins + length <= ?'),
+    jobs: prepareJobStatements(database),
+    /** Runs an action in one transaction. */
+    atOnce: <T>(action: () => T): T => inTransaction(database, action),
   };
 }

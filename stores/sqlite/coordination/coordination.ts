@@ -9,6 +9,7 @@ import {
 import { describeFault, faultOf } from '../database.ts';
 import { makeFolder } from '../../folder.ts';
 import { coordinationFile, CoordinationFile, type Statements } from './coordination-file.ts';
+import { SqliteJobLeases } from './job-leases.ts';
 
 /** How long a call is retried while others write, in milliseconds. */
 const RETRY_MS = 2_000;
@@ -42,6 +43,7 @@ export async function openSqliteCoordination(options: {
 
 /** Each call is one small statement on the calling thread, tens of microseconds. */
 class SqliteCoordination implements Coordination {
+  readonly jobs: SqliteJobLeases;
   readonly #path: string;
   readonly #file: CoordinationFile;
   readonly #clock: () => number;
@@ -53,6 +55,7 @@ class SqliteCoordination implements Coordination {
     this.#file = file;
     this.#clock = clock;
     this.#cleanedAt = clock();
+    this.jobs = new SqliteJobLeases((action) => this.#run(action));
   }
 
   async acquire(name: string, owner: string, ttl: number): Promise<Lease | null> {
@@ -154,6 +157,8 @@ class SqliteCoordination implements Coordination {
     this.#cleanedAt = now;
     statements.dropMembers.run(now);
     statements.dropCounters.run(now);
+    statements.jobs.dropOld.run(now);
+    statements.jobs.dropUnseen.run(now);
   }
 }
 

@@ -1,4 +1,5 @@
 import type { DataOf, EventType } from '../../../domain/events/catalogue.ts';
+import { workerSamples } from './worker-samples.ts';
 import { definition, failure, request, stepEnd, success } from '../../projections/recorded.ts';
 
 const at = '2026-03-02T09:00:00.000Z';
@@ -211,6 +212,10 @@ export const samples: { readonly [T in EventType]: readonly DataOf<T>[] } = {
       log: [{ at, level: 'info', message: text, step: 'one' }],
     },
   ],
+  RunStepProgressed: [
+    { step: 'one', wait_id: id, progress: 0.5 },
+    { step: 'one', wait_id: id, log: [{ at, level: 'info', message: text, step: 'one' }] },
+  ],
   RunReleased: [{ worker: 'w' }],
   RunInterrupted: [
     { worker: 'w', cause: 'lease_expired' },
@@ -383,4 +388,5 @@ export const samples: { readonly [T in EventType]: readonly DataOf<T>[] } = {
     },
   ],
   AuditRead: [{ agent_id: 'a', action: 'GET /audit', asked: { actor: 'b', limit: '50' } }],
+  ...workerSamples(id),
 };

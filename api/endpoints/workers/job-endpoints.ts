@@ -1,0 +1,161 @@
+import type { RefusalError } from '../../../domain/errors.ts';
+import type { ApiDependencies, JobAnswer } from '../../dependencies.ts';
+import {
+  endpoint,
+  idIn,
+  success,
+  type EndpointResponse,
+  type Call,
+  type Endpoint,
+} from '../../endpoint.ts';
+import { errorStatuses, toHttpError } from '../../errors.ts';
+import {
+  CompleteJob,
+  FailJob,
+  JobHeartbeat,
+  JobResults,
+  PollQuery,
+} from '../../schemas/worker-schemas.ts';
+import {
+  JobEnded,
+  JobKept,
+  JobList,
+  ResultsTaken,
+} from '../../schemas/response-schemas-workers.ts';
+import { activeWorkerInPath, workerInPath } from './worker-lookup.ts';
+
+const scopes = ['jobs:work'] as const;
+
+const poll = endpoint('POST /workers/:worker_id/jobs', {
+  operationId: 'takeJobs',
+  summary: 'Gives a worker jobs that fit it, by priority; waits for the first one',
+  description:
+    'Only jobs of its tools whose arguments fit its schemas, and whose labels it has. Each is leased to it.',
+  scopes,
+  query: PollQuery,
+  responses: { 200: JobList },
+  refusals: ['conflict'],
+  async handle(call) {
+    const { dependencies, query } = call;
+    const worker = await activeWorkerInPath(call);
+    const [signal, release] = leaving(dependencies, call.gone());
+    try {
+      const jobs = await dependencies.jobs.poll(worker, query.max, query.wait, signal);
+      return { body: { jobs } };
+    } finally {
+      release();
+    }
+  },
+});
+
+const heartbeat = endpoint('POST /jobs/:job_id/heartbeat', {
+  operationId: 'keepJob',
+  summary: 'Keeps a job, and says how it goes',
+  description:
+    'Extends the lease. Progress and lines of the log are readable in the run at once. The log of a step has at most 50 lines.',
+  scopes,
+  body: JobHeartbeat,
+  responses: { 200: JobKept },
+  refusals: ['conflict'],
+  async handle(call) {
+    const { dependencies, body, context } = call;
+    const { lease, progress, log } = body;
+    const said = { progress, ...(log === undefined ? {} : { log }) };
+    const job = { job: idIn(call, 'job_id'), lease };
+    const kept = await dependencies.jobs.heartbeat(job, said, agentOf(call), context);
+    return { body: kept };
+  },
+});
+
+const complete = endpoint('POST /jobs/:job_id/complete', {
+  operationId: 'completeJob',
+  summary: "Completes a job with the step's result",
+  scopes,
+  body: CompleteJob,
+  idempotent: true,
+  responses: { 200: JobEnded },
+  refusals: ['conflict'],
+  handle: (call) =>
+    finish(call, { job: idIn(call, 'job_id'), lease: call.body.lease, result: call.body.result }),
+});
+
+const fail = endpoint('POST /jobs/:job_id/fail', {
+  operationId: 'failJob',
+  summary: 'Fails a job; if another try can help, the step may have one',
+  scopes,
+  body: FailJob,
+  idempotent: true,
+  responses: { 200: JobEnded },
+  refusals: ['conflict'],
+  handle(call) {
+    const { lease, error, retryable } = call.body;
+    return finish(call, { job: idIn(call, 'job_id'), lease, error, retryable });
+  },
+});
+
+const results = endpoint('POST /workers/:worker_id/results', {
+  operationId: 'sendJobResults',
+  summary: 'Completes or fails many jobs, with an answer for each',
+  scopes,
+  body: JobResults,
+  idempotent: true,
+  responses: { 200: ResultsTaken },
+  refusals: ['conflict'],
+  async handle(call) {
+    const { dependencies, body, context } = call;
+    const { id } = await workerInPath(call);
+    const answers = body.results.map((sent): JobAnswer => {
+      const { job_id, ...answer } = sent;
+      return { job: job_id.toLowerCase(), ...answer };
+    });
+    const outcomes = await dependencies.jobs.finish(answers, agentOf(call), context);
+    dependencies.jobs.note(id);
+    const taken = outcomes.map((refusal, index) => {
+      const job_id = answers[index]?.job ?? '';
+      if (refusal === null) return { job_id, status: 200, error: null, message: null };
+      const { code: error, message } = toHttpError(refusal);
+      noteRefusal(call, job_id, refusal);
+      return { job_id, status: errorStatuses[error], error, message };
+    });
+    return { body: { results: taken } };
+  },
+});
+
+export const jobEndpoints: readonly Endpoint[] = [poll, heartbeat, complete, fail, results];
+
+async function finish(call: Call, answer: JobAnswer): Promise<EndpointResponse> {
+  const { dependencies, context } = call;
+  const [refusal = null] = await dependencies.jobs.finish([answer], agentOf(call), context);
+  if (refusal !== null) throw refusal;
+  return success('the job is over', { job_id: answer.job });
+}
+
+/** Late answers are recorded, as those of single requests are. */
+function noteRefusal(call: Call, jobId: string, refusal: RefusalError): void {
+  const { dependencies, context, action } = call;
+  const { code } = toHttpError(refusal);
+  const status = errorStatuses[code];
+  if (status !== 409) return;
+  const path = `/jobs/${jobId}`;
+  dependencies.refusals.note({ agentId: agentOf(call), action, path, status, code, context });
+}
+
+const agentOf = ({ caller }: Pick<Call, 'caller'>): string => caller?.agentId ?? '';
+
+/** A signal that aborts once the client has left or the service stops. @returns also what releases it */
+function leaving(
+  { stopping }: Pick<ApiDependencies, 'stopping'>,
+  gone: AbortSignal,
+): readonly [AbortSignal, () => void] {
+  const leave = new AbortController();
+  const end = (): void => leave.abort();
+  // `AbortSignal.any` would keep something of each call at `stopping`.
+  for (const each of [stopping, gone]) {
+    each.addEventListener('abort', end, { once: true });
+    if (each.aborted) end();
+  }
+  const release = (): void => {
+    for (const each of [stopping, gone]) each.removeEventListener('abort', end);
+  };
+  return [leave.signal, release];
+}

@@ -1,0 +1,156 @@
+import { toIso } from '../../../domain/clock.ts';
+import { handle } from '../../../domain/handle.ts';
+import { argumentCheck } from '../../../domain/pipeline/arguments.ts';
+import { streams } from '../../../domain/streams.ts';
+import { removeWorker, workerFold } from '../../../domain/workers/worker.ts';
+import type { Issue } from '../../../domain/errors.ts';
+import type { WorkerEvent } from '../../../domain/events/catalogue.ts';
+import type { Filter } from '../../../projections/read-model.ts';
+import { workersProjection, type WorkerDocument } from '../../../projections/views/workers.ts';
+import type { HeldJob } from '../../../scheduler/coordination.ts';
+import type { ToolSchemas } from '../../dependencies.ts';
+import { createdId, endpoint, success, type Endpoint } from '../../endpoint.ts';
+import { HttpError, badRequest } from '../../errors.ts';
+import { RegisterWorker, WorkerQuery } from '../../schemas/worker-schemas.ts';
+import {
+  WorkerDrained,
+  WorkerPage,
+  WorkerRegistered,
+} from '../../schemas/response-schemas-workers.ts';
+import { listPage } from '../listing.ts';
+import { workerInPath } from './worker-lookup.ts';
+
+const scopes = ['jobs:work'] as const;
+
+const register = endpoint('POST /workers', {
+  operationId: 'registerWorker',
+  summary: 'Registers a worker, which replaces the one of the same name and agent',
+  description:
+    'The tools can be used by all pipelines. The schema that was registered last for a tool applies to new tasks.',
+  scopes,
+  body: RegisterWorker,
+  idempotent: true,
+  responses: { 201: WorkerRegistered },
+  refusals: ['conflict'],
+  async handle(call) {
+    const { dependencies, body, context, caller } = call;
+    const { store, workers, jobs, settings, tools } = dependencies;
+    checkTools(body.tools, tools);
+    const { name, slots, labels = {} } = body;
+    const id = createdId('worker', call);
+    const agent_id = caller?.agentId ?? '';
+    const data = { worker_id: id, agent_id, name, tools: body.tools, slots, labels };
+    const registered: WorkerEvent = { type: 'WorkerRegistered', data };
+    const stream = streams.worker(agent_id, name);
+    const decide = () => [registered];
+    const handled = await handle({ store, stream, fold: workerFold, decide, context });
+    const { state, position } = handled;
+    if (state !== null && position !== null) workers.learn(stream, state, position);
+    jobs.note(id);
+    const { jobLeaseSeconds: lease_seconds, jobHeartbeatSeconds: heartbeat_seconds } = settings;
+    return { status: 201, body: { worker_id: id, lease_seconds, heartbeat_seconds }, position };
+  },
+});
+
+const list = endpoint('GET /workers', {
+  operationId: 'listWorkers',
+  summary:
+    'Lists workers, newest first: what they offer, what they do, and when they were last heard of',
+  description: "With the scope `ops` all, else the caller's own. Names have one worker at a time.",
+  scopes: ['jobs:work', 'ops'],
+  query: WorkerQuery,
+  reads: [workersProjection],
+  responses: { 200: WorkerPage },
+  async handle(call) {
+    const { dependencies, query, caller } = call;
+    const { readModel, jobs, clock } = dependencies;
+    const seesAll = caller?.admin === true || caller?.scopes.includes('ops') === true;
+    const filters: Filter[] = [{ field: 'state', op: 'eq', value: query.state }];
+    if (!seesAll) {
+      filters.push({ field: 'agent_id', op: 'eq', value: caller?.agentId ?? '' });
+    }
+    const { held, ago } = await jobs.present();
+    const now = clock.now();
+    const sort = [{ field: 'registered_at', direction: 'descending' }] as const;
+    return listPage(readModel, workersProjection, { filters, sort }, query, (worker) =>
+      showWorker(worker, { held: heldBy(held, worker.id), ago: ago.get(worker.id), now }),
+    );
+  },
+});
+
+const drain = endpoint('DELETE /workers/:worker_id', {
+  operationId: 'drainWorker',
+  summary: 'Gives a worker no more jobs; those that it has may still be completed',
+  scopes,
+  idempotent: true,
+  responses: { 200: WorkerDrained },
+  refusals: ['conflict'],
+  async handle(call) {
+    const { dependencies, context } = call;
+    const { store, workers, jobs } = dependencies;
+    const { id, agent_id, name } = await workerInPath(call);
+    const stream = streams.worker(agent_id, name);
+    const handled = await handle({
+      store,
+      stream,
+      fold: workerFold,
+      decide: (state) => removeWorker(state, id, 'drained'),
+      context,
+    });
+    const { state, position } = handled;
+    if (state !== null && position !== null) workers.learn(stream, state, position);
+    const { held } = await jobs.present();
+    const left = heldBy(held, id).length;
+    return success('the worker gets no more jobs', { worker_id: id, jobs: left }, position);
+  },
+});
+
+export const workerEndpoints: readonly Endpoint[] = [register, list, drain];
+
+/** @throws HttpError 400 for an invalid schema or a repeated name, 409 for a tool of the service or an extension */
+function checkTools(offered: RegisterWorker['tools'], tools: ToolSchemas): void {
+  const issues: Issue[] = [];
+  const seen = new Set<string>();
+  for (const [index, { name, schema }] of offered.entries()) {
+    if (seen.has(name)) issues.push({ field: `tools.${index}.name`, issue: `${name} is repeated` });
+    seen.add(name);
+    const fault = faultOf(schema);
+    if (fault !== null) issues.push({ field: `tools.${index}.schema`, issue: fault });
+  }
+  const [first, ...rest] = issues;
+  if (first !== undefined) throw badRequest([first, ...rest]);
+  const own = offered.find(({ name }) => tools.isOwn(name));
+  if (own === undefined) return;
+  const message = `${own.name} is a tool of the service or of an extension; choose another name`;
+  throw new HttpError('conflict', message, { tool: own.name });
+}
+
+function faultOf(schema: object): string | null {
+  try {
+    argumentCheck(schema);
+    return null;
+  } catch (error) {
+    return `is not a valid JSON schema: ${error instanceof Error ? error.message : String(error)}`;
+  }
+}
+
+const heldBy = (held: readonly HeldJob[], id: string): readonly HeldJob[] =>
+  held.filter(({ about }) => about.worker === id);
+
+function showWorker(
+  worker: WorkerDocument,
+  about: {
+    readonly held: readonly HeldJob[];
+    readonly ago: number | undefined;
+    readonly now: number;
+  },
+): object {
+  const { id, agent_id, name, state, tools, slots, labels, registered_at, ended_at } = worker;
+  const { held, ago, now } = about;
+  const jobs = held.map(({ job: job_id, about: { run: run_id }, remaining }) => {
+    return { job_id, run_id, leased_until: toIso(Math.round(now + remaining)) };
+  });
+  const last_seen_at = ago === undefined ? null : toIso(Math.round(now - ago));
+  const shown = { id, agent_id, name, state, tools, slots, labels };
+  return { ...shown, registered_at, ended_at, last_seen_at, jobs };
+}

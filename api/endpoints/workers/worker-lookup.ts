@@ -1,0 +1,50 @@
+import type { RegisteredWorker } from '../../../domain/workers/worker.ts';
+import { replacedWorker } from '../../../domain/workers/worker.ts';
+import type { Call } from '../../endpoint.ts';
+import { idIn } from '../../endpoint.ts';
+import { HttpError, forbidden, notFound } from '../../errors.ts';
+
+/** How long the directory may take to learn of a worker that registered through another process. Milliseconds. */
+const MAX_LAG = 2000;
+
+/**
+ * The worker in the path, which must be the caller's.
+ * @throws HttpError 404 for an unknown one, 403 for another agent's; RefusalError `STATE_CONFLICT` for one that was
+ *   replaced
+ */
+export async function workerInPath(call: Call<unknown, unknown>): Promise<RegisteredWorker> {
+  const { dependencies, caller } = call;
+  const { workers } = dependencies;
+  const id = idIn(call, 'worker_id');
+  if (workers.find(id) === null) await caughtUp(call);
+  const worker = workers.find(id);
+  if (worker === null) throw notFound('worker', id);
+  if (worker === 'replaced') throw replacedWorker(id);
+  if (worker.agent_id !== caller?.agentId) {
+    const message = `worker ${id} belongs to another agent`;
+    throw forbidden(message, ['jobs:work'], caller?.scopes ?? []);
+  }
+  return worker;
+}
+
+/** As {@link workerInPath}, for one that may have jobs. @throws also HttpError 409 for one that is drained or silent */
+export async function activeWorkerInPath(call: Call<unknown, unknown>): Promise<RegisteredWorker> {
+  const worker = await workerInPath(call);
+  const { id, state } = worker;
+  if (state === 'active') return worker;
+  const message = `worker ${id} is ${state} and gets no more jobs; register again`;
+  throw new HttpError('conflict', message, { worker_id: id, reason: state });
+}
+
+async function caughtUp({ dependencies }: Call<unknown, unknown>): Promise<void> {
+  const { workers, clock } = dependencies;
+  const stop = new AbortController();
+  const cancel = clock.after(MAX_LAG, () => stop.abort(new Error('the directory lags')));
+  try {
+    await workers.catchUp(stop.signal);
+  } catch (error) {
+    if (!stop.signal.aborted) throw error;
+  } finally {
+    cancel();
+  }
+}

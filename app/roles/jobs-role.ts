@@ -1,0 +1,45 @@
+import type { Clock } from '../../domain/clock.ts';
+import type { Telemetry } from '../../observability/telemetry.ts';
+import type { Hold } from '../../scheduler/hold.ts';
+import { Jobs } from '../../scheduler/jobs/jobs.ts';
+import { RunQueue } from '../../scheduler/runs/run-queue.ts';
+import type { Configuration } from '../configuration/configuration.ts';
+import type { Stores } from '../stores.ts';
+import type { LiveIndexes } from './live-indexes.ts';
+import type { Supervisor } from './supervisor.ts';
+
+/** What the parts of a process share. */
+export interface SharedParts {
+  readonly stores: Stores;
+  readonly indexes: LiveIndexes;
+  readonly clock: Clock;
+  readonly telemetry: Telemetry;
+  readonly going: Supervisor;
+  readonly hold: Hold;
+}
+
+/**
+ * Creates the part of the HTTP interface that gives jobs to workers. A process that executes no runs itself follows
+ * them from the first request of a worker on.
+ */
+export function createJobs(
+  options: SharedParts & {
+    readonly configuration: Pick<Configuration, 'jobLeaseSeconds'>;
+    readonly secrets: (name: string) => string | undefined;
+    /** The runs that this process executes; undefined: none. */
+    readonly queue: RunQueue | undefined;
+  },
+): Jobs {
+  const { stores, indexes, configuration, clock, telemetry, going, hold, secrets } = options;
+  const { store, readModel, coordination } = stores;
+  const { pinnedTasks: tasks, workers: directory } = indexes;
+  const queue =
+    options.queue ?? new RunQueue(store, readModel, clock, telemetry, { startsRuns: false });
+  const begin = (): void => {
+    if (options.queue !== undefined) return;
+    going.supervise('following jobs', (started) => queue.follow(going.signal, started));
+  };
+  const { jobLeaseSeconds: leaseSeconds } = configuration;
+  const parts = { store, coordination, queue, tasks, directory, clock, telemetry, hold };
+  return new Jobs({ ...parts, leaseSeconds, secrets, begin });
+}

@@ -1,0 +1,82 @@
+import { RefusalError } from '../errors.ts';
+import type { DataOf, WorkerEvent } from '../events/catalogue.ts';
+import type { EventPlace, Fold } from '../handle.ts';
+import type { WorkerEnd, WorkerState } from '../vocabulary.ts';
+
+/**
+ * The worker that has a name: a program outside of the service that asks for jobs. Each registration makes a worker with
+ * an id of its own, which replaces the one before.
+ *
+ *   none ──WorkerRegistered──► active ──WorkerRegistered──► active      (another worker, of the same name)
+ *   active ──WorkerRemoved──► drained or silent ──WorkerRegistered──► active
+ */
+export type NamedWorker = RegisteredWorker | null;
+
+type Registered = DataOf<'WorkerRegistered'>;
+
+/** A tool that a worker offers. */
+export type OfferedTool = Registered['tools'][number];
+
+export interface RegisteredWorker extends Omit<Registered, 'worker_id'> {
+  readonly id: string;
+  readonly state: WorkerState;
+  readonly registered_at: string;
+  /** When it was drained or given up. */
+  readonly ended_at: string | null;
+  /** Ids of the workers that had the name before, the latest last; only some of the last ones. */
+  readonly replaced: readonly string[];
+  readonly revision: number;
+}
+
+/** Replaced workers that are still told so. */
+const KEPT_IDS = 20;
+
+export const workerFold: Fold<NamedWorker, WorkerEvent> = { initial: null, evolve: evolveWorker };
+
+export function evolveWorker(state: NamedWorker, event: WorkerEvent, at: EventPlace): NamedWorker {
+  const { revision, metadata } = at;
+  if (event.type === 'WorkerRegistered') {
+    const { worker_id: id, ...data } = event.data;
+    const earlier = state === null ? [] : [...state.replaced, state.id];
+    return {
+      id,
+      ...data,
+      state: 'active',
+      registered_at: metadata.occurredAt,
+      ended_at: null,
+      replaced: earlier.slice(-KEPT_IDS),
+      revision,
+    };
+  }
+  if (state === null || state.id !== event.data.worker_id) return state;
+  return { ...state, state: event.data.reason, ended_at: metadata.occurredAt, revision };
+}
+
+/**
+ * Ends a worker. No event where that was done before.
+ * @throws RefusalError `STATE_CONFLICT` when another one has its name
+ */
+export function removeWorker(
+  state: NamedWorker,
+  workerId: string,
+  reason: WorkerEnd,
+): readonly WorkerEvent[] {
+  if (state?.id !== workerId) throw replacedWorker(workerId);
+  if (state.state !== 'active') return [];
+  return [{ type: 'WorkerRemoved', data: { worker_id: workerId, reason } }];
+}
+
+/** The refusal for a worker whose name another one has taken. */
+export function replacedWorker(workerId: string): RefusalError {
+  const message = `worker ${workerId} was replaced: another one registered with its name`;
+  return new RefusalError('STATE_CONFLICT', message, { worker_id: workerId, reason: 'replaced' });
+}
+
+/** Whether a worker with these labels may do a job that needs others. */
+export function hasLabels(
+  labels: Readonly<Record<string, string>>,
+  needed: Readonly<Record<string, string>> | undefined,
+): boolean {
+  if (needed === undefined) return true;
+  return Object.entries(needed).every(([label, value]) => labels[label] === value);
+}

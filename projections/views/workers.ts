@@ -1,0 +1,56 @@
+import type { RecordedEvent } from '../../domain/event-store.ts';
+import type { WorkerEvent } from '../../domain/events/catalogue.ts';
+import type { JsonObject } from '../../domain/json.ts';
+import { idOf } from '../../domain/streams.ts';
+import { evolveWorker, type RegisteredWorker } from '../../domain/workers/worker.ts';
+import type { Projection } from '../read-model.ts';
+
+/** The latest worker of each name. */
+export type WorkerDocument = JsonObject & RegisteredWorker;
+
+export const workersProjection: Projection<WorkerDocument> = {
+  name: 'workers',
+  schema: 1,
+  streams: ['worker-'],
+  ownStreams: true,
+  fields: { id: 'text', agent_id: 'text', state: 'text', registered_at: 'text' },
+  indexes: [
+    ['state', 'registered_at'],
+    ['agent_id', 'state', 'registered_at'],
+  ],
+  keys: (event) => [idOf(event.stream)],
+  evolve: (worker, event) => evolveWorker(worker, event as WorkerEvent, event) as WorkerDocument,
+};
+
+/** A tool as the worker that registered it last describes it. */
+export type ToolDocument = JsonObject & {
+  readonly name: string;
+  readonly description: string;
+  readonly schema: JsonObject;
+  readonly registered_at: string;
+  /** Of the event. */
+  readonly position: string;
+};
+
+/** The tools that workers offer, or have offered. */
+export const toolsProjection: Projection<ToolDocument> = {
+  name: 'tools',
+  schema: 1,
+  streams: ['worker-'],
+  fields: { name: 'text' },
+  indexes: [['name']],
+  keys: (event) =>
+    event.type === 'WorkerRegistered' ? event.data.tools.map(({ name }) => name) : [],
+  evolve: (tool, event, name) => toolIn(event, name) ?? tool,
+};
+
+/** A tool as a registration describes it; null where the event has none of that name. */
+export function toolIn(event: RecordedEvent, name: string): ToolDocument | null {
+  if (event.type !== 'WorkerRegistered') return null;
+  const tool = event.data.tools.find((each) => each.name === name);
+  if (tool === undefined) return null;
+  const { description, schema } = tool;
+  const { position, metadata } = event;
+  const registered_at = metadata.occurredAt;
+  return { name, description, schema: schema as JsonObject, registered_at, position };
+}

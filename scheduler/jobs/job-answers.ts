@@ -1,0 +1,228 @@
+import { toIso, type Clock } from '../../domain/clock.ts';
+import { RefusalError, notFound } from '../../domain/errors.ts';
+import type { EventStore } from '../../domain/event-store.ts';
+import type { DataOf } from '../../domain/events/catalogue.ts';
+import { load, type CommandContext } from '../../domain/handle.ts';
+import { isUuid, timeBasedId } from '../../domain/ids.ts';
+import {
+  limitMembers,
+  MAX_RESULT_BYTES,
+  jsonBytes,
+  toPlainJson,
+  truncateString,
+  truncateTo,
+} from '../../domain/pipeline/json-size.ts';
+import type { Secrets } from '../../domain/pipeline/secrets.ts';
+import { resumeStep, type Resumption, type Wait } from '../../domain/runs/run-waits.ts';
+import { runFold } from '../../domain/runs/run.ts';
+import { streams } from '../../domain/streams.ts';
+import type { Telemetry } from '../../observability/telemetry.ts';
+import type { JobAbout, JobLease, JobLeases } from '../coordination.ts';
+import type { RunQueue } from '../runs/run-queue.ts';
+import type { RunAppender } from '../waits/run-appender.ts';
+import { boundedLog, MAX_LOG_LINES, type SentLine } from './job-log.ts';
+import type { Job } from './job.ts';
+import type { JobDetails } from './job-details.ts';
+import type { JobIndex } from './job-index.ts';
+
+/** Characters of an error. */
+const MAX_ERROR_LENGTH = 4000;
+
+/** How a job ended, as its worker says. */
+export type JobAnswer = { readonly job: string; readonly lease: string } & (
+  { readonly result: unknown } | { readonly error: string; readonly retryable: boolean }
+);
+
+export interface AnswerParts {
+  readonly store: EventStore;
+  readonly queue: RunQueue;
+  readonly leases: JobLeases;
+  readonly appender: RunAppender;
+  readonly details: JobDetails;
+  readonly index: JobIndex;
+  readonly clock: Clock;
+  readonly telemetry: Telemetry;
+  /** How long a silent worker keeps a job. Milliseconds. */
+  readonly ttl: number;
+  /** The secrets of a run's task, which are masked. */
+  readonly secretsOf: (runId: string) => Promise<Secrets>;
+}
+
+/** Takes what workers say about their jobs: signs of life, progress and results. */
+export class JobAnswers {
+  readonly #parts: AnswerParts;
+
+  constructor(parts: AnswerParts) {
+    this.#parts = parts;
+  }
+
+  /**
+   * Ends jobs, each once: the append to its run decides. All are answered by themselves.
+   * @param agentId the agent that sends them
+   * @returns for each: null, or a RefusalError `STATE_CONFLICT` for another lease than the present one or a wait that is
+   *   over, `NOT_FOUND` for a job that never existed
+   * @throws CoordinationError; EventStoreError when a run could not be written; then some may have ended
+   */
+  async finish(
+    answers: readonly JobAnswer[],
+    agentId: string,
+    context: CommandContext,
+  ): Promise<readonly (RefusalError | null)[]> {
+    const { leases } = this.#parts;
+    const held = await leases.check(answers.map(({ job, lease }) => ({ job, lease })));
+    const over: JobLease[] = [];
+    const outcomes = await Promise.allSettled(
+      answers.map(async (answer, place): Promise<RefusalError | null> => {
+        const about = held[place] ?? null;
+        if (about === null || about.agent !== agentId) return this.refusalOf(answer);
+        const refusal = await this.#resume(answer, about, context);
+        over.push({ job: answer.job, lease: answer.lease });
+        return refusal;
+      }),
+    );
+    await leases.drop(over);
+    return outcomes.map((outcome) => {
+      if (outcome.status === 'rejected') throw outcome.reason;
+      return outcome.value;
+    });
+  }
+
+  /**
+   * Keeps a job with its worker, and takes what the worker says of it.
+   * @returns whether the worker should stop, because its job is no longer wanted
+   * @throws RefusalError as {@link finish}; CoordinationError, EventStoreError
+   */
+  async heartbeat(
+    { job, lease }: JobLease,
+    said: {
+      readonly progress?: number | undefined;
+      readonly log?: readonly SentLine[] | undefined;
+    },
+    agentId: string,
+    context: CommandContext,
+  ): Promise<{ readonly isUnwanted: boolean; readonly worker: string }> {
+    const { leases, ttl, index } = this.#parts;
+    const [about = null] = await leases.renew([{ job, lease }], ttl);
+    if (about === null || about.agent !== agentId) throw await this.refusalOf({ job, lease });
+    const known = index.get(job);
+    if (known !== undefined) index.leased(known, ttl);
+    const isNews = said.progress !== undefined || (said.log?.length ?? 0) > 0;
+    if (isNews) await this.#progress(job, about, said, context);
+    return { isUnwanted: await this.#isUnwanted(job, about.run), worker: about.worker };
+  }
+
+  /** Ends the try of a job without an answer. */
+  async failTry({ id, runId }: Pick<Job, 'id' | 'runId'>, error: string): Promise<void> {
+    const { clock, appender, telemetry } = this.#parts;
+    const now = clock.now();
+    const commandId = timeBasedId(now, 'fail try', id);
+    const source = 'jobs';
+    const context = { commandId, actor: 'service', source, correlationId: runId, now };
+    const resumption = { by: { kind: 'timeout' as const }, error, retryable: true };
+    const decide = (waits: readonly Wait[]) =>
+      isOpenIn(waits, id) ? [resumeStep(waits, id, resumption)] : [];
+    const position = await appender.append(runId, { decide, context, size: error.length });
+    if (position !== null) telemetry.count('jobs_ended_total', { outcome: 'timed_out' });
+  }
+
+  /** Why a lease is not the job's present one. */
+  async refusalOf({ job, lease }: JobLease): Promise<RefusalError> {
+    if (!(await this.#hasExisted(job, lease))) return notFound('job', job);
+    this.#parts.telemetry.count('job_answers_refused_total');
+    const message = `job ${job} is not leased to you any more: its lease has expired, or the job is over`;
+    return new RefusalError('STATE_CONFLICT', message, { job_id: job });
+  }
+
+  /** @returns the refusal of a job whose wait is over */
+  async #resume(
+    answer: JobAnswer,
+    { worker, agent, run }: JobAbout,
+    context: CommandContext,
+  ): Promise<RefusalError | null> {
+    const { appender, details, telemetry } = this.#parts;
+    const { job } = answer;
+    const by = { kind: 'job' as const, id: worker, agent_id: agent };
+    const resumption = await this.#resumptionOf(answer, run, by);
+    const commandId = timeBasedId(context.now, context.commandId, job);
+    const size = 'result' in resumption ? jsonBytes(resumption.result) : 0;
+    try {
+      await appender.append(run, {
+        decide: (waits) => [resumeStep(waits, job, resumption)],
+        context: { ...context, commandId },
+        size: size + 300,
+      });
+      details.forget(job);
+      const outcome = 'error' in answer ? 'failed' : 'completed';
+      telemetry.count('jobs_ended_total', { outcome });
+      return null;
+    } catch (error) {
+      if (!(error instanceof RefusalError)) throw error;
+      telemetry.count('job_answers_refused_total');
+      const message = `job ${job} is over: ${error.message}`;
+      return new RefusalError(error.code, message, { job_id: job, ...error.details });
+    }
+  }
+
+  /** Masked, and small enough for an event. */
+  async #resumptionOf(answer: JobAnswer, runId: string, by: Resumption['by']): Promise<Resumption> {
+    const secrets = await this.#parts.secretsOf(runId);
+    if ('error' in answer) {
+      const error = truncateString(secrets.maskText(answer.error), MAX_ERROR_LENGTH);
+      return { by, error, retryable: answer.retryable };
+    }
+    const plain = toPlainJson(secrets.mask(limitMembers(answer.result)));
+    return { by, result: truncateTo(MAX_RESULT_BYTES, plain).value };
+  }
+
+  async #progress(
+    job: string,
+    { run }: JobAbout,
+    said: {
+      readonly progress?: number | undefined;
+      readonly log?: readonly SentLine[] | undefined;
+    },
+    context: CommandContext,
+  ): Promise<void> {
+    const { appender } = this.#parts;
+    const secrets = await this.#parts.secretsOf(run);
+    const decide = (waits: readonly Wait[]) => {
+      const wait = waits.find(({ wait_id, resumed }) => wait_id === job && resumed === null);
+      if (wait === undefined) return [];
+      const { step, logged = 0 } = wait;
+      const now = toIso(context.now);
+      const log = boundedLog(said.log ?? [], { secrets, step, now, left: MAX_LOG_LINES - logged });
+      if (said.progress === undefined && log.length === 0) return [];
+      const data: DataOf<'RunStepProgressed'> = {
+        step,
+        wait_id: job,
+        ...(said.progress === undefined ? {} : { progress: said.progress }),
+        ...(log.length === 0 ? {} : { log }),
+      };
+      return [{ type: 'RunStepProgressed' as const, data }];
+    };
+    await appender.append(run, { decide, context, size: jsonBytes(said.log ?? []) + 300 });
+  }
+
+  async #isUnwanted(job: string, runId: string): Promise<boolean> {
+    const { queue, store } = this.#parts;
+    const run = queue.get(runId);
+    if (run !== undefined && isOpenIn(run.waits, job)) return run.cancelRequested;
+    // The queue may be behind.
+    const { state } = await load(store, streams.run(runId), runFold);
+    return !('request' in state) || state.cancel_requested || !isOpenIn(state.waits, job);
+  }
+
+  /** Whether there was ever such a job: this process or a store knows it, or the run that the lease names. */
+  async #hasExisted(job: string, lease: string): Promise<boolean> {
+    const { index, leases, details } = this.#parts;
+    if (index.get(job) !== undefined || index.hasEnded(job)) return true;
+    const [runId = ''] = lease.split('.', 1);
+    if (isUuid(runId) && (await details.of({ id: job, runId })) !== null) return true;
+    const [row = null] = await leases.look([job]);
+    return row !== null;
+  }
+}
+
+function isOpenIn(waits: readonly Wait[], id: string): boolean {
+  return waits.some(({ wait_id, resumed }) => wait_id === id && resumed === null);
+}

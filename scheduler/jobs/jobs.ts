@@ -1,0 +1,207 @@
+import type { Clock } from '../../domain/clock.ts';
+import type { EventStore } from '../../domain/event-store.ts';
+import { load, type CommandContext } from '../../domain/handle.ts';
+import type { JsonObject } from '../../domain/json.ts';
+import { compilePipeline } from '../../domain/pipeline/compile.ts';
+import { Secrets } from '../../domain/pipeline/secrets.ts';
+import { requireRun, runFold } from '../../domain/runs/run.ts';
+import { isOpen, type Wait } from '../../domain/runs/run-waits.ts';
+import { streams } from '../../domain/streams.ts';
+import type { Telemetry } from '../../observability/telemetry.ts';
+import type { WorkerDirectory } from '../../projections/reading/worker-directory.ts';
+import type { Coordination, HeldJob, JobLease } from '../coordination.ts';
+import { neverHeld, type HoldView } from '../hold.ts';
+import type { PinnedTasks } from '../pinned-tasks.ts';
+import type { RunQueue } from '../runs/run-queue.ts';
+import { RunAppender } from '../waits/run-appender.ts';
+import { JobAnswers, type JobAnswer } from './job-answers.ts';
+import { JobBroker } from './job-broker.ts';
+import { JobDetails } from './job-details.ts';
+import type { SentLine } from './job-log.ts';
+import type { HandedJob, Offer } from './job.ts';
+import { waitingReason } from './waiting-reason.ts';
+import { WorkerSightings } from './worker-sightings.ts';
+
+/** A worker counts as silent after so many times the length of a lease. */
+const SILENT_LEASES = 2;
+
+export interface JobsOptions {
+  readonly store: EventStore;
+  readonly coordination: Pick<Coordination, 'jobs'>;
+  readonly queue: RunQueue;
+  readonly tasks: Pick<PinnedTasks, 'peek' | 'at'>;
+  readonly directory: WorkerDirectory;
+  readonly clock: Clock;
+  readonly telemetry: Telemetry;
+  readonly hold?: HoldView & { onChange?(listener: () => void): void };
+  /** How long a silent worker keeps a job. Seconds. */
+  readonly leaseSeconds: number;
+  /** The value of `${secrets.NAME}`. */
+  readonly secrets: (name: string) => string | undefined;
+  /** Called before the first use: the queue has to follow the log from then on. */
+  readonly begin: () => void;
+}
+
+/** The jobs of workers, as the HTTP interface uses them. */
+export class Jobs {
+  readonly #options: JobsOptions;
+  readonly #broker: JobBroker;
+  readonly #answers: JobAnswers;
+  readonly #sightings: WorkerSightings;
+  #hasBegun = false;
+
+  constructor(options: JobsOptions) {
+    const { store, coordination, queue, directory, clock, telemetry, hold } = options;
+    this.#options = options;
+    const leases = coordination.jobs;
+    const ttl = options.leaseSeconds * 1000;
+    const details = new JobDetails(store, queue);
+    const appender = new RunAppender({ store, queue });
+    const isActive = (id: string): boolean => {
+      const worker = directory.find(id);
+      return worker !== null && worker !== 'replaced' && worker.state === 'active';
+    };
+    const shared = { store, queue, leases, details, clock, telemetry, ttl };
+    this.#broker = new JobBroker({
+      ...shared,
+      ...(hold === undefined ? {} : { hold }),
+      isActive,
+      failTry: (job, error) => this.#answers.failTry(job, error),
+    });
+    const { index } = this.#broker;
+    const secretsOf = (runId: string): Promise<Secrets> => this.#secretsOf(runId);
+    this.#answers = new JobAnswers({ ...shared, appender, index, secretsOf });
+    this.#sightings = new WorkerSightings(leases, clock, telemetry);
+    directory.subscribe({ onWorker: () => this.#broker.workersChanged() });
+    hold?.onChange?.(() => this.#broker.holdChanged());
+  }
+
+  /** Open jobs, as far as this process follows them. */
+  get size(): number {
+    return this.#broker.index.size;
+  }
+
+  /** @throws CoordinationError, EventStoreError: then no job was taken. See `JobBroker.poll` */
+  async poll(
+    worker: Offer,
+    most: number,
+    seconds: number,
+    signal: AbortSignal,
+  ): Promise<readonly HandedJob[]> {
+    this.#begin();
+    const waited = this.#sightings.wait(worker.id);
+    try {
+      return await this.#broker.poll(worker, most, seconds, signal);
+    } finally {
+      waited();
+    }
+  }
+
+  /** See `JobAnswers.finish`. */
+  finish(
+    answers: readonly JobAnswer[],
+    agentId: string,
+    context: CommandContext,
+  ): ReturnType<JobAnswers['finish']> {
+    this.#begin();
+    return this.#answers.finish(answers, agentId, context);
+  }
+
+  /** See `JobAnswers.heartbeat`. */
+  async heartbeat(
+    lease: JobLease,
+    said: {
+      readonly progress?: number | undefined;
+      readonly log?: readonly SentLine[] | undefined;
+    },
+    agentId: string,
+    context: CommandContext,
+  ): Promise<{ readonly cancel_requested: boolean }> {
+    this.#begin();
+    const { isUnwanted, worker } = await this.#answers.heartbeat(lease, said, agentId, context);
+    this.#sightings.note(worker);
+    return { cancel_requested: isUnwanted };
+  }
+
+  /** A worker is there, though it asks for nothing yet. */
+  note(workerId: string): void {
+    this.#sightings.note(workerId);
+  }
+
+  /** Leases that last, and how many milliseconds ago each worker was heard of. @throws CoordinationError */
+  async present(): Promise<{
+    readonly held: readonly HeldJob[];
+    readonly ago: ReadonlyMap<string, number>;
+  }> {
+    const [all, ago] = await Promise.all([
+      this.#options.coordination.jobs.all(),
+      this.#sightings.ago(),
+    ]);
+    return { held: all.filter(({ remaining }) => remaining > 0), ago };
+  }
+
+  /** Why each open job of a run still waits, by the wait's id. @throws CoordinationError */
+  async reasons(waits: readonly Wait[]): Promise<ReadonlyMap<string, string>> {
+    const { coordination, directory, clock, hold = neverHeld, leaseSeconds } = this.#options;
+    const open = waits.filter((wait) => wait.waits_for.kind === 'job' && isOpen(wait));
+    if (open.length === 0) return new Map();
+    const [held, ago] = await Promise.all([
+      coordination.jobs.look(open.map(({ wait_id }) => wait_id)),
+      this.#sightings.ago(),
+    ]);
+    const silentAfter = SILENT_LEASES * leaseSeconds * 1000;
+    const known = {
+      workers: [...directory.workers()],
+      isHeard: (id: string) => (ago.get(id) ?? Infinity) <= silentAfter,
+      held: hold.held,
+      now: clock.now(),
+    };
+    const reasons = new Map<string, string>();
+    for (const [place, { wait_id, waits_for }] of open.entries()) {
+      if (waits_for.kind !== 'job') continue;
+      const lease = held[place] ?? null;
+      const holder = lease !== null && lease.remaining > 0 ? lease.about.worker : null;
+      const { tool, labels } = waits_for;
+      const job = this.#broker.index.get(wait_id);
+      reasons.set(wait_id, waitingReason({ tool, labels, job, holder }, known));
+    }
+    return reasons;
+  }
+
+  stop(): void {
+    this.#broker.index.stop();
+    this.#sightings.stop();
+  }
+
+  #begin(): void {
+    if (this.#hasBegun) return;
+    this.#hasBegun = true;
+    const { begin, coordination, telemetry } = this.#options;
+    begin();
+    coordination.jobs.all().then(
+      (held) => this.#broker.learn(held),
+      (error: unknown) => telemetry.log.warn('could not read the leases of jobs', { error }),
+    );
+  }
+
+  /** The secrets of the task that a run is pinned to, as far as this process has them. */
+  async #secretsOf(runId: string): Promise<Secrets> {
+    const { queue, tasks, store, secrets } = this.#options;
+    const queued = queue.get(runId);
+    const [taskId, revision] =
+      queued === undefined
+        ? await pinnedOf(store, runId)
+        : ([queued.taskId, queued.taskRevision] as const);
+    const task = tasks.peek(taskId, revision) ?? (await tasks.at(taskId, revision));
+    const masks = new Secrets(secrets);
+    const { secretNames } = compilePipeline(task.definition.payload as JsonObject);
+    for (const name of secretNames) masks.expect(name);
+    return masks;
+  }
+}
+
+async function pinnedOf(store: EventStore, runId: string): Promise<readonly [string, number]> {
+  const { state } = await load(store, streams.run(runId), runFold);
+  const { task_id, task_revision } = requireRun(state).request;
+  return [task_id, task_revision];
+}

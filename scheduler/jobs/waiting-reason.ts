@@ -1,0 +1,48 @@
+import { toIso } from '../../domain/clock.ts';
+import type { RegisteredWorker } from '../../domain/workers/worker.ts';
+import { hasLabels } from '../../domain/workers/worker.ts';
+import type { Job, Labels } from './job.ts';
+
+/** Why a step still waits for a worker. */
+export function waitingReason(
+  wanted: {
+    readonly tool: string;
+    readonly labels: Labels | undefined;
+    /** As this process knows it, if it does. */
+    readonly job: Job | undefined;
+    /** The worker that has it; null: none. */
+    readonly holder: string | null;
+  },
+  known: {
+    readonly workers: Iterable<RegisteredWorker>;
+    /** Whether a worker was heard of lately. */
+    readonly isHeard: (workerId: string) => boolean;
+    readonly held: boolean;
+    readonly now: number;
+  },
+): string {
+  const { tool, labels, job, holder } = wanted;
+  const active = [...known.workers].filter(({ state }) => state === 'active');
+  if (holder !== null) {
+    const worker = active.find(({ id }) => id === holder);
+    return `worker ${worker?.name ?? holder} is doing it`;
+  }
+  if (known.held) return 'operators hold the service';
+  if (job !== undefined && job.notBefore > known.now) {
+    return `the next try begins at ${toIso(job.notBefore)}`;
+  }
+  const offering = active.filter(({ tools }) => tools.some(({ name }) => name === tool));
+  if (offering.length === 0) return `no worker offers ${tool}`;
+  const fitting = offering.filter((worker) => hasLabels(worker.labels, labels));
+  if (fitting.length === 0) {
+    const needed = Object.entries(labels ?? {}).map(([label, value]) => `${label}=${value}`);
+    return `no worker that offers ${tool} has the labels ${needed.join(', ')}`;
+  }
+  const heard = fitting.filter(({ id }) => known.isHeard(id));
+  if (heard.length === 0) return `no worker that offers ${tool} has asked for jobs lately`;
+  const unfit = job?.unfit ?? new Set<object>();
+  const accepts = ({ tools }: RegisteredWorker): boolean =>
+    tools.some(({ name, schema }) => name === tool && !unfit.has(schema));
+  if (!heard.some(accepts)) return `the arguments do not fit the schema of any worker of ${tool}`;
+  return `all workers that offer ${tool} are busy`;
+}

@@ -1,0 +1,36 @@
+import { argumentCheck } from '../../domain/pipeline/arguments.ts';
+import type { RegisteredTool } from './registry.ts';
+import { ToolError } from './tool.ts';
+
+/** A tool as workers describe it. */
+export interface DescribedTool {
+  readonly name: string;
+  readonly description: string;
+  /** JSON schema of the arguments. */
+  readonly schema: object;
+}
+
+/** The tools that workers offer, or have offered. */
+export interface OfferedTools {
+  tool(name: string): DescribedTool | undefined;
+  tools(): Iterable<DescribedTool>;
+  /** Changes with each registered tool. */
+  readonly revision: number;
+}
+
+const registered = new WeakMap<DescribedTool, RegisteredTool>();
+
+/** A tool of workers. Its steps wait for a worker's result; nobody can call it directly. */
+export function workerTool(offered: DescribedTool): RegisteredTool {
+  const known = registered.get(offered);
+  if (known !== undefined) return known;
+  const { name, description, schema } = offered;
+  const run = (): never => {
+    const message = `workers run ${name}, and only for the step of a run; create a task for it`;
+    throw new ToolError(message, { retryable: false });
+  };
+  const tool = { name, description, schema, isExternal: true, run };
+  const made = { tool, check: argumentCheck(schema) };
+  registered.set(offered, made);
+  return made;
+}
