@@ -12,10 +12,7 @@ import { ExportPlaces } from '../api/exporting/export-places.ts';
 import type { Clock } from '../domain/clock.ts';
 import type { ProcessTelemetry } from '../observability/create-telemetry.ts';
 import { discardForeignViews } from '../projections/generations/foreign-views.ts';
-import {
-  createPositionWaiter,
-  type PositionWaiter,
-} from '../projections/reading/position-waiter.ts';
+import { createPositionWaiter } from '../projections/reading/position-waiter.ts';
 import { Hold } from '../scheduler/hold.ts';
 import type { Jobs } from '../scheduler/jobs/jobs.ts';
 import { Membership } from '../scheduler/processes/membership.ts';
@@ -42,7 +39,11 @@ import { followIndexes, type LiveIndexes } from './roles/live-indexes.ts';
 import { RunQueue } from '../scheduler/runs/run-queue.ts';
 import { checkpointOf } from './projecting/projector-host.ts';
 import { projections } from './projecting/projections.ts';
-import { startProjector, type RunningProjector } from './projecting/start-projector.ts';
+import {
+  projectorData,
+  startProjector,
+  type RunningProjector,
+} from './projecting/start-projector.ts';
 import { prepareForBursts } from './roles/burst/prepare-for-bursts.ts';
 import {
   retentionLimits,
@@ -151,7 +152,11 @@ class Service implements RunningService {
       const checkpoint = checkpointOf(notice);
       if (checkpoint !== null) positions.notify(checkpoint.name, checkpoint.position);
     });
-    if (roles.includes('projector')) this.#startProjector(positions);
+    if (roles.includes('projector')) {
+      const owner = this.#member;
+      const data = projectorData(configuration, { version, owner, lease: PROJECTOR_LEASE });
+      this.#projector = startProjector({ data, clock, telemetry, positions, views: this.#views });
+    }
     const membership = this.#join(stores);
     const indexes = followIndexes(stores.store, stores.readModel, this.#going);
     const hold = new Hold(stores.store);
@@ -287,23 +292,6 @@ class Service implements RunningService {
     });
     this.#going.superviseStarted('sending heartbeats', () => membership.run(this.#going.signal));
     return membership;
-  }
-
-  #startProjector(positions: PositionWaiter): void {
-    const { configuration, clock, telemetry } = this.#options;
-    const { dataDirectory, eventStoreUrl, readModelUrl, logLevel, roles, traces } = configuration;
-    this.#projector = startProjector({
-      data: {
-        settings: { dataDirectory, eventStoreUrl, readModelUrl, logLevel, roles, traces },
-        version,
-        owner: this.#member,
-        lease: PROJECTOR_LEASE,
-      },
-      clock,
-      telemetry,
-      positions,
-      views: this.#views,
-    });
   }
 
   /** Retries until the log is available. */

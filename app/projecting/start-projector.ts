@@ -24,6 +24,16 @@ export const PROJECTOR_HEAP = { maxYoungGenerationSizeMb: 48 } as const;
 /** Milliseconds before a crashed projector is restarted. */
 const RESTART_DELAY_MS = 1000;
 
+/** What a projector needs of the settings, as a message to its thread. */
+export function projectorData(
+  configuration: ProjectorThreadData['settings'],
+  identity: Omit<ProjectorThreadData, 'settings'>,
+): ProjectorThreadData {
+  const { dataDirectory, eventStoreUrl, readModelUrl, logLevel, roles, traces } = configuration;
+  const settings = { dataDirectory, eventStoreUrl, readModelUrl, logLevel, roles, traces };
+  return { settings, ...identity };
+}
+
 /**
  * Starts the projector: in a thread of its own if the views are embedded, as folding into files keeps a thread busy; in
  * this thread if they are on a server. Restarts it if it crashes.
