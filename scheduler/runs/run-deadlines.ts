@@ -6,6 +6,7 @@ import type { JsonObject } from '../../domain/json.ts';
 import { runFold, timeOutRun } from '../../domain/runs/run.ts';
 import { streams } from '../../domain/streams.ts';
 import type { LiveTask } from '../../domain/tasks/task.ts';
+import { Heap } from '../heap.ts';
 import { isPreferred } from './preferred-worker.ts';
 import { recordEnd } from './run-ending.ts';
 import type { QueuedRun } from './run-queue.ts';
@@ -22,13 +23,25 @@ interface RunDeadlinesOptions extends RunParts {
   readonly failed?: (run: QueuedRun, task: LiveTask) => void;
 }
 
+/** What becomes of a run at some time, unless it is superseded before. */
+interface Deadline {
+  /** Of the steady clock. */
+  readonly at: number;
+  readonly run: QueuedRun;
+  readonly work: () => Promise<void>;
+}
+
 /**
- * Ends runs at their deadline that have started before and are waiting: for a key, a slot or their next attempt. A
- * running run is ended by its execution. Each worker has a timer for each such run; the append decides which one ends it.
+ * Ends runs at their deadline that have started before and are waiting: for a key, a slot, the end of a wait or their
+ * next attempt. A running run is ended by its execution. Each worker has all deadlines, and one timer for the next one;
+ * the append decides which worker ends a run.
  */
 export class RunDeadlines {
   readonly #options: RunDeadlinesOptions;
-  readonly #timers = new Map<string, Cancel>();
+  readonly #deadlines = new Map<string, Deadline>();
+  readonly #heap = new Heap<Deadline>((one, other) => one.at < other.at);
+  #cancelTimer: Cancel = () => {};
+  #timerAt = Infinity;
   readonly #running = new Set<Promise<void>>();
   #stopped = false;
 
@@ -40,14 +53,13 @@ export class RunDeadlines {
   /** Ends no more runs. Resolves when nothing is being written. Never rejects. */
   async stop(): Promise<void> {
     this.#stopped = true;
-    for (const cancel of this.#timers.values()) cancel();
+    this.#cancelTimer();
     await Promise.all(this.#running);
   }
 
   #update(run: QueuedRun): void {
     const { tasks, clock } = this.#options;
-    this.#timers.get(run.id)?.();
-    this.#timers.delete(run.id);
+    this.#deadlines.delete(run.id);
     if (!isWaiting(run)) return;
     const task = tasks.peek(run.taskId, run.taskRevision);
     if (task !== undefined) {
@@ -74,20 +86,43 @@ export class RunDeadlines {
 
   /** Runs work later, if the run still waits then, and repeats it if it fails. */
   #schedule(run: QueuedRun, milliseconds: number, work: () => Promise<void>): void {
-    if (this.#stopped) return;
-    const { clock, telemetry } = this.#options;
-    const cancel = clock.after(milliseconds, () => {
-      this.#timers.delete(run.id);
-      if (!isWaiting(run)) return;
-      const running = work().catch((error: unknown) => {
-        const message = 'could not end a run that has timed out; retrying';
-        telemetry.log.warn(message, { run: run.id, error });
-        if (isWaiting(run)) this.#schedule(run, RETRY_AFTER, work);
-      });
-      this.#running.add(running);
-      void running.finally(() => this.#running.delete(running));
+    const deadline = { at: this.#options.clock.steady() + milliseconds, run, work };
+    this.#deadlines.set(run.id, deadline);
+    this.#heap.push(deadline);
+    this.#setTimer();
+  }
+
+  #setTimer(): void {
+    const next = this.#heap.peek();
+    if (this.#stopped || next === undefined || next.at >= this.#timerAt) return;
+    const { clock } = this.#options;
+    this.#cancelTimer();
+    this.#timerAt = next.at;
+    this.#cancelTimer = clock.after(Math.max(0, next.at - clock.steady()), () => this.#wake());
+  }
+
+  #wake(): void {
+    this.#timerAt = Infinity;
+    const now = this.#options.clock.steady();
+    for (let next = this.#heap.peek(); next !== undefined; next = this.#heap.peek()) {
+      const isCurrent = this.#deadlines.get(next.run.id) === next;
+      if (isCurrent && next.at > now) break;
+      this.#heap.pop();
+      if (isCurrent) this.#begin(next);
+    }
+    this.#setTimer();
+  }
+
+  #begin({ run, work }: Deadline): void {
+    this.#deadlines.delete(run.id);
+    if (!isWaiting(run)) return;
+    const running = work().catch((error: unknown) => {
+      const message = 'could not end a run that has timed out; retrying';
+      this.#options.telemetry.log.warn(message, { run: run.id, error });
+      if (isWaiting(run)) this.#schedule(run, RETRY_AFTER, work);
     });
-    this.#timers.set(run.id, cancel);
+    this.#running.add(running);
+    void running.finally(() => this.#running.delete(running));
   }
 
   async #end(run: QueuedRun, limit: number): Promise<void> {
@@ -95,12 +130,13 @@ export class RunDeadlines {
     const stream = streams.run(run.id);
     const task = await tasks.at(run.taskId, run.taskRevision);
     const { state, revision } = await load(store, stream, runFold);
-    const [event] = timeOutRun(state, limit, task.definition.payload as JsonObject);
+    const ends = timeOutRun(state, limit, task.definition.payload as JsonObject);
+    const event = ends.at(-1);
     if (event === undefined) return;
     const now = clock.now();
     const base = { actor: 'service', source: membership.id, correlationId: run.id, now };
     try {
-      const events = toNewEvents(stream, [event], { ...base, commandId: newId(now) });
+      const events = toNewEvents(stream, ends, { ...base, commandId: newId(now) });
       await store.append(stream, events, revision);
     } catch (error) {
       // Another process has ended or continued it.

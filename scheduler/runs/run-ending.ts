@@ -44,7 +44,7 @@ export function endsUnstarted(
   now: Instant,
 ): readonly RunEvent[] {
   const payload = definition.payload as JsonObject;
-  if (run.cancel_requested) return [canceledEvent(run, payload)];
+  if (run.cancel_requested) return [...stopWaits(run.waits), canceledEvent(run, payload)];
   const { timeout_seconds: limit } = definition;
   const deadline = deadlineOf(run, limit);
   return limit === null || deadline === null || now < deadline

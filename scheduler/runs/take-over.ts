@@ -134,7 +134,7 @@ export async function freeRun(
   const deadline = deadlineOf(state, definition.timeout_seconds);
   const retryAt = retryTime(state.attempt, definition, now, Math.random, 0, deadline);
   const events = interruptRun(state, now, retryAt, definition.payload as JsonObject);
-  const [event] = events;
+  const event = events.at(-1);
   if (event === undefined) return null;
   const context = { actor: 'service', source, correlationId: run.id, now };
   try {
