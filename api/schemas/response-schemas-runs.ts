@@ -44,6 +44,7 @@ const shown = {
   retry_of: Nullable(id),
   depth: count,
   retried_by: Nullable(id),
+  parent_run_id: Nullable(id),
   skip_reason: Nullable(OneOf(runSkipReasons)),
   cancel_requested: Type.Boolean(),
 };

@@ -47,7 +47,7 @@ export function serviceActions(
       return publishEvent(store, event, topics.matching(topic), context);
     },
 
-    async runTask({ task_id, params: given, ...origin }) {
+    async runTask({ task_id, params: given, parent, ...origin }) {
       const scopes = await scopesOf(origin.actor, 'tasks:write');
       const { state } = await tasks.get(task_id);
       if (state.status === 'none') throw notFound('task', task_id);
@@ -56,7 +56,7 @@ export function serviceActions(
       }
       const params = paramsFor(state.definition, given);
       const context = await contextOf(origin, 'run');
-      const { runId } = await requestManualRun(store, task_id, state, context, params);
+      const { runId } = await requestManualRun(store, task_id, state, context, params, parent);
       return { run_id: runId };
     },
   };

@@ -29,6 +29,9 @@ const request = {
 /** The values that replace the task's defaults, key by key. Left out where the run has only the defaults. */
 const params = AnyObject;
 
+/** The step that waits for this run's end. Left out where none does. */
+const parent = closed({ run_id: Id, step: Type.String() });
+
 const logLine = closed({
   at: Timestamp,
   level: Type.String(),
@@ -138,6 +141,7 @@ export const runEvents = {
       prior_results: Type.Optional(closed({ run_id: Id, steps: Type.Integer({ minimum: 1 }) })),
       overlap_policy: OneOf(overlapPolicies),
       params: Type.Optional(params),
+      parent: Type.Optional(parent),
     },
     4,
   ),
@@ -150,6 +154,7 @@ export const runEvents = {
       /** The failed run that this one was to retry, if any. */
       retry_of: Type.Optional(Id),
       params: Type.Optional(params),
+      parent: Type.Optional(parent),
     },
     3,
   ),

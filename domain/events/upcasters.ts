@@ -18,13 +18,13 @@ export const upcasters: Readonly<Record<string, Readonly<Record<number, Upcaster
     1: (data) => ({ ...data, prior_steps: [], overlap_policy: 'allow' }),
     /** Version 2 held all prior results itself. */
     2: (data) => data,
-    /** Version 3 lacked `params`. */
+    /** Version 3 lacked `params` and `parent`. */
     3: (data) => data,
   },
   RunSkipped: {
     /** Version 1 lacked `retry_of`. */
     1: (data) => data,
-    /** Version 2 lacked `params`. */
+    /** Version 2 lacked `params` and `parent`. */
     2: (data) => data,
   },
   RunCanceled: {

@@ -46,6 +46,7 @@ export type RunCause = Pick<RunRequest, 'trigger' | 'run_at'> &
       | 'prior_steps'
       | 'prior_results'
       | 'params'
+      | 'parent'
     >
   >;
 
@@ -65,9 +66,10 @@ export function runRequestOf(task: PinnedTask, cause: RunCause): RunRequest {
     prior_steps: cause.prior_steps ?? [],
     overlap_policy,
   };
-  const { prior_results, params } = cause;
+  const { prior_results, params, parent } = cause;
   if (prior_results !== undefined) request.prior_results = prior_results;
   if (params !== undefined) request.params = params;
+  if (parent !== undefined) request.parent = parent;
   return request;
 }
 
@@ -367,10 +369,11 @@ function wantedAt(request: RunRequest, now: Instant): Instant {
 function skippedOf(request: RunRequest, obstacle: Obstacle): RunEvent {
   const { task_id, task_revision, created_by, trigger, scheduled_for, priority } = request;
   const pinned = { task_id, task_revision, created_by, trigger, scheduled_for, priority };
-  const { retry_of, params } = request;
+  const { retry_of, params, parent } = request;
   const retry = retry_of === null ? {} : { retry_of };
   const given = params === undefined ? {} : { params };
-  return { type: 'RunSkipped', data: { ...pinned, ...obstacle, ...retry, ...given } };
+  const child = parent === undefined ? {} : { parent };
+  return { type: 'RunSkipped', data: { ...pinned, ...obstacle, ...retry, ...given, ...child } };
 }
 
 async function known(store: EventStore, stream: string): Promise<Requested> {

@@ -66,6 +66,8 @@ type Request = Pick<Requested, PinnedField | 'event' | 'retry_of'> & {
   readonly prior_results: NonNullable<Requested['prior_results']> | null;
   /** Replace the task's defaults, key by key; null: the run has only these. */
   readonly params: JsonObject | null;
+  /** The step that waits for this run's end; null for none. */
+  readonly parent: NonNullable<Requested['parent']> | null;
 };
 
 /** An attempt that loses its worker more often than this has failed. */
@@ -106,6 +108,7 @@ function requested(
       retry_of: data.retry_of ?? null,
       prior_results: data.prior_results ?? null,
       params: (data.params ?? null) as JsonObject | null,
+      parent: data.parent ?? null,
     },
     attempt: 0,
     lease_owner: null,

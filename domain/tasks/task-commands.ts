@@ -20,7 +20,7 @@ import {
 } from './schedule-state.ts';
 import { streams } from '../streams.ts';
 import { cancelRunIn } from '../runs/run-cancellation.ts';
-import { requestCommandedRun, runRequestOf } from '../runs/run-request.ts';
+import { requestCommandedRun, runRequestOf, type RunCause } from '../runs/run-request.ts';
 import {
   anchorAt,
   cancelTask,
@@ -248,6 +248,7 @@ export interface ManualRun {
  * the same run, and gets the same answer.
  * @param task the run is pinned to its revision
  * @param params replace the task's defaults; already checked by its rules. Undefined: none
+ * @param parent the step that waits for its end; undefined: none
  * @throws RefusalError `STATE_CONFLICT` for a canceled task, and where the request took so long that it was voided
  */
 export async function requestManualRun(
@@ -256,6 +257,7 @@ export async function requestManualRun(
   task: LiveTask,
   context: CommandContext,
   params?: JsonObject,
+  parent?: RunCause['parent'],
 ): Promise<ManualRun> {
   const { status, definition, revision } = task;
   if (status === 'canceled') {
@@ -263,7 +265,9 @@ export async function requestManualRun(
   }
   const runId = manualRunId(taskId, context.commandId);
   const given = params === undefined ? {} : { params };
-  const cause = { trigger: 'manual', run_at: toIso(context.now), ...given } as const;
+  const child = parent === undefined ? {} : { parent };
+  const at = toIso(context.now);
+  const cause = { trigger: 'manual', run_at: at, ...given, ...child } as const;
   const request = runRequestOf({ id: taskId, revision, definition }, cause);
   const run = { runId, request, rules: definition, context };
   const { result, skip } = await requestCommandedRun(store, run);

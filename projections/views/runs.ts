@@ -46,6 +46,8 @@ export type RunDocument = JsonObject & {
   readonly retry_of: string | null;
   /** How many runs led to this one, each causing the next; left out for none. */
   readonly depth?: number;
+  /** The run that waits for this one's end; left out for none. */
+  readonly parent_run_id?: string;
   /** The latest run that retries this failed one. */
   readonly retried_by: string | null;
   readonly skip_reason: RunSkipReason | null;
@@ -81,8 +83,8 @@ export type RunStep = JsonObject & Omit<StepEnd, 'log'>;
 export const runsProjection: Projection<RunDocument> = {
   name: 'runs',
   schema: 5,
-  // Schema 4 has no waiting runs and no depths, and lacks `params` and `event`, which are then shown as null. Schema 3 has
-  // other indexes too, which make some lists slower.
+  // Schema 4 has no waiting runs, depths and parents, and lacks `params` and `event`, which are then shown as null.
+  // Schema 3 has other indexes too, which make some lists slower.
   readsOlder: [3, 4],
   streams: ['run-'],
   ownStreams: true,
@@ -145,7 +147,8 @@ function requested(
   metadata: RecordedEvent['metadata'],
 ): RunDocument {
   const { occurredAt: at } = metadata;
-  const { task_id, task_revision, created_by, trigger, scheduled_for, priority, params } = data;
+  const { task_id, task_revision, created_by, trigger, scheduled_for, priority } = data;
+  const { params, parent } = data;
   const document: RunDocument = {
     id,
     task_id,
@@ -180,7 +183,8 @@ function requested(
     listed: true,
   };
   const depth = depthOf(metadata);
-  return depth === 0 ? document : { ...document, depth };
+  const deep = depth === 0 ? document : { ...document, depth };
+  return parent === undefined ? deep : { ...deep, parent_run_id: parent.run_id };
 }
 
 /** One copy per event, with one spread that comes first: other forms are six times slower. */

@@ -31,6 +31,8 @@ export interface QueuedRun {
   readonly createdBy: string;
   readonly trigger: RunTrigger;
   readonly priority: number;
+  /** The run that waits for its end; null for none. */
+  readonly parentRunId: string | null;
   /** Nominal time; null for a run triggered by hand or by an event. */
   readonly scheduledFor: string | null;
   /** Orders runs of the same priority. */

@@ -25,13 +25,18 @@ export const cutRuns: Cut = {
 export async function showRun(source: ParamsSource, run: RunDocument): Promise<object> {
   const { listed: _listed, revision: _revision, interruptions: _interruptions, ...shown } = run;
   const params = await shownParams(source, run);
-  return { ...shown, params, event: eventOf(run), depth: run.depth ?? 0, output: outputOfRun(run) };
+  return { ...shown, ...causeOf(run), params, event: eventOf(run), output: outputOfRun(run) };
 }
 
 /** Documents of an older shape lack it. */
 function eventOf({ event = null }: Partial<RunDocument>): RunDocument['event'] {
   return event;
 }
+
+/** What documents leave out where it is zero or null. */
+const causeOf = ({ depth = 0, parent_run_id: parent }: RunDocument): object => {
+  return { depth, parent_run_id: parent ?? null };
+};
 
 /** The output is derived from the steps, which it would repeat if it were stored. */
 function outputOfRun({ steps, output }: RunDocument, most?: number): object | null {
@@ -56,7 +61,7 @@ export async function showInList(
   const event = eventOf(run);
   const item = {
     ...bare,
-    depth: run.depth ?? 0,
+    ...causeOf(run),
     params: params && cutValue(params, MAX_LISTED_BYTES),
     event: event && { ...event, payload: cutValue(event.payload as JsonObject, MAX_LISTED_BYTES) },
     output: shownOutput,

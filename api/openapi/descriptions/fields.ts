@@ -155,6 +155,7 @@ export const byName: Readonly<Record<string, string>> = {
   p50_execution_time_seconds: 'median duration of runs; null if none ran',
   p95_execution_time_seconds: '95th percentile of the duration of runs; null if none ran',
   parameters: 'the arguments',
+  parent_run_id: 'the run that waits for the end of this one; null: none',
   parked: 'keys that are frozen because an event could not be applied',
   passed_over: 'number of runs left alone, by reason',
   paths: 'the operations, by path',

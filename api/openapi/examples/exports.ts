@@ -33,6 +33,7 @@ const run = {
   late_seconds: 0.041,
   error: null,
   retry_of: null,
+  parent_run_id: null,
   output: { steps: { count: 0 }, summary: { total_steps: 1, executed_steps: 1, skipped_steps: 0 } },
   task_title: 'Morning report',
   created_by_name: 'shop',

@@ -42,6 +42,7 @@ const item = {
   retry_of: null,
   depth: 0,
   retried_by: null,
+  parent_run_id: null,
   skip_reason: null,
   cancel_requested: false,
 };

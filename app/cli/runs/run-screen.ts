@@ -22,6 +22,7 @@ export function showRun(session: Session, run: RunDetails): string {
       ['event', run.event ? `${run.event.id} on ${run.event.topic}` : ''],
       ['retry of', run.retry_of],
       ['depth', run.depth === 0 ? null : run.depth],
+      ['parent', run.parent_run_id],
       ['error', run.error],
     ]),
   ];

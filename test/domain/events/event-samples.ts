@@ -168,11 +168,13 @@ export const samples: { readonly [T in EventType]: readonly DataOf<T>[] } = {
     }),
     request({ retry_of: 'run-0', prior_results: { run_id: 'run-0', steps: 12 } }),
     request({ trigger: 'manual', scheduled_for: null, params: { limit: 5, deep: { text } } }),
+    request({ trigger: 'manual', parent: { run_id: 'run-0', step: 'one' } }),
   ],
   RunSkipped: [
     { ...asked, reason: 'overlap', because_of: 'run-0' },
     { ...asked, reason: 'overlap', because_of: 'run-0', retry_of: 'run-1' },
     { ...asked, reason: 'overlap', because_of: 'run-0', params: { limit: 5 } },
+    { ...asked, reason: 'overlap', because_of: 'run-0', parent: { run_id: 'run-1', step: 'one' } },
   ],
   RunStarted: [{ worker: 'w', attempt: 1, leased_until: at }],
   RunStepCompleted: [

@@ -53,6 +53,12 @@ describe('an event of an older version', () => {
     expect(run.request.prior_results).to.equal(null);
   });
 
+  it('RunRequested 3 had no parent', () => {
+    const read = codec.decode(stored('run-requested-3.json'));
+    const run = requireRun(runFold.evolve(runFold.initial, read as never, read));
+    expect(run.request.parent).to.equal(null);
+  });
+
   it('has a sample for each upcaster, and no upcaster is left over', () => {
     const known = Object.entries(upcasters).flatMap(([type, versions]) =>
       Object.keys(versions).map((version) => fileOf(type, Number(version))),

@@ -202,6 +202,25 @@ describe('a run in the runs view', () => {
     expect(runOf(log)).to.equal(undefined);
   });
 
+  it('names the run that waits for its end, even if it is skipped', () => {
+    const parent = { run_id: 'run-0', step: 'call' };
+    log.add('run-1', 'RunRequested', request({ parent }));
+    expect(runOf(log)).to.include({ parent_run_id: 'run-0' });
+    log.add('run-1', 'RunStarted', { worker: 'w', attempt: 1, leased_until });
+    expect(runOf(log)).to.include({ state: 'running', parent_run_id: 'run-0' });
+    const { task_id, task_revision, created_by, trigger, scheduled_for, priority } = request();
+    const pinned = { task_id, task_revision, created_by, trigger, scheduled_for, priority };
+    const other = new LogOfTest();
+    const skipped = { ...pinned, reason: 'overlap', because_of: 'run-9', parent } as const;
+    other.add('run-1', 'RunSkipped', skipped);
+    expect(runOf(other)).to.include({ state: 'skipped', parent_run_id: 'run-0' });
+  });
+
+  it('has no parent if no step waits for it', () => {
+    log.add('run-1', 'RunRequested', request());
+    expect(runOf(log)).to.not.have.property('parent_run_id');
+  });
+
   it('begins with the steps taken over from the run that it retries', () => {
     log.add('run-1', 'RunRequested', request({ retry_of: '0', prior_steps: [stepEnd('a')] }));
     expect(runOf(log)?.retry_of).to.equal('0');

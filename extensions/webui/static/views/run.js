@@ -123,6 +123,7 @@ function RunFacts({ run }) {
     ['Worker', run.lease_owner],
     run.skip_reason !== null && ['Skip reason', run.skip_reason],
     run.retry_of !== null && ['Retry of', html`<${RunLink} id=${run.retry_of} />`],
+    run.parent_run_id !== null && ['Parent', html`<${RunLink} id=${run.parent_run_id} />`],
     run.retried_by !== null && ['Retried by', html`<${RunLink} id=${run.retried_by} />`],
     run.depth > 0 && ['Depth', run.depth],
     ['Task revision', run.task_revision],

@@ -1,10 +1,16 @@
 import { expect } from 'chai';
-import { stepEnd } from '../../../projections/recorded.ts';
+import { nameBasedId } from '../../../../domain/ids.ts';
+import { streams } from '../../../../domain/streams.ts';
+import { request, stepEnd } from '../../../projections/recorded.ts';
 import { useRunningApi } from '../../../support/running-api.ts';
 import { FailedRuns } from './failed-runs.ts';
 
 interface Listed {
-  readonly items: readonly { readonly id: string; readonly output: unknown }[];
+  readonly items: readonly {
+    readonly id: string;
+    readonly output: unknown;
+    readonly parent_run_id: string | null;
+  }[];
   readonly total: number;
   readonly has_more: boolean;
   readonly next_cursor: string | null;
@@ -33,6 +39,21 @@ describe('a list of runs', () => {
     expect(cut).to.deep.include({ summary, truncated: true });
     expect(cut.steps.b).to.equal(7);
     expect(cut.steps.a).to.deep.include({ truncated: true, size_bytes: 100_011 });
+  });
+
+  it('names the run that waits for the end of a run, as does a single run', async () => {
+    const runs = new FailedRuns(api(), api().admin);
+    const task = await runs.makeTask();
+    const parent = await runs.runNow(task);
+    const child = nameBasedId('test', 'child');
+    const of = { task_id: task, created_by: api().admin.id };
+    const data = request({ ...of, parent: { run_id: parent, step: 'call' } });
+    await api().append(streams.run(child), [{ type: 'RunRequested', data }]);
+    const { items } = await runsOf(task);
+    const parents = new Map(items.map(({ id, parent_run_id }) => [id, parent_run_id]));
+    expect(Object.fromEntries(parents)).to.deep.equal({ [child]: parent, [parent]: null });
+    const { json } = await api().admin.client.get(`/runs/${child}`);
+    expect(json['parent_run_id']).to.equal(parent);
   });
 
   it('is the same page by cursor as by offset', async () => {
