@@ -16,6 +16,7 @@ import type { PipelineRunner } from '../../scheduler/runs/run-work.ts';
 import { TakeOver } from '../../scheduler/runs/take-over.ts';
 import { runAdmission } from '../../scheduler/runs/task-admission.ts';
 import type { ToolRegistry } from '../../scheduler/tools/registry.ts';
+import { ChildRuns } from '../../scheduler/waits/child-runs.ts';
 import { WaitResumer } from '../../scheduler/waits/wait-resumer.ts';
 import { WaitTimers } from '../../scheduler/waits/wait-timers.ts';
 import { Worker } from '../../scheduler/worker.ts';
@@ -97,7 +98,10 @@ export function createWorkerRole(options: {
   const leading = { ...shared, coordination, owner: membership.id };
   const leadership = new Leadership({ ...leading, name: 'waits', lease: WAITS_LEASE });
   const resumer = new WaitResumer({ ...shared, source: membership.id });
-  const timers = new WaitTimers({ ...shared, resumer, leadership, hold });
+  const awaiting = { ...shared, resumer, leadership, source: membership.id };
+  const children = new ChildRuns(awaiting);
+  const isUnmet = children.isUnmet.bind(children);
+  const timers = new WaitTimers({ ...awaiting, hold, isUnmet });
   const audit = createQueueAudit({ ...shared, readModel, coordination });
   hold.onChange(() => {
     worker.wake();
@@ -114,6 +118,7 @@ export function createWorkerRole(options: {
     going.supervise('following keys', (started) => keys.follow(signal, started));
     going.superviseStarted('checking keys', () => keys.recheckPeriodically(signal));
     going.superviseStarted('leading the waits', () => leadership.run(signal));
+    going.superviseStarted('following child runs', () => children.run(signal));
     going.superviseStarted('freeing runs of dead workers', () => takeOver.run(signal));
     going.superviseStarted('auditing the queue', () => audit.run(signal));
   };
@@ -121,6 +126,7 @@ export function createWorkerRole(options: {
     early.beginAll();
     await worker.drain();
     await timers.stop();
+    await children.stop();
     await deadlines.stop();
     await keys.settled();
     await failures.settled();

@@ -1,7 +1,8 @@
-import { BEGINNING, type EventStore, type Position } from '../../domain/event-store.ts';
+import type { EventStore, Position } from '../../domain/event-store.ts';
 import { idOf } from '../../domain/streams.ts';
 import { TopicListeners, type ListenedPage } from './topic-listeners.ts';
 import { loadView } from './load-view.ts';
+import { ReachedPosition } from './reached-position.ts';
 import type { ReadModel } from '../read-model.ts';
 import { topicsProjection } from '../views/topics.ts';
 
@@ -13,10 +14,8 @@ export class TopicIndex {
   readonly #store: EventStore;
   readonly #readModel: ReadModel;
   #listeners = new TopicListeners();
-  #reached: Position = BEGINNING;
-  /** Whether the index has been level with the log. Before that it knows no listeners. */
-  #level = false;
-  #waiting: { readonly position: Position; readonly resolve: () => void }[] = [];
+  /** Before the index has been level with the log, it knows no listeners. */
+  readonly #reached = new ReachedPosition();
 
   constructor(store: EventStore, readModel: ReadModel) {
     this.#store = store;
@@ -46,11 +45,11 @@ export class TopicIndex {
           const document = topicsProjection.evolve(known?.document ?? null, event, taskId);
           fresh.set(taskId, document, event.revision);
         }
-        if (caughtUp) this.#reach(message.events.at(-1)?.position ?? this.#reached);
+        const last = message.events.at(-1);
+        if (caughtUp && last !== undefined) this.#reached.reach(last.position);
       } else {
         this.#listeners = fresh;
-        this.#level = true;
-        this.#reach(message.position);
+        this.#reached.reach(message.position);
         if (!caughtUp) ready();
         caughtUp = true;
       }
@@ -68,7 +67,7 @@ export class TopicIndex {
   page(
     ...asked: Parameters<TopicListeners['page']>
   ): ListenedPage & { readonly position: Position } {
-    return { ...this.#listeners.page(...asked), position: this.#reached };
+    return { ...this.#listeners.page(...asked), position: this.#reached.position };
   }
 
   /**
@@ -76,31 +75,6 @@ export class TopicIndex {
    * that is aborted.
    */
   passed(position: Position, signal: AbortSignal): Promise<void> {
-    if (this.#level && position <= this.#reached) return Promise.resolve();
-    if (signal.aborted) return Promise.reject(signal.reason as Error);
-    return new Promise((resolve, reject) => {
-      const giveUp = (): void => {
-        this.#waiting = this.#waiting.filter((each) => each !== waiter);
-        reject(signal.reason as Error);
-      };
-      const waiter = {
-        position,
-        resolve: () => {
-          signal.removeEventListener('abort', giveUp);
-          resolve();
-        },
-      };
-      signal.addEventListener('abort', giveUp, { once: true });
-      this.#waiting.push(waiter);
-    });
-  }
-
-  #reach(position: Position): void {
-    if (position > this.#reached) this.#reached = position;
-    if (this.#waiting.length === 0) return;
-    const reached = this.#reached;
-    const passed = this.#waiting.filter((waiter) => waiter.position <= reached);
-    this.#waiting = this.#waiting.filter((waiter) => waiter.position > reached);
-    for (const { resolve } of passed) resolve();
+    return this.#reached.passed(position, signal);
   }
 }

@@ -14,6 +14,8 @@ export interface RunQueueListener {
   readonly onTaken?: (run: QueuedRun, event: RecordedEvent) => void;
   /** A run has ended that this process does not execute. Its `state` is still the previous one. */
   readonly onEnded?: (run: QueuedRun) => void;
+  /** A run has ended, whichever process executed it. */
+  readonly onFinished?: (run: QueuedRun) => void;
   /** A run's waits have changed, or it has ended with some. */
   readonly onWaits?: (run: QueuedRun) => void;
   /** A step begins to wait. Called before {@link onWaits}, which leaves out the arguments. */

@@ -130,20 +130,20 @@ export class RunDeadlines {
     const stream = streams.run(run.id);
     const task = await tasks.at(run.taskId, run.taskRevision);
     const { state, revision } = await load(store, stream, runFold);
-    const ends = timeOutRun(state, limit, task.definition.payload as JsonObject);
-    const event = ends.at(-1);
-    if (event === undefined) return;
+    const ending = timeOutRun(state, limit, task.definition.payload as JsonObject);
+    const end = ending.at(-1);
+    if (end === undefined) return;
     const now = clock.now();
     const base = { actor: 'service', source: membership.id, correlationId: run.id, now };
     try {
-      const events = toNewEvents(stream, ends, { ...base, commandId: newId(now) });
+      const events = toNewEvents(stream, ending, { ...base, commandId: newId(now) });
       await store.append(stream, events, revision);
     } catch (error) {
       // Another process has ended or continued it.
       if (isConflict(error)) return;
       throw error;
     }
-    recordEnd(this.#options, event, toIso(run.startedAt ?? now));
+    recordEnd(this.#options, end, toIso(run.startedAt ?? now));
     failed?.(run, task);
   }
 }

@@ -1,5 +1,5 @@
 import { fromIso, toIso, type Clock, type Instant } from '../../domain/clock.ts';
-import type { EventStore, RecordedEvent } from '../../domain/event-store.ts';
+import type { EventStore, Position, RecordedEvent } from '../../domain/event-store.ts';
 import type { DataOf, RunEvent } from '../../domain/events/catalogue.ts';
 import { hasEnded, type KnownRun } from '../../domain/runs/run.ts';
 import { mapInBatches } from '../../domain/map-in-batches.ts';
@@ -12,6 +12,7 @@ import {
 } from '../../domain/vocabulary.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
 import { loadView, type ReadableViews } from '../../projections/reading/load-view.ts';
+import { ReachedPosition } from '../../projections/reading/reached-position.ts';
 import { runsProjection, type RunDocument } from '../../projections/views/runs.ts';
 import { Heap } from '../heap.ts';
 import {
@@ -80,6 +81,7 @@ export class RunQueue {
   readonly #later = new Heap<{ at: Instant; run: QueuedRun }>((a, b) => a.at < b.at);
   readonly #listeners: RunQueueListener[] = [];
   readonly #startsRuns: boolean;
+  readonly #reached = new ReachedPosition();
   /** False until the end of the log is reached: before, runs that have ended may seem unfinished. */
   #current = false;
   #turns = 0;
@@ -122,6 +124,11 @@ export class RunQueue {
     return this.#current;
   }
 
+  /** Resolves once the queue is current and has passed a position. Rejects when the signal is aborted. */
+  passed(position: Position, signal: AbortSignal): Promise<void> {
+    return this.#reached.passed(position, signal);
+  }
+
   get(id: string): QueuedRun | undefined {
     return this.#runs.get(id);
   }
@@ -133,16 +140,13 @@ export class RunQueue {
   /** Loads the unfinished runs, then follows the log until the signal is aborted. @param ready called at its end */
   async follow(signal: AbortSignal, ready: () => void): Promise<void> {
     this.#current = false;
+    this.#reached.restart();
     // After an interruption, known runs may have ended. Those that this process executes stay.
     for (const run of [...this.#runs.values()].filter(({ taken }) => !taken)) {
       run.ended = true;
       this.#runs.delete(run.id);
     }
-    const unfinished = {
-      field: 'state',
-      op: 'in',
-      value: unfinishedRunStates,
-    } as const;
+    const unfinished = { field: 'state', op: 'in', value: unfinishedRunStates } as const;
     const after = await loadView(
       { store: this.#store, readModel: this.#readModel },
       runsProjection,
@@ -154,8 +158,13 @@ export class RunQueue {
       if (message.kind === 'events') {
         for (const event of message.events) this.#take(event);
         // Before the end of the log, queued runs may have been taken since.
-        if (this.#current) this.notifyReady();
-      } else if (!this.#current) {
+        if (!this.#current) continue;
+        const last = message.events.at(-1);
+        if (last !== undefined) this.#reached.reach(last.position);
+        this.notifyReady();
+        continue;
+      }
+      if (!this.#current) {
         this.#current = true;
         for (const run of this.#runs.values()) {
           this.#enqueue(run);
@@ -164,6 +173,7 @@ export class RunQueue {
         ready();
         this.notifyReady();
       }
+      this.#reached.reach(message.position);
     }
   }
 
@@ -219,6 +229,7 @@ export class RunQueue {
       this.#runs.delete(run.id);
       this.#setWaits(run, noWaits);
       this.#notifyStarted(run);
+      this.#notifyFinished(run);
       return;
     }
     run.state = known.state as QueuedRun['state'];
@@ -301,8 +312,7 @@ export class RunQueue {
   }
 
   #turn(): number {
-    this.#turns += 1;
-    return this.#turns;
+    return (this.#turns += 1);
   }
 
   #add(run: QueuedRun): void {
@@ -315,6 +325,10 @@ export class RunQueue {
   #notifyStarted(run: QueuedRun): void {
     if (!this.#current || run.startedAt === null) return;
     for (const { onStarted } of this.#listeners) onStarted?.(run);
+  }
+
+  #notifyFinished(run: QueuedRun): void {
+    for (const { onFinished } of this.#listeners) onFinished?.(run);
   }
 
   #enqueue(run: QueuedRun): void {
@@ -384,6 +398,7 @@ export class RunQueue {
         this.#runs.delete(run.id);
         this.#notifyStarted(run);
         if (!run.taken) for (const { onEnded } of this.#listeners) onEnded?.(run);
+        this.#notifyFinished(run);
         break;
       case 'RunRequested':
       case 'RunStepCompleted':

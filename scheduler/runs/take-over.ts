@@ -105,7 +105,7 @@ export interface AbandonedRun extends Pick<QueuedRun, 'id' | 'taskId' | 'taskRev
 
 /** A run that was taken from its worker. */
 export interface FreedRun {
-  /** The event that was appended. */
+  /** The last event that was appended. */
   readonly event: RunEvent;
   /** At the revision to which the run is pinned. */
   readonly task: LiveTask;

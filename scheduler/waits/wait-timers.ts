@@ -22,6 +22,11 @@ interface TimersOptions extends Pick<RunParts, 'queue' | 'clock' | 'telemetry'> 
   readonly leadership: Pick<Leadership, 'leads' | 'onChange'>;
   /** Whether operators hold the service. Default: never. */
   readonly hold?: HoldView;
+  /**
+   * Whether a due wait ends by its limit; false if what it waits for has come, or that is not known yet. Default: it
+   * does. May reject: then it is asked again.
+   */
+  readonly isUnmet?: (run: QueuedRun, wait: Wait) => Promise<boolean>;
 }
 
 /** A wait that ends by itself. */
@@ -39,8 +44,8 @@ export class WaitTimers {
   readonly #options: TimersOptions;
   readonly #hold: HoldView;
   readonly #heap = new Heap<TimedWait>((one, other) => one.at < other.at);
-  /** The waits that are in the heap. */
-  readonly #known = new Set<string>();
+  /** The runs of the waits that are in the heap, by the wait. After an interruption, a run has a new object. */
+  readonly #known = new Map<string, QueuedRun>();
   readonly #writing = new Set<Promise<void>>();
   #cancelTimer: Cancel = () => {};
   #timerAt: Instant | null = null;
@@ -67,8 +72,8 @@ export class WaitTimers {
 
   #add(run: QueuedRun): void {
     for (const wait of run.waits) {
-      if (!isOpen(wait) || this.#known.has(wait.wait_id)) continue;
-      this.#known.add(wait.wait_id);
+      if (!isOpen(wait) || this.#known.get(wait.wait_id) === run) continue;
+      this.#known.set(wait.wait_id, run);
       this.#heap.push({ at: fromIso(wait.until), run, waitId: wait.wait_id });
     }
     this.#arm();
@@ -112,19 +117,21 @@ export class WaitTimers {
 
   /** Never rejects. */
   async #end(timed: TimedWait): Promise<void> {
-    const { resumer, clock, telemetry } = this.#options;
+    const { resumer, clock, telemetry, isUnmet } = this.#options;
     const { run, waitId } = timed;
     const wait = openWait(timed);
-    if (wait === undefined) return void this.#known.delete(waitId);
+    if (wait === undefined) return this.#forget(timed);
     const now = clock.now();
     const until = fromIso(wait.until);
     try {
       // A repeated call of the tool may have moved the limit.
       if (until > now) this.#heap.push({ ...timed, at: until });
+      else if ((await isUnmet?.(run, wait)) === false)
+        this.#heap.push({ ...timed, at: now + RETRY_AFTER });
       else {
         await resumer.resume(run, waitId, endAtLimit(wait, now));
         telemetry.observe('wait_lateness_seconds', (now - until) / 1000);
-        this.#known.delete(waitId);
+        this.#forget(timed);
       }
     } catch (error) {
       telemetry.log.warn('could not end a wait; retrying', { run: run.id, step: wait.step, error });
@@ -137,8 +144,12 @@ export class WaitTimers {
     for (let top = this.#heap.peek(); top !== undefined; top = this.#heap.peek()) {
       if (openWait(top) !== undefined) return;
       this.#heap.pop();
-      this.#known.delete(top.waitId);
+      this.#forget(top);
     }
+  }
+
+  #forget({ run, waitId }: TimedWait): void {
+    if (this.#known.get(waitId) === run) this.#known.delete(waitId);
   }
 }
 

@@ -1,0 +1,94 @@
+import type { RunEvent } from '../events/catalogue.ts';
+import type { Fold } from '../handle.ts';
+import { MAX_RESULT_BYTES, toPlainJson, truncateTo } from '../pipeline/json-size.ts';
+import { outputOf } from '../pipeline/output.ts';
+import type { JsonObject } from '../json.ts';
+import { endsOf } from './run-steps.ts';
+import type { Resumption } from './run-waits.ts';
+import { hasEnded, runFold, type RunState } from './run.ts';
+
+/** A run that a step waits for, with its last event; a retry of it changes nothing. */
+export interface AwaitedRun {
+  readonly run: RunState;
+  readonly last: RunEvent | null;
+}
+
+export const awaitedRunFold: Fold<AwaitedRun, RunEvent> = {
+  initial: { run: runFold.initial, last: null },
+  evolve: ({ run, last }, event, at) => ({
+    run: runFold.evolve(run, event, at),
+    last: event.type === 'RunRetried' ? last : event,
+  }),
+};
+
+/**
+ * How a run's end ends the wait for it: its output is the step's result, cut as any result; any other end than a success
+ * fails the step, and another try of it would not help.
+ *
+ * @returns null for a run that has not ended
+ */
+export function endOfAwaited(id: string, { run, last }: AwaitedRun): Resumption | null {
+  const by = { kind: 'run', id } as const;
+  if (!hasEnded(run)) return null;
+  if (last?.type === 'RunSucceeded' && 'steps' in run) {
+    const output = outputOf(endsOf(run.steps), last.data.output as JsonObject, MAX_RESULT_BYTES);
+    return { by, result: truncateTo(MAX_RESULT_BYTES, toPlainJson(output)).value };
+  }
+  return { by, error: `run ${id} ${becameOf(run, last)}`, retryable: false };
+}
+
+function becameOf({ state }: RunState, last: RunEvent | null): string {
+  if (last?.type === 'RunFailed') return `failed: ${last.data.error}`;
+  if (last?.type === 'RunSkipped') {
+    const { reason, because_of } = last.data;
+    return because_of === null
+      ? `was skipped: ${reason}`
+      : `was skipped: ${reason} with run ${because_of}`;
+  }
+  switch (state) {
+    case 'failed':
+      return 'failed';
+    case 'canceled':
+      return 'was canceled';
+    case 'abandoned':
+      return 'was not requested in time';
+    default:
+      return 'has ended, and retention removed its events';
+  }
+}
+
+/** What a run's stream says of its wait for a child run. */
+export interface ChildWait {
+  readonly run: RunState;
+  readonly wait: { readonly id: string; readonly endedBy: Resumption['by']['kind'] | null } | null;
+}
+
+/** @param childId the child */
+export function childWaitFold(childId: string): Fold<ChildWait, RunEvent> {
+  return {
+    initial: { run: runFold.initial, wait: null },
+    evolve({ run, wait }, event, at) {
+      const next = runFold.evolve(run, event, at);
+      if (event.type === 'RunStepSuspended') {
+        const { waits_for, wait_id: id } = event.data;
+        const isIts = waits_for.kind === 'run' && waits_for.run_id === childId;
+        return { run: next, wait: isIts ? { id, endedBy: null } : wait };
+      }
+      if (event.type === 'RunStepResumed' && event.data.wait_id === wait?.id) {
+        return { run: next, wait: { id: wait.id, endedBy: event.data.by.kind } };
+      }
+      return { run: next, wait };
+    },
+  };
+}
+
+/**
+ * Whether a run's children end with it: `cancel` if its wait was stopped, or if it ended before it waited; `leave` if
+ * its wait has ended otherwise, as by its limit; `unknown` while it waits, or may still begin to.
+ */
+export function fateOfChild({ run, wait }: ChildWait): 'cancel' | 'leave' | 'unknown' {
+  if (wait !== null && wait.endedBy !== null)
+    return wait.endedBy === 'stopped' ? 'cancel' : 'leave';
+  if (run.state === 'removed' || run.state === 'none') return 'leave';
+  return wait === null && hasEnded(run) ? 'cancel' : 'unknown';
+}

@@ -1,0 +1,91 @@
+import type { Clock } from '../../domain/clock.ts';
+import type { Telemetry } from '../../observability/telemetry.ts';
+
+/** How many pieces are done at the same time. */
+const CONCURRENCY = 64;
+
+/** Pause after a piece has failed; doubled each time, up to the maximum. Milliseconds. */
+const FIRST_PAUSE = 500;
+const MAX_PAUSE = 60_000;
+
+interface Piece {
+  readonly name: string;
+  readonly work: () => Promise<void>;
+  readonly done: () => void;
+  /** Failures in a row. */
+  failures: number;
+}
+
+interface WorkOptions {
+  readonly clock: Clock;
+  readonly telemetry: Telemetry;
+  /** What is logged when a piece fails. */
+  readonly failure: string;
+}
+
+/** Pieces of work that are repeated until they succeed, so many at a time. */
+export class PersistentWork {
+  readonly #options: WorkOptions;
+  /** Those that wait to begin, in their order. */
+  readonly #waiting = new Set<Piece>();
+  /** Those not done, by name. */
+  readonly #pending = new Map<string, Promise<void>>();
+  readonly #running = new Set<Promise<void>>();
+  #stopped = false;
+
+  constructor(options: WorkOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Begins a piece, unless one of that name is pending.
+   * @returns resolves when that piece is done; never rejects. Stays pending if the work is stopped before.
+   */
+  add(name: string, work: () => Promise<void>): Promise<void> {
+    const known = this.#pending.get(name);
+    if (known !== undefined) return known;
+    const pending = new Promise<void>((done) =>
+      this.#waiting.add({ name, work, done, failures: 0 }),
+    );
+    this.#pending.set(name, pending);
+    this.#begin();
+    return pending;
+  }
+
+  /** Begins nothing more. Resolves when nothing runs. Never rejects. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    await Promise.all(this.#running);
+  }
+
+  #begin(): void {
+    for (const piece of this.#waiting) {
+      if (this.#stopped || this.#running.size >= CONCURRENCY) return;
+      this.#waiting.delete(piece);
+      const running = this.#do(piece);
+      this.#running.add(running);
+      void running.then(() => {
+        this.#running.delete(running);
+        this.#begin();
+      });
+    }
+  }
+
+  /** Never rejects. */
+  async #do(piece: Piece): Promise<void> {
+    const { clock, telemetry, failure } = this.#options;
+    try {
+      await piece.work();
+      this.#pending.delete(piece.name);
+      piece.done();
+    } catch (error) {
+      telemetry.log.warn(`${failure}; retrying`, { error });
+      const pause = Math.min(FIRST_PAUSE * 2 ** piece.failures, MAX_PAUSE);
+      piece.failures += 1;
+      clock.after(pause, () => {
+        this.#waiting.add(piece);
+        this.#begin();
+      });
+    }
+  }
+}
