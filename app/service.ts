@@ -16,8 +16,6 @@ import { createPositionWaiter } from '../projections/reading/position-waiter.ts'
 import { Hold } from '../scheduler/hold.ts';
 import type { Jobs } from '../scheduler/jobs/jobs.ts';
 import { Membership } from '../scheduler/processes/membership.ts';
-import { LogCheckpoint } from '../scheduler/processes/log-checkpoint.ts';
-import { RUNS_REQUESTED_CHECKPOINT } from '../scheduler/fires/run-requester.ts';
 import { createBuiltInTools, type BuiltInTools } from '../scheduler/tools/built-in.ts';
 import { Causation } from './causation.ts';
 import type { Configuration } from './configuration/configuration.ts';
@@ -55,6 +53,7 @@ import { boundAddress, listen, stopServing } from './roles/serving.ts';
 import { openStores, type Stores } from './stores.ts';
 import { serviceActions } from './roles/service-actions.ts';
 import { version } from './version.ts';
+import { eventsHandledUpTo } from './roles/handled-events.ts';
 import { createWorkerRole, type WorkerRole } from './roles/worker-role.ts';
 
 /** The service in this process. */
@@ -349,9 +348,7 @@ class Service implements RunningService {
       telemetry,
       settings: { ...configuration, tokenKeys: this.#keys, version },
       webhookSecret: webhookSecrets(configuration, this.#keys),
-      agents,
-      sessions,
-      tasks,
+      ...{ agents, sessions, tasks },
       ...params,
       topics,
       workers,
@@ -361,7 +358,7 @@ class Service implements RunningService {
       refusals,
       exportPlaces: new ExportPlaces(),
       ...made,
-      requestedUpTo: () => new LogCheckpoint(coordination, store, RUNS_REQUESTED_CHECKPOINT).load(),
+      requestedUpTo: () => eventsHandledUpTo(coordination, store),
       stopping: this.#stopping.signal,
     };
   }

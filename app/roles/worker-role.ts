@@ -1,4 +1,5 @@
 import type { Clock } from '../../domain/clock.ts';
+import type { Wait } from '../../domain/runs/run-waits.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
 import { createQueueAudit } from '../../scheduler/audit/scheduler-audit.ts';
 import { EarlyStarts } from '../../scheduler/burst/early-starts.ts';
@@ -17,6 +18,7 @@ import { TakeOver } from '../../scheduler/runs/take-over.ts';
 import { runAdmission } from '../../scheduler/runs/task-admission.ts';
 import type { ToolRegistry } from '../../scheduler/tools/registry.ts';
 import { ChildRuns } from '../../scheduler/waits/child-runs.ts';
+import { EventMatching } from '../../scheduler/waits/event-matching.ts';
 import { WaitResumer } from '../../scheduler/waits/wait-resumer.ts';
 import { WaitTimers } from '../../scheduler/waits/wait-timers.ts';
 import { Worker } from '../../scheduler/worker.ts';
@@ -100,7 +102,9 @@ export function createWorkerRole(options: {
   const resumer = new WaitResumer({ ...shared, source: membership.id });
   const awaiting = { ...shared, resumer, leadership, source: membership.id };
   const children = new ChildRuns(awaiting);
-  const isUnmet = children.isUnmet.bind(children);
+  const matching = new EventMatching({ ...awaiting, coordination });
+  const isUnmet = async (run: QueuedRun, wait: Wait): Promise<boolean> =>
+    (await children.isUnmet(run, wait)) && matching.isUnmet(run, wait);
   const timers = new WaitTimers({ ...awaiting, hold, isUnmet });
   const audit = createQueueAudit({ ...shared, readModel, coordination });
   hold.onChange(() => {
@@ -119,6 +123,7 @@ export function createWorkerRole(options: {
     going.superviseStarted('checking keys', () => keys.recheckPeriodically(signal));
     going.superviseStarted('leading the waits', () => leadership.run(signal));
     going.superviseStarted('following child runs', () => children.run(signal));
+    going.superviseStarted('matching events with waits', () => matching.run(signal));
     going.superviseStarted('freeing runs of dead workers', () => takeOver.run(signal));
     going.superviseStarted('auditing the queue', () => audit.run(signal));
   };
@@ -127,6 +132,7 @@ export function createWorkerRole(options: {
     await worker.drain();
     await timers.stop();
     await children.stop();
+    await matching.stop();
     await deadlines.stop();
     await keys.settled();
     await failures.settled();

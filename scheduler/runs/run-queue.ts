@@ -124,6 +124,11 @@ export class RunQueue {
     return this.#current;
   }
 
+  /** How far this queue has followed the log, as far as it is current. */
+  get position(): Position {
+    return this.#reached.position;
+  }
+
   /** Resolves once the queue is current and has passed a position. Rejects when the signal is aborted. */
   passed(position: Position, signal: AbortSignal): Promise<void> {
     return this.#reached.passed(position, signal);
@@ -229,7 +234,7 @@ export class RunQueue {
       this.#runs.delete(run.id);
       this.#setWaits(run, noWaits);
       this.#notifyStarted(run);
-      this.#notifyFinished(run);
+      for (const { onFinished } of this.#listeners) onFinished?.(run);
       return;
     }
     run.state = known.state as QueuedRun['state'];
@@ -327,10 +332,6 @@ export class RunQueue {
     for (const { onStarted } of this.#listeners) onStarted?.(run);
   }
 
-  #notifyFinished(run: QueuedRun): void {
-    for (const { onFinished } of this.#listeners) onFinished?.(run);
-  }
-
   #enqueue(run: QueuedRun): void {
     // Without a view, the log brings all runs that ever existed; the unfinished ones are enqueued at its end.
     if (!this.#current) return;
@@ -398,7 +399,7 @@ export class RunQueue {
         this.#runs.delete(run.id);
         this.#notifyStarted(run);
         if (!run.taken) for (const { onEnded } of this.#listeners) onEnded?.(run);
-        this.#notifyFinished(run);
+        for (const { onFinished } of this.#listeners) onFinished?.(run);
         break;
       case 'RunRequested':
       case 'RunStepCompleted':

@@ -2,6 +2,7 @@ import { Type } from '@sinclair/typebox';
 import type { Instant } from '../../domain/clock.ts';
 import { parseExpression } from '../../domain/pipeline/expression.ts';
 import { MAX_WAIT_SECONDS } from '../../domain/pipeline/pipeline.ts';
+import { topicPatternIssue } from '../../domain/schedule/topic-pattern.ts';
 import { parseInstant, TimestampError } from '../../domain/schedule/timestamp.ts';
 import { defineTool } from './basic-tools.ts';
 import { Suspension, ToolError, type Tool, type ToolCall } from './tool.ts';
@@ -78,7 +79,7 @@ const waitForEvent = defineTool({
   schema: Type.Object(
     {
       topic: Type.String({
-        pattern: '^[A-Za-z0-9_.:/*-]{1,200}$',
+        pattern: '^[A-Za-z0-9_.:/*#-]{1,200}$',
         description: 'a topic, or a pattern as in schedules: `orders.*`',
       }),
       if: Type.Optional(
@@ -103,6 +104,8 @@ const waitForEvent = defineTool({
   evaluates: true,
   run: ({ topic, if: condition, since, timeout_seconds }, call) => {
     const until = limitOf(call, timeout_seconds ?? WEEK_SECONDS);
+    const issue = topicPatternIssue(topic);
+    if (issue !== null) throw new ToolError(`topic: ${issue}`, { retryable: false });
     const fault = condition === undefined ? null : parseExpression(condition).error;
     if (fault !== null) throw new ToolError(`if: ${fault}`, { retryable: false });
     const only = condition === undefined ? {} : { if: condition };

@@ -16,6 +16,8 @@ describe('the timers of waits', () => {
   let listener: RunQueueListener;
   let ended: (readonly [string, Resumption['by']['kind']])[];
   let failures: number;
+  /** Whether a due wait is unmet. */
+  let isUnmet: boolean;
   let timers: WaitTimers;
   const leadership = { leads: true, onChange: () => {} };
   const hold = { held: false, missed: null };
@@ -24,6 +26,7 @@ describe('the timers of waits', () => {
     clock = new VirtualClock();
     ended = [];
     failures = 0;
+    isUnmet = true;
     leadership.leads = true;
     hold.held = false;
     const queue = { subscribe: (given: RunQueueListener) => (listener = given) };
@@ -44,6 +47,7 @@ describe('the timers of waits', () => {
       telemetry: silent,
       leadership,
       hold,
+      isUnmet: () => Promise.resolve(isUnmet),
     });
   });
 
@@ -59,6 +63,24 @@ describe('the timers of waits', () => {
 
   const timer = (id: string, seconds: number): QueuedRun =>
     waiting(id, seconds, { kind: 'timer', seconds });
+
+  it('end a wait whose run was read again after an interruption', async () => {
+    const run = timer('a', 60);
+    run.ended = true;
+    listener.onWaits?.({ ...run, ended: false });
+    await clock.advance(60 * second);
+    expect(ended).to.deep.equal([['a', 'timer']]);
+  });
+
+  it('leave a due wait alone while what it waits for may have come', async () => {
+    isUnmet = false;
+    timer('a', 60);
+    await clock.advance(70 * second);
+    expect(ended).to.deep.equal([]);
+    isUnmet = true;
+    await clock.advance(second);
+    expect(ended).to.deep.equal([['a', 'timer']]);
+  });
 
   it('end a wait of a year at its end, though the clock is set back meanwhile', async () => {
     timer('a', 365 * 86_400);

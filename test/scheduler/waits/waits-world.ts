@@ -24,6 +24,7 @@ import { ToolRegistry } from '../../../scheduler/tools/registry.ts';
 import { serviceTools, type ServiceActions } from '../../../scheduler/tools/service-tools.ts';
 import { waitingTools } from '../../../scheduler/tools/waiting-tools.ts';
 import { ChildRuns } from '../../../scheduler/waits/child-runs.ts';
+import { EventMatching } from '../../../scheduler/waits/event-matching.ts';
 import { WaitResumer } from '../../../scheduler/waits/wait-resumer.ts';
 import { WaitTimers } from '../../../scheduler/waits/wait-timers.ts';
 import { Worker } from '../../../scheduler/worker.ts';
@@ -161,6 +162,7 @@ export class WaitsProcess {
   readonly leadership: Leadership;
   readonly timers: WaitTimers;
   readonly children: ChildRuns;
+  readonly matching: EventMatching;
   readonly ready = new Signal('the queue to be level');
   readonly failures: unknown[] = [];
   onDeath: () => void = () => {};
@@ -180,7 +182,8 @@ export class WaitsProcess {
     setMaxListeners(50, signal);
     const common = { store, coordination, clock, telemetry };
     const about = { roles: ['worker'] };
-    const membership = new Membership({ ...common, id, lease: LEASE, about });
+    const onAlive = (): void => this.worker.wake();
+    const membership = new Membership({ ...common, id, lease: LEASE, about, onAlive });
     const live = new LiveStreams(store, 'task-', taskFold);
     const tasks = new PinnedTasks(store, live);
     const queue = (this.queue = new RunQueue(store, readModel, clock, telemetry));
@@ -194,7 +197,6 @@ export class WaitsProcess {
       random: () => 0.5,
     });
     this.worker = new Worker({ ...shared, executor, slots: 100 });
-    membership.onAlive = () => this.worker.wake();
     const takeOver = new TakeOver(shared);
     this.#deadlines = new RunDeadlines(shared);
     const leadership = new Leadership({ ...common, name: 'waits', owner: id, lease: LEASE });
@@ -202,13 +204,19 @@ export class WaitsProcess {
     const resumer = new WaitResumer({ ...shared, source: id });
     const awaiting = { ...shared, resumer, leadership, source: id };
     const children = (this.children = new ChildRuns(awaiting));
-    this.timers = new WaitTimers({ ...awaiting, isUnmet: children.isUnmet.bind(children) });
+    const matching = (this.matching = new EventMatching(awaiting));
+    this.timers = new WaitTimers({
+      ...awaiting,
+      isUnmet: async (run, wait) =>
+        (await children.isUnmet(run, wait)) && matching.isUnmet(run, wait),
+    });
     this.#works.push(
       membership.run(signal),
       live.follow(signal),
       leadership.run(signal),
       takeOver.run(signal),
       this.#keep(() => children.run(signal)),
+      this.#keep(() => matching.run(signal)),
       this.#keep(() => queue.follow(signal, () => this.#begin())),
     );
   }
@@ -241,6 +249,7 @@ export class WaitsProcess {
     await draining;
     await this.timers.stop();
     await this.children.stop();
+    await this.matching.stop();
     await this.#deadlines.stop();
     this.#stop.abort();
     await Promise.all(this.#works);

@@ -1,0 +1,68 @@
+import type { EventOf, TriggeringEvent } from '../../domain/events/catalogue.ts';
+import { parseExpression, type Expression } from '../../domain/pipeline/expression.ts';
+import { isFalsy } from '../../domain/pipeline/jmespath.ts';
+import { PipelineError } from '../../domain/pipeline/pipeline-error.ts';
+import { BoundedCache } from '../../domain/schedule/bounded-cache.ts';
+import type { Telemetry } from '../../observability/telemetry.ts';
+import type { EventWait } from './open-event-waits.ts';
+
+/** How long conditions may occupy the event loop at a time. Milliseconds. */
+const PAUSE_AFTER_MS = 5;
+
+/** How many parsed conditions are kept. */
+const MAX_PARSED = 10_000;
+
+/** A published event as its runs see it. */
+export function shownEvent({ data }: EventOf<'EventPublished'>): TriggeringEvent {
+  const { event_id: id, topic, payload, source_agent_id, published_at } = data;
+  return { id, topic, payload, source_agent_id, published_at };
+}
+
+/** Evaluates the conditions of waits for events. */
+export class EventConditions {
+  readonly #telemetry: Telemetry;
+  readonly #parsed = new BoundedCache<Expression>(MAX_PARSED);
+  /** Conditions whose failure was logged. */
+  readonly #failed = new BoundedCache<true>(MAX_PARSED);
+
+  constructor(telemetry: Telemetry) {
+    this.#telemetry = telemetry;
+  }
+
+  /** The waits whose condition holds. Each condition is evaluated once, and other work goes on in between. */
+  async met(event: TriggeringEvent, waits: readonly EventWait[]): Promise<readonly EventWait[]> {
+    const known = new Map<string, boolean>();
+    const met: EventWait[] = [];
+    let pausedAt = performance.now();
+    for (const wait of waits) {
+      const { condition } = wait;
+      let holds = condition === null || known.get(condition);
+      if (holds === undefined && condition !== null) {
+        holds = this.holds(condition, event, wait);
+        known.set(condition, holds);
+        if (performance.now() - pausedAt >= PAUSE_AFTER_MS) {
+          await new Promise<void>((resolve) => setImmediate(resolve));
+          pausedAt = performance.now();
+        }
+      }
+      if (holds === true) met.push(wait);
+    }
+    return met;
+  }
+
+  /** Whether a condition holds. One that fails does not: the wait goes on. */
+  holds(condition: string, event: TriggeringEvent, { runId }: Pick<EventWait, 'runId'>): boolean {
+    try {
+      const expression = this.#parsed.get(condition, () => parseExpression(condition));
+      return !isFalsy(expression.evaluate({ event }));
+    } catch (error) {
+      if (!(error instanceof PipelineError)) throw error;
+      this.#failed.get(condition, () => {
+        const message = 'the condition of a wait failed for an event; the wait goes on';
+        this.#telemetry.log.warn(message, { run: runId, event: event.id, error });
+        return true;
+      });
+      return false;
+    }
+  }
+}

@@ -1,0 +1,131 @@
+import type { Instant } from '../../domain/clock.ts';
+import type { Position } from '../../domain/event-store.ts';
+import { equalityKey, requiredEquality, valueAt } from '../../domain/pipeline/required-equality.ts';
+import { compileTopicPattern, type TopicPattern } from '../../domain/schedule/topic-pattern.ts';
+
+/** An open wait for an event. */
+export interface EventWait {
+  readonly runId: string;
+  readonly waitId: string;
+  /** A pattern. */
+  readonly topic: string;
+  /** Null: every event of the topic counts. */
+  readonly condition: string | null;
+  readonly sinceRun: boolean;
+  /** Events published later do not count. */
+  readonly until: Instant;
+  /** Events after it count; null: not known yet. */
+  from: Position | null;
+}
+
+/** The waits of one pattern. */
+class PatternWaits {
+  readonly pattern: TopicPattern;
+  readonly #any = new Set<EventWait>();
+  /** By path, and the value that it must have. */
+  readonly #equal = new Map<string, EqualWaits>();
+  size = 0;
+
+  constructor(topic: string) {
+    this.pattern = compileTopicPattern(topic);
+  }
+
+  add(wait: EventWait): void {
+    this.size += 1;
+    const equality = wait.condition === null ? null : requiredEquality(wait.condition);
+    if (equality === null) {
+      this.#any.add(wait);
+      return;
+    }
+    const name = equality.path.join('\n');
+    let waits = this.#equal.get(name);
+    if (waits === undefined) {
+      waits = { path: equality.path, byKey: new Map() };
+      this.#equal.set(name, waits);
+    }
+    const same = waits.byKey.get(equality.key);
+    if (same === undefined) waits.byKey.set(equality.key, new Set([wait]));
+    else same.add(wait);
+  }
+
+  delete(wait: EventWait): void {
+    this.size -= 1;
+    if (this.#any.delete(wait)) return;
+    const equality = wait.condition === null ? null : requiredEquality(wait.condition);
+    if (equality === null) return;
+    const name = equality.path.join('\n');
+    const waits = this.#equal.get(name);
+    const same = waits?.byKey.get(equality.key);
+    same?.delete(wait);
+    if (same?.size === 0) waits?.byKey.delete(equality.key);
+    if (waits?.byKey.size === 0) this.#equal.delete(name);
+  }
+
+  collect(scope: object, into: EventWait[]): void {
+    for (const wait of this.#any) into.push(wait);
+    for (const { path, byKey } of this.#equal.values()) {
+      const key = equalityKey(valueAt(path, scope) ?? null);
+      for (const wait of (key === null ? null : byKey.get(key)) ?? []) into.push(wait);
+    }
+  }
+}
+
+interface EqualWaits {
+  readonly path: readonly string[];
+  readonly byKey: Map<string, Set<EventWait>>;
+}
+
+/** The open waits for events, by topic and by the value that their condition requires. */
+export class OpenEventWaits {
+  readonly #byId = new Map<string, EventWait>();
+  readonly #exact = new Map<string, PatternWaits>();
+  readonly #patterns = new Map<string, PatternWaits>();
+
+  get size(): number {
+    return this.#byId.size;
+  }
+
+  has(waitId: string): boolean {
+    return this.#byId.has(waitId);
+  }
+
+  all(): IterableIterator<EventWait> {
+    return this.#byId.values();
+  }
+
+  /** @throws ScheduleError for an invalid pattern */
+  add(wait: EventWait): void {
+    const groups = this.#groupsOf(wait);
+    let group = groups.get(wait.topic);
+    if (group === undefined) {
+      group = new PatternWaits(wait.topic);
+      groups.set(wait.topic, group);
+    }
+    group.add(wait);
+    this.#byId.set(wait.waitId, wait);
+  }
+
+  delete(waitId: string): void {
+    const wait = this.#byId.get(waitId);
+    if (wait === undefined) return;
+    this.#byId.delete(waitId);
+    const groups = this.#groupsOf(wait);
+    const group = groups.get(wait.topic);
+    group?.delete(wait);
+    if (group?.size === 0) groups.delete(wait.topic);
+  }
+
+  /** The waits whose topic matches and whose condition may hold. @param scope the names of a condition */
+  candidates(topic: string, scope: object): readonly EventWait[] {
+    const found: EventWait[] = [];
+    this.#exact.get(topic)?.collect(scope, found);
+    for (const group of this.#patterns.values()) {
+      if (group.pattern.matches(topic)) group.collect(scope, found);
+    }
+    return found;
+  }
+
+  #groupsOf({ topic }: EventWait): Map<string, PatternWaits> {
+    return /[*#]/.test(topic) ? this.#patterns : this.#exact;
+  }
+}
