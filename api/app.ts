@@ -16,9 +16,11 @@ import {
   requestIdOf,
 } from './serving/response-headers.ts';
 import { compose } from './serving/compose.ts';
+import { approvalEndpoints } from './endpoints/runs/approval-endpoints.ts';
 import { auditEndpoints } from './endpoints/history/audit-endpoints.ts';
 import { authEndpoints } from './endpoints/auth-endpoints.ts';
 import { serveAuthorizationServer } from './access/authorization-server.ts';
+import { callbackEndpoints } from './endpoints/runs/callback-endpoints.ts';
 import { concurrencyEndpoints } from './endpoints/runs/concurrency-endpoints.ts';
 import { addressByTrust } from './access/client-address.ts';
 import { checkHost } from './serving/host-header.ts';
@@ -86,6 +88,8 @@ export const endpoints: readonly Endpoint[] = [
   ...runRetryEndpoints,
   ...workerEndpoints,
   ...jobEndpoints,
+  ...approvalEndpoints,
+  ...callbackEndpoints,
   ...eventEndpoints,
   ...publishedEndpoints,
   ...operationsEndpoints,

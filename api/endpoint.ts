@@ -22,6 +22,9 @@ export interface Caller {
   readonly expiresAt: Instant;
 }
 
+/** The actor of commands without an agent: callbacks, whose token is their credential. */
+export const ANONYMOUS = 'anonymous';
+
 /** A request that has passed authentication and validation. */
 export interface Call<Body = unknown, Query = Record<string, string | undefined>> {
   readonly dependencies: ApiDependencies;
@@ -97,6 +100,8 @@ export interface Endpoint {
   readonly scopes: readonly string[] | null;
   readonly body?: TSchema;
   readonly bodyOptional?: boolean;
+  /** Bytes of a body, where fewer than `SVC_MAX_BODY_BYTES`. */
+  readonly maxBodyBytes?: number;
   /**
    * An endpoint of OAuth 2.0 (RFC 6749): it takes a form instead of JSON and ignores unknown fields. Bad input is
    * answered as that RFC prescribes.

@@ -7,6 +7,7 @@ import { CoordinationError } from '../scheduler/coordination.ts';
 import { challengeOf } from './access/challenges.ts';
 import { applyHeaders, requestIdOf } from './serving/response-headers.ts';
 import { sendJson } from './serving/sending.ts';
+import { shownPath } from './serving/shown-path.ts';
 
 /** The codes of the error body, with their statuses. */
 export const errorStatuses = {
@@ -201,7 +202,7 @@ export function errorHandler(telemetry: Telemetry, production: boolean) {
       sendError(response, error, requestId);
       return;
     }
-    const { path } = request;
+    const path = shownPath(request);
     telemetry.log.error('request failed', { request: requestId, path, error: thrown });
     const details = { ...causeOf(thrown, production), ...error.details };
     sendError(response, new HttpError('internal_error', error.message, details), requestId);

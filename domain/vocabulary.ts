@@ -59,6 +59,18 @@ export type UnfinishedRunState = (typeof unfinishedRunStates)[number];
 /** The states of a run that has ended. */
 export const endedRunStates: readonly RunState[] = ['succeeded', 'failed', 'canceled', 'skipped'];
 
+/** What a suspended step waits for. */
+export const waitKinds = ['timer', 'event', 'approval', 'run', 'callback', 'job'] as const;
+export type WaitKind = (typeof waitKinds)[number];
+
+/** What ended a wait. `stopped`: its run has ended, or another step of its group has failed. */
+export const resumedBy = [...waitKinds, 'timeout', 'stopped'] as const;
+export type ResumedBy = (typeof resumedBy)[number];
+
+/** An approval nobody decided in time is `expired`, whatever then became of its step; `canceled`: its run ended before. */
+export const approvalStates = ['pending', 'approved', 'rejected', 'expired', 'canceled'] as const;
+export type ApprovalState = (typeof approvalStates)[number];
+
 /** Whether reads switch to a rebuilt view automatically, or when an operator orders it. */
 export const rebuildSwitches = ['auto', 'manual'] as const;
 export type RebuildSwitch = (typeof rebuildSwitches)[number];

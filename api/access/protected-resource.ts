@@ -61,6 +61,7 @@ export const scopes = [
   'tasks:read',
   'tasks:write',
   'runs:read',
+  'approvals:write',
   'events:publish',
   'events:read',
   'audit:read',

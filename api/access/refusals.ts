@@ -9,6 +9,8 @@ export interface Refused extends Noted {
   readonly path: string;
   readonly status: number;
   readonly code: string;
+  /** The step whose wait had ended before; undefined: it was about something else. */
+  readonly step?: { readonly run_id: string; readonly step: string } | undefined;
 }
 
 /** The record of refused requests. */
@@ -18,8 +20,9 @@ export class Refusals extends CappedRecord<Refused> {
       what: 'refused commands',
       keyOf: ({ action, status, code }) => `${status} ${code} ${action}`,
       streamOf: streams.refusals,
-      eventOf({ agentId, action, path, status, code }, counted, isSum) {
-        const data = { agent_id: agentId, action, status, code, path: isSum ? null : path };
+      eventOf({ agentId, action, path, status, code, step = {} }, counted, isSum) {
+        const one = isSum ? { path: null } : { path, ...step };
+        const data = { agent_id: agentId, action, status, code, ...one };
         return { type: 'CommandRefused', data: { ...data, ...counted } };
       },
     });

@@ -5,7 +5,10 @@ import { isUuid, newId } from '../../domain/ids.ts';
 import type { Authentication } from './authentication.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import { OAuthError, errorStatuses, toHttpError, type ErrorCode } from '../errors.ts';
+import { ANONYMOUS } from '../endpoint.ts';
 import { recordedReason } from '../serving/headers.ts';
+import { shownPath } from '../serving/shown-path.ts';
+import type { Refused } from './refusals.ts';
 import { verifyAnyToken } from './tokens.ts';
 
 /** Statuses of refusals that are recorded. */
@@ -34,9 +37,9 @@ export class RefusedRequests {
 
   /** Records a request that failed with an error. */
   thrown(error: unknown, refused: RefusedRequest): void {
-    const { code } = toHttpError(error);
+    const { code, details } = toHttpError(error);
     const status = errorStatuses[code];
-    if (!(error instanceof OAuthError)) this.#note(status, code, refused);
+    if (!(error instanceof OAuthError)) this.#note(status, code, refused, stepIn(details));
     else if (error.oauthCode === 'invalid_client' || error.oauthCode === 'invalid_grant') {
       this.#record(status, error.oauthCode, refused, this.#claimedAgent(refused.body));
     }
@@ -48,9 +51,9 @@ export class RefusedRequests {
     if (isErrorCode(code)) this.#note(errorStatuses[code], code, refused);
   }
 
-  #note(status: number, code: ErrorCode, refused: RefusedRequest): void {
+  #note(status: number, code: ErrorCode, refused: RefusedRequest, step?: Refused['step']): void {
     if (!recordedStatuses.has(status)) return;
-    this.#record(status, code, refused, this.#agentOf(status, refused));
+    this.#record(status, code, refused, this.#agentOf(status, refused), step);
   }
 
   #record(
@@ -58,15 +61,18 @@ export class RefusedRequests {
     code: string,
     refused: RefusedRequest,
     agent: Promise<string | null>,
+    step?: Refused['step'],
   ): void {
     const now = this.#dependencies.clock.now();
     void agent.then(
-      (agentId) => {
+      (known) => {
+        // A callback that came too late has no agent, but its step.
+        const agentId = known ?? (step === undefined ? null : ANONYMOUS);
         if (agentId === null) return;
         const { action, request } = refused;
-        const { path } = request;
+        const path = shownPath(request);
         const context = contextOf(agentId, refused, now);
-        this.#dependencies.refusals.note({ agentId, action, path, status, code, context });
+        this.#dependencies.refusals.note({ agentId, action, path, status, code, step, context });
       },
       (error: unknown) => {
         const { log } = this.#dependencies.telemetry;
@@ -101,6 +107,11 @@ export class RefusedRequests {
     const { state } = await this.#dependencies.agents.get(agentId);
     return state.status === 'registered' || state.status === 'removed' ? agentId : null;
   }
+}
+
+/** The step that an error names. */
+function stepIn({ run_id, step }: Readonly<Record<string, unknown>>): Refused['step'] {
+  return typeof run_id === 'string' && typeof step === 'string' ? { run_id, step } : undefined;
 }
 
 const isErrorCode = (code: unknown): code is ErrorCode =>

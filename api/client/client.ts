@@ -2,6 +2,8 @@ import type { Static } from '@sinclair/typebox';
 import type * as Audit from '../schemas/response-schemas-audit.ts';
 import type * as Agents from '../schemas/response-schemas-agents.ts';
 import type * as Events from '../schemas/response-schemas-events.ts';
+import type * as Answering from '../schemas/approval-schemas.ts';
+import type * as Approvals from '../schemas/response-schemas-approvals.ts';
 import type { DueQuery, DueTaskPage } from '../schemas/due-schemas.ts';
 import type { HealthReport, Readiness } from '../schemas/response-schemas-health.ts';
 import type {
@@ -44,6 +46,7 @@ export type {
 } from './client-connection.ts';
 export type { ServerSentEvent } from './server-sent-events.ts';
 export type { Agent } from '../schemas/response-schemas-agents.ts';
+export type { Approval } from '../schemas/response-schemas-approvals.ts';
 export type { RecentEvents, Topics } from '../schemas/response-schemas-events.ts';
 export type { HealthReport } from '../schemas/response-schemas-health.ts';
 export type {
@@ -87,6 +90,8 @@ export function createClient(options: ClientOptions) {
     schedules: schedules(api),
     backfills: backfills(api),
     runs: runs(api),
+    approvals: approvals(api),
+    callbacks: callbacks(api),
     statistics: statistics(api),
     events: events(api),
     audit: audit(api),
@@ -259,6 +264,44 @@ const runs = ({ ask, read, readOne, act, runWith }: Api) => ({
   redrive: (body: Query<RedriveRuns> = {}, call: CallOptions = {}) =>
     ask<Runs.RunsRedriven>({ ...call, method: 'POST', path: '/runs/redrive', body }),
   history: readOne<Audit.History, Looked.HistoryQuery>('/runs/:id/history'),
+});
+
+const approvals = ({ ask, read, readOne }: Api) => {
+  const decide =
+    (verdict: 'approve' | 'reject') =>
+    (id: string, body: Answering.DecideApproval = {}, call: CallOptions = {}) =>
+      ask<Approvals.ApprovalDecided>({
+        ...call,
+        method: 'POST',
+        path: pathTo(`/approvals/:id/${verdict}`, id),
+        body,
+      });
+  return {
+    list: read<Approvals.ApprovalPage, Answering.ApprovalQuery>('/approvals'),
+    get: readOne<Approvals.Approval>('/approvals/:id'),
+    approve: decide('approve'),
+    reject: decide('reject'),
+  };
+};
+
+/** Sent without the client's own token: that of the callback is the credential. */
+const callbacks = ({ ask }: Api) => ({
+  complete: (token: string, body: unknown, call: CallOptions = {}) =>
+    ask<Approvals.CallbackTaken>({
+      ...call,
+      method: 'POST',
+      path: pathTo('/callbacks/:token', token),
+      body,
+      open: true,
+    }),
+  fail: (token: string, body: Answering.FailCallback, call: CallOptions = {}) =>
+    ask<Approvals.CallbackTaken>({
+      ...call,
+      method: 'POST',
+      path: pathTo('/callbacks/:token/fail', token),
+      body,
+      open: true,
+    }),
 });
 
 const exports = (connection: ClientConnection) => ({

@@ -1,4 +1,5 @@
 import { agentExamples } from './examples/agents.ts';
+import { approvalExamples } from './examples/approvals.ts';
 import { eventExamples } from './examples/events.ts';
 import { exportExamples } from './examples/exports.ts';
 import { historyExamples } from './examples/history.ts';
@@ -23,6 +24,7 @@ export const examples: Readonly<Record<string, Examples>> = {
   ...agentExamples,
   ...taskExamples,
   ...runExamples,
+  ...approvalExamples,
   ...eventExamples,
   ...exportExamples,
   ...operationsExamples,

@@ -7,6 +7,8 @@ const descriptions = {
   backfills: 'Runs for the past times of a schedule.',
   concurrency: 'Who holds a concurrency key, and who waits for it.',
   runs: 'The runs of tasks.',
+  approvals: 'What steps wait to have approved.',
+  callbacks: 'Calls from outside that end the wait of a step.',
   statistics: 'Runs, counted.',
   events: 'Events under topics, which trigger tasks.',
   operations: 'Holding and releasing the whole service.',

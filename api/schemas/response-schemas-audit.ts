@@ -1,7 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox';
 import { AnyObject, Nullable, OneOf } from '../../domain/events/schema-parts.ts';
 import { auditOutcomes } from '../../domain/vocabulary.ts';
-import { count, time } from './response-schemas.ts';
+import { id, count, time } from './response-schemas.ts';
 
 /** Responses about history, streams and the audit. */
 
@@ -105,6 +105,8 @@ const AuditItem = Type.Object(
           count: Type.Integer({ minimum: 1 }),
           first_at: time,
           last_at: time,
+          run_id: Type.Optional(id),
+          step: Type.Optional(Type.String()),
         },
         closedAs('Refused'),
       ),

@@ -1,6 +1,12 @@
 import { Type, type Static, type TSchema } from '@sinclair/typebox';
 import { AnyObject, Nullable, OneOf, closed } from '../../domain/events/schema-parts.ts';
-import { runSkipReasons, runStates, runTriggers } from '../../domain/vocabulary.ts';
+import {
+  resumedBy,
+  runSkipReasons,
+  runStates,
+  runTriggers,
+  waitKinds,
+} from '../../domain/vocabulary.ts';
 import { count, done, id, listedPayload, pageOf, time } from './response-schemas.ts';
 
 /** Responses about runs and their statistics. */
@@ -20,6 +26,26 @@ const triggeringEvent = (payload: TSchema) =>
     ],
     { description: 'the event that triggered the run; null: none did' },
   );
+
+/** A step that waits. Which of the last fields it has depends on `kind`. */
+const RunWait = Type.Object(
+  {
+    id,
+    step: Type.String(),
+    kind: OneOf(waitKinds),
+    since: time,
+    until: time,
+    resumed_by: Nullable(OneOf(resumedBy)),
+    topic: Type.Optional(Type.String()),
+    if: Type.Optional(Nullable(Type.String())),
+    message: Type.Optional(Type.String()),
+    approvers: Type.Optional(Nullable(Type.Array(Type.String()))),
+    run_id: Type.Optional(id),
+    task_id: Type.Optional(id),
+    tool: Type.Optional(Type.String()),
+  },
+  { title: 'RunWait', additionalProperties: false },
+);
 
 const shown = {
   id,
@@ -47,6 +73,7 @@ const shown = {
   parent_run_id: Nullable(id),
   skip_reason: Nullable(OneOf(runSkipReasons)),
   cancel_requested: Type.Boolean(),
+  waits: Type.Array(RunWait),
 };
 
 const Attempt = Type.Object(

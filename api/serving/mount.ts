@@ -29,6 +29,7 @@ import {
   type Shared,
 } from './request-steps.ts';
 import { Routes } from './routes.ts';
+import { shownPath } from './shown-path.ts';
 import { bodyCheck, checkEmpty, queryCheck } from './validation.ts';
 
 /** The steps of a request. Their order is the order in which faults are reported. */
@@ -179,7 +180,9 @@ export function respondToOtherMethod(
   response.status(204).end();
 }
 
-export function unknownPath({ method, path }: Request): HttpError {
+export function unknownPath(request: Request): HttpError {
+  const { method } = request;
+  const path = shownPath(request);
   const details = { resource: 'path', id: path };
   return new HttpError('not_found', `there is no ${method} ${path}`, details);
 }

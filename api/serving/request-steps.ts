@@ -5,7 +5,13 @@ import type { Authentication } from '../access/authentication.ts';
 import { baseOf } from '../access/public-address.ts';
 import type { RefusedRequests } from '../access/refused-requests.ts';
 import type { ApiDependencies } from '../dependencies.ts';
-import type { EndpointResponse, Call, Caller, Endpoint } from '../endpoint.ts';
+import {
+  ANONYMOUS,
+  type Call,
+  type Caller,
+  type Endpoint,
+  type EndpointResponse,
+} from '../endpoint.ts';
 import { badRequest } from '../errors.ts';
 import { CAUSE_HEADER } from '../inner-requests.ts';
 import type { ResponseCache, CacheEntry, CachedResponse } from './response-cache.ts';
@@ -93,7 +99,8 @@ export function readBody(exchange: Exchange): Promise<void> | undefined {
 
 async function readSentBody(exchange: Exchange): Promise<void> {
   const { endpoint, shared, request } = exchange;
-  const limit = shared.dependencies.settings.maxBodyBytes;
+  const { maxBodyBytes } = shared.dependencies.settings;
+  const limit = Math.min(maxBodyBytes, endpoint.maxBodyBytes ?? maxBodyBytes);
   const isForm = endpoint.oauth === true && endpoint.body !== undefined;
   const sent = isForm
     ? await readForm(request, endpoint.body, limit)
@@ -119,7 +126,7 @@ export function readCommandHeaders(exchange: Exchange): void {
   if (endpoint.idempotent === true && caller !== null) {
     exchange.key = checkKey(request.get('idempotency-key'));
   }
-  const hasReason = endpoint.body?.properties['reason'] !== undefined;
+  const hasReason = endpoint.body?.properties?.['reason'] !== undefined;
   exchange.reason = hasReason ? reasonOfCommand(request, exchange.body) : reasonOf(request);
   if (endpoint.ifMatch === true) exchange.ifMatch = ifMatchOf(request);
 }
@@ -260,7 +267,7 @@ function callOf(exchange: Exchange): Call {
     address,
     context: {
       commandId: newId(now),
-      actor: caller?.agentId ?? 'anonymous',
+      actor: caller?.agentId ?? ANONYMOUS,
       source: address,
       correlationId: exchange.id,
       reason: exchange.reason,

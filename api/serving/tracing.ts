@@ -4,6 +4,7 @@ import { requestIdOf } from './response-headers.ts';
 import type { Call } from '../endpoint.ts';
 import { errorStatuses, toHttpError } from '../errors.ts';
 import { knownMethods, routeOf } from './measuring.ts';
+import { shownPath } from './shown-path.ts';
 
 /** Polled by machines all the time. */
 const untraced = /^\/(?:health(?:\/|\?|$)|ext\/observability\/metrics)/;
@@ -25,7 +26,7 @@ export function traceRequests(traces: Traces): RequestHandler {
       parent: request.get('traceparent'),
       attributes: {
         'http.request.method': method,
-        'url.path': request.path,
+        'url.path': shownPath(request),
         'url.scheme': request.protocol,
         'network.protocol.version': request.httpVersion,
         'server.address': request.hostname,

@@ -8,6 +8,7 @@ import { runsProjection } from '../../projections/views/runs.ts';
 import { statisticsProjection } from '../../projections/views/statistics.ts';
 import { tasksProjection } from '../../projections/views/tasks.ts';
 import { topicsProjection } from '../../projections/views/topics.ts';
+import { waitsProjection } from '../../projections/views/waits.ts';
 import { webhooksProjection } from '../../projections/views/webhooks.ts';
 import { toolsProjection, workersProjection } from '../../projections/views/workers.ts';
 
@@ -21,6 +22,7 @@ export const projections = [
   publishedProjection,
   statisticsProjection,
   backfillsProjection,
+  waitsProjection,
   webhooksProjection,
   workersProjection,
   toolsProjection,

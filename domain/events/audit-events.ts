@@ -8,7 +8,7 @@ export type ToolCallOutcome = (typeof toolCallOutcomes)[number];
 /** Events of `refusals-<agent>-<day>`, `calls-<agent>-<day>` and `reads-<agent>-<day>`: audited requests that changed nothing. */
 export const auditEvents = {
   /**
-   * A refused request of a known agent (401, 403, 409, 412). The first ones of a minute are recorded one by one, the
+   * A refused request of a known agent (401, 403, 409, 412), or a callback that came too late. The first ones of a minute are recorded one by one, the
    * others as sums by action, status and code.
    */
   CommandRefused: event({
@@ -23,6 +23,9 @@ export const auditEvents = {
     count: Type.Integer({ minimum: 1 }),
     first_at: Timestamp,
     last_at: Timestamp,
+    /** The step whose wait had ended before the call; left out of a sum. */
+    run_id: Type.Optional(Id),
+    step: Type.Optional(Type.String()),
   }),
   /**
    * An agent called a tool directly, outside a run. Arguments and result are left out: they may hold secrets. The first

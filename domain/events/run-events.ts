@@ -1,5 +1,11 @@
 import { Type } from '@sinclair/typebox';
-import { overlapPolicies, retryStarts, runSkipReasons, runTriggers } from '../vocabulary.ts';
+import {
+  overlapPolicies,
+  resumedBy,
+  retryStarts,
+  runSkipReasons,
+  runTriggers,
+} from '../vocabulary.ts';
 import { AnyObject, closed, event, Id, Nullable, OneOf, Timestamp } from './schema-parts.ts';
 
 const attempt = Type.Integer({ minimum: 1 });
@@ -58,18 +64,6 @@ const StepEndSchema = closed({
   log: Type.Array(logLine),
 });
 
-/** What ended a wait. `stopped`: its run has ended, or another step of its group has failed. */
-const resumedBy = [
-  'timer',
-  'event',
-  'approval',
-  'run',
-  'callback',
-  'job',
-  'timeout',
-  'stopped',
-] as const;
-
 const StepSuspendedSchema = closed({
   /** As in the step's end. */
   step: Type.String(),
@@ -126,6 +120,9 @@ const StepSuspendedSchema = closed({
   log: Type.Optional(Type.Array(logLine)),
 });
 
+/** How many waits a run's removal names: more would not fit into an event. */
+export const MAX_REMOVED_WAITS = 10_000;
+
 /** Events of `run-<id>`: one run, through all its attempts. */
 export const runEvents = {
   RunRequested: event(
@@ -173,7 +170,7 @@ export const runEvents = {
       /** The agent that answered. */
       agent_id: Type.Optional(Id),
     }),
-    /** The step's result; left out where it failed. */
+    /** The step's result; left out where it failed. A rejected approval has both: `on_error` says which counts. */
     result: Type.Optional(Type.Unknown()),
     /** Why the step failed. */
     error: Type.Optional(Type.String()),
@@ -239,6 +236,8 @@ export const runEvents = {
     {
       /** Left out where the run never started. */
       started: Type.Optional(closed({ task_id: Id, at: Timestamp })),
+      /** Ids of its waits for approvals and callbacks; left out where it had none. */
+      waits: Type.Optional(Type.Array(Id, { minItems: 1, maxItems: MAX_REMOVED_WAITS })),
     },
     2,
   ),

@@ -7,6 +7,12 @@ type Resumed = DataOf<'RunStepResumed'>;
 /** What a suspended step waits for. */
 export type WaitsFor = Suspended['waits_for'];
 
+/** What a call from outside answers: it is found by the approval's id or the callback's token. */
+export type AnswerableWait = Extract<WaitsFor, { readonly kind: 'approval' | 'callback' }>;
+
+export const isAnswerable = (waitsFor: WaitsFor): waitsFor is AnswerableWait =>
+  waitsFor.kind === 'approval' || waitsFor.kind === 'callback';
+
 /** How a wait ended: its result, or its error. */
 export type Resumption = Omit<Resumed, 'step' | 'wait_id'>;
 
@@ -27,9 +33,11 @@ export const noWaits: readonly Wait[] = [];
 export function evolveWaits(waits: readonly Wait[], event: RunEvent): readonly Wait[] {
   switch (event.type) {
     case 'RunStepSuspended': {
-      // A step has one wait: a later one replaces it.
       const { task_id: _, ...wait } = event.data;
-      return [...withoutStep(waits, wait.step), { ...wait, resumed: null }];
+      // A callback may come before its tool has returned: the wait that is then recorded again has ended already.
+      const known = waits.find(({ wait_id }) => wait_id === wait.wait_id);
+      // A step has one wait: a later one replaces it.
+      return [...withoutStep(waits, wait.step), { ...wait, resumed: known?.resumed ?? null }];
     }
     case 'RunStepResumed': {
       const { step: _, wait_id, ...resumed } = event.data;

@@ -29,10 +29,9 @@ function approvalTimeout(
   seconds: number,
   now: Instant,
 ): Resumption {
-  if (onTimeout === 'approve') {
-    const result = { approved: true, by: null, comment: null, at: toIso(now) };
-    return { by: { kind: 'timeout' }, result };
-  }
-  const verb = onTimeout === 'reject' ? 'rejected: nobody approved' : 'nobody decided';
-  return timedOut(`${verb} within ${seconds} s`);
+  if (onTimeout === 'fail') return timedOut(`nobody decided within ${seconds} s`);
+  const approved = onTimeout === 'approve';
+  const result = { approved, by: null, comment: null, at: toIso(now) };
+  if (approved) return { by: { kind: 'timeout' }, result };
+  return { ...timedOut(`rejected: nobody decided within ${seconds} s`), result };
 }

@@ -226,7 +226,7 @@ export const serviceTools: readonly ServiceTool[] = [
     description: 'Lists runs, newest first, page by page.',
     parameters: closed({
       task_id: optional('of this task'),
-      state: optional('queued, running, retrying, succeeded, failed, canceled or skipped'),
+      state: optional('queued, running, waiting, retrying, succeeded, failed, canceled or skipped'),
       trigger: optional('schedule, manual, event or backfill'),
       success: Type.Optional(
         Type.Boolean({ description: 'only successful runs, or only failed ones' }),

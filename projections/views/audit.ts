@@ -39,6 +39,9 @@ export type RefusalPart = JsonObject & {
   readonly count: number;
   readonly first_at: string;
   readonly last_at: string;
+  /** The step whose wait had ended before; missing where it was about something else. */
+  readonly run_id?: string;
+  readonly step?: string;
 };
 
 /** The calls of one tool. */
@@ -121,8 +124,7 @@ export function auditDocumentOf(event: RecordedEvent): AuditDocument {
   const done = { ...known, action: type, outcome: 'done', refusal: null, call: null } as const;
   if (event.type === 'AuditRead') return { ...done, action: event.data.action };
   if (event.type === 'CommandRefused') {
-    const { action, status, code, path, count, first_at, last_at } = event.data;
-    const refusal = { status, code, path, count, first_at, last_at };
+    const { action, agent_id: _agent, ...refusal } = event.data;
     return { ...done, action, outcome: 'refused', refusal };
   }
   if (event.type === 'ToolCalled') {

@@ -2,6 +2,7 @@ import type { EventStore } from '../../domain/event-store.ts';
 import { load } from '../../domain/handle.ts';
 import { hasEnded, runFold, type KnownRun } from '../../domain/runs/run.ts';
 import { streams } from '../../domain/streams.ts';
+import { unfinishedRunStates } from '../../domain/vocabulary.ts';
 import { runsProjection, type RunDocument } from '../../projections/views/runs.ts';
 import type { RunQueue } from '../runs/run-queue.ts';
 import { isCorrupt, type AuditCheck, type AuditParts } from './audit.ts';
@@ -18,8 +19,7 @@ export class QueueAgrees implements AuditCheck, ComparedMemory<RunDocument> {
 
   constructor(parts: Parts) {
     this.#parts = parts;
-    const value = ['queued', 'running', 'retrying'];
-    const filters = [{ field: 'state', op: 'in', value }] as const;
+    const filters = [{ field: 'state', op: 'in', value: unfinishedRunStates }] as const;
     this.#comparison = new ViewComparison(parts, runsProjection, filters, this);
   }
 

@@ -192,7 +192,9 @@ function afterWait(
   const { progress, step, name } = calling;
   const startedAt = fromIso(wait.since);
   const log = [...(wait.log ?? []), ...(resumed.log ?? [])] as readonly LogLine[];
-  if (resumed.error === undefined) {
+  // A rejected approval has a result, which a step that continues on errors passes on.
+  const isResult = resumed.result !== undefined && step.onError === 'continue';
+  if (resumed.error === undefined || isResult) {
     return noteResult(progress, step, name, startedAt, resumed.result ?? null, log);
   }
   const failure = { message: resumed.error, retryable: resumed.retryable === true };

@@ -3,7 +3,9 @@ import type { RecordedEvent } from '../../domain/event-store.ts';
 import type { DataOf, DomainEvent } from '../../domain/events/catalogue.ts';
 import type { Fold } from '../../domain/handle.ts';
 import { idempotencyFold } from '../../domain/idempotency.ts';
+import { MAX_REMOVED_WAITS } from '../../domain/events/run-events.ts';
 import { hasEnded, runFold } from '../../domain/runs/run.ts';
+import { isAnswerable } from '../../domain/runs/run-waits.ts';
 import { sessionFold } from '../../domain/agents/session.ts';
 import type { RetainedKind } from '../../domain/vocabulary.ts';
 import { webhookFold } from '../../domain/webhooks/webhook.ts';
@@ -29,7 +31,10 @@ const ENDED: Instant = Number.NEGATIVE_INFINITY;
 export const retentionRules: { readonly [K in RetainedKind]: RetentionRule } = {
   runs: {
     prefix: 'run-',
-    tombstone: (events) => ({ type: 'RunRemoved', data: startIn(events) }),
+    tombstone: (events) => ({
+      type: 'RunRemoved',
+      data: { ...startIn(events), ...answerableWaitsIn(events) },
+    }),
     endsAt: (events) => (hasEnded(folded(runFold, events)) ? ENDED : null),
   },
   deliveries: {
@@ -60,11 +65,22 @@ export const retentionRules: { readonly [K in RetainedKind]: RetentionRule } = {
 };
 
 /** When a run started, and of which task: this is kept forever. */
-function startIn(events: readonly RecordedEvent[]): DataOf<'RunRemoved'> {
+function startIn(events: readonly RecordedEvent[]): Pick<DataOf<'RunRemoved'>, 'started'> {
   const requested = events.find((event) => event.type === 'RunRequested');
   const started = events.find((event) => event.type === 'RunStarted');
   if (requested === undefined || started === undefined) return {};
   return { started: { task_id: requested.data.task_id, at: started.metadata.occurredAt } };
+}
+
+/** The waits that have a document of their own, which goes with the run. */
+function answerableWaitsIn(events: readonly RecordedEvent[]): Pick<DataOf<'RunRemoved'>, 'waits'> {
+  const waits = new Set<string>();
+  for (const event of events) {
+    if (event.type !== 'RunStepSuspended' || !isAnswerable(event.data.waits_for)) continue;
+    waits.add(event.data.wait_id);
+  }
+  // Of more, the documents stay. No call finds its run through them.
+  return waits.size === 0 ? {} : { waits: [...waits].slice(0, MAX_REMOVED_WAITS) };
 }
 
 function folded<S, E extends DomainEvent>(fold: Fold<S, E>, events: readonly RecordedEvent[]): S {

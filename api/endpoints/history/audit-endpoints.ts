@@ -20,7 +20,7 @@ import {
 } from './audit-of-service.ts';
 import { auditOfStream } from './audit-of-stream.ts';
 import { AuditLiveQuery, AuditQuery } from '../../schemas/audit-schemas.ts';
-import { endpoint, type EndpointResponse, type Endpoint } from '../../endpoint.ts';
+import { ANONYMOUS, endpoint, type EndpointResponse, type Endpoint } from '../../endpoint.ts';
 import { badRequest } from '../../errors.ts';
 import { instant, instantsOf } from './instant.ts';
 import { ItemList, behindCursor, cursorOf, listJson, readPage } from '../listing.ts';
@@ -84,9 +84,9 @@ export const auditEndpoints: readonly Endpoint[] = [list, live];
 
 /** @throws HttpError 400 for what is neither an agent's id nor `service` */
 function actorOf(actor: string | undefined): string | undefined {
-  if (actor === undefined || actor === SERVICE) return actor;
+  if (actor === undefined || actor === SERVICE || actor === ANONYMOUS) return actor;
   if (isUuid(actor)) return actor.toLowerCase();
-  throw badRequest([{ field: 'actor', issue: `must be a UUID, or ${SERVICE}` }]);
+  throw badRequest([{ field: 'actor', issue: `must be a UUID, ${SERVICE} or ${ANONYMOUS}` }]);
 }
 
 async function readView(

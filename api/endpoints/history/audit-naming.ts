@@ -1,3 +1,4 @@
+import { streams } from '../../../domain/streams.ts';
 import { nameOfAgent, Names, titleOfTask } from '../../../projections/reading/names.ts';
 import type { AuditDocument } from '../../../projections/views/audit.ts';
 import type { ApiDependencies } from '../../dependencies.ts';
@@ -34,8 +35,9 @@ export async function namedItem(document: AuditDocument, names: Names): Promise<
   return { ...named, ...more, call };
 }
 
-/** A refusal is in its agent's stream; its path names the task, run or backfill. */
+/** A refusal is in its agent's stream; it or its path names the task, run or backfill. */
 function taskOfItem({ refusal, stream }: AuditDocument, names: Names): Promise<string | null> {
+  if (refusal?.run_id !== undefined) return names.taskOf(streams.run(refusal.run_id));
   const [, kind = '', id = ''] =
     /^\/(?:runs\/)?(tasks?|runs|backfills)\/([0-9a-f-]{36})(?:\/|$)/i.exec(refusal?.path ?? '') ??
     [];

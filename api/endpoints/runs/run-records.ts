@@ -2,6 +2,7 @@ import type { StepEnd } from '../../../domain/events/catalogue.ts';
 import { outputOf } from '../../../domain/pipeline/output.ts';
 import { isJsonObject, type JsonObject } from '../../../domain/json.ts';
 import { MAX_RESULT_BYTES, truncateString } from '../../../domain/pipeline/json-size.ts';
+import type { WaitsFor } from '../../../domain/runs/run-waits.ts';
 import type { Cut } from '../../../projections/read-model.ts';
 import type { RunDocument } from '../../../projections/views/runs.ts';
 import { cutValue } from '../../../projections/cut-document.ts';
@@ -25,7 +26,8 @@ export const cutRuns: Cut = {
 export async function showRun(source: ParamsSource, run: RunDocument): Promise<object> {
   const { listed: _listed, revision: _revision, interruptions: _interruptions, ...shown } = run;
   const params = await shownParams(source, run);
-  return { ...shown, ...causeOf(run), params, event: eventOf(run), output: outputOfRun(run) };
+  const rest = { params, event: eventOf(run), output: outputOfRun(run), waits: showWaits(run) };
+  return { ...shown, ...causeOf(run), ...rest };
 }
 
 /** Documents of an older shape lack it. */
@@ -37,6 +39,31 @@ function eventOf({ event = null }: Partial<RunDocument>): RunDocument['event'] {
 const causeOf = ({ depth = 0, parent_run_id: parent }: RunDocument): object => {
   return { depth, parent_run_id: parent ?? null };
 };
+
+/** The suspended steps, without what only workers need: tokens' hashes, a job's arguments. */
+function showWaits({ waits = [] }: RunDocument): readonly object[] {
+  return waits.map(({ wait_id: id, step, waits_for, since, until, resumed }) => {
+    return { id, step, since, until, resumed_by: resumed?.by.kind ?? null, ...awaited(waits_for) };
+  });
+}
+
+/** What clients see of what a step waits for. */
+function awaited(waitsFor: WaitsFor): object {
+  const { kind } = waitsFor;
+  switch (waitsFor.kind) {
+    case 'timer':
+    case 'callback':
+      return { kind };
+    case 'event':
+      return { kind, topic: waitsFor.topic, if: waitsFor.if ?? null };
+    case 'approval':
+      return { kind, message: waitsFor.message, approvers: waitsFor.approvers ?? null };
+    case 'run':
+      return { kind, run_id: waitsFor.run_id, task_id: waitsFor.task_id };
+    case 'job':
+      return { kind, tool: waitsFor.tool };
+  }
+}
 
 /** The output is derived from the steps, which it would repeat if it were stored. */
 function outputOfRun({ steps, output }: RunDocument, most?: number): object | null {
@@ -65,6 +92,7 @@ export async function showInList(
     params: params && cutValue(params, MAX_LISTED_BYTES),
     event: event && { ...event, payload: cutValue(event.payload as JsonObject, MAX_LISTED_BYTES) },
     output: shownOutput,
+    waits: showWaits(run),
   };
   return wholeErrors ? item : { ...item, error: shorten(run.error) };
 }

@@ -10,7 +10,7 @@ import {
   cancelTaskCommand,
   type MayChange,
 } from '../../../domain/tasks/task-commands.ts';
-import type { TaskStatus } from '../../../domain/vocabulary.ts';
+import { unfinishedRunStates, type TaskStatus } from '../../../domain/vocabulary.ts';
 import { runsProjection } from '../../../projections/views/runs.ts';
 import type { Call } from '../../endpoint.ts';
 import { keyPages } from '../listing.ts';
@@ -47,7 +47,7 @@ export async function cancelRunsOf(
   let canceled = 0;
   const runs = keyPages(dependencies.readModel, runsProjection, [
     { field: 'task_id', op: 'eq', value: taskId },
-    { field: 'state', op: 'in', value: ['queued', 'running', 'retrying'] },
+    { field: 'state', op: 'in', value: unfinishedRunStates },
   ]);
   for await (const page of runs) {
     for (const key of page) {

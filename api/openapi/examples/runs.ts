@@ -45,6 +45,7 @@ const item = {
   parent_run_id: null,
   skip_reason: null,
   cancel_requested: false,
+  waits: [],
 };
 const step = (name: string, result: unknown, status = 'succeeded') => ({
   step: name,

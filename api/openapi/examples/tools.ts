@@ -3,6 +3,8 @@ export const toolExamples: Readonly<Record<string, { readonly with: object }>> =
   echo: { with: { text: 'Good morning' } },
   log: { with: { message: '${params.count} orders are open', level: 'warn' } },
   sleep: { with: { seconds: 5 } },
+  'wait.event': { with: { topic: 'orders.paid', if: 'event.payload.id == `12`' } },
+  approval: { with: { message: 'Pay ${steps.invoice.total} EUR?', approvers: ['scope:payments'] } },
   fail: { with: { message: 'no orders have arrived', retryable: false } },
   transform: { with: { expression: 'orders[?open].id', input: '${steps.fetch.body}' } },
   'http.request': {

@@ -30,7 +30,7 @@ export function paintFor(screen: OutputStream, env: Environment, wanted: boolean
 export function paintState(paint: Paint, state: string, text = state): string {
   if (/^(succeeded|delivered|healthy|ready|active)$/.test(state)) return paint.good(text);
   if (/^(failed|unhealthy|not_ready)$/.test(state)) return paint.bad(text);
-  if (/^(retrying|running|degraded|paused)$/.test(state)) return paint.warning(text);
+  if (/^(retrying|running|waiting|degraded|paused)$/.test(state)) return paint.warning(text);
   if (/^(canceled|skipped)$/.test(state)) return paint.faint(text);
   return text;
 }

@@ -1,6 +1,7 @@
 import { newId } from '../../../domain/ids.ts';
 import { plainTask } from '../plain-task.ts';
 import { cursors, long, pages } from './refusal-parts.ts';
+import { approvalRows } from './refusal-rows-approvals.ts';
 import { auditRows } from './refusal-rows-audit.ts';
 import { eventRows } from './refusal-rows-events.ts';
 import { liveRows } from './refusal-rows-live.ts';
@@ -17,6 +18,8 @@ export interface Row {
   readonly scope: string | readonly string[] | null;
   /** Accepts a form instead of JSON; `test/api/access/oauth.test.ts` has its invalid requests. */
   readonly form?: true;
+  /** Accepts any JSON as its body. */
+  readonly takesAll?: true;
   /** A valid body; omitted if the endpoint takes none. */
   readonly body?: object;
   /** Required fields. */
@@ -390,5 +393,6 @@ export const refusalTable: readonly Row[] = [
   ...eventRows,
   ...operationsRows,
   ...webhookRows,
+  ...approvalRows,
   ...auditRows,
 ];

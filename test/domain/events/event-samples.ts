@@ -329,7 +329,7 @@ export const samples: { readonly [T in EventType]: readonly DataOf<T>[] } = {
     { name: 'friday', version: 1, cause: 'asked' },
     { name: 'friday', version: 1, cause: 'expired' },
   ],
-  RunRemoved: [{}, { started: { task_id: 'task-1', at } }],
+  RunRemoved: [{}, { started: { task_id: 'task-1', at } }, { waits: ['wait-1'] }],
   WebhookRemoved: [{}],
   RecordsRemoved: [
     {

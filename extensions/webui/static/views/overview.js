@@ -21,7 +21,7 @@ const BEAT = 15_000;
 const MAX_SHOWN = 12;
 const MAX_FAILED = 10;
 const MAX_READ = 50;
-const unfinished = ['running', 'retrying', 'queued'];
+const unfinished = ['running', 'waiting', 'retrying', 'queued'];
 const dayAgo = () => new Date(Date.now() - 24 * HOUR);
 
 const readRuns = (query, signal) => call('GET', 'runs', { query, signal });

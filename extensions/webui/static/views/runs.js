@@ -13,7 +13,16 @@ import { TaskLink } from '../ui/names.js';
 import { runColumns } from './runs-table.js';
 
 const PAGE = 30;
-const states = ['queued', 'running', 'retrying', 'succeeded', 'failed', 'canceled', 'skipped'];
+const states = [
+  'queued',
+  'running',
+  'waiting',
+  'retrying',
+  'succeeded',
+  'failed',
+  'canceled',
+  'skipped',
+];
 const fields = [
   { name: 'state', label: 'State', options: ['', ...states] },
   { name: 'trigger', label: 'Trigger', options: ['', 'schedule', 'manual', 'event', 'backfill'] },

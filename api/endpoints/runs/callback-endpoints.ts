@@ -1,0 +1,94 @@
+import { MAX_RESULT_BYTES } from '../../../domain/pipeline/json-size.ts';
+import { MASK, type Secrets } from '../../../domain/pipeline/secrets.ts';
+import { tokenHash } from '../../../domain/ids.ts';
+import type { Resumption } from '../../../domain/runs/run-waits.ts';
+import { endWaitCommand } from '../../../domain/runs/wait-commands.ts';
+import {
+  waitOfToken,
+  waitsProjection,
+  type WaitDocument,
+} from '../../../projections/views/waits.ts';
+import { CompleteCallback, FailCallback } from '../../schemas/approval-schemas.ts';
+import { CallbackTaken } from '../../schemas/response-schemas-approvals.ts';
+import {
+  endpoint,
+  idIn,
+  success,
+  type EndpointResponse,
+  type Call,
+  type Endpoint,
+} from '../../endpoint.ts';
+import { HttpError } from '../../errors.ts';
+import { findWait, secretsOfRun } from './found-wait.ts';
+
+const shared = {
+  scopes: null,
+  responses: { 200: CallbackTaken },
+  refusals: ['not_found'],
+} as const;
+
+const complete = endpoint('POST /callbacks/:token', {
+  ...shared,
+  operationId: 'completeCallback',
+  summary: 'Ends the wait of a step that waits for its callback; the body is its result',
+  description:
+    'The token is the credential: `${callback.url}` of the step holds it. The body is any JSON of at most 256 KiB; without one, the result is null. The first call counts. A later one, or one after the wait has ended otherwise, gets 409 with `details.resumed_by`.',
+  body: CompleteCallback,
+  maxBodyBytes: MAX_RESULT_BYTES,
+  bodyOptional: true,
+  handle: (call) =>
+    answer(call, (secrets) => ({
+      by: { kind: 'callback' },
+      result: secrets.mask(call.body ?? null),
+    })),
+});
+
+const fail = endpoint('POST /callbacks/:token/fail', {
+  ...shared,
+  operationId: 'failCallback',
+  summary: 'Fails a step that waits for its callback',
+  description:
+    'As `POST /callbacks/{token}`. With `retryable`, the step is tried again with a new token, as often as its `max_retries` says.',
+  body: FailCallback,
+  handle: (call) =>
+    answer(call, (secrets) => ({
+      by: { kind: 'callback' },
+      error: secrets.maskText(call.body.error),
+      retryable: call.body.retryable ?? false,
+    })),
+});
+
+export const callbackEndpoints: readonly Endpoint[] = [complete, fail];
+
+type Calling = Pick<Call, 'dependencies' | 'parameters' | 'context'>;
+
+/** @throws HttpError 404 for an unknown token; RefusalError `STATE_CONFLICT` after the wait's end */
+async function answer(
+  call: Calling,
+  resumption: (secrets: Secrets) => Resumption,
+): Promise<EndpointResponse> {
+  const { dependencies, context } = call;
+  const token = idIn(call, 'token');
+  const wait = await waitOf(call, token);
+  const secrets = await secretsOfRun(dependencies, wait.run_id);
+  secrets.hide(token);
+  const { position } = await endWaitCommand(dependencies.store, wait, resumption(secrets), context);
+  const { run_id, step } = wait;
+  return success('the step continues', { run_id, step }, position);
+}
+
+/** 32 bytes in base64url. */
+const TOKEN = /^[\w-]{43}$/;
+
+async function waitOf({ dependencies }: Calling, token: string): Promise<WaitDocument> {
+  const { readModel } = dependencies;
+  const wait = TOKEN.test(token)
+    ? await findWait(dependencies, async () => {
+        const [found] = await readModel.find(waitsProjection, waitOfToken(tokenHash(token)));
+        return found?.document;
+      })
+    : undefined;
+  if (wait !== undefined) return wait;
+  const details = { resource: 'callback', id: MASK };
+  throw new HttpError('not_found', 'there is no callback with this token', details);
+}

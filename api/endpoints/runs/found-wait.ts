@@ -1,0 +1,47 @@
+import type { Position } from '../../../domain/event-store.ts';
+import { load } from '../../../domain/handle.ts';
+import type { JsonObject } from '../../../domain/json.ts';
+import { compilePipeline } from '../../../domain/pipeline/compile.ts';
+import { Secrets } from '../../../domain/pipeline/secrets.ts';
+import { runFold } from '../../../domain/runs/run.ts';
+import { streams } from '../../../domain/streams.ts';
+import { taskAt } from '../../../domain/tasks/task-at.ts';
+import { waitsProjection, type WaitDocument } from '../../../projections/views/waits.ts';
+import type { ApiDependencies } from '../../dependencies.ts';
+import { requirePassed } from '../../positions.ts';
+
+type Finding = Pick<ApiDependencies, 'store' | 'positions'>;
+
+/**
+ * Finds a wait in its view. Where it is missing, it may have begun just now: the view must first pass what was the log's
+ * end at the time of the request.
+ * @throws HttpError 503 where the view does not in two seconds
+ */
+export async function findWait(
+  dependencies: Finding,
+  find: () => Promise<WaitDocument | undefined>,
+): Promise<WaitDocument | undefined> {
+  const found = await find();
+  if (found !== undefined) return found;
+  const head: Position = await dependencies.store.head();
+  await requirePassed(dependencies, [waitsProjection], head);
+  return find();
+}
+
+/**
+ * The secrets of a run's pipeline, as far as this process knows them, to mask what a call from outside brings into the
+ * log. A worker masks with all of them when it records the step's end.
+ */
+export async function secretsOfRun(
+  { store, secrets: lookUp }: Pick<ApiDependencies, 'store' | 'secrets'>,
+  runId: string,
+): Promise<Secrets> {
+  const secrets = new Secrets(lookUp);
+  const { state } = await load(store, streams.run(runId), runFold);
+  if (!('request' in state)) return secrets;
+  const { task_id, task_revision } = state.request;
+  const { definition } = await taskAt(store, task_id, task_revision);
+  const { secretNames } = compilePipeline(definition.payload as JsonObject);
+  for (const name of secretNames) secrets.expect(name);
+  return secrets;
+}
