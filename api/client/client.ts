@@ -269,7 +269,7 @@ const runs = ({ ask, read, readOne, act, runWith }: Api) => ({
 const approvals = ({ ask, read, readOne }: Api) => {
   const decide =
     (verdict: 'approve' | 'reject') =>
-    (id: string, body: Answering.DecideApproval = {}, call: CallOptions = {}) =>
+    (id: string, body: Query<Answering.DecideApproval> = {}, call: CallOptions = {}) =>
       ask<Approvals.ApprovalDecided>({
         ...call,
         method: 'POST',

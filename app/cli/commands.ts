@@ -9,6 +9,7 @@ import { addOperationsCommands } from './records/operations-commands.ts';
 import { addOverviewCommands } from './records/overview-commands.ts';
 import { addStreamCommands } from './records/stream-commands.ts';
 import { addWebhookCommands } from './records/webhook-commands.ts';
+import { addApprovalCommands } from './runs/approval-commands.ts';
 import { addRunCommands } from './runs/run-commands.ts';
 import { addArchiveCommands, addExportCommand } from './store/archive-commands.ts';
 import { addStoreCommands, addSimulateCommand } from './store/store-commands.ts';
@@ -25,6 +26,7 @@ export function createCommandLine(environment: CliEnvironment, version: string):
   const line = new CommandLine(environment, version);
   addTaskCommands(line);
   addRunCommands(line);
+  addApprovalCommands(line);
   addBackfillCommands(line);
   addAgentCommands(line);
   addWebhookCommands(line);

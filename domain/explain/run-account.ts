@@ -1,4 +1,7 @@
 import type { EventStore, RecordedEvent } from '../event-store.ts';
+import { load } from '../handle.ts';
+import { runFold } from '../runs/run.ts';
+import { isOpen, noWaits, type Wait, type WaitsFor } from '../runs/run-waits.ts';
 import { streams } from '../streams.ts';
 import { note, type Note, type RecordOf } from './explanation.ts';
 import { excerpt, triggerWords, type Words } from './words.ts';
@@ -16,6 +19,8 @@ export interface RunAccount {
   readonly started: RecordOf<'RunStarted'> | null;
   /** The last event about its state. */
   readonly last: RecordedEvent | null;
+  /** What its steps wait for, where its last events are about that. */
+  readonly waits: readonly Wait[];
 }
 
 /** Reads both ends of a run's stream. */
@@ -31,7 +36,44 @@ export async function readRun(store: EventStore, id: string): Promise<RunAccount
   // These three say nothing about how the run stands.
   const others: readonly string[] = ['RunRetried', 'RunRemoved', 'Abandoned'];
   const last = tail.find(({ type }) => !others.includes(type)) ?? null;
-  return { id, first: begun, started, last };
+  const isWaiting = last?.type === 'RunReleased' || last?.type === 'RunStepSuspended';
+  const waits = isWaiting ? await openWaits(store, stream) : noWaits;
+  return { id, first: begun, started, last, waits };
+}
+
+async function openWaits(store: EventStore, stream: string): Promise<readonly Wait[]> {
+  const { state } = await load(store, stream, runFold);
+  return 'request' in state ? state.waits.filter(isOpen) : noWaits;
+}
+
+/** How many waits are named. */
+const MAX_NAMED = 3;
+
+function waitingWords(waits: readonly Wait[], words: Words): string {
+  const named = waits.slice(0, MAX_NAMED).map(({ step, waits_for, since, until }) => {
+    const span = `since ${words.at(since)}, until ${words.at(until)}`;
+    return `${awaited(waits_for)} (step ${step}, ${span})`;
+  });
+  const more = waits.length > MAX_NAMED ? ` and ${waits.length - MAX_NAMED} more` : '';
+  return `waits for ${named.join(', for ')}${more}`;
+}
+
+/** What a step waits for, as the object of `waits for`. */
+function awaited(waitsFor: WaitsFor): string {
+  switch (waitsFor.kind) {
+    case 'timer':
+      return 'a time';
+    case 'event':
+      return `an event on topic ${waitsFor.topic}`;
+    case 'approval':
+      return `an approval: "${excerpt(waitsFor.message)}"`;
+    case 'run':
+      return `the end of run ${waitsFor.run_id}`;
+    case 'callback':
+      return 'its callback';
+    case 'job':
+      return `a worker that offers ${waitsFor.tool}`;
+  }
 }
 
 /** The event that skipped a run; null for one that runs, or ran. */
@@ -40,7 +82,7 @@ export function skipOf({ last }: RunAccount): RecordOf<'RunSkipped'> | null {
 }
 
 /** How a run stands, as the end of a sentence: `succeeded at …`. */
-export function standing({ first, started, last }: RunAccount, words: Words): string {
+export function standing({ first, started, last, waits }: RunAccount, words: Words): string {
   if (first === null || last === null) return 'is about to be requested';
   const at = words.time(last);
   const attempts = (attempt: number): string => (attempt > 1 ? `, in attempt ${attempt}` : '');
@@ -53,6 +95,11 @@ export function standing({ first, started, last }: RunAccount, words: Words): st
         started === null ? 'is running' : `has been running since ${words.time(started)}`;
       return `${since}${attempts(last.data.attempt)}`;
     }
+    case 'RunStepSuspended':
+    case 'RunReleased':
+      return waits.length === 0 ? `was left by its worker at ${at}` : waitingWords(waits, words);
+    case 'RunStepResumed':
+      return `has been waiting for a worker since its step ${last.data.step} resumed at ${at}`;
     case 'RunCancelRequested':
       return `was asked to stop at ${at} ${words.by(last)}`;
     case 'RunInterrupted':

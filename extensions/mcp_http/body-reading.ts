@@ -1,5 +1,5 @@
 import { ExtensionError } from '../contract.ts';
-import type { Parameters } from './service-tools.ts';
+import type { Parameters } from './service-requests.ts';
 
 /** Maximum length of a string. Characters. */
 const MAX_LENGTH = 200;

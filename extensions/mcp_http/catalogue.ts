@@ -8,7 +8,8 @@ import {
   type ToolView,
 } from '../contract.ts';
 import { inputSchemaOf, type InputSchema } from './input-schema.ts';
-import { serviceTools, type Parameters, type ServiceTool } from './service-tools.ts';
+import type { Parameters } from './service-requests.ts';
+import { serviceTools, type ServiceTool } from './service-tools.ts';
 import { exposedNames } from './tool-names.ts';
 
 /** A tool as clients see it. */

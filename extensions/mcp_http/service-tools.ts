@@ -1,19 +1,16 @@
 import { Type, type TObject, type TProperties } from '@sinclair/typebox';
 import type { ExtensionCaller } from '../contract.ts';
+import {
+  command,
+  done,
+  headersOf,
+  part,
+  reading,
+  scalar,
+  type Parameters,
+  type ServiceRequest,
+} from './service-requests.ts';
 import { changeParameters, previewParameters, taskParameters } from './task-parameters.ts';
-
-/** Parameters of a call, checked against the tool's schema. */
-export type Parameters = Readonly<Record<string, unknown>>;
-
-/** A request to the service's interface. */
-export interface ServiceRequest {
-  readonly method: 'GET' | 'POST' | 'PUT';
-  /** Encoded. */
-  readonly path: string;
-  readonly query?: Readonly<Record<string, string | number | boolean | undefined>>;
-  readonly body?: unknown;
-  readonly headers?: Readonly<Record<string, string>>;
-}
 
 /** A tool that makes one request to the service's interface, with the caller's token. */
 export interface ServiceTool {
@@ -286,6 +283,22 @@ export const serviceTools: readonly ServiceTool[] = [
     result: done,
   },
   {
+    name: 'list_approvals',
+    description: 'Lists what steps wait to have approved, and what was decided, newest first.',
+    parameters: closed({
+      state: optional('pending, approved, rejected, expired or canceled'),
+      task_id: optional('of this task'),
+      run_id: optional('of this run'),
+      limit,
+      cursor,
+    }),
+    scope: 'tasks:read',
+    readOnly: true,
+    request: (parameters) => reading('/approvals', parameters),
+  },
+  deciding('approve', 'Approves: the step that asked for it succeeds.'),
+  deciding('reject', 'Rejects: the step that asked for it fails.'),
+  {
     name: 'publish_event',
     description:
       'Publishes an event under a topic. It triggers the tasks of kind event that match.',
@@ -337,50 +350,27 @@ export const serviceTools: readonly ServiceTool[] = [
   },
 ];
 
-function reading(path: string, parameters: Parameters = {}): ServiceRequest {
-  const query = Object.fromEntries(
-    Object.entries(parameters).map(([name, value]) => [name, scalar(value)]),
-  );
-  return { method: 'GET', path, query };
-}
-
-function command(
-  path: string,
-  given: Parameters,
-  more: Pick<ServiceRequest, 'body' | 'query'> = {},
-): ServiceRequest {
-  return { method: 'POST', path, headers: headersOf(given), ...more };
-}
-
 /** The body of a request for a run, if it replaces params. */
 function bodyWith(params: unknown): Pick<ServiceRequest, 'body'> {
   return params === undefined ? {} : { body: { params } };
 }
 
-/** Request headers made from a tool's parameters. */
-function headersOf({ idempotency_key, if_revision, reason }: Parameters): Record<string, string> {
+/** @param verdict of the path, and the beginning of the tool's name */
+function deciding(verdict: 'approve' | 'reject', description: string): ServiceTool {
   return {
-    ...(typeof idempotency_key === 'string' ? { 'idempotency-key': idempotency_key } : {}),
-    ...(typeof if_revision === 'number' ? { 'if-match': `"${if_revision}"` } : {}),
-    ...(typeof reason === 'string' ? { 'x-reason': headerOf(reason) } : {}),
+    name: `${verdict}_approval`,
+    description,
+    parameters: closed({
+      ...id('approval'),
+      comment: Type.Optional(
+        Type.String({ minLength: 1, maxLength: 2000, description: 'why; part of the result' }),
+      ),
+      idempotency_key: key,
+    }),
+    scope: 'approvals:write',
+    readOnly: false,
+    request: ({ approval_id, idempotency_key, ...body }) =>
+      command(`/approvals/${part(approval_id)}/${verdict}`, { idempotency_key }, { body }),
+    result: done,
   };
-}
-
-/** Encodes a string for a header: UTF-8, one character per byte, on one line. */
-const headerOf = (text: string): string =>
-  Buffer.from(text.replaceAll(/\p{Cc}+/gu, ' ').trim()).toString('latin1');
-
-/** `{success, message, details: {…}}` → `{…, message}` */
-function done({ message, details }: Parameters): Parameters {
-  return { ...(details as object | undefined), message };
-}
-
-function part(value: unknown): string {
-  return encodeURIComponent(String(value));
-}
-
-function scalar(value: unknown): string | number | boolean | undefined {
-  return ['string', 'number', 'boolean'].includes(typeof value)
-    ? (value as string | number | boolean)
-    : undefined;
 }

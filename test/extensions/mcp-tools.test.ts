@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { taskDefaults } from '../../domain/tasks/task-definition.ts';
 import { EXPOSED_NAME } from '../../extensions/mcp_http/tool-names.ts';
+import { eventually } from '../support/signals.ts';
 import { morning, useToolService } from './tool-protocol.ts';
 
 type Schema = Readonly<Record<string, unknown>>;
@@ -46,6 +47,37 @@ describe('the tools for language models', () => {
         .map(([parameter]) => `${name}.${parameter}`),
     );
     expect(bare).to.deep.equal([]);
+  });
+
+  it('list, approve and reject approvals', async () => {
+    const pipeline = [{ id: 'ask', uses: 'approval', with: { message: 'Pay?' } }];
+    const asked = async () => {
+      const task_id = await create({ payload: { pipeline }, max_retries: 0 });
+      const { run_id } = await result('run_task', { task_id });
+      const pending = { state: 'pending', run_id };
+      let id: unknown;
+      await eventually(async () => {
+        const { items } = await result('list_approvals', pending);
+        id = (items as readonly Schema[])[0]?.['id'];
+        return id !== undefined;
+      });
+      return { approval_id: id, run_id };
+    };
+    const hasEnded = async (run_id: unknown, state: string): Promise<boolean> =>
+      (await result('get_run', { run_id }))['state'] === state;
+    const one = await asked();
+    const { approval_id } = one;
+    const approved = await result('approve_approval', { approval_id, comment: 'fine' });
+    expect(approved).to.include({
+      approval_id,
+      state: 'approved',
+      message: 'the step is approved',
+    });
+    await eventually(() => hasEnded(one.run_id, 'succeeded'));
+    const other = await asked();
+    await result('reject_approval', { approval_id: other.approval_id });
+    await eventually(() => hasEnded(other.run_id, 'failed'));
+    expect((await invoke('reject_approval', { approval_id })).status).to.equal(409);
   });
 
   it('declare the defaults that a created task has', async () => {

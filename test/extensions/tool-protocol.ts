@@ -25,6 +25,9 @@ export const serviceTools = [
   'get_run',
   'cancel_run',
   'retry_run',
+  'list_approvals',
+  'approve_approval',
+  'reject_approval',
   'publish_event',
   'run_events',
 ];

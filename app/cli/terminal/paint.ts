@@ -28,10 +28,11 @@ export function paintFor(screen: OutputStream, env: Environment, wanted: boolean
 
 /** Colours the state of a task, run, delivery or check. */
 export function paintState(paint: Paint, state: string, text = state): string {
-  if (/^(succeeded|delivered|healthy|ready|active)$/.test(state)) return paint.good(text);
-  if (/^(failed|unhealthy|not_ready)$/.test(state)) return paint.bad(text);
-  if (/^(retrying|running|waiting|degraded|paused)$/.test(state)) return paint.warning(text);
-  if (/^(canceled|skipped)$/.test(state)) return paint.faint(text);
+  if (/^(succeeded|approved|delivered|healthy|ready|active)$/.test(state)) return paint.good(text);
+  if (/^(failed|rejected|unhealthy|not_ready)$/.test(state)) return paint.bad(text);
+  if (/^(retrying|running|waiting|pending|degraded|paused)$/.test(state))
+    return paint.warning(text);
+  if (/^(canceled|expired|skipped)$/.test(state)) return paint.faint(text);
   return text;
 }
 

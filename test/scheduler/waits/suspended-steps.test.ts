@@ -231,6 +231,59 @@ describe('a suspended step', () => {
     expect(await world.run(runId)).to.include({ state: 'succeeded', attempt: 1 });
   });
 
+  it('keeps a callback that came before its tool returned, though the worker then dies', async () => {
+    const one = await world.start('one');
+    const runId = await pipeline([{ id: 'c', uses: 'deaf', wait_for: 'callback' }]);
+    await answer(runId, 'c', { by, result: 'early' });
+    one.kill();
+    await world.start('two');
+    await world.clock.advance(60 * second);
+    expect(await world.run(runId)).to.have.property('state', 'succeeded');
+    expect(await resultsOf(runId)).to.deep.equal({ c: 'early' });
+  });
+
+  it('ends once, by whichever comes first, when its callback arrives at its timeout', async () => {
+    await world.start('one');
+    const runId = await pipeline([{ ...callback, wait_seconds: 60 }], { max_retries: 0 });
+    await world.clock.advance(60 * second - 1);
+    const answered = answer(runId, 'c', { by, result: 'in time' }).catch((error: unknown) => error);
+    await world.clock.advance(1);
+    await answered;
+    const resumed = (await world.eventsOf(runId)).flatMap((event) =>
+      event.type === 'RunStepResumed' ? [event.data.by.kind] : [],
+    );
+    expect(resumed).to.have.lengthOf(1);
+    const state = resumed[0] === 'callback' ? 'succeeded' : 'failed';
+    expect(await world.run(runId)).to.have.property('state', state);
+  });
+
+  const decision = {
+    by: { kind: 'approval' },
+    result: { approved: false, by: 'a', comment: null, at: '2026-03-01T00:00:00.000Z' },
+    error: 'rejected by ada',
+    retryable: false,
+  } as const;
+  const approval = { id: 'a', uses: 'approval', with: { message: 'Pay?' }, max_retries: 2 };
+
+  it('fails with the error of a rejection, without a retry', async () => {
+    await world.start('one');
+    const runId = await pipeline([approval, { id: 'e', uses: 'act' }], { max_retries: 3 });
+    await answer(runId, 'a', decision);
+    expect(await world.run(runId)).to.include({ state: 'failed', attempt: 1 });
+    expect(await resultsOf(runId)).to.deep.equal({ a: 'rejected by ada' });
+  });
+
+  it('passes a rejection on to later steps where it continues on errors', async () => {
+    await world.start('one');
+    const runId = await pipeline([
+      { ...approval, on_error: 'continue' },
+      { id: 'e', uses: 'echo', with: '${steps.a.approved}' },
+    ]);
+    await answer(runId, 'a', decision);
+    expect(await world.run(runId)).to.have.property('state', 'succeeded');
+    expect(await resultsOf(runId)).to.deep.include({ e: false });
+  });
+
   it('is open no more for anybody who comes second', async () => {
     await world.start('one');
     const runId = await pipeline([callback]);
