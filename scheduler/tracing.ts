@@ -4,7 +4,7 @@ import type { FiresDecision } from '../domain/tasks/fires.ts';
 import type { ScheduleState } from '../domain/tasks/schedule-state.ts';
 import { streams } from '../domain/streams.ts';
 import type { Span, Traces } from '../observability/telemetry.ts';
-import type { QueuedRun } from './runs/run-queue.ts';
+import type { QueuedRun } from './runs/queued-run.ts';
 
 /** How many events at a stream's end are searched for the causing event. */
 const MAX_SEARCHED_EVENTS = 200;

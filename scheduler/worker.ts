@@ -3,7 +3,7 @@ import type { CallSlots } from './call-slots.ts';
 import { neverHeld, type HoldView } from './hold.ts';
 import { isPreferred } from './runs/preferred-worker.ts';
 import type { RunExecutor, RunHandle } from './runs/run-executor.ts';
-import type { QueuedRun } from './runs/run-queue.ts';
+import type { QueuedRun } from './runs/queued-run.ts';
 import type { RunParts } from './runs/run-work.ts';
 import { Slots, type SlotUse } from './runs/slots.ts';
 

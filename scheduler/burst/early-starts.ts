@@ -5,7 +5,7 @@ import type { ScheduledRun } from '../../domain/tasks/fires.ts';
 import type { LiveTask } from '../../domain/tasks/task.ts';
 import type { FireAppends, RequestAppender, WriteContext } from '../fires/fire-writer.ts';
 import type { RunExecutor } from '../runs/run-executor.ts';
-import type { QueuedRun } from '../runs/run-queue.ts';
+import type { QueuedRun } from '../runs/queued-run.ts';
 import { RunStart, type RunStartOptions } from '../runs/run-start.ts';
 import type { RunParts } from '../runs/run-work.ts';
 import type { Worker } from '../worker.ts';

@@ -2,7 +2,8 @@ import { fromIso, type Cancel, type Clock } from '../../domain/clock.ts';
 import { isOpen, type Wait } from '../../domain/runs/run-waits.ts';
 import { hasLabels } from '../../domain/workers/worker.ts';
 import { Heap } from '../heap.ts';
-import type { QueuedRun, RunQueue } from '../runs/run-queue.ts';
+import type { QueuedRun } from '../runs/queued-run.ts';
+import type { RunQueue } from '../runs/run-queue.ts';
 import type { Job, Labels, Offer } from './job.ts';
 
 /** Free jobs of one tool that need the same labels. */

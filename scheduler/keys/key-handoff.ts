@@ -8,7 +8,7 @@ import type { KeyWatch } from './key-watch.ts';
 import type { PendingReleases } from './pending-releases.ts';
 import { contextOf, type SemaphoreParts } from './semaphore-parts.ts';
 import type { Grant, WaiterQueue } from './waiter-queue.ts';
-import type { QueuedRun } from '../runs/run-queue.ts';
+import type { QueuedRun } from '../runs/queued-run.ts';
 import type { HandOver } from '../runs/run-work.ts';
 
 /** A granted run must start in this process within this time, or it loses the slot again. Milliseconds. */

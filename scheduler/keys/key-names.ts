@@ -2,7 +2,7 @@ import type { KeyClaim, KeyName } from '../../domain/keys/key.ts';
 import { overlapKey } from '../../domain/keys/overlap.ts';
 import { streams } from '../../domain/streams.ts';
 import type { LiveTask } from '../../domain/tasks/task.ts';
-import type { QueuedRun } from '../runs/run-queue.ts';
+import type { QueuedRun } from '../runs/queued-run.ts';
 
 /** Stream names in the cache: each contains a hash and is needed many times for each run. */
 const MAX_CACHED_NAMES = 10_000;

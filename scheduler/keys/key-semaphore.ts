@@ -22,7 +22,7 @@ import { PendingReleases } from './pending-releases.ts';
 import { contextOf, type SemaphoreParts } from './semaphore-parts.ts';
 import { WaiterQueue } from './waiter-queue.ts';
 import type { Admission, HandOver } from '../runs/run-work.ts';
-import type { QueuedRun } from '../runs/run-queue.ts';
+import type { QueuedRun } from '../runs/queued-run.ts';
 
 /** Every n-th recheck covers all keys in use for which this worker is preferred. */
 const FULL_RECHECK_EVERY = 10;

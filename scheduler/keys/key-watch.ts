@@ -15,7 +15,7 @@ import { streamOf } from './key-names.ts';
 import type { SemaphoreParts } from './semaphore-parts.ts';
 import { preferredWorker } from '../runs/preferred-worker.ts';
 import { mayStart } from '../runs/queued-run.ts';
-import type { QueuedRun } from '../runs/run-queue.ts';
+import type { QueuedRun } from '../runs/queued-run.ts';
 
 /** How long work is left to the worker that is preferred for it. Milliseconds. */
 export const HOLD_BACK = 75;

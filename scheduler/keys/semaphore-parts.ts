@@ -1,7 +1,8 @@
 import type { KeyContext } from '../../domain/keys/key-stream.ts';
 import type { ProcessParts } from '../parts.ts';
 import type { Membership } from '../processes/membership.ts';
-import type { QueuedRun, RunQueue } from '../runs/run-queue.ts';
+import type { QueuedRun } from '../runs/queued-run.ts';
+import type { RunQueue } from '../runs/run-queue.ts';
 
 /** What the classes of the semaphore need from the worker's process. */
 export interface SemaphoreParts extends Pick<

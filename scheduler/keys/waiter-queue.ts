@@ -17,7 +17,7 @@ import { HOLD_BACK, type KeyWatch } from './key-watch.ts';
 import type { PendingReleases } from './pending-releases.ts';
 import { contextOf, type SemaphoreParts } from './semaphore-parts.ts';
 import { mayStart } from '../runs/queued-run.ts';
-import type { QueuedRun } from '../runs/run-queue.ts';
+import type { QueuedRun } from '../runs/queued-run.ts';
 
 /** How often a worker that is not the preferred one hands a slot on before it leaves the slot to that worker. */
 const MAX_LOCAL_HANDOFFS = 16;

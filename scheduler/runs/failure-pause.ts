@@ -5,7 +5,7 @@ import type { LiveTask } from '../../domain/tasks/task.ts';
 import { pauseAfterFailuresCommand } from '../../domain/tasks/task-commands.ts';
 import type { ReadModel } from '../../projections/read-model.ts';
 import { runsProjection } from '../../projections/views/runs.ts';
-import type { QueuedRun } from './run-queue.ts';
+import type { QueuedRun } from './queued-run.ts';
 import type { RunParts } from './run-work.ts';
 
 /** How long to wait for the failed run to appear in the view of runs, and how often to look. Milliseconds. */

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../domain/json.ts';
 import { compilePipeline, type CompiledPipeline } from '../../domain/pipeline/compile.ts';
 import type { PinnedTasks } from '../pinned-tasks.ts';
-import type { QueuedRun } from './run-queue.ts';
+import type { QueuedRun } from './queued-run.ts';
 import type { ToolRegistry } from '../tools/registry.ts';
 
 /** A longer pipeline would block the event loop, so it is not instant. */

@@ -1,10 +1,46 @@
-import { fromIso } from '../../domain/clock.ts';
+import { fromIso, type Instant } from '../../domain/clock.ts';
 import type { RecordedEvent } from '../../domain/event-store.ts';
 import type { DataOf } from '../../domain/events/catalogue.ts';
-import { noWaits } from '../../domain/runs/run-waits.ts';
-import type { UnfinishedRunState } from '../../domain/vocabulary.ts';
+import { noWaits, type Wait } from '../../domain/runs/run-waits.ts';
+import type { RunTrigger, UnfinishedRunState } from '../../domain/vocabulary.ts';
 import type { RunDocument } from '../../projections/views/runs.ts';
-import type { QueuedRun } from './run-queue.ts';
+
+/** An unfinished run in a worker's memory. Small, as there may be many. */
+export interface QueuedRun {
+  readonly id: string;
+  readonly taskId: string;
+  readonly taskRevision: number;
+  readonly createdBy: string;
+  readonly trigger: RunTrigger;
+  readonly priority: number;
+  /** The run that waits for its end; null for none. */
+  readonly parentRunId: string | null;
+  /** Nominal time; null for a run triggered by hand or by an event. */
+  readonly scheduledFor: string | null;
+  /** Orders runs of the same priority. */
+  readonly since: Instant;
+  /** Orders runs of the same millisecond, by when this process saw them. */
+  readonly turn: number;
+  /** Requested while this process followed the log, so no earlier process has died of it. */
+  readonly isNew: boolean;
+  /** Its stream holds only the request, and this object holds all of the request. */
+  plain: boolean;
+  state: UnfinishedRunState;
+  runAt: Instant;
+  attempt: number;
+  /** Its first start, or when this process saw it; null before. */
+  startedAt: Instant | null;
+  interruptions: number;
+  owner: string | null;
+  /** Its suspended steps. */
+  waits: readonly Wait[];
+  cancelRequested: boolean;
+  revision: number;
+  /** This process executes it. */
+  taken: boolean;
+  /** It has ended, and is no longer in the queue. */
+  ended: boolean;
+}
 
 /** Receives changes of a `RunQueue`. */
 export interface RunQueueListener {

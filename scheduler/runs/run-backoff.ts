@@ -1,6 +1,6 @@
 import type { Clock, Instant } from '../../domain/clock.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
-import type { QueuedRun } from './run-queue.ts';
+import type { QueuedRun } from './queued-run.ts';
 import { isTemporary } from './run-ending.ts';
 
 /** The pause before a run that could not be executed is retried: the first, and the maximum. Milliseconds. */

@@ -9,7 +9,7 @@ import type { LiveTask } from '../../domain/tasks/task.ts';
 import { Heap } from '../heap.ts';
 import { isPreferred } from './preferred-worker.ts';
 import { recordEnd } from './run-ending.ts';
-import type { QueuedRun } from './run-queue.ts';
+import type { QueuedRun } from './queued-run.ts';
 import type { RunParts } from './run-work.ts';
 
 /** How long this process waits for the preferred worker to end a run. Milliseconds. */

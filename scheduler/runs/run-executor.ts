@@ -16,7 +16,7 @@ import {
   permanentFailure,
   recordEnd,
 } from './run-ending.ts';
-import type { QueuedRun } from './run-queue.ts';
+import type { QueuedRun } from './queued-run.ts';
 import { RunStart } from './run-start.ts';
 import { foreignTypes, RunStream, type StreamOwner } from './run-stream.ts';
 import type {

@@ -5,11 +5,7 @@ import { hasEnded, type KnownRun } from '../../domain/runs/run.ts';
 import { mapInBatches } from '../../domain/map-in-batches.ts';
 import { idOf, streams } from '../../domain/streams.ts';
 import { evolveSlimWaits, mayContinue, noWaits, type Wait } from '../../domain/runs/run-waits.ts';
-import {
-  unfinishedRunStates,
-  type RunTrigger,
-  type UnfinishedRunState,
-} from '../../domain/vocabulary.ts';
+import { unfinishedRunStates } from '../../domain/vocabulary.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
 import { loadView, type ReadableViews } from '../../projections/reading/load-view.ts';
 import { ReachedPosition } from '../../projections/reading/reached-position.ts';
@@ -21,45 +17,9 @@ import {
   goesBefore,
   isWaiting,
   mayStart,
+  type QueuedRun,
   type RunQueueListener,
 } from './queued-run.ts';
-
-/** An unfinished run in a worker's memory. Small, as there may be many. */
-export interface QueuedRun {
-  readonly id: string;
-  readonly taskId: string;
-  readonly taskRevision: number;
-  readonly createdBy: string;
-  readonly trigger: RunTrigger;
-  readonly priority: number;
-  /** The run that waits for its end; null for none. */
-  readonly parentRunId: string | null;
-  /** Nominal time; null for a run triggered by hand or by an event. */
-  readonly scheduledFor: string | null;
-  /** Orders runs of the same priority. */
-  readonly since: Instant;
-  /** Orders runs of the same millisecond, by when this process saw them. */
-  readonly turn: number;
-  /** Requested while this process followed the log, so no earlier process has died of it. */
-  readonly isNew: boolean;
-  /** Its stream holds only the request, and this object holds all of the request. */
-  plain: boolean;
-  state: UnfinishedRunState;
-  runAt: Instant;
-  attempt: number;
-  /** Its first start, or when this process saw it; null before. */
-  startedAt: Instant | null;
-  interruptions: number;
-  owner: string | null;
-  /** Its suspended steps. */
-  waits: readonly Wait[];
-  cancelRequested: boolean;
-  revision: number;
-  /** This process executes it. */
-  taken: boolean;
-  /** It has ended, and is no longer in the queue. */
-  ended: boolean;
-}
 
 /** How many streams are read in parallel. */
 const CONCURRENT_READS = 32;

@@ -7,7 +7,7 @@ import { startRun, type KnownRun } from '../../domain/runs/run.ts';
 import { streams } from '../../domain/streams.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
 import type { Membership } from '../processes/membership.ts';
-import type { QueuedRun } from './run-queue.ts';
+import type { QueuedRun } from './queued-run.ts';
 
 /** The run's stream. */
 interface StartStream {

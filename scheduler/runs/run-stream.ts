@@ -11,7 +11,7 @@ import { newId } from '../../domain/ids.ts';
 import { runFold, type KnownRun } from '../../domain/runs/run.ts';
 import { streams } from '../../domain/streams.ts';
 import { isTemporary } from './run-ending.ts';
-import type { QueuedRun } from './run-queue.ts';
+import type { QueuedRun } from './queued-run.ts';
 import type { HandOver, RunParts } from './run-work.ts';
 
 /** Pauses between retries while the event log is unavailable. Milliseconds; the last one repeats. */

@@ -12,7 +12,8 @@ import type {
 } from '../pipeline/execution.ts';
 import type { PinnedTasks } from '../pinned-tasks.ts';
 import type { Membership } from '../processes/membership.ts';
-import type { QueuedRun, RunQueue } from './run-queue.ts';
+import type { QueuedRun } from './queued-run.ts';
+import type { RunQueue } from './run-queue.ts';
 import type { RunStart } from './run-start.ts';
 
 /** The parts of a process that execute runs. */

@@ -1,6 +1,6 @@
 import { toIso, type Instant } from '../../domain/clock.ts';
 import type { JsonObject } from '../../domain/json.ts';
-import type { QueuedRun } from './run-queue.ts';
+import type { QueuedRun } from './queued-run.ts';
 
 /** How many tasks are listed as holders of slots, those with the most runs first. */
 const MAX_HOLDERS = 5;

@@ -9,7 +9,7 @@ import { streams } from '../../domain/streams.ts';
 import type { LiveTask } from '../../domain/tasks/task.ts';
 import type { Coordination } from '../coordination.ts';
 import { isTemporary } from './run-ending.ts';
-import type { QueuedRun } from './run-queue.ts';
+import type { QueuedRun } from './queued-run.ts';
 import type { RunParts } from './run-work.ts';
 
 /** How many runs are freed in parallel: each waits for a commit, which takes long on a busy log. */

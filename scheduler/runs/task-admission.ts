@@ -3,7 +3,7 @@ import { requireTask, type LiveTask } from '../../domain/tasks/task.ts';
 import type { KeySemaphore } from '../keys/key-semaphore.ts';
 import type { PinnedTasks } from '../pinned-tasks.ts';
 import type { Admission } from './run-work.ts';
-import type { QueuedRun } from './run-queue.ts';
+import type { QueuedRun } from './queued-run.ts';
 
 const go: Admission = { kind: 'go' };
 

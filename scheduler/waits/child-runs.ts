@@ -14,7 +14,7 @@ import { isOpen, type Wait } from '../../domain/runs/run-waits.ts';
 import { hasEnded, runFold } from '../../domain/runs/run.ts';
 import { streams } from '../../domain/streams.ts';
 import type { Leadership } from '../processes/leadership.ts';
-import type { QueuedRun } from '../runs/run-queue.ts';
+import type { QueuedRun } from '../runs/queued-run.ts';
 import type { RunParts } from '../runs/run-work.ts';
 import { PersistentWork } from './persistent-work.ts';
 import type { WaitResumer } from './wait-resumer.ts';

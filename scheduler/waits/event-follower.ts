@@ -11,7 +11,7 @@ import { isOpen } from '../../domain/runs/run-waits.ts';
 import { compileTopicPattern } from '../../domain/schedule/topic-pattern.ts';
 import { ReachedPosition } from '../../projections/reading/reached-position.ts';
 import type { LogCheckpoint } from '../processes/log-checkpoint.ts';
-import type { QueuedRun } from '../runs/run-queue.ts';
+import type { QueuedRun } from '../runs/queued-run.ts';
 import type { RunParts } from '../runs/run-work.ts';
 import { shownEvent, type EventConditions } from './event-conditions.ts';
 import { isPublished, publishedBetween, startOfWait, type Published } from './event-search.ts';

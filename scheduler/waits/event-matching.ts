@@ -2,7 +2,7 @@ import type { Wait } from '../../domain/runs/run-waits.ts';
 import type { Coordination } from '../coordination.ts';
 import type { Leadership } from '../processes/leadership.ts';
 import { LogCheckpoint } from '../processes/log-checkpoint.ts';
-import type { QueuedRun } from '../runs/run-queue.ts';
+import type { QueuedRun } from '../runs/queued-run.ts';
 import { EventConditions } from './event-conditions.ts';
 import { EventFollower, type FollowerParts } from './event-follower.ts';
 import { PersistentWork } from './persistent-work.ts';

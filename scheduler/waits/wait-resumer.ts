@@ -6,7 +6,7 @@ import { resumeStep, type Resumption } from '../../domain/runs/run-waits.ts';
 import { runFold } from '../../domain/runs/run.ts';
 import { streams } from '../../domain/streams.ts';
 import type { RunParts } from '../runs/run-work.ts';
-import type { QueuedRun } from '../runs/run-queue.ts';
+import type { QueuedRun } from '../runs/queued-run.ts';
 
 export type ResumerParts = Pick<RunParts, 'store' | 'queue' | 'clock'> & {
   /** This process, in the metadata. */

@@ -4,7 +4,7 @@ import { endAtLimit } from '../../domain/runs/wait-limits.ts';
 import { Heap } from '../heap.ts';
 import { neverHeld, type HoldView } from '../hold.ts';
 import type { Leadership } from '../processes/leadership.ts';
-import type { QueuedRun } from '../runs/run-queue.ts';
+import type { QueuedRun } from '../runs/queued-run.ts';
 import type { RunParts } from '../runs/run-work.ts';
 import type { WaitResumer } from './wait-resumer.ts';
 

@@ -6,7 +6,7 @@ import { taskDefaults, type TaskDefinition } from '../../../domain/tasks/task-de
 import type { LiveTask } from '../../../domain/tasks/task.ts';
 import { affinityOf } from '../../../scheduler/keys/key-names.ts';
 import { preferredWorker } from '../../../scheduler/runs/preferred-worker.ts';
-import type { QueuedRun } from '../../../scheduler/runs/run-queue.ts';
+import type { QueuedRun } from '../../../scheduler/runs/queued-run.ts';
 import { KeyWorld, OWNER, faultsOfKeys, soon, type WorkerProcess } from './key-harness.ts';
 
 const name = (key: string) => ({ kind: 'concurrency', owner: OWNER, key }) as const;

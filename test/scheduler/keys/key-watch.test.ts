@@ -10,7 +10,8 @@ import {
 import { silent } from '../../../observability/telemetry.ts';
 import { KeyWatch } from '../../../scheduler/keys/key-watch.ts';
 import type { Membership } from '../../../scheduler/processes/membership.ts';
-import type { QueuedRun, RunQueue } from '../../../scheduler/runs/run-queue.ts';
+import type { QueuedRun } from '../../../scheduler/runs/queued-run.ts';
+import type { RunQueue } from '../../../scheduler/runs/run-queue.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 
 const name = { kind: 'concurrency', owner: 'o', key: 'printer' } as const;

@@ -24,7 +24,7 @@ import type { ReadModel } from '../../../projections/read-model.ts';
 import { runsProjection } from '../../../projections/views/runs.ts';
 import { FailurePause } from '../../../scheduler/runs/failure-pause.ts';
 import { PinnedTasks } from '../../../scheduler/pinned-tasks.ts';
-import type { QueuedRun } from '../../../scheduler/runs/run-queue.ts';
+import type { QueuedRun } from '../../../scheduler/runs/queued-run.ts';
 import { openSqliteEventStore } from '../../../stores/sqlite/event-log/event-store.ts';
 import { openSqliteReadModel } from '../../../stores/sqlite/read-model/read-model.ts';
 import { eventually } from '../../support/signals.ts';

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { taskDefaults, type TaskDefinition } from '../../../domain/tasks/task-definition.ts';
 import type { LiveTask } from '../../../domain/tasks/task.ts';
 import { instantRuns, runsStartingWithEnd } from '../../../scheduler/runs/instant-runs.ts';
-import type { QueuedRun } from '../../../scheduler/runs/run-queue.ts';
+import type { QueuedRun } from '../../../scheduler/runs/queued-run.ts';
 import { basicTools } from '../../../scheduler/tools/basic-tools.ts';
 import { ToolRegistry } from '../../../scheduler/tools/registry.ts';
 

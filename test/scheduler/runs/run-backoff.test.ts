@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { EventStoreError } from '../../../domain/event-store.ts';
 import { silent } from '../../../observability/telemetry.ts';
 import { backOff } from '../../../scheduler/runs/run-backoff.ts';
-import type { QueuedRun } from '../../../scheduler/runs/run-queue.ts';
+import type { QueuedRun } from '../../../scheduler/runs/queued-run.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 
 describe('a run that cannot be executed', () => {
