@@ -4,7 +4,7 @@ import { argumentCheck } from './arguments.ts';
 import { argumentsOf } from './compile.ts';
 import { parseExpression, scopeNames, type Expression } from './expression.ts';
 import { readPayload } from './parse.ts';
-import { DEFAULT_TIMEOUT_SECONDS, isGroup, type CallStep, type Step } from './pipeline.ts';
+import { isGroup, type CallStep, type Step } from './pipeline.ts';
 import { compileTemplate, parseWrapped } from './template.ts';
 
 /** The registered tools. */
@@ -72,7 +72,6 @@ function checkCall(step: CallStep, field: string, tools: KnownTools, found: Foun
     if (dependsOnTemplate(path, keyword, templates)) continue;
     found.issues.push({ field: [field, 'with', ...path].join('.'), issue });
   }
-  warnAboutSleep(step, field, found.warnings);
   if (templates.every(([key]) => key !== undefined && key !== 'expression')) {
     warnAboutTransform(step, field, found.warnings);
   }
@@ -120,17 +119,6 @@ function warnAboutExpression(expression: Expression, field: string, warnings: st
   const root = expression.path?.[0];
   if (root !== undefined && !scopeNames.has(root) && !root.startsWith('now')) {
     warnings.push(`${field}: ${root} is not defined and will be null`);
-  }
-}
-
-function warnAboutSleep(step: CallStep, field: string, warnings: string[]): void {
-  const limit = step.timeout_seconds ?? DEFAULT_TIMEOUT_SECONDS;
-  if (step.uses !== 'sleep' || typeof step.with !== 'object' || step.with === null) return;
-  const seconds: unknown = 'seconds' in step.with ? step.with.seconds : null;
-  if (typeof seconds === 'number' && seconds >= limit) {
-    warnings.push(
-      `${field}: sleeps for ${seconds} s, but timeout_seconds limits the step to ${limit} s`,
-    );
   }
 }
 

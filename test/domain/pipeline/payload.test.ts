@@ -201,7 +201,6 @@ describe('a payload', () => {
         { uses: 'transform', with: { expression: 'a[', input: '${item}' } },
         /0\.with\.expression: .*"a\["/,
       ],
-      ['for a sleep longer than its timeout', { uses: 'sleep', with: { seconds: 60 } }, /30 s/],
     ];
     it('unless the expression of a tool has a template', () => {
       const expression = '${params.a}[';
