@@ -64,6 +64,7 @@ export const scopes = [
   'approvals:write',
   'events:publish',
   'events:read',
+  'jobs:work',
   'audit:read',
   'ops',
   'admin',

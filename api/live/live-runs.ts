@@ -282,12 +282,13 @@ async function framesOf(
 }
 
 async function frameOf(
-  { name, position, at, run, step }: RunChange,
+  { name, position, at, run, step, progressed }: RunChange,
   params: ParamsSource,
 ): Promise<Frame> {
   const shownStep = step === null ? null : withoutResult(step);
   const shownRun = await showInList(params, run, false);
-  const data = writeJson({ position, at, run: shownRun, step: shownStep });
+  const more = progressed === null ? {} : { progressed };
+  const data = writeJson({ position, at, run: shownRun, step: shownStep, ...more });
   const text = `id: ${position}\nevent: ${name}\ndata: ${data}\n\n`;
   return { position, taskId: run.task_id, state: run.state, bytes: Buffer.from(text) };
 }

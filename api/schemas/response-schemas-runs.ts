@@ -43,6 +43,10 @@ const RunWait = Type.Object(
     run_id: Type.Optional(id),
     task_id: Type.Optional(id),
     tool: Type.Optional(Type.String()),
+    progress: Type.Optional(Type.Number({ minimum: 0, maximum: 1 })),
+    reason: Type.Optional(
+      Type.String({ description: 'why a job has no worker yet, or which one does it' }),
+    ),
   },
   { title: 'RunWait', additionalProperties: false },
 );

@@ -33,8 +33,7 @@ export function createJobs(
   const { stores, indexes, configuration, clock, telemetry, going, hold, secrets } = options;
   const { store, readModel, coordination } = stores;
   const { pinnedTasks: tasks, workers: directory } = indexes;
-  const queue =
-    options.queue ?? new RunQueue(store, readModel, clock, telemetry, { startsRuns: false });
+  const queue = options.queue ?? new RunQueue(store, readModel, clock, telemetry, false);
   const begin = (): void => {
     if (options.queue !== undefined) return;
     going.supervise('following jobs', (started) => queue.follow(going.signal, started));

@@ -2,7 +2,7 @@ import { toIso, type Clock } from '../../domain/clock.ts';
 import type { EventStore } from '../../domain/event-store.ts';
 import type { StepEnd } from '../../domain/events/catalogue.ts';
 import type { JsonObject } from '../../domain/json.ts';
-import { compilePipeline } from '../../domain/pipeline/compile.ts';
+import { compilePipeline, type CompiledPipeline } from '../../domain/pipeline/compile.ts';
 import { defaultParamsIssues, mergeParams } from '../../domain/pipeline/params.ts';
 import { copyPriorResults } from '../../domain/runs/run-results.ts';
 import { noWaits } from '../../domain/runs/run-waits.ts';
@@ -19,6 +19,8 @@ export function pipelineRunner(options: {
   /** Holds the results that a retry starts with. */
   readonly store: EventStore;
   readonly tools: ToolRegistry;
+  /** Resolves once `tools` has what other processes had registered by now. Default: at once. */
+  readonly refreshTools?: () => Promise<void>;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
   /** The value of `${secrets.NAME}`. */
@@ -26,7 +28,7 @@ export function pipelineRunner(options: {
   /** The address of a callback. Default: its path. */
   readonly callbackUrl?: (token: string) => string;
 }): PipelineRunner {
-  const { store, tools, clock, telemetry, secrets, callbackUrl } = options;
+  const { store, tools, clock, telemetry, secrets, callbackUrl, refreshTools } = options;
   return ({ run, task, known, attempt, record, onResumed, stop, span }) => {
     const { id, taskId, trigger, priority } = run;
     const { title, tags, payload } = task.definition;
@@ -56,9 +58,14 @@ export function pipelineRunner(options: {
         },
         environment,
       );
-    if (known === null) return execute([]);
-    if (known.request.prior_results === null) return execute(endsOf(known.steps));
-    return copyPriorResults(store, known, pipeline, record, stop.signal).then(execute);
+    const begin = (): ReturnType<PipelineRunner> => {
+      if (known === null) return execute([]);
+      if (known.request.prior_results === null) return execute(endsOf(known.steps));
+      return copyPriorResults(store, known, pipeline, record, stop.signal).then(execute);
+    };
+    // Its worker may have registered the tool through another process just now.
+    const isReady = refreshTools === undefined || hasAllTools(pipeline.steps, tools);
+    return isReady ? begin() : refreshTools().then(begin);
   };
 }
 
@@ -66,4 +73,13 @@ export function pipelineRunner(options: {
 function defaultsFault(definition: TaskDefinition): string | null {
   const [first] = defaultParamsIssues(definition, false);
   return first === undefined ? null : `${first.field}: ${first.issue}`;
+}
+
+function hasAllTools(steps: CompiledPipeline['steps'], tools: Pick<ToolRegistry, 'find'>): boolean {
+  for (const step of steps) {
+    if (step.kind === 'group') {
+      if (!hasAllTools(step.steps, tools)) return false;
+    } else if (tools.find(step.uses) === undefined) return false;
+  }
+  return true;
 }

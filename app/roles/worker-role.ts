@@ -40,6 +40,9 @@ export interface WorkerRole {
   drain(): Promise<void>;
 }
 
+/** How long a run of an unknown tool waits for news of the tools of workers. Milliseconds. */
+const MAX_TOOLS_LAG = 2000;
+
 /** Milliseconds after which another worker replaces a dead one that led the waits. */
 const WAITS_LEASE = 3000;
 
@@ -70,7 +73,10 @@ export function createWorkerRole(options: {
   const keys = new KeySemaphore({ ...shared, hasRoom: (run) => worker.hasRoom(run) });
   const failures = new FailurePause({ ...shared, readModel, name: membership.id });
   const failed = failures.afterEnd.bind(failures);
-  const runPipeline = pipelineRunner({ store, tools, clock, telemetry, secrets, callbackUrl });
+  const runPipeline = pipelineRunner({
+    ...{ store, tools, clock, telemetry, secrets, callbackUrl },
+    refreshTools: () => options.indexes.workers.catchUp(clock, MAX_TOOLS_LAG),
+  });
   const isInstant = instantRuns(tasks, tools, (run) => keys.isGranted(run));
   const executor = new RunExecutor({
     ...shared,

@@ -1,3 +1,4 @@
+import type { Clock } from '../../domain/clock.ts';
 import {
   BEGINNING,
   type EventStore,
@@ -120,26 +121,21 @@ export class WorkerDirectory {
   }
 
   /**
-   * Resolves once the directory has all workers that are in the log now. Rejects with the signal's reason when that is
-   * aborted. @throws EventStoreError
+   * Resolves once the directory has all workers that are in the log now, or the time is over.
+   * @param limit milliseconds
+   * @throws EventStoreError
    */
-  async catchUp(signal: AbortSignal): Promise<void> {
-    const head = await this.#store.head();
-    if (this.#level && head <= this.#reached) return;
-    if (signal.aborted) throw signal.reason as Error;
-    await new Promise<void>((resolve, reject) => {
-      const giveUp = (): void => {
+  async catchUp(clock: Pick<Clock, 'after'>, limit: number): Promise<void> {
+    const position = await this.#store.head();
+    if (this.#level && position <= this.#reached) return;
+    await new Promise<void>((resolve) => {
+      const end = (): void => {
+        cancel();
         this.#waiting = this.#waiting.filter((each) => each !== waiter);
-        reject(signal.reason as Error);
+        resolve();
       };
-      const waiter = {
-        position: head,
-        resolve: () => {
-          signal.removeEventListener('abort', giveUp);
-          resolve();
-        },
-      };
-      signal.addEventListener('abort', giveUp, { once: true });
+      const waiter = { position, resolve: end };
+      const cancel = clock.after(limit, end);
       this.#waiting.push(waiter);
     });
   }
@@ -149,7 +145,6 @@ export class WorkerDirectory {
     if (this.#waiting.length === 0) return;
     const reached = this.#reached;
     const passed = this.#waiting.filter((waiter) => waiter.position <= reached);
-    this.#waiting = this.#waiting.filter((waiter) => waiter.position > reached);
     for (const { resolve } of passed) resolve();
   }
 

@@ -66,10 +66,10 @@ export const isAuditedInLog = (stream: string): boolean => stream.startsWith(RUN
  */
 export const auditProjection: Projection<AuditDocument> = {
   name: 'audit',
-  schema: 5,
-  // Schema 4 lacks tools that were called directly, which its release did not have. Schema 3 indexes the streams of
+  schema: 6,
+  // Schema 5 lacks workers, which its release did not have. Schema 4 lacks tools that were called directly, which its release did not have. Schema 3 indexes the streams of
   // runs. Earlier ones lack orders for replays and demo streams; schema 1 also lacks an index or two.
-  readsOlder: [1, 2, 3, 4],
+  readsOlder: [1, 2, 3, 4, 5],
   streams: [
     'agent-',
     'session-',
@@ -85,6 +85,7 @@ export const auditProjection: Projection<AuditDocument> = {
     'replays',
     'demo-',
     'webhook-',
+    'worker-',
     'retention',
   ],
   fields: { at: 'text', actor: 'text', stream: 'text', type: 'text' },
@@ -97,13 +98,19 @@ export const auditProjection: Projection<AuditDocument> = {
   isFinal: () => true,
   keys(event) {
     if (event.type === 'RecordsRemoved') return event.data.audited;
-    return event.metadata.actor === SERVICE ? [] : [event.position];
+    return event.metadata.actor === SERVICE || isOfJob(event) ? [] : [event.position];
   },
   evolve: (document, event) =>
     event.type === 'RecordsRemoved'
       ? withoutRemoved(document, event.data.streams)
       : auditDocumentOf(event),
 };
+
+/** What workers say of their jobs is as frequent as what the service does itself, and is left out as well. */
+function isOfJob(event: RecordedEvent): boolean {
+  if (event.type === 'RunStepProgressed') return true;
+  return event.type === 'RunStepResumed' && event.data.by.kind === 'job';
+}
 
 /**
  * Removed events are named by position and stream: in a log imported from another store, another event may have that

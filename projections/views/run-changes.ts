@@ -1,5 +1,5 @@
 import type { EventStore, Position, RecordedEvent } from '../../domain/event-store.ts';
-import type { EventType } from '../../domain/events/catalogue.ts';
+import type { DataOf, EventType } from '../../domain/events/catalogue.ts';
 import { idOf } from '../../domain/streams.ts';
 import { runsProjection, type RunDocument, type RunStep } from './runs.ts';
 
@@ -12,6 +12,7 @@ const runChangeNames = {
   RunStepSuspended: 'run.suspended',
   RunStepResumed: 'run.resumed',
   RunReleased: 'run.waiting',
+  RunStepProgressed: 'run.progress',
   RunInterrupted: 'run.interrupted',
   RunAttemptFailed: 'run.retrying',
   RunCancelRequested: 'run.cancel_requested',
@@ -29,6 +30,8 @@ export interface RunChange {
   readonly run: RunDocument;
   /** The step that ended; null for all but `run.step`. */
   readonly step: RunStep | null;
+  /** What a job's worker said; null for all but `run.progress`. */
+  readonly progressed: DataOf<'RunStepProgressed'> | null;
 }
 
 interface CachedRun {
@@ -67,7 +70,9 @@ export class RunChanges {
     if (name !== 'run.ended' && name !== 'run.skipped') this.#cache(id, event.revision, run);
     if (run === null || name === undefined) return null;
     const step = name === 'run.step' ? (run.steps.at(-1) ?? null) : null;
-    return { name, position: event.position, at: event.metadata.occurredAt, run, step };
+    const progressed = event.type === 'RunStepProgressed' ? event.data : null;
+    const { position, metadata } = event;
+    return { name, position, at: metadata.occurredAt, run, step, progressed };
   }
 
   async #runAfter(

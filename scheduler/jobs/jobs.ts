@@ -140,15 +140,27 @@ export class Jobs {
     return { held: all.filter(({ remaining }) => remaining > 0), ago };
   }
 
-  /** Why each open job of a run still waits, by the wait's id. @throws CoordinationError */
+  /** Why each open job of a run still waits, by the wait's id. Empty while the coordination store is unavailable. */
   async reasons(waits: readonly Wait[]): Promise<ReadonlyMap<string, string>> {
-    const { coordination, directory, clock, hold = neverHeld, leaseSeconds } = this.#options;
+    const {
+      coordination,
+      directory,
+      clock,
+      hold = neverHeld,
+      leaseSeconds,
+      telemetry,
+    } = this.#options;
     const open = waits.filter((wait) => wait.waits_for.kind === 'job' && isOpen(wait));
     if (open.length === 0) return new Map();
-    const [held, ago] = await Promise.all([
+    const found = await Promise.all([
       coordination.jobs.look(open.map(({ wait_id }) => wait_id)),
       this.#sightings.ago(),
-    ]);
+    ]).catch((error: unknown) => {
+      telemetry.log.warn('could not see why jobs wait', { error });
+      return null;
+    });
+    if (found === null) return new Map();
+    const [held, ago] = found;
     const silentAfter = SILENT_LEASES * leaseSeconds * 1000;
     const known = {
       workers: [...directory.workers()],

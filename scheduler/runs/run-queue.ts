@@ -46,15 +46,15 @@ export class RunQueue {
   #current = false;
   #turns = 0;
 
-  /** @param options.startsRuns whether this process starts runs, which are ordered for it. Default: true */
+  /** @param startsRuns whether this process starts runs, which are ordered for it. */
   constructor(
     store: EventStore,
     readModel: ReadableViews,
     clock: Clock,
     telemetry: Telemetry,
-    options: { readonly startsRuns?: boolean } = {},
+    startsRuns = true,
   ) {
-    this.#startsRuns = options.startsRuns ?? true;
+    this.#startsRuns = startsRuns;
     this.#store = store;
     this.#readModel = readModel;
     this.#clock = clock;
@@ -360,11 +360,6 @@ export class RunQueue {
         this.#notifyStarted(run);
         if (!run.taken) for (const { onEnded } of this.#listeners) onEnded?.(run);
         for (const { onFinished } of this.#listeners) onFinished?.(run);
-        break;
-      case 'RunRequested':
-      case 'RunStepCompleted':
-      case 'RunStepSuspended':
-      case 'RunStepProgressed':
         break;
     }
   }

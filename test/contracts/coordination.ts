@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { CoordinationError, type Coordination, type Lease } from '../../scheduler/coordination.ts';
+import { describeJobLeases } from './job-leases.ts';
 
 /** What an adapter's test provides to the contract suite: one store for one test. */
 export interface CoordinationHarness {
@@ -51,6 +52,7 @@ export function describeCoordinationContract(
     describeLives(harness);
     describeCounters(harness);
     describeMemory(harness);
+    describeJobLeases(harness);
 
     it('answers a ping, and rejects one once closed', async () => {
       const coordination = await harness().another();

@@ -155,7 +155,7 @@ export class RunningApi {
     const tasks = new LiveStreams(store, 'task-', taskFold);
     const topics = new TopicIndex(store, readModel);
     const workers = new WorkerDirectory(store, readModel);
-    const queue = new RunQueue(store, readModel, clock, telemetry, { startsRuns: false });
+    const queue = new RunQueue(store, readModel, clock, telemetry, false);
     const following = [
       (started: () => void) => agents.follow(stop.signal, started),
       (started: () => void) => sessions.follow(stop.signal, started),

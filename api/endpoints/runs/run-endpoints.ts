@@ -1,6 +1,7 @@
 import type { Position } from '../../../domain/event-store.ts';
 import { load } from '../../../domain/handle.ts';
 import { nameBasedId } from '../../../domain/ids.ts';
+import { noWaits } from '../../../domain/runs/run-waits.ts';
 import { runFold } from '../../../domain/runs/run.ts';
 import { streams } from '../../../domain/streams.ts';
 import { cancelRunCommand } from '../../../domain/tasks/task-commands.ts';
@@ -34,7 +35,7 @@ import { instantsOf, spanReader } from '../history/instant.ts';
 import { emptyPage, listPage } from '../listing.ts';
 import { taskWithId } from '../lookup.ts';
 import { placeOfReading, viewRefusals } from '../history/replay-reading.ts';
-import { cutRuns, showInList, showRun } from './run-records.ts';
+import { cutRuns, showInList, showRun, type ShownRun } from './run-records.ts';
 import { DaysQuery, ReadQuery, RunQuery } from '../../schemas/schemas.ts';
 import { ownedTaskOf } from '../tasks/task-ownership.ts';
 
@@ -81,7 +82,8 @@ const one = endpoint('GET /runs/:run_id', {
         ? (await readModel.get(runsProjection, id))?.document
         : await documentAsOf(store, runsProjection, streams.run(id), id, past);
     if (!run) throw notFound('run', id);
-    return { body: await showRun(call.dependencies, run) };
+    const shown = await showRun(call.dependencies, run);
+    return { body: past === null ? await withReasons(call.dependencies, run, shown) : shown };
   },
 });
 
@@ -159,6 +161,21 @@ const summary = endpoint('GET /stats/summary', {
     return { body: statisticsSummary(query.days, days, tasks, now), readPosition: position };
   },
 });
+
+/** A run whose jobs say why they still wait. */
+async function withReasons(
+  { jobs }: ApiDependencies,
+  run: RunDocument,
+  shown: ShownRun,
+): Promise<object> {
+  const reasons = await jobs.reasons(run.waits ?? noWaits);
+  if (reasons.size === 0) return shown;
+  const waits = shown.waits.map((wait) => {
+    const reason = reasons.get(wait.id);
+    return reason === undefined ? wait : { ...wait, reason };
+  });
+  return { ...shown, waits };
+}
 
 /** `/runs/stats/summary` comes before `/runs/:run_id`, which its path would match. */
 export const runEndpoints: readonly Endpoint[] = [list, summary, latest, stats, one, cancel];

@@ -22,28 +22,24 @@ export const cutRuns: Cut = {
   omitted: ['attempts', 'log'],
 };
 
+/** A suspended step as clients see it; see the schema `RunWait`. */
+type ShownWait = object & { readonly id: string };
+
+export type ShownRun = Readonly<Record<string, unknown>> & { readonly waits: readonly ShownWait[] };
+
 /** A run with its params, without the fields that only its worker needs. */
-export async function showRun(source: ParamsSource, run: RunDocument): Promise<object> {
+export async function showRun(source: ParamsSource, run: RunDocument): Promise<ShownRun> {
   const { listed: _listed, revision: _revision, interruptions: _interruptions, ...shown } = run;
   const params = await shownParams(source, run);
-  const rest = { params, event: eventOf(run), output: outputOfRun(run), waits: showWaits(run) };
-  return { ...shown, ...causeOf(run), ...rest };
+  const made = { params, event: eventOf(run), output: outputOfRun(run), waits: showWaits(run) };
+  return { ...shown, ...causeOf(run), ...made };
 }
-
-/** Documents of an older shape lack it. */
-function eventOf({ event = null }: Partial<RunDocument>): RunDocument['event'] {
-  return event;
-}
-
-/** What documents leave out where it is zero or null. */
-const causeOf = ({ depth = 0, parent_run_id: parent }: RunDocument): object => {
-  return { depth, parent_run_id: parent ?? null };
-};
 
 /** The suspended steps, without what only workers need: tokens' hashes, a job's arguments. */
-function showWaits({ waits = [] }: RunDocument): readonly object[] {
-  return waits.map(({ wait_id: id, step, waits_for, since, until, resumed }) => {
-    return { id, step, since, until, resumed_by: resumed?.by.kind ?? null, ...awaited(waits_for) };
+function showWaits({ waits = [] }: RunDocument): readonly ShownWait[] {
+  return waits.map(({ wait_id: id, step, waits_for, since, until, resumed, progress }) => {
+    const wait = { id, step, since, until, resumed_by: resumed?.by.kind ?? null };
+    return { ...wait, ...awaited(waits_for), ...(progress === undefined ? {} : { progress }) };
   });
 }
 
@@ -64,6 +60,16 @@ function awaited(waitsFor: WaitsFor): object {
       return { kind, tool: waitsFor.tool };
   }
 }
+
+/** Documents of an older shape lack it. */
+function eventOf({ event = null }: Partial<RunDocument>): RunDocument['event'] {
+  return event;
+}
+
+/** What documents leave out where it is zero or null. */
+const causeOf = ({ depth = 0, parent_run_id: parent }: RunDocument): object => {
+  return { depth, parent_run_id: parent ?? null };
+};
 
 /** The output is derived from the steps, which it would repeat if it were stored. */
 function outputOfRun({ steps, output }: RunDocument, most?: number): object | null {

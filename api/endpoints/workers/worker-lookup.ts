@@ -16,7 +16,7 @@ export async function workerInPath(call: Call<unknown, unknown>): Promise<Regist
   const { dependencies, caller } = call;
   const { workers } = dependencies;
   const id = idIn(call, 'worker_id');
-  if (workers.find(id) === null) await caughtUp(call);
+  if (workers.find(id) === null) await workers.catchUp(dependencies.clock, MAX_LAG);
   const worker = workers.find(id);
   if (worker === null) throw notFound('worker', id);
   if (worker === 'replaced') throw replacedWorker(id);
@@ -34,17 +34,4 @@ export async function activeWorkerInPath(call: Call<unknown, unknown>): Promise<
   if (state === 'active') return worker;
   const message = `worker ${id} is ${state} and gets no more jobs; register again`;
   throw new HttpError('conflict', message, { worker_id: id, reason: state });
-}
-
-async function caughtUp({ dependencies }: Call<unknown, unknown>): Promise<void> {
-  const { workers, clock } = dependencies;
-  const stop = new AbortController();
-  const cancel = clock.after(MAX_LAG, () => stop.abort(new Error('the directory lags')));
-  try {
-    await workers.catchUp(stop.signal);
-  } catch (error) {
-    if (!stop.signal.aborted) throw error;
-  } finally {
-    cancel();
-  }
 }
