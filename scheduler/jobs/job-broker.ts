@@ -47,6 +47,7 @@ export class JobBroker {
   readonly #waiting = new Map<string, Set<Waiting>>();
   /** Tools of which jobs became free. */
   readonly #fresh = new Set<string>();
+  #waitingCount = 0;
   #isMatching = false;
 
   constructor(options: BrokerOptions) {
@@ -83,16 +84,9 @@ export class JobBroker {
     }
   }
 
-  /** Workers that wait for jobs. */
-  *waiting(): IterableIterator<Offer> {
-    const seen = new Set<Waiting>();
-    for (const some of this.#waiting.values()) {
-      for (const each of some) {
-        if (seen.has(each)) continue;
-        seen.add(each);
-        yield each.worker;
-      }
-    }
+  /** Requests that wait for jobs. */
+  get waitingCount(): number {
+    return this.#waitingCount;
   }
 
   /** Wakes workers that are no longer active, so that their requests are answered. */
@@ -119,7 +113,11 @@ export class JobBroker {
     return new Promise((resolve) => {
       const tools = worker.tools.map(({ name }) => name);
       let cancel: Cancel = () => {};
+      let isOver = false;
       const give = (jobs: readonly Job[]): void => {
+        if (isOver) return;
+        isOver = true;
+        this.#waitingCount -= 1;
         cancel();
         signal.removeEventListener('abort', leave);
         for (const tool of tools) {
@@ -136,6 +134,7 @@ export class JobBroker {
         if (some === undefined) this.#waiting.set(tool, new Set([waiting]));
         else some.add(waiting);
       }
+      this.#waitingCount += 1;
       cancel = this.#options.clock.after(left, leave, { background: true });
       signal.addEventListener('abort', leave, { once: true });
       if (signal.aborted) leave();

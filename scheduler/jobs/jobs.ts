@@ -81,6 +81,11 @@ export class Jobs {
     return this.#broker.index.size;
   }
 
+  /** Requests of workers that wait for jobs. */
+  get waiting(): number {
+    return this.#broker.waitingCount;
+  }
+
   /** @throws CoordinationError, EventStoreError: then no job was taken. See `JobBroker.poll` */
   async poll(
     worker: Offer,

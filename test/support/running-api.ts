@@ -78,6 +78,8 @@ export class RunningApi {
   readonly settings: ApiSettings;
   /** The tools that pipelines may use. */
   readonly tools: ToolRegistry;
+  /** The jobs of workers. */
+  readonly jobs: Jobs;
   /** Lines of the log. */
   readonly logged: readonly string[];
   readonly metricsText: () => Promise<string>;
@@ -103,6 +105,7 @@ export class RunningApi {
     this.exportPlaces = parts.exportPlaces;
     this.settings = parts.settings;
     this.tools = parts.tools;
+    this.jobs = parts.jobs;
     this.logged = parts.logged;
     this.metricsText = parts.metricsText;
     this.admin = parts.admin;
@@ -269,6 +272,7 @@ export class RunningApi {
       exportPlaces,
       settings,
       tools: tools.registry,
+      jobs,
       logged,
       metricsText,
       admin,
