@@ -19,6 +19,7 @@ import type * as Runs from '../schemas/response-schemas-runs.ts';
 import type * as Schedules from '../schemas/response-schemas-schedules.ts';
 import type * as Tasks from '../schemas/response-schemas-tasks.ts';
 import type * as Webhooks from '../schemas/response-schemas-webhooks.ts';
+import type * as Workers from '../schemas/response-schemas-workers.ts';
 import {
   ClientConnection,
   type ApiResponse,
@@ -33,6 +34,7 @@ import type { RedriveRuns, RetryQuery } from '../schemas/run-retry-schemas.ts';
 import type * as Spans from '../schemas/schedule-schemas.ts';
 import type * as Taken from '../schemas/schemas.ts';
 import type { DeliveryQuery } from '../schemas/webhook-schemas.ts';
+import type * as Asked from '../schemas/worker-schemas.ts';
 
 export { ApiError } from './client-connection.ts';
 export type {
@@ -63,6 +65,7 @@ export type {
 } from '../schemas/response-schemas-runs.ts';
 export type { Task, TaskItem, TaskPage } from '../schemas/response-schemas-tasks.ts';
 export type { WebhookDelivery } from '../schemas/response-schemas-webhooks.ts';
+export type { Job, Worker } from '../schemas/response-schemas-workers.ts';
 export type { CreateTask, PublishEvent, UpdateTask } from '../schemas/schemas.ts';
 
 /** The client's methods; each throws {@link ApiError} when the service refuses. */
@@ -96,6 +99,8 @@ export function createClient(options: ClientOptions) {
     events: events(api),
     audit: audit(api),
     webhooks: webhooks(api),
+    workers: workers(api),
+    jobs: jobs(api),
     projections: projections(api),
     replays: replays(api),
     operations: operations(api),
@@ -328,6 +333,20 @@ const audit = ({ read, readOne }: Api) => ({
   list: read<Audit.AuditPage, Looked.AuditQuery>('/audit'),
   streams: read<Audit.StreamPage, Looked.StreamsQuery>('/streams'),
   stream: readOne<Audit.StreamEvents, Looked.EventsQuery>('/streams/:stream'),
+});
+
+const workers = ({ read, send, sendTo, act, actWith }: Api) => ({
+  register: send<Workers.WorkerRegistered, Asked.RegisterWorker>('POST', '/workers'),
+  list: read<Workers.WorkerPage, Asked.WorkerQuery>('/workers'),
+  drain: act<Workers.WorkerDrained>('DELETE', '/workers/:id'),
+  takeJobs: actWith<Workers.JobList, Asked.PollQuery>('POST', '/workers/:id/jobs'),
+  sendResults: sendTo<Workers.ResultsTaken, Asked.JobResults>('POST', '/workers/:id/results'),
+});
+
+const jobs = ({ sendTo }: Api) => ({
+  heartbeat: sendTo<Workers.JobKept, Asked.JobHeartbeat>('POST', '/jobs/:id/heartbeat'),
+  complete: sendTo<Workers.JobEnded, Asked.CompleteJob>('POST', '/jobs/:id/complete'),
+  fail: sendTo<Workers.JobEnded, Asked.FailJob>('POST', '/jobs/:id/fail'),
 });
 
 const webhooks = ({ readOne, act, actOnPart }: Api) => ({

@@ -7,6 +7,7 @@ import { operationsExamples } from './examples/operations.ts';
 import { runExamples } from './examples/runs.ts';
 import { serviceExamples } from './examples/service.ts';
 import { taskExamples } from './examples/tasks.ts';
+import { workerExamples } from './examples/workers.ts';
 
 /** Examples of one operation, as JSON. */
 export interface Examples {
@@ -25,6 +26,7 @@ export const examples: Readonly<Record<string, Examples>> = {
   ...taskExamples,
   ...runExamples,
   ...approvalExamples,
+  ...workerExamples,
   ...eventExamples,
   ...exportExamples,
   ...operationsExamples,

@@ -9,6 +9,7 @@ const descriptions = {
   runs: 'The runs of tasks.',
   approvals: 'What steps wait to have approved.',
   callbacks: 'Calls from outside that end the wait of a step.',
+  workers: 'Your own programs that offer tools, and the jobs that they get.',
   statistics: 'Runs, counted.',
   events: 'Events under topics, which trigger tasks.',
   operations: 'Holding and releasing the whole service.',
@@ -29,6 +30,7 @@ export const tags: readonly JsonObject[] = Object.entries(descriptions).map(
 const others: Readonly<Record<string, keyof typeof descriptions>> = {
   task: 'runs',
   stats: 'statistics',
+  jobs: 'workers',
   oauth: 'agents',
   topics: 'events',
   stream: 'events',

@@ -144,8 +144,9 @@ export class JobIndex {
     const known = this.#byRun.get(run.id);
     const open = run.ended ? [] : run.waits.filter(isOpenJob);
     if (known === undefined && open.length === 0) return;
-    for (const job of known ?? []) {
-      if (!open.some(({ wait_id }) => wait_id === job.id)) this.drop(job);
+    if (known !== undefined) {
+      const left = new Set(open.map(({ wait_id }) => wait_id));
+      for (const job of known) if (!left.has(job.id)) this.drop(job);
     }
     for (const wait of open) {
       if (!this.#jobs.has(wait.wait_id) && !this.#ended.has(wait.wait_id)) this.#add(run, wait);

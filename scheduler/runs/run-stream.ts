@@ -148,6 +148,8 @@ export class RunStream {
     if (events.length === 0 || !isOurs) throw conflict;
     for (const event of events) {
       this.revision = event.revision;
+      // Before what is appended next: the queue takes over nothing older than what it knows.
+      this.#options.queue.applied(this.#run, event as RunEvent, event.revision);
       if (event.type === 'RunStepResumed') this.#owner.resumed(event);
       else if (event.type === 'RunCancelRequested') this.#owner.cancel();
     }

@@ -33,6 +33,8 @@ describe('the configuration', () => {
       eventStoreUrl: undefined,
       readModelUrl: undefined,
       workerConcurrency: 64,
+      jobLeaseSeconds: 30,
+      jobHeartbeatSeconds: 10,
       maxCausationDepth: 32,
       logLevel: 'info',
       trustProxy: 0,
