@@ -2,7 +2,7 @@ import { Type, type Static } from '@sinclair/typebox';
 import { AnyObject, Nullable, OneOf, closed } from '../../domain/events/schema-parts.ts';
 import { workerStates } from '../../domain/vocabulary.ts';
 import { errorStatuses, type ErrorCode } from '../errors.ts';
-import { count, done, id, pageOf, time } from './response-schemas.ts';
+import { done, id, pageOf, time } from './response-schemas.ts';
 
 /** Responses about workers and their jobs. */
 
@@ -49,7 +49,10 @@ export type Worker = Static<typeof Worker>;
 export const WorkerPage = pageOf('WorkerPage', Worker);
 export type WorkerPage = Static<typeof WorkerPage>;
 
-export const WorkerDrained = done({ worker_id: id, jobs: count });
+export const WorkerDrained = done({
+  worker_id: id,
+  jobs: Type.Integer({ minimum: 0, description: 'number of jobs that it still has' }),
+});
 export type WorkerDrained = Static<typeof WorkerDrained>;
 
 export const Job = Type.Object(

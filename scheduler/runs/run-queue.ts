@@ -264,14 +264,13 @@ export class RunQueue {
     }
     const id = idOf(event.stream);
     const known = this.#runs.get(id);
+    const { occurredAt, traceparent } = event.metadata;
     if (known) {
       // This process wrote it, or the log is followed again from an earlier position.
       if (event.revision <= known.revision) return;
-      const { occurredAt, traceparent } = event.metadata;
       this.#change(known, event as RunEvent, event.revision, traceparent, fromIso(occurredAt));
       if (known.taken) for (const { onTaken } of this.#listeners) onTaken?.(known, event);
     } else if (event.type === 'RunRequested' && event.revision === 0) {
-      const { occurredAt } = event.metadata;
       this.#add(fromRequest(id, event.data, occurredAt, this.#current, this.#turn()));
     }
   }

@@ -21,10 +21,11 @@ const ofWorker = { worker_id: workerId };
 export const workerExamples: Readonly<Record<string, Examples>> = {
   registerWorker: {
     body: { ...about, tools: [tool] },
-    answers: { 201: { ...ofWorker, lease_seconds: 30, heartbeat_seconds: 10 } },
+    responses: { 201: { ...ofWorker, lease_seconds: 30, heartbeat_seconds: 10 } },
   },
   listWorkers: {
-    answers: {
+    parameters: { state: 'active' },
+    responses: {
       200: page({
         id: workerId,
         agent_id: agentId,
@@ -40,11 +41,11 @@ export const workerExamples: Readonly<Record<string, Examples>> = {
   },
   drainWorker: {
     parameters: ofWorker,
-    answers: { 200: done('the worker gets no more jobs', { ...ofWorker, jobs: 1 }) },
+    responses: { 200: done('the worker gets no more jobs', { ...ofWorker, jobs: 1 }) },
   },
   takeJobs: {
     parameters: { ...ofWorker, wait: 30, max: 10 },
-    answers: {
+    responses: {
       200: {
         jobs: [
           {
@@ -71,17 +72,17 @@ export const workerExamples: Readonly<Record<string, Examples>> = {
       progress: 0.5,
       log: [{ level: 'info', message: 'connected', at: started }],
     },
-    answers: { 200: { cancel_requested: false } },
+    responses: { 200: { cancel_requested: false } },
   },
   completeJob: {
     parameters: ofJob,
     body: { lease, result: { message_id: '<1742@example.com>' } },
-    answers: { 200: done('the job is over', ofJob) },
+    responses: { 200: done('the job is over', ofJob) },
   },
   failJob: {
     parameters: ofJob,
     body: { lease, error, retryable: true },
-    answers: { 200: done('the job is over', ofJob) },
+    responses: { 200: done('the job is over', ofJob) },
   },
   sendJobResults: {
     parameters: ofWorker,
@@ -91,7 +92,7 @@ export const workerExamples: Readonly<Record<string, Examples>> = {
         { job_id: '01a1fc64-77ab-7b11-8c3d-90e1f4b2a6c8', lease, error, retryable: true },
       ],
     },
-    answers: {
+    responses: {
       200: {
         results: [
           { ...ofJob, status: 200, error: null, message: null },

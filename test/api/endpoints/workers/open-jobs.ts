@@ -3,9 +3,14 @@ import type { DomainEvent } from '../../../../domain/events/catalogue.ts';
 import { newId } from '../../../../domain/ids.ts';
 import type { JsonObject } from '../../../../domain/json.ts';
 import { streams } from '../../../../domain/streams.ts';
-import type { ApiAnswer } from '../../../support/api-client.ts';
+import type { ReceivedResponse } from '../../../support/api-client.ts';
 import { found } from '../../../support/signals.ts';
 import type { RunningApi, SignedIn } from '../../../support/running-api.ts';
+
+let tools = 0;
+
+/** The name of a tool that no other test uses. */
+export const newTool = (): string => `tool.${String((tools += 1))}`;
 
 /** A job as a worker receives it. */
 export interface GivenJob {
@@ -42,7 +47,7 @@ export class TestWorker {
     this.agent = agent;
   }
 
-  poll(query = ''): Promise<ApiAnswer> {
+  poll(query = ''): Promise<ReceivedResponse> {
     return this.agent.client.post(`/workers/${this.id}/jobs${query}`);
   }
 
@@ -63,7 +68,7 @@ export class TestWorker {
     { job_id }: Pick<GivenJob, 'job_id'>,
     what: 'heartbeat' | 'complete' | 'fail',
     body: object,
-  ): Promise<ApiAnswer> {
+  ): Promise<ReceivedResponse> {
     return this.agent.client.post(`/jobs/${job_id}/${what}`, body);
   }
 }
@@ -163,7 +168,7 @@ export class OpenJobs {
   }
 
   /** The run as clients see it, once it has what is asked for. */
-  run(runId: string, has: (run: ApiAnswer) => boolean): Promise<ApiAnswer> {
+  run(runId: string, has: (run: ReceivedResponse) => boolean): Promise<ReceivedResponse> {
     return found(async () => {
       const run = await this.#api.admin.client.get(`/runs/${runId}`);
       return run.status === 200 && has(run) ? run : undefined;
