@@ -33,7 +33,7 @@ export class SqliteJobLeases implements JobLeases {
       const values = [job, lease, worker, agent, run, now, now + ttl, now + limit] as const;
       const taken = jobs.take.get(...values);
       if (taken !== undefined) return { taken: true, losses: Number(taken['losses']) };
-      return heldJob(jobs.get.get(job) as unknown as Row, now);
+      return heldJob(jobs.get.get(job), now);
     });
   }
 
@@ -57,7 +57,7 @@ export class SqliteJobLeases implements JobLeases {
     return this.#run(({ jobs }, now) =>
       wanted.map((job) => {
         const row = jobs.get.get(job);
-        return row === undefined ? null : heldJob(row as unknown as Row, now);
+        return row === undefined ? null : heldJob(row, now);
       }),
     );
   }

@@ -159,8 +159,7 @@ describe('workers over HTTP', () => {
         tools: [tool('list.tool')],
       });
       expect(shown?.['last_seen_at']).to.be.a('string');
-      const [job] = shown?.['jobs'] as Record<string, unknown>[];
-      expect(job).to.include({ job_id: jobId, run_id: runId });
+      expect(answer.at('items.0.jobs.0')).to.include({ job_id: jobId, run_id: runId });
     });
 
     it('shows an agent its own workers, and all of them with the scope ops', async () => {
