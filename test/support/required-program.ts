@@ -43,6 +43,12 @@ const programs = {
     debianPackage: 'python3-croniter',
     purpose: 'schedules compared with croniter',
   },
+  'python3-venv': {
+    names: ['python3'],
+    probe: ['-c', 'import sys, ensurepip, venv; assert sys.version_info >= (3, 9)'],
+    debianPackage: 'python3-venv',
+    purpose: 'the Python SDK',
+  },
   prlimit: {
     names: ['prlimit'],
     probe: ['--version'],
