@@ -14,6 +14,7 @@ export const documents: readonly string[] = [
   'CONTRIBUTING.md',
   'SECURITY.md',
   'deploy/README.md',
+  'sdk/python/README.md',
   ...readdirSync(join(projectRoot, 'docs'), { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.md'))
     .map((name) => `docs/${name}`),

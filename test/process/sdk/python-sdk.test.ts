@@ -11,6 +11,7 @@ import {
   type Credentials,
 } from '../../support/service-process.ts';
 import type { ApiClient } from '../../support/api-client.ts';
+import { projectRoot } from '../../support/project-root.ts';
 import { requiredProgram } from '../../support/required-program.ts';
 import { eventually, found } from '../../support/signals.ts';
 import {
@@ -21,6 +22,7 @@ import {
 import { installSdk, plainEnvironment, PythonWorker, sdkFolder } from './python-worker.ts';
 
 const script = join(import.meta.dirname, 'mail_worker.py');
+const example = join(projectRoot, 'examples/python-worker/worker.py');
 
 describe('the Python SDK', function () {
   this.timeout(120_000);
@@ -75,12 +77,9 @@ describe('the Python SDK', function () {
     }
 
     /** Starts a worker, and waits until it is registered. */
-    async function startWorker(name: string): Promise<PythonWorker> {
-      const worker = new PythonWorker(installed, script, {
-        url: service.address,
-        name,
-        credentials,
-      });
+    async function startWorker(name: string, program = script): Promise<PythonWorker> {
+      const about = { url: service.address, name, folder: directory(), credentials };
+      const worker = new PythonWorker(installed, program, about);
       workers.push(worker);
       await eventually(() => worker.log.includes('registered'), {
         what: `${name} to register: ${worker.log}`,
@@ -88,25 +87,27 @@ describe('the Python SDK', function () {
       return worker;
     }
 
-    /** Requests a run of a pipeline whose first step is a job. It ends once the file `release` exists. */
-    async function startRun(): Promise<string> {
-      const mail = { to: 'ada@example.com', after: release() };
+    async function startPipeline(pipeline: readonly object[]): Promise<string> {
       const task = await client.post('/tasks', {
         title: 'Mail',
         description: 'Sends a mail, and says by whom',
         schedule_kind: 'cron',
         schedule_expr: '0 0 1 1 *',
         created_by: credentials.agent_id,
-        payload: {
-          pipeline: [
-            { id: 'mail', uses: 'emails.send', with: mail, save_as: 'mail', timeout_seconds: 60 },
-            { id: 'tell', uses: 'echo', with: { by: '${steps.mail.by}' } },
-          ],
-        },
+        payload: { pipeline },
       });
       expect(task.status, task.text).to.equal(201);
       const ran = await client.post(`/tasks/${task.textAt('id')}/run_now`);
       return ran.textAt('details.run_id');
+    }
+
+    /** Requests a run whose first step is a job. It ends once the file `release` exists. */
+    function startRun(): Promise<string> {
+      const mail = { to: 'ada@example.com', after: release() };
+      return startPipeline([
+        { id: 'mail', uses: 'emails.send', with: mail, save_as: 'mail', timeout_seconds: 60 },
+        { id: 'tell', uses: 'echo', with: { by: '${steps.mail.by}' } },
+      ]);
     }
 
     const release = (): string => join(directory(), 'release');
@@ -136,6 +137,7 @@ describe('the Python SDK', function () {
       );
       expect(waiting.json['state']).to.equal('waiting');
       expect(waiting.at('waits.0.progress')).to.equal(0.5);
+      expect(waiting.at('waits.0.reason')).to.equal('worker a is doing it');
       expect(waiting.text).to.include('connecting for ada@example.com');
       goOn();
       const run = await ended(runId);
@@ -157,6 +159,25 @@ describe('the Python SDK', function () {
       const run = await ended(runId);
       expect(run.json['state'], run.text).to.equal('succeeded');
       expect(run.at('steps.0.result.by')).to.equal('second');
+    });
+
+    it('drops the result of a worker that was stopped beyond its lease', async () => {
+      await startService(2);
+      const first = await startWorker('first');
+      const runId = await startRun();
+      await first.said.wait(({ what }) => what === 'began');
+      const second = await startWorker('second');
+      first.signal('SIGSTOP');
+      await second.said.wait(({ what }) => what === 'began');
+      goOn();
+      const run = await ended(runId);
+      expect(run.at('steps.0.result.by'), run.text).to.equal('second');
+      first.signal('SIGCONT');
+      await eventually(() => first.log.includes('dropped the result of job'), {
+        what: `the late result to be dropped: ${first.log}`,
+      });
+      const later = await client.get(`/runs/${runId}`);
+      expect(later.at('steps.0.result.by')).to.equal('second');
     });
 
     it('delivers the result to a service that was killed meanwhile', async () => {
@@ -211,6 +232,22 @@ describe('the Python SDK', function () {
         'ended',
         'stopped',
       ]);
+    });
+
+    it('runs the example', async () => {
+      await startService(60);
+      await startWorker('example', example);
+      const mail = { to: 'ada@example.com', subject: 'Hello' };
+      const runId = await startPipeline([
+        { id: 'mail', uses: 'emails.send', with: mail },
+        { id: 'sum', uses: 'numbers.sum', with: { limit: 10 } },
+        { id: 'bad', uses: 'emails.send', with: { ...mail, to: 'ada' } },
+      ]);
+      const run = await ended(runId);
+      expect(run.at('steps.0.result')).to.deep.equal({ to: 'ada@example.com', is_new: true });
+      expect(run.at('steps.1.result')).to.deep.equal({ sum: 55 });
+      expect(run.at('steps.2.error'), run.text).to.include('ada is not an address');
+      expect(run.json['state']).to.equal('failed');
     });
   });
 });

@@ -51,10 +51,17 @@ export class PythonWorker {
   constructor(
     python: string,
     script: string,
-    about: { readonly url: string; readonly name: string; readonly credentials: Credentials },
+    about: {
+      readonly url: string;
+      readonly name: string;
+      /** Where it runs. */
+      readonly folder: string;
+      readonly credentials: Credentials;
+    },
   ) {
-    const { url, name, credentials } = about;
+    const { url, name, folder, credentials } = about;
     this.#child = spawn(python, [script], {
+      cwd: folder,
       stdio: ['ignore', 'pipe', 'pipe'],
       env: plainEnvironment({
         SVC_URL: url,
