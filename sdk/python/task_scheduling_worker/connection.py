@@ -6,7 +6,7 @@ import http.client
 import json
 import threading
 import time
-from typing import Any, Dict, Optional, Tuple
+from typing import Any, Dict, Optional, Tuple, cast
 from urllib.parse import urlsplit
 
 from .encoding import encode
@@ -156,7 +156,7 @@ def _json_object(text: bytes) -> Dict[str, Any]:
         value = json.loads(text)
     except ValueError:
         return {}
-    return value if isinstance(value, dict) else {}
+    return cast(Dict[str, Any], value) if isinstance(value, dict) else {}
 
 
 def _seconds(retry_after: Optional[str]) -> Optional[float]:

@@ -76,6 +76,22 @@ class RunsJobs(WorkerCase):
         self.assertEqual(results[0]["result"]["key"], "run-1:first")
         self.assertEqual([each["lease"] for each in results], [f"lease-{n}" for n in range(1, 7)])
 
+    def test_takes_no_more_jobs_than_it_has_slots(self) -> None:
+        worker = self.worker(slots=2)
+        begun, go_on = threading.Semaphore(0), threading.Event()
+
+        @worker.tool("echo")
+        def echo(job: Job) -> Any:
+            begun.release()
+            return go_on.wait(LIMIT)
+
+        self.start(worker)
+        self.service.give(1, 2, 3)
+        self.assertTrue(begun.acquire(timeout=LIMIT) and begun.acquire(timeout=LIMIT))
+        self.assertFalse(begun.acquire(timeout=0.5))
+        go_on.set()
+        self.service.results(3)
+
     def test_sends_results_together(self) -> None:
         worker = self.worker(slots=50)
 
@@ -340,6 +356,9 @@ class Stops(WorkerCase):
         worker.stop()
         self.service.wait(lambda request: request.method == "DELETE")
         self.assertTrue(worker.stopping)
+        assert self.thread is not None
+        self.thread.join(0.5)
+        self.assertTrue(self.thread.is_alive())
         go_on.set()
         self.ended()
         self.assertTrue(self.service.results(1)[0]["result"])
@@ -351,8 +370,8 @@ class Stops(WorkerCase):
         @worker.tool("echo")
         def echo(job: Job) -> Any:
             began.set()
-            job.canceled.wait(LIMIT)
-            canceled.set()
+            if job.canceled.wait(LIMIT):
+                canceled.set()
 
         self.start(worker)
         self.service.give("a")

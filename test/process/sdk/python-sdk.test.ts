@@ -234,6 +234,19 @@ describe('the Python SDK', function () {
       ]);
     });
 
+    it('ends at once at a second signal', async () => {
+      await startService(60);
+      const worker = await startWorker('a');
+      await startRun();
+      await worker.said.wait(({ what }) => what === 'began');
+      worker.signal('SIGTERM');
+      await eventually(() => worker.log.includes('worker is stopping'), {
+        what: 'the first signal',
+      });
+      worker.signal('SIGTERM');
+      expect(await worker.ended()).to.deep.equal({ code: null, signal: 'SIGTERM' });
+    });
+
     it('runs the example', async () => {
       await startService(60);
       await startWorker('example', example);
