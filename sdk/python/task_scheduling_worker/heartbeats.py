@@ -88,7 +88,7 @@ class Heartbeats:
                     self._beat(held)
                 except Unavailable as error:
                     _log.warning("heartbeat failed, retrying: %s", error)
-                    self._postpone(error.retry_after or _RETRY_SECONDS)
+                    self._postpone(min(error.retry_after or _RETRY_SECONDS, self.interval))
                     break
 
     def _wait_for_due(self) -> List[HeldJob]:

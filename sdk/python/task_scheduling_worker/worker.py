@@ -173,7 +173,7 @@ class Worker:
         """Asks for no more jobs, and waits for those that it has."""
         self._stopping.set()
         end = time.monotonic() + self._shutdown_seconds
-        _log.info("worker is stopping", extra={"jobs": len(self._heartbeats.jobs())})
+        _log.info("worker is stopping, and waits for %d jobs", len(self._heartbeats.jobs()))
         if self._drain():
             # The service answers the running request; the jobs in its answer are still run.
             polling.join(max(0.0, min(_DRAIN_SECONDS, end - time.monotonic())))
@@ -240,8 +240,12 @@ class Worker:
         if free == 0:
             return
         path = f"/workers/{worker_id}/jobs?wait={_POLL_SECONDS}&max={min(free, _MOST_JOBS)}"
-        answer = self._service.call("POST", path, timeout=_POLL_SECONDS + 15)
-        for document in answer["jobs"]:
+        began = time.monotonic()
+        jobs = self._service.call("POST", path, timeout=_POLL_SECONDS + 15)["jobs"]
+        if not jobs and time.monotonic() - began < 1 and not self._stopping.is_set():
+            # Asking again at once would keep a service busy that is trying to stop.
+            raise Unavailable(f"POST /workers/{worker_id}/jobs: answered at once without jobs")
+        for document in jobs:
             held = HeldJob(document, self._heartbeats.hasten)
             self._heartbeats.add(held)
             self._slots.start(held)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 import unittest
 from typing import Any, Optional
 
@@ -297,6 +298,15 @@ class StaysRegistered(WorkerCase):
         self.service.answer_next("/workers", 503)
         self.start(self.echoing())
         self.service.wait_for("/workers", 2)
+
+    def test_pauses_when_it_is_answered_at_once_without_jobs(self) -> None:
+        for _ in range(3):
+            self.service.answer_next("/jobs", 200, {"jobs": []})
+        began = time.monotonic()
+        self.start(self.echoing())
+        self.service.wait_for("/jobs", 4)
+        # At least half of 0.1, 0.2 and 0.4 s.
+        self.assertGreater(time.monotonic() - began, 0.35)
 
     def test_ends_when_it_is_drained(self) -> None:
         self.service.answer_next("/jobs", 409, {"message": "drained", "details": {"reason": "drained"}})
