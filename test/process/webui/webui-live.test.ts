@@ -53,15 +53,17 @@ describe('the web page, live', function () {
     }
     const tile = (text: RegExp) => browsing().page.locator('.tile', { hasText: text });
 
-    it('counts running and waiting runs beyond those it lists', async () => {
+    it('counts waiting and queued runs beyond those it lists', async () => {
       const task = await makeSleeper('crowd');
       for (let n = 0; n < 71; n += 1) await publish('crowd');
       const { page } = browsing();
       await browsing().logIn(service().credentials);
-      await tile(/^Running1\s*70 waiting/).waitFor();
+      await tile(/^Running0\s*70 queued/).waitFor();
+      await tile(/^Waiting1/).waitFor();
       await page.getByText('and 59 more').waitFor();
       await service().client.post(`${task}/cancel`);
-      await tile(/^Running0\s*0 waiting/).waitFor();
+      await tile(/^Running0\s*0 queued/).waitFor();
+      await tile(/^Waiting0/).waitFor();
       await page.getByText('Nothing is running.').waitFor();
     });
 
@@ -100,7 +102,7 @@ describe('the web page, live', function () {
       let letGo = (): void => {};
       const gone = new Promise<void>((resolve) => (letGo = resolve));
       const old = new Promise<void>((resolve) => {
-        void page.route('**/runs?state=running*', async (route) => {
+        void page.route('**/runs?state=waiting*', async (route) => {
           const response = await route.fetch();
           const { total } = (await response.json()) as { readonly total: number };
           if (total > 0) {
@@ -116,7 +118,8 @@ describe('the web page, live', function () {
       await old;
       await service().client.post(`${task}/cancel`);
       letGo();
-      await tile(/^Running0\s*0 waiting/).waitFor();
+      await tile(/^Running0\s*0 queued/).waitFor();
+      await tile(/^Waiting0/).waitFor();
       await page.getByText('Nothing is running.').waitFor();
     });
   });

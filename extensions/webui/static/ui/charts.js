@@ -4,7 +4,13 @@ import { html } from '../preact.js';
 import { count, counted, dateText, duration } from '../times.js';
 import { Nothing } from './elements.js';
 
-const tones = { succeeded: 'good', failed: 'bad', skipped: 'idle', canceled: 'idle' };
+const tones = {
+  succeeded: 'good',
+  failed: 'bad',
+  waiting: 'wait',
+  skipped: 'idle',
+  canceled: 'idle',
+};
 const weekday = new Intl.DateTimeFormat('en-GB', { weekday: 'short', day: 'numeric' });
 const toneOf = (state) => tones[state] ?? 'busy';
 

@@ -35,8 +35,8 @@ async function readUnfinished(signal, after) {
   const byTime = (a, b) => Date.parse(a.run_at) - Date.parse(b.run_at);
   const runs = lists.flatMap(({ items }) => items.sort(byTime)).slice(0, MAX_SHOWN);
   await learnTitles(runs.map(taskOf), signal);
-  const [running, ...waiting] = lists.map(({ total }) => total);
-  return { runs, running, waiting: waiting.reduce((sum, each) => sum + each, 0) };
+  const [running, waiting, retrying, queued] = lists.map(({ total }) => total);
+  return { runs, running, waiting, queued: retrying + queued };
 }
 
 async function readFailed(signal, after) {
@@ -93,7 +93,7 @@ export function OverviewView() {
     <${Tiles} ...${data} ended=${ended.current} />
     <${Loaded} of=${lag}>${() => null}<//>
     <div class="columns three">
-      <${Section} title="Running and queued">
+      <${Section} title="Running, waiting and queued">
         <${Loaded} of=${active}>${(each) => html`<${UnfinishedRuns} ...${each} />`}<//>
       <//>
       ${may('tasks:read') && html`<${DueSection} due=${due} />`}
@@ -115,7 +115,8 @@ function Tiles({ active, failed, due, summary, lag, health, ended }) {
   const problem = health?.checks.find(({ status }) => status !== 'healthy')?.message;
   return html`<div class="tiles">
     <${Tile} name="Running" value=${active && count(active.running)} to="runs?state=running"
-      more="${count(active?.waiting ?? 0)} waiting" />
+      more="${count(active?.queued ?? 0)} queued" />
+    <${Tile} name="Waiting" value=${active && count(active.waiting)} to="runs?state=waiting" />
     <${Tile} name="Due in the next hour" value=${due && count(due.total)} />
     <${Tile} name="Failed in 24 hours" value=${failed && count(failed.total)}
       to="runs?state=failed&since=${localField(dayAgo())}" />
@@ -141,10 +142,10 @@ const unfinishedColumns = [
     'num',
   ],
 ];
-const UnfinishedRuns = ({ runs, running, waiting }) =>
-  html`<${Table} caption="Running and queued" columns=${unfinishedColumns} items=${runs}
+const UnfinishedRuns = ({ runs, running, waiting, queued }) =>
+  html`<${Table} caption="Running, waiting and queued" columns=${unfinishedColumns} items=${runs}
       empty="Nothing is running." />
-    <${More} total=${running + waiting} shown=${runs.length} />`;
+    <${More} total=${running + waiting + queued} shown=${runs.length} />`;
 
 const dueColumns = [
   taskColumn,

@@ -6,6 +6,7 @@ import { dateText } from '../times.js';
 import { Gantt } from '../ui/charts.js';
 import { Json, Lines, State } from '../ui/elements.js';
 import { Facts, Section } from '../ui/layout.js';
+import { Awaited, openWaits } from './run-waits.js';
 
 export function RunSteps({ run }) {
   // Bars that are still open grow.
@@ -15,8 +16,9 @@ export function RunSteps({ run }) {
   <//>`;
 }
 
-/** Attempts and, below each, the steps that ended in it. */
-function barsOf({ attempts, steps }) {
+/** Attempts and, below each, the steps that ended in it; below the latest, also those that wait. */
+function barsOf(run) {
+  const { attempts, steps } = run;
   const until = (iso) => (iso === null ? Date.now() : Date.parse(iso));
   const known = new Set(attempts.map(({ attempt }) => attempt));
   return [
@@ -28,11 +30,30 @@ function barsOf({ attempts, steps }) {
         level: 'attempt',
         from: Date.parse(from),
         to: until(to),
-        state: outcome ?? 'running',
+        state: outcome ?? (run.state === 'waiting' ? 'waiting' : 'running'),
       },
       ...steps.filter((step) => step.attempt === attempt).map(stepBar),
+      ...(attempt === run.attempt ? openWaits(run).map(waitBar) : []),
     ]),
   ];
+}
+
+function waitBar(wait) {
+  const { step, since, until } = wait;
+  const facts = [
+    ['Status', html`<${State} of="waiting" />`],
+    ['Waits for', html`<${Awaited} wait=${wait} />`],
+    ['From', dateText(since)],
+    ['At most until', dateText(until)],
+  ];
+  return {
+    label: step,
+    level: 'step',
+    from: Date.parse(since),
+    to: Date.now(),
+    state: 'waiting',
+    more: html`<${Facts} of=${facts} />`,
+  };
 }
 
 function stepBar({ step, started_at: from, finished_at: to, status, attempt, error, result }) {

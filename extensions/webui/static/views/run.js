@@ -12,6 +12,7 @@ import { Button, Json, Lines, Nothing, State, Table } from '../ui/elements.js';
 import { Facts, Heading, Loaded, LoadedView, Section } from '../ui/layout.js';
 import { Instant, InstantAndDistance, RunLink, StreamLink, TaskLink } from '../ui/names.js';
 import { RunSteps } from './run-steps.js';
+import { RunWaits } from './run-waits.js';
 
 const ended = new Set(['succeeded', 'failed', 'canceled', 'skipped']);
 const isOver = ({ state }) => ended.has(state);
@@ -22,7 +23,8 @@ export function RunView({ id }) {
   const task = useRef(null);
   const run = useData(async (signal, after) => {
     const read = await call('GET', `runs/${id}`, { query: { after }, signal });
-    await learnTitles([read.task_id], signal);
+    const awaited = read.waits.flatMap(({ task_id: task }) => task ?? []);
+    await learnTitles([read.task_id, ...awaited], signal);
     // Once while it runs; and again when it has failed, as the task may be canceled by now.
     if (read.state === 'failed' || (task.current === null && !isOver(read))) {
       task.current = await readTask(read.task_id, signal);
@@ -60,6 +62,7 @@ function Run({ run, task, live, done }) {
       ${mayChange(task ?? run) && html`<${RunActions} run=${run} canRetry=${canRetry} done=${done} />`}
     <//>
     ${run.error !== null && html`<${ErrorSection} error=${run.error} />`}
+    <${RunWaits} run=${run} />
     <${RunSteps} run=${run} />
     <div class="columns">
       <${RunFacts} run=${run} />

@@ -4,6 +4,7 @@ import { html } from '../preact.js';
 import { durationOf } from '../times.js';
 import { State, Table } from '../ui/elements.js';
 import { RunLink, TaskLink, When } from '../ui/names.js';
+import { waitWords } from './run-waits.js';
 
 /** Columns that other tables of runs have too. */
 export const runColumn = ['Run', ({ id }) => html`<${RunLink} id=${id} />`];
@@ -28,8 +29,10 @@ export const runColumns = ({ hasTask = true, hasState = true }) => [
 export const RunsTable = ({ runs, columns = {}, empty }) =>
   html`<${Table} caption="Runs" columns=${runColumns(columns)} items=${runs} empty=${empty} />`;
 
-/** The first line of the error, or why the run was skipped. */
-function Reason({ error, skip_reason: skipped, attempt, state }) {
+/** The first line of the error, why the run was skipped, or what it waits for. */
+function Reason(run) {
+  const { error, skip_reason: skipped, attempt, state } = run;
+  if (state === 'waiting') return `waits for ${waitWords(run)}`;
   if (error !== null)
     return html`<span class="clamp" title=${error}>${error.split('\n')[0]}</span>`;
   if (skipped !== null) return skipped;
