@@ -10,6 +10,7 @@ import { Failure, Heading } from './ui/layout.js';
 import { Actor } from './ui/names.js';
 import { AgentView } from './views/agent.js';
 import { AgentsView } from './views/agents.js';
+import { ApprovalsView } from './views/approvals.js';
 import { AuditView } from './views/audit.js';
 import { Banners } from './views/banners.js';
 import { OverviewView } from './views/overview.js';
@@ -32,6 +33,7 @@ const routes = [
   ['tasks/:id/edit', TaskForm],
   ['runs', RunsView],
   ['runs/:id', RunView],
+  ['approvals', ApprovalsView],
   ['streams', StreamsView],
   ['streams/:id', StreamView],
   ['projections', ProjectionsView],

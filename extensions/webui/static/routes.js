@@ -7,6 +7,7 @@ const scopes = {
   overview: 'runs:read',
   tasks: 'tasks:read',
   runs: 'runs:read',
+  approvals: 'tasks:read',
   streams: 'audit:read',
   audit: 'audit:read',
   projections: 'ops',

@@ -18,7 +18,7 @@ const reasonField = { name: 'reason', label: 'Why (goes into the log)', maxlengt
  *   what would be done
  * @returns {Promise<boolean>} whether it was done
  */
-const ask = (options) =>
+export const ask = (options) =>
   new Promise((resolve) => setState({ dialog: { ...options, resolve, key: {} } }));
 
 export function Dialog(options) {

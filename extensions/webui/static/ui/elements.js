@@ -41,8 +41,8 @@ export const Lines = ({ label, children }) =>
 export const Json = ({ label, value }) => html`<${Lines} label=${label}>${writeJson(value, 2)}<//>`;
 
 const tones = {
-  good: 'active succeeded fired following healthy delivered ready completed done',
-  bad: 'failed missed unhealthy halted refused only_before newer_schema',
+  good: 'active succeeded fired following healthy delivered ready completed done approved',
+  bad: 'failed missed unhealthy halted refused only_before newer_schema rejected',
   busy: 'running filling catching_up requested',
   wait: 'paused retrying queued waiting pending degraded opening snoozed on_hold did_not_run',
 };

@@ -51,13 +51,16 @@ function keepInAddress(view, filters) {
 /**
  * @param {(query: object, signal: AbortSignal) => Promise<{items: object[], total?: number, next_cursor: unknown}>} read
  *   gets the filters and the `cursor` of the page
+ *   and, after a change, the position `after` which it must have passed
+ * @param options as {@link useData} takes them
  * @returns what `useFilters` and `useData` return
  */
-export function useList(view, initial, read) {
+export function useList(view, initial, read, options) {
   const list = useFilters(view, initial);
   const { filters, cursors } = list.asked;
   const query = { ...filters, cursor: cursors.at(-1) };
-  return { ...list, ...useData((signal) => read(query, signal), [list.asked]) };
+  const load = (signal, after) => read({ ...query, after }, signal);
+  return { ...list, ...useData(load, [list.asked], options) };
 }
 
 /** @param {{name: string, label: string}[]} fields as {@link Field} takes them */

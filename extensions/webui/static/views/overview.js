@@ -10,6 +10,7 @@ import { Days } from '../ui/charts.js';
 import { Nothing, State, Table } from '../ui/elements.js';
 import { Heading, Loaded, Section, Tile } from '../ui/layout.js';
 import { Running, When } from '../ui/names.js';
+import { concernsApprovals } from './approvals.js';
 import { HoldButton } from './banners.js';
 import { RunsTable, runColumn, stateColumn, taskColumn } from './runs-table.js';
 
@@ -46,6 +47,13 @@ async function readFailed(signal, after) {
   return failed;
 }
 
+/** The number of pending approvals; null if the agent may not know. */
+async function readPending(signal, after) {
+  if (!may('tasks:read')) return null;
+  const query = { state: 'pending', limit: 1, after };
+  return (await call('GET', 'approvals', { query, signal })).total;
+}
+
 async function readDue(signal) {
   if (!may('tasks:read')) return null;
   const query = { until: new Date(Date.now() + HOUR).toISOString(), limit: MAX_SHOWN };
@@ -75,17 +83,20 @@ const readSummary = (signal) => call('GET', 'stats/summary', { query: { days: 7 
 export function OverviewView() {
   const active = useData(readUnfinished, [], { pace: PACE, every: BEAT });
   const failed = useData(readFailed, [], { pace: PACE, every: BEAT });
+  const pending = useData(readPending, [], { pace: PACE, every: BEAT });
   const due = useData(readDue, [], { every: BEAT });
   const summary = useData(readSummary, [], { every: BEAT });
   const lag = useData(readLag, [], { every: BEAT });
   const health = useData(readHealth, [], { every: BEAT });
   const ended = useRef(0);
-  const live = useLive('runs/live', (name, { position }) => {
+  const live = useLive('runs/live', (name, data) => {
+    const { position } = data;
     if (name === 'run.ended') ended.current += 1;
     active.refresh(position);
     failed.refresh(position);
+    if (concernsApprovals(name, data)) pending.refresh(position);
   });
-  const figures = { active, failed, due, summary, lag, health };
+  const figures = { active, failed, pending, due, summary, lag, health };
   const data = Object.fromEntries(Object.entries(figures).map(([key, each]) => [key, each.data]));
   return html`<${Heading} title="Overview" beside=${html`<${LiveMark} state=${live} />`}>
       ${may('ops') && html`<${HoldButton} />`}
@@ -110,13 +121,14 @@ export function OverviewView() {
 }
 
 /** Figures that were not read yet, or may not be read, are left out. */
-function Tiles({ active, failed, due, summary, lag, health, ended }) {
+function Tiles({ active, failed, pending, due, summary, lag, health, ended }) {
   const today = summary?.by_day.at(-1);
   const problem = health?.checks.find(({ status }) => status !== 'healthy')?.message;
   return html`<div class="tiles">
     <${Tile} name="Running" value=${active && count(active.running)} to="runs?state=running"
       more="${count(active?.queued ?? 0)} queued" />
     <${Tile} name="Waiting" value=${active && count(active.waiting)} to="runs?state=waiting" />
+    <${Tile} name="To approve" value=${Number.isInteger(pending) ? count(pending) : null} to="approvals" />
     <${Tile} name="Due in the next hour" value=${due && count(due.total)} />
     <${Tile} name="Failed in 24 hours" value=${failed && count(failed.total)}
       to="runs?state=failed&since=${localField(dayAgo())}" />

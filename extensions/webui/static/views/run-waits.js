@@ -3,6 +3,7 @@
 import { html } from '../preact.js';
 import { Section } from '../ui/layout.js';
 import { Table } from '../ui/elements.js';
+import { ApprovalButtons } from './approval-buttons.js';
 import { InstantAndDistance, RunLink, TaskLink, When } from '../ui/names.js';
 
 /** The waits of a run that have not ended. */
@@ -47,12 +48,19 @@ const columns = [
   ['Since', ({ since }) => html`<${When} at=${since} />`],
   ['Until', ({ until }) => html`<${InstantAndDistance} at=${until} />`],
 ];
+const actions = (done) => [
+  'Actions',
+  (wait) => wait.kind === 'approval' && html`<${ApprovalButtons} approval=${wait} done=${done} />`,
+  'num',
+];
 
-/** Left out for a run that waits for nothing. */
-export function RunWaits({ run }) {
+/** Left out for a run that waits for nothing. @param done called after a decision */
+export function RunWaits({ run, done }) {
   const waits = openWaits(run);
   if (waits.length === 0) return null;
+  const hasApproval = waits.some(({ kind }) => kind === 'approval');
+  const shown = hasApproval ? [...columns, actions(done)] : columns;
   return html`<${Section} title="Waiting for">
-    <${Table} caption="Waiting for" columns=${columns} items=${waits} />
+    <${Table} caption="Waiting for" columns=${shown} items=${waits} />
   <//>`;
 }

@@ -62,7 +62,7 @@ function Run({ run, task, live, done }) {
       ${mayChange(task ?? run) && html`<${RunActions} run=${run} canRetry=${canRetry} done=${done} />`}
     <//>
     ${run.error !== null && html`<${ErrorSection} error=${run.error} />`}
-    <${RunWaits} run=${run} />
+    <${RunWaits} run=${run} done=${done} />
     <${RunSteps} run=${run} />
     <div class="columns">
       <${RunFacts} run=${run} />

@@ -1,0 +1,110 @@
+import { expect } from 'chai';
+import type { Credentials } from '../../support/service-process.ts';
+import { useBrowser } from './webui-browser.ts';
+import { useService } from './webui-service.ts';
+
+describe('approvals in the web page', function () {
+  this.timeout(120_000);
+  const service = useService();
+  const browsing = useBrowser(() => service().process.address);
+
+  /** Runs a new task with one step that asks for an approval. @returns the run's id, once it waits */
+  async function ask(message: string, fields: object = {}): Promise<string> {
+    const { client, credentials } = service();
+    const pipeline = [{ id: 'chief', uses: 'approval', with: { message, ...fields } }];
+    const made = await client.post('/tasks', {
+      ...{ title: `Asks: ${message}`, description: '-', schedule_kind: 'event' },
+      ...{ created_by: credentials.agent_id, payload: { pipeline }, max_retries: 0 },
+    });
+    expect(made.status, made.text).to.equal(201);
+    const ran = await client.post(`/tasks/${made.textAt('id')}/run_now`);
+    return ran.textAt('details.run_id');
+  }
+
+  /** A new agent with these scopes. */
+  async function agent(name: string, scopes: readonly string[]): Promise<Credentials> {
+    const path = `/agents/${(await service().client.post('/agents', { name, scopes })).textAt('id')}`;
+    const { json } = await service().client.post(`${path}/credentials`, {});
+    const { agent_id, agent_secret } = json as unknown as Credentials;
+    return { agent_id, agent_secret };
+  }
+
+  it('appear while the list is open, and are approved there with a comment', async () => {
+    const { page, complaints } = browsing();
+    await browsing().logIn(service().credentials);
+    const tile = page.locator('a.tile', { hasText: 'To approve' });
+    await tile.filter({ hasText: /0$/ }).click();
+    await page.getByText('Nothing waits for approval.').waitFor();
+    await page.locator('.live[data-how=live]').waitFor();
+    const run = await ask('Pay the rent?');
+    const row = page.getByRole('row', { name: /Pay the rent\?/ });
+    await row.getByText('approvals:write').waitFor();
+    await browsing().expectAccessible();
+    await page.goBack();
+    await tile.filter({ hasText: /1$/ }).click();
+    await row.getByRole('button', { name: 'Approve: Pay the rent? (chief)' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Comment').fill('in time');
+    await browsing().answer('Approve');
+    await page.getByText('Nothing waits for approval.').waitFor();
+    await page.getByLabel('State').selectOption('approved');
+    await row.getByText('in time').waitFor();
+    expect(await row.getByRole('button').count()).to.equal(0);
+    await row.getByRole('link', { name: run.slice(0, 8) }).click();
+    await page.locator('.view-head .state', { hasText: 'succeeded' }).waitFor();
+    expect(complaints).to.deep.equal([]);
+  });
+
+  it("are rejected on the run's page, whose step then fails", async () => {
+    const { page, complaints } = browsing();
+    const run = await ask('Dismiss them?');
+    await browsing().logIn(service().credentials, `runs/${run}`);
+    await page.getByRole('button', { name: 'Reject: Dismiss them? (chief)' }).click();
+    await page.getByRole('dialog').getByLabel('Comment').fill('not now');
+    await browsing().answer('Reject');
+    await page.locator('.view-head .state', { hasText: 'failed' }).waitFor();
+    await page
+      .getByRole('region', { name: 'Error', exact: true })
+      .getByText(/: not now/)
+      .waitFor();
+    expect(await page.getByRole('button', { name: /Dismiss them/ }).count()).to.equal(0);
+    expect(complaints).to.deep.equal([]);
+  });
+
+  it('are decided by their approvers alone', async () => {
+    const { page, complaints } = browsing();
+    const approver = await agent('approver', ['tasks:read', 'runs:read']);
+    await ask('Named?', { approvers: [approver.agent_id] });
+    await ask('Scoped?', { approvers: ['scope:runs:read'] });
+    await ask('Anybody?');
+    await browsing().logIn(approver, 'approvals');
+    await page.getByRole('button', { name: 'Approve: Named? (chief)' }).waitFor();
+    await page.getByRole('button', { name: 'Approve: Scoped? (chief)' }).waitFor();
+    const other = page.getByRole('row', { name: /Anybody\?/ });
+    await other.waitFor();
+    expect(await other.getByRole('button').count()).to.equal(0);
+    expect(complaints).to.deep.equal([]);
+  });
+
+  it("say in the service's words why they could not be decided", async () => {
+    const { page } = browsing();
+    const chief = await agent('chief', ['tasks:read', 'runs:read', 'approvals:write']);
+    const run = await ask('Too late?');
+    await browsing().logIn(chief, `runs/${run}`);
+    const { client } = service();
+    const button = page.getByRole('button', { name: 'Approve: Too late? (chief)' });
+    await button.click();
+    const dialog = page.getByRole('dialog');
+    const agentPath = `/agents/${chief.agent_id}`;
+    const changed = await client.put(agentPath, { scopes: ['tasks:read', 'runs:read'] });
+    expect(changed.status, changed.text).to.equal(200);
+    await dialog.getByRole('button', { name: 'Approve', exact: true }).click();
+    await dialog.getByText('this needs the scope approvals:write').waitFor();
+    const { json } = await client.get(`/approvals?run_id=${run}`);
+    const [{ id }] = json['items'] as [{ readonly id: string }];
+    await client.put(agentPath, { scopes: ['tasks:read', 'runs:read', 'approvals:write'] });
+    expect((await client.post(`/approvals/${id}/approve`)).status).to.equal(200);
+    await dialog.getByRole('button', { name: 'Approve', exact: true }).click();
+    await dialog.getByText('the step no longer waits').waitFor();
+  });
+});
