@@ -79,16 +79,16 @@ const SAME_FOR = 300_000;
 
 /**
  * Sends a command. If the response is lost, sending it again carries it out only once.
- * @param {{reason?: string, body?: object, query?: object}} options the reason goes into the log
+ * @param {{method?: string, reason?: string, body?: object, query?: object}} options the reason goes into the log
  */
-export async function command(path, { reason = '', ...options } = {}) {
-  const identity = JSON.stringify([agentId(), path, options.body, options.query]);
+export async function command(path, { method = 'POST', reason = '', ...options } = {}) {
+  const identity = JSON.stringify([agentId(), method, path, options.body, options.query]);
   const before = unanswered.get(identity);
   const isSame = before !== undefined && performance.now() - before.at < SAME_FOR;
   const key = isSame ? before.key : (crypto.randomUUID?.() ?? `${Date.now()}-${Math.random()}`);
   try {
     const headers = { 'Idempotency-Key': key, ...reasonHeader(reason) };
-    const response = await call('POST', path, { ...options, headers });
+    const response = await call(method, path, { ...options, headers });
     unanswered.delete(identity);
     return response;
   } catch (error) {

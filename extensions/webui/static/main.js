@@ -23,6 +23,7 @@ import { StreamsView } from './views/streams.js';
 import { TaskForm } from './views/task-form.js';
 import { TaskView } from './views/task.js';
 import { TasksView } from './views/tasks.js';
+import { WorkersView } from './views/workers.js';
 
 /** Patterns of addresses. `:id` becomes a property of the view. */
 const routes = [
@@ -34,6 +35,7 @@ const routes = [
   ['runs', RunsView],
   ['runs/:id', RunView],
   ['approvals', ApprovalsView],
+  ['workers', WorkersView],
   ['streams', StreamsView],
   ['streams/:id', StreamView],
   ['projections', ProjectionsView],

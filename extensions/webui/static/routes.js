@@ -2,12 +2,13 @@
 
 import { may } from './client.js';
 
-/** The views in the navigation, and the scope that each needs. */
+/** The views in the navigation, and the scope that each needs; of several, one. */
 const scopes = {
   overview: 'runs:read',
   tasks: 'tasks:read',
   runs: 'runs:read',
   approvals: 'tasks:read',
+  workers: ['jobs:work', 'ops'],
   streams: 'audit:read',
   audit: 'audit:read',
   projections: 'ops',
@@ -18,7 +19,7 @@ const scopes = {
 export const visibleViews = () => Object.keys(scopes).filter(maySee);
 
 /** Whether the agent may see an address, `runs/<id>` for instance. */
-export const maySee = (address) => may(scopes[address.split(/[/?]/)[0]]);
+export const maySee = (address) => [scopes[address.split(/[/?]/)[0]]].flat().some(may);
 
 /** Finds the route of a path in a list of `[pattern, component]`. `:id` in a pattern becomes a parameter. */
 export function findRoute(routes, path) {

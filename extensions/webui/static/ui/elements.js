@@ -44,7 +44,7 @@ const tones = {
   good: 'active succeeded fired following healthy delivered ready completed done approved',
   bad: 'failed missed unhealthy halted refused only_before newer_schema rejected',
   busy: 'running filling catching_up requested',
-  wait: 'paused retrying queued waiting pending degraded opening snoozed on_hold did_not_run',
+  wait: 'paused retrying queued waiting pending degraded opening snoozed on_hold did_not_run drained silent',
 };
 const toneOf = new Map(
   Object.entries(tones).flatMap(([tone, words]) => words.split(' ').map((word) => [word, tone])),
