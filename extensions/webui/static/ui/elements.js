@@ -41,18 +41,21 @@ export const Lines = ({ label, children }) =>
 export const Json = ({ label, value }) => html`<${Lines} label=${label}>${writeJson(value, 2)}<//>`;
 
 const tones = {
-  good: 'active succeeded fired following healthy delivered ready completed done approved',
+  good: 'active succeeded fired following healthy delivered ready completed done approved reused',
   bad: 'failed missed unhealthy halted refused only_before newer_schema rejected',
   busy: 'running filling catching_up requested',
   wait: 'paused retrying queued waiting pending degraded opening snoozed on_hold did_not_run drained silent',
 };
-const toneOf = new Map(
+const toneByState = new Map(
   Object.entries(tones).flatMap(([tone, words]) => words.split(' ').map((word) => [word, tone])),
 );
 
+/** The tone of a state. */
+export const toneOf = (word) => toneByState.get(word) ?? 'idle';
+
 /** A state in its colour. */
 export const State = ({ of: word }) =>
-  html`<span class="state ${toneOf.get(word) ?? 'idle'}" data-state=${word}>${spaced(word)}</span>`;
+  html`<span class="state ${toneOf(word)}" data-state=${word}>${spaced(word)}</span>`;
 
 /** `only_before` as `only before`. */
 export const spaced = (word) => word.replaceAll('_', ' ');

@@ -11,6 +11,8 @@ import { AskButton } from '../ui/dialog.js';
 import { Button, Json, Lines, Nothing, State, Table } from '../ui/elements.js';
 import { Facts, Heading, Loaded, LoadedView, Section } from '../ui/layout.js';
 import { Instant, InstantAndDistance, RunLink, StreamLink, TaskLink } from '../ui/names.js';
+import { ChildRuns } from './child-runs.js';
+import { RunGraph } from './run-graph.js';
 import { RunSteps } from './run-steps.js';
 import { RunWaits } from './run-waits.js';
 
@@ -19,14 +21,14 @@ const isOver = ({ state }) => ended.has(state);
 const MAX_EVENTS = 200;
 
 export function RunView({ id }) {
-  /** The task, for its owner and status: the run belongs to that owner. Null if the agent may not know. */
+  /** The task, for its owner, status and steps: the run belongs to that owner. Null if the agent may not know. */
   const task = useRef(null);
   const run = useData(async (signal, after) => {
     const read = await call('GET', `runs/${id}`, { query: { after }, signal });
     const awaited = read.waits.flatMap(({ task_id: task }) => task ?? []);
     await learnTitles([read.task_id, ...awaited], signal);
-    // Once while it runs; and again when it has failed, as the task may be canceled by now.
-    if (read.state === 'failed' || (task.current === null && !isOver(read))) {
+    // Once; and again when it has failed, as the task may be canceled by now.
+    if (read.state === 'failed' || task.current === null) {
       task.current = await readTask(read.task_id, signal);
     }
     return { run: read, task: task.current };
@@ -43,7 +45,7 @@ export function RunView({ id }) {
 
 /** The run is shown even if its task can't be read. */
 async function readTask(id, signal) {
-  if (!may('tasks:write') || !may('tasks:read')) return null;
+  if (!may('tasks:read')) return null;
   try {
     return await call('GET', `tasks/${id}`, { signal });
   } catch (error) {
@@ -63,6 +65,7 @@ function Run({ run, task, live, done }) {
     <//>
     ${run.error !== null && html`<${ErrorSection} error=${run.error} />`}
     <${RunWaits} run=${run} done=${done} />
+    ${task !== null && html`<${RunGraph} run=${run} task=${task} />`}
     <${RunSteps} run=${run} />
     <div class="columns">
       <${RunFacts} run=${run} />
@@ -128,6 +131,7 @@ function RunFacts({ run }) {
     run.retry_of !== null && ['Retry of', html`<${RunLink} id=${run.retry_of} />`],
     run.parent_run_id !== null && ['Parent', html`<${RunLink} id=${run.parent_run_id} />`],
     run.retried_by !== null && ['Retried by', html`<${RunLink} id=${run.retried_by} />`],
+    run.parent_run_id && ['Parent run', html`<${RunLink} id=${run.parent_run_id} />`],
     run.depth > 0 && ['Depth', run.depth],
     ['Task revision', run.task_revision],
     ['ID', html`<code>${run.id}</code>`],
@@ -157,7 +161,9 @@ function Log({ log }) {
     </li>`,
   );
   return html`<${Section} title="Log">
-    ${log.length === 0 ? html`<${Nothing} text="No lines." />` : html`<ul class="list log">${lines}</ul>`}
+    <div role="log" aria-label="Log">
+      ${log.length === 0 ? html`<${Nothing} text="No lines." />` : html`<ul class="list log">${lines}</ul>`}
+    </div>
   <//>`;
 }
 
@@ -169,7 +175,8 @@ function Events({ run }) {
   );
   const isMore = (events.data?.next_from ?? null) !== null;
   const text = isMore ? 'There are more. Step through them' : 'Step through them';
-  return html`<${Section} title="Events" aside=${html`<${StreamLink} stream=${stream}>${text}<//>`}>
+  return html`${events.data && html`<${ChildRuns} events=${events.data.items} />`}
+  <${Section} title="Events" aside=${html`<${StreamLink} stream=${stream}>${text}<//>`}>
     <${Loaded} of=${events}>
       ${({ items }) => html`<${Table} caption="Events" columns=${eventColumns} items=${items}
         rowKey="revision" />`}

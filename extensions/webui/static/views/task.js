@@ -7,6 +7,7 @@ import { LiveMark, useLive } from '../live.js';
 import { learnTitle } from '../names.js';
 import { count, duration, elapsed, percent } from '../times.js';
 import { RunTimes } from '../ui/charts.js';
+import { StepGraph } from '../ui/graph.js';
 import { Json, Link, State, spaced } from '../ui/elements.js';
 import { Facts, Heading, Loaded, LoadedView, Section, Tile } from '../ui/layout.js';
 import { Actor, InstantAndDistance, When } from '../ui/names.js';
@@ -69,6 +70,7 @@ function Task({ task, of: { refresh, reload }, backfills, backfilled }) {
     <${Loaded} of=${stats}>${(each) => each && html`<${Stats} stats=${each} />`}<//>
     ${task.schedule_kind !== 'event' && html`<${FireCalendar} task=${task} version=${version} />`}
     <${Explainer} id=${id} />
+    <${Section} title="Graph of steps"><${StepGraph} pipeline=${task.payload.pipeline} /><//>
     <div class="columns">
       <div>
         <${Loaded} of=${runs}>${(each) => each && html`<${TaskRuns} id=${id} runs=${each} />`}<//>

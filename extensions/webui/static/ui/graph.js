@@ -1,0 +1,75 @@
+// The steps of a pipeline as a graph.
+
+import { html } from '../preact.js';
+import { counted } from '../times.js';
+import { layoutOf, stepsOf } from '../step-layout.js';
+import { Nothing, State, toneOf } from './elements.js';
+
+/** Steps that are drawn. */
+const MAX_STEPS = 300;
+
+/**
+ * Steps from left to right, with lines between them; groups are boxes around theirs.
+ * @param {object[]} pipeline of a task
+ * @param {Map<string, string>} states by the ids of steps; left out: they have none
+ */
+export function StepGraph({ pipeline, states }) {
+  const many = pipeline.reduce((sum, { parallel = [] }) => sum + 1 + parallel.length, 0);
+  if (many === 0) return html`<${Nothing} text="There are no steps." />`;
+  if (many > MAX_STEPS) {
+    return html`<${Nothing} text="${counted(many, 'step')} are too many to be drawn." />`;
+  }
+  const { width, height, boxes, lines } = layoutOf(stepsOf(pipeline));
+  return html`<div class="wide" tabindex="0" role="region" aria-label="Graph of steps">
+    <div class="graph" style=${{ width: `${width}px`, height: `${height}px` }}>
+      <svg aria-hidden="true" width=${width} height=${height}>
+        ${lines.map(({ points }) => html`<path d=${pathOf(points)} />`)}
+      </svg>
+      <ol>${boxes.map((box) => html`<${Box} key=${box.key} ...${box} states=${states} />`)}</ol>
+    </div>
+  </div>`;
+}
+
+function Box({ step, x, y, width, height, states }) {
+  const { id, after, steps } = step;
+  const style = { left: `${x}px`, top: `${y}px`, width: `${width}px`, height: `${height}px` };
+  return html`<li class="box ${toneOf(states?.get(id))}" style=${style}>
+    <${steps.length > 0 ? Group : Step} ...${step} state=${states?.get(id)} />
+    ${after.length > 0 && html`<span class="hidden">after ${after.join(', ')}</span>`}
+    ${
+      steps.length > 0 &&
+      html`<ul>
+        ${steps.map(
+          (each) => html`<li class="box ${toneOf(states?.get(each.id))}">
+            <${Step} ...${each} state=${states?.get(each.id)} />
+          </li>`,
+        )}
+      </ul>`
+    }
+  </li>`;
+}
+
+const Group = ({ id, state }) =>
+  html`<div class="of-step">
+    <span class="name" title=${id}>${id}</span>
+    ${state === undefined ? html`<span class="soft">parallel</span>` : html`<${State} of=${state} />`}
+  </div>`;
+
+const Step = ({ id, uses, state }) =>
+  html`<div class="name" title=${id}>${id}</div>
+    <div class="of-step"><span class="soft" title=${uses}>${uses}</span>
+      ${state !== undefined && html`<${State} of=${state} />`}
+    </div>`;
+
+/** Curves from each even point to the next, straight lines between those, and the head of an arrow. */
+function pathOf([first, ...others]) {
+  let { x, y } = first;
+  const parts = others.map((to, n) => {
+    const middle = (x + to.x) / 2;
+    const part =
+      n % 2 === 0 ? `C${middle} ${y} ${middle} ${to.y} ${to.x} ${to.y}` : `L${to.x} ${to.y}`;
+    ({ x, y } = to);
+    return part;
+  });
+  return `M${first.x} ${first.y}${parts.join('')}m-7 -4l7 4l-7 4`;
+}
