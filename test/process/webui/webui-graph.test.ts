@@ -47,10 +47,10 @@ describe('the graph of steps in the web page', function () {
     await browsing().logIn(service().credentials, `tasks/${id}`);
     await box('send').getByText('after load, check, both').waitFor();
     expect(await graph().locator('.state').count()).to.equal(0);
-    const [load, check, none, send] = [
-      ...[await placeOf('load'), await placeOf('check')],
-      ...[await placeOf('none'), await placeOf('send')],
-    ];
+    const load = await placeOf('load');
+    const check = await placeOf('check');
+    const none = await placeOf('none');
+    const send = await placeOf('send');
     expect(check.x).to.be.greaterThan(load.x + load.width);
     expect(none.x).to.equal(check.x);
     expect(none.y).not.to.equal(check.y);
