@@ -102,6 +102,9 @@ export interface Watching {
   readonly signal?: AbortSignal;
 }
 
+/** The part of a token's lifetime after which it is replaced. */
+const RENEWED_AFTER = 0.8;
+
 /** Calls a service over `fetch`, and manages the token. */
 export class ClientConnection {
   readonly #options: ClientOptions;
@@ -109,6 +112,8 @@ export class ClientConnection {
   #token: Promise<string | null>;
   /** The value of {@link #token}; null while it is pending. */
   #held: string | null;
+  /** When to replace the token before it expires, on the steady clock; Infinity if unknown. */
+  #renewAt = Infinity;
   /** A token was rejected, so that a stored one is not used. */
   #refused = false;
 
@@ -208,9 +213,17 @@ export class ClientConnection {
     const { credentials } = this.#options;
     const known = this.#token;
     const token = await known;
-    if (token !== null || credentials === undefined) return token;
+    const isFresh = token !== null && performance.now() < this.#renewAt;
+    if (isFresh || credentials === undefined) return token;
     if (this.#token === known) {
-      const asked = this.#signIn(credentials).then((got) => (this.#held = got));
+      const asked = this.#signIn(credentials).then(
+        (got) => (this.#held = got),
+        (error: unknown) => {
+          // The token is still valid; the next call tries again.
+          if (token !== null) return token;
+          throw error;
+        },
+      );
       this.#token = asked;
       // The next call tries again.
       asked.catch(() => (this.#token = Promise.resolve(null)));
@@ -227,7 +240,9 @@ export class ClientConnection {
     // JSON leaves undefined fields out.
     const body = { agent_id: agentId, agent_secret: agentSecret };
     const asking = { method: 'POST', path: '/agents/auth/token', body, open: true } as const;
-    const token = (await this.call<Tokens>(asking)).data.access_token;
+    const { access_token: token, expires_in } = (await this.call<Tokens>(asking)).data;
+    // Tokens expire at whole seconds, so the last one may be short.
+    this.#renewAt = performance.now() + (expires_in * RENEWED_AFTER - 1) * 1000;
     kept?.keep(given, token);
     return token;
   }

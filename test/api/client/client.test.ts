@@ -9,7 +9,8 @@ import {
 import { newId } from '../../../domain/ids.ts';
 import { endpointAt } from '../../support/response-check.ts';
 import { failure as failureOf } from '../../projections/recorded.ts';
-import { useRunningApi } from '../../support/running-api.ts';
+import { RunningApi, useRunningApi } from '../../support/running-api.ts';
+import { eventually } from '../../support/signals.ts';
 import { plainTask } from '../plain-task.ts';
 
 describe('the typed client', () => {
@@ -55,6 +56,34 @@ describe('the typed client', () => {
     const after = retried.position ?? '';
     const retry = await client.runs.get(retried.data.details.run_id, { after });
     expect(retry.data.params).to.deep.equal({ limit: 5, shop: 'b' });
+  });
+
+  it('renews its token before that expires', async () => {
+    const short = await RunningApi.start({ accessTokenSeconds: 4 });
+    try {
+      const admin = createClient({ baseUrl: short.url, token: short.admin.client.token ?? '' });
+      const agent = (await admin.agents.create({ name: 'self', scopes: ['tasks:read'] })).data;
+      const { agent_secret } = (await admin.agents.setCredentials(agent.id)).data;
+      const statuses: number[] = [];
+      let logins = 0;
+      const client = createClient({
+        baseUrl: short.url,
+        credentials: { agentId: agent.id, agentSecret: agent_secret },
+        fetch: async (url, init) => {
+          const response = await fetch(url, init);
+          if (response.url.endsWith('/agents/auth/token')) logins += 1;
+          statuses.push(response.status);
+          return response;
+        },
+      });
+      await eventually(async () => {
+        await client.tasks.list();
+        return logins >= 2;
+      });
+      expect(new Set(statuses)).to.deep.equal(new Set([200]));
+    } finally {
+      await short.close();
+    }
   });
 
   it('logs in by itself, and again when its token is no longer valid', async () => {
