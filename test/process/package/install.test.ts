@@ -1,7 +1,10 @@
 import { expect } from 'chai';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { projectRoot } from '../../support/project-root.ts';
 import {
   makeTemporaryDirectory,
@@ -12,6 +15,7 @@ import {
   credentialsIn,
   endsItsProcesses,
   ServiceProcess,
+  signIn,
 } from '../../support/service-process.ts';
 import { installPackage, type InstalledPackage, type Outcome } from './installed-package.ts';
 
@@ -37,6 +41,25 @@ task.nothing;
 const incomplete: Parameters<typeof client.tasks.create>[0] = { title: 'Tick' };
 const refused = await client.tasks.get(agentId).catch((error: unknown) => error);
 console.log(run.state, refused instanceof ApiError ? refused.code : incomplete);
+`;
+
+/** A worker of the package's user. Its tools need no types of their own. */
+const workerProgram = `import { PermanentError, Worker, type Job, type Tool } from 'task-scheduling-service/worker';
+
+const [, , url = '', agentId = '', agentSecret = ''] = process.argv;
+const schema = { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] };
+const greet = ({ name }: { readonly [name: string]: unknown }, job: Job): { text: string } => {
+  if (name === '') throw new PermanentError('nobody to greet');
+  return { text: \`Hello, \${String(name)}, in try \${job.attempt}!\` };
+};
+const tool: Tool = { description: 'Greets', schema, run: greet };
+// @ts-expect-error a tool has a schema
+const incomplete: Tool = { description: 'Greets', run: greet };
+const worker = new Worker({ url, agentId, agentSecret, tools: { 'own.greet': tool } });
+await worker.start();
+// @ts-expect-error a worker has no such member
+worker.nothing;
+console.log(worker.id === null ? incomplete : 'started');
 `;
 
 /** It must need no types of Node or others, and every declaration must be valid. */
@@ -65,6 +88,7 @@ const programs = [
   /^dist\/extensions\/(\w+)\/[\w-]+\.js$/,
   /^dist\/extensions\/webui\/static\/[\w/-]+\.js$/,
   /^dist\/api\/client\/(client|client-connection|server-sent-events)\.js$/,
+  /^dist\/api\/worker\/[\w-]+\.js$/,
   // The library by which the client writes numbers.
   /^dist\/domain\/exact-numbers\.js$/,
 ];
@@ -105,8 +129,9 @@ describe('the package', function () {
 
   async function compile(options: Readonly<Record<string, unknown>>): Promise<string> {
     await writeFile(inFolder('program.ts'), program);
+    await writeFile(inFolder('worker.ts'), workerProgram);
     await writeFile(inFolder('node.d.ts'), 'declare const process: { argv: string[] };\n');
-    const files = ['program.ts', 'node.d.ts'];
+    const files = ['program.ts', 'worker.ts', 'node.d.ts'];
     const settings = { compilerOptions: { ...compilerOptions, ...options }, files };
     await writeFile(inFolder('tsconfig.json'), JSON.stringify(settings));
     const require = createRequire(import.meta.url);
@@ -114,7 +139,7 @@ describe('the package', function () {
     return (await installed.run(process.execPath, [compiler, '-p', '.'])).out;
   }
 
-  it('contains the program, its source maps, the declarations of the client, and nothing else', () => {
+  it('contains the program, its source maps, the declarations of client and worker, and nothing else', () => {
     const maps = installed.files.filter((file) => file.endsWith('.map'));
     const rest = installed.files.filter((file) => !file.endsWith('.map'));
     const known = [...programs, ...others];
@@ -148,6 +173,36 @@ describe('the package', function () {
     );
     expect(own.out).to.include('"title": "Tick"').and.to.equal(inner.out);
     expect([own.code, inner.code]).to.deep.equal([0, 0]);
+  });
+
+  it('runs a worker', async () => {
+    const service = begin();
+    await service.ready();
+    const { agent_id, agent_secret } = credentialsIn(inFolder('data'));
+    expect(await compile({ module: 'nodenext' })).to.equal('');
+    const worker = spawn(process.execPath, ['worker.js', service.address, agent_id, agent_secret], {
+      cwd: installed.folder,
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    try {
+      const lines = createInterface({ input: worker.stdout });
+      expect(await once(lines, 'line')).to.deep.equal(['started']);
+      const token = await signIn(service.client(), { agent_id, agent_secret });
+      const client = service.client(token);
+      const task = await client.post('/tasks', {
+        title: 'Greet',
+        description: 'by a worker',
+        schedule_kind: 'event',
+        schedule_expr: 'never.published',
+        created_by: agent_id,
+        payload: { pipeline: [{ id: 'greet', uses: 'own.greet', with: { name: 'Ada' } }] },
+      });
+      const asked = await client.post(`/tasks/${task.textAt('id')}/run_now?wait=10`);
+      const run = await client.get(`/runs/${asked.textAt('details.run_id')}`);
+      expect(run.at('output.steps.greet.text')).to.equal('Hello, Ada, in try 1!');
+    } finally {
+      worker.kill();
+    }
   });
 
   it('includes the built-in extensions, the page, and the interface description', async () => {

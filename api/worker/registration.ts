@@ -1,0 +1,85 @@
+import { ApiError } from '../client/client-connection.ts';
+import { BackOff, pause } from './back-off.ts';
+import type { JobService, Offer, Registered } from './job-service.ts';
+import { messageOf } from './tool-errors.ts';
+import type { WorkerLog } from './worker-log.ts';
+
+/** How long a worker keeps a job without a heartbeat, and how often it sends one. Milliseconds. */
+export interface LeaseTimes {
+  readonly length: number;
+  readonly beat: number;
+}
+
+/** The worker as the service knows it. */
+export class Registration {
+  readonly #service: JobService;
+  readonly #offer: Offer;
+  readonly #log: WorkerLog;
+  /** Aborts when the worker stops. */
+  readonly #stopping: AbortSignal;
+  #latest: Registered | null = null;
+  #registering: Promise<void> | null = null;
+
+  constructor(parts: {
+    readonly service: JobService;
+    readonly offer: Offer;
+    readonly log: WorkerLog;
+    readonly stopping: AbortSignal;
+  }) {
+    this.#service = parts.service;
+    this.#offer = parts.offer;
+    this.#log = parts.log;
+    this.#stopping = parts.stopping;
+  }
+
+  /** The worker's id; null before it is registered. */
+  get id(): string | null {
+    return this.#latest?.worker_id ?? null;
+  }
+
+  get lease(): LeaseTimes {
+    const { lease_seconds = 30, heartbeat_seconds = 10 } = this.#latest ?? {};
+    return { length: lease_seconds * 1000, beat: heartbeat_seconds * 1000 };
+  }
+
+  /** Registers, once the service is available. Gives up when the worker stops. @throws ApiError for a refusal */
+  async begin(): Promise<void> {
+    const backOff = new BackOff();
+    while (!this.#stopping.aborted) {
+      try {
+        await this.#register();
+        return;
+      } catch (error) {
+        if (this.#stopping.aborted) return;
+        if (isFinal(error)) throw error;
+        this.#log('warn', 'could not register; retrying', { error: messageOf(error) });
+        await pause(backOff.next(error), this.#stopping);
+      }
+    }
+  }
+
+  /** Registers again, unless that was done since the worker had this id. @throws ApiError; what `fetch` throws */
+  async again(workerId: string | null): Promise<void> {
+    if (this.id !== workerId) return;
+    await this.#register();
+  }
+
+  /** Calls at the same time share a request. */
+  #register(): Promise<void> {
+    this.#registering ??= this.#send().finally(() => (this.#registering = null));
+    return this.#registering;
+  }
+
+  async #send(): Promise<void> {
+    const { name, tools } = this.#offer;
+    this.#latest = await this.#service.register(this.#offer, this.#stopping);
+    const offered = tools.map((tool) => tool.name);
+    this.#log('info', 'worker registered', { worker: this.id, name, tools: offered });
+  }
+}
+
+/** Whether registering again would be refused again. */
+function isFinal(error: unknown): boolean {
+  if (!(error instanceof ApiError)) return false;
+  return error.status >= 400 && error.status < 500 && ![408, 425, 429].includes(error.status);
+}

@@ -1,0 +1,158 @@
+import { expect } from 'chai';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { ApiClient } from '../../support/api-client.ts';
+import {
+  credentialsIn,
+  endsItsProcesses,
+  ServiceProcess,
+  signIn,
+} from '../../support/service-process.ts';
+import { eventually, found } from '../../support/signals.ts';
+import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
+import { endsItsWorkers, WorkerProcess } from './worker-process.ts';
+
+const begun = (line: string): boolean => line.startsWith('begun ');
+
+describe('a worker process of your own', function () {
+  this.timeout(120_000);
+  endsItsWorkers();
+  endsItsProcesses();
+  const directory = useTemporaryDirectory();
+
+  const settings = (): Readonly<Record<string, string>> => ({
+    SVC_DATA_DIR: join(directory(), 'data'),
+    SVC_JOB_LEASE_SECONDS: '2',
+    SVC_JOB_HEARTBEAT_SECONDS: '1',
+  });
+
+  /** A service, an agent for workers, and a file that ends their jobs. */
+  async function setUp(more: Readonly<Record<string, string>> = {}) {
+    const service = await ServiceProcess.start({ ...settings(), ...more });
+    const credentials = credentialsIn(settings()['SVC_DATA_DIR'] ?? '');
+    const client = service.client(await signIn(service.client(), credentials));
+    const id = (await client.post('/agents', { name: 'works', scopes: ['jobs:work'] })).textAt(
+      'id',
+    );
+    const secret = (await client.post(`/agents/${id}/credentials`)).textAt('agent_secret');
+    const start = (): Promise<WorkerProcess> =>
+      WorkerProcess.start(service.address, { id, secret });
+    const until = join(directory(), 'until');
+    const release = (): void => writeFileSync(until, '');
+    const run = async (tool: string): Promise<string> => {
+      const task = await client.post('/tasks', {
+        title: 'Job',
+        description: 'of a worker',
+        schedule_kind: 'event',
+        schedule_expr: 'never.published',
+        created_by: credentials.agent_id,
+        max_retries: 0,
+        payload: { pipeline: [{ id: 'held', uses: tool, with: { until } }] },
+      });
+      return (await client.post(`/tasks/${task.textAt('id')}/run_now`)).textAt('details.run_id');
+    };
+    return { service, client, credentials, start, release, run };
+  }
+
+  it('is killed during a job, and another one gets that with the same key', async () => {
+    const { client, start, release, run } = await setUp();
+    const first = await start();
+    const id = await run('test.hold');
+    expect(await first.lines.wait(begun)).to.equal(`begun ${id}:held 1`);
+    const second = await start();
+    await first.kill();
+    expect(await second.lines.wait(begun)).to.equal(`begun ${id}:held 1`);
+    release();
+    const ended = await endOf(client, id);
+    expect(ended).to.deep.include({ state: 'succeeded', output: outputOf(second) });
+  });
+
+  it('delivers what it did while the service was killed', async () => {
+    const { service, start, release, run, credentials } = await setUp({
+      SVC_JOB_LEASE_SECONDS: '30',
+    });
+    const worker = await start();
+    const id = await run('test.hold');
+    await worker.lines.wait(begun);
+    const port = new URL(service.address).port;
+    await service.kill();
+    release();
+    await worker.log.wait((line) => line.includes('could not send results; retrying'));
+    const again = await ServiceProcess.start({
+      ...settings(),
+      SVC_JOB_LEASE_SECONDS: '30',
+      SVC_PORT: port,
+    });
+    const client = again.client(await signIn(again.client(), credentials));
+    const ended = await endOf(client, id);
+    expect(ended).to.deep.include({ state: 'succeeded', output: outputOf(worker) });
+    expect(worker.lines.values.filter(begun)).to.have.lengthOf(1);
+  });
+
+  it('is stopped for longer than its lease, and its late result is rejected', async () => {
+    const { client, start, release, run } = await setUp();
+    const first = await start();
+    const id = await run('test.stubborn');
+    await first.lines.wait(begun);
+    const second = await start();
+    first.signal('SIGSTOP');
+    await second.lines.wait(begun);
+    release();
+    const ended = await endOf(client, id);
+    expect(ended).to.deep.include({ state: 'succeeded', output: outputOf(second) });
+    first.signal('SIGCONT');
+    await first.lines.wait((line) => line === 'done');
+    await first.log.wait((line) => line.includes('dropped the result of a job'));
+    expect(await endOf(client, id)).to.deep.equal(ended);
+    // It goes on working.
+    const next = await run('test.hold');
+    await second.kill();
+    expect(await endOf(client, next)).to.include({ state: 'succeeded' });
+  });
+
+  it('learns that a run was canceled', async () => {
+    const { client, start, run } = await setUp();
+    const worker = await start();
+    const id = await run('test.hold');
+    await worker.lines.wait(begun);
+    await client.post(`/runs/${id}/cancel`);
+    await worker.lines.wait((line) => line === 'aborted canceled');
+    expect(await endOf(client, id)).to.include({ state: 'canceled' });
+  });
+
+  it('ends its job before it ends by SIGTERM, and gets no other', async () => {
+    const { client, start, release, run } = await setUp();
+    const worker = await start();
+    const id = await run('test.hold');
+    await worker.lines.wait(begun);
+    worker.signal('SIGTERM');
+    await eventually(
+      async () => (await client.get('/workers?state=drained')).at('items.0.name') !== undefined,
+      { what: 'the worker to be drained' },
+    );
+    release();
+    expect(await worker.ended()).to.equal(0);
+    expect(await endOf(client, id)).to.deep.include({
+      state: 'succeeded',
+      output: outputOf(worker),
+    });
+  });
+});
+
+function outputOf({ pid }: WorkerProcess): object {
+  return {
+    steps: { held: { pid } },
+    summary: { total_steps: 1, executed_steps: 1, skipped_steps: 0 },
+  };
+}
+
+/** The run once it has ended. */
+function endOf(client: ApiClient, id: string): Promise<Readonly<Record<string, unknown>>> {
+  return found(
+    async () => {
+      const { json } = await client.get(`/runs/${id}`);
+      return ['succeeded', 'failed', 'canceled'].includes(String(json['state'])) ? json : undefined;
+    },
+    { what: `run ${id} to end`, limitMs: 30_000 },
+  );
+}
