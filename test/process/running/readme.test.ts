@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { read } from '../../docs/documents.ts';
@@ -65,6 +66,23 @@ describe('the calls of the README and the tutorial', function () {
     expect(stdout).to.match(/"order":\{"number":4711\}.*"trigger":"event"/);
     expect(stdout).to.match(/"report":"sales of \d{4}-.*"state":"succeeded"/);
     expect(stdout).to.match(/"message":"Hello, Ada!".*"state":"succeeded"/);
+    expect((await service.terminate()).code).to.equal(0);
+  });
+
+  it('start a worker, use its tool and stop it in the how-to', async () => {
+    const service = await ServiceProcess.start({ SVC_DATA_DIR: join(directory(), 'data') });
+    const tsx = import.meta.resolve('tsx/esm');
+    const worker = join(projectRoot, 'examples/typescript-worker/worker.ts');
+    const stdout = resultOf('docs/how-to/typescript-worker.md', (script) =>
+      script
+        .replaceAll('http://localhost:8080', service.address)
+        .replace(/npx tsx \S+/, `${process.execPath} --import ${tsx} ${worker}`),
+    );
+    expect(stdout).to.match(/"mail":\{"file":"[\w%-]+mail\.txt"\}.*"state":"succeeded"/);
+    const [file = ''] = readdirSync(join(directory(), 'outbox'));
+    const sent = readFileSync(join(directory(), 'outbox', file), 'utf8');
+    expect(sent).to.equal('To: ada@example.com\nSubject: Welcome\n\n\n');
+    expect(readFileSync(join(directory(), 'worker.log'), 'utf8')).to.include('worker stopped');
     expect((await service.terminate()).code).to.equal(0);
   });
 
