@@ -3,6 +3,7 @@ import { extRoute } from './http/ext-route.ts';
 import { httpGet, httpPost } from './http/http-beside-express.ts';
 import { httpLists } from './http/http-lists.ts';
 import { sse } from './http/sse.ts';
+import { externalJobs } from './scheduling/external-jobs.ts';
 import { idle } from './scheduling/idle.ts';
 import { manyKeys, oneKey } from './scheduling/keys.ts';
 import { manyTasks } from './scheduling/many-tasks.ts';
@@ -21,6 +22,7 @@ import type { Work } from './work.ts';
 export const works: Readonly<Record<string, Work>> = {
   append,
   ...runWorks,
+  'external-jobs': externalJobs,
   'keys-100': manyKeys,
   'key-million': oneKey,
   rebuild,

@@ -11,6 +11,7 @@ export interface HttpService {
   readonly process: BenchService;
   readonly client: Client;
   readonly agentId: string;
+  readonly agentSecret: string;
   /** The token, for every request. */
   readonly headers: Readonly<Record<string, string>>;
 }
@@ -32,6 +33,7 @@ export async function startHttpService(
     process,
     client: createClient({ baseUrl, token }),
     agentId: agent_id,
+    agentSecret: agent_secret,
     headers: { authorization: `Bearer ${token}` },
   };
 }

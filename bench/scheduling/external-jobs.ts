@@ -1,0 +1,108 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { setTimeout as pause } from 'node:timers/promises';
+import { runsProjection } from '../../projections/views/runs.ts';
+import { projectRoot } from '../../test/support/project-root.ts';
+import { onBenchExit } from '../bench-folder.ts';
+import { withBenchStore, type BenchStore } from '../bench-service.ts';
+import { inChunks } from '../log.ts';
+import { startHttpService, type HttpService } from '../http/http-service.ts';
+import { percentile } from '../statistics.ts';
+import { atLeast, lessThan, type Figures, type Work } from '../work.ts';
+
+const SLOTS = 1_000;
+const SETTLE = 500;
+
+/** Runs of one step, which one worker in another process does over HTTP. */
+export const externalJobs: Work = {
+  targets: [atLeast('jobs/s', 2_500), lessThan('p99 ms', 20)],
+  count: ({ n }) => n,
+  measure: ({ n, idle }) =>
+    withBenchStore(async (bench) => {
+      const service = await startHttpService(bench.directory);
+      try {
+        return {
+          ...(await throughput(bench, service, n)),
+          ...(await latency(bench, service, idle)),
+        };
+      } finally {
+        await service.process.stop();
+      }
+    }),
+};
+
+/** All jobs wait, then the worker starts: from its first job until all runs are readable as ended. */
+async function throughput(bench: BenchStore, service: HttpService, n: number): Promise<Figures> {
+  const { id, task } = await bench.createTask({ payload });
+  await inChunks(n, 500, () => bench.requestRun(id, task));
+  await bench.untilDocuments(runsProjection, n, [{ field: 'state', op: 'eq', value: 'waiting' }]);
+  const before = service.process.cpuSeconds();
+  const worker = await ExternalWorker.start(service, SLOTS);
+  await bench.untilRuns('succeeded', n);
+  const end = Date.now();
+  const cpu = ((service.process.cpuSeconds() - before) / n) * 1e6;
+  await worker.stop();
+  const begun = [...worker.calls.values()].reduce((least, at) => Math.min(least, at), Infinity);
+  return { 'jobs/s': (n / (end - begun)) * 1000, 'cpu us a job': cpu };
+}
+
+/** A run every 25 to 75 ms on an idle service: from its request over HTTP to the worker's function. */
+async function latency(bench: BenchStore, service: HttpService, n: number): Promise<Figures> {
+  const { id } = await bench.createTask({ payload });
+  const worker = await ExternalWorker.start(service, 10);
+  await pause(SETTLE);
+  const asked = new Map<string, number>();
+  for (let run = 0; run < n; run += 1) {
+    await pause(25 + Math.random() * 50);
+    const at = Date.now();
+    const { data } = await service.client.tasks.runNow(id);
+    asked.set(data.details.run_id, at);
+  }
+  while (worker.calls.size < n) await pause(5);
+  await worker.stop();
+  const samples = [...asked].map(([run, at]) => (worker.calls.get(run) ?? Number.NaN) - at);
+  return { 'p50 ms': percentile(samples, 0.5), 'p99 ms': percentile(samples, 0.99) };
+}
+
+const payload = { pipeline: [{ id: 'job', uses: 'bench.job', with: { text: 'hello' } }] };
+
+class ExternalWorker {
+  /** When the function was called, by run. */
+  readonly calls = new Map<string, number>();
+  readonly #child;
+
+  private constructor(words: readonly string[]) {
+    const program = 'bench/scheduling/external-worker.ts';
+    this.#child = spawn(process.execPath, ['--import', 'tsx/esm', program, ...words], {
+      cwd: projectRoot,
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    this.#child.once(
+      'exit',
+      onBenchExit(() => this.#child.kill('SIGKILL')),
+    );
+  }
+
+  static async start(service: HttpService, slots: number): Promise<ExternalWorker> {
+    const { agentId, agentSecret } = service;
+    const url = `http://127.0.0.1:${service.process.port}`;
+    const worker = new ExternalWorker([url, agentId, agentSecret, String(slots)]);
+    const lines = createInterface({ input: worker.#child.stdout });
+    await new Promise<void>((started, failed) => {
+      worker.#child.once('exit', (code) => failed(new Error(`the worker ended with ${code}`)));
+      lines.on('line', (line) => {
+        const [run = '', at = ''] = line.split(' ');
+        if (run === 'started') started();
+        else worker.calls.set(run, Number(at));
+      });
+    });
+    return worker;
+  }
+
+  async stop(): Promise<void> {
+    const ended = once(this.#child, 'exit');
+    this.#child.kill('SIGTERM');
+    await ended;
+  }
+}
