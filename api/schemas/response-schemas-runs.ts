@@ -102,6 +102,8 @@ const Step = Type.Object(
     started_at: time,
     finished_at: time,
     attempt: Type.Integer({ minimum: 1 }),
+    arguments_hash: Type.Optional(Type.String()),
+    now: Type.Optional(time),
   },
   { title: 'RunStep', additionalProperties: false },
 );

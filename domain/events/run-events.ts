@@ -52,6 +52,12 @@ const logLine = closed({
  */
 const ended = { task_id: Id, started_at: Timestamp };
 
+/**
+ * The SHA-256, in hexadecimal, of the step's arguments as canonical JSON, with secrets masked; see `argumentsHash`. Left
+ * out where the arguments were not evaluated.
+ */
+const arguments_hash = Type.Optional(Type.String());
+
 const StepEndSchema = closed({
   /** `<step id>`, or `<step id>[<index>]` for an item of a `for_each`. */
   step: Type.String(),
@@ -61,7 +67,11 @@ const StepEndSchema = closed({
   started_at: Timestamp,
   finished_at: Timestamp,
   attempt,
+  /** Without the lines that are recorded already. */
   log: Type.Array(logLine),
+  arguments_hash,
+  /** The time that its expressions saw; left out where it has none. */
+  now: Type.Optional(Timestamp),
 });
 
 const StepSuspendedSchema = closed({
@@ -118,6 +128,7 @@ const StepSuspendedSchema = closed({
   release_key: Type.Optional(Type.Literal(true)),
   /** Lines that the tool logged before the wait. */
   log: Type.Optional(Type.Array(logLine)),
+  arguments_hash,
 });
 
 /** How many waits a run's removal names: more would not fit into an event. */
@@ -156,7 +167,7 @@ export const runEvents = {
     3,
   ),
   RunStarted: event({ worker: Type.String(), attempt, leased_until: Timestamp }),
-  RunStepCompleted: { version: 1, schema: StepEndSchema },
+  RunStepCompleted: { version: 2, schema: StepEndSchema },
   /** A step waits: it holds nothing, and any process continues the run once the wait has ended. */
   RunStepSuspended: { version: 1, schema: StepSuspendedSchema },
   /** A wait has ended, once. The step's end follows when a worker continues the run. */
@@ -202,21 +213,27 @@ export const runEvents = {
     step: Nullable(Type.String()),
     retry_at: Timestamp,
   }),
-  RunSucceeded: event({
-    ...ended,
-    attempt,
-    /** Steps that ended since the last RunStepCompleted, usually one. */
-    steps: Type.Array(StepEndSchema),
-    output: AnyObject,
-  }),
-  RunFailed: event({
-    ...ended,
-    attempt,
-    error: Type.String(),
-    step: Nullable(Type.String()),
-    steps: Type.Array(StepEndSchema),
-    output: AnyObject,
-  }),
+  RunSucceeded: event(
+    {
+      ...ended,
+      attempt,
+      /** Steps that ended since the last RunStepCompleted, usually one. */
+      steps: Type.Array(StepEndSchema),
+      output: AnyObject,
+    },
+    2,
+  ),
+  RunFailed: event(
+    {
+      ...ended,
+      attempt,
+      error: Type.String(),
+      step: Nullable(Type.String()),
+      steps: Type.Array(StepEndSchema),
+      output: AnyObject,
+    },
+    2,
+  ),
   /**
    * Another run retries this failed one. Appended before that run is requested: where its stream is still empty after a
    * minute, the retry was lost in a crash.

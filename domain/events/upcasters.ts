@@ -27,6 +27,18 @@ export const upcasters: Readonly<Record<string, Readonly<Record<number, Upcaster
     /** Version 2 lacked `params` and `parent`. */
     2: (data) => data,
   },
+  RunStepCompleted: {
+    /** Version 1 lacked `arguments_hash` and `now`. */
+    1: (data) => data,
+  },
+  RunSucceeded: {
+    /** Version 1 had steps without `arguments_hash` and `now`. */
+    1: (data) => data,
+  },
+  RunFailed: {
+    /** As RunSucceeded. */
+    1: (data) => data,
+  },
   RunCanceled: {
     /** Version 1 lacked `output`. */
     1: (data) => data,

@@ -26,6 +26,8 @@ export interface CompiledCall {
   readonly each: Expression | Template | null;
   /** How many items of `each` run at the same time. */
   readonly maxParallel: number;
+  /** Whether any of its values or conditions is an expression. */
+  readonly readsScope: boolean;
   readonly needs: readonly string[];
   readonly timeoutMs: number;
   readonly maxRetries: number;
@@ -44,6 +46,8 @@ export interface CompiledGroup {
   readonly id: string;
   readonly saveAs: string | null;
   readonly condition: Expression | boolean | null;
+  /** Whether its condition is an expression. */
+  readonly readsScope: boolean;
   readonly needs: readonly string[];
   readonly timeoutMs: number | null;
   readonly onError: 'fail' | 'continue';
@@ -116,11 +120,13 @@ function compileUncached(payload: JsonObject): CompiledPipeline {
 
 function compileStep(step: Step): CompiledStep {
   if (!isGroup(step)) return compileCall(step);
+  const condition = conditionOf(step);
   return {
     kind: 'group',
     id: step.id,
     saveAs: step.save_as ?? null,
-    condition: conditionOf(step),
+    condition,
+    readsScope: isExpression(condition),
     needs: step.needs ?? [],
     timeoutMs: step.timeout_seconds === undefined ? null : step.timeout_seconds * 1000,
     onError: step.on_error ?? 'fail',
@@ -132,24 +138,20 @@ function compileCall(step: CallStep): CompiledCall {
   const condition = conditionOf(step);
   const { for_each } = step;
   const usesItem =
-    typeof condition === 'object' &&
-    condition !== null &&
-    (condition.roots.has('item') || condition.roots.has('index'));
+    isExpression(condition) && (condition.roots.has('item') || condition.roots.has('index'));
+  const args = compileTemplate(argumentsOf(step));
+  const each = eachOf(for_each);
   return {
     kind: 'call',
     id: step.id,
     uses: step.uses,
-    args: compileTemplate(argumentsOf(step)),
+    args,
     saveAs: step.save_as ?? null,
     condition,
     conditionPerItem: for_each !== undefined && usesItem,
-    each:
-      for_each === undefined
-        ? null
-        : typeof for_each === 'string'
-          ? parseWrapped(for_each)
-          : compileTemplate(for_each as JsonValue),
+    each,
     maxParallel: step.max_parallel ?? 1,
+    readsScope: !args.constant || isExpression(condition) || (each !== null && !isConstant(each)),
     needs: step.needs ?? [],
     timeoutMs: (step.timeout_seconds ?? DEFAULT_TIMEOUT_SECONDS) * 1000,
     maxRetries: step.max_retries ?? 0,
@@ -171,6 +173,16 @@ function conditionOf(step: Step): Expression | boolean | null {
   if (condition === undefined) return null;
   return typeof condition === 'string' ? parseWrapped(condition) : condition;
 }
+
+function eachOf(items: CallStep['for_each']): Expression | Template | null {
+  if (items === undefined) return null;
+  return typeof items === 'string' ? parseWrapped(items) : compileTemplate(items as JsonValue);
+}
+
+const isExpression = (condition: Expression | boolean | null): condition is Expression =>
+  typeof condition === 'object' && condition !== null;
+
+const isConstant = (value: Expression | Template): boolean => 'constant' in value && value.constant;
 
 /** The names needed to build outputs; see {@link OutputLayout}. */
 function layoutOf(pipeline: Pipeline): OutputLayout {

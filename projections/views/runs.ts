@@ -323,6 +323,11 @@ function withSteps(
 
 function stepOf(end: StepEnd): RunStep {
   const { step, status, result, error, started_at, finished_at, attempt } = end;
+  const { arguments_hash, now } = end;
   const known = result as JsonValue;
-  return { step, status, result: known, error, started_at, finished_at, attempt };
+  const shown: RunStep = { step, status, result: known, error, started_at, finished_at, attempt };
+  // Without spreads: on the path of every run of a rebuild.
+  if (arguments_hash !== undefined) shown.arguments_hash = arguments_hash;
+  if (now !== undefined) shown.now = now;
+  return shown;
 }

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { toIso, type Instant } from '../../domain/clock.ts';
 import type { JsonValue } from '../../domain/json.ts';
 import { formatErrors } from '../../domain/pipeline/arguments.ts';
+import { argumentsHash } from '../../domain/runs/arguments-hash.ts';
 import type { CompiledCall } from '../../domain/pipeline/compile.ts';
 import type { Scope } from '../../domain/pipeline/expression.ts';
 import { DEFAULT_JOB_SECONDS } from '../../domain/pipeline/pipeline.ts';
@@ -11,6 +12,7 @@ import {
   truncateString,
   approximateLength,
 } from '../../domain/pipeline/json-size.ts';
+import type { Template } from '../../domain/pipeline/template.ts';
 import type { WaitsFor } from '../../domain/runs/run-waits.ts';
 import type { Span } from '../../observability/telemetry.ts';
 import { Suspension, ToolError, type Tool, type ToolCall } from '../tools/tool.ts';
@@ -83,7 +85,9 @@ export function callTool(
   if (!step.args.constant && approximateLength(args, MAX_VALUE_LENGTH) > MAX_VALUE_LENGTH) {
     return permanentFailure(`the arguments for ${step.uses} are too large`);
   }
-  if (tool.withoutSecrets) args = progress.secrets.mask(args) as JsonValue;
+  const masked = progress.secrets.mask(args) as JsonValue;
+  if (tool.withoutSecrets) args = masked;
+  progress.calledWith(name, hashOf(step.args, args, masked));
   const errors = check(args);
   if (errors.length > 0) {
     return permanentFailure(`bad arguments for ${step.uses}: ${formatErrors(errors)}`);
@@ -93,6 +97,19 @@ export function callTool(
   if (earlier !== undefined) return call.runWithRetries(earlier.tries, earlier.failure);
   const isAtOnce = tool.synchronous === true && !step.waitsForCallback;
   return isAtOnce ? call.runOnce() : call.runWithRetries(0);
+}
+
+const constantHashes = new WeakMap<Template, string>();
+
+/** The hash of rendered arguments. @param masked the same value where there is nothing to mask */
+function hashOf(template: Template, args: JsonValue, masked: JsonValue): string {
+  if (!template.constant || masked !== args) return argumentsHash(masked);
+  let known = constantHashes.get(template);
+  if (known === undefined) {
+    known = argumentsHash(args);
+    constantHashes.set(template, known);
+  }
+  return known;
 }
 
 /** The job for a worker, which must not hold secrets: it is recorded. */

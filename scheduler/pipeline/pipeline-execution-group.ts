@@ -1,4 +1,5 @@
 import type { CompiledGroup } from '../../domain/pipeline/compile.ts';
+import type { Scope } from '../../domain/pipeline/expression.ts';
 import { runConcurrently, type Unit } from './pipeline-execution-concurrent.ts';
 import type { Progress } from './pipeline-execution-progress.ts';
 import { decide, noteFailure, runCall } from './pipeline-execution-step.ts';
@@ -18,11 +19,13 @@ export async function runGroup(
     progress.showGroup(group);
     return done;
   }
+  const { readsScope } = group;
+  const startedAt = progress.environment.clock.now();
   if (!progress.hasBegun(group.steps.map(({ id }) => id))) {
-    const verdict = decide(progress, group, group.id, () => progress.scope());
+    const scope = (): Scope => progress.scope(startedAt);
+    const verdict = decide(progress, group, group.id, startedAt, scope);
     if (verdict !== 'run') return verdict;
   }
-  const startedAt = progress.environment.clock.now();
   const units = group.steps.map((step): Unit => {
     return {
       name: step.id,
@@ -33,7 +36,7 @@ export async function runGroup(
   });
   const outcome = await runConcurrently(progress, units, { signal, ...timeoutOf(group) });
   if (outcome.kind === 'done') {
-    progress.ended({ step: group.id, status: 'succeeded', startedAt });
+    progress.ended({ step: group.id, status: 'succeeded', startedAt, readsScope });
     progress.showGroup(group);
   }
   if (outcome.kind !== 'failed') return outcome;

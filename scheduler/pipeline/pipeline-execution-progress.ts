@@ -49,6 +49,8 @@ export interface Ending {
   readonly error?: string;
   readonly startedAt: Instant;
   readonly log?: readonly LogLine[];
+  /** Whether it evaluates expressions. */
+  readonly readsScope: boolean;
 }
 
 /** The recorded part of a step's end. Sizes are bytes of JSON. */
@@ -77,6 +79,8 @@ export class Progress {
   #keptBytes = 0;
   /** Not yet recorded, with estimated sizes. */
   #pending: { readonly record: StepRecord; readonly bytes: number }[] = [];
+  /** Of the arguments of unfinished steps. */
+  readonly #argumentsHashes = new Map<string, string>();
   /** The last append of step ends; null before the first. */
   #recording: Promise<void> | null = null;
   #pausedAt = performance.now();
@@ -125,7 +129,8 @@ export class Progress {
   /** A step waits. */
   suspend(suspending: Suspending): void {
     const { lines: log } = this.#bounded(suspending.log);
-    const suspended = this.waits.suspend({ ...suspending, log });
+    const arguments_hash = this.#argumentsHashes.get(suspending.step);
+    const suspended = this.waits.suspend({ ...suspending, log }, arguments_hash);
     this.#keep(suspended, jsonBytes(suspended.data));
   }
 
@@ -139,11 +144,24 @@ export class Progress {
     return steps.some((step) => this.#finished.has(step) || this.waits.has(step));
   }
 
-  /** The scope of a step's expressions. */
-  scope(item: unknown = null, index: number | null = null, callback: unknown = null): Scope {
+  /** Notes what a step calls its tool with, for the record of its end. */
+  calledWith(step: string, argumentsHash: string): void {
+    this.#argumentsHashes.set(step, argumentsHash);
+  }
+
+  /**
+   * The scope of a step's expressions.
+   * @param startedAt of the step: the `now` of all its expressions, so that its end proves what they saw
+   */
+  scope(
+    startedAt: Instant,
+    item: unknown = null,
+    index: number | null = null,
+    callback: unknown = null,
+  ): Scope {
     const { context } = this.execution;
     return {
-      now: toIso(this.environment.clock.now()),
+      now: toIso(startedAt),
       params: context.params,
       steps: this.#results,
       event: context.event,
@@ -159,19 +177,25 @@ export class Progress {
   /** Adds the end of a step, masked and cut. Later steps see it; `flush` records it. */
   ended(ending: Ending): void {
     const { result, error, log, bytes } = this.#withinRoom(this.#keptOf(ending));
+    const { step, status, readsScope } = ending;
+    const started_at = toIso(ending.startedAt);
+    const arguments_hash = this.#argumentsHashes.get(step) ?? this.waits.of(step)?.arguments_hash;
     const end: StepEnd = {
-      step: ending.step,
-      status: ending.status,
+      step,
+      status,
       result: result.value,
       error,
-      started_at: toIso(ending.startedAt),
+      started_at,
       finished_at: toIso(this.environment.clock.now()),
       attempt: this.execution.attempt,
       log: log.lines,
     };
+    if (arguments_hash !== undefined) end.arguments_hash = arguments_hash;
+    if (readsScope) end.now = started_at;
     this.#keptBytes += bytes;
     this.#keep({ type: 'RunStepCompleted', data: end }, bytes);
-    this.waits.ended(end.step);
+    this.#argumentsHashes.delete(step);
+    this.waits.ended(step);
     this.#finished.set(end.step, end);
     this.#show(end);
   }

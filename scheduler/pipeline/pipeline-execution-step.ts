@@ -24,11 +24,11 @@ import { traceStep } from '../tracing.ts';
 /** Evaluates a step's condition, and records the step if it is skipped or its condition fails. */
 export function decide(
   progress: Progress,
-  step: Pick<CompiledStep, 'condition' | 'onError'>,
+  step: Pick<CompiledStep, 'condition' | 'onError' | 'readsScope'>,
   name: string,
+  startedAt: Instant,
   scope: () => Scope,
 ): StepOutcome | 'run' {
-  const startedAt = progress.environment.clock.now();
   try {
     if (isMet(step.condition, scope)) return 'run';
   } catch (error) {
@@ -36,7 +36,8 @@ export function decide(
     const failure = { message: error.message, retryable: false };
     return noteFailure(progress, step, name, startedAt, failure);
   }
-  progress.ended({ step: name, status: 'skipped', startedAt });
+  const { readsScope } = step;
+  progress.ended({ step: name, status: 'skipped', startedAt, readsScope });
   return done;
 }
 
@@ -46,25 +47,22 @@ interface StepCall {
   readonly step: CompiledCall;
   /** The step, or the item of its `for_each`. */
   readonly name: string;
+  readonly startedAt: Instant;
   readonly scope: (callback?: unknown) => Scope;
   readonly signal: () => AbortSignal;
 }
 
 /** Calls a step's tool, with the step's retries, and records the outcome. */
-function runOnce(
-  calling: StepCall,
-  startedAt: Instant,
-  earlier?: EarlierTries,
-): StepOutcome | Promise<StepOutcome> {
+function runOnce(calling: StepCall, earlier?: EarlierTries): StepOutcome | Promise<StepOutcome> {
   const { progress, step, name, signal } = calling;
   const { span } = progress.environment;
-  const callback = step.waitsForCallback ? issueCallback(calling, startedAt, earlier) : null;
+  const callback = step.waitsForCallback ? issueCallback(calling, earlier) : null;
   const scope = (): Scope => calling.scope(callback);
   const call = (traced?: Span): StepOutcome | Promise<StepOutcome> => {
     const outcome = callTool(progress, step, name, scope, signal, traced, earlier);
     return outcome instanceof Promise
-      ? outcome.then((each) => note(calling, startedAt, each, earlier))
-      : note(calling, startedAt, outcome, earlier);
+      ? outcome.then((each) => note(calling, each, earlier))
+      : note(calling, outcome, earlier);
   };
   return span === undefined
     ? call()
@@ -73,11 +71,10 @@ function runOnce(
 
 function note(
   calling: StepCall,
-  startedAt: Instant,
   outcome: CallOutcome,
   earlier: EarlierTries | undefined,
 ): StepOutcome | Promise<StepOutcome> {
-  const { progress, step, name } = calling;
+  const { progress, step, name, startedAt } = calling;
   if (outcome.kind === 'aborted') return aborted;
   const { log } = outcome;
   if (outcome.kind === 'failure') {
@@ -96,20 +93,15 @@ function note(
     });
     return suspended;
   }
-  if (step.waitsForCallback) return awaitCallback(calling, startedAt, log, earlier);
-  return noteResult(progress, step, name, startedAt, outcome.result, log);
+  if (step.waitsForCallback) return awaitCallback(calling, log, earlier);
+  return noteResult(calling, outcome.result, log);
 }
 
-function noteResult(
-  progress: Progress,
-  step: CompiledCall,
-  name: string,
-  startedAt: Instant,
-  result: unknown,
-  log: readonly LogLine[],
-): StepOutcome {
+function noteResult(calling: StepCall, result: unknown, log: readonly LogLine[]): StepOutcome {
+  const { progress, step, name, startedAt } = calling;
+  const { readsScope } = step;
   try {
-    progress.ended({ step: name, status: 'succeeded', result, startedAt, log });
+    progress.ended({ step: name, status: 'succeeded', result, startedAt, log, readsScope });
     return done;
   } catch (error) {
     const why = error instanceof Error ? error.message : 'unknown';
@@ -134,8 +126,7 @@ function waitOptions(
  * them are valid.
  */
 function issueCallback(
-  { progress, step, name }: StepCall,
-  startedAt: Instant,
+  { progress, step, name, startedAt }: StepCall,
   earlier: EarlierTries | undefined,
 ): { readonly url: string; readonly token: string } {
   const token = randomBytes(32).toString('base64url');
@@ -161,11 +152,10 @@ function issueCallback(
 /** The tool has returned: the step waits for its callback, unless that has come already. */
 function awaitCallback(
   calling: StepCall,
-  startedAt: Instant,
   log: readonly LogLine[],
   earlier: EarlierTries | undefined,
 ): StepOutcome | Promise<StepOutcome> {
-  const { progress, step, name } = calling;
+  const { progress, step, name, startedAt } = calling;
   const wait = progress.waits.of(name);
   if (wait === undefined || wait.waits_for.kind !== 'callback') return aborted;
   if (wait.resumed !== null) return afterWait(calling, { ...wait, log: [...log] }, wait.resumed);
@@ -181,7 +171,7 @@ function continueWait(calling: StepCall, wait: Wait): StepOutcome | Promise<Step
   if (wait.resumed !== null) return afterWait(calling, wait, wait.resumed);
   // A worker died during the tool's call.
   const isCalling = wait.waits_for.kind === 'callback' && wait.waits_for.calling === true;
-  return isCalling ? runOnce(calling, fromIso(wait.since)) : suspended;
+  return isCalling ? runOnce(calling) : suspended;
 }
 
 function afterWait(
@@ -189,18 +179,17 @@ function afterWait(
   wait: Wait,
   resumed: Resumption,
 ): StepOutcome | Promise<StepOutcome> {
-  const { progress, step, name } = calling;
-  const startedAt = fromIso(wait.since);
+  const { progress, step, name, startedAt } = calling;
   const log = [...(wait.log ?? []), ...(resumed.log ?? [])] as readonly LogLine[];
   // A rejected approval has a result, which a step that continues on errors passes on.
   const isResult = resumed.result !== undefined && step.onError === 'continue';
   if (resumed.error === undefined || isResult) {
-    return noteResult(progress, step, name, startedAt, resumed.result ?? null, log);
+    return noteResult(calling, resumed.result ?? null, log);
   }
   const failure = { message: resumed.error, retryable: resumed.retryable === true };
   const tries = wait.tries ?? 1;
   if (failure.retryable && tries <= step.maxRetries) {
-    return runOnce(calling, startedAt, { tries, failure });
+    return runOnce(calling, { tries, failure });
   }
   return noteFailure(progress, step, name, startedAt, failure, log);
 }
@@ -208,13 +197,15 @@ function afterWait(
 /** Records a failure. The step's `on_error` decides whether the run continues. */
 export function noteFailure(
   progress: Progress,
-  step: Pick<CompiledStep, 'onError'>,
+  step: Pick<CompiledStep, 'onError' | 'readsScope'>,
   name: string,
   startedAt: Instant,
   failure: Failure,
   log: readonly LogLine[] = [],
 ): StepOutcome {
-  progress.ended({ step: name, status: 'failed', error: failure.message, startedAt, log });
+  const { message: error } = failure;
+  const { readsScope } = step;
+  progress.ended({ step: name, status: 'failed', error, startedAt, log, readsScope });
   return step.onError === 'continue' ? done : { kind: 'failed', step: name, failure };
 }
 
@@ -230,17 +221,23 @@ export function runCall(
   signal: () => AbortSignal,
 ): StepOutcome | Promise<StepOutcome> {
   if (progress.isFinished(step.id)) return done;
-  const scope = (callback?: unknown): Scope => progress.scope(null, null, callback);
-  const calling = { progress, step, name: step.id, scope, signal };
   const wait = progress.waits.of(step.id);
+  const startedAt = startOf(progress, wait);
+  const scope = (callback?: unknown): Scope => progress.scope(startedAt, null, null, callback);
+  const calling = { progress, step, name: step.id, startedAt, scope, signal };
   if (wait !== undefined) return continueWait(calling, wait);
   if (!step.conditionPerItem && !hasBegunItems(progress, step)) {
-    const verdict = decide(progress, step, step.id, scope);
+    const verdict = decide(progress, step, step.id, startedAt, scope);
     if (verdict !== 'run') return verdict;
   }
   return step.each === null
-    ? runOnce(calling, progress.environment.clock.now())
-    : runItems(progress, step, step.each, signal());
+    ? runOnce(calling)
+    : runItems(progress, step, step.each, startedAt, signal());
+}
+
+/** When a step starts, or has started to wait. */
+function startOf({ environment }: Progress, wait: Wait | undefined): Instant {
+  return wait === undefined ? environment.clock.now() : fromIso(wait.since);
 }
 
 /**
@@ -251,12 +248,12 @@ async function runItems(
   progress: Progress,
   step: CompiledCall,
   each: NonNullable<CompiledCall['each']>,
+  startedAt: Instant,
   signal: AbortSignal,
 ): Promise<StepOutcome> {
-  const startedAt = progress.environment.clock.now();
   let items: readonly unknown[];
   try {
-    items = itemsOf(each, progress.scope());
+    items = itemsOf(each, progress.scope(startedAt));
     progress.takeItems(step.id, items.length);
   } catch (error) {
     if (!(error instanceof PipelineError)) throw error;
@@ -274,7 +271,8 @@ async function runItems(
         });
   if (outcome.kind !== 'done') return outcome;
   const result = items.length === 0 ? [] : null;
-  progress.ended({ step: step.id, status: 'succeeded', result, startedAt });
+  const { readsScope } = step;
+  progress.ended({ step: step.id, status: 'succeeded', result, startedAt, readsScope });
   return done;
 }
 
@@ -323,15 +321,16 @@ function runItem(
 ): StepOutcome | Promise<StepOutcome> {
   const name = itemName(step.id, index);
   if (progress.isFinished(name)) return done;
-  const scope = (callback?: unknown): Scope => progress.scope(item, index, callback);
-  const calling = { progress, step, name, scope, signal: () => signal };
   const wait = progress.waits.of(name);
+  const startedAt = startOf(progress, wait);
+  const scope = (callback?: unknown): Scope => progress.scope(startedAt, item, index, callback);
+  const calling = { progress, step, name, startedAt, scope, signal: () => signal };
   if (wait !== undefined) return continueWait(calling, wait);
   if (step.conditionPerItem) {
-    const verdict = decide(progress, step, name, scope);
+    const verdict = decide(progress, step, name, startedAt, scope);
     if (verdict !== 'run') return verdict;
   }
-  return runOnce(calling, progress.environment.clock.now());
+  return runOnce(calling);
 }
 
 function itemsOf(each: NonNullable<CompiledCall['each']>, scope: Scope): readonly unknown[] {

@@ -34,8 +34,11 @@ export class StepWaits {
     return this.#waits.has(step);
   }
 
-  /** A step waits. It replaces the step's earlier wait, and keeps its id if that is still open. */
-  suspend(suspending: Suspending): EventOf<'RunStepSuspended'> {
+  /**
+   * A step waits. It replaces the step's earlier wait, and keeps its id if that is still open.
+   * @param arguments_hash undefined while its arguments are not evaluated
+   */
+  suspend(suspending: Suspending, arguments_hash: string | undefined): EventOf<'RunStepSuspended'> {
     const { step, startedAt, until, log, tries, release_key, waits_for } = suspending;
     const known = this.#waits.get(step);
     const isSame = known !== undefined && isOpen(known);
@@ -49,6 +52,7 @@ export class StepWaits {
       ...(tries === undefined ? {} : { tries }),
       ...(release_key === undefined ? {} : { release_key }),
       ...(log.length === 0 ? {} : { log: [...log] }),
+      ...(arguments_hash === undefined ? {} : { arguments_hash }),
     };
     this.#waits.set(step, { ...wait, resumed: null });
     return { type: 'RunStepSuspended', data: { ...wait, task_id: this.#execution.taskId } };

@@ -138,6 +138,9 @@ export const byPlace: Readonly<Record<string, string>> = {
   'RunLogLine.data': 'additional JSON',
   RunPage: 'A page of runs, newest first.',
   RunStep: 'A finished step of a run.',
+  'RunStep.arguments_hash':
+    'SHA-256, in hexadecimal, of the arguments as canonical JSON (RFC 8785), with secrets masked; left out if they were not evaluated',
+  'RunStep.now': 'the time that its expressions saw; left out if it has none',
   SchedulePreview: 'The times at which a schedule fires.',
   'SchedulePreview.fires.at': 'the time, in UTC',
   StatisticsDay: 'The runs that ended on a day.',

@@ -182,9 +182,10 @@ export const samples: { readonly [T in EventType]: readonly DataOf<T>[] } = {
       log: [{ at, level: 'info', message: text, step: 'one', data: { n: 1.5e-9 } }],
     }),
     stepEnd('two[0]', { status: 'failed', result: null, error: text }),
+    stepEnd('three', { arguments_hash: 'ab', now: at }),
   ],
   RunStepSuspended: [
-    suspension({ kind: 'timer', seconds: 5 }),
+    suspension({ kind: 'timer', seconds: 5 }, { arguments_hash: 'ab' }),
     suspension({ kind: 'event', topic: 'orders.*', if: 'event.payload.paid', since: 'run' }),
     suspension({ kind: 'approval', message: text, approvers: ['scope:ops'], on_timeout: 'fail' }),
     suspension({ kind: 'run', run_id: id, task_id: id }),

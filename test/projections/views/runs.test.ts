@@ -221,6 +221,16 @@ describe('a run in the runs view', () => {
     expect(runOf(log)).to.not.have.property('parent_run_id');
   });
 
+  it("shows a step's arguments' hash and time, as far as they were recorded", () => {
+    const proof = { arguments_hash: 'ab', now: '2026-03-01T08:00:03.000Z' };
+    log.add('run-1', 'RunRequested', request());
+    log.add('run-1', 'RunStepCompleted', stepEnd('a'));
+    log.add('run-1', 'RunSucceeded', success({ steps: [stepEnd('b', proof)] }));
+    const [first, second] = runOf(log)?.steps ?? [];
+    expect(first).to.not.have.any.keys('arguments_hash', 'now');
+    expect(second).to.include(proof);
+  });
+
   it('begins with the steps taken over from the run that it retries', () => {
     log.add('run-1', 'RunRequested', request({ retry_of: '0', prior_steps: [stepEnd('a')] }));
     expect(runOf(log)?.retry_of).to.equal('0');
