@@ -103,5 +103,10 @@ export function retryRunId(runId: string, commandId: string): string {
 
 /** The SHA-256 of a secret token, in hexadecimal: the log holds only this. */
 export function tokenHash(token: string): string {
-  return hash('sha256', token, 'hex');
+  return sha256(token);
+}
+
+/** Of a string in UTF-8, in hexadecimal. */
+export function sha256(text: string): string {
+  return hash('sha256', text, 'hex');
 }

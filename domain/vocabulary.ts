@@ -26,6 +26,18 @@ export const runStates = [
 ] as const;
 export type RunState = (typeof runStates)[number];
 
+/** States of a run's steps. `reused`: its end was taken over from the run that this one retries. */
+export const stepStates = [
+  'pending',
+  'running',
+  'waiting',
+  'succeeded',
+  'failed',
+  'skipped',
+  'reused',
+] as const;
+export type StepState = (typeof stepStates)[number];
+
 export const runTriggers = ['schedule', 'manual', 'event', 'backfill'] as const;
 export type RunTrigger = (typeof runTriggers)[number];
 

@@ -28,15 +28,22 @@ export function shownParams(
   source: ParamsSource,
   run: RunDocument,
 ): JsonObject | null | Promise<JsonObject | null> {
-  const known = source.pinnedTasks.peek(run.task_id, run.task_revision);
-  if (known !== undefined) return paramsOf(source, known, run);
-  return source.pinnedTasks.at(run.task_id, run.task_revision).then(
-    (task) => paramsOf(source, task, run),
-    (error: unknown) => {
-      if (error instanceof EventStoreError || error instanceof RefusalError) return null;
-      throw error;
-    },
-  );
+  const task = pinnedTask(source, run);
+  if (!(task instanceof Promise)) return task && paramsOf(source, task, run);
+  return task.then((read) => read && paramsOf(source, read, run));
+}
+
+/** The task that a run executes, at once if it is in memory; null where it can't be read. */
+export function pinnedTask(
+  { pinnedTasks }: Pick<ParamsSource, 'pinnedTasks'>,
+  { task_id, task_revision }: RunDocument,
+): LiveTask | null | Promise<LiveTask | null> {
+  const known = pinnedTasks.peek(task_id, task_revision);
+  if (known !== undefined) return known;
+  return pinnedTasks.at(task_id, task_revision).catch((error: unknown) => {
+    if (error instanceof EventStoreError || error instanceof RefusalError) return null;
+    throw error;
+  });
 }
 
 function paramsOf(

@@ -5,6 +5,7 @@ import {
   runSkipReasons,
   runStates,
   runTriggers,
+  stepStates,
   waitKinds,
 } from '../../domain/vocabulary.ts';
 import { count, done, id, listedPayload, pageOf, time } from './response-schemas.ts';
@@ -108,6 +109,18 @@ const Step = Type.Object(
   { title: 'RunStep', additionalProperties: false },
 );
 
+const PlannedStep = Type.Object(
+  {
+    step: Type.String(),
+    state: OneOf(stepStates),
+    uses: Nullable(Type.String()),
+    group: Nullable(Type.String()),
+    needs: Type.Array(Type.String()),
+    arguments_hash: Type.Optional(Type.String()),
+  },
+  { title: 'PlannedStep', additionalProperties: false },
+);
+
 const LogLine = Type.Object(
   {
     at: time,
@@ -126,6 +139,12 @@ export const Run = Type.Object(
     event: triggeringEvent(AnyObject),
     attempts: Type.Array(Attempt),
     steps: Type.Array(Step),
+    plan: Nullable(
+      Type.Array(PlannedStep, {
+        description:
+          'all steps of the pipeline with their state, in its order; null: unknown, as the task cannot be read',
+      }),
+    ),
     log: Type.Array(LogLine),
   },
   { title: 'Run', additionalProperties: false },

@@ -8,11 +8,11 @@ import { itemName, splitItemName, type RunSummary } from './output.ts';
  * with their ends. A failed step is finished if the pipeline continues after it (`on_error:
  * continue`), else a retry runs it again. A retry as a new run takes over the same ends.
  */
-export function finishedSteps(
+export function finishedSteps<End extends Pick<StepEnd, 'step' | 'status'>>(
   pipeline: CompiledPipeline,
-  ends: readonly StepEnd[],
-): Map<string, StepEnd> {
-  const finished = new Map<string, StepEnd>();
+  ends: readonly End[],
+): Map<string, End> {
+  const finished = new Map<string, End>();
   if (ends.length === 0) return finished;
   const steps = stepsById(pipeline);
   for (const end of ends) {

@@ -54,6 +54,8 @@ export type RunDocument = JsonObject & {
   readonly attempts: readonly RunAttempt[];
   /** In the order of their ends. Steps taken over from the retried run come first. */
   readonly steps: readonly RunStep[];
+  /** How many steps are taken over, also while some are still to be copied; left out for none. */
+  readonly reused?: number;
   readonly log: readonly JsonObject[];
   /** Of the last event of `run-<id>`: what the next append expects. */
   readonly revision: number;
@@ -121,12 +123,14 @@ function evolveRunDocument(
 ): RunDocument | null {
   const { occurredAt } = event.metadata;
   if (event.type === 'RunRequested') {
-    const { run_at, retry_of, prior_steps } = event.data;
+    const { run_at, retry_of, prior_steps, prior_results } = event.data;
     const asked = requested(id, event.data, event.metadata);
+    const reused = prior_results?.steps ?? prior_steps.length;
     const steps = prior_steps.map(stepOf);
     // It came from the log as JSON, which the schema does not say.
     const cause = event.data.event as RunDocument['event'];
-    return { ...asked, run_at, event: cause, retry_of, steps, state: 'queued' };
+    const queued = { ...asked, run_at, event: cause, retry_of, steps, state: 'queued' } as const;
+    return reused === 0 ? queued : { ...queued, reused };
   }
   if (event.type === 'RunSkipped') {
     const { revision } = event;

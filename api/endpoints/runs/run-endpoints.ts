@@ -35,7 +35,7 @@ import { instantsOf, spanReader } from '../history/instant.ts';
 import { emptyPage, listPage } from '../listing.ts';
 import { taskWithId } from '../lookup.ts';
 import { placeOfReading, viewRefusals } from '../history/replay-reading.ts';
-import { cutRuns, showInList, showRun, type ShownRun } from './run-records.ts';
+import { cutRuns, showInList, showPlannedRun, type ShownRun } from './run-records.ts';
 import { DaysQuery, ReadQuery, RunQuery } from '../../schemas/schemas.ts';
 import { ownedTaskOf } from '../tasks/task-ownership.ts';
 
@@ -82,7 +82,7 @@ const one = endpoint('GET /runs/:run_id', {
         ? (await readModel.get(runsProjection, id))?.document
         : await documentAsOf(store, runsProjection, streams.run(id), id, past);
     if (!run) throw notFound('run', id);
-    const shown = await showRun(call.dependencies, run);
+    const shown = await showPlannedRun(call.dependencies, run);
     return { body: past === null ? await withReasons(call.dependencies, run, shown) : shown };
   },
 });
@@ -121,7 +121,7 @@ const latest = endpoint('GET /task/:task_id/latest', {
     const taskId = await taskInPath(call);
     const { dependencies } = call;
     const [run] = await dependencies.readModel.find(runsProjection, latestRunOf(taskId));
-    return { body: run === undefined ? null : await showRun(dependencies, run.document) };
+    return { body: run === undefined ? null : await showPlannedRun(dependencies, run.document) };
   },
 });
 

@@ -1,12 +1,14 @@
 import type { StepEnd } from '../../../domain/events/catalogue.ts';
+import { compilePipeline } from '../../../domain/pipeline/compile.ts';
 import { outputOf } from '../../../domain/pipeline/output.ts';
+import { planOf } from '../../../domain/runs/run-plan.ts';
 import { isJsonObject, type JsonObject } from '../../../domain/json.ts';
 import { MAX_RESULT_BYTES, truncateString } from '../../../domain/pipeline/json-size.ts';
-import type { WaitsFor } from '../../../domain/runs/run-waits.ts';
+import { noWaits, type WaitsFor } from '../../../domain/runs/run-waits.ts';
 import type { Cut } from '../../../projections/read-model.ts';
 import type { RunDocument } from '../../../projections/views/runs.ts';
 import { cutValue } from '../../../projections/cut-document.ts';
-import { shownParams, type ParamsSource } from '../../params/shown-params.ts';
+import { pinnedTask, shownParams, type ParamsSource } from '../../params/shown-params.ts';
 import { MAX_LISTED_BYTES } from '../listing.ts';
 
 /** Characters of an error's first line in a list without `include_errors`. */
@@ -27,9 +29,20 @@ type ShownWait = object & { readonly id: string };
 
 export type ShownRun = Readonly<Record<string, unknown>> & { readonly waits: readonly ShownWait[] };
 
+/** A run with its params and all steps of its pipeline; `plan` is null where its task can't be read. */
+export async function showPlannedRun(source: ParamsSource, run: RunDocument): Promise<ShownRun> {
+  const shown = await showRun(source, run);
+  const task = await pinnedTask(source, run);
+  if (task === null) return { ...shown, plan: null };
+  const pipeline = compilePipeline(task.definition.payload as JsonObject);
+  const { state, attempt, steps, reused = 0, waits = noWaits } = run;
+  return { ...shown, plan: planOf(pipeline, { state, attempt, steps, reused, waits }) };
+}
+
 /** A run with its params, without the fields that only its worker needs. */
 export async function showRun(source: ParamsSource, run: RunDocument): Promise<ShownRun> {
-  const { listed: _listed, revision: _revision, interruptions: _interruptions, ...shown } = run;
+  const { listed: _listed, revision: _revision, interruptions: _interruptions, ...known } = run;
+  const { reused: _reused, ...shown } = known;
   const params = await shownParams(source, run);
   const made = { params, event: eventOf(run), output: outputOfRun(run), waits: showWaits(run) };
   return { ...shown, ...causeOf(run), ...made };
@@ -86,7 +99,8 @@ export async function showInList(
   wholeErrors: boolean,
 ): Promise<object> {
   const { attempts: _attempts, steps: _steps, log: _log, ...shown } = run;
-  const { listed: _listed, revision: _revision, interruptions: _interruptions, ...bare } = shown;
+  const { listed: _listed, revision: _revision, interruptions: _interruptions, ...known } = shown;
+  const { reused: _reused, ...bare } = known;
   const output = outputOfRun(run, MAX_LISTED_BYTES);
   // A cut result would otherwise look as if it had been truncated when the run ended.
   const shownOutput = output && isCut(run) ? { ...output, truncated: true } : output;

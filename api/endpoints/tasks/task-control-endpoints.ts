@@ -24,7 +24,7 @@ import {
   type Endpoint,
 } from '../../endpoint.ts';
 import { taskWithId } from '../lookup.ts';
-import { showRun } from '../runs/run-records.ts';
+import { showPlannedRun } from '../runs/run-records.ts';
 import { runAtEnd } from '../runs/run-waiting.ts';
 import { ResumeQuery, RunNow, RunNowQuery, SnoozeTask } from '../../schemas/schemas.ts';
 import { paramsFor } from '../../params/params-check.ts';
@@ -74,7 +74,7 @@ async function waitForEnd(
   seconds: number,
 ): Promise<object | null> {
   const run = await runAtEnd(dependencies, runId, seconds, keyed ? undefined : gone());
-  return run === null ? null : showRun(dependencies, run);
+  return run === null ? null : showPlannedRun(dependencies, run);
 }
 
 const snooze = endpoint('POST /tasks/:id/snooze', {

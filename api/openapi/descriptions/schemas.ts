@@ -112,6 +112,16 @@ export const byPlace: Readonly<Record<string, string>> = {
   'Refused.step': 'that step; missing for other refusals',
   'Refused.path': 'path of the request; null if several were summed',
   'Refused.status': 'HTTP status of the response',
+  PlannedStep:
+    'A step of the pipeline of a run, or an item of a `for_each` that has ended or waits.',
+  'PlannedStep.step': 'id of the step, or `<id>[<index>]` for an item',
+  'PlannedStep.state':
+    '`running` is derived: the run is running and nothing that comes before the step is left. `reused`: its end was taken over from the run that this one retries',
+  'PlannedStep.uses': 'the tool; null for a group of parallel steps',
+  'PlannedStep.group': 'id of the group that it is part of; null for none',
+  'PlannedStep.needs':
+    'ids of the steps that come before it; empty in a pipeline that is a sequence',
+  'PlannedStep.arguments_hash': 'as in `RunStep`, once the step has ended or waits',
   Release: 'An order that released the service.',
   Replay: 'Views as of an instant in the past.',
   RequestReplay: 'Views to build as of an instant in the past.',

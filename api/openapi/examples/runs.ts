@@ -47,6 +47,14 @@ const item = {
   cancel_requested: false,
   waits: [],
 };
+const hashes: Readonly<Record<string, object>> = {
+  orders: {
+    arguments_hash: '41a1f82da9af5b9460ea200f59bb22d900a9f5b63a5ef1e3ff0e137e9dcc4864',
+  },
+  count: {
+    arguments_hash: '5feceb66ffc86f38d952786c6d696c79c2dbc239dd4e91b46729d73a27fb57e9',
+  },
+};
 const step = (name: string, result: unknown, status = 'succeeded') => ({
   step: name,
   status,
@@ -55,6 +63,16 @@ const step = (name: string, result: unknown, status = 'succeeded') => ({
   started_at: started,
   finished_at: ended,
   attempt: 1,
+  ...hashes[name],
+  now: started,
+});
+const planned = (name: string, uses: string, state = 'succeeded') => ({
+  step: name,
+  state,
+  uses,
+  group: null,
+  needs: [],
+  ...hashes[name],
 });
 const run = {
   ...item,
@@ -73,6 +91,11 @@ const run = {
     step('orders', { status: 200, body: [] }),
     step('count', 0),
     step('step_2', null, 'skipped'),
+  ],
+  plan: [
+    planned('orders', 'http.request'),
+    planned('count', 'echo'),
+    planned('step_2', 'log', 'skipped'),
   ],
   log: [],
 };

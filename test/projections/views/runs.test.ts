@@ -235,6 +235,13 @@ describe('a run in the runs view', () => {
     log.add('run-1', 'RunRequested', request({ retry_of: '0', prior_steps: [stepEnd('a')] }));
     expect(runOf(log)?.retry_of).to.equal('0');
     expect(runOf(log)?.steps.map(({ step }) => step)).to.deep.equal(['a']);
+    expect(runOf(log)?.reused).to.equal(1);
+  });
+
+  it('counts also those that its worker has still to copy', () => {
+    const prior_results = { run_id: '0', steps: 3 };
+    log.add('run-1', 'RunRequested', request({ retry_of: '0', prior_results }));
+    expect(runOf(log)).to.deep.include({ steps: [], reused: 3 });
   });
 });
 

@@ -220,7 +220,7 @@ describe('params over HTTP', () => {
       const shown = await client.get(`/runs/${runId}`);
       const listed = await client.get(`/runs?task_id=${id}`);
       api().store.away = false;
-      expect(shown.json).to.include({ id: runId, params: null });
+      expect(shown.json).to.include({ id: runId, params: null, plan: null });
       expect(listed.at('items.0')).to.include({ id: runId, params: null });
       expect(await paramsOf(runId)).to.deep.equal({ shop: 'a', limit: 5 });
     });

@@ -1,0 +1,160 @@
+import type { StepEnd } from '../events/catalogue.ts';
+import type { CompiledCall, CompiledPipeline, CompiledStep } from '../pipeline/compile.ts';
+import { itemName, splitItemName } from '../pipeline/output.ts';
+import { finishedSteps } from '../pipeline/progress.ts';
+import type { RunState, StepState } from '../vocabulary.ts';
+import { isOpen, type Wait } from './run-waits.ts';
+
+/** A step of a run's pipeline, or an item of its `for_each`. */
+export interface PlannedStep {
+  /** `<step id>`, or `<step id>[<index>]` for an item. */
+  readonly step: string;
+  readonly state: StepState;
+  /** The tool; null for a group. */
+  readonly uses: string | null;
+  /** The group that it is part of; null for none. */
+  readonly group: string | null;
+  readonly needs: readonly string[];
+  /** Left out where it is unknown. */
+  readonly arguments_hash?: string;
+}
+
+type End = Pick<StepEnd, 'step' | 'status' | 'attempt' | 'arguments_hash'>;
+
+/** What a plan is derived from. */
+export interface PlannedRun {
+  readonly state: RunState;
+  /** The latest. */
+  readonly attempt: number;
+  /** In their order. */
+  readonly steps: readonly End[];
+  /** How many of them, the first ones, were taken over from the run that this one retries. */
+  readonly reused: number;
+  readonly waits: readonly Wait[];
+}
+
+/**
+ * Every step of a run's pipeline with its state, in the order of the pipeline. The steps of a group follow the group.
+ * Items follow their step once they have ended, or while they wait.
+ *
+ * The start of a step is no event. `running` is derived: the run is running, and nothing that the step waits for is left.
+ */
+export function planOf(pipeline: CompiledPipeline, run: PlannedRun): readonly PlannedStep[] {
+  return new Plan(pipeline, run).steps();
+}
+
+class Plan {
+  readonly #pipeline: CompiledPipeline;
+  readonly #run: PlannedRun;
+  readonly #finished: ReadonlyMap<string, End>;
+  /** Also of those that are run again. */
+  readonly #latest: ReadonlyMap<string, End>;
+  readonly #reused: ReadonlySet<string>;
+  readonly #waits: ReadonlyMap<string, Wait>;
+  /** Numbers of the items that are shown, by step. */
+  readonly #items = new Map<string, number[]>();
+  /** Steps at the outer level that may run. */
+  readonly #started: ReadonlySet<string>;
+
+  constructor(pipeline: CompiledPipeline, run: PlannedRun) {
+    const { steps, reused, waits } = run;
+    this.#pipeline = pipeline;
+    this.#run = run;
+    this.#finished = finishedSteps(pipeline, steps);
+    this.#latest = new Map(steps.map((end) => [end.step, end]));
+    this.#reused = new Set(steps.slice(0, reused).map(({ step }) => step));
+    this.#waits = new Map(waits.map((wait) => [wait.step, wait]));
+    for (const name of new Set([...this.#latest.keys(), ...this.#waits.keys()])) {
+      const { id, index } = splitItemName(name);
+      if (index === null) continue;
+      const known = this.#items.get(id);
+      if (known === undefined) this.#items.set(id, [index]);
+      else known.push(index);
+    }
+    this.#started = this.#startedSteps();
+  }
+
+  steps(): readonly PlannedStep[] {
+    return this.#pipeline.steps.flatMap((step) => {
+      const isStarted = this.#started.has(step.id);
+      if (step.kind === 'call') return this.#callAndItems(step, null, isStarted);
+      const children = step.steps.flatMap((child) =>
+        this.#callAndItems(child, this.#finished.get(step.id) ?? null, isStarted, step.id),
+      );
+      const state = this.#stateOf(step.id, isStarted, children);
+      return [this.#shown(step.id, state, null, step), ...children];
+    });
+  }
+
+  /** @param groupEnd of its group; null: it has none, or has not ended */
+  #callAndItems(
+    step: CompiledCall,
+    groupEnd: End | null,
+    isStarted: boolean,
+    group: string | null = null,
+  ): readonly PlannedStep[] {
+    const indexes = (this.#items.get(step.id) ?? []).toSorted((one, other) => one - other);
+    const items = indexes.map((index) => {
+      const name = itemName(step.id, index);
+      return this.#shown(name, this.#stateOf(name, isStarted), step.uses, null, group);
+    });
+    const isSkipped = groupEnd?.status === 'skipped';
+    const state = isSkipped
+      ? this.#endState(groupEnd)
+      : this.#stateOf(step.id, isStarted && groupEnd === null, items);
+    return [this.#shown(step.id, state, step.uses, step, group), ...items];
+  }
+
+  /** @param parts items, or steps of a group: their states count until it has ended itself */
+  #stateOf(name: string, isStarted: boolean, parts: readonly PlannedStep[] = []): StepState {
+    const { state, attempt } = this.#run;
+    const end = this.#finished.get(name);
+    if (end !== undefined) return this.#endState(end);
+    const isRunning = state === 'running';
+    const wait = this.#waits.get(name);
+    if (wait !== undefined) return isRunning && goesOn(wait) ? 'running' : 'waiting';
+    const failed = this.#latest.get(name);
+    if (failed !== undefined && (!isRunning || failed.attempt === attempt)) return 'failed';
+    if (parts.some((part) => part.state === 'running')) return 'running';
+    if (parts.some((part) => part.state === 'waiting')) return 'waiting';
+    if (isRunning && isStarted) return 'running';
+    // A failure after which the step continues is among the finished.
+    const hasFailed = parts.some(
+      ({ step, state: of }) => of === 'failed' && !this.#finished.has(step),
+    );
+    return hasFailed ? 'failed' : 'pending';
+  }
+
+  #endState({ step, status }: End): StepState {
+    return this.#reused.has(step) ? 'reused' : status;
+  }
+
+  #shown(
+    step: string,
+    state: StepState,
+    uses: string | null,
+    compiled: CompiledStep | null,
+    group: string | null = null,
+  ): PlannedStep {
+    const end = state === 'pending' || state === 'running' ? undefined : this.#latest.get(step);
+    const arguments_hash = (this.#waits.get(step) ?? end)?.arguments_hash;
+    const shown = { step, state, uses, group, needs: compiled?.needs ?? [] };
+    return arguments_hash === undefined ? shown : { ...shown, arguments_hash };
+  }
+
+  /** A sequence has one at a time. */
+  #startedSteps(): ReadonlySet<string> {
+    const { steps, isGraph } = this.#pipeline;
+    const left = steps.filter(({ id }) => !this.#finished.has(id));
+    const started = isGraph
+      ? left.filter(({ needs }) => needs.every((each) => this.#finished.has(each)))
+      : left.slice(0, 1);
+    return new Set(started.map(({ id }) => id));
+  }
+}
+
+/** Its wait has ended, or its tool is still being called. */
+function goesOn(wait: Wait): boolean {
+  const { waits_for } = wait;
+  return !isOpen(wait) || (waits_for.kind === 'callback' && waits_for.calling === true);
+}
