@@ -189,10 +189,11 @@ export const runEvents = {
     retryable: Type.Optional(Type.Boolean()),
     log: Type.Optional(Type.Array(logLine)),
   }),
-  /** What the worker of a job says while it does it. These lines are not repeated by the step's end. */
+  /** What a step says before its end, which does not repeat these lines. */
   RunStepProgressed: event({
     step: Type.String(),
-    wait_id: Id,
+    /** Of a job; left out for a step that this service executes itself. */
+    wait_id: Type.Optional(Id),
     /** From 0 to 1. */
     progress: Type.Optional(Type.Number({ minimum: 0, maximum: 1 })),
     log: Type.Optional(Type.Array(logLine)),

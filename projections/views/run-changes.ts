@@ -30,7 +30,7 @@ export interface RunChange {
   readonly run: RunDocument;
   /** The step that ended; null for all but `run.step`. */
   readonly step: RunStep | null;
-  /** What a job's worker said; null for all but `run.progress`. */
+  /** What a step, or a job's worker, said; null for all but `run.progress`. */
   readonly progressed: DataOf<'RunStepProgressed'> | null;
 }
 

@@ -32,7 +32,9 @@ export interface Execution {
 }
 
 /** What an execution records of its steps. */
-export type StepRecord = EventOf<'RunStepCompleted' | 'RunStepSuspended' | 'RunStepResumed'>;
+export type StepRecord = EventOf<
+  'RunStepCompleted' | 'RunStepSuspended' | 'RunStepResumed' | 'RunStepProgressed'
+>;
 
 /** Sets who is called when a wait ends while an execution goes on. */
 export type ResumptionSource = (listener: (resumed: EventOf<'RunStepResumed'>) => void) => void;

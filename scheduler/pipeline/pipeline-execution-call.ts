@@ -2,35 +2,30 @@ import { isDeepStrictEqual } from 'node:util';
 import { toIso, type Instant } from '../../domain/clock.ts';
 import type { JsonValue } from '../../domain/json.ts';
 import { formatErrors } from '../../domain/pipeline/arguments.ts';
-import { argumentsHash } from '../../domain/runs/arguments-hash.ts';
 import type { CompiledCall } from '../../domain/pipeline/compile.ts';
 import type { Scope } from '../../domain/pipeline/expression.ts';
 import { DEFAULT_JOB_SECONDS } from '../../domain/pipeline/pipeline.ts';
 import { PipelineError } from '../../domain/pipeline/pipeline-error.ts';
-import {
-  MAX_VALUE_LENGTH,
-  truncateString,
-  approximateLength,
-} from '../../domain/pipeline/json-size.ts';
+import { MAX_VALUE_LENGTH, approximateLength } from '../../domain/pipeline/json-size.ts';
 import type { Template } from '../../domain/pipeline/template.ts';
+import { argumentsHash } from '../../domain/runs/arguments-hash.ts';
 import type { WaitsFor } from '../../domain/runs/run-waits.ts';
 import type { Span } from '../../observability/telemetry.ts';
 import { Suspension, ToolError, type Tool, type ToolCall } from '../tools/tool.ts';
-import { logData, type LogLine, type Progress } from './pipeline-execution-progress.ts';
+import type { Progress } from './pipeline-execution-progress.ts';
+import { StepLog, type LogLine } from './step-log.ts';
 
-/** How a call of a tool ended. */
-export type CallOutcome =
-  | { readonly kind: 'result'; readonly result: unknown; readonly log: readonly LogLine[] }
-  | ({ readonly kind: 'failure'; readonly log: readonly LogLine[] } & Failure)
+/** How a try of a tool ended. */
+type TryOutcome =
+  | { readonly kind: 'result'; readonly result: unknown }
+  | ({ readonly kind: 'failure' } & Failure)
   /** It was told to stop, and stopped or was abandoned. */
   | { readonly kind: 'aborted' }
   /** The step waits. */
-  | {
-      readonly kind: 'suspended';
-      readonly waitsFor: WaitsFor;
-      readonly until: Instant;
-      readonly log: readonly LogLine[];
-    };
+  | { readonly kind: 'suspended'; readonly waitsFor: WaitsFor; readonly until: Instant };
+
+/** How a call of a tool ended, with the lines of its log that are not recorded. */
+export type CallOutcome = TryOutcome & { readonly log: readonly LogLine[] };
 
 export interface Failure {
   readonly message: string;
@@ -53,11 +48,6 @@ const MAX_PAUSE_MS = 10_000;
 
 /** A step does not wait longer than this for a tool; the retry of the run does. */
 const MAX_RETRY_AFTER_MS = 60_000;
-
-/** Limits of a step's log: lines, characters of a message, bytes of a line's data. */
-const MAX_LOG_LINES = 50;
-const MAX_MESSAGE_LENGTH = 1000;
-const MAX_DATA_BYTES = 2000;
 
 /**
  * Renders and checks a step's arguments, then calls its tool, with the retries of the step. Answers at once for a
@@ -164,10 +154,14 @@ interface CallOptions {
 
 class Call {
   readonly #options: CallOptions;
-  readonly #log: LogLine[] = [];
+  readonly #log: StepLog;
 
   constructor(options: CallOptions) {
     this.#options = options;
+    const { progress, name: step } = options;
+    const { secrets, environment } = progress;
+    const record = (lines: readonly LogLine[]): boolean => progress.logged(step, lines);
+    this.#log = new StepLog({ step, clock: environment.clock, secrets, record });
   }
 
   get #signal(): AbortSignal {
@@ -184,15 +178,32 @@ class Call {
       if (this.#options.step.maxRetries > 0 && failure.retryable) {
         return this.runWithRetries(1, failure);
       }
-      return { kind: 'failure', log: this.#log, ...failure };
+      return this.#ended({ kind: 'failure', ...failure });
     }
     // An extension may have called its tool synchronous in error.
-    if (result instanceof Promise) return this.#outcomeOf(result);
-    return resulting(result, this.#log);
+    if (result instanceof Promise) {
+      this.#log.goLive();
+      return this.#outcomeOf(result).then((outcome) => this.#ended(outcome));
+    }
+    return this.#ended(resulting(result));
+  }
+
+  /** The outcome with the lines that are not recorded. */
+  #ended(outcome: TryOutcome): CallOutcome {
+    return { ...outcome, log: this.#log.close() };
   }
 
   /** Tries until the tool succeeds, fails permanently, or has used up the step's retries. */
   async runWithRetries(tries: number, earlier?: Failure): Promise<CallOutcome> {
+    this.#log.goLive();
+    try {
+      return this.#ended(await this.#tries(tries, earlier));
+    } finally {
+      this.#log.close();
+    }
+  }
+
+  async #tries(tries: number, earlier: Failure | undefined): Promise<TryOutcome> {
     const { progress, step } = this.#options;
     await progress.flush();
     let failure = earlier;
@@ -222,7 +233,7 @@ class Call {
     }
   }
 
-  #runWithTimeout(): Promise<CallOutcome> {
+  #runWithTimeout(): Promise<TryOutcome> {
     const { progress, step, tool } = this.#options;
     const { clock, telemetry } = progress.environment;
     const begun = performance.now();
@@ -230,7 +241,7 @@ class Call {
     return new Promise((resolve) => {
       let cancelStopTimeout = (): void => {};
       let finished = false;
-      const finish = (outcome: CallOutcome): void => {
+      const finish = (outcome: TryOutcome): void => {
         // An abandoned tool may still answer.
         if (finished) return;
         finished = true;
@@ -243,7 +254,7 @@ class Call {
       };
       const cancelTimeout = clock.after(step.timeoutMs, () => {
         const message = `timed out after ${step.timeoutMs / 1000} s (timeout_seconds)`;
-        finish({ kind: 'failure', log: [...this.#log], message, retryable: true });
+        finish({ kind: 'failure', message, retryable: true });
         controller.abort(new Error(message));
       });
       const stop = (): void => {
@@ -267,36 +278,20 @@ class Call {
 
   #run(signal: () => AbortSignal): unknown {
     const { tool, args, span } = this.#options;
-    const context = new ToolContext(this.#options, this.#addLine, signal);
+    const context = new ToolContext(this.#options, this.#log.add, signal);
     return span === undefined
       ? tool.run(args, context)
       : span.within(() => tool.run(args, context));
   }
 
   /** Never rejects. */
-  async #outcomeOf(result: Promise<unknown>): Promise<CallOutcome> {
+  async #outcomeOf(result: Promise<unknown>): Promise<TryOutcome> {
     try {
-      return resulting(await result, this.#log);
+      return resulting(await result);
     } catch (error) {
-      return { kind: 'failure', log: this.#log, ...failureOf(error) };
+      return { kind: 'failure', ...failureOf(error) };
     }
   }
-
-  readonly #addLine = (level: string, message: string, data?: unknown): void => {
-    if (this.#log.length > MAX_LOG_LINES) return;
-    const { environment, secrets } = this.#options.progress;
-    const at = toIso(environment.clock.now());
-    const step = this.#options.name;
-    if (this.#log.length === MAX_LOG_LINES) {
-      const full = `the log of a step is limited to ${MAX_LOG_LINES} lines`;
-      this.#log.push({ at, level: 'warn', message: full, step });
-      return;
-    }
-    // Masked before it is cut, so that no part of a secret remains.
-    const masked = truncateString(secrets.maskText(message), MAX_MESSAGE_LENGTH);
-    const extra = data === undefined ? {} : { data: logData(secrets, data, MAX_DATA_BYTES) };
-    this.#log.push({ at, level, message: masked, step, ...extra });
-  };
 }
 
 /**
@@ -340,10 +335,10 @@ class ToolContext implements ToolCall {
   }
 }
 
-function resulting(result: unknown, log: readonly LogLine[]): CallOutcome {
-  if (!(result instanceof Suspension)) return { kind: 'result', result, log };
+function resulting(result: unknown): TryOutcome {
+  if (!(result instanceof Suspension)) return { kind: 'result', result };
   const { waitsFor, until } = result;
-  return { kind: 'suspended', waitsFor, until, log };
+  return { kind: 'suspended', waitsFor, until };
 }
 
 function permanentFailure(message: string): CallOutcome {

@@ -1,6 +1,6 @@
 import { toIso, type Instant } from '../../domain/clock.ts';
 import type { StepEnd } from '../../domain/events/catalogue.ts';
-import type { JsonObject, JsonValue } from '../../domain/json.ts';
+import type { JsonObject } from '../../domain/json.ts';
 import type { CompiledCall, CompiledGroup } from '../../domain/pipeline/compile.ts';
 import type { Scope } from '../../domain/pipeline/expression.ts';
 import { itemName, resultOf, splitItemName } from '../../domain/pipeline/output.ts';
@@ -20,6 +20,7 @@ import {
   type Measured,
 } from '../../domain/pipeline/json-size.ts';
 import { StepWaits, type Suspending } from './pipeline-execution-waits.ts';
+import { boundedLog, omittedLog, type BoundedLog, type LogLine } from './step-log.ts';
 import type { Environment, Execution, Rest, StepRecord } from './execution.ts';
 
 /** Limit of a step's error, in characters; and once a run has used up MAX_RUN_BYTES. */
@@ -33,13 +34,8 @@ const MAX_BATCH_BYTES = 300 * 1024;
 /** How long a run may occupy the event loop before it pauses. */
 const PAUSE_AFTER_MS = 5;
 
-/** Limit of a step's log, as JSON. */
-const MAX_LOG_BYTES = 64 * 1024;
-
 /** Smaller values are always kept, and their size is estimated, not measured. */
 const SMALL_BYTES = 1024;
-
-export type LogLine = StepEnd['log'][number];
 
 /** How a step ended, before masking and cutting. */
 export interface Ending {
@@ -57,7 +53,7 @@ export interface Ending {
 interface Kept {
   readonly result: Measured;
   readonly error: string | null;
-  readonly log: { readonly lines: LogLine[]; readonly bytes: number };
+  readonly log: BoundedLog;
   readonly bytes: number;
 }
 
@@ -81,6 +77,8 @@ export class Progress {
   #pending: { readonly record: StepRecord; readonly bytes: number }[] = [];
   /** Of the arguments of unfinished steps. */
   readonly #argumentsHashes = new Map<string, string>();
+  /** Of the lines that were recorded while their step went on. */
+  readonly #loggedBytes = new Map<string, number>();
   /** The last append of step ends; null before the first. */
   #recording: Promise<void> | null = null;
   #pausedAt = performance.now();
@@ -126,11 +124,28 @@ export class Progress {
     this.#items += more;
   }
 
-  /** A step waits. */
-  suspend(suspending: Suspending): void {
-    const { lines: log } = this.#bounded(suspending.log);
-    const arguments_hash = this.#argumentsHashes.get(suspending.step);
-    const suspended = this.waits.suspend({ ...suspending, log }, arguments_hash);
+  /**
+   * Records lines of a step that goes on.
+   * @returns false if the run has no room for them: the end of the step says so
+   */
+  logged(step: string, lines: readonly LogLine[]): boolean {
+    const used = this.#loggedBytes.get(step) ?? 0;
+    const { lines: log, bytes } = boundedLog(this.secrets, lines, used);
+    if (this.#keptBytes + bytes > MAX_RUN_BYTES) return false;
+    this.#loggedBytes.set(step, used + bytes);
+    this.#keptBytes += bytes;
+    if (log.length === 0) return true;
+    this.#keep({ type: 'RunStepProgressed', data: { step, log } }, bytes);
+    // The next flush, or the end of the execution, rejects with its error.
+    this.flush().catch(() => {});
+    return true;
+  }
+
+  /** A step waits. Its lines so far can be read at once. */
+  suspend({ log, ...suspending }: Suspending & { readonly log: readonly LogLine[] }): void {
+    const { step } = suspending;
+    if (log.length > 0) this.logged(step, log);
+    const suspended = this.waits.suspend(suspending, this.#argumentsHashes.get(step));
     this.#keep(suspended, jsonBytes(suspended.data));
   }
 
@@ -285,8 +300,8 @@ export class Progress {
     return this.#pending.splice(0, count);
   }
 
-  #keptOf({ result: given, error: told, log: lines = [] }: Ending): Kept {
-    const log = this.#bounded(lines);
+  #keptOf({ step, result: given, error: told, log: lines = [] }: Ending): Kept {
+    const log = boundedLog(this.secrets, lines, this.#loggedBytes.get(step));
     const result = this.#plainResult(given);
     const error =
       told === undefined ? null : truncateString(this.secrets.maskText(told), MAX_ERROR_LENGTH);
@@ -300,7 +315,7 @@ export class Progress {
     const result = bytes <= SMALL_BYTES ? kept.result : toPlainJson(markerWithoutPreview(bytes));
     const error =
       kept.error === null ? null : truncateString(kept.error, MAX_ERROR_LENGTH_IN_FULL_RUN);
-    const log = kept.log.bytes <= SMALL_BYTES ? kept.log : inPlaceOf(kept.log.lines);
+    const log = kept.log.bytes <= SMALL_BYTES ? kept.log : omittedLog(kept.log.lines);
     return { result, error, log, bytes: result.bytes + log.bytes + (error?.length ?? 0) * 3 };
   }
 
@@ -308,20 +323,6 @@ export class Progress {
     if (result === undefined) return { value: null, bytes: 4 };
     const masked = this.secrets.mask(limitMembers(result));
     return truncateTo(MAX_RESULT_BYTES, exactly(toPlainJson(masked)));
-  }
-
-  /** Masked, and small enough for a result in the same event. */
-  #bounded(log: readonly LogLine[]): Kept['log'] {
-    if (log.length === 0) return { lines: [], bytes: 0 };
-    const lines: LogLine[] = [];
-    let bytes = 0;
-    for (const line of log) {
-      const masked = this.secrets.mask(line) as LogLine;
-      bytes += jsonBytes(masked);
-      if (bytes > MAX_LOG_BYTES) break;
-      lines.push(masked);
-    }
-    return { lines, bytes };
   }
 
   #show(end: StepEnd): void {
@@ -346,16 +347,6 @@ export class Progress {
   }
 }
 
-/** Replaces log lines that exceed the limit of the run. */
-function inPlaceOf([first]: readonly LogLine[]): Kept['log'] {
-  if (first === undefined) return { lines: [], bytes: 0 };
-  const { at, step } = first;
-  const lines = [
-    { at, level: 'warn', message: 'log omitted: the run has reached its size limit', step },
-  ];
-  return { lines, bytes: jsonBytes(lines) };
-}
-
 /** The steps that use a tool, by id; cached per pipeline. */
 function callsById({ pipeline }: Execution): ReadonlyMap<string, CompiledCall> {
   let ids = known.get(pipeline);
@@ -368,15 +359,6 @@ function callsById({ pipeline }: Execution): ReadonlyMap<string, CompiledCall> {
 }
 
 const known = new WeakMap<object, ReadonlyMap<string, CompiledCall>>();
-
-/**
- * A log line's data, masked and cut. A copy, as the tool may change its own before it is recorded.
- * @throws PipelineError when it is nested too deeply; Error when it is not JSON
- */
-export function logData(secrets: Secrets, data: unknown, limit: number): JsonValue {
-  const { value } = truncateTo(limit, toPlainJson(secrets.mask(limitMembers(data))));
-  return JSON.parse(JSON.stringify(value)) as JsonValue;
-}
 
 /** Estimates are far too high for long strings, which would then be recorded one by one. */
 function exactly(measured: Measured): Measured {

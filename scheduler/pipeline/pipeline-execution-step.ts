@@ -17,7 +17,8 @@ import {
   type Failure,
 } from './pipeline-execution-call.ts';
 import { runConcurrently, type Unit } from './pipeline-execution-concurrent.ts';
-import type { LogLine, Progress } from './pipeline-execution-progress.ts';
+import type { Progress } from './pipeline-execution-progress.ts';
+import type { LogLine } from './step-log.ts';
 import { aborted, done, suspended, type StepOutcome } from './step-outcome.ts';
 import { traceStep } from '../tracing.ts';
 

@@ -1,5 +1,5 @@
 import { toIso, type Instant } from '../../domain/clock.ts';
-import type { EventOf, StepEnd } from '../../domain/events/catalogue.ts';
+import type { EventOf } from '../../domain/events/catalogue.ts';
 import { newId } from '../../domain/ids.ts';
 import { isOpen, stopWaits, type Wait } from '../../domain/runs/run-waits.ts';
 import type { Environment, Execution } from './execution.ts';
@@ -9,7 +9,6 @@ export interface Suspending extends Pick<Wait, 'waits_for' | 'tries' | 'release_
   readonly step: string;
   readonly startedAt: Instant;
   readonly until: Instant;
-  readonly log: readonly StepEnd['log'][number][];
 }
 
 /** The waits of an execution's steps, open or ended, until the steps end. */
@@ -39,7 +38,7 @@ export class StepWaits {
    * @param arguments_hash undefined while its arguments are not evaluated
    */
   suspend(suspending: Suspending, arguments_hash: string | undefined): EventOf<'RunStepSuspended'> {
-    const { step, startedAt, until, log, tries, release_key, waits_for } = suspending;
+    const { step, startedAt, until, tries, release_key, waits_for } = suspending;
     const known = this.#waits.get(step);
     const isSame = known !== undefined && isOpen(known);
     const wait = {
@@ -51,7 +50,6 @@ export class StepWaits {
       until: toIso(until),
       ...(tries === undefined ? {} : { tries }),
       ...(release_key === undefined ? {} : { release_key }),
-      ...(log.length === 0 ? {} : { log: [...log] }),
       ...(arguments_hash === undefined ? {} : { arguments_hash }),
     };
     this.#waits.set(step, { ...wait, resumed: null });

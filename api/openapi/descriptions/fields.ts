@@ -127,7 +127,7 @@ export const byName: Readonly<Record<string, string>> = {
   loaded_extensions: 'number of loaded extensions',
   loaded_ms: 'duration of the setup, in milliseconds',
   local: 'wall time with its offset',
-  log: 'lines of `log` steps',
+  log: 'lines of a log',
   max_age_hours: 'events older than this are deleted',
   max_retries: 'retries of a failed run',
   max_runs: 'the schedule ends after this many fires',

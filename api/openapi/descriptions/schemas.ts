@@ -127,6 +127,7 @@ export const byPlace: Readonly<Record<string, string>> = {
   RequestReplay: 'Views to build as of an instant in the past.',
   Run: 'A run with its attempts, steps and log.',
   'Run.created_by': 'id of the agent that owns the task',
+  'Run.log': 'lines that the steps have logged; those of a running step appear within a second',
   'Run.priority': 'priority of the task, or 10 for a backfill; 1 is the highest',
   'Run.success': 'null until the run ends, and for canceled and skipped runs',
   RunAttempt: 'An attempt of a run.',

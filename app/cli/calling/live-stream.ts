@@ -17,6 +17,8 @@ export interface LiveChange {
     readonly status: string;
     readonly error: string | null;
   } | null;
+  /** Lines of a running step. */
+  readonly progressed?: { readonly log?: readonly { readonly message: string }[] };
 }
 
 /** The changes of runs on a live stream; otherwise as {@link liveMessages}. */

@@ -84,8 +84,9 @@ export async function followRuns(
   }
 }
 
-function changeLine({ paint }: Session, { at, run, step }: LiveChange): string {
-  const what = step === null ? '' : ` step ${step.step} ${step.status}`;
+function changeLine({ paint }: Session, { at, run, step, progressed }: LiveChange): string {
+  const lines = progressed?.log?.map(({ message }) => message) ?? [];
+  const what = step === null ? lines.join('; ') : ` step ${step.step} ${step.status}`;
   const error = step === null && run.error !== null ? `: ${run.error}` : '';
   const state = paintState(paint, run.state, run.state.padEnd(9));
   const rest = printable(`${what}${error}`.trim());

@@ -68,6 +68,19 @@ describe('live streams of runs', () => {
     expect(last.data['step']).to.equal(null);
   });
 
+  it('report lines that a step logs while it runs', async () => {
+    const stream = await open('/runs/live');
+    const id = newId(0);
+    const line = { at: '2026-03-01T08:00:03.000Z', level: 'info', message: 'half', step: 'one' };
+    const data = { step: 'one', log: [line] };
+    const progressed: DomainEvent = { type: 'RunStepProgressed', data };
+    await api().append(`run-${id}`, [requested({ task_id: newId(0) }), started, progressed]);
+    const change = await stream.named('run.progress');
+    expect(change.data).to.deep.include({ progressed: data, step: null });
+    const { client } = api().admin;
+    expect((await client.get(`/runs/${id}?after=${change.id}`)).at('log')).to.deep.equal([line]);
+  });
+
   it('name each kind of change', async () => {
     const stream = await open('/runs/live');
     const run = `run-${newId(0)}`;
