@@ -19,7 +19,6 @@ import type * as Runs from '../schemas/response-schemas-runs.ts';
 import type * as Schedules from '../schemas/response-schemas-schedules.ts';
 import type * as Tasks from '../schemas/response-schemas-tasks.ts';
 import type * as Webhooks from '../schemas/response-schemas-webhooks.ts';
-import type * as Workers from '../schemas/response-schemas-workers.ts';
 import {
   ClientConnection,
   type ApiResponse,
@@ -34,7 +33,7 @@ import type { RedriveRuns, RetryQuery } from '../schemas/run-retry-schemas.ts';
 import type * as Spans from '../schemas/schedule-schemas.ts';
 import type * as Taken from '../schemas/schemas.ts';
 import type { DeliveryQuery } from '../schemas/webhook-schemas.ts';
-import type * as Asked from '../schemas/worker-schemas.ts';
+import { jobs, workers } from './worker-methods.ts';
 
 export { ApiError } from './client-connection.ts';
 export type {
@@ -124,7 +123,8 @@ interface ReadAsOf extends Read {
   readonly as_of?: string | undefined;
 }
 
-type Api = ReturnType<typeof methodsOver>;
+/** What the client's methods are made with. */
+export type Api = ReturnType<typeof methodsOver>;
 type Command = 'POST' | 'PUT' | 'DELETE';
 
 /** Makes the client's methods from routes. In a path, `:id` stands for the method's id. */
@@ -333,20 +333,6 @@ const audit = ({ read, readOne }: Api) => ({
   list: read<Audit.AuditPage, Looked.AuditQuery>('/audit'),
   streams: read<Audit.StreamPage, Looked.StreamsQuery>('/streams'),
   stream: readOne<Audit.StreamEvents, Looked.EventsQuery>('/streams/:stream'),
-});
-
-const workers = ({ read, send, sendTo, act, actWith }: Api) => ({
-  register: send<Workers.WorkerRegistered, Asked.RegisterWorker>('POST', '/workers'),
-  list: read<Workers.WorkerPage, Asked.WorkerQuery>('/workers'),
-  drain: act<Workers.WorkerDrained>('DELETE', '/workers/:id'),
-  takeJobs: actWith<Workers.JobList, Asked.PollQuery>('POST', '/workers/:id/jobs'),
-  sendResults: sendTo<Workers.ResultsTaken, Asked.JobResults>('POST', '/workers/:id/results'),
-});
-
-const jobs = ({ sendTo }: Api) => ({
-  heartbeat: sendTo<Workers.JobKept, Asked.JobHeartbeat>('POST', '/jobs/:id/heartbeat'),
-  complete: sendTo<Workers.JobEnded, Asked.CompleteJob>('POST', '/jobs/:id/complete'),
-  fail: sendTo<Workers.JobEnded, Asked.FailJob>('POST', '/jobs/:id/fail'),
 });
 
 const webhooks = ({ readOne, act, actOnPart }: Api) => ({

@@ -281,20 +281,20 @@ describe('jobs over HTTP', () => {
   describe('a heartbeat', () => {
     it('shows progress and lines of the log at once, masked', async () => {
       const payload = {
-        pipeline: [{ id: 'one', uses: 'echo', with: { key: '${secrets.API_KEY}' } }],
+        pipeline: [{ id: 'one', uses: 'echo', with: { key: '${secrets.TOKEN}' } }],
       };
       const secretive = await OpenJobs.make(api(), payload);
       const tool = newTool();
       const worker = await secretive.worker([tool]);
       const { runId } = await secretive.open({ tool });
       const job = await worker.job();
-      const log = [{ level: 'info', message: 'used sesame-open-4711', data: { n: 1 } }];
+      const log = [{ level: 'info', message: 'used hush-hush-7', data: { n: 1 } }];
       const beat = await worker.say(job, 'heartbeat', { lease: job.lease, progress: 0.25, log });
       expect(beat.status, beat.text).to.equal(200);
       expect(beat.json).to.deep.equal({ cancel_requested: false });
       const run = await open.run(runId, (each) => each.at('waits.0.progress') === 0.25);
       expect(run.at('log.0')).to.deep.include({ message: 'used ***', step: 'one', level: 'info' });
-      const done = { lease: job.lease, result: { key: 'sesame-open-4711' } };
+      const done = { lease: job.lease, result: { key: 'hush-hush-7' } };
       await worker.say(job, 'complete', done);
       const [resumed] = await open.eventsOf(runId, 'RunStepResumed');
       expect(resumed?.['result']).to.deep.equal({ key: '***' });
