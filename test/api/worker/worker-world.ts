@@ -3,7 +3,7 @@ import { readConfiguration } from '../../../app/configuration/configuration.ts';
 import { startService, type RunningService } from '../../../app/service.ts';
 import { Worker, type Tool, type WorkerOptions } from '../../../api/worker/worker.ts';
 import { createTelemetry } from '../../../observability/create-telemetry.ts';
-import { ApiClient, type ApiAnswer } from '../../support/api-client.ts';
+import { ApiClient, type ReceivedResponse } from '../../support/api-client.ts';
 import { eventually, found, Signal } from '../../support/signals.ts';
 import { makeTemporaryDirectory } from '../../support/temporary-directory.ts';
 
@@ -88,7 +88,7 @@ export class WorkerWorld {
     return asked.textAt('details.run_id');
   }
 
-  async read(runId: string): Promise<ApiAnswer> {
+  async read(runId: string): Promise<ReceivedResponse> {
     return this.admin.get(`/runs/${runId}`);
   }
 
