@@ -42,7 +42,7 @@ describe('the Python SDK', function () {
 
   describe('installed without a package index', () => {
     const directory = useTemporaryDirectory();
-    let environment: TemporaryDirectory;
+    let environment: TemporaryDirectory | undefined;
     let installed: string;
     let service: ServiceProcess;
     let credentials: Credentials;
@@ -54,7 +54,7 @@ describe('the Python SDK', function () {
       environment = await makeTemporaryDirectory();
       installed = installSdk(python, join(environment.path, 'venv'));
     });
-    after(() => environment.remove());
+    after(() => environment?.remove());
 
     beforeEach(() => {
       workers = [];
