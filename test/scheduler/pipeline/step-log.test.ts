@@ -92,7 +92,7 @@ describe('the log of a step', () => {
         pipeline: [{ id: 'a', uses: 'leaky', with: '${secrets.TOKEN}' }],
         tools: {
           leaky: async (args, call) => {
-            call.log('info', `got ${String(args)}`, { args });
+            call.log('info', `got ${args as string}`, { args });
             await call.clock.sleep(1000, call.signal);
           },
         },
