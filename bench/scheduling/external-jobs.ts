@@ -34,6 +34,8 @@ export const externalJobs: Work = {
 
 /** All jobs wait, then the worker starts: from its first job until all runs are readable as ended. */
 async function throughput(bench: BenchStore, service: HttpService, n: number): Promise<Figures> {
+  // Runs of a tool that nobody has offered fail.
+  await (await ExternalWorker.start(service, 1)).stop();
   const { id, task } = await bench.createTask({ payload });
   await inChunks(n, 500, () => bench.requestRun(id, task));
   await bench.untilDocuments(runsProjection, n, [{ field: 'state', op: 'eq', value: 'waiting' }]);
