@@ -77,12 +77,12 @@ describe('the graph of steps in the web page', function () {
       payload: { pipeline: [{ id: 'load', uses: 'echo' }] },
     });
     await service().client.post(`/tasks/${id}/cancel`);
-    await state('check', 'canceled');
-    await state('send', 'did not run');
+    await state('check', 'did not end');
+    // The run keeps the steps that it began with.
     await page.reload();
     await browsing().fillIn(service().credentials);
-    await page.getByText('The task has been changed since. These are its steps now.').waitFor();
-    expect(await graph().locator('.box').count()).to.equal(1);
+    await state('send', 'did not end');
+    expect(await graph().locator('.box').count()).to.equal(7);
     expect(complaints).to.deep.equal([]);
   });
 
@@ -96,7 +96,7 @@ describe('the graph of steps in the web page', function () {
     await browsing().logIn(service().credentials, `runs/${ran.textAt('details.run_id')}`);
     await box('step_1').getByText('failed').waitFor();
     await box('step_0').getByText('succeeded').waitFor();
-    await box('step_2').getByText('did not run').waitFor();
+    await box('step_2').getByText('did not end').waitFor();
     await box('step_2').getByText('after step_1').waitFor();
     const [first, second] = [await placeOf('step_0'), await placeOf('step_1')];
     expect(second.y).to.equal(first.y);

@@ -1,60 +1,32 @@
-// The steps of a run's task as a graph, with what has become of each in the run.
+// The steps of a run as a graph, with what has become of each.
 
 import { html } from '../preact.js';
-import { stepsOf } from '../step-layout.js';
 import { StepGraph } from '../ui/graph.js';
 import { Section } from '../ui/layout.js';
-import { openWaits } from './run-waits.js';
 
-/** @param task the run's, as it is now */
-export function RunGraph({ run, task }) {
-  const { pipeline } = task.payload;
-  const isChanged = task.revision !== run.task_revision;
+/** Left out where the run's pipeline is unknown. */
+export function RunGraph({ run: { plan, finished_at: end } }) {
+  if (plan === null) return null;
+  // In a run that has ended, nothing is to come.
+  const stateOf = (state) => (end !== null && state === 'pending' ? 'did_not_end' : state);
+  const states = new Map(plan.map(({ step, state }) => [step, stateOf(state)]));
   return html`<${Section} title="Graph of steps">
-    ${isChanged && html`<p class="hint">The task has been changed since. These are its steps now.</p>`}
-    <${StepGraph} pipeline=${pipeline} states=${statesOf(run, stepsOf(pipeline))} />
+    <${StepGraph} pipeline=${pipelineOf(plan)} states=${states} />
   <//>`;
 }
 
-/** The step of an item of a `for_each`. */
-const stepOf = (name) => name.replace(/\[\d+\]$/, '');
-
-/** The states of steps, and of those in groups, by their ids. */
-export function statesOf(run, steps) {
-  const ends = endsOf(run);
-  const waiting = new Set(openWaits(run).map(({ step }) => stepOf(step)));
-  const { outcome, step: last } = run.attempts.at(-1) ?? {};
-  const failed = outcome === 'failed' && last !== null ? stepOf(last) : null;
-  const states = new Map();
-  const decide = (id, mayHaveStarted) => {
-    if (id === failed) return run.state === 'retrying' ? 'retrying' : 'failed';
-    if (ends.has(id)) return ends.get(id);
-    if (waiting.has(id)) return 'waiting';
-    return mayHaveStarted ? started(run) : notStarted(run);
-  };
-  for (const { id, after, steps: children } of steps) {
-    const mayHaveStarted = after.every((each) => ends.has(each) && each !== failed);
-    for (const child of children) states.set(child.id, decide(child.id, mayHaveStarted));
-    const isWaiting = children.some((child) => states.get(child.id) === 'waiting');
-    const isOpen = !ends.has(id) && isWaiting;
-    states.set(id, isOpen ? 'waiting' : decide(id, mayHaveStarted));
-  }
-  return states;
+/** The steps of a plan as a pipeline has them, without items of `for_each`. */
+function pipelineOf(plan) {
+  const steps = plan.filter(({ step }) => !step.endsWith(']'));
+  const isGraph = steps.some(({ needs }) => needs.length > 0);
+  const partsOf = (id) => steps.filter(({ group }) => group === id).map(asStep);
+  return steps
+    .filter(({ group }) => group === null)
+    .map((each) => ({
+      ...asStep(each),
+      needs: isGraph ? each.needs : undefined,
+      parallel: each.uses === null ? partsOf(each.step) : [],
+    }));
 }
 
-/** How steps ended. Those that failed in an earlier attempt are done again. */
-function endsOf({ attempt: latest, attempts, steps }) {
-  const own = new Set(attempts.map(({ attempt }) => attempt));
-  const counted = steps.filter(({ attempt, status }) => status !== 'failed' || attempt === latest);
-  return new Map(
-    counted.map(({ step, status, attempt }) => [step, own.has(attempt) ? status : 'reused']),
-  );
-}
-
-/** The state of a step that has not ended, and all that it comes after has. */
-const started = ({ state }) =>
-  ({ running: 'running', queued: 'queued', canceled: 'canceled', failed: 'canceled' })[state] ??
-  notStarted({ state });
-
-const notStarted = ({ state }) =>
-  ['succeeded', 'failed', 'canceled', 'skipped'].includes(state) ? 'did_not_run' : 'pending';
+const asStep = ({ step: id, uses }) => ({ id, uses });

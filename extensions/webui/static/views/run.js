@@ -21,14 +21,14 @@ const isOver = ({ state }) => ended.has(state);
 const MAX_EVENTS = 200;
 
 export function RunView({ id }) {
-  /** The task, for its owner, status and steps: the run belongs to that owner. Null if the agent may not know. */
+  /** The task, for its owner and status: the run belongs to that owner. Null if the agent may not know. */
   const task = useRef(null);
   const run = useData(async (signal, after) => {
     const read = await call('GET', `runs/${id}`, { query: { after }, signal });
     const awaited = read.waits.flatMap(({ task_id: task }) => task ?? []);
     await learnTitles([read.task_id, ...awaited], signal);
-    // Once; and again when it has failed, as the task may be canceled by now.
-    if (read.state === 'failed' || task.current === null) {
+    // Once while it runs; and again when it has failed, as the task may be canceled by now.
+    if (read.state === 'failed' || (task.current === null && !isOver(read))) {
       task.current = await readTask(read.task_id, signal);
     }
     return { run: read, task: task.current };
@@ -45,7 +45,7 @@ export function RunView({ id }) {
 
 /** The run is shown even if its task can't be read. */
 async function readTask(id, signal) {
-  if (!may('tasks:read')) return null;
+  if (!may('tasks:write') || !may('tasks:read')) return null;
   try {
     return await call('GET', `tasks/${id}`, { signal });
   } catch (error) {
@@ -65,7 +65,7 @@ function Run({ run, task, live, done }) {
     <//>
     ${run.error !== null && html`<${ErrorSection} error=${run.error} />`}
     <${RunWaits} run=${run} done=${done} />
-    ${task !== null && html`<${RunGraph} run=${run} task=${task} />`}
+    <${RunGraph} run=${run} />
     <${RunSteps} run=${run} />
     <div class="columns">
       <${RunFacts} run=${run} />
