@@ -78,6 +78,10 @@ describe('workers in the web page', function () {
     await page.getByRole('row', { name: /theirs/ }).waitFor();
     await page.getByRole('row', { name: /mine/ }).waitFor();
     expect(await page.getByRole('button', { name: /^Drain/ }).count()).to.equal(0);
+    await browsing().open();
+    await browsing().logIn(service().credentials, 'workers');
+    await page.getByRole('button', { name: 'Drain mine' }).waitFor();
+    expect(await page.getByRole('button', { name: 'Drain theirs' }).count()).to.equal(0);
     expect(complaints).to.deep.equal([]);
   });
 });
