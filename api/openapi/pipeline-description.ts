@@ -30,7 +30,11 @@ export function describePipeline(schemas: PublishedSchemas, tools: readonly Desc
     const takes = schemas.requestSchema(withExpressions(schema as Schema) as unknown as TSchema);
     const described = { description: `Arguments of \`${name}\`.`, ...takes };
     schemas.add(argumentsName, described);
-    const { required = [] } = schema as { readonly required?: readonly string[] };
+    const { required = [], minProperties = 0 } = schema as {
+      readonly required?: readonly string[];
+      readonly minProperties?: number;
+    };
+    const needsArguments = required.length > 0 || minProperties > 0;
     schemas.add(`${componentOf(name)}Step`, {
       type: 'object',
       description,
@@ -42,7 +46,7 @@ export function describePipeline(schemas: PublishedSchemas, tools: readonly Desc
         },
         ...published(common),
       },
-      required: required.length === 0 ? ['uses'] : ['uses', 'with'],
+      required: needsArguments ? ['uses', 'with'] : ['uses'],
       additionalProperties: false,
       examples: [exampleOf(name)],
     });

@@ -52,8 +52,10 @@ describe('an export', () => {
       expect(rowsOf(answer)).to.deep.equal(
         rowsOf(await get(`/runs/export?task_id=${taskId}&state=queued&trigger=manual`)),
       );
+      const shown = (await get(`/runs/${rowsOf(answer)[0]?.id}`)).json as Record<string, unknown>;
+      const { plan: _, ...exported } = shown;
       expect(rowsOf(answer)[0]).to.deep.equal({
-        ...(await get(`/runs/${rowsOf(answer)[0]?.id}`)).json,
+        ...exported,
         ...{ task_title: plainTask('').title, created_by_name: 'admin' },
       });
     });

@@ -9,6 +9,7 @@ import { operationsRows } from './refusal-rows-operations.ts';
 import { retryRows } from './refusal-rows-retry.ts';
 import { statisticsRows } from './refusal-rows-statistics.ts';
 import { webhookRows } from './refusal-rows-webhooks.ts';
+import { workerRows } from './refusal-rows-workers.ts';
 
 /** A row of the table for an endpoint; `{x}` in a path stands for an existing id. */
 export interface Row {
@@ -394,5 +395,6 @@ export const refusalTable: readonly Row[] = [
   ...operationsRows,
   ...webhookRows,
   ...approvalRows,
+  ...workerRows,
   ...auditRows,
 ];

@@ -20,6 +20,10 @@ describe('every endpoint of the HTTP interface refuses', () => {
     ids['projection'] = 'runs';
     ids['delivery'] = newId(0);
     ids['approval'] = newId(0);
+    ids['job'] = newId(0);
+    const offered = [{ name: 'some.tool', description: '', schema: {} }];
+    const worker = { name: 'w', tools: offered, slots: 1 };
+    ids['worker'] = (await admin.client.post('/workers', worker)).textAt('worker_id');
     const backfill = await admin.client.post(`/tasks/${ids['task']}/backfill`, {
       from: '2026-01-01T00:00:00Z',
       to: '2026-01-01T05:00:00Z',

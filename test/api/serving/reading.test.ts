@@ -168,8 +168,9 @@ describe('reading over HTTP', () => {
       ...['success', 'error', 'attempt', 'output', 'created_at', 'state', 'trigger'],
       ...['scheduled_for', 'run_at', 'queued_at', 'priority', 'task_revision'],
       ...['retry_of', 'retried_by', 'skip_reason', 'cancel_requested'],
+      ...['depth', 'params', 'event', 'parent_run_id', 'waits'],
     ];
-    expect(shown.json).to.have.all.keys(...ofLists, 'attempts', 'steps', 'log');
+    expect(shown.json).to.have.all.keys(...ofLists, 'attempts', 'steps', 'plan', 'log');
     const listed = await caller.client.get(`/runs?task_id=${task}`);
     expect(listed.at('items.0')).to.have.all.keys(...ofLists);
     expect(listed.at('items.0.error')).to.equal('broken');

@@ -332,9 +332,11 @@ describe('audit reads, if they are recorded', () => {
 
 describe('hidden fields of events', () => {
   it('are all from which a secret could be guessed', () => {
-    /** Similar names that are not secret: a request's kind, a valid token, a signing secret. */
+    /** Similar names that are not secret: a request's kind, masked arguments, a valid token, a signing secret. */
     const harmless = [
       'CommandReceived.request_hash',
+      'RunStepCompleted.arguments_hash',
+      'RunStepSuspended.arguments_hash',
       'SessionStarted.credentials_revision',
       'WebhookDelivered.secret_version',
       'WebhookFailed.secret_version',
