@@ -25,6 +25,7 @@ import type { HostSettings, HttpPort } from '../../extensions/host/ports.ts';
 import { createTelemetry } from '../../observability/create-telemetry.ts';
 import type { Coordination } from '../../scheduler/coordination.ts';
 import { basicTools } from '../../scheduler/tools/basic-tools.ts';
+import { waitingTools } from '../../scheduler/tools/waiting-tools.ts';
 import { ToolRegistry } from '../../scheduler/tools/registry.ts';
 import { openSqliteCoordination } from '../../stores/sqlite/coordination/coordination.ts';
 import { openSqliteEventStore } from '../../stores/sqlite/event-log/event-store.ts';
@@ -99,7 +100,7 @@ export class Hosting {
     this.store = store;
     this.#coordination = coordination;
     this.#remove = remove;
-    for (const tool of basicTools) this.tools.register(tool);
+    for (const tool of [...basicTools, ...waitingTools]) this.tools.register(tool);
   }
 
   static async create(): Promise<Hosting> {
