@@ -10,6 +10,7 @@ import {
 } from '../../support/service-process.ts';
 import { eventually } from '../../support/signals.ts';
 import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
+import { StepServer } from '../step-server.ts';
 import { Prometheus, quickRules } from './prometheus.ts';
 
 const METRICS = '/ext/observability/metrics';
@@ -20,6 +21,7 @@ describe('the alerts in a real Prometheus that scrapes a real service', function
   const directory = useTemporaryDirectory();
   let program = '';
   let prometheus: Prometheus | undefined;
+  let steps: StepServer | undefined;
 
   before(function () {
     program = requiredProgram(this, 'prometheus');
@@ -27,6 +29,8 @@ describe('the alerts in a real Prometheus that scrapes a real service', function
   afterEach(async () => {
     await prometheus?.stop();
     prometheus = undefined;
+    await steps?.close();
+    steps = undefined;
   });
 
   const begin = (settings: Readonly<Record<string, string>> = {}): Promise<ServiceProcess> =>
@@ -89,12 +93,12 @@ describe('the alerts in a real Prometheus that scrapes a real service', function
   });
 
   it('report runs that wait while all slots are taken, and a missing service, and clear', async () => {
-    const service = await begin({ SVC_WORKER_CONCURRENCY: '1' });
+    const target = (steps = await StepServer.start());
+    const settings = { SVC_WORKER_CONCURRENCY: '1', SVC_HTTP_ALLOW_PRIVATE: 'true' };
+    const service = await begin(settings);
     const client = await adminOf(service);
-    const id = await taskOf(client, {
-      schedule_expr: '0 3 * * *',
-      payload: { pipeline: [{ uses: 'sleep', with: { seconds: 20 } }] },
-    });
+    const held = { uses: 'http.request', with: { url: target.heldUrl }, timeout_seconds: 600 };
+    const id = await taskOf(client, { schedule_expr: '0 3 * * *', payload: { pipeline: [held] } });
     const runs: string[] = [];
     for (let count = 0; count < 2; count += 1) {
       runs.push((await client.post(`/tasks/${id}/run_now`)).textAt('details.run_id'));

@@ -7,23 +7,31 @@ import {
   signIn,
 } from '../../support/service-process.ts';
 import { eventually } from '../../support/signals.ts';
+import { StepServer } from '../step-server.ts';
 import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
 
 describe('a hold on several processes', function () {
   this.timeout(90_000);
   endsItsProcesses();
   const directory = useTemporaryDirectory();
-  before(() => buildService());
+  let target: StepServer;
+  before(async () => {
+    buildService();
+    target = await StepServer.start();
+  });
+  after(() => target.close());
 
   const start = (roles: string): Promise<ServiceProcess> =>
-    ServiceProcess.start({ SVC_DATA_DIR: directory(), SVC_ROLES: roles });
+    ServiceProcess.start({
+      ...{ SVC_DATA_DIR: directory(), SVC_ROLES: roles, SVC_HTTP_ALLOW_PRIVATE: 'true' },
+    });
 
   it('prevents fires and run starts, also after a kill, until it is released', async () => {
     const api = await start('api,projector');
     let worker = await start('scheduler,worker');
     const { agent_id } = credentialsIn(directory());
     const client = api.client(await signIn(api.client(), credentialsIn(directory())));
-    const step = { uses: 'sleep', with: { seconds: 2 } };
+    const step = { uses: 'http.request', with: { url: target.heldUrl }, timeout_seconds: 600 };
     const makeTask = async (fields: object): Promise<string> => {
       const made = await client.post('/tasks', {
         title: 'held',
@@ -52,7 +60,8 @@ describe('a hold on several processes', function () {
       misfire_grace_seconds: 0,
     });
     const queued = (await client.post(`/tasks/${byHand}/run_now`)).textAt('details.run_id');
-    // Running work continues to its end; meanwhile two fires of the other task have passed.
+    // Running work continues to its end.
+    target.release();
     await eventually(async () => (await stateOf(running)) === 'succeeded', { limitMs: 20_000 });
     expect(await stateOf(queued)).to.equal('queued');
     await worker.kill();
