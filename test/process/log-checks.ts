@@ -92,6 +92,9 @@ export function faultsOfRuns(ledger: Ledger, tasks: readonly CreatedTask[]): str
   });
 }
 
+/** A worker leaves a run that goes on. */
+const leftBy = new Set(['RunInterrupted', 'RunReleased', 'RunAttemptFailed']);
+
 function faultsOfRun(
   { events, end }: LoggedRun,
   attempts: number,
@@ -106,7 +109,7 @@ function faultsOfRun(
     if (event.type === 'RunStarted') {
       if (running) faults.push(`is started while it runs (revision ${event.revision})`);
       running = true;
-    } else if (event.type === 'RunInterrupted' || event.type === 'RunAttemptFailed') {
+    } else if (leftBy.has(event.type)) {
       running = false;
     }
   }
