@@ -87,7 +87,7 @@ const programs = [
   /^dist\/(app|stores)\/[\w/-]+-thread\.js$/,
   /^dist\/extensions\/(\w+)\/[\w-]+\.js$/,
   /^dist\/extensions\/webui\/static\/[\w/-]+\.js$/,
-  /^dist\/api\/client\/(client|client-connection|server-sent-events)\.js$/,
+  /^dist\/api\/client\/(client|client-connection|server-sent-events|worker-methods)\.js$/,
   /^dist\/api\/worker\/[\w-]+\.js$/,
   // The library by which the client writes numbers.
   /^dist\/domain\/exact-numbers\.js$/,
