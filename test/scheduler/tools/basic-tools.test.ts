@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { toIso } from '../../../domain/clock.ts';
 import { execute } from '../pipeline/pipeline-execution-harness.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import { basicTools } from '../../../scheduler/tools/basic-tools.ts';
@@ -38,16 +39,32 @@ describe('the tool log', () => {
 });
 
 describe('the tool sleep', () => {
-  it('waits by the clock', async () => {
+  const until = (instant: string): Promise<unknown> => run('sleep', { until: instant });
+
+  it('suspends its step until its time, by the clock', async () => {
     const clock = new VirtualClock();
-    const running = execute({ clock, pipeline: [{ uses: 'sleep', with: { seconds: 2.5 } }] });
-    await clock.advance(2499);
-    expect(clock.pending).to.equal(2);
-    await clock.advance(1);
-    expect((await running).output['steps']).to.deep.equal({ step_0: { slept_seconds: 2.5 } });
+    const { result, records } = await execute({
+      clock,
+      pipeline: [{ uses: 'sleep', with: { seconds: 2.5 } }],
+    });
+    expect(result.kind).to.equal('suspended');
+    const [suspended] = records;
+    expect(suspended?.data).to.deep.include({ waits_for: { kind: 'timer', seconds: 2.5 } });
+    expect(suspended?.data).to.have.property('until', toIso(clock.now() + 2500));
+    expect(clock.pending).to.equal(0);
   });
 
-  for (const seconds of [-1, 86_401, '5', null]) {
+  it('goes on at once after no time, or for an instant that has passed', async () => {
+    expect(await run('sleep', { seconds: 0 })).to.deep.equal({ slept_seconds: 0 });
+    expect(await until('2001-01-01T00:00:00Z')).to.deep.equal({ slept_seconds: 0 });
+  });
+
+  it('rejects an instant that it cannot read, or beyond a year', async () => {
+    expect(await until('soon')).to.have.property('retryable', false);
+    expect(await until('2999-01-01T00:00:00Z')).to.have.property('retryable', false);
+  });
+
+  for (const seconds of [-1, 366 * 86_400 + 1, '5', null]) {
     it(`rejects ${JSON.stringify(seconds)} seconds`, async () => {
       expect(await run('sleep', { seconds })).to.have.property('retryable', false);
     });
@@ -101,10 +118,10 @@ describe('the registry of tools', () => {
   it('lists tools by name, finds them, and knows their schemas', () => {
     const registry = new ToolRegistry();
     for (const tool of basicTools) registry.register(tool);
-    const names = ['echo', 'fail', 'log', 'sleep', 'transform'];
+    const names = ['echo', 'fail', 'log', 'transform'];
     expect(registry.list().map(({ name }) => name)).to.deep.equal(names);
     expect(registry.get('echo')?.description).to.be.a('string');
-    expect(registry.schemaOf('sleep')).to.have.nested.property('properties.seconds');
+    expect(registry.schemaOf('log')).to.have.nested.property('properties.message');
     expect(registry.schemaOf('nobody')).to.equal(undefined);
   });
 
