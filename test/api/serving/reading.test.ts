@@ -156,19 +156,12 @@ describe('reading over HTTP', () => {
     });
     expect(shown.at('attempts.0')).to.include({ outcome: 'failed', step: 'a' });
     const ofLists = [
-      ...[
-        'id',
-        'task_id',
-        'created_by',
-        'lease_owner',
-        'leased_until',
-        'started_at',
-        'finished_at',
-      ],
+      ...['id', 'task_id', 'created_by', 'lease_owner', 'leased_until', 'started_at'],
+      'finished_at',
       ...['success', 'error', 'attempt', 'output', 'created_at', 'state', 'trigger'],
       ...['scheduled_for', 'run_at', 'queued_at', 'priority', 'task_revision'],
-      ...['retry_of', 'retried_by', 'skip_reason', 'cancel_requested'],
-      ...['depth', 'params', 'event', 'parent_run_id', 'waits'],
+      ...['retry_of', 'retried_by', 'skip_reason', 'cancel_requested', 'depth', 'params'],
+      ...['event', 'parent_run_id', 'waits'],
     ];
     expect(shown.json).to.have.all.keys(...ofLists, 'attempts', 'steps', 'plan', 'log');
     const listed = await caller.client.get(`/runs?task_id=${task}`);
