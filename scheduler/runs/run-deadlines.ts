@@ -18,17 +18,23 @@ const HOLD_BACK = 75;
 /** Milliseconds before a failed attempt is repeated. */
 const RETRY_AFTER = 1000;
 
+/** How many runs are ended, or wait for their task, at the same time. */
+const MAX_CONCURRENT = 256;
+
 interface RunDeadlinesOptions extends RunParts {
   /** Called when a run has failed here because it timed out. */
   readonly failed?: (run: QueuedRun, task: LiveTask) => void;
 }
 
-/** What becomes of a run at some time, unless it is superseded before. */
+/** When to look at a run again, unless that is superseded before. */
 interface Deadline {
   /** Of the steady clock. */
   readonly at: number;
   readonly run: QueuedRun;
-  readonly work: () => Promise<void>;
+  /** Its `timeout_seconds`; undefined while its task is not in memory. */
+  readonly limit?: number;
+  /** The preferred worker has had its time. */
+  readonly heldBack?: boolean;
 }
 
 /**
@@ -67,26 +73,24 @@ export class RunDeadlines {
       return;
     }
     // No back-off exceeds the deadline, and by then the task is mostly in memory.
-    this.#schedule(run, Math.max(0, run.runAt - clock.now()), async () => {
-      this.#arm(run, await tasks.at(run.taskId, run.taskRevision));
-    });
+    this.#schedule(run, Math.max(0, run.runAt - clock.now()));
   }
 
   #arm(run: QueuedRun, { definition }: LiveTask): void {
-    const { clock, membership } = this.#options;
+    const { clock } = this.#options;
     const limit = definition.timeout_seconds;
     if (limit === null || run.startedAt === null) return;
     // If the clock was set back since the first start, at most the whole limit.
     const left = Math.min(run.startedAt + limit * 1000 - clock.now(), limit * 1000);
-    this.#schedule(run, Math.max(0, left), async () => {
-      if (isPreferred(() => run.id, membership)) await this.#end(run, limit);
-      else this.#schedule(run, HOLD_BACK, () => this.#end(run, limit));
-    });
+    this.#schedule(run, Math.max(0, left), { limit });
   }
 
-  /** Runs work later, if the run still waits then, and repeats it if it fails. */
-  #schedule(run: QueuedRun, milliseconds: number, work: () => Promise<void>): void {
-    const deadline = { at: this.#options.clock.steady() + milliseconds, run, work };
+  #schedule(
+    run: QueuedRun,
+    milliseconds: number,
+    rest: Pick<Deadline, 'limit' | 'heldBack'> = {},
+  ): void {
+    const deadline = { at: this.#options.clock.steady() + milliseconds, run, ...rest };
     this.#deadlines.set(run.id, deadline);
     this.#heap.push(deadline);
     this.#setTimer();
@@ -104,25 +108,52 @@ export class RunDeadlines {
   #wake(): void {
     this.#timerAt = Infinity;
     const now = this.#options.clock.steady();
-    for (let next = this.#heap.peek(); next !== undefined; next = this.#heap.peek()) {
+    while (this.#running.size < MAX_CONCURRENT) {
+      const next = this.#heap.peek();
+      if (next === undefined) break;
       const isCurrent = this.#deadlines.get(next.run.id) === next;
       if (isCurrent && next.at > now) break;
       this.#heap.pop();
       if (isCurrent) this.#begin(next);
     }
-    this.#setTimer();
+    // The rest follows as these end.
+    if (this.#running.size < MAX_CONCURRENT) this.#setTimer();
   }
 
-  #begin({ run, work }: Deadline): void {
+  #begin(deadline: Deadline): void {
+    const { run, limit } = deadline;
     this.#deadlines.delete(run.id);
     if (!isWaiting(run)) return;
-    const running = work().catch((error: unknown) => {
+    const { tasks, membership } = this.#options;
+    if (limit === undefined) {
+      const task = tasks.peek(run.taskId, run.taskRevision);
+      if (task === undefined) this.#follow(deadline, this.#lookUp(run));
+      else this.#arm(run, task);
+      return;
+    }
+    const isDue = deadline.heldBack === true || isPreferred(() => run.id, membership);
+    if (isDue) this.#follow(deadline, this.#end(run, limit));
+    else this.#schedule(run, HOLD_BACK, { limit, heldBack: true });
+  }
+
+  #follow({ run, limit, heldBack = false }: Deadline, work: Promise<void>): void {
+    const running = work.catch((error: unknown) => {
       const message = 'could not end a run that has timed out; retrying';
       this.#options.telemetry.log.warn(message, { run: run.id, error });
-      if (isWaiting(run)) this.#schedule(run, RETRY_AFTER, work);
+      if (!isWaiting(run)) return;
+      this.#schedule(run, RETRY_AFTER, limit === undefined ? {} : { limit, heldBack });
     });
     this.#running.add(running);
-    void running.finally(() => this.#running.delete(running));
+    void running.then(() => {
+      this.#running.delete(running);
+      if (!this.#stopped) this.#wake();
+    });
+  }
+
+  async #lookUp(run: QueuedRun): Promise<void> {
+    const task = await this.#options.tasks.at(run.taskId, run.taskRevision);
+    // The run may have ended meanwhile, or begun to wait anew.
+    if (isWaiting(run) && !this.#deadlines.has(run.id)) this.#arm(run, task);
   }
 
   async #end(run: QueuedRun, limit: number): Promise<void> {
