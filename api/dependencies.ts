@@ -46,7 +46,7 @@ export interface ApiDependencies extends ParamsSource {
   readonly exportPlaces: ExportPlaces;
   readonly tools: ToolSchemas;
   /**
-   * The depth of what a request brings about that an extension makes for a run or an event, by its ticket; 0 for others.
+   * The depth of what an extension's request causes, by the ticket of the run or event it acts for; 0 without one.
    * @throws RefusalError `STATE_CONFLICT` where its chain of runs would become too long
    */
   readonly depthOfRequest: (ticket: string, what: CausedKind) => Promise<number>;

@@ -56,7 +56,7 @@ export class Causation {
   }
 
   /**
-   * The depth of what a cause brings about: one more than its own, which is read from the log. 0 without a cause.
+   * The depth of what a cause leads to: one more than its own, which is read from the log. 0 without a cause.
    * @param what for messages and metrics
    * @throws RefusalError `STATE_CONFLICT` where the chain would become longer than the limit
    */

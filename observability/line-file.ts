@@ -43,7 +43,7 @@ export class LineFile implements DestinationStream {
     this.#onLost(lost);
   }
 
-  /** @returns whether no line waits any more */
+  /** @returns whether all lines are written */
   #writeWaiting(): boolean {
     try {
       for (let [first] = this.#waiting; first !== undefined; [first] = this.#waiting) {

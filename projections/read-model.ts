@@ -55,7 +55,7 @@ export interface Projection<D extends JsonObject = JsonObject> {
   isFinal?(document: D): boolean;
   keys(event: RecordedEvent): readonly string[];
   /**
-   * The document after the event; null if there is none (any more). Must not change its input.
+   * The document after the event; null if there is none. Must not change its input.
    * @param own the document was created by `evolve` in this batch, and no other code holds it: what `evolve` created
    *   within it may be reused and changed. Default: false
    */

@@ -27,7 +27,7 @@ export function appendInOrder(log: LogTransfer, events: readonly MovedEvent[]): 
 
 /**
  * Appends the events of a window, those of independent streams concurrently.
- * @throws EventStoreError the first one, when nothing is under way any more
+ * @throws EventStoreError the first one, when nothing is being written
  */
 export async function appendConcurrently(
   log: LogTransfer,

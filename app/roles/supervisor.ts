@@ -51,7 +51,7 @@ export class Supervisor {
     });
   }
 
-  /** The work that is not running (yet, or any more), and why. */
+  /** The work that is not running, not yet or no longer, and why. */
   notRunning(): readonly SupervisedWork[] {
     return this.#states.filter(({ state }) => state !== 'going');
   }

@@ -33,7 +33,7 @@ export interface SeenRun {
 export type Verdict =
   /** It is running, or may start at any time. */
   | 'active'
-  /** It has ended and does not need its place any more (a slot: not for that attempt). */
+  /** It has ended and no longer needs its place (a slot: not for that attempt). */
   | 'ended'
   /** It holds a slot and could have started, but has not for a whole lease. */
   | 'idle'
@@ -102,7 +102,7 @@ export class StaleHolderCheck {
     this.#lease = lease;
   }
 
-  /** The runs that have no claim to their places any more. Reads each run's stream. */
+  /** The runs that no longer have a claim to their places. Reads each run's stream. */
   async findStale(key: KeyName, places: readonly KeyPlace[]): Promise<readonly string[]> {
     const dead: string[] = [];
     for (const place of places) if (await this.#isStale(key, place)) dead.push(place.run_id);

@@ -110,7 +110,7 @@ export function resumeStep(
 ): EventOf<'RunStepResumed'> {
   const wait = waits.find(({ wait_id }) => wait_id === waitId);
   if (wait === undefined || wait.resumed !== null) {
-    throw new RefusalError('STATE_CONFLICT', 'the step does not wait any more', {
+    throw new RefusalError('STATE_CONFLICT', 'the step is no longer waiting', {
       resumed_by: wait?.resumed?.by.kind ?? null,
     });
   }

@@ -279,7 +279,7 @@ function misfireOf(
   return { policy: definition.misfire_policy, upTo, isOrdered: false };
 }
 
-/** Whether a fire runs that was missed after a stretch. @param misfire of the stretch */
+/** Whether a fire missed after a stretch runs. @param misfire of the stretch */
 function runsLater(
   later: readonly LaterMissed[],
   misfire: Misfire,

@@ -82,7 +82,7 @@ export function repeatWebhook(state: KnownWebhook): readonly WebhookEvent[] {
 }
 
 export interface AttemptResult {
-  /** null: the agent has no webhook any more, and nothing was sent. */
+  /** null: the agent no longer has a webhook, and nothing was sent. */
   readonly url: string | null;
   readonly secretVersion: number;
   /** null: no response. */

@@ -69,7 +69,7 @@ export class Build {
     );
   }
 
-  /** Stops filling where it is; resolves when nothing is written any more. A filled generation is still followed. */
+  /** Stops filling where it is; resolves when nothing is being written. A filled generation is still followed. */
   async pause(): Promise<void> {
     this.#filling?.abort();
     await this.#work;

@@ -14,7 +14,7 @@ export interface FillElsewhere {
 
   /**
    * Resolves with true when the generation has everything that was in the log, is indexed and closed; with false when
-   * the signal was aborted and nothing is written any more. Called again, it continues from where it was.
+   * the signal was aborted and nothing is being written. Called again, it continues from where it was.
    * @throws PoisonedShareError; Error if a thread died
    */
   fill(order: FillOrder, listener: FillListener, signal: AbortSignal): Promise<boolean>;

@@ -42,7 +42,7 @@ export type ViewState = (typeof viewStates)[number];
 export type ViewEvent =
   /** A live generation exists. */
   | 'found'
-  /** No live generation exists (any more): it was never built, or was damaged and discarded. */
+  /** No live generation exists: it was never built, or was damaged and discarded. */
   | 'lost'
   /** A build begins: one was ordered, or nothing can be read. */
   | 'begun'
@@ -50,7 +50,7 @@ export type ViewEvent =
   | 'poisoned'
   | 'paused'
   | 'resumed'
-  /** The build is not ordered (any more). */
+  /** The build is not ordered, or no longer. */
   | 'canceled'
   /** The built generation is level with the live one, and that is recorded. */
   | 'level'

@@ -284,7 +284,7 @@ export class View {
     await this.#older.stop();
   }
 
-  /** Drops a build that is not ordered any more. @returns whether there was one */
+  /** Drops a build that is no longer ordered. @returns whether there was one */
   async #dropUnordered(orders: ProjectionOrders): Promise<boolean> {
     const build = this.#build;
     const order = runningRebuild(orders);

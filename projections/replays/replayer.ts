@@ -24,7 +24,7 @@ interface ReplayerOptions extends ProjectorParts, Partial<Pick<ProjectorTuning, 
 const CHECK_INTERVAL_MS = 60_000;
 
 /**
- * Builds views as of a position and discards those that nobody wants any more. It compares the orders in the stream
+ * Builds views as of a position and discards those that nobody wants now. It compares the orders in the stream
  * `replays` with what exists, one step at a time. So whichever projector leads carries out each order once, and after a
  * crash the next one continues.
  */

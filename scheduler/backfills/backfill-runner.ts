@@ -227,7 +227,7 @@ export class BackfillRunner {
         break;
       } catch (error) {
         if (!(error instanceof RefusalError)) throw error;
-        // The run has ended, or was never requested: then no process may request it any more.
+        // The run has ended, or was never requested: then no process may request it now.
         if (error.code !== 'NOT_FOUND' || (await this.#close(runId, now))) break;
         await this.#readEnd(runId, nominal);
         if (this.#ended.has(nominal)) return;

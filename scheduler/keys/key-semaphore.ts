@@ -181,7 +181,7 @@ export class KeySemaphore {
     return isKeyed(task) ? this.#handoff.handOver(run, task, end) : null;
   }
 
-  /** The worker has finished with a run: releases the keys that the run does not need any more. */
+  /** The worker has finished with a run: releases the keys that the run no longer needs. */
   released(run: QueuedRun, task: LiveTask): void {
     if (!isKeyed(task) || this.#handoff.isHandedOver(run)) return;
     if (run.state === 'waiting' && releasesKey(run.waits)) this.lost(run, task);

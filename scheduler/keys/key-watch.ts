@@ -74,7 +74,7 @@ export class KeyWatch {
     this.#woken.delete(run.id);
   }
 
-  /** A run does not wait any more. */
+  /** A run has stopped waiting. */
   stopWaiting(runId: string): void {
     this.#woken.delete(runId);
     const name = this.#waitsFor.get(runId);

@@ -134,7 +134,7 @@ export class Membership {
     try {
       await this.#refresh();
     } finally {
-      // Even if this fails: at the next heartbeat it has not joined any more.
+      // Even if this fails: by the next heartbeat it has left.
       if (joined) onAlive?.();
     }
   }

@@ -38,8 +38,8 @@ interface Deadline {
 }
 
 /**
- * Ends runs at their deadline that have started before and are waiting: for a key, a slot, the end of a wait or their
- * next attempt. A running run is ended by its execution. Each worker has all deadlines, and one timer for the next one;
+ * Ends waiting runs at their deadline: those that have started before and wait for a key, a slot, the end of a wait or
+ * their next attempt. A running run is ended by its execution. Each worker has all deadlines, and one timer for the next one;
  * the append decides which worker ends a run.
  */
 export class RunDeadlines {

@@ -85,15 +85,14 @@ const waitForEvent = defineTool({
       if: Type.Optional(
         Type.String({
           minLength: 1,
-          description:
-            'JMESPath over `event`, without `${…}`: only events count that it is true for',
+          description: 'JMESPath over `event`, without `${…}`; the event must satisfy it',
         }),
       ),
       since: Type.Optional(
         Type.Unsafe<'run'>({
           type: 'string',
           enum: ['run'],
-          description: 'events count that were published since the run was requested',
+          description: 'also counts events published since the run was requested',
         }),
       ),
       timeout_seconds: timeoutSeconds(WEEK_SECONDS),

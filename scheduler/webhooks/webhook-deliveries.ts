@@ -254,7 +254,7 @@ export class WebhookDeliveries {
     const webhook = await agents.find(agent_id);
     if (webhook === undefined) {
       const nothing = { url: null, secretVersion: 0, status: null, answer: null, took: 0 };
-      const error = 'the agent has no webhook_url any more';
+      const error = 'the agent no longer has a webhook_url';
       return { ...nothing, retryAfter: undefined, error, end: 'no_url' };
     }
     const begun = clock.steady();

@@ -32,7 +32,7 @@ const TRANSFER_TIMINGS: Partial<Timings> = {
 };
 
 /** Type of an event that fills the place of a deleted one. Readers skip types that begin with `$`. */
-/** Stands where an event was that is gone. Names that begin with `$` are the engine's, and no reader of ours sees it. */
+/** Stands in place of an event that is gone. Names that begin with `$` are the engine's, and no reader of ours sees it. */
 const FILLER_TYPE = '$filler';
 
 /** Type of the event that deletes a stream for good. A stream deleted softly has metadata with a maximal `$tb`. */

@@ -292,7 +292,7 @@ export class MongoViewWriter implements ViewWriter {
     }
   }
 
-  /** Deletes parts that no row names any more. What a crash leaves goes with the generation. */
+  /** Deletes parts that no row names now. What a crash leaves goes with the generation. */
   async #removeParts(db: Db, documents: readonly PreparedDocument[]): Promise<void> {
     for (const { key, position, parts } of documents) {
       if (!this.#large.has(key)) continue;

@@ -275,7 +275,7 @@ export function describeGenerations(harness: () => ReadModelHarness): void {
       expect(await keysOf(readModel, projection, {})).to.deep.equal(['b']);
     });
 
-    it('is not written any more once discarded under its writer', async () => {
+    it('is no longer written once discarded under its writer', async () => {
       const { readModel } = harness();
       const projection = thingsProjection();
       await fill(readModel, projection, [thing('a', 1, {})], 2);

@@ -60,7 +60,7 @@ const deciding = {
 } as const;
 
 const who =
-  'Only an agent may decide that the step names in `approvers`, by its id or by a scope that it has. Where it names none, the scope `approvals:write` is needed.';
+  "Only the agents in the step's `approvers` may decide, named by id or by a scope. If it names none, the scope `approvals:write` is needed.";
 
 const approve = endpoint('POST /approvals/:approval_id/approve', {
   ...deciding,

@@ -67,7 +67,7 @@ const runNow = endpoint('POST /tasks/:id/run_now', {
   },
 });
 
-/** The run once it has ended, or the time is over. A recorded answer is made even if the client leaves. */
+/** The run once it has ended, or the time is over. A response that is recorded is built even if the client has left. */
 async function waitForEnd(
   { dependencies, keyed, gone }: Pick<Call, 'dependencies' | 'keyed' | 'gone'>,
   runId: string,

@@ -26,7 +26,7 @@ export const byPlace: Readonly<Record<string, string>> = {
   RunWait: 'A step that waits, and what it waits for.',
   'RunWait.kind': 'what the step waits for',
   'RunWait.resumed_by': 'what has ended the wait; null: it goes on',
-  'RunWait.if': 'only events count for which this expression is true; null: all',
+  'RunWait.if': 'expression that an event must satisfy; null: any event counts',
   'RunWait.approvers': 'who may decide; null: everyone with the scope `approvals:write`',
   'Run.waits': 'the suspended steps',
   'RunItem.waits': 'the suspended steps',

@@ -197,7 +197,7 @@ function addStatus(line: CommandLine, group: Command): void {
   });
   line.add(group, 'cancel <id>', {
     description: 'end a task permanently and cancel its queued runs',
-    examples: ['tasks cancel 01a1fc11-… --reason "not needed any more"'],
+    examples: ['tasks cancel 01a1fc11-… --reason "no longer needed"'],
     run: (session, _, [id = '']) => session.done((api) => api.tasks.cancel(id)),
   });
 }

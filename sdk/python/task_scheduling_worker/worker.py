@@ -196,7 +196,7 @@ class Worker:
             return isinstance(error, Refused)
 
     def _guard(self, work: Callable[[], None]) -> None:
-        """Stops the worker if a thread fails that it needs: it would look alive but do nothing."""
+        """Stops the worker if one of its threads fails. It would look alive but do nothing."""
         try:
             work()
         except Exception as error:

@@ -116,7 +116,7 @@ describe('an agent', () => {
   describe('whose registration was abandoned', () => {
     const state = given(agentFold, [abandoned]);
 
-    it("can't be registered any more", () => {
+    it('can no longer be registered', () => {
       refused('STATE_CONFLICT', () => registerAgent(state, fields, 'hash'));
       refused('NOT_FOUND', () => removeAgent(state));
     });

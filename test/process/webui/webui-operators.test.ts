@@ -139,7 +139,7 @@ describe('the web page, for operators and auditors', function () {
     await dialog.getByRole('button', { name: 'Cancel' }).click();
     await keys.getByRole('button', { name: 'Skip' }).click();
     await browsing().answer('Skip', 'known');
-    await page.getByText('No key is parked any more.').waitFor();
+    await page.getByText('No keys are parked now.').waitFor();
     await page.getByRole('button', { name: /parked keys of runs/ }).waitFor({ state: 'hidden' });
     expect((await service().client.get('/projections/runs/parked')).at('total')).to.equal(0);
     expect((await service().client.get(`/runs/${run}`)).at('state')).to.equal('succeeded');

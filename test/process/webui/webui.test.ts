@@ -162,7 +162,7 @@ describe('the web page', function () {
       await page.getByRole('button', { name: 'Resume' }).click();
       await here().answer('Resume');
       await page.getByRole('button', { name: 'Cancel' }).click();
-      await here().answer('Cancel the task', 'not needed any more');
+      await here().answer('Cancel the task', 'no longer needed');
       await page.locator('.state', { hasText: 'canceled' }).first().waitFor();
       expect(complaints).to.deep.equal([]);
     });

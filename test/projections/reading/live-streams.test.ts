@@ -168,7 +168,7 @@ describe('streams kept live', () => {
       expect(await statusOf('later')).to.equal('active');
     });
 
-    it('read again if an event arrives that the read did not return', async () => {
+    it('read again if an event arrives that was missing from the read', async () => {
       await follow();
       let first = true;
       const read = store.readStream.bind(store);

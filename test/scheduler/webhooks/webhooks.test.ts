@@ -232,7 +232,7 @@ describe('webhooks', () => {
     expect(receiver.all).to.deep.equal([]);
   });
 
-  it('end if the agent has no URL any more', async () => {
+  it('end if the agent no longer has a URL', async () => {
     receiver.answer = (response) => response.writeHead(503).end();
     await start();
     await ownerAndTask();

@@ -238,7 +238,7 @@ describe('a write on a replica set', () => {
     expect(commands()).to.include('commitTransaction');
   });
 
-  it('uses no transactions any more when the server rejects them, and logs it', async () => {
+  it('stops using transactions when the server rejects them, and logs it', async () => {
     server.fault({
       command: 'update',
       when: (command) => command['startTransaction'] === true,

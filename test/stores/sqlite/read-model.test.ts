@@ -76,7 +76,7 @@ describe('the files of the embedded read model', function () {
     expect(existsSync(`${fileOf(projection)}-wal`) ? wal() : 0).to.equal(0);
   });
 
-  it('are started over when one is not a database, and are not live any more', async () => {
+  it('are started over when one is not a database, and are no longer live', async () => {
     const projection = thingsProjection();
     writeFileSync(fileOf(projection), 'this is no database, but it is long enough to be looked at');
     const readModel = await open();

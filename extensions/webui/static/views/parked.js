@@ -45,6 +45,6 @@ export function ParkedKeys({ name, changed, close }) {
   const aside = html`<${Button} kind="small" onClick=${close}>Close<//>`;
   return html`<${Section} title="Parked keys of ${name}" aside=${aside}>
     <${List} list=${list} caption="Keys" columns=${columns} rowKey="key" one="key"
-      empty="No key is parked any more." />
+      empty="No keys are parked now." />
   <//>`;
 }

@@ -55,7 +55,7 @@ function Jobs({ jobs, slots }) {
   return html`${jobs.length} of ${slots}<div>${links}</div>`;
 }
 
-/** Offered for the workers of the agent: others it may not drain. */
+/** Offered only for the agent's own workers, as it may not drain others. */
 function DrainButton({ worker: { id, name, state, agent_id: owner }, done }) {
   if (state !== 'active' || owner !== agentId() || !may('jobs:work')) return null;
   const dialog = {
