@@ -56,7 +56,8 @@ export function serviceActions(
       }
       const params = paramsFor(state.definition, given);
       const context = await contextOf(origin, 'run');
-      const { runId } = await requestManualRun(store, task_id, state, context, params, parent);
+      const asked = { params, parent };
+      const { runId } = await requestManualRun(store, task_id, state, context, asked);
       return { run_id: runId };
     },
   };

@@ -247,8 +247,8 @@ export interface ManualRun {
  * Requests one run outside the schedule, as the task's dedupe key and overlap policy allow. The same command requests
  * the same run, and gets the same answer.
  * @param task the run is pinned to its revision
- * @param params replace the task's defaults; already checked by its rules. Undefined: none
- * @param parent the step that waits for its end; undefined: none
+ * @param given.params replace the task's defaults; already checked by its rules. Default: none
+ * @param given.parent the step that waits for its end. Default: none
  * @throws RefusalError `STATE_CONFLICT` for a canceled task, and where the request took so long that it was voided
  */
 export async function requestManualRun(
@@ -256,18 +256,21 @@ export async function requestManualRun(
   taskId: string,
   task: LiveTask,
   context: CommandContext,
-  params?: JsonObject,
-  parent?: RunCause['parent'],
+  given: {
+    readonly params?: JsonObject | undefined;
+    readonly parent?: RunCause['parent'] | undefined;
+  } = {},
 ): Promise<ManualRun> {
   const { status, definition, revision } = task;
+  const { params, parent } = given;
   if (status === 'canceled') {
     throw new RefusalError('STATE_CONFLICT', "a canceled task can't run", { status });
   }
   const runId = manualRunId(taskId, context.commandId);
-  const given = params === undefined ? {} : { params };
+  const replaced = params === undefined ? {} : { params };
   const child = parent === undefined ? {} : { parent };
   const at = toIso(context.now);
-  const cause = { trigger: 'manual', run_at: at, ...given, ...child } as const;
+  const cause = { trigger: 'manual', run_at: at, ...replaced, ...child } as const;
   const request = runRequestOf({ id: taskId, revision, definition }, cause);
   const run = { runId, request, rules: definition, context };
   const { result, skip } = await requestCommandedRun(store, run);

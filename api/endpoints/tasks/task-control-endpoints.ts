@@ -53,7 +53,7 @@ const runNow = endpoint('POST /tasks/:id/run_now', {
     mayChange(call)(task);
     const params = paramsFor(task.definition, body?.params);
     const context = { ...call.context, depth: await call.depth('run') };
-    const manual = await requestManualRun(store, id, task, context, params);
+    const manual = await requestManualRun(store, id, task, context, { params });
     const { runId, result, deduplicated, overlaps } = manual;
     const details = {
       task_id: id,

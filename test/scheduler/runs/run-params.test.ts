@@ -39,13 +39,8 @@ describe('a run with params', () => {
   const run = async (params?: JsonObject): Promise<string> => {
     const { store } = world.world;
     const context = world.world.context();
-    const { runId } = await requestManualRun(
-      store,
-      't',
-      await world.world.task('t'),
-      context,
-      params,
-    );
+    const pinned = await world.world.task('t');
+    const { runId } = await requestManualRun(store, 't', pinned, context, { params });
     await world.world.idle();
     return runId;
   };

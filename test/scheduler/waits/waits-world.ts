@@ -148,7 +148,7 @@ const actionsOf = (world: World, store: WatchedStore): Pick<ServiceActions, 'run
     const context = { commandId, actor, source: `run ${runId}`, correlationId: runId };
     const task = await world.task(task_id);
     const at = { ...context, now: world.clock.now() };
-    const requested = await requestManualRun(store, task_id, task, at, undefined, parent);
+    const requested = await requestManualRun(store, task_id, task, at, { parent });
     return { run_id: requested.runId };
   },
 });
