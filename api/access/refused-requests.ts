@@ -7,7 +7,7 @@ import type { ApiDependencies } from '../dependencies.ts';
 import { OAuthError, errorStatuses, toHttpError, type ErrorCode } from '../errors.ts';
 import { ANONYMOUS } from '../endpoint.ts';
 import { recordedReason } from '../serving/headers.ts';
-import { shownPath } from '../serving/shown-path.ts';
+import { holdsToken, shownPath } from '../serving/shown-path.ts';
 import type { Refused } from './refusals.ts';
 import { verifyAnyToken } from './tokens.ts';
 
@@ -127,7 +127,8 @@ function contextOf(
     actor: agentId,
     source: request.ip ?? '',
     correlationId: id,
-    reason: recordedReason(request, body),
+    // It may repeat the token, or tell a secret of the run, which is not known here.
+    reason: holdsToken(request) ? undefined : recordedReason(request, body),
     now,
   };
 }

@@ -106,7 +106,7 @@ export function createWorkerRole(options: {
   const deadlines = new RunDeadlines({ ...shared, failed });
   const leading = { ...shared, coordination, owner: membership.id };
   const leadership = new Leadership({ ...leading, name: 'waits', lease: WAITS_LEASE });
-  const resumer = new WaitResumer({ ...shared, source: membership.id });
+  const resumer = new WaitResumer({ ...shared, source: membership.id, secrets });
   const awaiting = { ...shared, resumer, leadership, source: membership.id };
   const children = new ChildRuns(awaiting);
   const matching = new EventMatching({ ...awaiting, coordination });

@@ -1,6 +1,7 @@
 import { RefusalError } from '../errors.ts';
 import type { EventStore, RecordedEvent } from '../event-store.ts';
 import { handle, type CommandContext, type Handled } from '../handle.ts';
+import type { Secrets } from '../pipeline/secrets.ts';
 import { streams } from '../streams.ts';
 import type { ResumedBy } from '../vocabulary.ts';
 import { requireRun, runFold, type RunState } from './run.ts';
@@ -81,4 +82,10 @@ async function endOf(store: EventStore, { id, run_id }: AnsweredWait): Promise<R
     }
     if (page.length < PAGE) return null;
   }
+}
+
+/** A command's context whose reason, which is recorded, holds no secret. */
+export function withMaskedReason(context: CommandContext, secrets: Secrets): CommandContext {
+  const { reason } = context;
+  return reason === undefined ? context : { ...context, reason: secrets.maskText(reason) };
 }

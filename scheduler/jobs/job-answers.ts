@@ -14,6 +14,7 @@ import {
 } from '../../domain/pipeline/json-size.ts';
 import type { Secrets } from '../../domain/pipeline/secrets.ts';
 import { resumeStep, type Resumption, type Wait } from '../../domain/runs/run-waits.ts';
+import { withMaskedReason } from '../../domain/runs/wait-commands.ts';
 import { runFold } from '../../domain/runs/run.ts';
 import { streams } from '../../domain/streams.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
@@ -142,13 +143,14 @@ export class JobAnswers {
     const { appender, details, telemetry } = this.#parts;
     const { job } = answer;
     const by = { kind: 'job' as const, id: worker, agent_id: agent };
-    const resumption = await this.#resumptionOf(answer, run, by);
+    const secrets = await this.#parts.secretsOf(run);
+    const resumption = resumptionOf(answer, secrets, by);
     const commandId = timeBasedId(context.now, context.commandId, job);
     const size = 'result' in resumption ? jsonBytes(resumption.result) : 0;
     try {
       await appender.append(run, {
         decide: (waits) => [resumeStep(waits, job, resumption)],
-        context: { ...context, commandId },
+        context: { ...withMaskedReason(context, secrets), commandId },
         size: size + 300,
       });
       details.forget(job);
@@ -161,17 +163,6 @@ export class JobAnswers {
       const message = `job ${job} is over: ${error.message}`;
       return new RefusalError(error.code, message, { job_id: job, ...error.details });
     }
-  }
-
-  /** Masked, and small enough for an event. */
-  async #resumptionOf(answer: JobAnswer, runId: string, by: Resumption['by']): Promise<Resumption> {
-    const secrets = await this.#parts.secretsOf(runId);
-    if ('error' in answer) {
-      const error = truncateString(secrets.maskText(answer.error), MAX_ERROR_LENGTH);
-      return { by, error, retryable: answer.retryable };
-    }
-    const plain = toPlainJson(secrets.mask(limitMembers(answer.result)));
-    return { by, result: truncateTo(MAX_RESULT_BYTES, plain).value };
   }
 
   async #progress(
@@ -200,7 +191,8 @@ export class JobAnswers {
       };
       return [{ type: 'RunStepProgressed' as const, data }];
     };
-    await appender.append(run, { decide, context, size: jsonBytes(said.log ?? []) + 300 });
+    const size = jsonBytes(said.log ?? []) + 300;
+    await appender.append(run, { decide, context: withMaskedReason(context, secrets), size });
   }
 
   async #isUnwanted(job: string, runId: string): Promise<boolean> {
@@ -221,6 +213,16 @@ export class JobAnswers {
     const [row = null] = await leases.look([job]);
     return row !== null;
   }
+}
+
+/** How a job's wait ends: masked, and small enough for an event. */
+function resumptionOf(answer: JobAnswer, secrets: Secrets, by: Resumption['by']): Resumption {
+  if ('error' in answer) {
+    const error = truncateString(secrets.maskText(answer.error), MAX_ERROR_LENGTH);
+    return { by, error, retryable: answer.retryable };
+  }
+  const plain = toPlainJson(secrets.mask(limitMembers(answer.result)));
+  return { by, result: truncateTo(MAX_RESULT_BYTES, plain).value };
 }
 
 function isOpenIn(waits: readonly Wait[], id: string): boolean {

@@ -2,8 +2,8 @@ import type { Clock } from '../../domain/clock.ts';
 import type { EventStore } from '../../domain/event-store.ts';
 import { load, type CommandContext } from '../../domain/handle.ts';
 import type { JsonObject } from '../../domain/json.ts';
-import { compilePipeline } from '../../domain/pipeline/compile.ts';
-import { Secrets } from '../../domain/pipeline/secrets.ts';
+import { pipelineSecrets } from '../../domain/pipeline/pipeline-secrets.ts';
+import type { Secrets } from '../../domain/pipeline/secrets.ts';
 import { requireRun, runFold } from '../../domain/runs/run.ts';
 import { isOpen, type Wait } from '../../domain/runs/run-waits.ts';
 import { streams } from '../../domain/streams.ts';
@@ -210,10 +210,7 @@ export class Jobs {
         ? await pinnedOf(store, runId)
         : ([queued.taskId, queued.taskRevision] as const);
     const task = tasks.peek(taskId, revision) ?? (await tasks.at(taskId, revision));
-    const masks = new Secrets(secrets);
-    const { secretNames } = compilePipeline(task.definition.payload as JsonObject);
-    for (const name of secretNames) masks.expect(name);
-    return masks;
+    return pipelineSecrets(task.definition.payload as JsonObject, secrets);
   }
 }
 

@@ -82,6 +82,10 @@ export function callTool(
   if (errors.length > 0) {
     return permanentFailure(`bad arguments for ${step.uses}: ${formatErrors(errors)}`);
   }
+  const isRecorded = tool.isExternal === true || tool.recordsArguments === true;
+  if (isRecorded && !isDeepStrictEqual(masked, args)) {
+    return permanentFailure(`arguments for ${step.uses} hold a secret, and ${recordedAs(tool)}`);
+  }
   if (tool.isExternal === true) return jobOf(progress, step, args, earlier);
   const call = new Call({ progress, step, name, tool, args, signal, span });
   if (earlier !== undefined) return call.runWithRetries(earlier.tries, earlier.failure);
@@ -102,7 +106,14 @@ function hashOf(template: Template, args: JsonValue, masked: JsonValue): string 
   return known;
 }
 
-/** The job for a worker, which must not hold secrets: it is recorded. */
+/** Why arguments must not hold a secret, and what to do. */
+function recordedAs({ isExternal }: Tool): string {
+  return isExternal === true
+    ? 'a job records them: let the worker read the secret itself'
+    : 'a wait records them: use a value that is no secret';
+}
+
+/** The job for a worker. */
 function jobOf(
   progress: Progress,
   step: CompiledCall,
@@ -110,12 +121,6 @@ function jobOf(
   earlier: EarlierTries | undefined,
 ): CallOutcome {
   const { clock, random = Math.random } = progress.environment;
-  if (!isDeepStrictEqual(progress.secrets.mask(args), args)) {
-    const advice = 'let the worker read the secret itself';
-    return permanentFailure(
-      `arguments for ${step.uses} hold a secret, and a job records them: ${advice}`,
-    );
-  }
   const now = clock.now();
   const waitsFor: WaitsFor = {
     kind: 'job',

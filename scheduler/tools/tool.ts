@@ -19,6 +19,8 @@ export interface Tool {
   readonly isExternal?: boolean;
   /** Its arguments end up in events: secrets in them are masked before the call. */
   readonly withoutSecrets?: boolean;
+  /** Its arguments end up in events as they are: a step whose arguments hold a secret fails before the call. */
+  readonly recordsArguments?: boolean;
   /**
    * @param args rendered and checked; read-only
    * @returns the step's result, or a {@link Suspension} if the step waits for it; or a promise of either

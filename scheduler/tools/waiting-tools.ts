@@ -101,6 +101,7 @@ const waitForEvent = defineTool({
   ),
   synchronous: true,
   evaluates: true,
+  recordsArguments: true,
   run: ({ topic, if: condition, since, timeout_seconds }, call) => {
     const until = limitOf(call, timeout_seconds ?? WEEK_SECONDS);
     const issue = topicPatternIssue(topic);

@@ -2,16 +2,23 @@ import { isConflict } from '../../domain/event-store.ts';
 import { RefusalError } from '../../domain/errors.ts';
 import { handle, toNewEvents, type CommandContext } from '../../domain/handle.ts';
 import { newId } from '../../domain/ids.ts';
+import type { JsonObject } from '../../domain/json.ts';
+import { pipelineSecrets } from '../../domain/pipeline/pipeline-secrets.ts';
 import { resumeStep, type Resumption } from '../../domain/runs/run-waits.ts';
 import { runFold } from '../../domain/runs/run.ts';
 import { streams } from '../../domain/streams.ts';
 import type { RunParts } from '../runs/run-work.ts';
 import type { QueuedRun } from '../runs/queued-run.ts';
 
-export type ResumerParts = Pick<RunParts, 'store' | 'queue' | 'clock'> & {
+export type ResumerParts = Pick<RunParts, 'store' | 'queue' | 'tasks' | 'clock'> & {
   /** This process, in the metadata. */
   readonly source: string;
+  /** The value of `${secrets.NAME}`. */
+  readonly secrets: (name: string) => string | undefined;
 };
+
+/** What ends a wait with a value that others made, which may hold a secret of the run's task. */
+const broughtIn: ReadonlySet<string> = new Set<Resumption['by']['kind']>(['event', 'run']);
 
 /** Ends the waits of runs in this process's queue, each once: the append decides. */
 export class WaitResumer {
@@ -22,12 +29,14 @@ export class WaitResumer {
   }
 
   /**
-   * Ends a wait, at the run's revision as this process knows it; after a lost race, on the run's stream.
+   * Ends a wait, at the run's revision as this process knows it; after a lost race, on the run's stream. The secrets of
+   * the run's task are masked.
    *
    * @returns false when the wait has ended otherwise
    * @throws EventStoreError all that the log throws, except lost races
    */
-  async resume(run: QueuedRun, waitId: string, resumption: Resumption): Promise<boolean> {
+  async resume(run: QueuedRun, waitId: string, given: Resumption): Promise<boolean> {
+    const resumption = broughtIn.has(given.by.kind) ? await this.#masked(run, given) : given;
     const { store, queue, clock, source } = this.#parts;
     const now = clock.now();
     const context = { commandId: newId(now), actor: 'service', source, correlationId: run.id, now };
@@ -47,6 +56,14 @@ export class WaitResumer {
       if (!isConflict(error)) throw error;
       return this.#resumeInStream(stream, waitId, resumption, context);
     }
+  }
+
+  async #masked(run: QueuedRun, given: Resumption): Promise<Resumption> {
+    const { tasks, secrets: lookUp } = this.#parts;
+    const { taskId, taskRevision } = run;
+    const task = tasks.peek(taskId, taskRevision) ?? (await tasks.at(taskId, taskRevision));
+    const secrets = pipelineSecrets(task.definition.payload as JsonObject, lookUp);
+    return secrets.mask(given) as Resumption;
   }
 
   async #resumeInStream(

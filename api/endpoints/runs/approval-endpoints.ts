@@ -1,5 +1,5 @@
 import { decidingScopes, decisionEnd, mayDecide } from '../../../domain/runs/approval.ts';
-import { endWaitCommand } from '../../../domain/runs/wait-commands.ts';
+import { endWaitCommand, withMaskedReason } from '../../../domain/runs/wait-commands.ts';
 import { approvals, waitsProjection, type WaitDocument } from '../../../projections/views/waits.ts';
 import { ApprovalQuery, DecideApproval } from '../../schemas/approval-schemas.ts';
 import {
@@ -97,7 +97,8 @@ async function decide(
   const comment = body?.comment === undefined ? null : secrets.maskText(body.comment);
   const agent = { id: caller.agentId, name: caller.name };
   const end = decisionEnd({ approved, agent, comment }, context.now);
-  const { position } = await endWaitCommand(dependencies.store, wait, end, context);
+  const masked = withMaskedReason(context, secrets);
+  const { position } = await endWaitCommand(dependencies.store, wait, end, masked);
   const { run_id, task_id, step } = wait;
   const state = approved ? 'approved' : 'rejected';
   return success(

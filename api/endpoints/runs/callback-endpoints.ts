@@ -2,7 +2,7 @@ import { MAX_RESULT_BYTES } from '../../../domain/pipeline/json-size.ts';
 import { MASK, type Secrets } from '../../../domain/pipeline/secrets.ts';
 import { tokenHash } from '../../../domain/ids.ts';
 import type { Resumption } from '../../../domain/runs/run-waits.ts';
-import { endWaitCommand } from '../../../domain/runs/wait-commands.ts';
+import { endWaitCommand, withMaskedReason } from '../../../domain/runs/wait-commands.ts';
 import {
   waitOfToken,
   waitsProjection,
@@ -72,7 +72,8 @@ async function answer(
   const wait = await waitOf(call, token);
   const secrets = await secretsOfRun(dependencies, wait.run_id);
   secrets.hide(token);
-  const { position } = await endWaitCommand(dependencies.store, wait, resumption(secrets), context);
+  const masked = withMaskedReason(context, secrets);
+  const { position } = await endWaitCommand(dependencies.store, wait, resumption(secrets), masked);
   const { run_id, step } = wait;
   return success('the step continues', { run_id, step }, position);
 }

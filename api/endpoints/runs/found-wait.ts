@@ -1,7 +1,7 @@
 import type { Position } from '../../../domain/event-store.ts';
 import { load } from '../../../domain/handle.ts';
 import type { JsonObject } from '../../../domain/json.ts';
-import { compilePipeline } from '../../../domain/pipeline/compile.ts';
+import { pipelineSecrets } from '../../../domain/pipeline/pipeline-secrets.ts';
 import { Secrets } from '../../../domain/pipeline/secrets.ts';
 import { runFold } from '../../../domain/runs/run.ts';
 import { streams } from '../../../domain/streams.ts';
@@ -36,12 +36,9 @@ export async function secretsOfRun(
   { store, secrets: lookUp }: Pick<ApiDependencies, 'store' | 'secrets'>,
   runId: string,
 ): Promise<Secrets> {
-  const secrets = new Secrets(lookUp);
   const { state } = await load(store, streams.run(runId), runFold);
-  if (!('request' in state)) return secrets;
+  if (!('request' in state)) return new Secrets(lookUp);
   const { task_id, task_revision } = state.request;
   const { definition } = await taskAt(store, task_id, task_revision);
-  const { secretNames } = compilePipeline(definition.payload as JsonObject);
-  for (const name of secretNames) secrets.expect(name);
-  return secrets;
+  return pipelineSecrets(definition.payload as JsonObject, lookUp);
 }

@@ -269,7 +269,7 @@ export class WorkerProcess {
     const { signal } = this.#stop;
     const leading = { owner: id, lease: 3000, coordination, clock, telemetry };
     const leadership = new Leadership({ ...leading, name: 'waits' });
-    const resumer = new WaitResumer({ ...shared, source: id });
+    const resumer = new WaitResumer({ ...shared, source: id, secrets: () => undefined });
     this.timers = new WaitTimers({ ...shared, resumer, leadership });
     this.#works.push(
       membership.run(signal),

@@ -82,6 +82,25 @@ describe('an approval', () => {
     expect(approval['decided_at']).to.be.a('string');
   });
 
+  it('masks the secrets of the pipeline in what the approver says', async () => {
+    const payload = { pipeline: [{ id: 'pay', uses: 'echo', with: '${secrets.TOKEN}' }] };
+    const waits_for = { kind: 'approval', message: 'Pay?', on_timeout: 'fail' } as const;
+    for (const [decision, said] of [
+      ['approve', 'by hush-hush-7'],
+      ['reject', 'no hush-hush-7'],
+    ] as const) {
+      const { wait, stream } = await waitingRun(api(), waits_for, payload);
+      const { status } = await approver.client.send('POST', `/approvals/${wait}/${decision}`, {
+        body: { comment: said },
+        headers: { 'x-reason': said },
+      });
+      expect(status).to.equal(200);
+      const events = JSON.stringify(await api().store.readStream(stream));
+      expect(events).to.contain(said.replace('hush-hush-7', '***'));
+      expect(events).not.to.contain('hush-hush-7');
+    }
+  });
+
   it('fails the step when it is rejected, without a retry', async () => {
     const { wait, stream } = await asked();
     const answer = await approver.client.post(`/approvals/${wait}/reject`, { comment: 'no' });

@@ -170,6 +170,34 @@ describe('a callback', () => {
     expect((await resumedIn(other.stream))[0]?.data.error).to.equal('bad ***');
   });
 
+  it('masks them in the reason that its caller gives, which is not recorded when it comes too late', async () => {
+    const pipeline = [{ id: 'pay', uses: 'echo', with: '${secrets.TOKEN}' }];
+    const { token, stream } = await waiting({ pipeline });
+    const headers = { 'x-reason': `hush-hush-7 for ${token}` };
+    const call = () => client().send('POST', `/callbacks/${token}`, { headers });
+    expect((await call()).status).to.equal(200);
+    expect((await resumedIn(stream))[0]?.metadata.reason).to.equal('*** for ***');
+    expect((await call()).status).to.equal(409);
+    await client().send('POST', `/callbacks//${token}`, { headers });
+    await api().refusals.flush();
+    const events = JSON.stringify(await api().store.readAll('', 100_000));
+    expect(events).not.to.contain(token);
+    expect(events.split('hush-hush-7')).to.have.lengthOf(1);
+    expect(api().logged.join('\n')).not.to.contain(token);
+  });
+
+  it('may be nested as deeply as JSON goes, without a failure of the service', async () => {
+    const levels = 60_000;
+    const deep = `${'['.repeat(levels)}${']'.repeat(levels)}`;
+    const { token } = await waiting();
+    const answer = await client().send('POST', `/callbacks/${token}`, {
+      raw: deep,
+      headers: { 'content-type': 'application/json' },
+    });
+    expect(answer.status, answer.text).to.equal(400);
+    expect((await client().post(`/callbacks/${token}`, {})).status).to.equal(200);
+  });
+
   it('leaves its token out of logs, metrics and events', async () => {
     const { token, run } = await waiting();
     await client().post(`/callbacks/${token}`, {});

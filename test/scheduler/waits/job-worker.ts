@@ -1,0 +1,70 @@
+import type { RefusalError } from '../../../domain/errors.ts';
+import type { CommandContext } from '../../../domain/handle.ts';
+import type { JobAnswer } from '../../../scheduler/jobs/job-answers.ts';
+import type { HandedJob, Offer } from '../../../scheduler/jobs/job.ts';
+import { JOB_TOOL, type WaitsProcess } from './waits-process.ts';
+import type { WaitsWorld } from './waits-world.ts';
+
+/** A worker outside of the service, which asks whichever process lives. Its requests to a dead one are never answered. */
+export class JobWorker {
+  /** Each job that it was given, in order. */
+  readonly given: HandedJob[] = [];
+  readonly #world: WaitsWorld;
+  readonly #offer: Offer;
+
+  constructor(world: WaitsWorld, id = 'worker-1') {
+    this.#world = world;
+    const tools = [{ name: JOB_TOOL, schema: {} }];
+    this.#offer = { id, agent_id: `agent of ${id}`, name: id, tools, labels: {} };
+  }
+
+  /** Asks a process for a job. @returns null where there is none, or the process dies */
+  async poll(process: WaitsProcess): Promise<HandedJob | null> {
+    const polled = process.jobs.poll(this.#offer, 1, 0, new AbortController().signal);
+    const [job] = (await answerOf(process, this.#world, polled)) ?? [];
+    if (job !== undefined) this.given.push(job);
+    return job ?? null;
+  }
+
+  /** Ends a job. @returns its refusal; null where it has none; undefined where the process dies before it answers */
+  async finish(
+    process: WaitsProcess,
+    { job_id: job, lease }: Pick<HandedJob, 'job_id' | 'lease'>,
+    how: { readonly result: unknown } | { readonly error: string; readonly retryable: boolean },
+    more: Partial<CommandContext> = {},
+  ): Promise<RefusalError | null | undefined> {
+    const context = { ...this.#world.world.context(), ...more };
+    const answers: JobAnswer[] = [{ job, lease, ...how }];
+    const finished = process.jobs.finish(answers, this.#offer.agent_id, context);
+    return (await answerOf(process, this.#world, finished))?.[0];
+  }
+
+  async heartbeat(
+    process: WaitsProcess,
+    { job_id: job, lease }: Pick<HandedJob, 'job_id' | 'lease'>,
+    said: Parameters<WaitsProcess['jobs']['heartbeat']>[1] = {},
+  ): Promise<void> {
+    const context = this.#world.world.context();
+    await process.jobs.heartbeat({ job, lease }, said, this.#offer.agent_id, context);
+  }
+}
+
+/** What a process answers; undefined if it dies before. */
+async function answerOf<T>(
+  process: WaitsProcess,
+  { world }: WaitsWorld,
+  answer: Promise<T>,
+): Promise<T | undefined> {
+  let settled: { readonly answer: T } | undefined;
+  let failure: { readonly error: unknown } | undefined;
+  answer.then(
+    (value) => (settled = { answer: value }),
+    (error: unknown) => (failure = { error }),
+  );
+  for (;;) {
+    await world.idle();
+    if (process.store.dead) return undefined;
+    if (failure !== undefined) throw failure.error;
+    if (settled !== undefined) return settled.answer;
+  }
+}
