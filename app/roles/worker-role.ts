@@ -103,7 +103,7 @@ export function createWorkerRole(options: {
   });
   const early = new EarlyStarts({ ...shared, executor, worker, isInstant });
   const takeOver = new TakeOver({ ...shared, coordination, failed });
-  const deadlines = new RunDeadlines({ ...shared, failed });
+  const deadlines = new RunDeadlines({ ...shared, failed, hold });
   const leading = { ...shared, coordination, owner: membership.id };
   const leadership = new Leadership({ ...leading, name: 'waits', lease: WAITS_LEASE });
   const resumer = new WaitResumer({ ...shared, source: membership.id, secrets });
@@ -117,6 +117,7 @@ export function createWorkerRole(options: {
   hold.onChange(() => {
     worker.wake();
     timers.holdChanged();
+    deadlines.holdChanged();
   });
   const start = (): void => {
     const { signal } = going;

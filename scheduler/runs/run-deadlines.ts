@@ -7,6 +7,7 @@ import { runFold, timeOutRun } from '../../domain/runs/run.ts';
 import { streams } from '../../domain/streams.ts';
 import type { LiveTask } from '../../domain/tasks/task.ts';
 import { Heap } from '../heap.ts';
+import { neverHeld, type HoldView } from '../hold.ts';
 import { isPreferred } from './preferred-worker.ts';
 import { recordEnd } from './run-ending.ts';
 import type { QueuedRun } from './queued-run.ts';
@@ -24,6 +25,8 @@ const MAX_CONCURRENT = 256;
 interface RunDeadlinesOptions extends RunParts {
   /** Called when a run has failed here because it timed out. */
   readonly failed?: (run: QueuedRun, task: LiveTask) => void;
+  /** Whether operators hold the service: then no run times out that is not executed. Default: never. */
+  readonly hold?: HoldView;
 }
 
 /** When to look at a run again, unless that is superseded before. */
@@ -44,6 +47,7 @@ interface Deadline {
  */
 export class RunDeadlines {
   readonly #options: RunDeadlinesOptions;
+  readonly #hold: HoldView;
   readonly #deadlines = new Map<string, Deadline>();
   readonly #heap = new Heap<Deadline>((one, other) => one.at < other.at);
   #cancelTimer: Cancel = () => {};
@@ -53,7 +57,13 @@ export class RunDeadlines {
 
   constructor(options: RunDeadlinesOptions) {
     this.#options = options;
+    this.#hold = options.hold ?? neverHeld;
     options.queue.subscribe({ onStarted: (run) => this.#update(run) });
+  }
+
+  /** The hold has begun or ended. */
+  holdChanged(): void {
+    this.#setTimer();
   }
 
   /** Ends no more runs. Resolves when nothing is being written. Never rejects. */
@@ -98,7 +108,8 @@ export class RunDeadlines {
 
   #setTimer(): void {
     const next = this.#heap.peek();
-    if (this.#stopped || next === undefined || next.at >= this.#timerAt) return;
+    if (this.#stopped || this.#hold.held) return;
+    if (next === undefined || next.at >= this.#timerAt) return;
     const { clock } = this.#options;
     this.#cancelTimer();
     this.#timerAt = next.at;
@@ -107,6 +118,7 @@ export class RunDeadlines {
 
   #wake(): void {
     this.#timerAt = Infinity;
+    if (this.#hold.held) return;
     const now = this.#options.clock.steady();
     while (this.#running.size < MAX_CONCURRENT) {
       const next = this.#heap.peek();
