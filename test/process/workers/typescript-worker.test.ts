@@ -96,7 +96,7 @@ describe('a worker process of your own', function () {
     await first.lines.wait(begun);
     const second = await start();
     first.signal('SIGSTOP');
-    await second.lines.wait(begun);
+    expect(await second.lines.wait(begun)).to.equal(`begun ${id}:held 1`);
     release();
     const ended = await endOf(client, id);
     expect(ended).to.deep.include({ state: 'succeeded', output: outputOf(second) });
@@ -104,6 +104,18 @@ describe('a worker process of your own', function () {
     await first.lines.wait((line) => line === 'done');
     await first.log.wait((line) => line.includes('dropped the result of a job'));
     expect(await endOf(client, id)).to.deep.equal(ended);
+    const refused = await found(
+      async () => {
+        const { json } = await client.get('/audit?outcome=refused');
+        const items = json['items'] as readonly { readonly refusal: object }[];
+        return items.map(({ refusal }) => refusal)[0];
+      },
+      { what: 'the late result to be recorded', limitMs: 30_000 },
+    );
+    expect(refused).to.include({ status: 409, code: 'conflict' });
+    expect(refused)
+      .to.have.property('path')
+      .that.matches(/^\/jobs\/[0-9a-f-]{36}$/);
     // It goes on working.
     const next = await run('test.hold');
     await second.kill();
