@@ -1,8 +1,10 @@
 import type { EventStore, RecordedEvent } from '../event-store.ts';
 import { load } from '../handle.ts';
+import { readKey } from '../keys/key-stream.ts';
 import { runFold } from '../runs/run.ts';
 import { isOpen, noWaits, type Wait, type WaitsFor } from '../runs/run-waits.ts';
 import { streams } from '../streams.ts';
+import { taskAt } from '../tasks/task-at.ts';
 import { note, type Note, type RecordOf } from './explanation.ts';
 import { excerpt, triggerWords, type Words } from './words.ts';
 
@@ -21,6 +23,8 @@ export interface RunAccount {
   readonly last: RecordedEvent | null;
   /** What its steps wait for, where its last events are about that. */
   readonly waits: readonly Wait[];
+  /** The concurrency key that it needs to go on, with the runs that hold it; null where none is in its way. */
+  readonly key: { readonly key: string; readonly holders: readonly string[] } | null;
 }
 
 /** Reads both ends of a run's stream. */
@@ -38,7 +42,29 @@ export async function readRun(store: EventStore, id: string): Promise<RunAccount
   const last = tail.find(({ type }) => !others.includes(type)) ?? null;
   const isWaiting = last?.type === 'RunReleased' || last?.type === 'RunStepSuspended';
   const waits = isWaiting ? await openWaits(store, stream) : noWaits;
-  return { id, first: begun, started, last, waits };
+  const isQueued = last !== null && queuedTypes.has(last.type);
+  const key = isQueued && begun !== null ? await busyKey(store, id, begun.data) : null;
+  return { id, first: begun, started, last, waits, key };
+}
+
+/** After these, a run is in the queue, unless its time has not come. */
+const queuedTypes: ReadonlySet<string> = new Set([
+  'RunRequested',
+  'RunStepResumed',
+  'RunInterrupted',
+]);
+
+async function busyKey(
+  store: EventStore,
+  runId: string,
+  { task_id, task_revision }: { readonly task_id: string; readonly task_revision: number },
+): Promise<RunAccount['key']> {
+  const { definition } = await taskAt(store, task_id, task_revision);
+  const { concurrency_key: key, concurrency_limit: limit, created_by: owner } = definition;
+  if (key === null) return null;
+  const state = await readKey(store, { kind: 'concurrency', owner, key });
+  const holders = (state?.holders ?? []).map(({ run_id }) => run_id);
+  return holders.length < limit || holders.includes(runId) ? null : { key, holders };
 }
 
 async function openWaits(store: EventStore, stream: string): Promise<readonly Wait[]> {
@@ -46,8 +72,14 @@ async function openWaits(store: EventStore, stream: string): Promise<readonly Wa
   return 'request' in state ? state.waits.filter(isOpen) : noWaits;
 }
 
-/** How many waits are named. */
+/** How many waits, or holders of a key, are named. */
 const MAX_NAMED = 3;
+
+function keyWords({ key, holders }: NonNullable<RunAccount['key']>, since: string): string {
+  const named = holders.slice(0, MAX_NAMED).map((id) => `run ${id}`);
+  const more = holders.length > MAX_NAMED ? ` and ${holders.length - MAX_NAMED} more` : '';
+  return `has been waiting since ${since} for the concurrency key ${key}, held by ${named.join(', ')}${more}`;
+}
 
 function waitingWords(waits: readonly Wait[], words: Words): string {
   const named = waits.slice(0, MAX_NAMED).map(({ step, waits_for, since, until }) => {
@@ -82,9 +114,10 @@ export function skipOf({ last }: RunAccount): RecordOf<'RunSkipped'> | null {
 }
 
 /** How a run stands, as the end of a sentence: `succeeded at …`. */
-export function standing({ first, started, last, waits }: RunAccount, words: Words): string {
+export function standing({ first, started, last, waits, key }: RunAccount, words: Words): string {
   if (first === null || last === null) return 'is about to be requested';
   const at = words.time(last);
+  if (key !== null) return keyWords(key, at);
   const attempts = (attempt: number): string => (attempt > 1 ? `, in attempt ${attempt}` : '');
   switch (last.type) {
     case 'RunRequested':

@@ -20,6 +20,7 @@ describe('the account of a waiting run', () => {
       started: null,
       last,
       waits: Array.from({ length: count }, () => wait),
+      key: null,
     };
   };
   const span = '(step a, since 2026-03-01T08:00:00Z, until 2026-03-02T08:00:00Z)';
@@ -41,6 +42,19 @@ describe('the account of a waiting run', () => {
       expect(standing(account(given), words)).to.equal(`waits for ${what} ${span}`);
     });
   }
+
+  it('names the concurrency key that is in its way, and three of the runs that hold it', () => {
+    const run = account({ kind: 'timer', seconds: 5 });
+    const since =
+      'has been waiting since 2026-03-01T08:00:02Z for the concurrency key printer, held by ';
+    for (const [holders, named] of [
+      [['r1'], 'run r1'],
+      [['r1', 'r2', 'r3', 'r4', 'r5'], 'run r1, run r2, run r3 and 2 more'],
+    ] as const) {
+      const key = { key: 'printer', holders };
+      expect(standing({ ...run, key }, words)).to.equal(since + named);
+    }
+  });
 
   it('names three of many waits', () => {
     const said = standing(account({ kind: 'timer', seconds: 5 }, 5), words);
