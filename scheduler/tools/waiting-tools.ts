@@ -106,13 +106,24 @@ const waitForEvent = defineTool({
     const until = limitOf(call, timeout_seconds ?? WEEK_SECONDS);
     const issue = topicPatternIssue(topic);
     if (issue !== null) throw new ToolError(`topic: ${issue}`, { retryable: false });
-    const fault = condition === undefined ? null : parseExpression(condition).error;
+    const fault = condition === undefined ? null : conditionIssue(condition);
     if (fault !== null) throw new ToolError(`if: ${fault}`, { retryable: false });
     const only = condition === undefined ? {} : { if: condition };
     const from = since === undefined ? {} : { since };
     return new Suspension({ kind: 'event', topic, ...only, ...from }, until);
   },
 });
+
+/** What is wrong with the condition of a wait for an event; null if nothing is. */
+function conditionIssue(condition: string): string | null {
+  const { error, roots } = parseExpression(condition);
+  if (error !== null) return error;
+  // One that reads another name would never hold, and nobody would notice.
+  const readsEvent = roots.size === 0 || roots.has('event') || /[@$]/.test(condition);
+  return readsEvent
+    ? null
+    : 'must read event, as event.payload.id does; insert values of the run by ${…}';
+}
 
 const approval = defineTool({
   name: 'approval',

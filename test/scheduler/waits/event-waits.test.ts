@@ -45,6 +45,9 @@ describe('a step that waits for an event', () => {
     return resumed?.by;
   };
 
+  const resumedCount = async (): Promise<number> =>
+    (await world.world.events('run-')).filter(({ type }) => type === 'RunStepResumed').length;
+
   it('has the event as its result, as event runs see it', async () => {
     await waits({});
     await world.start('a');
@@ -106,6 +109,29 @@ describe('a step that waits for an event', () => {
     expect((await world.run(runId)).state).to.equal('waiting');
     const id = await publish({ list: [1, 2] });
     expect(await endOf(runId)).to.deep.equal({ kind: 'event', id });
+  });
+
+  it('fails at once when its condition does not read the event, as it would never hold', async () => {
+    await world.start('a');
+    for (const [condition, error] of [
+      ['payload.n', 'if: must read event, as event.payload.id does'],
+      ["params.order == 'b'", 'if: must read event, as event.payload.id does'],
+      ['event.payload.n ==', 'is invalid'],
+      ['now+9999999999w > event.published_at', null],
+      ['@.event.payload.n', null],
+      ['`true`', null],
+    ] as const) {
+      const id = `if ${condition}`;
+      await world.task(id, [{ uses: 'wait.event', with: { topic: 'a', if: condition } }]);
+      const runId = await world.request(id);
+      const { state } = await world.run(runId);
+      expect(state, condition).to.equal(error === null ? 'waiting' : 'failed');
+      const last = (await world.eventsOf(runId)).at(-1);
+      if (error !== null) expect(JSON.stringify(last?.data)).to.contain(error);
+    }
+    // A condition that fails for every event ends nothing, and nothing else waits for it.
+    await publish({ n: 1 }, 'a');
+    expect(await resumedCount()).to.equal(2);
   });
 
   it('fails at its limit when no event came', async () => {
