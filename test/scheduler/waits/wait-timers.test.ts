@@ -93,6 +93,16 @@ describe('the timers of waits', () => {
     expect(ended).to.deep.equal([['a', 'timer']]);
   });
 
+  it('end a wait of a year when the clock says so, though it is set forward meanwhile', async () => {
+    timer('a', 365 * 86_400);
+    await clock.advance(300 * day);
+    clock.setTo(clock.now() + 64 * day);
+    await clock.advance(day - second);
+    expect(ended).to.deep.equal([]);
+    await clock.advance(second);
+    expect(ended).to.deep.equal([['a', 'timer']]);
+  });
+
   it('need one timer for many waits, and end all that are due', async () => {
     for (let n = 0; n < 1000; n += 1) timer(String(n), 60);
     for (let n = 0; n < 1000; n += 1) timer(`late ${n}`, 120);
