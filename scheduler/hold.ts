@@ -11,7 +11,7 @@ import { streams } from '../domain/streams.ts';
 
 /** The hold as schedulers and workers read it before each step. */
 export interface HoldView {
-  /** Nothing fires and no run starts. */
+  /** Nothing fires, no run starts, and time ends neither waits nor runs that wait. */
   readonly held: boolean;
   /** What the last release ordered for fires that were due before it. */
   readonly missed: MissedOrder | null;

@@ -3,9 +3,10 @@ import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { Signal } from '../../support/signals.ts';
 
-/** The other side of a step that waits for a callback: it keeps the tokens that it is sent. */
+/** The other side of steps: it keeps the tokens of callbacks that it is sent, and answers slow requests when told to. */
 export class CallbackReceiver {
   readonly tokens = new Signal<string>('tokens of callbacks');
+  readonly slow = new Signal<() => void>('slow requests');
   readonly #server: Server;
 
   private constructor(server: Server) {
@@ -15,6 +16,10 @@ export class CallbackReceiver {
   static async start(): Promise<CallbackReceiver> {
     const receiver = new CallbackReceiver(
       createServer((request, response) => {
+        if (request.url === '/slow') {
+          receiver.slow.send(() => void response.end());
+          return;
+        }
         void text(request).then((body) => {
           receiver.tokens.send((JSON.parse(body) as { readonly token: string }).token);
           response.end();
@@ -27,10 +32,18 @@ export class CallbackReceiver {
 
   /** A step that sends its token here, and waits. */
   get step(): object {
-    const { port } = this.#server.address() as AddressInfo;
-    const body = { token: '${callback.token}' };
-    const request = { method: 'POST', url: `http://127.0.0.1:${port}/`, body };
+    const request = { method: 'POST', url: this.#url, body: { token: '${callback.token}' } };
     return { id: 'called', uses: 'http.request', with: request, wait_for: 'callback' };
+  }
+
+  /** A step that runs until its request in `slow` is answered. */
+  get slowStep(): object {
+    return { id: 'slow', uses: 'http.request', with: { url: `${this.#url}slow` } };
+  }
+
+  get #url(): string {
+    const { port } = this.#server.address() as AddressInfo;
+    return `http://127.0.0.1:${port}/`;
   }
 
   async close(): Promise<void> {

@@ -156,6 +156,26 @@ describe('a run that waits, with two processes that serve the interface', functi
     }
   });
 
+  it('is decided at one while the other executes another step of it', async () => {
+    const ask = { id: 'ask', uses: 'approval', with: { message: 'Pay?' } };
+    const group = { id: 'both', parallel: [ask, receiver.slowStep] };
+    const runId = await request(await task(group, { id: 'last', uses: 'echo' }));
+    const answer = await receiver.slow.wait();
+    const approved = await other.post(`/approvals/${await pending(runId)}/approve`);
+    expect(approved.status, approved.text).to.equal(200);
+    // Its worker has learned of it, and records it while the other step goes on.
+    await found(async () => {
+      const { json } = await other.get(`/runs/${runId}`);
+      const steps = (json['steps'] ?? []) as readonly { readonly step: string }[];
+      return json['state'] === 'running' ? steps.find(({ step }) => step === 'ask') : undefined;
+    });
+    answer();
+    const run = await ended(runId);
+    expect(run.at('state'), run.text).to.equal('succeeded');
+    expect(run.at('output.steps.ask')).to.include({ approved: true });
+    expect(resumptions(runId)).to.equal(1);
+  });
+
   it('is decided or canceled when both come at once', async () => {
     const asks = await task({ id: 'ask', uses: 'approval', with: { message: 'Pay?' } });
     for (let turn = 0; turn < TURNS; turn += 1) {
