@@ -2,6 +2,8 @@ import { expect } from 'chai';
 import { newId } from '../../../domain/ids.ts';
 import { endWaitCommand } from '../../../domain/runs/wait-commands.ts';
 import { publishEvent } from '../../../domain/topics/publishing.ts';
+import { JobWorker } from './job-worker.ts';
+import { JOB_TOOL } from './waits-process.ts';
 import { WaitsWorld } from './waits-world.ts';
 
 const second = 1000;
@@ -100,6 +102,24 @@ describe('a run that waits while operators hold the service', () => {
     await world.setHold(false);
     await world.untilEnded(runId);
     expect((await world.resumptionsOf(runId)).map(({ by }) => by.kind)).to.deep.equal(['timeout']);
+  });
+
+  it('gives no worker its job, and takes the result of a job that a worker has', async () => {
+    await world.task('t', [{ id: 'job', uses: JOB_TOOL }]);
+    const process = await world.start('a');
+    const worker = new JobWorker(world);
+    const [first, other] = [await waiting(), await waiting()];
+    const job = await worker.poll(process);
+    if (job === null) throw new Error('there is no job');
+    expect(job.run_id).to.equal(first);
+    await world.setHold(true);
+    expect(await worker.poll(process)).to.equal(null);
+    expect(await worker.finish(process, job, { result: 1 })).to.equal(null);
+    await world.clock.advance(second);
+    expect([await stateOf(first), await stateOf(other)]).to.deep.equal(['queued', 'waiting']);
+    await world.setHold(false);
+    expect((await world.untilEnded(first)).state).to.equal('succeeded');
+    expect(await worker.poll(process)).to.have.property('run_id', other);
   });
 
   it('is canceled with its children at once, so that none starts at the release', async () => {
