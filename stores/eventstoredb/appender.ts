@@ -1,4 +1,4 @@
-import { jsonEvent, type AppendResult as Answer, type JSONType } from '@eventstore/db-client';
+import type { AppendResult as Answer } from '@eventstore/db-client';
 import {
   EventStoreError,
   type AppendResult,
@@ -6,7 +6,9 @@ import {
   type ExpectedRevision,
   type Position,
 } from '../../domain/event-store.ts';
-import { pause, pauseAfter, withTimeout } from '../waiting.ts';
+import { pause, pauseAfter } from '../waiting.ts';
+import { AppendCalls } from './appending/append-calls.ts';
+import type { Append } from './appending/batch-request.ts';
 import {
   actualRevisionOf,
   conflictError,
@@ -25,17 +27,11 @@ const TAIL_EVENTS = 200;
 /** Such reads at most; a topic has fewer publications during the longest append. */
 const MAX_TAIL_PAGES = 250;
 
-/** How much longer than its deadline a call is awaited, in case the client never settles it. */
-const GRACE_MS = 500;
-
 /** The last attempt may take this long, however little time is left. */
 const MIN_ATTEMPT_MS = 500;
 
 /** A running append. */
-interface PendingAppend {
-  readonly stream: string;
-  readonly events: readonly EncodedEvent[];
-  readonly expected: ExpectedRevision;
+interface PendingAppend extends Append {
   /** The furthest position known before the first attempt. */
   readonly before: Position;
 }
@@ -49,12 +45,14 @@ interface RepeatedAppend {
 /** Appends until the outcome is known: repeats unclear attempts, and inspects the stream after a conflict. */
 export class Appender {
   readonly #log: LogParts;
+  readonly #calls: AppendCalls;
   readonly #repeated = new Map<string, RepeatedAppend>();
   readonly #running = new Set<Promise<unknown>>();
   #closed = false;
 
   constructor(log: LogParts) {
     this.#log = log;
+    this.#calls = new AppendCalls(log);
   }
 
   /** See the port's `append`; the events are serialised already. */
@@ -93,6 +91,7 @@ export class Appender {
   async close(): Promise<void> {
     this.#closed = true;
     await Promise.allSettled(this.#running);
+    this.#calls.close();
   }
 
   async #appendUntilKnown(
@@ -148,20 +147,10 @@ export class Appender {
     }
   }
 
-  /** One call of the client. Rejects with the client's error. */
-  async #attempt({ stream, events, expected }: PendingAppend, end: number): Promise<Answer> {
-    const { connection, timings } = this.#log;
+  /** One attempt. Rejects with the client's error. */
+  #attempt(append: PendingAppend, end: number): Promise<Answer> {
     const left = Math.max(MIN_ATTEMPT_MS, end - performance.now());
-    const deadline = Math.min(timings.appendAttemptMs, left);
-    const call = connection.appendToStream(stream, events.map(toClientEvent), {
-      expectedRevision: expectedOf(expected),
-      credentials: connection.credentials,
-      requiresLeader: connection.requiresLeader,
-      deadline,
-    });
-    const answer = await withTimeout(call, deadline + GRACE_MS);
-    if (answer === undefined) throw new Error('the client did not answer');
-    return answer;
+    return this.#calls.append(append, Math.min(this.#log.timings.appendAttemptMs, left));
   }
 
   async #resultOf(append: PendingAppend, answer: Answer): Promise<AppendResult> {
@@ -294,21 +283,6 @@ export class Appender {
 function lastRevisionOf({ expected, events }: PendingAppend): number | undefined {
   if (expected === 'any') return undefined;
   return (expected === 'none' ? -1 : expected) + events.length;
-}
-
-function expectedOf(expected: ExpectedRevision): 'no_stream' | 'any' | bigint {
-  if (expected === 'none') return 'no_stream';
-  return expected === 'any' ? 'any' : BigInt(expected);
-}
-
-/** The client serialises data itself, so it is parsed here first. Metadata can be passed as bytes, unchanged. */
-function toClientEvent(event: EncodedEvent): ReturnType<typeof jsonEvent> {
-  return jsonEvent({
-    id: event.id,
-    type: event.type,
-    data: JSON.parse(event.data) as JSONType,
-    metadata: new TextEncoder().encode(event.metadata),
-  });
 }
 
 function gaveUpError(stream: string, unclear: unknown): EventStoreError {

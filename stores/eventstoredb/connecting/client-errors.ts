@@ -20,11 +20,20 @@ const grpc = {
  * - `conflict`, `deleted`, `too-large`: the server's answer; nothing was written
  * - `not-found`: the stream has no events
  * - `refused`: the server never will: access, arguments
- * - `elsewhere`: the node is a follower; the client goes to the leader next time
+ * - `elsewhere`: this node wrote nothing: it is a follower, was not ready, or was never asked. Another attempt may reach
+ *   one that does
  * - `unclear`: down, cancelled, late, or failed inside the server. A write may have happened
  */
 export type CallFailure =
   'conflict' | 'deleted' | 'too-large' | 'not-found' | 'refused' | 'elsewhere' | 'unclear';
+
+/** An append that was not sent, or that the server did not take. */
+export class NotWrittenError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'NotWrittenError';
+  }
+}
 
 const byType: Readonly<Partial<Record<ErrorType, CallFailure>>> = {
   [ErrorType.WRONG_EXPECTED_VERSION]: 'conflict',
@@ -53,6 +62,7 @@ const byName: Readonly<Record<string, CallFailure>> = {
 /** Classifies an error of the client, or of gRPC itself, which has a number and no type. */
 export function classifyError(error: unknown): CallFailure {
   if (!(error instanceof Error)) return 'unclear';
+  if (error instanceof NotWrittenError) return 'elsewhere';
   const typed = isCommandError(error)
     ? (byType[error.type] ?? byName[String(error._raw?.metadata?.get('exception')[0])])
     : undefined;
@@ -106,6 +116,21 @@ export function describeError(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const kind = isCommandError(error) ? error.type : error.name;
   return error.message === '' ? kind : `${kind} (${error.message})`;
+}
+
+/** Whether the server lacks a method. */
+export function isUnimplemented(error: unknown): boolean {
+  return error instanceof Error && statusOf(error) === grpc.UNIMPLEMENTED;
+}
+
+/** Whether the server refused a call before it looked at any of its requests. */
+export function isRefusedCall(error: Error): boolean {
+  const status = statusOf(error);
+  return (
+    status === grpc.UNIMPLEMENTED ||
+    status === grpc.UNAUTHENTICATED ||
+    status === grpc.PERMISSION_DENIED
+  );
 }
 
 function statusOf(error: Error): number | undefined {

@@ -1,4 +1,6 @@
 import { EventStoreDBClient, UnavailableError, type Credentials } from '@eventstore/db-client';
+import services from '@eventstore/db-client/generated/streams_grpc_pb.js';
+import type streams from '@eventstore/db-client/generated/streams_pb.js';
 import { readFileSync } from 'node:fs';
 import type { Telemetry } from '../../../observability/telemetry.ts';
 import { pause, pauseAfter, withTimeout } from '../../waiting.ts';
@@ -22,14 +24,19 @@ let made = 0;
 type Channel = ReturnType<Connection['getChannel']> extends Promise<infer C> ? C : never;
 type Client = Parameters<Connection['handleError']>[0];
 
+/** A running call of `BatchAppend`; its requests are serialised already. */
+export type BatchCall = ReturnType<
+  typeof services.StreamsClient.prototype.makeBidiStreamRequest<Buffer, streams.BatchAppendResp>
+>;
+
 /**
  * The client, plus what it lacks: closing, knowing whether it is connected, and a limit on connecting. Shares no gRPC
  * channel with others of its process.
  */
 export class Connection extends EventStoreDBClient {
   /**
-   * Must be given with every append. Without them, all appends share one stream, which has no deadline, fails as a whole
-   * and may never settle. They are not sent on a connection without TLS.
+   * Must be given with every append of the client. Without them, the client uses its own batch stream, where appends have
+   * no deadline and may never settle. They are not sent on a connection without TLS.
    */
   readonly credentials: Credentials;
   /**
@@ -81,6 +88,37 @@ export class Connection extends EventStoreDBClient {
 
   get closed(): boolean {
     return this.#closed;
+  }
+
+  /** The present channel, as of the last `isConnected`; another one after each reconnection. */
+  get channel(): Channel | undefined {
+    return this.#channel;
+  }
+
+  /**
+   * Opens a call of `BatchAppend` on the present channel. It has no deadline, and ends with the connection. If it fails,
+   * the client looks for a node again, as after any failed call.
+   * @param opened called with it, before anything can happen to it
+   */
+  async openBatchAppend(opened: (call: BatchCall) => void): Promise<void> {
+    const { path, responseDeserialize } = services.StreamsService.batchAppend;
+    const open = this.GRPCStreamCreator(services.StreamsClient, 'batchAppend', (client) => {
+      const { credentials, requiresLeader } = this;
+      const call = client.makeBidiStreamRequest(
+        path,
+        asItIs,
+        responseDeserialize,
+        ...this.callArguments({ credentials, requiresLeader }, { deadline: Infinity }),
+      );
+      opened(call);
+      return call;
+    });
+    await open();
+  }
+
+  /** Has the client look for a node again, because that of a channel can't serve. */
+  async leave(channel: Channel): Promise<void> {
+    await this.#giveUp(channel);
   }
 
   /** Whether there is a connection within `connectMs`. If not, nothing was sent, which no failed call can promise. */
@@ -136,6 +174,10 @@ export class Connection extends EventStoreDBClient {
     await this.handleError(client as Client, error);
     return false;
   }
+}
+
+function asItIs(request: Buffer): Buffer {
+  return request;
 }
 
 /**

@@ -1,8 +1,9 @@
 /**
  * The fault of the next append:
  *
- * - `unavailable-before-writing`: returns unavailable, and writes nothing
- * - `unavailable-after-writing`: writes, and returns unavailable
+ * - `unavailable-before-writing`: reports that it is not ready, and writes nothing
+ * - `lost-before-writing`: the connection or the shared stream breaks, and nothing is written
+ * - `unavailable-after-writing`: the same, after writing
  * - `cancelled-after-writing`: the same, with gRPC's "cancelled"
  * - `timed-out-after-writing`: the same, with the server's own timeout
  * - `silent-before-writing`, `silent-after-writing`: never responds
@@ -16,6 +17,7 @@
  */
 export type AppendFault =
   | 'unavailable-before-writing'
+  | 'lost-before-writing'
   | 'unavailable-after-writing'
   | 'cancelled-after-writing'
   | 'timed-out-after-writing'
@@ -48,6 +50,15 @@ export class Faults {
    */
   cutSubscriptions:
     { readonly after: number; readonly how: 'error' | 'clean-end' | 'too-slow' } | undefined;
+
+  /** Servers before 21.10 lack `BatchAppend`, and some proxies do not let it through. */
+  lacksBatchAppend = false;
+
+  /** While set, the user may not append. */
+  deniesAppends = false;
+
+  /** While set, a call of `BatchAppend` is refused at once because of its user. */
+  refusesUser = false;
 
   /** While set, appends, reads and subscriptions get no response. */
   silentToAll = false;

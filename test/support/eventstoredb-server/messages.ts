@@ -132,6 +132,14 @@ export const consumerTooSlow = (): ServiceError =>
     'Operation timed out: Consumer too slow to handle event while live. Client resubscription required.',
   );
 
+export function notLeader(leaderPort: number): ServiceError {
+  return failure(status.NOT_FOUND, 'Leader info available', {
+    exception: 'not-leader',
+    'leader-endpoint-host': '127.0.0.1',
+    'leader-endpoint-port': String(leaderPort),
+  });
+}
+
 export function streamDeleted(stream: string): ServiceError {
   return failure(status.FAILED_PRECONDITION, `Event stream '${stream}' is deleted.`, {
     exception: 'stream-deleted',

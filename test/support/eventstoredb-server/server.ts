@@ -3,13 +3,15 @@ import gossip from '@eventstore/db-client/generated/gossip_pb.js';
 import featureServices from '@eventstore/db-client/generated/serverfeatures_grpc_pb.js';
 import features from '@eventstore/db-client/generated/serverfeatures_pb.js';
 import shared from '@eventstore/db-client/generated/shared_pb.js';
-import services, { type IStreamsServer } from '@eventstore/db-client/generated/streams_grpc_pb.js';
+import type { IStreamsServer } from '@eventstore/db-client/generated/streams_grpc_pb.js';
 import streams from '@eventstore/db-client/generated/streams_pb.js';
 import { Server, ServerCredentials, status, type sendUnaryData } from '@grpc/grpc-js';
-import { handleAppend, type ReceivedAppend } from './append-call.ts';
+import { handleAppend } from './append-call.ts';
+import type { AppendingServer, ReceivedAppend } from './append-outcome.ts';
+import { handleBatchAppend, streamsService, type BatchCall } from './batch-append-call.ts';
 import { Faults } from './faults.ts';
 import { Log, type ProposedEvent } from './log.ts';
-import { failure, streamNameOf } from './messages.ts';
+import { failure, streamNameOf, unavailable } from './messages.ts';
 import { fail, handleRead, type ReadCall } from './read-call.ts';
 import { OpenSubscription } from './subscription-call.ts';
 
@@ -27,8 +29,8 @@ export class EventStoreDbServer {
   readonly faults = new Faults();
   /** Every received append, in order, including refused ones. */
   readonly appends: ReceivedAppend[] = [];
-  /** How often the shared batch stream was used, which the adapter must never do. */
-  batchAppends = 0;
+  /** The number of streams of `BatchAppend`, including refused ones. */
+  batchStreams = 0;
   /** The number of reads, without subscriptions. */
   reads = 0;
   /** The number of subscriptions. */
@@ -36,13 +38,14 @@ export class EventStoreDbServer {
   /** The announced leader of its cluster; by default itself. */
   leaderPort: number | undefined;
   readonly #subscriptions = new Set<OpenSubscription>();
+  readonly #batchCalls = new Set<BatchCall>();
   readonly #server: Server;
   #port = 0;
 
   private constructor(log: Log) {
     this.log = log;
     this.#server = new Server({ 'grpc.max_concurrent_streams': MOST_CALLS });
-    this.#server.addService(services.StreamsService, this.#streams());
+    this.#server.addService(streamsService, this.#streams());
     this.#server.addService(featureServices.ServerFeaturesService, {
       getSupportedMethods: (_call: unknown, callback: sendUnaryData<features.SupportedMethods>) =>
         callback(null, supportedMethods()),
@@ -100,21 +103,28 @@ export class EventStoreDbServer {
     this.log.append(stream, [event], -2);
   }
 
+  /** The streams of `BatchAppend` that are open now. */
+  get openBatchStreams(): number {
+    return this.#batchCalls.size;
+  }
+
+  /** Ends the streams of `BatchAppend`: with an error, or without, as a proxy may do. */
+  breakBatchStreams(how: 'error' | 'clean-end' = 'error'): void {
+    for (const call of this.#batchCalls) {
+      if (how === 'error') call.emit('error', unavailable());
+      else call.end();
+    }
+  }
+
   /** Breaks every connection at once and stops. */
   stop(): void {
     for (const subscription of this.#subscriptions) subscription.fallSilent();
     this.#server.forceShutdown();
   }
 
-  #streams(): IStreamsServer {
+  #streams(): StreamsServer {
     return {
-      append: (call, callback) =>
-        handleAppend(call, callback, {
-          log: this.log,
-          faults: this.faults,
-          port: this.#port,
-          received: (append) => this.appends.push(append),
-        }),
+      append: (call, callback) => handleAppend(call, callback, this.#appending()),
       read: (call) => {
         this.#read(call).catch((error: unknown) =>
           fail(call, failure(status.UNKNOWN, String(error))),
@@ -130,10 +140,22 @@ export class EventStoreDbServer {
         this.log.tombstone(streamNameOf(options?.getStreamIdentifier()));
         callback(null, new streams.TombstoneResp().setNoPosition(new shared.Empty()));
       },
-      batchAppend: (call) => {
-        this.batchAppends += 1;
-        call.emit('error', failure(status.UNIMPLEMENTED, 'The batch stream must not be used'));
+      batchAppend: (call: BatchCall) => {
+        this.batchStreams += 1;
+        this.#batchCalls.add(call);
+        call.on('close', () => this.#batchCalls.delete(call));
+        call.on('cancelled', () => this.#batchCalls.delete(call));
+        handleBatchAppend(call, this.#appending());
       },
+    };
+  }
+
+  #appending(): AppendingServer {
+    return {
+      log: this.log,
+      faults: this.faults,
+      leaderPort: () => this.leaderPort ?? this.#port,
+      received: (append) => this.appends.push(append),
     };
   }
 
@@ -164,7 +186,11 @@ export class EventStoreDbServer {
   }
 }
 
-/** Also offers the batch stream, which a client would use by default. */
+type StreamsServer = Pick<IStreamsServer, 'append' | 'read' | 'delete' | 'tombstone'> & {
+  batchAppend(call: BatchCall): void;
+};
+
+/** Also offers the batch stream, which the client itself would use by default. */
 function supportedMethods(): features.SupportedMethods {
   const methods = ['append', 'batchappend', 'read', 'delete', 'tombstone'].map((name) =>
     new features.SupportedMethod()
