@@ -5,7 +5,7 @@ import { status, type ServerDuplexStream } from '@grpc/grpc-js';
 import { Fields } from '../protobuf-fields.ts';
 import { leads, toEvent } from './append-call.ts';
 import { carryOut, tooLarge, type AppendingServer } from './append-outcome.ts';
-import { appendTimedOut, appendTooLarge, batchResponse } from './batch-messages.ts';
+import { appendTimedOut, appendTooLarge, badRequest, batchResponse } from './batch-messages.ts';
 import { ANY, NO_STREAM, STREAM_EXISTS, type Expected, type ProposedEvent } from './log.ts';
 import { failure, notLeader, streamNameOf, unavailable } from './messages.ts';
 
@@ -32,6 +32,8 @@ export const streamsService = {
     }),
   },
 };
+
+const UUID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i;
 
 /** Field numbers of `BatchAppendReq`. */
 const OPTIONS = 2;
@@ -73,7 +75,11 @@ export function handleBatchAppend(call: BatchCall, server: AppendingServer): voi
     }
     const append = pending.get(id);
     if (append === undefined) return;
-    append.events.push(...message.getProposedMessagesList().map(toEvent));
+    const proposed = message.getProposedMessagesList().map(toEvent);
+    const invalid = proposed.find((event) => !UUID.test(event.id));
+    // It stays incomplete, until a server gives up on it.
+    if (invalid !== undefined) return say(badRequest('Unrecognized Guid format.'));
+    append.events.push(...proposed);
     const received = { ...append, requiresLeader: leads(call), batched: true };
     const excess = tooLarge(append.events, faults.largestEvent);
     if (excess !== undefined) {

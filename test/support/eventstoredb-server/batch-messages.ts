@@ -48,6 +48,10 @@ export function appendTooLarge(isOneEvent: boolean): streams.BatchAppendResp {
   return refused(name, Code.INVALID_ARGUMENT, exceeded);
 }
 
+export function badRequest(message: string): streams.BatchAppendResp {
+  return refused('BadRequest', Code.INVALID_ARGUMENT, new shared.BadRequest().setMessage(message));
+}
+
 /** A server gives such errors no code, and empty details. */
 function notHandled(message: string): streams.BatchAppendResp {
   const details = new any.Any();
