@@ -6,6 +6,7 @@ import type { Telemetry } from '../../../observability/telemetry.ts';
 import { pause, pauseAfter, withTimeout } from '../../waiting.ts';
 import type { ConnectionSettings } from './connection-url.ts';
 import { describeError } from './client-errors.ts';
+import { hideServerNameWarning } from './server-name-warning.ts';
 import type { Timings } from './timings.ts';
 import { CONNECTIVITY, AttemptTimeouts } from './attempt-timeouts.ts';
 
@@ -55,6 +56,7 @@ export class Connection extends EventStoreDBClient {
       channelCredentialsOf(settings),
       settings.credentials,
     );
+    if (settings.secure) hideServerNameWarning();
     this.requiresLeader =
       (settings.discover || settings.hosts.length > 1) &&
       (settings.nodePreference ?? 'leader') === 'leader';

@@ -6,6 +6,7 @@ import shared from '@eventstore/db-client/generated/shared_pb.js';
 import type { IStreamsServer } from '@eventstore/db-client/generated/streams_grpc_pb.js';
 import streams from '@eventstore/db-client/generated/streams_pb.js';
 import { Server, ServerCredentials, status, type sendUnaryData } from '@grpc/grpc-js';
+import { readFileSync } from 'node:fs';
 import { handleAppend } from './append-call.ts';
 import type { AppendingServer, ReceivedAppend } from './append-outcome.ts';
 import { handleBatchAppend, streamsService, type BatchCall } from './batch-append-call.ts';
@@ -60,15 +61,20 @@ export class EventStoreDbServer {
    * Starts a server on the loopback interface.
    * @param options.port the port of an earlier one; default: any free one
    * @param options.log the log of an earlier one
+   * @param options.certificate files for TLS; default: none
    */
   static async start(
-    options: { readonly port?: number; readonly log?: Log } = {},
+    options: {
+      readonly port?: number;
+      readonly log?: Log;
+      readonly certificate?: { readonly cert: string; readonly key: string };
+    } = {},
   ): Promise<EventStoreDbServer> {
     const server = new EventStoreDbServer(options.log ?? new Log());
     server.#port = await new Promise<number>((resolve, reject) => {
       server.#server.bindAsync(
         `127.0.0.1:${options.port ?? 0}`,
-        ServerCredentials.createInsecure(),
+        credentialsOf(options.certificate),
         (error, port) => (error === null ? resolve(port) : reject(error)),
       );
     });
@@ -184,6 +190,17 @@ export class EventStoreDbServer {
       .setHttpEndPoint(new gossip.EndPoint().setAddress('127.0.0.1').setPort(port));
     return new gossip.ClusterInfo().setMembersList([leader]);
   }
+}
+
+function credentialsOf(
+  certificate: { readonly cert: string; readonly key: string } | undefined,
+): ServerCredentials {
+  if (certificate === undefined) return ServerCredentials.createInsecure();
+  const pair = {
+    cert_chain: readFileSync(certificate.cert),
+    private_key: readFileSync(certificate.key),
+  };
+  return ServerCredentials.createSsl(null, [pair]);
 }
 
 type StreamsServer = Pick<IStreamsServer, 'append' | 'read' | 'delete' | 'tombstone'> & {
