@@ -224,6 +224,19 @@ describe('appends in flight on the shared stream to EventStoreDB', () => {
     }
   });
 
+  it('have an unknown outcome where one of several met a follower, and none alone', async () => {
+    const { port, faults } = bench().server;
+    const url = `esdb+discover://127.0.0.1:${port}?tls=false`;
+    const store = await bench().open({ url, timings: { appendOverallMs: 100 } });
+    await store.head();
+    const never = upTo(1_000).map(() => 'not-leader' as const);
+    faults.onNextAppends(...never);
+    const [alone] = await errorsOf([store.append('task-1', [numbered(1)], 'none')]);
+    expect(alone).to.include({ code: 'UNAVAILABLE', repeated: true });
+    const together = await errorsOf(appendMany(store, 2));
+    expect(together.map(({ code }) => code)).to.deep.equal(['OUTCOME_UNKNOWN', 'OUTCOME_UNKNOWN']);
+  });
+
   it('keep an exact outcome where the server did not take them', async () => {
     const store = await bench().open();
     const [first, second] = [numbered(1), numbered(2)];
