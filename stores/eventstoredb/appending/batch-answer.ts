@@ -15,6 +15,9 @@ import { NotWrittenError } from '../connecting/client-errors.ts';
 
 type Details = NonNullable<ReturnType<status.Status['getDetails']>>;
 
+/** Tells a user without the right from a rejected one. */
+const PERMISSION_DENIED = 7;
+
 /** The server has no code for an append that it did not take. */
 const NO_CODE = 0;
 
@@ -28,7 +31,8 @@ const errors: Readonly<Record<string, (details: Details, stream: string) => Erro
     return WrongExpectedVersionError.fromWrongExpectedVersion(wrong, stream);
   },
   StreamDeleted: (_details, stream) => StreamDeletedError.fromStreamName(stream),
-  AccessDenied: () => new AccessDeniedError(),
+  AccessDenied: () =>
+    Object.assign(new AccessDeniedError(undefined, 'Access Denied'), { code: PERMISSION_DENIED }),
   Timeout: () => new DeadlineExceededError(),
   MaximumAppendSizeExceeded: (details) => {
     const exceeded = shared.MaximumAppendSizeExceeded.deserializeBinary(details.getValue_asU8());
