@@ -104,6 +104,7 @@ export class Appender {
     await highWaterMark.start(() => reader.end());
     const append: PendingAppend = { stream, events, expected, before: highWaterMark.seen };
     let unclear: unknown;
+    let latest: unknown;
     for (let failures = 1; ; failures += 1) {
       const isConnected = await connection.isConnected();
       if (!isConnected) identity.connectionLost();
@@ -114,19 +115,24 @@ export class Appender {
           if (error instanceof EventStoreError) throw error;
           const failure = classifyError(error);
           if (failure === 'conflict') return this.#settleConflict(append, error, unclear);
+          if (failure === 'refused' && unclear !== undefined)
+            throw outcomeUnknownError(stream, error);
+          if (failure !== 'unclear' && failure !== 'elsewhere')
+            throw toEventStoreError(error, `append to ${stream}`, stream);
+          latest = error;
           if (failure === 'unclear') {
             unclear = error;
             identity.connectionLost();
-          } else if (failure !== 'elsewhere')
-            throw toEventStoreError(error, `append to ${stream}`, stream);
+          }
         }
       } else if (!isConnected && unclear === undefined) {
         throw new EventStoreError('UNAVAILABLE', 'EventStoreDB cannot be reached', { stream });
       }
       const wait = pauseAfter(failures, timings.firstPauseMs, timings.longestPauseMs);
-      if (connection.closed || performance.now() + wait >= end) throw gaveUpError(stream, unclear);
+      if (connection.closed || performance.now() + wait >= end)
+        throw gaveUpError(stream, unclear, latest);
       telemetry.count('eventstore_append_retries_total');
-      telemetry.log.debug('retrying an append', { stream, failure: describeError(unclear) });
+      telemetry.log.debug('retrying an append', { stream, failure: describeError(latest) });
       await pause(wait);
       const arrived = expected === 'any' ? await this.#findInTail(append) : undefined;
       if (arrived !== undefined) return arrived;
@@ -285,10 +291,11 @@ function lastRevisionOf({ expected, events }: PendingAppend): number | undefined
   return (expected === 'none' ? -1 : expected) + events.length;
 }
 
-function gaveUpError(stream: string, unclear: unknown): EventStoreError {
+function gaveUpError(stream: string, unclear: unknown, latest: unknown): EventStoreError {
   if (unclear !== undefined) return outcomeUnknownError(stream, unclear, true);
-  const message = 'no EventStoreDB node accepts appends';
-  return new EventStoreError('UNAVAILABLE', message, { stream, repeated: true });
+  const reason = latest === undefined ? '' : `: ${describeError(latest)}`;
+  const message = `no EventStoreDB node accepts appends${reason}`;
+  return new EventStoreError('UNAVAILABLE', message, { stream, repeated: true, cause: latest });
 }
 
 function outcomeUnknownError(stream: string, cause: unknown, repeated = false): EventStoreError {

@@ -20,8 +20,8 @@ const grpc = {
  * - `conflict`, `deleted`, `too-large`: the server's answer; nothing was written
  * - `not-found`: the stream has no events
  * - `refused`: the server never will: access, arguments
- * - `elsewhere`: this node wrote nothing: it is a follower, was not ready, or was never asked. Another attempt may reach
- *   one that does
+ * - `elsewhere`: the node wrote nothing, because it is a follower, is not ready, or was never asked. The next attempt may
+ *   reach one that writes
  * - `unclear`: down, cancelled, late, or failed inside the server. A write may have happened
  */
 export type CallFailure =

@@ -160,6 +160,18 @@ function describeAppending(way: string, lacksBatchAppend: boolean): void {
         );
       });
 
+      it('reports an unknown outcome when the user loses the right to append meanwhile', async () => {
+        const { faults, log } = bench().server;
+        faults.onNextAppends('unavailable-after-writing');
+        const stopListening = log.onWrite(() => {
+          stopListening();
+          faults.deniesAppends = true;
+        });
+        const error = await errorOf(store.append('task-1', [numbered(1)], 'none'));
+        expect(error.code).to.equal('OUTCOME_UNKNOWN');
+        expect(error.message).to.include('access-denied');
+      });
+
       it('searches the stream when the server has forgotten the ids', async () => {
         bench().server.faults.onNextAppends('unavailable-after-writing', 'forgets-ids');
         const result = await store.append('task-1', [numbered(1)], 'none');

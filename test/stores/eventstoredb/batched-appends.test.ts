@@ -241,6 +241,7 @@ describe('appends in flight on the shared stream to EventStoreDB', () => {
     faults.onNextAppends(...never);
     const [alone] = await errorsOf([store.append('task-1', [numbered(1)], 'none')]);
     expect(alone).to.include({ code: 'UNAVAILABLE', repeated: true });
+    expect(alone?.message).to.include('not-leader');
     const together = await errorsOf(appendMany(store, 2));
     expect(together.map(({ code }) => code)).to.deep.equal(['OUTCOME_UNKNOWN', 'OUTCOME_UNKNOWN']);
   });
