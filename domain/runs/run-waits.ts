@@ -88,6 +88,10 @@ function withoutStep(waits: readonly Wait[], ended: string): readonly Wait[] {
 
 export const isOpen = (wait: Wait): boolean => wait.resumed === null;
 
+/** Whether a wait has ended without an error: its step has nothing left to do. */
+export const hasResult = ({ resumed }: Wait): boolean =>
+  resumed !== null && resumed.error === undefined;
+
 /** Whether a run that no worker executes has something to do: not all of its steps left are waiting. */
 export function mayContinue(waits: readonly Wait[]): boolean {
   return waits.length === 0 || !waits.every(isOpen);

@@ -6,7 +6,7 @@ import type { EventPlace, Fold } from '../handle.ts';
 import type { JsonObject } from '../json.ts';
 import { partialOutput } from './run-output.ts';
 import { noSteps, withEnds, type StepEnds } from './run-steps.ts';
-import { evolveWaits, mayContinue, noWaits, stopWaits, type Wait } from './run-waits.ts';
+import { evolveWaits, isOpen, mayContinue, noWaits, stopWaits, type Wait } from './run-waits.ts';
 import type { TaskDefinition } from '../tasks/task-definition.ts';
 import { endedRunStates, type RetryStart, type RunState as StateName } from '../vocabulary.ts';
 
@@ -180,6 +180,11 @@ function evolveKnown(state: KnownRun, event: LaterEvent, at: EventPlace): KnownR
     case 'RunRetried':
       return { ...state, retried_by: event.data.run_id, revision };
   }
+}
+
+/** Whether an attempt was left waiting, a wait has ended, and no worker has died of the attempt. */
+export function isResumed({ state, attempt, interruptions, waits }: KnownRun): boolean {
+  return state === 'queued' && attempt > 0 && interruptions === 0 && !waits.every(isOpen);
 }
 
 const ended: ReadonlySet<string> = new Set([...endedRunStates, 'abandoned', 'removed']);

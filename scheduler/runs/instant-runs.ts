@@ -1,14 +1,23 @@
 import type { JsonObject } from '../../domain/json.ts';
-import { compilePipeline, type CompiledPipeline } from '../../domain/pipeline/compile.ts';
+import {
+  compilePipeline,
+  type CompiledPipeline,
+  type CompiledStep,
+} from '../../domain/pipeline/compile.ts';
+import { finishedSteps } from '../../domain/pipeline/progress.ts';
+import type { KnownRun } from '../../domain/runs/run.ts';
+import { endsOf } from '../../domain/runs/run-steps.ts';
+import { hasResult } from '../../domain/runs/run-waits.ts';
 import type { PinnedTasks } from '../pinned-tasks.ts';
 import type { QueuedRun } from './queued-run.ts';
 import type { ToolRegistry } from '../tools/registry.ts';
+import type { Tool } from '../tools/tool.ts';
 
 /** A longer pipeline would block the event loop, so it is not instant. */
 const MAX_INSTANT_STEPS = 10;
 
 /**
- * Selects instant runs: a few steps with synchronous tools, and no key to wait for. A run whose task is not in memory is
+ * Selects instant runs: a few steps with tools that answer at once, and no key to wait for. A run whose task is not in memory is
  * not instant.
  *
  * @param isGranted whether a run already has the concurrency key that it needs
@@ -23,37 +32,58 @@ export function instantRuns(
     if (definition === undefined) return false;
     if (definition.overlap_policy !== 'allow') return false;
     if (definition.concurrency_key !== null && !(granted ?? isGranted(run))) return false;
-    const { steps } = compilePipeline(definition.payload as JsonObject);
-    return (
-      steps.length <= MAX_INSTANT_STEPS &&
-      steps.every(
-        (step) =>
-          step.kind === 'call' &&
-          step.each === null &&
-          tools.find(step.uses)?.tool.synchronous === true,
-      )
-    );
+    return areInstant(compilePipeline(definition.payload as JsonObject).steps, tools);
   };
 }
 
 /**
- * Selects the instant runs whose start is written together with their end, after their execution. A run that kills its
- * process is given up after some starts in its stream. So a run that evaluates expressions, and was requested before this
- * process followed the log, has its start written first.
+ * Selects the runs whose start is written together with their end, after their execution: instant runs, and those of
+ * which only instant steps are left after a wait. A run that kills its process is given up after some starts in its
+ * stream. So a run that evaluates expressions, and was requested before this process followed the log, has its start
+ * written first.
  */
 export function runsStartingWithEnd(
   tasks: Pick<PinnedTasks, 'peek'>,
   tools: Pick<ToolRegistry, 'find'>,
   isInstant: (run: QueuedRun) => boolean,
-): (run: QueuedRun) => boolean {
-  return (run) => {
+): (run: QueuedRun, resumed: KnownRun | null) => boolean {
+  return (run, resumed) => {
     const definition = tasks.peek(run.taskId, run.taskRevision)?.definition;
-    if (definition === undefined || !isInstant(run)) return false;
-    return run.isNew || evaluatesNothing(compilePipeline(definition.payload as JsonObject), tools);
+    if (definition === undefined) return false;
+    const pipeline = compilePipeline(definition.payload as JsonObject);
+    const { steps } = pipeline;
+    const left = resumed === null ? steps : stepsLeft(pipeline, resumed);
+    if (resumed === null ? !isInstant(run) : !areInstant(left, tools)) return false;
+    return run.isNew || evaluatesNothing(left, tools);
   };
 }
 
-function evaluatesNothing({ steps }: CompiledPipeline, tools: Pick<ToolRegistry, 'find'>): boolean {
+/** Steps that have not ended, and whose wait has not ended with a result either. */
+function stepsLeft(pipeline: CompiledPipeline, run: KnownRun): readonly CompiledStep[] {
+  const finished = finishedSteps(pipeline, endsOf(run.steps));
+  const resumed = new Set(run.waits.filter(hasResult).map(({ step }) => step));
+  return pipeline.steps.filter(({ id }) => !finished.has(id) && !resumed.has(id));
+}
+
+function areInstant(steps: readonly CompiledStep[], tools: Pick<ToolRegistry, 'find'>): boolean {
+  return (
+    steps.length <= MAX_INSTANT_STEPS &&
+    steps.every(
+      (step) =>
+        step.kind === 'call' && step.each === null && answersAtOnce(tools.find(step.uses)?.tool),
+    )
+  );
+}
+
+/** A step of an external tool only becomes a job, which has no effect before it is recorded. */
+function answersAtOnce(tool: Tool | undefined): boolean {
+  return tool !== undefined && (tool.synchronous === true || tool.isExternal === true);
+}
+
+function evaluatesNothing(
+  steps: readonly CompiledStep[],
+  tools: Pick<ToolRegistry, 'find'>,
+): boolean {
   return steps.every(
     (step) =>
       step.kind === 'call' &&

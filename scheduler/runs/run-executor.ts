@@ -2,7 +2,7 @@ import type { Cancel, Instant } from '../../domain/clock.ts';
 import { isConflict, type RecordedEvent } from '../../domain/event-store.ts';
 import type { EventOf, RunEvent } from '../../domain/events/catalogue.ts';
 import type { JsonObject } from '../../domain/json.ts';
-import { canceledEvent, deadlineOf, type KnownRun } from '../../domain/runs/run.ts';
+import { canceledEvent, deadlineOf, isResumed, type KnownRun } from '../../domain/runs/run.ts';
 import { evolveWaits, noWaits, stopWaits, type Wait } from '../../domain/runs/run-waits.ts';
 import type { LiveTask } from '../../domain/tasks/task.ts';
 import type { Span } from '../../observability/telemetry.ts';
@@ -49,8 +49,11 @@ export interface ExecutorOptions extends RunParts {
   readonly runPipeline: PipelineRunner;
   /** Checks the task's status, concurrency key and overlap. */
   readonly admit: (run: QueuedRun, task: LiveTask) => Admission | Promise<Admission>;
-  /** Whether a run's start may be written together with its end. Default: never. */
-  readonly startsWithEnd?: (run: QueuedRun) => boolean;
+  /**
+   * Whether a run's start may be written together with its end. Default: never.
+   * @param resumed the run, if it continues after a wait
+   */
+  readonly startsWithEnd?: (run: QueuedRun, resumed: KnownRun | null) => boolean;
   /** An append for the same call as the end of a run. Default: none. */
   readonly handOver?: (run: QueuedRun, task: LiveTask, end: RunEvent) => HandOver | null;
   /** The attempt is over here, and its end is written. The run says whether it has ended or continues. */
@@ -208,7 +211,7 @@ class Execution implements RunHandle, StreamOwner {
     }
     if (telemetry.traces) this.#span = await beginRun(telemetry.traces, store, run);
     const start = new RunStart(this.#options, run, clock.now(), known);
-    if (!this.#startsWithEnd()) await start.write(stream);
+    if (!this.#startsWithEnd(known)) await start.write(stream);
     return this.#executeAndEnd(task, known, start);
   }
 
@@ -220,10 +223,15 @@ class Execution implements RunHandle, StreamOwner {
     return [...stopWaits(known.waits), canceledEvent(known, definition.payload as JsonObject)];
   }
 
-  /** Only when the stream holds nothing but the request, so that an unwritten start changes nothing. */
-  #startsWithEnd(): boolean {
-    if (this.#stream.revision > 0 || this.#cause !== null || this.#span !== undefined) return false;
-    return this.#options.startsWithEnd?.(this.#run) === true;
+  /**
+   * Only when the stream holds nothing but the request, or the run was left waiting and has not lost a worker, so that an
+   * unwritten start changes nothing.
+   */
+  #startsWithEnd(known: KnownRun | null): boolean {
+    if (this.#cause !== null || this.#span !== undefined) return false;
+    const resumed = known !== null && isResumed(known) ? known : null;
+    if (this.#stream.revision > 0 && resumed === null) return false;
+    return this.#options.startsWithEnd?.(this.#run, resumed) === true;
   }
 
   async #executeAndEnd(

@@ -1,14 +1,20 @@
 import { expect } from 'chai';
 import { taskDefaults, type TaskDefinition } from '../../../domain/tasks/task-definition.ts';
+import type { StepEnd } from '../../../domain/events/catalogue.ts';
+import { noSteps, withEnds } from '../../../domain/runs/run-steps.ts';
+import type { KnownRun } from '../../../domain/runs/run.ts';
 import type { LiveTask } from '../../../domain/tasks/task.ts';
 import { instantRuns, runsStartingWithEnd } from '../../../scheduler/runs/instant-runs.ts';
 import type { QueuedRun } from '../../../scheduler/runs/queued-run.ts';
 import { basicTools } from '../../../scheduler/tools/basic-tools.ts';
 import { ToolRegistry } from '../../../scheduler/tools/registry.ts';
+import { workerTool } from '../../../scheduler/tools/worker-tools.ts';
+
+const schema = { type: 'object' };
+const external = workerTool({ name: 'emails.send', description: 'sends', schema });
 
 describe('an instant run', () => {
   const tools = new ToolRegistry();
-  const schema = { type: 'object' };
   tools.register({
     name: 'quick',
     description: 'quick',
@@ -16,6 +22,7 @@ describe('an instant run', () => {
     synchronous: true,
     run: () => ({}),
   });
+  tools.register(external.tool);
   tools.register({ name: 'slow', description: 'slow', schema, run: () => Promise.resolve({}) });
 
   const run = { taskId: 't', taskRevision: 3 } as QueuedRun;
@@ -39,6 +46,10 @@ describe('an instant run', () => {
     expect(isInstant([{ uses: 'unheard-of' }])).to.equal(false);
     expect(isInstant([{ uses: 'quick', for_each: '${params.list}' }])).to.equal(false);
     expect(isInstant([{ parallel: [{ uses: 'quick' }] }])).to.equal(false);
+  });
+
+  it('may leave steps to workers', () => {
+    expect(isInstant([{ uses: 'quick' }, { uses: 'emails.send' }])).to.equal(true);
   });
 
   it('needs no key', () => {
@@ -70,7 +81,7 @@ describe('a run that is executed before its start is written', () => {
   const startsWithEnd = (pipeline: unknown, isNew: boolean, isInstant = true): boolean => {
     const task = { definition: { ...taskDefaults, payload: { pipeline } } } as unknown as LiveTask;
     const run = { taskId: 't', taskRevision: 3, isNew } as QueuedRun;
-    return runsStartingWithEnd({ peek: () => task }, tools, () => isInstant)(run);
+    return runsStartingWithEnd({ peek: () => task }, tools, () => isInstant)(run, null);
   };
   const constant = [{ uses: 'echo', with: { text: 'as it is' }, if: true }];
 
@@ -95,8 +106,41 @@ describe('a run that is executed before its start is written', () => {
     expect(startsWithEnd(constant, true, false)).to.equal(false);
   });
 
+  describe('and continues after a wait', () => {
+    const job = { id: 'job', uses: 'emails.send' };
+    const slow = { id: 'slow', uses: 'http.request' };
+    const echo = { id: 'echo', uses: 'echo', with: { sent: '${steps.job}' } };
+
+    /** @param resumed how the wait of the step `job` has ended */
+    const continues = (pipeline: unknown, resumed: object, ended: readonly string[] = []) => {
+      const task = {
+        definition: { ...taskDefaults, payload: { pipeline } },
+      } as unknown as LiveTask;
+      const run = { taskId: 't', taskRevision: 3, isNew: true } as QueuedRun;
+      const waits = [{ step: 'job', resumed }];
+      const ends = ended.map((step) => ({ step, status: 'succeeded' }) as StepEnd);
+      const known = { waits, steps: withEnds(noSteps, ends) } as unknown as KnownRun;
+      return runsStartingWithEnd({ peek: () => task }, tools, () => false)(run, known);
+    };
+
+    it('has only steps left that answer at once', () => {
+      expect(continues([job, echo], { result: {} })).to.equal(true);
+      expect(continues([job, slow], { result: {} })).to.equal(false);
+      expect(continues([slow, job], { result: {} }, ['slow'])).to.equal(true);
+      expect(continues([slow, job], { result: {} })).to.equal(false);
+    });
+
+    it('has not to repeat a call that has failed', () => {
+      const called = { ...slow, id: 'job', wait_for: 'callback' };
+      expect(continues([called], { error: 'it failed', retryable: true })).to.equal(false);
+      expect(continues([called], { result: {} })).to.equal(true);
+    });
+  });
+
   it('has its task in memory', () => {
     const run = { taskId: 't', taskRevision: 3, isNew: true } as QueuedRun;
-    expect(runsStartingWithEnd({ peek: () => undefined }, tools, () => true)(run)).to.equal(false);
+    expect(runsStartingWithEnd({ peek: () => undefined }, tools, () => true)(run, null)).to.equal(
+      false,
+    );
   });
 });

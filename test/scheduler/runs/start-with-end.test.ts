@@ -172,4 +172,31 @@ describe('a run whose start is written with its end', () => {
     expect(await world.run(runId)).to.include({ state: 'succeeded', attempt: 1 });
     expect(appends.filter(([type]) => type === 'RunStarted')).to.deep.equal([['RunStarted']]);
   });
+
+  describe('and which continues after a wait', () => {
+    const sleep = { uses: 'sleep', with: { seconds: 60 } };
+
+    it('is written in one append', async () => {
+      const appends = appendsOf(await start('one'));
+      await world.task('t', [], { payload: { pipeline: [sleep] } });
+      const runId = await world.request('t');
+      await world.clock.advance(60 * second);
+      expect(await world.run(runId)).to.include({ state: 'succeeded', attempt: 1 });
+      expect(appends.slice(-2)).to.deep.equal([['RunStepResumed'], ['RunStarted', 'RunSucceeded']]);
+    });
+
+    it('writes its start alone once a worker has died of it', async () => {
+      const one = await world.start('one');
+      const last = { id: 'b', uses: 'quick' };
+      await world.task('t', [], { payload: { pipeline: [sleep, last] } });
+      const runId = await world.request('t');
+      world.acts.set('b', () => one.kill());
+      await world.clock.advance(60 * second);
+      world.acts.clear();
+      const appends = appendsOf(await start('two'));
+      await world.clock.advance(60 * second);
+      expect(await world.run(runId)).to.include({ state: 'succeeded', interruptions: 1 });
+      expect(appends).to.deep.include(['RunStarted']);
+    });
+  });
 });
