@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { toIso, type Cancel, type Clock } from '../../domain/clock.ts';
 import { argumentCheck } from '../../domain/pipeline/arguments.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
@@ -305,7 +305,7 @@ export class JobBroker {
 
 /** Names the run, so that a late answer can be told from one to a job that never existed. */
 function newLease(runId: string): string {
-  return `${runId}.${randomBytes(16).toString('base64url')}`;
+  return `${runId}.${randomUUID()}`;
 }
 
 function handedJob(job: Job, lease: string, details: Details, now: number): HandedJob {

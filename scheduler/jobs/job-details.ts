@@ -6,7 +6,7 @@ import type { RunQueue } from '../runs/run-queue.ts';
 import type { Job } from './job.ts';
 
 /** Arguments of the latest jobs that are kept in memory: jobs, and their characters of JSON. */
-const MAX_KEPT = 10_000;
+const MAX_KEPT = 50_000;
 const MAX_KEPT_WEIGHT = 8 * 1024 * 1024;
 
 /** Events at a stream's end that are searched first. */

@@ -211,9 +211,17 @@ export function prepareForArrays(database: Database, sql: string): Statement {
  */
 export const ROW_LIMIT = 'LIMIT ? + 0';
 
-/** Runs an action in a write transaction, which is rolled back when the action throws. @throws also the driver's errors */
-export function inTransaction<T>(database: Database, action: () => T): T {
-  database.exec('BEGIN IMMEDIATE');
+/**
+ * Runs an action in a transaction, which is rolled back when the action throws.
+ * @param kind `read`: for reads only; it waits for no lock
+ * @throws also the driver's errors
+ */
+export function inTransaction<T>(
+  database: Database,
+  action: () => T,
+  kind: 'write' | 'read' = 'write',
+): T {
+  database.exec(kind === 'write' ? 'BEGIN IMMEDIATE' : 'BEGIN');
   try {
     const result = action();
     database.exec('COMMIT');

@@ -178,5 +178,7 @@ function prepareStatements(database: Database) {
     jobs: prepareJobStatements(database),
     /** Runs an action in one transaction. */
     atOnce: <T>(action: () => T): T => inTransaction(database, action),
+    /** The same for reads. */
+    readAtOnce: <T>(action: () => T): T => inTransaction(database, action, 'read'),
   };
 }

@@ -16,6 +16,8 @@ interface Row extends JobLease, JobAbout {
   readonly losses: number;
 }
 
+type Each<T, R> = (statements: Statements, now: number, one: T) => R;
+
 type Run = <T>(action: (statements: Statements, now: number) => T) => Promise<T>;
 
 /** Leases of jobs. Each call is one transaction on the calling thread, ten microseconds for each job. */
@@ -44,8 +46,8 @@ export class SqliteJobLeases implements JobLeases {
   }
 
   check(leases: readonly JobLease[]): Promise<readonly (JobAbout | null)[]> {
-    return this.#run(({ jobs }, now) =>
-      leases.map(({ job, lease }) => aboutIn(jobs.check.get(job, lease, now))),
+    return this.#readEach(leases, ({ jobs }, now, { job, lease }) =>
+      aboutIn(jobs.check.get(job, lease, now)),
     );
   }
 
@@ -54,12 +56,10 @@ export class SqliteJobLeases implements JobLeases {
   }
 
   look(wanted: readonly string[]): Promise<readonly (HeldJob | null)[]> {
-    return this.#run(({ jobs }, now) =>
-      wanted.map((job) => {
-        const row = jobs.get.get(job);
-        return row === undefined ? null : heldJob(row, now);
-      }),
-    );
+    return this.#readEach(wanted, ({ jobs }, now, job) => {
+      const row = jobs.get.get(job);
+      return row === undefined ? null : heldJob(row, now);
+    });
   }
 
   all(): Promise<readonly HeldJob[]> {
@@ -80,12 +80,15 @@ export class SqliteJobLeases implements JobLeases {
   }
 
   /** One transaction for all. */
-  #forEach<T, R>(
-    all: readonly T[],
-    each: (statements: Statements, now: number, one: T) => R,
-  ): Promise<readonly R[]> {
+  #forEach<T, R>(all: readonly T[], each: Each<T, R>): Promise<readonly R[]> {
     return this.#run((statements, now) =>
       statements.atOnce(() => all.map((one) => each(statements, now, one))),
+    );
+  }
+
+  #readEach<T, R>(all: readonly T[], each: Each<T, R>): Promise<readonly R[]> {
+    return this.#run((statements, now) =>
+      statements.readAtOnce(() => all.map((one) => each(statements, now, one))),
     );
   }
 }
