@@ -10,6 +10,7 @@ import { RunRequester } from '../../scheduler/fires/run-requester.ts';
 import type { Hold } from '../../scheduler/hold.ts';
 import type { AllowedPrivate } from '../../scheduler/http/address-rules.ts';
 import type { ProxySettings } from '../../scheduler/http/proxies.ts';
+import { SilentWorkers } from '../../scheduler/jobs/silent-workers.ts';
 import { Leadership } from '../../scheduler/processes/leadership.ts';
 import { Retention, type RetentionLimits } from '../../scheduler/retention/retention.ts';
 import type { Scheduler } from '../../scheduler/scheduler.ts';
@@ -110,6 +111,8 @@ export function startSchedulerRole(options: SchedulerRoleOptions): SchedulerRole
     const retention = new Retention({ ...led, limits });
     going.superviseStarted('removing old records', () => retention.run(signal));
   }
+  const silentWorkers = new SilentWorkers({ ...led, directory: options.indexes.workers });
+  going.superviseStarted('removing silent workers', () => silentWorkers.run(signal));
   going.superviseStarted('auditing the scheduler', () => audit.run(signal));
   return {
     scheduler,
