@@ -107,18 +107,6 @@ export class JobService {
     return (await this.#call<{ results: AnswerOutcome[] }>(asking)).data.results;
   }
 
-  /** The same for one job, without a registered worker. */
-  async answerAlone({ job_id, ...body }: JobAnswer): Promise<AnswerOutcome> {
-    const path = `/jobs/${job_id}/${'error' in body ? 'fail' : 'complete'}`;
-    try {
-      const { status } = await this.#call({ method: 'POST', path, body });
-      return { status, message: null };
-    } catch (error) {
-      if (!isRefusal(error)) throw error;
-      return { status: error.status, message: error.said };
-    }
-  }
-
   /** From now on the worker gets no more jobs; a poll that waits is answered. */
   async drain(workerId: string): Promise<void> {
     await this.#call({ method: 'DELETE', path: `/workers/${workerId}` }, { seconds: 5 });

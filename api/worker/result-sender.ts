@@ -1,11 +1,6 @@
+import { ApiError } from '../client/client-connection.ts';
 import { BackOff } from './back-off.ts';
-import {
-  isInvalid,
-  isRefusal,
-  type AnswerOutcome,
-  type JobAnswer,
-  type JobService,
-} from './job-service.ts';
+import { isInvalid, type AnswerOutcome, type JobAnswer, type JobService } from './job-service.ts';
 import { bytesOf, MAX_RESULT_BYTES } from './json-result.ts';
 import type { LeasedJob } from './leased-job.ts';
 import type { Registration } from './registration.ts';
@@ -127,7 +122,7 @@ export class ResultSender {
       for (const [place, each] of batch.entries()) this.#settle(each, outcomes[place]);
     } catch (error) {
       if (isInvalid(error)) this.#invalid(batch, error);
-      else if (isRefusal(error)) await this.#refused(batch, error.status, id);
+      else if (error instanceof ApiError && error.status === 404) await this.#unknown(batch, id);
       else this.#failed(batch, error);
     }
   }
@@ -152,22 +147,13 @@ export class ResultSender {
     }
   }
 
-  /** The service no longer knows this worker, or another one has its name. Its jobs are still its own. */
-  async #refused(batch: readonly Unsent[], status: number, workerId: string): Promise<void> {
-    const { service, registration } = this.#parts;
-    const left = [...batch];
+  /** The service no longer knows this worker. Its jobs are still its own. */
+  async #unknown(batch: readonly Unsent[], workerId: string): Promise<void> {
     try {
-      if (status === 404) await registration.again(workerId);
-      else {
-        for (const each of batch) {
-          const outcome = await service.answerAlone(answerOf(each));
-          left.shift();
-          this.#settle(each, outcome);
-        }
-      }
-      this.#queue.unshift(...left);
+      await this.#parts.registration.again(workerId);
+      this.#queue.unshift(...batch);
     } catch (error) {
-      this.#failed(left, error);
+      this.#failed(batch, error);
     }
   }
 

@@ -23,7 +23,7 @@ const POLL_SECONDS = 30;
 const MAX_JOBS = 100;
 /** No further jobs are taken while so many results wait to be sent. */
 const MAX_UNSENT = 1_000;
-/** An empty answer before so many milliseconds means that the service is stopping. */
+/** An empty answer before so many milliseconds did not wait for jobs: asking again at once would go on without end. */
 const TOO_EARLY = 1_000;
 /** How long an answer to the last poll may take after the service was told that no more jobs are wanted. Milliseconds. */
 const LAST_POLL = 2_000;

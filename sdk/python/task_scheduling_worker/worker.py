@@ -243,7 +243,7 @@ class Worker:
         began = time.monotonic()
         jobs = self._service.call("POST", path, timeout=_POLL_SECONDS + 15)["jobs"]
         if not jobs and time.monotonic() - began < 1 and not self._stopping.is_set():
-            # Asking again at once would keep a service busy that is trying to stop.
+            # It did not wait for jobs: asking again at once would go on without end.
             raise Unavailable(f"POST /workers/{worker_id}/jobs: answered at once without jobs")
         for document in jobs:
             held = HeldJob(document, self._heartbeats.hasten)

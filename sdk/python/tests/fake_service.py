@@ -10,7 +10,8 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 #: The longest wait of a test, in seconds.
 LIMIT = 15.0
-Answer = Tuple[int, Dict[str, Any]]
+#: Status, body and headers.
+Answer = Tuple[int, Dict[str, Any], Dict[str, str]]
 
 
 class Request(NamedTuple):
@@ -45,9 +46,11 @@ class FakeService:
                 token = authorization.split(" ", 1)[1] if authorization else None
                 path = self.path.partition("?")[0]
                 body = json.loads(raw) if raw else None
-                status, answer = fake._answer(Request(self.command, path, body, token), self.path)
+                status, answer, headers = fake._answer(Request(self.command, path, body, token), self.path)
                 text = json.dumps(answer).encode()
                 self.send_response(status)
+                for name, value in headers.items():
+                    self.send_header(name, value)
                 self.send_header("Content-Length", str(len(text)))
                 self.end_headers()
                 self.wfile.write(text)
@@ -72,9 +75,15 @@ class FakeService:
         self._server.shutdown()
         self._server.server_close()
 
-    def answer_next(self, ending: str, status: int, body: Optional[Dict[str, Any]] = None) -> None:
+    def answer_next(
+        self,
+        ending: str,
+        status: int,
+        body: Optional[Dict[str, Any]] = None,
+        headers: Optional[Dict[str, str]] = None,
+    ) -> None:
         """The next request whose path ends so is answered with this; the one after it as usual."""
-        self._answers.append((ending, (status, body or {"message": f"answer {status}"})))
+        self._answers.append((ending, (status, body or {"message": f"answer {status}"}, headers or {})))
 
     def give(self, *arguments: Any, tool: str = "echo") -> None:
         """Offers a job for each of the arguments."""
@@ -139,6 +148,9 @@ class FakeService:
                 if request.path.endswith(ending):
                     del self._answers[index]
                     return answer
+        return (*self._usual_answer(request, path), {})
+
+    def _usual_answer(self, request: Request, path: str) -> Tuple[int, Dict[str, Any]]:
         if request.path.endswith("/auth/token"):
             number = sum(1 for each in self.requests if each.path.endswith("/auth/token"))
             return 200, {"access_token": f"token-{number}", "expires_in": self.expires_in}

@@ -308,6 +308,15 @@ class StaysRegistered(WorkerCase):
         # At least half of 0.1, 0.2 and 0.4 s.
         self.assertGreater(time.monotonic() - began, 0.35)
 
+    def test_asks_a_service_that_is_stopping_when_it_says(self) -> None:
+        for _ in range(2):
+            self.service.answer_next("/jobs", 503, {"message": "stopping"}, {"Retry-After": "1"})
+        began = time.monotonic()
+        self.start(self.echoing())
+        self.service.wait_for("/jobs", 3)
+        self.assertGreaterEqual(time.monotonic() - began, 2)
+        self.assertLess(time.monotonic() - began, 4)
+
     def test_ends_when_it_is_drained(self) -> None:
         self.service.answer_next("/jobs", 409, {"message": "drained", "details": {"reason": "drained"}})
         self.start(self.echoing())

@@ -58,6 +58,22 @@ describe('a worker in TypeScript, when something fails', function () {
     expect(worker.id).to.be.a('string').and.not.equal(first);
   });
 
+  it('asks a service that is stopping when it says, and then does its jobs', async () => {
+    const asked: number[] = [];
+    const fetch = fetchBut(async (path) => {
+      if (!path.endsWith('/jobs')) return undefined;
+      asked.push(performance.now());
+      if (asked.length > 2) return undefined;
+      const body = { ...notFound, error: 'unavailable', message: 'the service is stopping' };
+      return Response.json(body, { status: 503, headers: { 'retry-after': '1' } });
+    });
+    await world().worker({ patient: () => 'done' }, { fetch });
+    expect(await world().result(await world().run({ uses: 'patient' }))).to.equal('done');
+    const [first = 0, second = 0, third = 0] = asked;
+    expect(second - first).to.be.within(990, 3000);
+    expect(third - second).to.be.within(990, 3000);
+  });
+
   it('keeps results until they are taken', async () => {
     const calls: number[] = [];
     const fetch = fetchBut((path) => {
