@@ -100,7 +100,7 @@ export interface Endpoint {
   readonly scopes: readonly string[] | null;
   readonly body?: TSchema;
   readonly bodyOptional?: boolean;
-  /** Bytes of a body, where fewer than `SVC_MAX_BODY_BYTES`. */
+  /** Bytes of a body. Default: `SVC_MAX_BODY_BYTES`. */
   readonly maxBodyBytes?: number;
   /**
    * An endpoint of OAuth 2.0 (RFC 6749): it takes a form instead of JSON and ignores unknown fields. Bad input is

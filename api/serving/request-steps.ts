@@ -99,8 +99,7 @@ export function readBody(exchange: Exchange): Promise<void> | undefined {
 
 async function readSentBody(exchange: Exchange): Promise<void> {
   const { endpoint, shared, request } = exchange;
-  const { maxBodyBytes } = shared.dependencies.settings;
-  const limit = Math.min(maxBodyBytes, endpoint.maxBodyBytes ?? maxBodyBytes);
+  const limit = endpoint.maxBodyBytes ?? shared.dependencies.settings.maxBodyBytes;
   const isForm = endpoint.oauth === true && endpoint.body !== undefined;
   const sent = isForm
     ? await readForm(request, endpoint.body, limit)

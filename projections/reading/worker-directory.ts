@@ -92,6 +92,12 @@ export class WorkerDirectory {
     return worker.id === workerId ? worker : 'replaced';
   }
 
+  /** The agent of a worker, also of one that another has replaced; null for an unknown one. */
+  agentOf(workerId: string): string | null {
+    const stream = this.#streams.get(workerId);
+    return (stream === undefined ? undefined : this.#named.get(stream))?.agent_id ?? null;
+  }
+
   /** A tool as it was registered last. */
   tool(name: string): ToolDocument | undefined {
     return this.#tools.get(name);

@@ -8,7 +8,7 @@ import {
   type Call,
   type Endpoint,
 } from '../../endpoint.ts';
-import { errorStatuses, toHttpError } from '../../errors.ts';
+import { errorStatuses, toHttpError, unavailable } from '../../errors.ts';
 import {
   CompleteJob,
   FailJob,
@@ -22,9 +22,12 @@ import {
   JobList,
   ResultsTaken,
 } from '../../schemas/response-schemas-workers.ts';
-import { activeWorkerInPath, workerInPath } from './worker-lookup.ts';
+import { activeWorkerInPath, ownWorkerInPath } from './worker-lookup.ts';
 
 const scopes = ['jobs:work'] as const;
+
+/** Of what workers send about jobs. The SDKs rely on it, whatever the service's other bodies may have. */
+const MAX_BODY_BYTES = 1_048_576;
 
 const poll = endpoint('POST /workers/:worker_id/jobs', {
   operationId: 'takeJobs',
@@ -41,6 +44,9 @@ const poll = endpoint('POST /workers/:worker_id/jobs', {
     const [signal, release] = leaving(dependencies, call.gone());
     try {
       const jobs = await dependencies.jobs.poll(worker, query.max, query.wait, signal);
+      if (jobs.length === 0 && dependencies.stopping.aborted) {
+        throw unavailable('workers', 'the service is stopping; ask for jobs again');
+      }
       return { body: { jobs } };
     } finally {
       release();
@@ -55,6 +61,7 @@ const heartbeat = endpoint('POST /jobs/:job_id/heartbeat', {
     'Extends the lease. Progress and lines of the log are readable in the run at once. The log of a step has at most 50 lines.',
   scopes,
   body: JobHeartbeat,
+  maxBodyBytes: MAX_BODY_BYTES,
   responses: { 200: JobKept },
   refusals: ['conflict'],
   async handle(call) {
@@ -72,6 +79,7 @@ const complete = endpoint('POST /jobs/:job_id/complete', {
   summary: "Completes a job with the step's result",
   scopes,
   body: CompleteJob,
+  maxBodyBytes: MAX_BODY_BYTES,
   idempotent: true,
   responses: { 200: JobEnded },
   refusals: ['conflict'],
@@ -84,6 +92,7 @@ const fail = endpoint('POST /jobs/:job_id/fail', {
   summary: 'Fails a job; if another try can help, the step may have one',
   scopes,
   body: FailJob,
+  maxBodyBytes: MAX_BODY_BYTES,
   idempotent: true,
   responses: { 200: JobEnded },
   refusals: ['conflict'],
@@ -98,12 +107,13 @@ const results = endpoint('POST /workers/:worker_id/results', {
   summary: 'Completes or fails many jobs, with an answer for each',
   scopes,
   body: JobResults,
+  maxBodyBytes: MAX_BODY_BYTES,
   idempotent: true,
   responses: { 200: ResultsTaken },
   refusals: ['conflict'],
   async handle(call) {
     const { dependencies, body, context } = call;
-    const { id } = await workerInPath(call);
+    const id = await ownWorkerInPath(call);
     const answers = body.results.map((sent): JobAnswer => {
       const { job_id, ...answer } = sent;
       return { job: job_id.toLowerCase(), ...answer };

@@ -13,18 +13,27 @@ const MAX_LAG = 2000;
  *   replaced
  */
 export async function workerInPath(call: Call<unknown, unknown>): Promise<RegisteredWorker> {
+  const id = await ownWorkerInPath(call);
+  const worker = call.dependencies.workers.find(id);
+  if (worker === null) throw notFound('worker', id);
+  if (worker === 'replaced') throw replacedWorker(id);
+  return worker;
+}
+
+/**
+ * The id of the worker in the path, which is or was the caller's: it may have been replaced.
+ * @throws HttpError 404 for an unknown one, 403 for another agent's
+ */
+export async function ownWorkerInPath(call: Call<unknown, unknown>): Promise<string> {
   const { dependencies, caller } = call;
   const { workers } = dependencies;
   const id = idIn(call, 'worker_id');
-  if (workers.find(id) === null) await workers.catchUp(dependencies.clock, MAX_LAG);
-  const worker = workers.find(id);
-  if (worker === null) throw notFound('worker', id);
-  if (worker === 'replaced') throw replacedWorker(id);
-  if (worker.agent_id !== caller?.agentId) {
-    const message = `worker ${id} belongs to another agent`;
-    throw forbidden(message, ['jobs:work'], caller?.scopes ?? []);
-  }
-  return worker;
+  if (workers.agentOf(id) === null) await workers.catchUp(dependencies.clock, MAX_LAG);
+  const agentId = workers.agentOf(id);
+  if (agentId === null) throw notFound('worker', id);
+  if (agentId === caller?.agentId) return id;
+  const message = `worker ${id} belongs to another agent`;
+  throw forbidden(message, ['jobs:work'], caller?.scopes ?? []);
 }
 
 /** As {@link workerInPath}, for one that may have jobs. @throws also HttpError 409 for one that is drained or silent */

@@ -259,6 +259,25 @@ describe('jobs over HTTP', () => {
       expect(audit.text).to.contain('"status":409');
     });
 
+    it('of a worker that was replaced are answered each by itself, as their leases last', async () => {
+      const tool = newTool();
+      const worker = await open.worker([tool], { name: 'replaced' });
+      await open.open({ tool });
+      const job = await worker.job();
+      await open.worker([tool], { name: 'replaced', agent: worker.agent });
+      const results = [
+        { job_id: job.job_id, lease: job.lease, result: 1 },
+        { job_id: UNKNOWN, lease: 'another', result: 2 },
+      ];
+      const path = `/workers/${worker.id}/results`;
+      const answer = await worker.agent.client.post(path, { results });
+      expect(answer.status, answer.text).to.equal(200);
+      const statuses = (answer.at('results') as { status: number }[]).map(({ status }) => status);
+      expect(statuses).to.deep.equal([200, 404]);
+      const stranger = await api().signIn(['jobs:work']);
+      expect((await stranger.client.post(path, { results })).status).to.equal(403);
+    });
+
     it('of one run are written together', async () => {
       const { worker, job } = await taken();
       const body = { results: [{ job_id: job.job_id, lease: job.lease, result: 1 }] };
