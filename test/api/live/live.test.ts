@@ -5,6 +5,7 @@ import { EventStream } from '../../support/event-stream.ts';
 import { useRunningApi } from '../../support/running-api.ts';
 import { eventually } from '../../support/signals.ts';
 import { failure, request, stepEnd, success } from '../../projections/recorded.ts';
+import { newTool, OpenJobs } from '../endpoints/workers/open-jobs.ts';
 import { plainTask } from '../plain-task.ts';
 
 describe('live streams of runs', () => {
@@ -79,6 +80,26 @@ describe('live streams of runs', () => {
     expect(change.data).to.deep.include({ progressed: data, step: null });
     const { client } = api().admin;
     expect((await client.get(`/runs/${id}?after=${change.id}`)).at('log')).to.deep.equal([line]);
+  });
+
+  it('report the progress and the lines of a job as its worker sends them', async () => {
+    const stream = await open('/runs/live');
+    const jobs = await OpenJobs.make(api());
+    const tool = newTool();
+    const worker = await jobs.worker([tool]);
+    const { runId, jobId } = await jobs.open({ tool });
+    const job = await worker.job();
+    const log = [{ level: 'info', message: 'half', at: '2026-03-01T08:00:00Z' }];
+    await worker.say(job, 'heartbeat', { lease: job.lease, progress: 0.5, log });
+    const change = await stream.named('run.progress');
+    const line = { at: '2026-03-01T08:00:00.000Z', level: 'info', message: 'half', step: 'one' };
+    expect(change.data['progressed']).to.deep.equal({
+      ...{ step: 'one', wait_id: jobId, progress: 0.5 },
+      log: [line],
+    });
+    const run = await api().admin.client.get(`/runs/${runId}?after=${change.id}`);
+    expect(run.at('waits.0.progress')).to.equal(0.5);
+    expect(run.at('log')).to.deep.equal([line]);
   });
 
   it('name each kind of change', async () => {
