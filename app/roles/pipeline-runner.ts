@@ -49,6 +49,7 @@ export function pipelineRunner(options: {
           pipeline,
           runId: id,
           taskId,
+          taskCreatedAt: task.created_at,
           actAs: run.createdBy,
           context,
           finished,

@@ -10,7 +10,7 @@ import type { JsonObject } from '../../domain/json.ts';
 import { idOf } from '../../domain/streams.ts';
 import { evolveWorker, type RegisteredWorker } from '../../domain/workers/worker.ts';
 import type { ReadModel } from '../read-model.ts';
-import { toolIn, toolsProjection, workersProjection, type ToolDocument } from '../views/workers.ts';
+import { toolFrom, toolIn, toolsProjection, workersProjection, type ToolDocument } from '../views/workers.ts';
 import { loadView } from './load-view.ts';
 import { WeighedCache } from './weighed-cache.ts';
 
@@ -118,11 +118,10 @@ export class WorkerDirectory {
     if (known !== undefined && known.revision >= worker.revision) return;
     this.#setWorker(stream, worker);
     if (worker.state !== 'active') return;
+    const { registered_at } = worker;
     for (const tool of worker.tools) {
-      const { name: key, description, schema } = tool;
-      const { registered_at } = worker;
-      const made = { name: key, description, schema: schema as JsonObject };
-      this.#setTool({ ...made, registered_at, position });
+      const before = this.#tools.get(tool.name) ?? null;
+      this.#setTool(toolFrom(tool, { registered_at, position }, before));
     }
   }
 
@@ -164,7 +163,7 @@ export class WorkerDirectory {
     }
     if (event.type !== 'WorkerRegistered') return;
     for (const { name } of event.data.tools) {
-      const tool = toolIn(event, name);
+      const tool = toolIn(event, name, this.#tools.get(name) ?? null);
       if (tool !== null) this.#setTool(tool);
     }
   }

@@ -12,6 +12,8 @@ export interface Execution {
   readonly pipeline: CompiledPipeline;
   readonly runId: string;
   readonly taskId: string;
+  /** ISO 8601. */
+  readonly taskCreatedAt: string;
   /** The task's `created_by`: tools act on its behalf. */
   readonly actAs: string;
   /** Variables of expressions. */

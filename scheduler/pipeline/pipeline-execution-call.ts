@@ -78,7 +78,8 @@ export function callTool(
   const masked = progress.secrets.mask(args) as JsonValue;
   if (tool.withoutSecrets) args = masked;
   progress.calledWith(name, hashOf(step.args, args, masked));
-  const errors = check(args);
+  const isOlder = progress.execution.taskCreatedAt < (tool.schemaSince ?? '');
+  const errors = isOlder ? [] : check(args);
   if (errors.length > 0) {
     return permanentFailure(`bad arguments for ${step.uses}: ${formatErrors(errors)}`);
   }

@@ -11,6 +11,8 @@ export interface Tool {
   readonly description: string;
   /** JSON schema of the arguments (`with`). Checked when a task is created and before each call. */
   readonly schema: object;
+  /** When the schema replaced another one, ISO 8601. Tasks from before are not checked against it. Default: never. */
+  readonly schemaSince?: string;
   /** Answers synchronously and has no outside effect: it has no timeout, and may safely run again after a crash. */
   readonly synchronous?: boolean;
   /** Evaluates an expression in its arguments, whose cost is unknown even if the arguments are constants. */

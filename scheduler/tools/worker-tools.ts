@@ -8,6 +8,8 @@ export interface DescribedTool {
   readonly description: string;
   /** JSON schema of the arguments. */
   readonly schema: object;
+  /** When this schema replaced another one, ISO 8601. */
+  readonly schema_since: string;
 }
 
 /** The tools that workers offer, or have offered. */
@@ -24,12 +26,12 @@ const registered = new WeakMap<DescribedTool, RegisteredTool>();
 export function workerTool(offered: DescribedTool): RegisteredTool {
   const known = registered.get(offered);
   if (known !== undefined) return known;
-  const { name, description, schema } = offered;
+  const { name, description, schema, schema_since: schemaSince } = offered;
   const run = (): never => {
     const message = `workers run ${name}, and only for the step of a run; create a task for it`;
     throw new ToolError(message, { retryable: false });
   };
-  const tool = { name, description, schema, isExternal: true, run };
+  const tool = { name, description, schema, schemaSince, isExternal: true, run };
   const made = { tool, check: argumentCheck(schema) };
   registered.set(offered, made);
   return made;

@@ -24,16 +24,14 @@ export class WorkerWorld {
   readonly agent: { readonly agentId: string; readonly agentSecret: string };
   /** What the workers of the test log. */
   said = new Signal<Said>('messages of workers');
-  readonly #adminId: string;
+  readonly adminId: string;
   readonly #workers: Worker[] = [];
 
-  private constructor(
-    parts: Pick<WorkerWorld, 'url' | 'admin' | 'agent'> & { readonly adminId: string },
-  ) {
+  private constructor(parts: Pick<WorkerWorld, 'url' | 'admin' | 'agent' | 'adminId'>) {
     this.url = parts.url;
     this.admin = parts.admin;
     this.agent = parts.agent;
-    this.#adminId = parts.adminId;
+    this.adminId = parts.adminId;
   }
 
   static async over(service: RunningService, open: ApiClient): Promise<WorkerWorld> {
@@ -80,7 +78,7 @@ export class WorkerWorld {
       description: 'of a worker',
       schedule_kind: 'event',
       schedule_expr: 'never.published',
-      created_by: this.#adminId,
+      created_by: this.adminId,
       max_retries: 0,
       payload: { pipeline },
     });

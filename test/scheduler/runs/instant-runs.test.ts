@@ -11,7 +11,10 @@ import { ToolRegistry } from '../../../scheduler/tools/registry.ts';
 import { workerTool } from '../../../scheduler/tools/worker-tools.ts';
 
 const schema = { type: 'object' };
-const external = workerTool({ name: 'emails.send', description: 'sends', schema });
+const external = workerTool({
+  ...{ name: 'emails.send', description: 'sends', schema },
+  schema_since: '2026-03-01T09:00:00.000Z',
+});
 
 describe('an instant run', () => {
   const tools = new ToolRegistry();
