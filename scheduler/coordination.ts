@@ -73,10 +73,10 @@ export interface JobLeases {
   take(claims: readonly JobClaim[], ttl: number): Promise<readonly (TakenJob | HeldJob)[]>;
 
   /** Renews leases that still last. @returns for each what it holds; null where it is not the job's lease, or is over */
-  renew(leases: readonly JobLease[], ttl: number): Promise<readonly (JobAbout | null)[]>;
+  renew(leases: readonly JobLease[], ttl: number): Promise<readonly (JobHolder | null)[]>;
 
   /** What each lease holds; null where it is not the job's lease, or is over. */
-  check(leases: readonly JobLease[]): Promise<readonly (JobAbout | null)[]>;
+  check(leases: readonly JobLease[]): Promise<readonly (JobHolder | null)[]>;
 
   /** Ends leases, if they are the jobs' leases. */
   drop(leases: readonly JobLease[]): Promise<void>;
@@ -100,15 +100,15 @@ export interface JobLease {
   readonly lease: string;
 }
 
-/** What a lease says about its holder and its job. */
-export interface JobAbout {
+/** The worker that has a job, its agent, and the job's run. */
+export interface JobHolder {
   readonly worker: string;
   readonly agent: string;
   readonly run: string;
 }
 
 export interface JobClaim extends JobLease {
-  readonly about: JobAbout;
+  readonly holder: JobHolder;
   /** Most milliseconds that the worker has for it. */
   readonly limit: number;
 }
@@ -122,7 +122,7 @@ export interface TakenJob {
 /** A job's lease as it is. */
 export interface HeldJob extends JobLease {
   readonly taken: false;
-  readonly about: JobAbout;
+  readonly holder: JobHolder;
   /** Milliseconds until it ends; 0 or less: it is over. */
   readonly remaining: number;
   /** It is over because its limit came, not because its worker was silent. */

@@ -87,12 +87,12 @@ export class JobService {
 
   async heartbeat(
     { job_id, lease }: Pick<HandedJob, 'job_id' | 'lease'>,
-    said: { readonly progress?: number | undefined; readonly log?: readonly LogLine[] },
+    report: { readonly progress?: number | undefined; readonly log?: readonly LogLine[] },
   ): Promise<{ readonly cancel_requested: boolean }> {
     const asking = {
       method: 'POST',
       path: `/jobs/${job_id}/heartbeat`,
-      body: { lease, ...said },
+      body: { lease, ...report },
     } as const;
     return (await this.#call<{ cancel_requested: boolean }>(asking)).data;
   }

@@ -190,8 +190,8 @@ export class LeasedJob {
     const sentAt = performance.now();
     let next = this.#lease.beat;
     try {
-      const said = { progress, ...(log.length === 0 ? {} : { log }) };
-      const { cancel_requested } = await this.#service.heartbeat(this.handed, said);
+      const report = { progress, ...(log.length === 0 ? {} : { log }) };
+      const { cancel_requested } = await this.#service.heartbeat(this.handed, report);
       this.#keptAt = sentAt;
       this.#backOff.reset();
       this.#isFailing = false;

@@ -18,7 +18,7 @@ import { withMaskedReason } from '../../domain/runs/wait-commands.ts';
 import { runFold } from '../../domain/runs/run.ts';
 import { streams } from '../../domain/streams.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
-import type { JobAbout, JobLease, JobLeases } from '../coordination.ts';
+import type { JobHolder, JobLease, JobLeases } from '../coordination.ts';
 import type { RunQueue } from '../runs/run-queue.ts';
 import type { RunAppender } from '../waits/run-appender.ts';
 import { boundedLog, MAX_LOG_LINES, type SentLine } from './job-log.ts';
@@ -33,6 +33,13 @@ const MAX_ERROR_LENGTH = 4000;
 export type JobAnswer = { readonly job: string; readonly lease: string } & (
   { readonly result: unknown } | { readonly error: string; readonly retryable: boolean }
 );
+
+/** What a worker says of a job that it goes on with. */
+export interface JobReport {
+  /** From 0 to 1. */
+  readonly progress?: number | undefined;
+  readonly log?: readonly SentLine[] | undefined;
+}
 
 export interface AnswerParts {
   readonly store: EventStore;
@@ -73,10 +80,10 @@ export class JobAnswers {
     const held = await leases.check(answers.map(({ job, lease }) => ({ job, lease })));
     const over: JobLease[] = [];
     const outcomes = await Promise.allSettled(
-      answers.map(async (answer, place): Promise<RefusalError | null> => {
-        const about = held[place] ?? null;
-        if (about === null || about.agent !== agentId) return this.refusalOf(answer);
-        const refusal = await this.#resume(answer, about, context);
+      answers.map(async (answer, index): Promise<RefusalError | null> => {
+        const holder = held[index] ?? null;
+        if (holder === null || holder.agent !== agentId) return this.refusalOf(answer);
+        const refusal = await this.#resume(answer, holder, context);
         over.push({ job: answer.job, lease: answer.lease });
         return refusal;
       }),
@@ -89,27 +96,24 @@ export class JobAnswers {
   }
 
   /**
-   * Keeps a job with its worker, and takes what the worker says of it.
+   * Keeps a job with its worker, and records what the worker reports.
    * @returns whether the worker should stop, because its job is no longer wanted
    * @throws RefusalError as {@link finish}; CoordinationError, EventStoreError
    */
   async heartbeat(
     { job, lease }: JobLease,
-    said: {
-      readonly progress?: number | undefined;
-      readonly log?: readonly SentLine[] | undefined;
-    },
+    report: JobReport,
     agentId: string,
     context: CommandContext,
   ): Promise<{ readonly isUnwanted: boolean; readonly worker: string }> {
     const { leases, ttl, index } = this.#parts;
-    const [about = null] = await leases.renew([{ job, lease }], ttl);
-    if (about === null || about.agent !== agentId) throw await this.refusalOf({ job, lease });
+    const [holder = null] = await leases.renew([{ job, lease }], ttl);
+    if (holder === null || holder.agent !== agentId) throw await this.refusalOf({ job, lease });
     const known = index.get(job);
     if (known !== undefined) index.leased(known, ttl);
-    const isNews = said.progress !== undefined || (said.log?.length ?? 0) > 0;
-    if (isNews) await this.#progress(job, about, said, context);
-    return { isUnwanted: await this.#isUnwanted(job, about.run), worker: about.worker };
+    const isNews = report.progress !== undefined || (report.log?.length ?? 0) > 0;
+    if (isNews) await this.#progress(job, holder, report, context);
+    return { isUnwanted: await this.#isUnwanted(job, holder.run), worker: holder.worker };
   }
 
   /** Ends the try of a job without an answer. */
@@ -137,7 +141,7 @@ export class JobAnswers {
   /** @returns the refusal of a job whose wait is over */
   async #resume(
     answer: JobAnswer,
-    { worker, agent, run }: JobAbout,
+    { worker, agent, run }: JobHolder,
     context: CommandContext,
   ): Promise<RefusalError | null> {
     const { appender, details, telemetry } = this.#parts;
@@ -167,11 +171,8 @@ export class JobAnswers {
 
   async #progress(
     job: string,
-    { run }: JobAbout,
-    said: {
-      readonly progress?: number | undefined;
-      readonly log?: readonly SentLine[] | undefined;
-    },
+    { run }: JobHolder,
+    report: JobReport,
     context: CommandContext,
   ): Promise<void> {
     const { appender } = this.#parts;
@@ -181,17 +182,22 @@ export class JobAnswers {
       if (wait === undefined) return [];
       const { step, logged = 0 } = wait;
       const now = toIso(context.now);
-      const log = boundedLog(said.log ?? [], { secrets, step, now, left: MAX_LOG_LINES - logged });
-      if (said.progress === undefined && log.length === 0) return [];
+      const log = boundedLog(report.log ?? [], {
+        secrets,
+        step,
+        now,
+        left: MAX_LOG_LINES - logged,
+      });
+      if (report.progress === undefined && log.length === 0) return [];
       const data: DataOf<'RunStepProgressed'> = {
         step,
         wait_id: job,
-        ...(said.progress === undefined ? {} : { progress: said.progress }),
+        ...(report.progress === undefined ? {} : { progress: report.progress }),
         ...(log.length === 0 ? {} : { log }),
       };
       return [{ type: 'RunStepProgressed' as const, data }];
     };
-    const size = jsonBytes(said.log ?? []) + 300;
+    const size = jsonBytes(report.log ?? []) + 300;
     await appender.append(run, { decide, context: withMaskedReason(context, secrets), size });
   }
 

@@ -197,8 +197,8 @@ export class JobBroker {
   ): Promise<readonly { readonly job: Job; readonly details: Details }[]> {
     const schemas = new Map(worker.tools.map(({ name, schema }) => [name, schema]));
     const details = await Promise.all(jobs.map((job) => this.#options.details.of(job)));
-    return jobs.flatMap((job, place) => {
-      const found = details[place] ?? null;
+    return jobs.flatMap((job, index) => {
+      const found = details[index] ?? null;
       const schema = schemas.get(job.tool);
       if (found === null || !this.#isOpen(job)) {
         this.index.drop(job);
@@ -229,15 +229,15 @@ export class JobBroker {
     if (fitting.length === 0) return [];
     const { leases, ttl, clock, telemetry } = this.#options;
     const claims = fitting.map(({ job: { id: job, runId: run, limit } }) => {
-      const about = { worker: worker.id, agent: worker.agent_id, run };
-      return { job, lease: newLease(run), about, limit };
+      const holder = { worker: worker.id, agent: worker.agent_id, run };
+      return { job, lease: newLease(run), holder, limit };
     });
     const results = await leases.take(claims, ttl);
     const now = clock.now();
     const handed: HandedJob[] = [];
     const unwanted: { readonly job: string; readonly lease: string }[] = [];
-    for (const [place, { job, details }] of fitting.entries()) {
-      const [claim, result] = [claims[place], results[place]];
+    for (const [index, { job, details }] of fitting.entries()) {
+      const [claim, result] = [claims[index], results[index]];
       if (claim === undefined || result === undefined) continue;
       if (!result.taken) {
         if (result.timedOut) void this.#fail(job, result);
@@ -272,8 +272,8 @@ export class JobBroker {
   async #look(jobs: readonly Job[]): Promise<void> {
     try {
       const held = await this.#options.leases.look(jobs.map(({ id }) => id));
-      for (const [place, job] of jobs.entries()) {
-        const lease = held[place] ?? null;
+      for (const [index, job] of jobs.entries()) {
+        const lease = held[index] ?? null;
         if (lease === null) this.index.free(job);
         else if (lease.remaining > 0) this.index.leased(job, lease.remaining);
         else if (lease.timedOut) void this.#fail(job, lease);

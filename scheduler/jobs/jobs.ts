@@ -14,10 +14,9 @@ import { neverHeld, type HoldView } from '../hold.ts';
 import type { PinnedTasks } from '../pinned-tasks.ts';
 import type { RunQueue } from '../runs/run-queue.ts';
 import { RunAppender } from '../waits/run-appender.ts';
-import { JobAnswers, type JobAnswer } from './job-answers.ts';
+import { JobAnswers, type JobAnswer, type JobReport } from './job-answers.ts';
 import { JobBroker } from './job-broker.ts';
 import { JobDetails } from './job-details.ts';
-import type { SentLine } from './job-log.ts';
 import type { HandedJob, Offer } from './job.ts';
 import { waitingReason } from './waiting-reason.ts';
 import { WorkerSightings } from './worker-sightings.ts';
@@ -115,15 +114,12 @@ export class Jobs {
   /** See `JobAnswers.heartbeat`. */
   async heartbeat(
     lease: JobLease,
-    said: {
-      readonly progress?: number | undefined;
-      readonly log?: readonly SentLine[] | undefined;
-    },
+    report: JobReport,
     agentId: string,
     context: CommandContext,
   ): Promise<{ readonly cancel_requested: boolean }> {
     this.#begin();
-    const { isUnwanted, worker } = await this.#answers.heartbeat(lease, said, agentId, context);
+    const { isUnwanted, worker } = await this.#answers.heartbeat(lease, report, agentId, context);
     this.#sightings.note(worker);
     return { cancel_requested: isUnwanted };
   }
@@ -174,10 +170,10 @@ export class Jobs {
       now: clock.now(),
     };
     const reasons = new Map<string, string>();
-    for (const [place, { wait_id, waits_for }] of open.entries()) {
+    for (const [index, { wait_id, waits_for }] of open.entries()) {
       if (waits_for.kind !== 'job') continue;
-      const lease = held[place] ?? null;
-      const holder = lease !== null && lease.remaining > 0 ? lease.about.worker : null;
+      const lease = held[index] ?? null;
+      const holder = lease !== null && lease.remaining > 0 ? lease.holder.worker : null;
       const { tool, labels } = waits_for;
       const job = this.#broker.index.get(wait_id);
       reasons.set(wait_id, waitingReason({ tool, labels, job, holder }, known));

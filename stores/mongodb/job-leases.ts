@@ -1,7 +1,7 @@
 import type { AnyBulkWriteOperation, Collection, Db, Document } from 'mongodb';
 import type {
   HeldJob,
-  JobAbout,
+  JobHolder,
   JobClaim,
   JobLease,
   JobLeases,
@@ -14,7 +14,7 @@ const KEPT_LEASES_MS = 86_400_000;
 const KEPT_WORKERS_MS = 2 * 86_400_000;
 
 /** `_jobs`: the latest lease of each job. */
-interface StoredJob extends JobAbout {
+interface StoredJob extends JobHolder {
   readonly _id: string;
   readonly lease: string;
   readonly begins: Date;
@@ -70,17 +70,17 @@ export class MongoJobLeases implements JobLeases {
         })),
       );
       const held = await this.#held(db, { _id: { $in: claims.map(({ job }) => job) } });
-      return claims.map(({ job, lease, about }): TakenJob | HeldJob => {
+      return claims.map(({ job, lease, holder }): TakenJob | HeldJob => {
         const found = held.get(job);
         if (found?.lease === lease) return { taken: true, losses: found.losses };
         // Dropped meanwhile: it is free again.
         const free = { remaining: 0, timedOut: false, losses: 0 };
-        return found ?? { taken: false, job, lease, about, ...free };
+        return found ?? { taken: false, job, lease, holder, ...free };
       });
     });
   }
 
-  renew(leases: readonly JobLease[], ttl: number): Promise<readonly (JobAbout | null)[]> {
+  renew(leases: readonly JobLease[], ttl: number): Promise<readonly (JobHolder | null)[]> {
     if (leases.length === 0) return Promise.resolve([]);
     return this.#parts.run('renew jobs', async (db) => {
       const lasts = await this.#lasts();
@@ -100,7 +100,7 @@ export class MongoJobLeases implements JobLeases {
     });
   }
 
-  check(leases: readonly JobLease[]): Promise<readonly (JobAbout | null)[]> {
+  check(leases: readonly JobLease[]): Promise<readonly (JobHolder | null)[]> {
     if (leases.length === 0) return Promise.resolve([]);
     return this.#parts.run('check jobs', async (db) =>
       this.#current(db, leases, await this.#lasts()),
@@ -156,9 +156,9 @@ export class MongoJobLeases implements JobLeases {
   }
 
   /** The fields after a claim. Every expression sees the document as it was. */
-  #taken({ lease, about, limit }: JobClaim, ttl: number, isFree: Document): Document {
+  #taken({ lease, holder, limit }: JobClaim, ttl: number, isFree: Document): Document {
     const now = this.#parts.now();
-    const { worker, agent, run } = about;
+    const { worker, agent, run } = holder;
     const mine = {
       ...{ lease: { $literal: lease }, worker: { $literal: worker } },
       ...{ agent: { $literal: agent }, run: { $literal: run } },
@@ -197,7 +197,7 @@ export class MongoJobLeases implements JobLeases {
     db: Db,
     leases: readonly JobLease[],
     lasts: Document,
-  ): Promise<readonly (JobAbout | null)[]> {
+  ): Promise<readonly (JobHolder | null)[]> {
     const jobs = leases.map(({ job }) => job);
     const found = await jobsIn(db)
       .find({ _id: { $in: jobs }, $expr: lasts })
@@ -230,8 +230,8 @@ export class MongoJobLeases implements JobLeases {
       found.map(({ _id: job, lease, worker, agent, run, losses, ...times }) => {
         const remaining = times.ahead ? 0 : Math.min(times.toEnd, times.toDeadline);
         const timedOut = !times.ahead && remaining <= 0 && times.toDeadline < times.toEnd;
-        const about = { worker, agent, run };
-        return [job, { taken: false, job, lease, about, remaining, timedOut, losses }];
+        const holder = { worker, agent, run };
+        return [job, { taken: false, job, lease, holder, remaining, timedOut, losses }];
       }),
     );
   }

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { JobAbout, JobClaim, JobLease } from '../../scheduler/coordination.ts';
+import type { JobHolder, JobClaim, JobLease } from '../../scheduler/coordination.ts';
 import type { CoordinationHarness } from './coordination.ts';
 
 /** Milliseconds of a lease; and of the time that a worker has, which is longer. */
@@ -8,13 +8,13 @@ const LIMIT = 60_000;
 
 let made = 0;
 
-const about: JobAbout = { worker: 'worker-1', agent: 'agent-1', run: 'run-1' };
+const holder: JobHolder = { worker: 'worker-1', agent: 'agent-1', run: 'run-1' };
 
 /** A claim of a job of its own, or of the given one. */
 function claim(job?: string, given: Partial<JobClaim> = {}): JobClaim {
   made += 1;
   const id = `${process.pid}-${Date.now()}-${made}`;
-  return { job: job ?? `job-${id}`, lease: `lease-${id}`, about, limit: LIMIT, ...given };
+  return { job: job ?? `job-${id}`, lease: `lease-${id}`, holder, limit: LIMIT, ...given };
 }
 
 /** What every coordination store must do with the leases of jobs. */
@@ -31,12 +31,12 @@ export function describeJobLeases(harness: () => CoordinationHarness): void {
   describe('the lease of a job', () => {
     it('goes to the first that asks, and to no other while it lasts', async () => {
       const first = claim();
-      const second = claim(first.job, { about: { ...about, worker: 'worker-2' } });
+      const second = claim(first.job, { holder: { ...holder, worker: 'worker-2' } });
       expect(await takeOne(first)).to.equal(true);
       const [held] = await (await harness().another()).jobs.take([second], TTL);
       if (held === undefined || held.taken) throw new Error('it was taken twice');
       expect(held).to.include({ job: first.job, lease: first.lease, timedOut: false, losses: 0 });
-      expect(held.about).to.deep.equal(about);
+      expect(held.holder).to.deep.equal(holder);
       expect(held.remaining).to.be.within(1, TTL);
     });
 
@@ -46,7 +46,7 @@ export function describeJobLeases(harness: () => CoordinationHarness): void {
       const results = await jobs().take([one, claim(two.job), three], TTL);
       expect(results.map(({ taken }) => taken)).to.deep.equal([true, false, true]);
       const checked = await jobs().check([three, { ...one, lease: 'another' }, two]);
-      expect(checked).to.deep.equal([about, null, about]);
+      expect(checked).to.deep.equal([holder, null, holder]);
       const looked = await jobs().look([three.job, 'unknown', one.job]);
       expect(looked.map((each) => each?.lease)).to.deep.equal([three.lease, undefined, one.lease]);
     });
@@ -56,7 +56,7 @@ export function describeJobLeases(harness: () => CoordinationHarness): void {
       await takeOne(one);
       await harness().advance(TTL / 2);
       const renewed = await jobs().renew([one, { ...one, lease: 'another' }], TTL);
-      expect(renewed).to.deep.equal([about, null]);
+      expect(renewed).to.deep.equal([holder, null]);
       await harness().advance(TTL / 2 + 100);
       expect(await isCurrent(one)).to.equal(true);
       expect(await takeOne(claim(one.job))).to.equal(false);
@@ -80,7 +80,7 @@ export function describeJobLeases(harness: () => CoordinationHarness): void {
       const one = claim(undefined, { limit: TTL + TTL / 2 });
       await takeOne(one);
       await harness().advance(TTL - 500);
-      expect(await jobs().renew([one], TTL)).to.deep.equal([about]);
+      expect(await jobs().renew([one], TTL)).to.deep.equal([holder]);
       await harness().advance(TTL / 2 + 501);
       expect(await isCurrent(one)).to.equal(false);
       const [held] = await jobs().take([claim(one.job)], TTL);
@@ -127,7 +127,7 @@ export function describeJobLeases(harness: () => CoordinationHarness): void {
       const one = claim();
       await takeOne(one);
       const found = (await jobs().all()).find(({ job }) => job === one.job);
-      expect(found?.about).to.deep.equal(about);
+      expect(found?.holder).to.deep.equal(holder);
       expect(found?.remaining).to.be.within(1, TTL);
     });
 

@@ -67,9 +67,9 @@ const heartbeat = endpoint('POST /jobs/:job_id/heartbeat', {
   async handle(call) {
     const { dependencies, body, context } = call;
     const { lease, progress, log } = body;
-    const said = { progress, ...(log === undefined ? {} : { log }) };
+    const report = { progress, ...(log === undefined ? {} : { log }) };
     const job = { job: idIn(call, 'job_id'), lease };
-    const kept = await dependencies.jobs.heartbeat(job, said, agentOf(call), context);
+    const kept = await dependencies.jobs.heartbeat(job, report, agentOf(call), context);
     return { body: kept };
   },
 });

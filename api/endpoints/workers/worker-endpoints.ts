@@ -135,19 +135,19 @@ function faultOf(schema: object): string | null {
 }
 
 const heldBy = (held: readonly HeldJob[], id: string): readonly HeldJob[] =>
-  held.filter(({ about }) => about.worker === id);
+  held.filter(({ holder }) => holder.worker === id);
 
 function showWorker(
   worker: WorkerDocument,
-  about: {
+  known: {
     readonly held: readonly HeldJob[];
     readonly ago: number | undefined;
     readonly now: number;
   },
 ): object {
   const { id, agent_id, name, state, tools, slots, labels, registered_at, ended_at } = worker;
-  const { held, ago, now } = about;
-  const jobs = held.map(({ job: job_id, about: { run: run_id }, remaining }) => {
+  const { held, ago, now } = known;
+  const jobs = held.map(({ job: job_id, holder: { run: run_id }, remaining }) => {
     return { job_id, run_id, leased_until: toIso(Math.round(now + remaining)) };
   });
   const last_seen_at = ago === undefined ? null : toIso(Math.round(now - ago));

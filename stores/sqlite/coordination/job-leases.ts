@@ -1,6 +1,6 @@
 import type {
   HeldJob,
-  JobAbout,
+  JobHolder,
   JobClaim,
   JobLease,
   JobLeases,
@@ -9,7 +9,7 @@ import type {
 import type { Statements } from './coordination-file.ts';
 import { MAX_CLOCK_SKEW_MS } from './clock-skew.ts';
 
-interface Row extends JobLease, JobAbout {
+interface Row extends JobLease, JobHolder {
   readonly begins: number;
   readonly ends: number;
   readonly deadline: number;
@@ -30,8 +30,8 @@ export class SqliteJobLeases implements JobLeases {
   }
 
   take(claims: readonly JobClaim[], ttl: number): Promise<readonly (TakenJob | HeldJob)[]> {
-    return this.#forEach(claims, ({ jobs }, now, { job, lease, about, limit }) => {
-      const { worker, agent, run } = about;
+    return this.#forEach(claims, ({ jobs }, now, { job, lease, holder, limit }) => {
+      const { worker, agent, run } = holder;
       const values = [job, lease, worker, agent, run, now, now + ttl, now + limit] as const;
       const taken = jobs.take.get(...values);
       if (taken !== undefined) return { taken: true, losses: Number(taken['losses']) };
@@ -39,15 +39,15 @@ export class SqliteJobLeases implements JobLeases {
     });
   }
 
-  renew(leases: readonly JobLease[], ttl: number): Promise<readonly (JobAbout | null)[]> {
+  renew(leases: readonly JobLease[], ttl: number): Promise<readonly (JobHolder | null)[]> {
     return this.#forEach(leases, ({ jobs }, now, { job, lease }) =>
-      aboutIn(jobs.renew.get(job, lease, now, now + ttl)),
+      holderIn(jobs.renew.get(job, lease, now, now + ttl)),
     );
   }
 
-  check(leases: readonly JobLease[]): Promise<readonly (JobAbout | null)[]> {
+  check(leases: readonly JobLease[]): Promise<readonly (JobHolder | null)[]> {
     return this.#readEach(leases, ({ jobs }, now, { job, lease }) =>
-      aboutIn(jobs.check.get(job, lease, now)),
+      holderIn(jobs.check.get(job, lease, now)),
     );
   }
 
@@ -93,7 +93,7 @@ export class SqliteJobLeases implements JobLeases {
   }
 }
 
-function aboutIn(row: Readonly<Record<string, unknown>> | undefined): JobAbout | null {
+function holderIn(row: Readonly<Record<string, unknown>> | undefined): JobHolder | null {
   if (row === undefined) return null;
   const { worker, agent, run } = row;
   return { worker: String(worker), agent: String(agent), run: String(run) };
@@ -105,6 +105,6 @@ function heldJob(row: Row, now: number): HeldJob {
   const isAhead = begins > now + MAX_CLOCK_SKEW_MS;
   const remaining = isAhead ? 0 : Math.min(ends, deadline) - now;
   const timedOut = !isAhead && remaining <= 0 && deadline < ends;
-  const about = { worker, agent, run };
-  return { taken: false, job, lease, about, remaining, timedOut, losses };
+  const holder = { worker, agent, run };
+  return { taken: false, job, lease, holder, remaining, timedOut, losses };
 }
