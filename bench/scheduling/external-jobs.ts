@@ -6,7 +6,7 @@ import { runsProjection } from '../../projections/views/runs.ts';
 import { projectRoot } from '../../test/support/project-root.ts';
 import { onBenchExit } from '../bench-folder.ts';
 import { withBenchStore, type BenchStore } from '../bench-service.ts';
-import { inChunks } from '../log.ts';
+import { allEvents, inChunks } from '../log.ts';
 import { startHttpService, type HttpService } from '../http/http-service.ts';
 import { percentile } from '../statistics.ts';
 import { atLeast, lessThan, type Figures, type Work } from '../work.ts';
@@ -14,9 +14,18 @@ import { atLeast, lessThan, type Figures, type Work } from '../work.ts';
 const SLOTS = 1_000;
 const SETTLE = 500;
 
-/** Runs of one step, which one worker in another process does over HTTP. */
+/** Runs of three steps: so many a second, for so many seconds. */
+const RUNS_A_SECOND = 200;
+const SECONDS = 10;
+
+/** Runs with a step that one worker in another process does over HTTP. */
 export const externalJobs: Work = {
-  targets: [atLeast('jobs/s', 2_500), lessThan('p99 ms', 20)],
+  targets: [
+    atLeast('jobs/s', 2_500),
+    lessThan('p99 ms', 20),
+    lessThan('three steps p50 ms', 40),
+    lessThan('three steps p99 ms', 150),
+  ],
   count: ({ n }) => n,
   measure: ({ n, idle }) =>
     withBenchStore(async (bench) => {
@@ -25,6 +34,7 @@ export const externalJobs: Work = {
         return {
           ...(await throughput(bench, service, n)),
           ...(await latency(bench, service, idle)),
+          ...(await threeSteps(bench, service, n + idle)),
         };
       } finally {
         await service.process.stop();
@@ -65,6 +75,51 @@ async function latency(bench: BenchStore, service: HttpService, n: number): Prom
   await worker.stop();
   const samples = [...asked].map(([run, at]) => (worker.calls.get(run) ?? Number.NaN) - at);
   return { 'p50 ms': percentile(samples, 0.5), 'p99 ms': percentile(samples, 0.99) };
+}
+
+/**
+ * Runs with a step of the worker between two of the service, requested over HTTP at a steady rate, whatever becomes of
+ * the earlier ones: from each request to the commit of the run's end.
+ * @param before runs that have succeeded
+ */
+async function threeSteps(
+  bench: BenchStore,
+  service: HttpService,
+  before: number,
+): Promise<Figures> {
+  const pipeline = [
+    { id: 'first', uses: 'echo', with: { text: '${run.id}' } },
+    { id: 'job', uses: 'bench.job', with: { text: '${steps.first.text}' } },
+    { uses: 'echo', with: { text: '${steps.job.text}' } },
+  ];
+  const { id } = await bench.createTask({ payload: { pipeline } });
+  const worker = await ExternalWorker.start(service, SLOTS);
+  await pause(SETTLE);
+  const asked = new Map<string, number>();
+  const count = RUNS_A_SECOND * SECONDS;
+  const cpuBefore = service.process.cpuSeconds();
+  const start = Date.now();
+  const requests = Array.from({ length: count }, async (_, index) => {
+    const at = start + (index * 1000) / RUNS_A_SECOND;
+    await pause(at - start);
+    const { data } = await service.client.tasks.runNow(id);
+    asked.set(data.details.run_id, at);
+  });
+  await Promise.all(requests);
+  await bench.untilRuns('succeeded', before + count);
+  const cpu = ((service.process.cpuSeconds() - cpuBefore) / count) * 1e6;
+  await worker.stop();
+  const samples: number[] = [];
+  for await (const event of allEvents(bench.store)) {
+    const at = asked.get(event.stream.slice('run-'.length));
+    if (event.type !== 'RunSucceeded' || at === undefined) continue;
+    samples.push(Date.parse(event.createdAt) - at);
+  }
+  return {
+    'three steps p50 ms': percentile(samples, 0.5),
+    'three steps p99 ms': percentile(samples, 0.99),
+    'three steps cpu us a run': cpu,
+  };
 }
 
 const payload = { pipeline: [{ id: 'job', uses: 'bench.job', with: { text: 'hello' } }] };
