@@ -85,6 +85,7 @@ export class LeasedJob {
     this.#service = parts.service;
     this.#log = parts.log;
     this.#lease = parts.lease;
+    const abort = this.#abort;
     const deadline = new Date(Date.parse(handed.deadline) + parts.ahead);
     this.job = {
       id: handed.job_id,
@@ -96,7 +97,10 @@ export class LeasedJob {
       attempt: handed.attempt,
       deadline,
       traceparent: handed.traceparent,
-      signal: this.#abort.signal,
+      // Made on first use, as it costs more than the rest of a short job.
+      get signal() {
+        return abort.signal;
+      },
       log: (message, level = 'info') => this.#addLine(message, level),
       progress: (fraction) => this.#setProgress(fraction),
     };
@@ -138,8 +142,11 @@ export class LeasedJob {
 
   #abortAt(left: number): NodeJS.Timeout | undefined {
     if (left > MAX_TIMER) return undefined;
-    const timedOut = new JobInterrupted('deadline', 'the step has timed out (timeout_seconds)');
-    return setTimeout(() => this.#abort.abort(timedOut), left);
+    const timeOut = (): void => {
+      const message = 'the step has timed out (timeout_seconds)';
+      this.#abort.abort(new JobInterrupted('deadline', message));
+    };
+    return setTimeout(timeOut, left);
   }
 
   #end(holding: Exclude<Holding, 'held'>, reason: JobInterrupted): void {
