@@ -10,7 +10,13 @@ import type { JsonObject } from '../../domain/json.ts';
 import { idOf } from '../../domain/streams.ts';
 import { evolveWorker, type RegisteredWorker } from '../../domain/workers/worker.ts';
 import type { ReadModel } from '../read-model.ts';
-import { toolFrom, toolIn, toolsProjection, workersProjection, type ToolDocument } from '../views/workers.ts';
+import {
+  toolFrom,
+  toolIn,
+  toolsProjection,
+  workersProjection,
+  type ToolDocument,
+} from '../views/workers.ts';
 import { loadView } from './load-view.ts';
 import { WeighedCache } from './weighed-cache.ts';
 
