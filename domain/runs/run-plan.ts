@@ -1,5 +1,5 @@
 import type { StepEnd } from '../events/catalogue.ts';
-import type { CompiledCall, CompiledPipeline, CompiledStep } from '../pipeline/compile.ts';
+import type { CompiledCall, CompiledPipeline } from '../pipeline/compile.ts';
 import { itemName, splitItemName } from '../pipeline/output.ts';
 import { finishedSteps } from '../pipeline/progress.ts';
 import type { RunState, StepState } from '../vocabulary.ts';
@@ -14,6 +14,7 @@ export interface PlannedStep {
   readonly uses: string | null;
   /** The group that it is part of; null for none. */
   readonly group: string | null;
+  /** Steps that come before it; in a sequence, the one before. Empty for steps of a group, and items. */
   readonly needs: readonly string[];
   /** Left out where it is unknown. */
   readonly arguments_hash?: string;
@@ -75,34 +76,40 @@ class Plan {
   }
 
   steps(): readonly PlannedStep[] {
-    return this.#pipeline.steps.flatMap((step) => {
+    const { isGraph, steps } = this.#pipeline;
+    const ids = steps.map(({ id }) => id);
+    return steps.flatMap((step, place) => {
+      const needs = isGraph ? step.needs : ids.slice(Math.max(0, place - 1), place);
       const isStarted = this.#started.has(step.id);
-      if (step.kind === 'call') return this.#callAndItems(step, null, isStarted);
+      if (step.kind === 'call') return this.#callAndItems(step, { needs, isStarted });
       const children = step.steps.flatMap((child) =>
-        this.#callAndItems(child, this.#finished.get(step.id) ?? null, isStarted, step.id),
+        this.#callAndItems(child, { isStarted, group: step.id }),
       );
       const state = this.#stateOf(step.id, isStarted, children);
-      return [this.#shown(step.id, state, null, step), ...children];
+      return [this.#shown(step.id, { state, needs }), ...children];
     });
   }
 
-  /** @param groupEnd of its group; null: it has none, or has not ended */
   #callAndItems(
-    step: CompiledCall,
-    groupEnd: End | null,
-    isStarted: boolean,
-    group: string | null = null,
+    { id, uses }: CompiledCall,
+    about: {
+      readonly isStarted: boolean;
+      readonly group?: string;
+      readonly needs?: readonly string[];
+    },
   ): readonly PlannedStep[] {
-    const indexes = (this.#items.get(step.id) ?? []).toSorted((one, other) => one - other);
+    const { isStarted, group, needs } = about;
+    const groupEnd = (group === undefined ? undefined : this.#finished.get(group)) ?? null;
+    const indexes = (this.#items.get(id) ?? []).toSorted((one, other) => one - other);
     const items = indexes.map((index) => {
-      const name = itemName(step.id, index);
-      return this.#shown(name, this.#stateOf(name, isStarted), step.uses, null, group);
+      const name = itemName(id, index);
+      return this.#shown(name, { state: this.#stateOf(name, isStarted), uses, group });
     });
     const isSkipped = groupEnd?.status === 'skipped';
     const state = isSkipped
       ? this.#endState(groupEnd)
-      : this.#stateOf(step.id, isStarted && groupEnd === null, items);
-    return [this.#shown(step.id, state, step.uses, step, group), ...items];
+      : this.#stateOf(id, isStarted && groupEnd === null, items);
+    return [this.#shown(id, { state, uses, group, needs }), ...items];
   }
 
   /** @param parts items, or steps of a group: their states count until it has ended itself */
@@ -131,14 +138,17 @@ class Plan {
 
   #shown(
     step: string,
-    state: StepState,
-    uses: string | null,
-    compiled: CompiledStep | null,
-    group: string | null = null,
+    about: {
+      readonly state: StepState;
+      readonly uses?: string;
+      readonly group?: string | undefined;
+      readonly needs?: readonly string[] | undefined;
+    },
   ): PlannedStep {
+    const { state, uses = null, group = null, needs = [] } = about;
     const end = state === 'pending' || state === 'running' ? undefined : this.#latest.get(step);
     const arguments_hash = (this.#waits.get(step) ?? end)?.arguments_hash;
-    const shown = { step, state, uses, group, needs: compiled?.needs ?? [] };
+    const shown = { step, state, uses, group, needs };
     return arguments_hash === undefined ? shown : { ...shown, arguments_hash };
   }
 

@@ -66,12 +66,8 @@ const step = (name: string, result: unknown, status = 'succeeded') => ({
   ...hashes[name],
   now: started,
 });
-const planned = (name: string, uses: string, state = 'succeeded') => ({
-  step: name,
-  state,
-  uses,
-  group: null,
-  needs: [],
+const planned = (name: string, uses: string, needs: readonly string[], state = 'succeeded') => ({
+  ...{ step: name, state, uses, group: null, needs },
   ...hashes[name],
 });
 const run = {
@@ -93,9 +89,9 @@ const run = {
     step('step_2', null, 'skipped'),
   ],
   plan: [
-    planned('orders', 'http.request'),
-    planned('count', 'echo'),
-    planned('step_2', 'log', 'skipped'),
+    planned('orders', 'http.request', []),
+    planned('count', 'echo', ['orders']),
+    planned('step_2', 'log', ['count'], 'skipped'),
   ],
   log: [],
 };

@@ -67,9 +67,15 @@ describe('the plan of a run', () => {
       { ...bare, step: 'g', uses: null, group: null },
       { ...bare, step: 'x', uses: 'echo', group: 'g' },
       { ...bare, step: 'y', uses: 'echo', group: 'g' },
-      { ...bare, step: 'last', uses: 'echo', group: null },
+      { ...bare, step: 'last', uses: 'echo', group: null, needs: ['g'] },
     ]);
     expect(plan(graph, {}).map(({ needs }) => needs)).to.deep.equal([[], ['a'], ['a'], ['b', 'c']]);
+  });
+
+  it('tells a sequence from steps that all start at once', () => {
+    expect(plan(sequence, {}).map(({ needs }) => needs)).to.deep.equal([[], ['a'], ['b']]);
+    const atOnce = sequence.map((step) => ({ ...step, needs: [] }));
+    expect(plan(atOnce, {}).map(({ needs }) => needs)).to.deep.equal([[], [], []]);
   });
 
   it('of a sequence has one running step, the first that has not ended', () => {

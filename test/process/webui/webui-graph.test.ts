@@ -86,6 +86,24 @@ describe('the graph of steps in the web page', function () {
     expect(complaints).to.deep.equal([]);
   });
 
+  it('draws steps of a run that all start at once below each other', async () => {
+    const { page, complaints } = browsing();
+    const id = await task([
+      { id: 'one', uses: 'echo', needs: [] },
+      { id: 'other', uses: 'echo', needs: [] },
+    ]);
+    await service().client.post(`/tasks/${id}/run_now?wait=10`);
+    const { json } = await service().client.get(`/task/${id}/latest`);
+    await browsing().logIn(service().credentials, `runs/${String(json['id'])}`);
+    await page.locator('.view-head .state', { hasText: 'succeeded' }).waitFor();
+    const { x, y } = await placeOf('one');
+    const other = await placeOf('other');
+    expect(other.x).to.equal(x);
+    expect(other.y).not.to.equal(y);
+    expect(await graph().locator('path').count()).to.equal(0);
+    expect(complaints).to.deep.equal([]);
+  });
+
   it('draws a pipeline without needs as a sequence, with the step that failed', async () => {
     const id = await task([
       { uses: 'echo' },

@@ -18,13 +18,12 @@ export function RunGraph({ run: { plan, finished_at: end } }) {
 /** The steps of a plan as a pipeline has them, without items of `for_each`. */
 function pipelineOf(plan) {
   const steps = plan.filter(({ step }) => !step.endsWith(']'));
-  const isGraph = steps.some(({ needs }) => needs.length > 0);
   const partsOf = (id) => steps.filter(({ group }) => group === id).map(asStep);
   return steps
     .filter(({ group }) => group === null)
     .map((each) => ({
       ...asStep(each),
-      needs: isGraph ? each.needs : undefined,
+      needs: each.needs,
       parallel: each.uses === null ? partsOf(each.step) : [],
     }));
 }
