@@ -18,10 +18,15 @@ export interface Projection<D extends JsonObject = JsonObject> {
   readonly schema: number;
   /**
    * Older schemas that this code can read and fold: their documents lack only optional fields, and have the same
-   * queried fields and tallies. A view of an older release is read and fed until the new shape is built; without this,
-   * reads are refused meanwhile.
+   * queried fields and tallies, apart from {@link addedFields}. A view of an older release is read and fed until the
+   * new shape is built; without this, reads are refused meanwhile.
    */
   readonly readsOlder?: readonly number[];
+  /**
+   * By queried field, the first schema that has it. Older schemas in `readsOlder` are read and fed without it; a query
+   * that names it is refused until the view is built.
+   */
+  readonly addedFields?: Readonly<Record<string, number>>;
   /** Prefixes of the streams that it follows. */
   readonly streams: readonly string[];
   /**

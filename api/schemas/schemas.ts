@@ -199,6 +199,7 @@ export const RunQuery = Type.Object({
   ...pageParameters,
   view,
   task_id: Type.Optional(uuid),
+  parent_run_id: Type.Optional(uuid),
   success: Type.Optional(Type.Boolean()),
   state: Type.Optional(OneOf(runStates)),
   trigger: Type.Optional(OneOf(runTriggers)),

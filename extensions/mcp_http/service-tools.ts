@@ -223,6 +223,7 @@ export const serviceTools: readonly ServiceTool[] = [
     description: 'Lists runs, newest first, page by page.',
     parameters: closed({
       task_id: optional('of this task'),
+      parent_run_id: optional('child runs of this run'),
       state: optional('queued, running, waiting, retrying, succeeded, failed, canceled or skipped'),
       trigger: optional('schedule, manual, event or backfill'),
       success: Type.Optional(

@@ -24,7 +24,21 @@ function olderShapes(projection: Projection): readonly Projection[] {
   return (projection.readsOlder ?? [])
     .filter((schema) => schema < projection.schema)
     .toSorted((a, b) => b - a)
-    .map((schema) => ({ ...inShape(projection, schema), unqueried: {} }));
+    .map((schema) => ({ ...withoutAdded(inShape(projection, schema)), unqueried: {} }));
+}
+
+/** A shape without the queried fields that its schema lacks, and without their indexes. */
+function withoutAdded(shape: Projection): Projection {
+  const { schema, addedFields, fields, indexes, covered } = shape;
+  if (addedFields === undefined) return shape;
+  const has = (field: string): boolean => (addedFields[field] ?? 0) <= schema;
+  const kept = indexes.map((index) => index.every(has));
+  return {
+    ...shape,
+    fields: Object.fromEntries(Object.entries(fields).filter(([field]) => has(field))),
+    indexes: indexes.filter((_, place) => kept[place]),
+    ...(covered === undefined ? {} : { covered: covered.filter((_, place) => kept[place]) }),
+  };
 }
 
 /**
@@ -45,14 +59,18 @@ export async function shapeRead(
 
 /** A read model that reads a view of an older release until the view of this release is built. */
 export function readingOlderShapes(readModel: ReadModel): ReadModel {
-  /** The own shape is asked first, as there mostly is no older one. */
-  const read = <T>(projection: Projection, act: (shape: Projection) => Promise<T>): Promise<T> => {
+  /** The own shape is asked first, as there mostly is no older one. @param filters of the query */
+  const read = <T>(
+    projection: Projection,
+    act: (shape: Projection) => Promise<T>,
+    filters: readonly Filter[] = [],
+  ): Promise<T> => {
     const asked = act(projection);
     if (projection.readsOlder === undefined) return asked;
     return asked.catch(async (error: unknown) => {
       if (!(error instanceof ReadModelError) || error.code !== 'NO_VIEW') throw error;
       const shape = await shapeRead(readModel, projection);
-      if (shape === null) throw error;
+      if (shape === null || filters.some(({ field }) => !(field in shape.fields))) throw error;
       return act(shape);
     });
   };
@@ -61,10 +79,15 @@ export function readingOlderShapes(readModel: ReadModel): ReadModel {
     get: ((projection: Projection, key: string) =>
       read(projection, (shape) => readModel.get(shape, key))) as ReadModel['get'],
     find: ((projection: Projection, query: Query) =>
-      read(projection, (shape) => readModel.find(shape, query))) as ReadModel['find'],
+      read(
+        projection,
+        (shape) => readModel.find(shape, query),
+        query.filters,
+      )) as ReadModel['find'],
     count: (projection: Projection, filters: readonly Filter[]) =>
-      read(projection, (shape) => readModel.count(shape, filters)),
-    list: (projection, query) => read(projection, (shape) => readModel.list(shape, query)),
+      read(projection, (shape) => readModel.count(shape, filters), filters),
+    list: (projection, query) =>
+      read(projection, (shape) => readModel.list(shape, query), query.filters),
     async checkpoint(projection) {
       const position = await readModel.checkpoint(projection);
       if (position !== BEGINNING || projection.readsOlder === undefined) return position;

@@ -4,6 +4,8 @@ import type { Filter, Query, Sort } from '../read-model.ts';
 /** The filters of `GET /runs`. */
 export interface RunFilters {
   readonly task_id?: string | undefined;
+  /** The run that waits for their end. */
+  readonly parent_run_id?: string | undefined;
   readonly success?: boolean | undefined;
   readonly state?: RunState | undefined;
   readonly trigger?: RunTrigger | undefined;
@@ -21,28 +23,30 @@ export interface RunListing {
 /**
  * The filters and the sort of a list of runs, newest first: by start if a span of starts is given, else by the time
  * they were queued, so that either uses an index. Skipped runs are left out unless their state is asked for. A task's
- * runs always use the task's index.
+ * runs always use the task's index, and else a parent's runs the parent's.
  *
  * @returns null if no run can match (a state and a success that contradict each other)
  */
 export function runListing(wanted: RunFilters): RunListing | null {
-  const { task_id, trigger, start_time, end_time } = wanted;
+  const { task_id, parent_run_id, trigger, start_time, end_time } = wanted;
   const filters: Filter[] = [];
   // `success` stands for one of two states.
   const successState = wanted.success === undefined ? undefined : successStates(wanted.success);
   const state = wanted.state ?? successState;
   if (successState !== undefined && state !== successState) return null;
   const ofSpan = start_time !== undefined || end_time !== undefined;
+  if (parent_run_id !== undefined) filters.push(equals('parent_run_id', parent_run_id));
   if (task_id !== undefined) filters.push(equals('task_id', task_id));
   if (state !== undefined) filters.push(equals('state', state));
-  // The state implies `listed`; without a task, the indexes of states are used.
-  if (task_id !== undefined) filters.push(equals('listed', state !== 'skipped'));
+  const isOfOne = task_id !== undefined || parent_run_id !== undefined;
+  // The state implies `listed`; without a task or a parent, the indexes of states are used.
+  if (isOfOne) filters.push(equals('listed', state !== 'skipped'));
   else if (state === undefined && !ofSpan) filters.push(equals('listed', true));
   else if (state === undefined) filters.push({ field: 'state', op: 'in', value: listedStates });
   if (trigger !== undefined) filters.push(equals('trigger', trigger));
   if (start_time !== undefined) filters.push({ field: 'started_at', op: 'gt', value: start_time });
   if (end_time !== undefined) filters.push({ field: 'started_at', op: 'lt', value: end_time });
-  const field = ofSpan && task_id === undefined ? 'started_at' : 'queued_at';
+  const field = ofSpan && !isOfOne ? 'started_at' : 'queued_at';
   return { filters, sort: [{ field, direction: 'descending' }] };
 }
 

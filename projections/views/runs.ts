@@ -84,10 +84,11 @@ export type RunStep = JsonObject & Omit<StepEnd, 'log'>;
 /** Every run, from its request or the record that it was skipped. */
 export const runsProjection: Projection<RunDocument> = {
   name: 'runs',
-  schema: 5,
-  // Schema 4 has no waiting runs, depths and parents, and lacks `params` and `event`, which are then shown as null.
-  // Schema 3 has other indexes too, which make some lists slower.
-  readsOlder: [3, 4],
+  schema: 6,
+  // Schema 5 cannot be asked for the runs of a parent. Schema 4 has no waiting runs, depths and parents, and lacks
+  // `params` and `event`, which are then shown as null. Schema 3 has other indexes too, which make some lists slower.
+  readsOlder: [3, 4, 5],
+  addedFields: { parent_run_id: 6 },
   streams: ['run-'],
   ownStreams: true,
   fields: {
@@ -97,10 +98,13 @@ export const runsProjection: Projection<RunDocument> = {
     trigger: 'text',
     queued_at: 'text',
     started_at: 'text',
+    parent_run_id: 'text',
   },
-  // Each index costs a write on the path of every run. So there is one per kind of list: all runs; a task's runs (and
-  // its latest); runs in a state (also loaded by workers); runs in a state that started in a span.
+  // Each index costs a write on the path of every run. So there is one per kind of list: the runs of a parent (few
+  // runs have one); all runs; a task's runs (and its latest); runs in a state (also loaded by workers); runs in a state
+  // that started in a span.
   indexes: [
+    ['parent_run_id', 'queued_at'],
     ['listed', 'queued_at'],
     ['task_id', 'listed', 'queued_at'],
     ['state', 'queued_at'],
@@ -108,8 +112,8 @@ export const runsProjection: Projection<RunDocument> = {
   ],
   // The trigger never changes, so covering it costs little. The other fields are covered in the task's index because a
   // task may have a million runs; they change in place.
-  covered: [['trigger'], ['trigger', 'state', 'started_at'], ['trigger'], ['trigger']],
-  sparse: ['started_at'],
+  covered: [[], ['trigger'], ['trigger', 'state', 'started_at'], ['trigger'], ['trigger']],
+  sparse: ['started_at', 'parent_run_id'],
   tallies: [{ fields: ['state', 'trigger', 'listed'], hourOf: 'started_at' }],
   isFinal: ({ finished_at }) => finished_at !== null,
   keys: (event) => [idOf(event.stream)],

@@ -53,9 +53,11 @@ const list = endpoint('GET /runs', {
   async handle(call) {
     const { query } = call;
     const { dependencies } = await placeOfReading(call);
-    const { task_id, success: succeeded, state, trigger, start_time, end_time } = query;
+    const { success: succeeded, state, trigger, start_time, end_time } = query;
+    const task_id = query.task_id?.toLowerCase();
+    const parent_run_id = query.parent_run_id?.toLowerCase();
     const times = await instantsOf({ start_time, end_time }, spanReader(dependencies, task_id));
-    const filter = { task_id: task_id?.toLowerCase(), success: succeeded, state, trigger };
+    const filter = { task_id, parent_run_id, success: succeeded, state, trigger };
     const listing = runListing({ ...filter, ...times });
     if (listing === null) return emptyPage(query);
     const show = (run: RunDocument): Promise<object> =>

@@ -120,7 +120,7 @@ export const byPlace: Readonly<Record<string, string>> = {
   'PlannedStep.uses': 'the tool; null for a group of parallel steps',
   'PlannedStep.group': 'id of the group that it is part of; null for none',
   'PlannedStep.needs':
-    'ids of the steps that come before it; empty in a pipeline that is a sequence',
+    'ids of the steps that come before it; in a sequence, the one before. Empty for steps of a group and items',
   'PlannedStep.arguments_hash': 'as in `RunStep`, once the step has ended or waits',
   Release: 'An order that released the service.',
   Replay: 'Views as of an instant in the past.',
@@ -222,6 +222,7 @@ export const byPlace: Readonly<Record<string, string>> = {
   'listRecentEvents.topic': 'only events of this topic',
   'listRuns.state': 'only runs in this state; skipped runs are listed only with `skipped`',
   'listRuns.success': 'only runs that succeeded, or that failed',
+  'listRuns.parent_run_id': 'only runs for whose end a step of this run waits or has waited',
   'listRuns.task_id': 'only runs of this task',
   'listRuns.trigger': 'only runs with this cause',
   'listTasks.created_by': 'only tasks of this agent',

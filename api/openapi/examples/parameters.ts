@@ -35,6 +35,7 @@ export const parameterExamples: Readonly<Record<string, unknown>> = {
   name_filter: 'report',
   offset: 0,
   outcome: 'refused',
+  parent_run_id: values.runId,
   prefix: 'task-',
   run_id: values.runId,
   schedule_kind: 'cron',

@@ -95,6 +95,7 @@ function addRunList(line: CommandLine, group: Command): void {
       task: text('id', 'runs of this task'),
       state: choice('state', 'runs in this state', runStates),
       trigger: choice('trigger', 'runs with this trigger', runTriggers),
+      parent: text('id', 'child runs of this run'),
       since: text('instant', 'started after this'),
       until: text('instant', 'started before this; with --task, a date includes that day'),
       errors: flag('show whole errors'),
@@ -102,9 +103,10 @@ function addRunList(line: CommandLine, group: Command): void {
     },
     examples: ['runs list --state failed --since 2026-11-20T00:00Z', 'runs ls --task 01a1fc11-…'],
     path: () => '/runs',
-    query: ({ task, state, trigger, since, until, errors, view: name }) => {
+    query: ({ task, state, trigger, parent, since, until, errors, view: name }) => {
       const times = { start_time: since, end_time: until };
-      return { task_id: task, state, trigger, ...times, include_errors: errors, view: name };
+      const of = { task_id: task, parent_run_id: parent, state, trigger };
+      return { ...of, ...times, include_errors: errors, view: name };
     },
     columns: ({ paint }, { errors }): readonly RecordColumn<RunRecord>[] => [
       { title: 'ID', cell: ({ id }) => id },

@@ -377,6 +377,7 @@ export const refusalTable: readonly Row[] = [
       ...pages,
       ...cursors,
       ['task_id=x', 'task_id'],
+      ['parent_run_id=x', 'parent_run_id'],
       ['success=maybe', 'success'],
       ['state=done', 'state'],
       ['trigger=x', 'trigger'],

@@ -60,8 +60,14 @@ describe('a run that waits, in the web page', function () {
     await page.locator('[open] dt', { hasText: 'At most until' }).waitFor();
     await browsing().expectAccessible();
     await row('packed').getByRole('link', { name: 'Pack the goods' }).waitFor();
+    const children = page.getByRole('region', { name: 'Child runs' });
+    await children.getByRole('link', { name: 'Pack the goods' }).waitFor();
     await row('packed').getByRole('link').first().click();
     await page.getByRole('heading', { level: 1, name: 'Run of Pack the goods' }).waitFor();
+    const facts = page.locator('section', { hasText: 'Facts' }).last();
+    await facts.getByText('Parent run').waitFor();
+    await facts.getByRole('link', { name: id.slice(0, 8) }).waitFor();
+    expect(await children.count()).to.equal(0);
     await service().client.post(`/tasks/${parent}/cancel`);
     await service().client.post(`/tasks/${child}/cancel`);
     await page.locator('.view-head .state', { hasText: 'canceled' }).waitFor();

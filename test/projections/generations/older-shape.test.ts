@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { readingOlderShapes, shapeRead } from '../../../projections/generations/older-shape.ts';
-import type { Projection } from '../../../projections/read-model.ts';
+import { ReadModelError, type Filter, type Projection } from '../../../projections/read-model.ts';
 import { runsProjection, type RunDocument } from '../../../projections/views/runs.ts';
 import { eventually } from '../../support/signals.ts';
 import { withFillingAfter } from '../failing-stores.ts';
@@ -66,4 +66,54 @@ describe('an older shape of a view', () => {
     ]);
     expect(await harness.readModel.checkpoint(runsProjection)).to.equal(later);
   });
+
+  it('is read and fed without a queried field that it lacks, and is not asked for it', async () => {
+    const { parent_run_id: _parent, ...fields } = runsProjection.fields;
+    const older: Projection = {
+      ...(runsProjection as Projection),
+      fields,
+      indexes: runsProjection.indexes.filter((index) => !index.includes('parent_run_id')),
+      covered: runsProjection.covered?.slice(1) ?? [],
+    };
+    addRun('0');
+    const head = await harness.append();
+    harness.start([older]);
+    await harness.reached(older, head);
+    await harness.stop();
+    const { schema } = older;
+    const added = { readsOlder: [schema], addedFields: { parent_run_id: schema + 1 } };
+    const newer = { ...(runsProjection as Projection), ...added, schema: schema + 1 };
+    let open = (): void => undefined;
+    const gate = new Promise<void>((resolve) => (open = resolve));
+    const readModel = withFillingAfter(harness.readModel, gate);
+    const projector = harness.start([newer], { readModel });
+    const reads = readingOlderShapes(harness.readModel);
+    addRun('1');
+    const later = await harness.append();
+    await eventually(async () => (await reads.checkpoint(newer)) === later);
+    const task: Filter = { field: 'task_id', op: 'eq', value: 'task-1' };
+    expect(await reads.count(newer, [task])).to.equal(2);
+    const parent: Filter = { field: 'parent_run_id', op: 'eq', value: '0' };
+    const query = { filters: [parent], sort: [], limit: 1 };
+    for (const asked of [
+      reads.count(newer, [parent]),
+      reads.find(newer, query),
+      reads.list(newer, query),
+    ]) {
+      expect(await codeOf(asked)).to.equal('NO_VIEW');
+    }
+    open();
+    await eventually(() => {
+      expect(projector.status()[0]).to.deep.include({ state: 'following', version: 1 });
+    });
+    expect(await reads.count(newer, [parent])).to.equal(0);
+  });
 });
+
+async function codeOf(asked: Promise<unknown>): Promise<unknown> {
+  try {
+    return await asked;
+  } catch (error) {
+    return error instanceof ReadModelError ? error.code : error;
+  }
+}

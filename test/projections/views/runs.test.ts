@@ -273,6 +273,15 @@ describe('a list of runs', () => {
     }
   });
 
+  it("goes by the parent's index for the child runs of a run, also of a state", () => {
+    const ofParent = runListing({ parent_run_id: '1', state: 'failed' });
+    expect(fieldsOf(ofParent)).to.deep.equal(['parent_run_id', 'state', 'listed']);
+    const start_time = '2026-03-01T00:00:00.000Z';
+    const ofSpan = runListing({ parent_run_id: '1', start_time });
+    expect(fieldsOf(ofSpan)).to.deep.equal(['parent_run_id', 'listed', 'started_at']);
+    expect(ofSpan?.sort[0]?.field).to.equal('queued_at');
+  });
+
   it('asks for success by the corresponding state', () => {
     const state = { field: 'state', op: 'eq', value: 'failed' };
     expect(runListing({ success: false })?.filters).to.deep.include(state);

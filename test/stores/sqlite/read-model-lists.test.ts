@@ -70,6 +70,16 @@ describe('every list of the embedded read model', () => {
     plans.close();
   });
 
+  it('of the child runs of a run is read in order from their own index', () => {
+    const plans = new Plans(runsProjection);
+    for (const wanted of runLists()) {
+      const listing = runListing({ ...wanted, task_id: undefined, parent_run_id: 'r' });
+      expect(listing).to.not.equal(null);
+      if (listing !== null) plans.expectOrdered(listing.filters, listing.sort, /by_parent_run_id_/);
+    }
+    plans.close();
+  });
+
   it('of tasks is read in order from an index, and its total from an index or a tally', () => {
     const plans = new Plans(tasksProjection);
     const sort = [{ field: 'created_at', direction: 'descending' }] as const;

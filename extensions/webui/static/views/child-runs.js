@@ -1,27 +1,40 @@
 // The runs for whose end steps of a run wait, or have waited.
 
 import { html } from '../preact.js';
+import { call } from '../client.js';
+import { useData } from '../data.js';
+import { learnTitles } from '../names.js';
 import { Table } from '../ui/elements.js';
-import { Section } from '../ui/layout.js';
-import { RunLink, TaskLink, When } from '../ui/names.js';
+import { Loaded, Section } from '../ui/layout.js';
+import { runColumns } from './runs-table.js';
 
-const columns = [
-  ['Run', ({ run_id: id }) => html`<${RunLink} id=${id} />`],
-  ['Task', ({ task_id: id }) => html`<${TaskLink} id=${id} />`],
-  ['Step', ({ step }) => html`<code>${step}</code>`],
-  ['Since', ({ since }) => html`<${When} at=${since} />`],
-];
+const columns = runColumns({});
+const MAX_RUNS = 200;
+/** Between two reads: live changes of the parent do not tell of its children. Milliseconds. */
+const BEAT = 3000;
 
-/** Left out for a run without any. @param events of the parent */
-export function ChildRuns({ events }) {
-  const runs = new Map();
-  for (const { type, data } of events) {
-    if (type !== 'RunStepSuspended' || data.waits_for.kind !== 'run') continue;
-    const { step, since, waits_for: child } = data;
-    runs.set(child.run_id, { ...child, step, since });
-  }
-  if (runs.size === 0) return null;
+/** Left out for a run without such steps. */
+export function ChildRuns({ run }) {
+  const mayHaveSome = run.plan === null || run.plan.some(({ uses }) => uses === 'tasks.run');
+  return mayHaveSome && html`<${Runs} parent=${run} />`;
+}
+
+function Runs({ parent }) {
+  const runs = useData(
+    async (signal) => {
+      const query = { parent_run_id: parent.id, limit: MAX_RUNS };
+      const { items } = await call('GET', 'runs', { query, signal });
+      const tasks = items.map(({ task_id: task }) => task);
+      await learnTitles(tasks, signal);
+      return items;
+    },
+    [parent],
+    parent.finished_at === null ? { every: BEAT } : {},
+  );
   return html`<${Section} title="Child runs">
-    <${Table} caption="Child runs" columns=${columns} items=${[...runs.values()]} rowKey="run_id" />
+    <${Loaded} of=${runs}>
+      ${(items) =>
+        html`<${Table} caption="Child runs" columns=${columns} items=${items} empty="None yet." />`}
+    <//>
   <//>`;
 }

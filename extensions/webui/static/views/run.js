@@ -67,6 +67,7 @@ function Run({ run, task, live, done }) {
     <${RunWaits} run=${run} done=${done} />
     <${RunGraph} run=${run} />
     <${RunSteps} run=${run} />
+    <${ChildRuns} run=${run} />
     <div class="columns">
       <${RunFacts} run=${run} />
       <${Section} title="Output">
@@ -129,9 +130,8 @@ function RunFacts({ run }) {
     ['Worker', run.lease_owner],
     run.skip_reason !== null && ['Skip reason', run.skip_reason],
     run.retry_of !== null && ['Retry of', html`<${RunLink} id=${run.retry_of} />`],
-    run.parent_run_id !== null && ['Parent', html`<${RunLink} id=${run.parent_run_id} />`],
     run.retried_by !== null && ['Retried by', html`<${RunLink} id=${run.retried_by} />`],
-    run.parent_run_id && ['Parent run', html`<${RunLink} id=${run.parent_run_id} />`],
+    run.parent_run_id !== null && ['Parent run', html`<${RunLink} id=${run.parent_run_id} />`],
     run.depth > 0 && ['Depth', run.depth],
     ['Task revision', run.task_revision],
     ['ID', html`<code>${run.id}</code>`],
@@ -175,8 +175,7 @@ function Events({ run }) {
   );
   const isMore = (events.data?.next_from ?? null) !== null;
   const text = isMore ? 'There are more. Step through them' : 'Step through them';
-  return html`${events.data && html`<${ChildRuns} events=${events.data.items} />`}
-  <${Section} title="Events" aside=${html`<${StreamLink} stream=${stream}>${text}<//>`}>
+  return html`<${Section} title="Events" aside=${html`<${StreamLink} stream=${stream}>${text}<//>`}>
     <${Loaded} of=${events}>
       ${({ items }) => html`<${Table} caption="Events" columns=${eventColumns} items=${items}
         rowKey="revision" />`}

@@ -56,6 +56,30 @@ describe('a list of runs', () => {
     expect(json['parent_run_id']).to.equal(parent);
   });
 
+  it('has only the child runs of the run that `parent_run_id` names', async () => {
+    const runs = new FailedRuns(api(), api().admin);
+    const task = await runs.makeTask();
+    const [parent, other] = [await runs.runNow(task), await runs.runNow(task)];
+    const children = [nameBasedId('test', 'one'), nameBasedId('test', 'two')];
+    const of = { task_id: task, created_by: api().admin.id };
+    for (const child of children) {
+      const data = request({ ...of, parent: { run_id: parent, step: 'call' } });
+      await api().append(streams.run(child), [{ type: 'RunRequested', data }]);
+    }
+    const childrenOf = async (id: string, query = ''): Promise<Listed> => {
+      const { json } = await api().admin.client.get(`/runs?parent_run_id=${id}${query}`);
+      return json as unknown as Listed;
+    };
+    const found = await childrenOf(parent.toUpperCase(), '&limit=1');
+    expect(found).to.deep.include({ total: 2, has_more: true });
+    const rest = await childrenOf(parent, `&limit=1&cursor=${found.next_cursor ?? ''}`);
+    const ids = [...found.items, ...rest.items].map(({ id }) => id);
+    expect(ids).to.have.members(children);
+    expect((await childrenOf(parent, '&state=failed')).total).to.equal(0);
+    expect((await childrenOf(parent, `&task_id=${task}&state=queued`)).total).to.equal(2);
+    expect((await childrenOf(other)).items).to.deep.equal([]);
+  });
+
   it('is the same page by cursor as by offset', async () => {
     const runs = new FailedRuns(api(), api().admin);
     const task = await runs.makeTask();
