@@ -11,6 +11,7 @@ import { addStreamCommands } from './records/stream-commands.ts';
 import { addWebhookCommands } from './records/webhook-commands.ts';
 import { addApprovalCommands } from './runs/approval-commands.ts';
 import { addRunCommands } from './runs/run-commands.ts';
+import { addWorkerCommands } from './runs/worker-commands.ts';
 import { addArchiveCommands, addExportCommand } from './store/archive-commands.ts';
 import { addStoreCommands, addSimulateCommand } from './store/store-commands.ts';
 import { addBackfillCommands } from './tasks/backfill-commands.ts';
@@ -27,6 +28,7 @@ export function createCommandLine(environment: CliEnvironment, version: string):
   addTaskCommands(line);
   addRunCommands(line);
   addApprovalCommands(line);
+  addWorkerCommands(line);
   addBackfillCommands(line);
   addAgentCommands(line);
   addWebhookCommands(line);

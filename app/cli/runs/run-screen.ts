@@ -1,7 +1,8 @@
 import type { RunDetails } from '../calling/records.ts';
 import type { Session } from '../calling/session.ts';
-import { printable, statePainter } from '../terminal/paint.ts';
+import { printable } from '../terminal/paint.ts';
 import { between, shortTime } from '../terminal/units.ts';
+import { stepsTable } from './run-steps.ts';
 
 /** Formats a run with its steps, log and output. */
 export function showRun(session: Session, run: RunDetails): string {
@@ -26,24 +27,8 @@ export function showRun(session: Session, run: RunDetails): string {
       ['error', run.error],
     ]),
   ];
-  if (run.steps.length > 0) {
-    const steps = session.table<RunDetails['steps'][number]>(
-      [
-        { title: 'STEP', maxWidth: 40, cell: ({ step }) => step },
-        { title: 'STATUS', cell: ({ status }) => status, paint: statePainter(paint) },
-        {
-          title: 'TOOK',
-          align: 'right',
-          cell: ({ started_at, finished_at }) => between(started_at, finished_at),
-        },
-        { title: 'ATTEMPT', align: 'right', cell: ({ attempt }) => attempt },
-        { title: 'ERROR', maxWidth: 80, cell: ({ error }) => error },
-      ],
-      run.steps,
-      'no steps',
-    );
-    parts.push(steps);
-  }
+  const steps = stepsTable(session, run);
+  if (steps !== '') parts.push(steps);
   if (run.log.length > 0) parts.push(run.log.map((line) => logLine(session, line)).join('\n'));
   if (run.output !== null) {
     parts.push(`${paint.faint('output')}\n${printable(JSON.stringify(run.output, null, 2))}`);

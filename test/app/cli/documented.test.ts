@@ -71,6 +71,12 @@ describe('the documented outputs', () => {
       title: 'Nightly copy',
       schedule_expr: '30 2 * * *',
       timezone: 'Europe/Berlin',
+      payload: {
+        pipeline: [
+          { id: 'say', uses: 'echo', with: { text: 'copying' } },
+          { id: 'store', uses: 'http.request', with: { url: 'http://backups.example/' } },
+        ],
+      },
     });
     const { schedule_expr: _expression, ...event } = plainTask(admin.id);
     await admin.client.post('/tasks', {

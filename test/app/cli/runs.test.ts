@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import type { DomainEvent } from '../../../domain/events/catalogue.ts';
 import { newId } from '../../../domain/ids.ts';
+import { waitingRun } from '../../api/endpoints/runs/waiting-run.ts';
 import { plainTask } from '../../api/plain-task.ts';
 import { failure, request, stepEnd, success } from '../../projections/recorded.ts';
 import { useRunningApi } from '../../support/running-api.ts';
@@ -44,11 +45,51 @@ describe('svc runs', () => {
     await succeed(id, task);
     const found = await call(['show', id]);
     expect(found.out).to.match(new RegExp(`^id +${id}\\ntask +${task}\\nstate +succeeded\\n`));
-    expect(found.out).to.match(/STEP +STATUS +TOOK +ATTEMPT +ERROR\n.*\nsay +succeeded/);
+    expect(found.out).to.match(/STEP +STATE +TOOK +ATTEMPT +ERROR\n.*\nsay +succeeded/);
     const listed = await call(['list', '--task', task]);
     expect(listed.out).to.match(new RegExp(`${id} +${task} +succeeded +schedule`));
     expect((await call(['ls', '--task', task, '--state', 'failed'])).out).to.equal('no runs\n');
     expect((await call(['show', newId(0)])).code).to.equal(3);
+  });
+
+  it('shows all steps of a run: what they need, wait for and since when', async () => {
+    const pipeline = [
+      { id: 'report', uses: 'echo' },
+      { id: 'pay', uses: 'approval', with: { message: 'Pay?' } },
+      { id: 'send', uses: 'echo', needs: ['report', 'pay'] },
+    ];
+    const asked = { kind: 'approval', message: 'Pay?', on_timeout: 'fail' } as const;
+    const { run, wait } = await waitingRun(api(), asked, { pipeline });
+    const { out } = await call(['show', run]);
+    const titles = /STEP +STATE +USES +NEEDS +TOOK +ATTEMPT +WAITS FOR +SINCE +UNTIL +ERROR\n/;
+    expect(out).to.match(titles);
+    expect(out).to.match(/\nreport +pending +echo\n/);
+    const waits = `\npay +waiting +approval +approval ${wait}: Pay\\? +20\\S+ \\S+Z +20\\S+ \\S+Z\n`;
+    expect(out).to.match(new RegExp(waits));
+    expect(out).to.match(/\nsend +pending +echo +report pay\n/);
+  });
+
+  it('shows the failed ends of a step before its present state', async () => {
+    const { client, id: created_by } = api().admin;
+    const payload = { pipeline: [{ id: 'flaky', uses: 'echo' }] };
+    const body = { ...plainTask(created_by), payload, max_retries: 1 };
+    const task_id = (await client.post('/tasks', body)).textAt('id');
+    const id = await startRun(task_id);
+    const failed = stepEnd('flaky', { status: 'failed', error: 'no luck', result: null });
+    await api().append(`run-${id}`, [{ type: 'RunStepCompleted', data: failed }]);
+    const { out } = await call(['show', id]);
+    expect(out).to.match(/\nflaky +failed +echo .* 1 +no luck\n?/);
+  });
+
+  it('lists the child runs of a run', async () => {
+    const task_id = await newTask();
+    const parent = await startRun(task_id);
+    const child = newId(Date.parse('2026-03-01T08:00:00Z'));
+    const of = { task_id, created_by: api().admin.id };
+    const data = request({ ...of, parent: { run_id: parent, step: 'call' } });
+    await api().append(`run-${child}`, [{ type: 'RunRequested', data }]);
+    const { json } = await call(['list', '--parent', parent, '--json']);
+    expect((json['items'] as { id: string }[]).map(({ id }) => id)).to.deep.equal([child]);
   });
 
   it('follows a run with its log and steps, and exits with its result', async () => {
