@@ -300,6 +300,18 @@ export const serviceTools: readonly ServiceTool[] = [
   deciding('approve', 'Approves: the step that asked for it succeeds.'),
   deciding('reject', 'Rejects: the step that asked for it fails.'),
   {
+    name: 'list_workers',
+    description: 'Lists workers: the tools that they offer, their jobs, and when they were seen.',
+    parameters: closed({
+      state: optional('active, drained or silent. Default: active'),
+      limit,
+      cursor,
+    }),
+    scope: 'ops',
+    readOnly: true,
+    request: (parameters) => reading('/workers', parameters),
+  },
+  {
     name: 'publish_event',
     description:
       'Publishes an event under a topic. It triggers the tasks of kind event that match.',

@@ -80,6 +80,23 @@ describe('the tools for language models', () => {
     expect((await invoke('reject_approval', { approval_id })).status).to.equal(409);
   });
 
+  it('list workers, and the child runs of a run', async () => {
+    const tools = [{ name: 'mcp.offered', description: '-', schema: {} }];
+    const { client } = service().admin;
+    const made = await client.post('/workers', { name: 'mailer', slots: 1, tools });
+    expect(made.status, made.text).to.equal(201);
+    const { items: workers } = await result('list_workers', {});
+    const [worker] = workers as readonly Schema[];
+    expect(worker).to.include({ name: 'mailer', id: made.textAt('worker_id') });
+    const child = await create({});
+    const call = { id: 'call', uses: 'tasks.run', with: { task_id: child, wait: true } };
+    const task_id = await create({ payload: { pipeline: [call] } });
+    const { run_id: parent_run_id } = await result('run_task', { task_id, wait_seconds: 10 });
+    const { items: runs } = await result('list_runs', { parent_run_id });
+    const found = (runs as readonly Schema[]).map((run) => [run['task_id'], run['parent_run_id']]);
+    expect(found).to.deep.equal([[child, parent_run_id]]);
+  });
+
   it('declare the defaults that a created task has', async () => {
     const { parameters } = (await listed()).find(({ name }) => name === 'create_task') ?? {};
     const properties = Object.entries(parameters?.['properties'] as Record<string, Schema>);

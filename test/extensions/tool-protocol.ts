@@ -28,6 +28,7 @@ export const serviceTools = [
   'list_approvals',
   'approve_approval',
   'reject_approval',
+  'list_workers',
   'publish_event',
   'run_events',
 ];
