@@ -49,6 +49,12 @@ const programs = {
     debianPackage: 'python3-venv',
     purpose: 'the Python SDK',
   },
+  curl: {
+    names: ['curl'],
+    probe: ['--version'],
+    debianPackage: 'curl',
+    purpose: 'the demo of workers',
+  },
   prlimit: {
     names: ['prlimit'],
     probe: ['--version'],

@@ -56,7 +56,10 @@ export function stepsTable(session: Session, { plan, steps, waits }: RunDetails)
       }),
       ...optional(isWaiting, { title: 'SINCE', cell: ({ wait }) => shortTime(wait?.since) }),
       ...optional(isWaiting, { title: 'UNTIL', cell: ({ wait }) => shortTime(wait?.until) }),
-      { title: 'ERROR', maxWidth: 80, cell: ({ end }) => end?.error ?? null },
+      ...optional(
+        rows.some(({ end }) => end !== undefined && end.error !== null),
+        { title: 'ERROR', maxWidth: 80, cell: ({ end }) => end?.error ?? null },
+      ),
     ],
     rows,
     'no steps',

@@ -45,7 +45,7 @@ describe('svc runs', () => {
     await succeed(id, task);
     const found = await call(['show', id]);
     expect(found.out).to.match(new RegExp(`^id +${id}\\ntask +${task}\\nstate +succeeded\\n`));
-    expect(found.out).to.match(/STEP +STATE +TOOK +ATTEMPT +ERROR\n.*\nsay +succeeded/);
+    expect(found.out).to.match(/STEP +STATE +TOOK +ATTEMPT\n.*\nsay +succeeded/);
     const listed = await call(['list', '--task', task]);
     expect(listed.out).to.match(new RegExp(`${id} +${task} +succeeded +schedule`));
     expect((await call(['ls', '--task', task, '--state', 'failed'])).out).to.equal('no runs\n');
@@ -61,7 +61,7 @@ describe('svc runs', () => {
     const asked = { kind: 'approval', message: 'Pay?', on_timeout: 'fail' } as const;
     const { run, wait } = await waitingRun(api(), asked, { pipeline });
     const { out } = await call(['show', run]);
-    const titles = /STEP +STATE +USES +NEEDS +TOOK +ATTEMPT +WAITS FOR +SINCE +UNTIL +ERROR\n/;
+    const titles = /STEP +STATE +USES +NEEDS +TOOK +ATTEMPT +WAITS FOR +SINCE +UNTIL\n/;
     expect(out).to.match(titles);
     expect(out).to.match(/\nreport +pending +echo\n/);
     const waits = `\npay +waiting +approval +approval ${wait}: Pay\\? +20\\S+ \\S+Z +20\\S+ \\S+Z\n`;
