@@ -15,6 +15,7 @@ export const documents: readonly string[] = [
   'SECURITY.md',
   'deploy/README.md',
   'sdk/python/README.md',
+  'examples/approve-and-notify/README.md',
   ...readdirSync(join(projectRoot, 'docs'), { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.md'))
     .map((name) => `docs/${name}`),
