@@ -32,7 +32,7 @@ import { jwtKeys, TokenKeyring, webhookSecrets } from './starting/keys.ts';
 import { readTlsFiles } from './starting/tls-files.ts';
 import { closeFilesToOthers } from './starting/private-files.ts';
 import { maxOpenFiles, maxClientConnections, openFilesWarning } from './starting/open-files.ts';
-import { createJobs } from './roles/jobs-role.ts';
+import { createJobs, type SharedParts } from './roles/jobs-role.ts';
 import { followIndexes, type LiveIndexes } from './roles/live-indexes.ts';
 import { RunQueue } from '../scheduler/runs/run-queue.ts';
 import { checkpointOf } from './projecting/projector-host.ts';
@@ -220,7 +220,7 @@ class Service implements RunningService {
         webhooks: { secretOf, ...http, userAgent },
       });
     }
-    this.#addGauges(stores, membership, hold);
+    this.#addGauges(shared, membership);
     if (roles.includes('api')) this.#makeFirstAdmin(stores);
     await this.#serve(stores, api);
     if (this.#worker !== null) {
@@ -374,13 +374,15 @@ class Service implements RunningService {
     });
   }
 
-  #addGauges(stores: Stores, membership: Membership, hold: Hold): void {
+  #addGauges({ stores, indexes, hold }: SharedParts, membership: Membership): void {
     const { configuration, clock, telemetry } = this.#options;
     addGauges(telemetry.metrics, {
       ...{ configuration, version, clock, membership, hold },
       health: this.#healthOf(stores),
       scheduler: () => this.#scheduler,
       worker: () => this.#worker,
+      leases: stores.coordination.jobs,
+      registered: () => indexes.workers.workers(),
       host: () => this.#extensions?.host ?? null,
       views: () => this.#views.current,
       liveClients: () => (this.#live?.size ?? 0) + (this.#auditTail?.size ?? 0),

@@ -261,6 +261,22 @@ export const gauges = {
     labels: [],
   },
   runs_waiting: { help: 'Due runs that no worker has taken.', labels: [] },
+  waits_open: {
+    help: 'Steps that wait, by what they wait for; only in the process that leads the waits.',
+    labels: ['kind'],
+  },
+  wait_oldest_seconds: {
+    help: 'Age of the oldest wait of a kind, 0 without one; only in the process that leads the waits.',
+    labels: ['kind'],
+  },
+  workers_heard: {
+    help: 'Workers that asked for jobs lately; only in the process that leads the waits.',
+    labels: [],
+  },
+  jobs_unserved: {
+    help: 'Jobs that no such worker can get, by tool and labels; only in the process that leads the waits.',
+    labels: [],
+  },
   webhooks_waiting: {
     help: 'Undelivered messages to webhooks; only in the leading process.',
     labels: [],

@@ -31,6 +31,8 @@ import { pipelineRunner } from './pipeline-runner.ts';
 export interface WorkerRole {
   readonly worker: Worker;
   readonly queue: RunQueue;
+  /** Leads the waits of all runs. */
+  readonly waits: Pick<Leadership, 'leads'>;
   readonly runPipeline: PipelineRunner;
   /** Starts runs for the scheduler of this process. */
   readonly early: EarlyStarts;
@@ -145,5 +147,5 @@ export function createWorkerRole(options: {
     await keys.settled();
     await failures.settled();
   };
-  return { worker, queue, runPipeline, early, start, drain };
+  return { worker, queue, waits: leadership, runPipeline, early, start, drain };
 }

@@ -6,18 +6,26 @@ import { healthStatuses, type HealthCheck } from '../../observability/health.ts'
 import type { Metrics, Reading } from '../../observability/metrics.ts';
 import type { HealthReports } from '../../api/dependencies.ts';
 import type { ProjectionStatus } from '../../projections/projector/projection-status.ts';
+import type { RegisteredWorker } from '../../domain/workers/worker.ts';
+import type { JobLeases } from '../../scheduler/coordination.ts';
 import type { Membership } from '../../scheduler/processes/membership.ts';
 import type { Hold } from '../../scheduler/hold.ts';
 import type { Configuration } from '../configuration/configuration.ts';
 import { beginKnownSeries } from './known-series.ts';
 import type { SchedulerRole } from '../roles/scheduler-role.ts';
 import type { WorkerRole } from '../roles/worker-role.ts';
+import { OpenWaits, type WaitCounts } from './open-waits.ts';
 
 /** What the gauges read. Any part may come later, or never in this process. */
 export interface Gauged {
   readonly configuration: Pick<
     Configuration,
-    'roles' | 'dataDirectory' | 'eventStoreUrl' | 'readModelUrl' | 'workerConcurrency'
+    | 'roles'
+    | 'dataDirectory'
+    | 'eventStoreUrl'
+    | 'readModelUrl'
+    | 'workerConcurrency'
+    | 'jobLeaseSeconds'
   >;
   readonly version: string;
   readonly clock: Clock;
@@ -27,6 +35,8 @@ export interface Gauged {
   readonly health: HealthReports;
   readonly scheduler: () => SchedulerRole | null;
   readonly worker: () => WorkerRole | null;
+  readonly leases: Pick<JobLeases, 'seen'>;
+  readonly registered: () => Iterable<RegisteredWorker>;
   readonly host: () => ExtensionHost | null;
   /** null while this process does not project. */
   readonly views: () => readonly ProjectionStatus[] | null;
@@ -40,6 +50,7 @@ export function addGauges(metrics: Metrics, parts: Gauged): void {
   aboutProcess(metrics, parts);
   aboutScheduling(metrics, parts);
   aboutRuns(metrics, parts);
+  aboutWaits(metrics, parts);
   aboutViews(metrics, parts);
   aboutDisk(metrics, parts);
   aboutExtensions(metrics, parts);
@@ -64,10 +75,12 @@ function aboutProcess(metrics: Metrics, parts: Gauged): void {
     allRoles.map((role) => ({ labels: { role }, value: membership.withRole(role).length })),
   );
   metrics.gauge('lease_held', () => {
-    const { scheduler, host, views } = parts;
+    const { scheduler, worker, host, views } = parts;
     const held: Reading[] = [...(host()?.leases() ?? [])];
     const leading = scheduler()?.leadership.leads;
     if (leading !== undefined) held.push(leaseHeld('scheduler', leading));
+    const waits = worker()?.waits.leads;
+    if (waits !== undefined) held.push(leaseHeld('waits', waits));
     if (configuration.roles.includes('projector')) {
       held.push(leaseHeld('projector', views() !== null));
     }
@@ -112,6 +125,36 @@ function aboutRuns(metrics: Metrics, { worker, configuration, clock, liveClients
   });
   metrics.gauge('runs_waiting', () => [{ value: worker()?.queue.waiting ?? 0 }]);
   metrics.gauge('live_clients', () => [{ value: liveClients() }]);
+}
+
+function aboutWaits(metrics: Metrics, parts: Gauged): void {
+  const { configuration, worker, leases, registered: workers, clock } = parts;
+  const waits = new OpenWaits({
+    runs: () => (worker()?.waits.leads === true ? (worker()?.queue.all() ?? null) : null),
+    ...{ workers, leases, clock, leaseSeconds: configuration.jobLeaseSeconds },
+  });
+  const read = (readings: (counts: WaitCounts) => readonly Reading[]) => async () => {
+    const counts = await waits.read();
+    return counts === null ? [] : [...readings(counts)];
+  };
+  const each = (values: WaitCounts['open']): readonly Reading[] =>
+    Object.entries(values).map(([kind, value]) => ({ labels: { kind }, value }));
+  metrics.gauge(
+    'waits_open',
+    read(({ open }) => each(open)),
+  );
+  metrics.gauge(
+    'wait_oldest_seconds',
+    read(({ oldest }) => each(oldest)),
+  );
+  metrics.gauge(
+    'workers_heard',
+    read(({ workers }) => [{ value: workers }]),
+  );
+  metrics.gauge(
+    'jobs_unserved',
+    read(({ unserved }) => [{ value: unserved }]),
+  );
 }
 
 function aboutViews(metrics: Metrics, { views }: Gauged): void {

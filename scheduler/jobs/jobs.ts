@@ -22,7 +22,7 @@ import { waitingReason } from './waiting-reason.ts';
 import { WorkerSightings } from './worker-sightings.ts';
 
 /** A worker counts as silent after so many times the length of a lease. */
-const SILENT_LEASES = 2;
+export const SILENT_LEASES = 2;
 
 export interface JobsOptions {
   readonly store: EventStore;

@@ -149,6 +149,17 @@ export const alertCases: readonly AlertCase[] = [
   },
   { alert: 'RunsTakenOver', series: counted('run_faults_total', '', 11), fires: 1, clears: 20 },
   {
+    alert: 'NothingLeadsTheWaits',
+    series: gauge('lease_held', 'lease="waits"', 0, 5, 1),
+    ...{ fires: 3, clears: 7 },
+  },
+  { alert: 'WaitsEndLate', series: slow('wait_lateness_seconds', 5, 15), fires: 15, clears: 45 },
+  {
+    alert: 'JobsWithoutWorker',
+    series: gauge('jobs_unserved', '', 3, 15, 0),
+    ...{ fires: 12, clears: 17 },
+  },
+  {
     alert: 'ProjectionBehind',
     series: gauge('projection_lag_seconds', 'projection="runs"', 60, 10, 0),
     ...{ fires: 6, clears: 12 },

@@ -118,6 +118,7 @@ describe('the alert rules, as promtool evaluates them', function () {
       'service_ready{job="svc",instance="a"}': '1x90',
       'lease_held{job="svc",instance="a",lease="scheduler"}': '1x90',
       'lease_held{job="svc",instance="a",lease="projector"}': '1x90',
+      'lease_held{job="svc",instance="a",lease="waits"}': '1x90',
       'process_start_time_seconds{job="svc",instance="a"}': '0x90',
       'scheduler_audit_last_success_timestamp{job="svc",instance="a"}': '5+60x90',
       'fires_total{job="svc",instance="a",outcome="missed"}': '0x90',

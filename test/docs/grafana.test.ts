@@ -72,7 +72,7 @@ const closed: Readonly<Record<string, readonly string[]>> = {
   'event_store_failures_total code': eventStoreErrorCodes,
   'webhook_deliveries_total outcome': ['delivered', 'retried', 'failed'],
   'extension_state state': extensionStates,
-  'lease_held lease': ['scheduler', 'projector'],
+  'lease_held lease': ['scheduler', 'projector', 'waits'],
 };
 
 /** The unknown series and labels of an expression. */
