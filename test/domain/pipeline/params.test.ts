@@ -131,7 +131,7 @@ describe('the default params of a task', () => {
     expect(defaultParamsIssues(task({ limit: 0 }), true)).to.deep.equal(issues);
   });
 
-  it('must be complete where no run can be given more', () => {
+  it('must satisfy the whole schema if no run can replace them', () => {
     expect(defaultParamsIssues(task({ limit: 3 }), false)).to.deep.equal([
       { field: 'payload.params.shop', issue: 'is required by params_schema' },
     ]);

@@ -103,7 +103,7 @@ describe('params over HTTP', () => {
   });
 
   describe('of a run', () => {
-    it('are merged with the defaults, in the run, lists and the past', async () => {
+    it('include the defaults of the task, in a single run, in lists and as of the past', async () => {
       const { client } = api().admin;
       const id = await taskWith({ shop: 'a', limit: 1 });
       const [plain, given] = [await run(id), await run(id, { limit: 5 })];
