@@ -53,9 +53,9 @@ const toneByState = new Map(
 /** The tone of a state. */
 export const toneOf = (word) => toneByState.get(word) ?? 'idle';
 
-/** A state in its colour. */
-export const State = ({ of: word }) =>
-  html`<span class="state ${toneOf(word)}" data-state=${word}>${spaced(word)}</span>`;
+/** A state in its colour. @param tone in place of its own */
+export const State = ({ of: word, tone = toneOf(word) }) =>
+  html`<span class="state ${tone}" data-state=${word}>${spaced(word)}</span>`;
 
 /** `only_before` as `only before`. */
 export const spaced = (word) => word.replaceAll('_', ' ');

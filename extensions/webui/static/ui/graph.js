@@ -8,6 +8,9 @@ import { Nothing, State, toneOf } from './elements.js';
 /** Steps that are drawn. */
 const MAX_STEPS = 300;
 
+/** A step that has not started needs no attention, unlike a pending approval. */
+const stepTone = (state) => toneOf(state === 'pending' ? undefined : state);
+
 /**
  * Steps from left to right, with lines between them; groups are boxes around theirs.
  * @param {object[]} pipeline of a task
@@ -33,14 +36,14 @@ export function StepGraph({ pipeline, states }) {
 function Box({ step, x, y, width, height, states }) {
   const { id, after, steps } = step;
   const style = { left: `${x}px`, top: `${y}px`, width: `${width}px`, height: `${height}px` };
-  return html`<li class="box ${toneOf(states?.get(id))}" style=${style}>
+  return html`<li class="box ${stepTone(states?.get(id))}" style=${style}>
     <${steps.length > 0 ? Group : Step} ...${step} state=${states?.get(id)} />
     ${after.length > 0 && html`<span class="hidden">after ${after.join(', ')}</span>`}
     ${
       steps.length > 0 &&
       html`<ul>
         ${steps.map(
-          (each) => html`<li class="box ${toneOf(states?.get(each.id))}">
+          (each) => html`<li class="box ${stepTone(states?.get(each.id))}">
             <${Step} ...${each} state=${states?.get(each.id)} />
           </li>`,
         )}
@@ -52,13 +55,13 @@ function Box({ step, x, y, width, height, states }) {
 const Group = ({ id, state }) =>
   html`<div class="of-step">
     <span class="name" title=${id}>${id}</span>
-    ${state === undefined ? html`<span class="soft">parallel</span>` : html`<${State} of=${state} />`}
+    ${state === undefined ? html`<span class="soft">parallel</span>` : html`<${State} of=${state} tone=${stepTone(state)} />`}
   </div>`;
 
 const Step = ({ id, uses, state }) =>
   html`<div class="name" title=${id}>${id}</div>
     <div class="of-step"><span class="soft" title=${uses}>${uses}</span>
-      ${state !== undefined && html`<${State} of=${state} />`}
+      ${state !== undefined && html`<${State} of=${state} tone=${stepTone(state)} />`}
     </div>`;
 
 /** Curves from each even point to the next, straight lines between those, and the head of an arrow. */

@@ -4,7 +4,7 @@ import { html } from '../preact.js';
 import { call, may } from '../client.js';
 import { LiveMark, useLive } from '../live.js';
 import { learnTitles } from '../names.js';
-import { State, Tags } from '../ui/elements.js';
+import { State } from '../ui/elements.js';
 import { Heading } from '../ui/layout.js';
 import { Filters, List, useList } from '../ui/list.js';
 import { Actor, RunLink, TaskLink, When } from '../ui/names.js';
@@ -71,10 +71,10 @@ const columnsOf = (done) => [
 
 /** Agents by name, and scopes. */
 function Approvers({ of }) {
-  if (of === null) return html`<${Tags} of=${['approvals:write']} />`;
+  if (of === null) return html`<code>approvals:write</code>`;
   return of.map((each) =>
     each.startsWith('scope:')
-      ? html`<${Tags} of=${[each.slice('scope:'.length)]} />`
+      ? html`<code>${each.slice('scope:'.length)}</code> `
       : html`<${Actor} id=${each} /> `,
   );
 }

@@ -13,7 +13,7 @@ const MAX_RUNS = 200;
 /** Between two reads: live changes of the parent do not tell of its children. Milliseconds. */
 const BEAT = 3000;
 
-/** Left out for a run without such steps. */
+/** Left out for a run without any. */
 export function ChildRuns({ run }) {
   const mayHaveSome = run.plan === null || run.plan.some(({ uses }) => uses === 'tasks.run');
   return mayHaveSome && html`<${Runs} parent=${run} />`;
@@ -31,10 +31,10 @@ function Runs({ parent }) {
     [parent],
     parent.finished_at === null ? { every: BEAT } : {},
   );
+  if (runs.data?.length === 0) return null;
   return html`<${Section} title="Child runs">
     <${Loaded} of=${runs}>
-      ${(items) =>
-        html`<${Table} caption="Child runs" columns=${columns} items=${items} empty="None yet." />`}
+      ${(items) => html`<${Table} caption="Child runs" columns=${columns} items=${items} />`}
     <//>
   <//>`;
 }
