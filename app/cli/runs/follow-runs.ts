@@ -7,6 +7,7 @@ import { paintState, printable } from '../terminal/paint.ts';
 import { between, shortTime } from '../terminal/units.ts';
 import { pathSegment } from '../terminal/values.ts';
 import { logLine } from './run-screen.ts';
+import { awaited, openWaits } from './run-steps.ts';
 
 /** Prints the states, steps and log of a run until it ends. Returns the exit code. */
 export async function followRun(session: Session, id: string): Promise<ExitCode> {
@@ -42,6 +43,7 @@ class RunPrinter {
   #state = '';
   #lines = 0;
   #steps = 0;
+  readonly #waits = new Set<string>();
 
   constructor(session: Session) {
     this.#session = session;
@@ -63,10 +65,22 @@ class RunPrinter {
     }
     this.#lines = run.log.length;
     this.#steps = run.steps.length;
+    this.#printState(run);
+    for (const wait of openWaits(run)) {
+      if (this.#waits.has(wait.id)) continue;
+      this.#waits.add(wait.id);
+      const { step } = wait;
+      session.item({ run_id, wait }, () => printable(`step ${step} waits for ${awaited(wait)}`));
+    }
+  }
+
+  #printState(run: RunDetails): void {
+    const session = this.#session;
+    const { paint } = session;
     const state = `${run.state} ${run.attempt}`;
     if (state === this.#state) return;
     this.#state = state;
-    session.item({ run_id, state: run.state, error: run.error }, () => {
+    session.item({ run_id: run.id, state: run.state, error: run.error }, () => {
       const attempt = run.attempt > 1 ? `, attempt ${run.attempt}` : '';
       const error = run.error === null ? '' : `: ${printable(run.error)}`;
       return `${paintState(paint, run.state)}${attempt}${error}`;

@@ -12,6 +12,7 @@ import { between, shortTime } from '../terminal/units.ts';
 import { followRun, followRuns } from './follow-runs.ts';
 import { paramOptions, paramsOf } from './run-params.ts';
 import { showRun } from './run-screen.ts';
+import { awaited, openWaits } from './run-steps.ts';
 
 const from = choice('step', 'where the new run starts', retryStarts);
 
@@ -108,7 +109,7 @@ function addRunList(line: CommandLine, group: Command): void {
       const of = { task_id: task, parent_run_id: parent, state, trigger };
       return { ...of, ...times, include_errors: errors, view: name };
     },
-    columns: ({ paint }, { errors }): readonly RecordColumn<RunRecord>[] => [
+    columns: ({ paint }, { errors, state: wanted }): readonly RecordColumn<RunRecord>[] => [
       { title: 'ID', cell: ({ id }) => id },
       { title: 'TASK', cell: ({ task_id }) => task_id },
       { title: 'STATE', cell: ({ state }) => state, paint: statePainter(paint) },
@@ -116,11 +117,17 @@ function addRunList(line: CommandLine, group: Command): void {
       { title: 'STARTED', cell: (run) => shortTime(run.started_at ?? run.run_at) },
       { title: 'TOOK', align: 'right', cell: (run) => between(run.started_at, run.finished_at) },
       { title: 'ATTEMPT', align: 'right', cell: ({ attempt }) => attempt },
-      {
-        title: 'ERROR',
-        ...(errors === true ? {} : { maxWidth: 60 }),
-        cell: ({ error, skip_reason }) => error ?? skip_reason,
-      },
+      wanted === 'waiting'
+        ? {
+            title: 'WAITS FOR',
+            maxWidth: 100,
+            cell: (run) => openWaits(run).map(awaited).join('; '),
+          }
+        : {
+            title: 'ERROR',
+            ...(errors === true ? {} : { maxWidth: 60 }),
+            cell: ({ error, skip_reason }) => error ?? skip_reason,
+          },
     ],
     noun: 'runs',
   });

@@ -5,7 +5,8 @@ import { between, shortTime } from '../terminal/units.ts';
 
 type End = RunDetails['steps'][number];
 type Planned = NonNullable<RunDetails['plan']>[number];
-type Wait = RunDetails['waits'][number];
+/** A suspended step of a run. */
+export type Wait = RunDetails['waits'][number];
 
 /** A step as it is, or as it ended in an earlier attempt. */
 interface StepRow {
@@ -78,7 +79,7 @@ function rowsOf(
   const hasEnded = state !== 'pending' && state !== 'running' && state !== 'waiting';
   const end = hasEnded ? ends.at(-1) : undefined;
   const earlier = ends.filter((each) => each !== end).map((each) => ({ ...endRow(each), uses }));
-  const wait = waits.find((each) => each.step === step && each.resumed_by === null);
+  const wait = openWaits({ waits }).find((each) => each.step === step);
   return [...earlier, { step, state, uses, needs, end, wait }];
 }
 
@@ -88,8 +89,12 @@ function isSequence(plan: RunDetails['plan']): boolean {
   return outer.every(({ needs }, place) => needs.join() === (outer[place - 1]?.step ?? ''));
 }
 
+/** The waits of a run that have not ended. */
+export const openWaits = ({ waits }: { readonly waits: readonly Wait[] }): readonly Wait[] =>
+  waits.filter(({ resumed_by }) => resumed_by === null);
+
 /** What a step waits for, with the id that answers it. */
-function awaited(wait: Wait): string {
+export function awaited(wait: Wait): string {
   const { kind, id, topic, message, run_id, tool, reason, progress } = wait;
   switch (kind) {
     case 'timer':

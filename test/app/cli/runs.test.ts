@@ -69,6 +69,20 @@ describe('svc runs', () => {
     expect(out).to.match(/\nsend +pending +echo +report pay\n/);
   });
 
+  it('says what steps of waiting runs wait for, in lists and while it follows one', async () => {
+    const asked = { kind: 'approval', message: 'Pay?', on_timeout: 'fail' } as const;
+    const { run, wait } = await waitingRun(api(), asked);
+    const listed = await call(['list', '--state', 'waiting']);
+    expect(listed.out).to.match(/ATTEMPT +WAITS FOR\n/);
+    expect(listed.out).to.match(new RegExp(`\n${run} .* approval ${wait}: Pay\\?\n`));
+    const written = new Signal<string>('what was written');
+    const stop = new AbortController();
+    const following = call(['follow', run], { written, signal: stop.signal });
+    await written.wait((text) => text === `step pay waits for approval ${wait}: Pay?\n`);
+    stop.abort();
+    expect((await following).code).to.equal(0);
+  });
+
   it('shows the failed ends of a step before its present state', async () => {
     const { client, id: created_by } = api().admin;
     const payload = { pipeline: [{ id: 'flaky', uses: 'echo' }] };
