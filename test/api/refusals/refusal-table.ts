@@ -7,6 +7,7 @@ import { eventRows } from './refusal-rows-events.ts';
 import { liveRows } from './refusal-rows-live.ts';
 import { operationsRows } from './refusal-rows-operations.ts';
 import { retryRows } from './refusal-rows-retry.ts';
+import { runListRows } from './refusal-rows-run-list.ts';
 import { statisticsRows } from './refusal-rows-statistics.ts';
 import { webhookRows } from './refusal-rows-webhooks.ts';
 import { workerRows } from './refusal-rows-workers.ts';
@@ -369,24 +370,7 @@ export const refusalTable: readonly Row[] = [
       ['after=nowhere', 'after'],
     ],
   },
-  {
-    method: 'GET',
-    path: '/runs',
-    scope: 'runs:read',
-    queries: [
-      ...pages,
-      ...cursors,
-      ['task_id=x', 'task_id'],
-      ['parent_run_id=x', 'parent_run_id'],
-      ['success=maybe', 'success'],
-      ['state=done', 'state'],
-      ['trigger=x', 'trigger'],
-      ['start_time=yesterday', 'start_time'],
-      ['start_time=2026-01-01T00:00:00', 'start_time'],
-      ['end_time=2026-13-01T00:00:00Z', 'end_time'],
-      ['include_errors=yes', 'include_errors'],
-    ],
-  },
+  ...runListRows,
   ...liveRows,
   { method: 'GET', path: '/runs/{run}', scope: 'runs:read', resource: 'run' },
   { method: 'POST', path: '/runs/{run}/cancel', scope: 'tasks:write', resource: 'run' },
