@@ -18,7 +18,7 @@ import {
   WorkerRegistered,
 } from '../../schemas/response-schemas-workers.ts';
 import { listPage } from '../listing.ts';
-import { workerInPath } from './worker-lookup.ts';
+import { drainableWorkerInPath, isOperator } from './worker-lookup.ts';
 
 const scopes = ['jobs:work'] as const;
 
@@ -64,9 +64,8 @@ const list = endpoint('GET /workers', {
   async handle(call) {
     const { dependencies, query, caller } = call;
     const { readModel, jobs, clock } = dependencies;
-    const seesAll = caller?.admin === true || caller?.scopes.includes('ops') === true;
     const filters: Filter[] = [{ field: 'state', op: 'eq', value: query.state }];
-    if (!seesAll) {
+    if (!isOperator(call)) {
       filters.push({ field: 'agent_id', op: 'eq', value: caller?.agentId ?? '' });
     }
     const { held, ago } = await jobs.present();
@@ -81,14 +80,15 @@ const list = endpoint('GET /workers', {
 const drain = endpoint('DELETE /workers/:worker_id', {
   operationId: 'drainWorker',
   summary: 'Gives a worker no more jobs; those that it has may still be completed',
-  scopes,
+  description: "With the scope `ops` any worker, else the caller's own.",
+  scopes: ['jobs:work', 'ops'],
   idempotent: true,
   responses: { 200: WorkerDrained },
   refusals: ['conflict'],
   async handle(call) {
     const { dependencies, context } = call;
     const { store, workers, jobs } = dependencies;
-    const { id, agent_id, name } = await workerInPath(call);
+    const { id, agent_id, name } = await drainableWorkerInPath(call);
     const stream = streams.worker(agent_id, name);
     const handled = await handle({
       store,

@@ -13,7 +13,22 @@ const MAX_LAG = 2000;
  *   replaced
  */
 export async function workerInPath(call: Call<unknown, unknown>): Promise<RegisteredWorker> {
-  const id = await ownWorkerInPath(call);
+  return registered(call, await ownWorkerInPath(call));
+}
+
+/** As {@link workerInPath}, and any worker for operators. */
+export async function drainableWorkerInPath(
+  call: Call<unknown, unknown>,
+): Promise<RegisteredWorker> {
+  const id = isOperator(call) ? (await ownedWorkerInPath(call)).id : await ownWorkerInPath(call);
+  return registered(call, id);
+}
+
+/** Whether the caller sees and drains the workers of all agents. */
+export const isOperator = ({ caller }: Call<unknown, unknown>): boolean =>
+  caller?.admin === true || caller?.scopes.includes('ops') === true;
+
+function registered(call: Call<unknown, unknown>, id: string): RegisteredWorker {
   const worker = call.dependencies.workers.find(id);
   if (worker === null) throw notFound('worker', id);
   if (worker === 'replaced') throw replacedWorker(id);
@@ -25,15 +40,23 @@ export async function workerInPath(call: Call<unknown, unknown>): Promise<Regist
  * @throws HttpError 404 for an unknown one, 403 for another agent's
  */
 export async function ownWorkerInPath(call: Call<unknown, unknown>): Promise<string> {
-  const { dependencies, caller } = call;
-  const { workers } = dependencies;
+  const { caller } = call;
+  const { id, agentId } = await ownedWorkerInPath(call);
+  if (agentId === caller?.agentId) return id;
+  const message = `worker ${id} belongs to another agent; only that agent can use it`;
+  throw forbidden(message, ['jobs:work'], caller?.scopes ?? []);
+}
+
+/** @throws HttpError 404 */
+async function ownedWorkerInPath(
+  call: Call<unknown, unknown>,
+): Promise<{ readonly id: string; readonly agentId: string }> {
+  const { workers, clock } = call.dependencies;
   const id = idIn(call, 'worker_id');
-  if (workers.agentOf(id) === null) await workers.catchUp(dependencies.clock, MAX_LAG);
+  if (workers.agentOf(id) === null) await workers.catchUp(clock, MAX_LAG);
   const agentId = workers.agentOf(id);
   if (agentId === null) throw notFound('worker', id);
-  if (agentId === caller?.agentId) return id;
-  const message = `worker ${id} belongs to another agent`;
-  throw forbidden(message, ['jobs:work'], caller?.scopes ?? []);
+  return { id, agentId };
 }
 
 /** As {@link workerInPath}, for one that may have jobs. @throws also HttpError 409 for one that is drained or silent */

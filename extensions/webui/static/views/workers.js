@@ -55,9 +55,10 @@ function Jobs({ jobs, slots }) {
   return html`${jobs.length} of ${slots}<div>${links}</div>`;
 }
 
-/** Offered only for the agent's own workers, as it may not drain others. */
+/** Offered for the agent's own workers, and to operators for all. */
 function DrainButton({ worker: { id, name, state, agent_id: owner }, done }) {
-  if (state !== 'active' || owner !== agentId() || !may('jobs:work')) return null;
+  const isOwn = owner === agentId() && may('jobs:work');
+  if (state !== 'active' || !(isOwn || may('ops'))) return null;
   const dialog = {
     title: `Drain ${name}?`,
     text: 'It gets no more jobs. It may still complete those that it has.',

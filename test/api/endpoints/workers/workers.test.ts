@@ -203,6 +203,16 @@ describe('workers over HTTP', () => {
       expect((await waiting).json).to.deep.equal({ jobs: [] });
     });
 
+    it('may be drained by an operator, who does not work for it', async () => {
+      const worker = await open.worker(['drain.operator']);
+      const { client } = await api().signIn(['ops']);
+      const drained = await client.delete(`/workers/${worker.id}`);
+      expect(drained.status, drained.text).to.equal(200);
+      expect((await worker.poll()).at('details.reason')).to.equal('drained');
+      expect((await client.post(`/workers/${worker.id}/jobs`)).status).to.equal(403);
+      expect((await client.delete(`/workers/${UNKNOWN}`)).status).to.equal(404);
+    });
+
     it('is drained once', async () => {
       const worker = await open.worker(['drain.once']);
       await worker.agent.client.delete(`/workers/${worker.id}`);
