@@ -5,10 +5,13 @@ import { Cursors, count } from './read-commands.ts';
 import { Sessions } from './sessions.ts';
 import { type Index, Storage, type Tables } from './storage.ts';
 import { type Doc, sameBytes } from './wire.ts';
-import { findAndModify, insert, remove, update } from './write-commands.ts';
+import { MAX_STATEMENTS, findAndModify, insert, remove, update } from './write-commands.ts';
 
 /** Maximum number of indexes of a collection, including the one over `_id`. */
 const MAX_INDEXES = 64;
+
+/** Maximum size of a message in bytes; a server breaks the connection of a larger one. */
+export const MAX_MESSAGE = 48_000_000;
 
 /** A server's kind, as `hello` shows it. */
 export interface Identity {
@@ -112,6 +115,7 @@ export class Commands {
   }
 
   #administer(name: string, command: Doc, namespace: string): Doc {
+    refuseInTransaction(name, command);
     const database = String(command['$db']);
     switch (name) {
       case 'create':
@@ -142,8 +146,8 @@ export class Commands {
       ismaster: true,
       isWritablePrimary: true,
       maxBsonObjectSize: 16 * 1024 * 1024,
-      maxMessageSizeBytes: 48_000_000,
-      maxWriteBatchSize: 100_000,
+      maxMessageSizeBytes: MAX_MESSAGE,
+      maxWriteBatchSize: MAX_STATEMENTS,
       localTime: new Date(now),
       logicalSessionTimeoutMinutes: 30,
       minWireVersion: 0,
@@ -221,4 +225,11 @@ export class Commands {
       .filter((entry) => query.test(entry));
     return Cursors.whole(`${database}.$cmd.listCollections`, listed);
   }
+}
+
+/** Real servers allow some of these commands in a transaction, on a new collection. */
+function refuseInTransaction(name: string, command: Doc): void {
+  if (command['autocommit'] !== false) return;
+  const message = `Cannot run '${name}' in a multi-document transaction.`;
+  throw new CommandError(263, 'OperationNotSupportedInTransaction', message);
 }

@@ -1,3 +1,4 @@
+import { connect } from 'node:net';
 import { expect } from 'chai';
 import {
   type Db,
@@ -103,6 +104,69 @@ describe('the stand-in for a MongoDB server', () => {
     await rows().deleteOne({ _id: 'a' });
     await failure(rows().bulkWrite(three, { ordered: false }));
     expect(await rows().countDocuments()).to.equal(3);
+  });
+
+  it('counts only what succeeded of an unordered command', async () => {
+    await start();
+    await rows().insertMany(['a', 'b'].map((_id) => ({ _id, n: 5 })));
+    const upsert = (_id: string) => ({ q: { _id, n: { $lt: 5 } }, u: { $set: { n: 5 } } });
+    const updates = ['a', 'c'].map((_id) => ({ ...upsert(_id), upsert: true }));
+    const updated = await db.command({ update: 'rows', ordered: false, updates });
+    expect(updated).to.deep.include({ n: 1, nModified: 0, upserted: [{ index: 1, _id: 'c' }] });
+    await rows().createIndex({ only: 1 }, { unique: true, sparse: true });
+    const same = ['a', 'b'].map((_id) => ({ q: { _id }, u: { $set: { only: 1 } } }));
+    const twice = await db.command({ update: 'rows', ordered: false, updates: same });
+    expect(twice).to.deep.include({ n: 1, nModified: 1 });
+    const documents = ['d', 'a', 'e', 'b'].map((_id) => ({ _id, only: _id }));
+    const inserted = await db.command({ insert: 'rows', ordered: false, documents });
+    const faults = inserted['writeErrors'] as { index: number; code: number }[];
+    expect(inserted['n']).to.equal(2);
+    expect(faults.map(({ index, code }) => [index, code])).to.deep.equal([
+      [1, 11000],
+      [3, 11000],
+    ]);
+  });
+
+  it('leaves out error messages beyond a megabyte', async () => {
+    await start();
+    const documents = ['x', 'y', 'z'].map((one) => ({ _id: one.repeat(600_000) }));
+    await rows().insertMany(documents);
+    const inserted = await db.command({ insert: 'rows', ordered: false, documents });
+    const faults = inserted['writeErrors'] as { errmsg: string }[];
+    expect(faults.map(({ errmsg }) => errmsg.length > 0)).to.deep.equal([true, true, false]);
+  });
+
+  it('rejects a command without statements, or with too many', async () => {
+    await start();
+    const documents = Array.from({ length: 100_001 }, (_, n) => ({ _id: String(n) }));
+    expect(server.execute('test', { insert: 'rows', documents })).to.include({ code: 16 });
+    expect(await failure(db.command({ insert: 'rows', documents: [] }))).to.include({ code: 16 });
+    expect(await rows().countDocuments()).to.equal(0);
+  });
+
+  it('breaks the connection of a message that is too large', async () => {
+    await start();
+    const socket = connect(Number(server.address.split(':')[1]), '127.0.0.1');
+    const broken = new Promise<void>((resolve) => {
+      socket.on('error', () => undefined);
+      socket.once('close', () => resolve());
+    });
+    const header = Buffer.alloc(16);
+    header.writeInt32LE(48_000_001, 0);
+    socket.write(header);
+    await broken;
+  });
+
+  it('creates no indexes in a transaction', async () => {
+    await start('rs0');
+    await client.withSession(async (session) => {
+      session.startTransaction();
+      await rows().insertOne({ _id: 'a' }, { session });
+      const indexes = [{ name: 'by_n', key: { n: 1 } }];
+      const refused = db.command({ createIndexes: 'rows', indexes }, { session });
+      expect(await failure(refused)).to.include({ code: 263 });
+      await session.abortTransaction();
+    });
   });
 
   it('fails an upsert whose filter misses the document by a field other than its key', async () => {

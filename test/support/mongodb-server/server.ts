@@ -1,7 +1,7 @@
 import { type Server, type Socket, createServer } from 'node:net';
 import { once } from 'node:events';
 import { CommandError, Waiting } from './command-error.ts';
-import { Commands } from './commands.ts';
+import { Commands, MAX_MESSAGE } from './commands.ts';
 import { type Fault, type FaultRule, Faults } from './faults.ts';
 import type { Table } from './storage.ts';
 import { type Doc, type Request, RequestReader, answer } from './wire.ts';
@@ -39,7 +39,7 @@ export class MongoServer {
    * A larger message breaks its connection while it is being sent, unless it arrives in one piece.
    * Bytes.
    */
-  breaksAbove = Infinity;
+  breaksAbove = MAX_MESSAGE;
   #listener: Server | undefined;
   #port = 0;
   #answers = 0;

@@ -13,6 +13,12 @@ import { type Doc, sameBytes, throughBson } from './wire.ts';
 
 /** insert, update, delete, findAndModify. */
 
+/** Maximum number of statements of a command: `maxWriteBatchSize` of `hello`. */
+export const MAX_STATEMENTS = 100_000;
+
+/** Total length of a response's error messages, after which a server leaves them out. */
+const MAX_MESSAGES = 1024 * 1024;
+
 interface Change {
   readonly filter: Doc;
   readonly change: unknown;
@@ -50,12 +56,12 @@ export function update(tables: Tables, namespace: string, command: Doc, now: num
     const found = matching(table, change.filter, now);
     const targets = statement['multi'] === true ? found : found.slice(0, 1);
     for (const target of targets) {
-      n += 1;
       if (replace(table, target, change, now).modified) nModified += 1;
+      n += 1;
     }
     if (targets.length === 0 && change.upsert) {
-      n += 1;
       upserted.push({ index, _id: upsert(table, change, now)['_id'] });
+      n += 1;
     }
   });
   return { n, nModified, ...(upserted.length > 0 && { upserted }), ...writeErrors, ok: 1 };
@@ -130,20 +136,31 @@ function upsert(table: Table, change: Change, now: number): Doc {
   return document;
 }
 
-/** Runs statements; an ordered command ends at its first error, an unordered one continues. */
+/**
+ * Runs statements; an ordered command ends at its first error, an unordered one continues.
+ * @throws CommandError 16 for too many statements, or none
+ */
 function eachStatement(
   statements: readonly Doc[],
   command: Doc,
   run: (statement: Doc, index: number) => void,
 ): Doc {
+  if (statements.length === 0 || statements.length > MAX_STATEMENTS) {
+    const message = `Write batch sizes must be between 1 and ${MAX_STATEMENTS}. Got ${statements.length} operations.`;
+    throw new CommandError(16, 'InvalidLength', message);
+  }
   const errors: Doc[] = [];
+  let messages = 0;
   for (const [index, statement] of statements.entries()) {
     try {
       run(statement, index);
     } catch (error) {
       // A transaction's conflict belongs to the whole command, whatever its statement.
       if (!(error instanceof CommandError) || error.labels.length > 0) throw error;
-      errors.push(error.writeError(index));
+      const entry = error.writeError(index);
+      const isLong = messages >= MAX_MESSAGES && errors.length >= 2;
+      errors.push(isLong ? { ...entry, errmsg: '' } : entry);
+      messages += isLong ? 0 : error.message.length;
       if (command['ordered'] !== false) break;
     }
   }
