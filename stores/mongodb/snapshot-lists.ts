@@ -89,14 +89,21 @@ async function checkpointOf(
   return { position: stored?.position ?? BEGINNING, isWriting: stored?.writing !== undefined };
 }
 
+/** Reads page and total: at the same time, or one after the other in a transaction, which takes one statement at a time. */
 async function readOnce(
   parts: ListParts,
   query: ListQuery,
   session?: ClientSession,
 ): Promise<Omit<Listed, 'position'>> {
-  const page = await readPage(parts, query, session);
   const { counted = query.filters } = query;
-  return { ...page, total: counted === null ? null : await countOf(parts, counted, session) };
+  const count = async (): Promise<number | null> =>
+    counted === null ? null : countOf(parts, counted, session);
+  if (session !== undefined) {
+    const page = await readPage(parts, query, session);
+    return { ...page, total: await count() };
+  }
+  const [page, total] = await Promise.all([readPage(parts, query), count()]);
+  return { ...page, total };
 }
 
 async function countOf(
