@@ -259,7 +259,8 @@ export interface ViewWriter {
 
   /**
    * Writes documents (null deletes), then the checkpoint. A document stored at the same or a later position stays, so a
-   * repeated batch changes nothing.
+   * repeated batch changes nothing. In bulk, it may resolve while it still writes; `load` knows these documents, and any
+   * other call waits for them and throws their error.
    *
    * @throws ReadModelError `FENCED` if a writer with a larger fence has written the checkpoint, or the checkpoint is no
    *   longer `from`: reopen and continue from it

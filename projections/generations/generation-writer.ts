@@ -85,6 +85,8 @@ export class GenerationWriter {
   #begun = new Set<string>();
   #unwrittenEvents = 0;
   #unwrittenLeftOut = 0;
+  /** In bulk: what the last {@link flush} wrote, which a store may report as lost afterwards. */
+  #flushed = { to: BEGINNING, events: 0, leftOut: 0 };
 
   constructor(options: GenerationWriterOptions) {
     this.projection = options.projection;
@@ -129,6 +131,11 @@ export class GenerationWriter {
     this.#forgetUnwritten();
     this.#writer = await readModel.openWriter(projection, { generation, bulk, fence, share });
     await this.#begin(this.#writer);
+    if (this.#written < this.#flushed.to) {
+      this.handled -= this.#flushed.events;
+      this.leftOut -= this.#flushed.leftOut;
+    }
+    this.#flushed = { to: BEGINNING, events: 0, leftOut: 0 };
   }
 
   /** Share 0 merges the other shares, which are closed at the same position. What it has folded is written. */
@@ -203,6 +210,7 @@ export class GenerationWriter {
       return { key, position, document, isFirst: this.#begun.has(key) };
     });
     await this.#write(documents, to);
+    this.#flushed = { to, events: this.#unwrittenEvents, leftOut: this.#unwrittenLeftOut };
     this.#forgetUnwritten();
   }
 

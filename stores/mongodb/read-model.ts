@@ -27,7 +27,8 @@ import { DocumentParts, partsCollectionOf } from './document-parts.ts';
 import { LiveGenerations } from './live-generations.ts';
 import { conditionOf, pageOf, sortOf } from './queries.ts';
 import { readList } from './snapshot-lists.ts';
-import { MongoViewWriter, type RunOperation } from './view-writer.ts';
+import { createMissingIndexes, type RunOperation } from './view-indexes.ts';
+import { MongoViewWriter } from './view-writer.ts';
 
 export interface MongoReadModelOptions extends MongoOptions {
   /** A monotonic clock in milliseconds, for tests. */
@@ -123,16 +124,17 @@ class MongoReadModel implements ReadModel {
 
   openWriter(projection: Projection, options: WriterOptions): Promise<ViewWriter> {
     const { connection } = this.#shared;
-    const run: RunOperation = (operation, act, limit) => this.#run(operation, act, limit);
-    return MongoViewWriter.open(connection, run, projection, options);
+    return MongoViewWriter.open(connection, this.#runOperation, projection, options);
   }
 
   liveGeneration(projection: Projection): Promise<number | null> {
     return this.#run('live_generation', (db) => this.#live.current(db, viewOf(projection)));
   }
 
-  switchTo(projection: Projection, generation: number): Promise<void> {
-    return this.#run('switch', (db) => this.#live.set(db, viewOf(projection), generation));
+  /** Whoever filled the generation, it is not read without its indexes. */
+  async switchTo(projection: Projection, generation: number): Promise<void> {
+    await createMissingIndexes(this.#shared.connection, this.#runOperation, projection, generation);
+    await this.#run('switch', (db) => this.#live.set(db, viewOf(projection), generation));
   }
 
   withdraw(projection: Projection): Promise<void> {
@@ -243,6 +245,9 @@ class MongoReadModel implements ReadModel {
       return act(db, collectionOf(projection, current));
     });
   }
+
+  readonly #runOperation: RunOperation = (operation, act, limit) =>
+    this.#run(operation, act, limit);
 
   async #run<T>(operation: string, act: (db: Db) => Promise<T>, limit?: number): Promise<T> {
     this.#refuseWhenClosed();

@@ -1,4 +1,5 @@
-import type { AnyBulkWriteOperation, ClientSession, Db, WriteConcernSettings } from 'mongodb';
+import type { ClientSession, Db, WriteConcernSettings } from 'mongodb';
+import type { JsonObject } from '../../domain/json.ts';
 import type { Position } from '../../domain/event-store.ts';
 import type {
   ViewDocument,
@@ -9,40 +10,33 @@ import type {
 import { Checkpoint } from './checkpoint.ts';
 import type { MongoConnection } from './connection.ts';
 import {
-  duplicateStatementsOf,
+  isDuplicateKey,
   isTransactionTooLarge,
   isTransientTransactionError,
-  isUnsupportedOption,
   isTransactionUnsupported,
 } from './driver-errors.ts';
-import { DocumentParts, splitIntoParts } from './document-parts.ts';
+import { DocumentParts } from './document-parts.ts';
 import {
   type StoredDocument,
   collectionOf,
-  fieldsOf,
-  indexesOf,
   toKeptDocument,
   parseDocument,
   viewOf,
 } from './layout.ts';
+import { type PreparedDocument, RowWrites, prepare } from './row-writes.ts';
+import { createMissingIndexes, type RunOperation } from './view-indexes.ts';
 
 type Batch = Parameters<ViewWriter['write']>[0];
-type WrittenDocument = Batch['documents'][number];
+type Loaded = Awaited<ReturnType<ViewWriter['load']>>;
 
-/** A document to write: its JSON for the row, or its parts where it is too large. */
-type PreparedDocument = WrittenDocument & {
-  readonly text: string | null;
-  readonly parts: readonly string[] | null;
-};
+/** A batch of a bulk fill that is still being written. */
+interface PendingBatch {
+  readonly documents: ReadonlyMap<string, PreparedDocument>;
+  /** Rejects with its failure, which the writer's next call reports. */
+  readonly done: Promise<void>;
+}
 
-/** Runs an operation and translates the driver's errors. `limit` in milliseconds; there is one by default. */
-export type RunOperation = <T>(
-  operation: string,
-  act: (db: Db) => Promise<T>,
-  limit?: number,
-) => Promise<T>;
-
-/** Attempts of a write that collides with other writers. */
+/** Attempts of a transaction that collides with other writers. */
 const MAX_ATTEMPTS = 4;
 
 /**
@@ -68,6 +62,8 @@ const UNJOURNALED: WriteConcernSettings = { w: 1, journal: false };
  * already right. Step 3 then refuses the old writer.
  *
  * With transactions, 1 and 3 are one write at the start, so the second of two writers fails before it writes anything.
+ *
+ * In bulk, 2 and 3 continue while the next events are folded. One batch at a time is written.
  */
 export class MongoViewWriter implements ViewWriter {
   readonly #connection: MongoConnection;
@@ -86,6 +82,9 @@ export class MongoViewWriter implements ViewWriter {
    */
   #mayHaveOpenTransaction: boolean;
   #bulk: boolean;
+  /** Keys that had no row when they were loaded, since the last write. */
+  #missing = new Set<string>();
+  #pending: PendingBatch | null = null;
 
   /** Use {@link open}. */
   constructor(
@@ -118,8 +117,8 @@ export class MongoViewWriter implements ViewWriter {
     const writer = new MongoViewWriter(connection, run, projection, options);
     try {
       await run('open_writer', (db) => writer.#claim(db));
-      // The tombstone index creates the collection, which transactions require.
-      await writer.#makeIndexes(options.bulk);
+      // This creates the collection too, which transactions require.
+      if (!options.bulk) await writer.#createIndexes();
       return writer;
     } catch (error) {
       await writer.close();
@@ -127,47 +126,43 @@ export class MongoViewWriter implements ViewWriter {
     }
   }
 
-  checkpoint(): Promise<Position> {
+  async checkpoint(): Promise<Position> {
+    await this.#written();
     return this.#run('checkpoint', (db) => this.#checkpoint(db).position());
   }
 
-  async load(keys: readonly string[]): ReturnType<ViewWriter['load']> {
-    if (keys.length === 0) return new Map();
-    const rows = await this.#run('load', async (db) => {
-      const found = await this.#documents(db)
-        .find({ _id: { $in: [...keys] } }, { projection: { f: 0 }, batchSize: keys.length })
-        .toArray();
-      for (const { _id, parts } of found) if (parts !== undefined) this.#large.add(_id);
-      return this.#parts(db).complete(found);
-    });
-    return new Map(
-      rows.map((row) => [
-        row._id,
-        { position: row._pos, document: row.live ? parseDocument(row) : null },
-      ]),
-    );
+  async load(keys: readonly string[]): Promise<Loaded> {
+    const known = new Map<string, { position: Position; document: JsonObject | null }>();
+    const asked: string[] = [];
+    for (const key of keys) {
+      const pending = this.#pending?.documents.get(key);
+      if (pending === undefined) asked.push(key);
+      else known.set(key, { position: pending.position, document: pending.document });
+    }
+    if (asked.length === 0) return known;
+    for (const row of await this.#run('load', (db) => this.#load(db, asked))) {
+      known.set(row._id, { position: row._pos, document: row.live ? parseDocument(row) : null });
+    }
+    for (const key of asked) if (!known.has(key)) this.#missing.add(key);
+    return known;
   }
 
   async write(batch: Batch): Promise<void> {
-    const documents = latestPerKey(batch.documents).map(prepared);
-    await this.#run('write', async (db) => {
-      // Most batches of most views only move the checkpoint, which is atomic by itself.
-      if (documents.length === 0 && !this.#mayHaveOpenTransaction)
-        return this.#checkpoint(db).move(batch);
-      await this.#writeParts(db, documents);
-      const transactional = !this.#bulk && (await this.#connection.hasTransactions());
-      if (!transactional || !(await this.#writeAtOnce(db, documents, batch))) {
-        const checkpoint = this.#checkpoint(db);
-        // Nobody reads a generation during a bulk fill.
-        await (this.#bulk ? checkpoint.expect(batch.from) : checkpoint.announce(batch));
-        await this.#writeGuarded(db, documents);
-        await checkpoint.move(batch);
-      }
-      await this.#removeParts(db, documents);
-    });
+    await this.#written();
+    const documents = prepare(batch.documents, this.#missing);
+    this.#missing = new Set();
+    if (!this.#bulk || documents.length === 0) {
+      return this.#run('write', (db) => this.#write(db, documents, batch));
+    }
+    await this.#run('expect', (db) => this.#checkpoint(db).expect(batch.from));
+    const done = this.#run('write', (db) => this.#fill(db, documents, batch));
+    // The next call reports it; until then nobody listens.
+    done.catch(() => undefined);
+    this.#pending = { documents: new Map(documents.map((one) => [one.key, one])), done };
   }
 
-  page(after: string | null, limit: number): Promise<readonly ViewDocument[]> {
+  async page(after: string | null, limit: number): Promise<readonly ViewDocument[]> {
+    await this.#written();
     return this.#run('page', async (db) => {
       const condition = after === null ? { live: true } : { live: true, _id: { $gt: after } };
       const rows = await this.#documents(db)
@@ -177,22 +172,31 @@ export class MongoViewWriter implements ViewWriter {
     });
   }
 
-  count(): Promise<number> {
+  async count(): Promise<number> {
+    await this.#written();
     return this.#run('count', (db) => this.#documents(db).countDocuments({ live: true }), Infinity);
   }
 
   async finish(): Promise<void> {
     if (!this.#bulk) return;
-    await this.#makeIndexes(false);
+    await this.#written();
+    await this.#createIndexes();
     await this.#run('finish', (db) => this.#checkpoint(db).settle());
     this.#bulk = false;
   }
 
-  /** Waits for nothing: the next writer ends a hanging transaction. */
-  close(): Promise<void> {
+  /** Waits for a batch that is being written in bulk. A hanging transaction is left to the next writer. */
+  async close(): Promise<void> {
     void this.#session?.endSession();
     this.#session = null;
-    return Promise.resolve();
+    await this.#written();
+  }
+
+  /** Waits for the batch that is being written, if any. @throws its failure */
+  async #written(): Promise<void> {
+    const pending = this.#pending;
+    this.#pending = null;
+    await pending?.done;
   }
 
   async #claim(db: Db): Promise<void> {
@@ -203,7 +207,42 @@ export class MongoViewWriter implements ViewWriter {
     await this.#checkpoint(db).claim(viewOf(this.#projection), generation, this.#session?.id?.id);
   }
 
-  /** Writes documents and checkpoint in one transaction. @returns false where the guarded way must be taken */
+  async #load(db: Db, keys: readonly string[]): Promise<readonly StoredDocument[]> {
+    const found = await this.#documents(db)
+      .find({ _id: { $in: [...keys] } }, { projection: { f: 0 }, batchSize: keys.length })
+      .toArray();
+    for (const { _id, parts } of found) if (parts !== undefined) this.#large.add(_id);
+    return this.#parts(db).complete(found);
+  }
+
+  async #write(db: Db, documents: readonly PreparedDocument[], batch: Batch): Promise<void> {
+    const checkpoint = this.#checkpoint(db);
+    // Most batches of most views only move the checkpoint, which is atomic by itself.
+    if (documents.length === 0 && !this.#mayHaveOpenTransaction) return checkpoint.move(batch);
+    await this.#writeParts(db, documents);
+    const transactional = await this.#connection.hasTransactions();
+    if (!transactional || !(await this.#writeAtOnce(db, documents, batch))) {
+      await checkpoint.announce(batch);
+      await this.#rows(db).write(documents);
+      await checkpoint.move(batch);
+    }
+    await this.#removeParts(db, documents);
+  }
+
+  /** A batch of a bulk fill, whose checkpoint was checked. Nobody reads the generation. */
+  async #fill(db: Db, documents: readonly PreparedDocument[], batch: Batch): Promise<void> {
+    await this.#writeParts(db, documents);
+    const standalone = (await this.#connection.deployment()) === 'standalone';
+    await this.#rows(db).write(documents, standalone ? UNJOURNALED : undefined);
+    await this.#checkpoint(db).move(batch);
+    await this.#removeParts(db, documents);
+  }
+
+  /**
+   * Writes documents and checkpoint in one transaction. A row that exists against expectation ends it; then the stored
+   * positions are looked up in the next one.
+   * @returns false where the guarded way must be taken
+   */
   async #writeAtOnce(
     db: Db,
     documents: readonly PreparedDocument[],
@@ -211,18 +250,14 @@ export class MongoViewWriter implements ViewWriter {
   ): Promise<boolean> {
     const session = this.#session;
     if (session === null) return false;
+    const rows = this.#rows(db);
     for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt += 1) {
       session.startTransaction();
       this.#mayHaveOpenTransaction = true;
       try {
         await this.#checkpoint(db).move(batch, session);
-        const outdated = await this.#outdated(db, documents, session);
-        if (outdated.length > 0) {
-          await this.#documents(db).bulkWrite(
-            outdated.map((one) => this.#guarded(one)),
-            { session },
-          );
-        }
+        const due = attempt === 1 ? documents : await rows.outdated(documents, session);
+        await rows.writeIn(session, due);
         await session.commitTransaction();
         this.#mayHaveOpenTransaction = false;
         return true;
@@ -233,54 +268,11 @@ export class MongoViewWriter implements ViewWriter {
           return false;
         }
         if (isTransactionTooLarge(error)) return false;
-        if (!isTransientTransactionError(error)) throw error;
+        const isUnexpectedRow = attempt === 1 && isDuplicateKey(error);
+        if (!isUnexpectedRow && !isTransientTransactionError(error)) throw error;
       }
     }
     return false;
-  }
-
-  /**
-   * Guarded upserts: where the stored position is the same or later, the filter matches nothing and the insert fails on
-   * the key. The stored position is checked before such a failure is ignored. It may also come from two concurrent
-   * inserts, of which the refused one is later, or from another unique index.
-   */
-  async #writeGuarded(db: Db, documents: readonly PreparedDocument[]): Promise<void> {
-    let remaining = documents;
-    for (let attempt = 1; remaining.length > 0; attempt += 1) {
-      try {
-        await this.#documents(db).bulkWrite(
-          remaining.map((one) => this.#guarded(one)),
-          { ordered: false, ...((await this.#isRelaxed()) && { writeConcern: UNJOURNALED }) },
-        );
-        return;
-      } catch (error) {
-        const refused = duplicateStatementsOf(error);
-        if (refused === null) throw error;
-        const collided = remaining.filter((_, index) => refused.has(index));
-        remaining = await this.#outdated(db, collided);
-        if (remaining.length > 0 && attempt >= MAX_ATTEMPTS) throw error;
-      }
-    }
-  }
-
-  /** The documents that are stored not at all, or at an earlier position. */
-  async #outdated(
-    db: Db,
-    documents: readonly PreparedDocument[],
-    session?: ClientSession,
-  ): Promise<readonly PreparedDocument[]> {
-    if (documents.length === 0) return [];
-    const rows = await this.#documents(db)
-      .find(
-        { _id: { $in: documents.map(({ key }) => key) } },
-        { projection: { _pos: 1 }, batchSize: documents.length, ...(session && { session }) },
-      )
-      .toArray();
-    const positions = new Map(rows.map((row) => [row._id, row._pos]));
-    return documents.filter(({ key, position }) => {
-      const there = positions.get(key);
-      return there === undefined || there < position;
-    });
   }
 
   /** Writes parts before the rows that name them. Unreferenced parts do no harm. */
@@ -301,75 +293,13 @@ export class MongoViewWriter implements ViewWriter {
     }
   }
 
-  async #isRelaxed(): Promise<boolean> {
-    return this.#bulk && (await this.#connection.deployment()) === 'standalone';
-  }
-
-  /**
-   * Has no time limit: over a million documents it takes minutes, and a retry would start over. By default a replica set
-   * waits until every voting member has built an index, so one that is down would block a view. A majority is enough.
-   */
-  async #makeIndexes(tombstonesOnly: boolean): Promise<void> {
-    const all = indexesOf(this.#projection);
-    const indexes = tombstonesOnly ? all.slice(-1) : all;
-    const build = async (db: Db): Promise<void> => {
-      const documents = this.#documents(db);
-      if ((await this.#connection.deployment()) !== 'standalone') {
-        try {
-          await documents.createIndexes(indexes, { commitQuorum: 'majority' });
-          return;
-        } catch (error) {
-          if (!isUnsupportedOption(error)) throw error;
-        }
-      }
-      await documents.createIndexes(indexes);
-    };
-    await this.#run('make_indexes', build, Infinity);
+  #createIndexes(): Promise<void> {
+    const { generation } = this.#options;
+    return createMissingIndexes(this.#connection, this.#run, this.#projection, generation);
   }
 
   readonly #checkpoint = (db: Db) => new Checkpoint(db, this.#name, this.#options.fence);
   readonly #parts = (db: Db) => new DocumentParts(db, this.#name);
   readonly #documents = (db: Db) => db.collection<StoredDocument>(this.#name);
-
-  #guarded(written: PreparedDocument): AnyBulkWriteOperation<StoredDocument> {
-    const { key, position, document, text, parts } = written;
-    const filter = { _id: key, _pos: { $lt: position } };
-    const update =
-      document === null
-        ? {
-            $set: { _pos: position, live: false },
-            $unset: { d: '' as const, f: '' as const, parts: '' as const },
-            $currentDate: { gone: true as const },
-          }
-        : {
-            $set: {
-              _pos: position,
-              live: true,
-              ...(parts === null ? { d: text ?? '' } : { parts: parts.length }),
-              f: fieldsOf(this.#projection, document),
-            },
-            $unset: {
-              gone: '' as const,
-              ...(parts === null ? { parts: '' as const } : { d: '' as const }),
-            },
-          };
-    return { updateOne: { filter, update, upsert: true } };
-  }
-}
-
-function prepared(written: WrittenDocument): PreparedDocument {
-  if (written.document === null) return { ...written, text: null, parts: null };
-  const text = JSON.stringify(written.document);
-  const parts = splitIntoParts(text);
-  return { ...written, text: parts === null ? text : null, parts };
-}
-
-/** Keeps the latest document per key; an unordered write could leave an earlier one. */
-function latestPerKey(documents: readonly WrittenDocument[]): readonly WrittenDocument[] {
-  const latest = new Map<string, WrittenDocument>();
-  for (const one of documents) {
-    const known = latest.get(one.key);
-    if (known === undefined || known.position < one.position) latest.set(one.key, one);
-  }
-  return [...latest.values()];
+  readonly #rows = (db: Db) => new RowWrites(db, this.#name, this.#projection);
 }

@@ -85,6 +85,65 @@ function describeFacts(
       expect(await rows.countDocuments()).to.equal(3);
     });
 
+    it('inserts what is new in an unordered insert, and names the index of each duplicate', async () => {
+      await rows.insertOne({ _id: 'b', n: 5 });
+      const three = ['a', 'b', 'c'].map((_id) => ({ _id, n: 1 }));
+      const failure = await failureOf(rows.insertMany(three, { ordered: false }));
+      expect(failure).to.be.instanceOf(MongoBulkWriteError).and.to.include({ code: 11000 });
+      const { insertedCount, writeErrors } = failure as MongoBulkWriteError;
+      expect([writeErrors].flat().map(({ index, code }) => [index, code])).to.deep.equal([
+        [1, 11000],
+      ]);
+      expect(insertedCount).to.equal(2);
+      expect((await rows.findOne({ _id: 'b' }))?.n).to.equal(5);
+      expect(await rows.countDocuments()).to.equal(3);
+    });
+
+    it('names the places of failed inserts and updates in one unordered bulk', async () => {
+      await rows.insertMany(['b', 'd'].map((_id) => ({ _id, n: 5 })));
+      const upsert = (_id: string) => ({
+        updateOne: { filter: { _id, n: { $lt: 1 } }, update: { $set: { n: 1 } }, upsert: true },
+      });
+      const insert = (_id: string) => ({ insertOne: { document: { _id, n: 1 } } });
+      const mixed = [upsert('a'), insert('b'), insert('c'), upsert('d')];
+      const failure = await failureOf(rows.bulkWrite(mixed, { ordered: false }));
+      const { writeErrors } = failure as MongoBulkWriteError;
+      const places = [writeErrors].flat().map(({ index, code }) => [index, code]);
+      expect(places).to.have.deep.members([
+        [1, 11000],
+        [3, 11000],
+      ]);
+      expect(await rows.countDocuments({ n: 1 })).to.equal(2);
+    });
+
+    it('takes 10,000 documents in one insert, and names as many duplicates', async () => {
+      const many = Array.from({ length: 10_000 }, (_, n) => ({ _id: `key-${n}`, n }));
+      await rows.insertMany(many, { ordered: false });
+      const failure = await failureOf(rows.insertMany(many, { ordered: false }));
+      const { writeErrors } = failure as MongoBulkWriteError;
+      const codes = new Set([writeErrors].flat().map(({ code }) => code));
+      expect([[writeErrors].flat().length, ...codes]).to.deep.equal([10_000, 11000]);
+      expect(await rows.countDocuments()).to.equal(10_000);
+    });
+
+    it('creates indexes over stored documents, and nothing where they exist', async () => {
+      await rows.insertMany(['a', 'b'].map((_id) => ({ _id, n: 1 })));
+      const indexes = [
+        { name: 'by_n', key: { n: 1, _id: 1 } },
+        { name: 'gone', key: { value: 1 }, sparse: true, expireAfterSeconds: 60 },
+      ];
+      await db.command({ createIndexes: 'rows', indexes });
+      await db.command({ createIndexes: 'rows', indexes });
+      const names = (await rows.listIndexes().toArray()).map((one) => one['name'] as unknown);
+      expect(names).to.have.members(['_id_', 'by_n', 'gone']);
+      expect(await rows.find({ n: 1 }, { hint: 'by_n' }).toArray()).to.have.length(2);
+    });
+
+    it('creates a missing collection with its indexes', async () => {
+      await db.command({ createIndexes: 'rows', indexes: [{ name: 'by_n', key: { n: 1 } }] });
+      expect(await db.listCollections({ name: 'rows' }).toArray()).to.have.length(1);
+    });
+
     it('sorts null before numbers, numbers before strings, strings by bytes, and these before booleans', async () => {
       const values = [null, -1, 2 ** 40, '', 'Z', 'z', 'é', '\uFFFD', '\u{1F600}', false, true];
       await rows.insertMany(values.map((value, i) => ({ _id: `k${i}`, value })).reverse());
@@ -198,6 +257,34 @@ function describeFacts(
           expect(failure, Object.keys(command)[0]).to.include({ code });
         });
       }
+    });
+
+    it('ends a transaction at a duplicate key, and begins the next one in its session', async function () {
+      if (!replicated) leaveOut(this, NO_TRANSACTIONS);
+      await rows.insertOne({ _id: 'b', n: 5 });
+      const upsert = {
+        updateOne: {
+          filter: { _id: 'b', n: { $lt: 1 } },
+          update: { $set: { n: 1 } },
+          upsert: true,
+        },
+      };
+      const inserts = ['a', 'b'].map((_id) => ({ insertOne: { document: { _id, n: 1 } } }));
+      await inSession(async (session) => {
+        for (const refused of [inserts, [upsert]]) {
+          session.startTransaction();
+          const failure = await failureOf(rows.bulkWrite(refused, { session }));
+          expect(failure).to.be.instanceOf(MongoServerError).and.to.include({ code: 11000 });
+          await session.abortTransaction();
+        }
+        session.startTransaction();
+        expect(await rows.countDocuments({}, { session })).to.equal(1);
+        const change = { updateOne: { filter: { _id: 'b' }, update: { $set: { n: 6 } } } };
+        await rows.bulkWrite([inserts[0] ?? upsert, change], { session });
+        await session.commitTransaction();
+      });
+      const found = await rows.find({}, { sort: { _id: 1 } }).toArray();
+      expect(found.map(({ n }) => n)).to.deep.equal([1, 6]);
     });
 
     it("reports a write conflict at the transaction's statement", async function () {
