@@ -7,6 +7,7 @@ import {
 } from 'mongodb';
 import { BEGINNING, type Position } from '../../domain/event-store.ts';
 import { ReadModelError, type ViewWriter } from '../../projections/read-model.ts';
+import type { CheckpointMoves } from './checkpoint-moves.ts';
 import { isDuplicateKey, isTimeLimitError } from './driver-errors.ts';
 import { CHECKPOINTS, type StoredCheckpoint } from './layout.ts';
 
@@ -85,6 +86,14 @@ export class Checkpoint {
       session === undefined ? {} : { session },
     );
     if (moved.matchedCount === 0) throw await this.fencedError(from);
+  }
+
+  /** Like {@link move} without a session, together with those of other views. @throws ReadModelError `FENCED` */
+  async moveWith(moves: CheckpointMoves, batch: Omit<Batch, 'documents'>): Promise<void> {
+    const { from, to, landmark } = batch;
+    const change = { position: to, ...(landmark && { landmark }) };
+    const move = { collection: this.#collection, from, fence: this.#fence, change };
+    if (!(await moves.move(this.#db, move))) throw await this.fencedError(from);
   }
 
   /** Waits until everything written so far survives a crash and a failover; the journal is written in order. */

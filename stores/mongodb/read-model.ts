@@ -13,6 +13,7 @@ import {
   type ViewWriter,
   type WriterOptions,
 } from '../../projections/read-model.ts';
+import { CheckpointMoves } from './checkpoint-moves.ts';
 import { type MongoOptions, type SharedConnection, shareConnection } from './connection.ts';
 import {
   CHECKPOINTS,
@@ -49,6 +50,7 @@ export async function openMongoReadModel(options: MongoReadModelOptions): Promis
 class MongoReadModel implements ReadModel {
   readonly #shared: SharedConnection;
   readonly #live: LiveGenerations;
+  readonly #moves = new CheckpointMoves();
   #closed = false;
 
   constructor(shared: SharedConnection, live: LiveGenerations) {
@@ -123,8 +125,12 @@ class MongoReadModel implements ReadModel {
   }
 
   openWriter(projection: Projection, options: WriterOptions): Promise<ViewWriter> {
-    const { connection } = this.#shared;
-    return MongoViewWriter.open(connection, this.#runOperation, projection, options);
+    const parts = {
+      connection: this.#shared.connection,
+      run: this.#runOperation,
+      moves: this.#moves,
+    };
+    return MongoViewWriter.open(parts, projection, options);
   }
 
   liveGeneration(projection: Projection): Promise<number | null> {

@@ -8,6 +8,7 @@ import type {
   WriterOptions,
 } from '../../projections/read-model.ts';
 import { Checkpoint } from './checkpoint.ts';
+import type { CheckpointMoves } from './checkpoint-moves.ts';
 import type { MongoConnection } from './connection.ts';
 import {
   isDuplicateKey,
@@ -34,6 +35,13 @@ interface PendingBatch {
   readonly documents: ReadonlyMap<string, PreparedDocument>;
   /** Rejects with its failure, which the writer's next call reports. */
   readonly done: Promise<void>;
+}
+
+/** What all writers of a read model share. */
+interface WriterParts {
+  readonly connection: MongoConnection;
+  readonly run: RunOperation;
+  readonly moves: CheckpointMoves;
 }
 
 /** Attempts of a transaction that collides with other writers. */
@@ -68,6 +76,7 @@ const UNJOURNALED: WriteConcernSettings = { w: 1, journal: false };
 export class MongoViewWriter implements ViewWriter {
   readonly #connection: MongoConnection;
   readonly #run: RunOperation;
+  readonly #moves: CheckpointMoves;
   readonly #projection: Projection;
   readonly #options: WriterOptions;
   readonly #name: string;
@@ -88,13 +97,13 @@ export class MongoViewWriter implements ViewWriter {
 
   /** Use {@link open}. */
   constructor(
-    connection: MongoConnection,
-    run: RunOperation,
+    { connection, run, moves }: WriterParts,
     projection: Projection,
     options: WriterOptions,
   ) {
     this.#connection = connection;
     this.#run = run;
+    this.#moves = moves;
     this.#projection = projection;
     this.#options = options;
     this.#name = collectionOf(projection, options.generation);
@@ -104,8 +113,7 @@ export class MongoViewWriter implements ViewWriter {
 
   /** Registers the generation, and creates its indexes unless it is filled in bulk. */
   static async open(
-    connection: MongoConnection,
-    run: RunOperation,
+    parts: WriterParts,
     projection: Projection,
     options: WriterOptions,
   ): Promise<MongoViewWriter> {
@@ -114,9 +122,9 @@ export class MongoViewWriter implements ViewWriter {
         `${projection.name} cannot be filled in shares: its documents are in one place`,
       );
     }
-    const writer = new MongoViewWriter(connection, run, projection, options);
+    const writer = new MongoViewWriter(parts, projection, options);
     try {
-      await run('open_writer', (db) => writer.#claim(db));
+      await parts.run('open_writer', (db) => writer.#claim(db));
       // This creates the collection too, which transactions require.
       if (!options.bulk) await writer.#createIndexes();
       return writer;
@@ -217,10 +225,12 @@ export class MongoViewWriter implements ViewWriter {
 
   async #write(db: Db, documents: readonly PreparedDocument[], batch: Batch): Promise<void> {
     const checkpoint = this.#checkpoint(db);
-    // Most batches of most views only move the checkpoint, which is atomic by itself.
-    if (documents.length === 0 && !this.#mayHaveOpenTransaction) return checkpoint.move(batch);
-    await this.#writeParts(db, documents);
     const transactional = await this.#connection.hasTransactions();
+    // Most batches of most views only move the checkpoint, which is atomic by itself.
+    if (documents.length === 0 && !(transactional && this.#mayHaveOpenTransaction)) {
+      return checkpoint.moveWith(this.#moves, batch);
+    }
+    await this.#writeParts(db, documents);
     if (!transactional || !(await this.#writeAtOnce(db, documents, batch))) {
       await checkpoint.announce(batch);
       await this.#rows(db).write(documents);

@@ -116,6 +116,15 @@ function describeFacts(
       expect(await rows.countDocuments({ n: 1 })).to.equal(2);
     });
 
+    it('tells how many statements of an unordered bulk have found their document', async () => {
+      await rows.insertMany(['a', 'b', 'c'].map((_id) => ({ _id, n: _id === 'b' ? 7 : 5 })));
+      const moves = ['a', 'b', 'c', 'd'].map((_id) => ({
+        updateOne: { filter: { _id, n: { $lte: 5 } }, update: { $set: { n: 5 } } },
+      }));
+      const { matchedCount, upsertedCount } = await rows.bulkWrite(moves, { ordered: false });
+      expect({ matchedCount, upsertedCount }).to.deep.equal({ matchedCount: 2, upsertedCount: 0 });
+    });
+
     it('takes 10,000 documents in one insert, and names as many duplicates', async () => {
       const many = Array.from({ length: 10_000 }, (_, n) => ({ _id: `key-${n}`, n }));
       await rows.insertMany(many, { ordered: false });
