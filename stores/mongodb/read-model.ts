@@ -137,7 +137,7 @@ class MongoReadModel implements ReadModel {
     return this.#run('live_generation', (db) => this.#live.current(db, viewOf(projection)));
   }
 
-  /** Whoever filled the generation, it is not read without its indexes. */
+  /** Creates missing indexes first, so that no generation is read without them. */
   async switchTo(projection: Projection, generation: number): Promise<void> {
     await createMissingIndexes(this.#shared.connection, this.#runOperation, projection, generation);
     await this.#run('switch', (db) => this.#live.set(db, viewOf(projection), generation));
