@@ -18,6 +18,7 @@ const processes = ['app/main.js', 'app/cli.js', 'app/demo.js'];
 /** Packages that are not bundled: with native code or data files, or rarely loaded. */
 const external = [
   '@photostructure/sqlite',
+  '@aws-sdk/client-s3',
   '@eventstore/db-client',
   'mongodb',
   '@opentelemetry/*',

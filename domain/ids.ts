@@ -106,7 +106,7 @@ export function tokenHash(token: string): string {
   return sha256(token);
 }
 
-/** Of a string in UTF-8, in hexadecimal. */
-export function sha256(text: string): string {
+/** Of bytes, or of a string in UTF-8, in hexadecimal. */
+export function sha256(text: string | Uint8Array): string {
   return hash('sha256', text, 'hex');
 }

@@ -28,9 +28,7 @@ export function leaveOut(context: Mocha.Context, what: string): never {
  * The address of a real server for the tests, from the environment. Without it the tests run against the stand-in only,
  * in CI too, and the closing lines of the run say so.
  */
-export function realServerAt(
-  setting: 'SVC_TEST_ESDB_URL' | 'SVC_TEST_MONGODB_URL',
-): string | undefined {
+export function realServerAt(setting: keyof typeof servers): string | undefined {
   const url = process.env[setting];
   if (url === undefined || url === '') {
     noteLeftOut(`${servers[setting]}: set ${setting} to test against one`);
@@ -42,6 +40,7 @@ export function realServerAt(
 const servers = {
   SVC_TEST_ESDB_URL: 'a real EventStoreDB',
   SVC_TEST_MONGODB_URL: 'a real MongoDB',
+  SVC_TEST_S3_URL: 'a real server of S3',
 } as const;
 
 /** Whether the long versions of tests run (`npm run test:long`). The closing lines of a run without them say so. */

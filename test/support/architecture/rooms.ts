@@ -89,6 +89,12 @@ export const rooms: readonly Room[] = [
     node: 'all',
   },
   {
+    path: 'stores/artifacts/',
+    inside: ['stores/artifacts/', 'stores/folder.ts', ...ports],
+    packages: ['@aws-sdk/client-s3'],
+    node: 'all',
+  },
+  {
     path: 'stores/eventstoredb/',
     inside: ['stores/eventstoredb/', 'stores/waiting.ts', ...ports],
     packages: ['@eventstore/db-client'],

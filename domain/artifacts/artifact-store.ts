@@ -1,0 +1,68 @@
+/**
+ * The port of the store of artifacts: results that are too large for an event. Two adapters implement it
+ * (`stores/artifacts/file-artifacts.ts`, `stores/artifacts/s3-artifacts.ts`); one contract suite
+ * (`test/contracts/artifact-store.ts`) tests both.
+ *
+ * An artifact belongs to a run and is named by the SHA-256 of its content, so writing it again changes nothing. It is
+ * written before the event that refers to it: a crash in between leaves an artifact without a reference, never the
+ * reverse.
+ *
+ * All methods throw ArtifactError.
+ */
+export interface ArtifactStore {
+  /** Durable once this resolves, and never readable in part. */
+  put(runId: string, artifact: string, content: Uint8Array): Promise<void>;
+
+  /** Begins to read an artifact; null where there is none. The caller reads all of it, or closes it. */
+  open(runId: string, artifact: string): Promise<OpenArtifact | null>;
+
+  /** Gives an artifact to another run too. @returns false where there is none */
+  copy(artifact: string, from: string, to: string): Promise<boolean>;
+
+  /** Removes an artifact, if there is one. */
+  remove(runId: string, artifact: string): Promise<void>;
+
+  /** All artifacts, in pages. Those written or removed meanwhile may be missing. */
+  list(): AsyncIterable<readonly StoredArtifact[]>;
+
+  /** Asks the store whether it can be used. Changes nothing. */
+  check(): Promise<void>;
+
+  close(): Promise<void>;
+}
+
+export interface OpenArtifact {
+  readonly sizeBytes: number;
+  /** Can be read once. */
+  readonly chunks: AsyncIterable<Uint8Array>;
+  close(): void;
+}
+
+export interface StoredArtifact {
+  readonly runId: string;
+  readonly artifact: string;
+  /** When it was last written. Milliseconds since 1970. */
+  readonly modifiedAt: number;
+}
+
+export type ArtifactErrorCode =
+  /** The store does not answer, refuses, or has no room. Nothing is known to be written. */
+  | 'UNAVAILABLE'
+  /** The content is not what was written. */
+  | 'DAMAGED';
+
+/** An error of the store of artifacts. Its message has the problem and the remedy. */
+export class ArtifactError extends Error {
+  readonly code: ArtifactErrorCode;
+  readonly problem: string;
+  /** What an operator should do. */
+  readonly remedy: string;
+
+  constructor(code: ArtifactErrorCode, problem: string, remedy: string, cause?: unknown) {
+    super(`${problem}: ${remedy}`, cause === undefined ? undefined : { cause });
+    this.name = 'ArtifactError';
+    this.code = code;
+    this.problem = problem;
+    this.remedy = remedy;
+  }
+}
