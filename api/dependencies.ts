@@ -1,3 +1,4 @@
+import type { ArtifactKeeping } from '../domain/artifacts/keep-result.ts';
 import type { Clock } from '../domain/clock.ts';
 import type { RefusalError } from '../domain/errors.ts';
 import type { EventStore, Position } from '../domain/event-store.ts';
@@ -27,6 +28,7 @@ export interface ApiDependencies extends ParamsSource {
   readonly store: EventStore;
   readonly readModel: ReadModel;
   readonly coordination: Coordination;
+  readonly artifacts: ArtifactKeeping;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
   readonly settings: ApiSettings;

@@ -1,4 +1,5 @@
 import type { NextFunction, Request, Response } from 'express';
+import { ArtifactError } from '../domain/artifacts/artifact-store.ts';
 import { RefusalError, type Issue, type RefusalCode } from '../domain/errors.ts';
 import { EventStoreError, type EventStoreErrorCode } from '../domain/event-store.ts';
 import type { Telemetry } from '../observability/telemetry.ts';
@@ -140,6 +141,11 @@ export function toHttpError(error: unknown): HttpError {
   }
   if (error instanceof CoordinationError) {
     return unavailable('database', 'coordination store unavailable');
+  }
+  if (error instanceof ArtifactError) {
+    return error.code === 'UNAVAILABLE'
+      ? unavailable('artifact_store', 'artifact store unavailable')
+      : new HttpError('internal_error', error.message, { error_type: error.code });
   }
   // A part of the path can't be decoded.
   if (error instanceof URIError) {

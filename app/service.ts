@@ -9,6 +9,7 @@ import { AuditTail } from '../api/live/audit-tail.ts';
 import { LiveRuns } from '../api/live/live-runs.ts';
 import { Refusals } from '../api/access/refusals.ts';
 import { ExportPlaces } from '../api/exporting/export-places.ts';
+import type { ArtifactKeeping } from '../domain/artifacts/keep-result.ts';
 import type { Clock } from '../domain/clock.ts';
 import type { ProcessTelemetry } from '../observability/create-telemetry.ts';
 import { discardForeignViews } from '../projections/generations/foreign-views.ts';
@@ -17,6 +18,7 @@ import { Hold } from '../scheduler/hold.ts';
 import type { Jobs } from '../scheduler/jobs/jobs.ts';
 import { Membership } from '../scheduler/processes/membership.ts';
 import { createBuiltInTools, type BuiltInTools } from '../scheduler/tools/built-in.ts';
+import { openArtifacts } from './artifacts.ts';
 import { Causation } from './causation.ts';
 import type { Configuration } from './configuration/configuration.ts';
 import { startExtensions, type ProcessExtensions } from './extending/extensions.ts';
@@ -105,6 +107,7 @@ class Service implements RunningService {
   readonly #going: Supervisor;
   readonly #member: string;
   #opened: Stores | null = null;
+  #artifacts: ArtifactKeeping | null = null;
   #server: HttpServer | null = null;
   #keyring: TokenKeyring | null = null;
   #projector: RunningProjector | null = null;
@@ -135,13 +138,14 @@ class Service implements RunningService {
   }
 
   async start(): Promise<void> {
-    const { configuration, clock, telemetry } = this.#options;
-    const { roles } = configuration;
+    const { configuration, clock, telemetry, secrets } = this.#options;
+    const { roles, http } = configuration;
     rejectUnfinishedRestore(configuration);
     const opened = (this.#opened = await openStores(configuration, telemetry));
     closeFilesToOthers(configuration.dataDirectory, telemetry.log);
     const store = await rejectUnfinishedImport(opened.store);
     const stores = (this.#opened = { ...opened, store });
+    const artifacts = (this.#artifacts = await openArtifacts(configuration, telemetry));
     if (configuration.eventStoreUrl === undefined && configuration.readModelUrl === undefined) {
       await discardForeignViews(projections, stores.store, stores.readModel, telemetry);
     }
@@ -161,21 +165,19 @@ class Service implements RunningService {
     const hold = new Hold(stores.store);
     const { signal } = this.#going;
     this.#going.supervise('following operator orders', (started) => hold.follow(signal, started));
-    const { http } = configuration;
     const userAgent = `task-scheduling-service/${version}`;
     const limit = configuration.maxCausationDepth;
     const causation = new Causation({ store: stores.store, limit, telemetry });
     const actions = serviceActions(stores.store, indexes, clock, causation);
     this.#tools = createBuiltInTools({ actions, offered: indexes.workers, ...http, userAgent });
     const { registry: tools } = this.#tools;
-    const shared = { stores, indexes, clock, telemetry, going: this.#going, hold };
-    const { secrets } = this.#options;
+    const shared = { stores, artifacts, indexes, clock, telemetry, going: this.#going, hold };
     const queue = roles.includes('worker')
       ? new RunQueue(stores.store, stores.readModel, clock, telemetry)
       : undefined;
     const made: MadeBefore = {
+      ...{ artifacts, tools },
       positions: measuredPositions(positions, telemetry),
-      tools,
       depthOfRequest: (ticket, what) => causation.depthOfRequest(ticket, what),
       jobs: (this.#jobs = createJobs({ ...shared, configuration, secrets, queue })),
     };
@@ -205,8 +207,7 @@ class Service implements RunningService {
       const worker = createWorkerRole({ ...parts, concurrency, calls, secrets, callbackUrl });
       this.#worker = worker;
       const { runPipeline } = worker;
-      const tasks = indexes.pinnedTasks;
-      const warmUp = { ...parts, store: stores.store, tasks, runPipeline };
+      const warmUp = { ...parts, store: stores.store, tasks: indexes.pinnedTasks, runPipeline };
       burst = { early: worker.early, onPrepare: prepareForBursts(warmUp, this.#going.signal) };
     }
     if (roles.includes('scheduler')) {
@@ -264,6 +265,7 @@ class Service implements RunningService {
       () => this.#going.end(),
       () => this.#projector?.stop(),
       () => this.#tools?.close(),
+      () => this.#artifacts?.store.close(),
       () => this.#opened?.close(),
     ];
     for (const step of steps) {
@@ -391,7 +393,8 @@ class Service implements RunningService {
 }
 
 /** Dependencies of the API that other parts of the process use too. */
-type MadeBefore = Pick<ApiDependencies, 'positions' | 'tools' | 'depthOfRequest' | 'jobs'>;
+type Shared = 'artifacts' | 'positions' | 'tools' | 'depthOfRequest' | 'jobs';
+type MadeBefore = Pick<ApiDependencies, Shared>;
 
 /** Milliseconds after which another projector replaces a dead one. */
 const PROJECTOR_LEASE = 3000;

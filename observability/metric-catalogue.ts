@@ -55,6 +55,22 @@ export const counters = {
     help: 'Records that retention removed from the log.',
     labels: ['kind'],
   },
+  artifacts_written_total: {
+    help: 'Results written to the store of artifacts.',
+    labels: [],
+  },
+  artifact_bytes_written_total: {
+    help: 'Bytes of these results.',
+    labels: [],
+  },
+  artifacts_removed_total: {
+    help: 'Artifacts that retention removed.',
+    labels: [],
+  },
+  artifact_failures_total: {
+    help: 'Failed calls of the store of artifacts, by code.',
+    labels: ['code'],
+  },
   scheduler_audit_faults_total: {
     help: 'Failed checks of the audit.',
     labels: ['check'],

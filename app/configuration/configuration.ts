@@ -1,3 +1,4 @@
+import { artifactConfiguration, type ArtifactSettings } from './artifact-settings.ts';
 import { warningsAbout } from './known-settings.ts';
 import {
   ConfigurationError,
@@ -109,6 +110,8 @@ export interface Configuration {
   readonly webuiRequireAuth: boolean;
   /** `SVC_WEBHOOK_KEY`: derives webhook secrets, 32 bytes or more. The signing key. */
   readonly webhookKey: string | undefined;
+  /** `SVC_ARTIFACTS_…`: where results over 256 KiB go, and which are too large. The data directory; 16 MiB. */
+  readonly artifacts: ArtifactSettings;
   /** `SVC_RETAIN_RUNS_DAYS`: retention of ended runs, 1 to 36,500 days; 0 is permanent. 0. */
   readonly retainRunsDays: number;
   /** `SVC_RETAIN_DELIVERIES_DAYS`: the same of webhook deliveries. 0. */
@@ -137,6 +140,7 @@ export function readConfiguration(env: Environment): Configuration {
   const production = env.NODE_ENV === 'production';
   const eventStoreUrl = storeAddress(env, 'SVC_EVENT_STORE_URL', eventStoreSchemes);
   const readModelUrl = storeAddress(env, 'SVC_READ_MODEL_URL', ['mongodb://', 'mongodb+srv://']);
+  const artifacts = artifactConfiguration(env);
   const { traces, warnings } = traceConfiguration(env);
   const { http, warnings: httpWarnings } = httpConfiguration(env);
   return {
@@ -176,6 +180,7 @@ export function readConfiguration(env: Environment): Configuration {
     extensionSeconds: number('SVC_EXTENSION_SECONDS', 1, 110, 30),
     requireScopes: isSet('SVC_REQUIRE_SCOPES'),
     webuiRequireAuth: isSet('SVC_WEBUI_REQUIRE_AUTH'),
+    artifacts,
     retainRunsDays: days('SVC_RETAIN_RUNS_DAYS'),
     retainDeliveriesDays: days('SVC_RETAIN_DELIVERIES_DAYS'),
     retainSessionsDays: days('SVC_RETAIN_SESSIONS_DAYS'),
@@ -190,6 +195,12 @@ export function readConfiguration(env: Environment): Configuration {
         ? [
             'SVC_EVENT_STORE_URL is set without SVC_READ_MODEL_URL: ' +
               'other machines do not see the views and leases of this one',
+          ]
+        : []),
+      ...(eventStoreUrl !== undefined && artifacts.s3 === undefined && artifacts.maxBytes > 0
+        ? [
+            'SVC_EVENT_STORE_URL is set without SVC_ARTIFACTS_S3_BUCKET: ' +
+              'other machines cannot read results over 256 KiB of runs on this one',
           ]
         : []),
     ],

@@ -1,3 +1,4 @@
+import { artifactVariables } from './artifact-settings.ts';
 import { secretFileSettings } from './secret-files.ts';
 import { isExtensionSetting } from './extension-settings.ts';
 import { settingOf, type Environment } from './setting-readers.ts';
@@ -32,6 +33,7 @@ export const settings = [
   'SVC_AUDIT_READS',
   'SVC_HTTP_ALLOW_PRIVATE',
   'SVC_WEBHOOK_KEY',
+  ...artifactVariables,
   'SVC_EXT_PATHS',
   'SVC_EXT_GRANTS',
   'SVC_EXTENSION_SECONDS',

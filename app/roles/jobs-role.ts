@@ -1,3 +1,4 @@
+import type { ArtifactKeeping } from '../../domain/artifacts/keep-result.ts';
 import type { Clock } from '../../domain/clock.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
 import type { Hold } from '../../scheduler/hold.ts';
@@ -26,11 +27,13 @@ export function createJobs(
   options: SharedParts & {
     readonly configuration: Pick<Configuration, 'jobLeaseSeconds'>;
     readonly secrets: (name: string) => string | undefined;
+    readonly artifacts: ArtifactKeeping;
     /** The runs that this process executes; undefined: none. */
     readonly queue: RunQueue | undefined;
   },
 ): Jobs {
   const { stores, indexes, configuration, clock, telemetry, going, hold, secrets } = options;
+  const { artifacts } = options;
   const { store, readModel, coordination } = stores;
   const { pinnedTasks: tasks, workers: directory } = indexes;
   const queue = options.queue ?? new RunQueue(store, readModel, clock, telemetry, false);
@@ -40,5 +43,5 @@ export function createJobs(
   };
   const { jobLeaseSeconds: leaseSeconds } = configuration;
   const parts = { store, coordination, queue, tasks, directory, clock, telemetry, hold };
-  return new Jobs({ ...parts, leaseSeconds, secrets, begin });
+  return new Jobs({ ...parts, leaseSeconds, secrets, artifacts, begin });
 }

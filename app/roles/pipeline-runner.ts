@@ -1,3 +1,4 @@
+import type { ArtifactKeeping } from '../../domain/artifacts/keep-result.ts';
 import { toIso, type Clock } from '../../domain/clock.ts';
 import type { EventStore } from '../../domain/event-store.ts';
 import type { StepEnd } from '../../domain/events/catalogue.ts';
@@ -25,10 +26,12 @@ export function pipelineRunner(options: {
   readonly telemetry: Telemetry;
   /** The value of `${secrets.NAME}`. */
   readonly secrets: (name: string) => string | undefined;
+  /** Where large results go. Default: nowhere, they are cut. */
+  readonly artifacts?: ArtifactKeeping | undefined;
   /** The address of a callback. Default: its path. */
   readonly callbackUrl?: (token: string) => string;
 }): PipelineRunner {
-  const { store, tools, clock, telemetry, secrets, callbackUrl, refreshTools } = options;
+  const { store, tools, clock, telemetry, secrets, callbackUrl, refreshTools, artifacts } = options;
   return ({ run, task, known, attempt, record, onResumed, stop, span }) => {
     const { id, taskId, trigger, priority } = run;
     const { title, tags, payload } = task.definition;
@@ -41,7 +44,7 @@ export function pipelineRunner(options: {
       run: { id, attempt, trigger, scheduled_for: run.scheduledFor, run_at: toIso(run.runAt) },
       event: (known?.request.event ?? null) as JsonObject | null,
     };
-    const shared = { tools, clock, telemetry, secrets, callbackUrl };
+    const shared = { tools, clock, telemetry, secrets, callbackUrl, artifacts };
     const environment = { ...shared, stop, record, onResumed, span };
     const execute = (finished: readonly StepEnd[]): ReturnType<PipelineRunner> =>
       executePipeline(

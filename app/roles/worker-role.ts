@@ -1,3 +1,4 @@
+import type { ArtifactKeeping } from '../../domain/artifacts/keep-result.ts';
 import type { Clock } from '../../domain/clock.ts';
 import type { Wait } from '../../domain/runs/run-waits.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
@@ -63,11 +64,13 @@ export function createWorkerRole(options: {
   /** Slots that direct tool calls take. */
   readonly calls: CallSlots | undefined;
   readonly secrets: (name: string) => string | undefined;
+  /** Where large results go. */
+  readonly artifacts: ArtifactKeeping;
   /** The address of a callback. */
   readonly callbackUrl: (token: string) => string;
 }): WorkerRole {
-  const { stores, membership, tools, clock, telemetry, going, hold, secrets, callbackUrl } =
-    options;
+  const { stores, membership, tools, clock, telemetry, going, hold, secrets } = options;
+  const { callbackUrl, artifacts } = options;
   const { store, readModel, coordination } = stores;
   const tasks = options.indexes.pinnedTasks;
   const { queue } = options;
@@ -76,7 +79,7 @@ export function createWorkerRole(options: {
   const failures = new FailurePause({ ...shared, readModel, name: membership.id });
   const failed = failures.afterEnd.bind(failures);
   const runPipeline = pipelineRunner({
-    ...{ store, tools, clock, telemetry, secrets, callbackUrl },
+    ...{ store, tools, clock, telemetry, secrets, callbackUrl, artifacts },
     refreshTools: () => options.indexes.workers.catchUp(clock, MAX_TOOLS_LAG),
   });
   const isInstant = instantRuns(tasks, tools, (run) => keys.isGranted(run));
@@ -108,8 +111,8 @@ export function createWorkerRole(options: {
   const deadlines = new RunDeadlines({ ...shared, failed, hold });
   const leading = { ...shared, coordination, owner: membership.id };
   const leadership = new Leadership({ ...leading, name: 'waits', lease: WAITS_LEASE });
-  const resumer = new WaitResumer({ ...shared, source: membership.id, secrets });
-  const awaiting = { ...shared, resumer, leadership, source: membership.id };
+  const resumer = new WaitResumer({ ...shared, source: membership.id, secrets, artifacts });
+  const awaiting = { ...shared, resumer, leadership, source: membership.id, artifacts };
   const children = new ChildRuns(awaiting);
   const matching = new EventMatching({ ...awaiting, coordination });
   const isUnmet = async (run: QueuedRun, wait: Wait): Promise<boolean> =>

@@ -70,7 +70,7 @@ const isOfService = (name: string): boolean =>
   [KEY_FILE, credentialsFile('').replace(/\.json$/, ''), ANNOUNCEMENT].some((prefix) =>
     name.startsWith(prefix),
   ) ||
-  name === 'peers';
+  ['peers', 'artifacts'].includes(name);
 
 const isOpen = (stat: Stats | undefined): boolean =>
   stat !== undefined && !stat.isSymbolicLink() && (stat.mode & OTHERS) !== 0;

@@ -52,6 +52,7 @@ export const knownSeries: Partial<Record<CounterName, readonly Labels[]>> = {
   scheduler_audit_mended_total: each({ kind: findingKinds }),
   scheduler_audit_faults_total: each({ check: auditChecks }),
   retention_removed_total: each({ kind: retainedKinds }),
+  artifact_failures_total: each({ code: ['unavailable', 'damaged'] }),
   lease_changes_total: each({
     lease: ['scheduler', 'projector', 'waits'],
     change: ['won', 'lost'],

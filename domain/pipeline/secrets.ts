@@ -1,3 +1,4 @@
+import { isArtifact } from '../artifacts/artifact.ts';
 import { decodeEscapes, type DecodedString } from './escape-decoding.ts';
 import { PipelineError } from './pipeline-error.ts';
 import { setOwn } from './set-own.ts';
@@ -65,7 +66,8 @@ export class Secrets {
       case 'number':
         return this.#forms.includes(String(value)) ? MASK : value;
       case 'object':
-        if (value === null) return null;
+        // The digits of a reference are random: a short secret may occur in them.
+        if (value === null || isArtifact(value)) return value;
         if (Array.isArray(value)) return value.map((item: unknown) => this.mask(item));
         return this.#maskObject(value);
       default:

@@ -1,6 +1,5 @@
 import type { RunEvent } from '../events/catalogue.ts';
 import type { Fold } from '../handle.ts';
-import { MAX_RESULT_BYTES, toPlainJson, truncateTo } from '../pipeline/json-size.ts';
 import { outputOf } from '../pipeline/output.ts';
 import type { JsonObject } from '../json.ts';
 import { endsOf } from './run-steps.ts';
@@ -22,17 +21,22 @@ export const awaitedRunFold: Fold<AwaitedRun, RunEvent> = {
 };
 
 /**
- * How a run's end ends the wait for it: its output is the step's result, cut as any result; any other end than a success
- * fails the step, and another try of it would not help.
+ * How a run's end ends the wait for it: its output is the step's result; any other end than a success fails the step,
+ * and another try of it would not help.
  *
+ * @param maxBytes most bytes of the result; may be more than an event holds
  * @returns null for a run that has not ended
  */
-export function endOfAwaited(id: string, { run, last }: AwaitedRun): Resumption | null {
+export function endOfAwaited(
+  id: string,
+  { run, last }: AwaitedRun,
+  maxBytes: number,
+): Resumption | null {
   const by = { kind: 'run', id } as const;
   if (!hasEnded(run)) return null;
   if (last?.type === 'RunSucceeded' && 'steps' in run) {
-    const output = outputOf(endsOf(run.steps), last.data.output as JsonObject, MAX_RESULT_BYTES);
-    return { by, result: truncateTo(MAX_RESULT_BYTES, toPlainJson(output)).value };
+    const result = outputOf(endsOf(run.steps), last.data.output as JsonObject, maxBytes);
+    return { by, result };
   }
   return { by, error: `run ${id} ${becameOf(run, last)}`, retryable: false };
 }

@@ -1,3 +1,4 @@
+import type { ArtifactKeeping } from '../artifacts/keep-result.ts';
 import { fromIso } from '../clock.ts';
 import type { EventStore, RecordedEvent } from '../event-store.ts';
 import { RefusalError } from '../errors.ts';
@@ -24,6 +25,8 @@ export interface Redrive {
   readonly takes: (task: LiveTask, params: JsonObject | undefined) => boolean;
   /** Of the redrive command. */
   readonly context: CommandContext;
+  /** As of a retry. */
+  readonly artifacts?: ArtifactKeeping | undefined;
   /** Report only; change nothing. */
   readonly dryRun: boolean;
 }
@@ -65,10 +68,10 @@ export function wasCreatedBy(
  * if that was canceled, skipped or never requested, retries the run itself again. Concurrent redrives make one retry.
  * Repeating the command completes its own retry.
  *
- * @throws EventStoreError all that the log throws; repeating the command continues where this stopped
+ * @throws EventStoreError all that the log throws; ArtifactError; repeating the command continues where this stopped
  */
 export async function redriveRun(redrive: Redrive): Promise<RedriveResult> {
-  const { store, runId, from, taskOf, owns, takes, context, dryRun } = redrive;
+  const { store, runId, from, taskOf, owns, takes, context, artifacts, dryRun } = redrive;
   const passOver = (because: RedriveSkipReason): RedriveResult => ({
     kind: 'passed-over',
     because,
@@ -94,6 +97,7 @@ export async function redriveRun(redrive: Redrive): Promise<RedriveResult> {
       runId: tip.runId,
       from,
       task,
+      artifacts,
       context: { ...context, commandId: commandFor(context, tip.runId) },
       expectedRevision: tip.revision,
     });

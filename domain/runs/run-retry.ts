@@ -1,3 +1,4 @@
+import { copyArtifacts, type ArtifactKeeping } from '../artifacts/keep-result.ts';
 import { toIso } from '../clock.ts';
 import { RefusalError } from '../errors.ts';
 import type { EventStore, Position } from '../event-store.ts';
@@ -29,6 +30,8 @@ export interface RunRetry {
   readonly task: LiveTask;
   /** The new run's id comes from its command: repeating the command completes the same retry. */
   readonly context: CommandContext;
+  /** Gives the new run the artifacts of the results that it begins with. Default: there are none. */
+  readonly artifacts?: ArtifactKeeping | undefined;
   /** Of the new run; already checked by the rules of the task that it executes. Undefined: those of the failed run. */
   readonly params?: JsonObject | undefined;
   /** The run's revision as the caller saw it; undefined: any. */
@@ -74,7 +77,7 @@ export async function requestOfRun(
  *   that is named but not requested. Repeating the command requests it; other commands take it for lost after a minute.
  *
  * @throws RefusalError `STATE_CONFLICT` for a run that has not failed and for a canceled task, `REVISION_MISMATCH`,
- *   `NOT_FOUND`
+ *   `NOT_FOUND`; ArtifactError
  */
 export async function retryFailedRun(retry: RunRetry): Promise<RetriedRun> {
   const { store, runId, from, task, context, expectedRevision } = retry;
@@ -117,11 +120,8 @@ export async function retryFailedRun(retry: RunRetry): Promise<RetriedRun> {
   };
 }
 
-async function causeOf(
-  { store, runId, from, context, params: given }: RunRetry,
-  failed: KnownRun,
-  pinned: LiveTask,
-): Promise<RunCause> {
+async function causeOf(retry: RunRetry, failed: KnownRun, pinned: LiveTask): Promise<RunCause> {
+  const { runId, from, context, params: given } = retry;
   const { scheduled_for, event, priority, trigger } = failed.request;
   // A backfill's run keeps its low priority.
   const keepsPriority = from === 'failed_step' || trigger === 'backfill';
@@ -132,18 +132,19 @@ async function causeOf(
     ...(params === null ? {} : { params }),
     trigger: 'manual',
     priority: keepsPriority ? priority : pinned.definition.priority,
-    ...(from === 'start' ? {} : await resultsFor(store, runId, failed, pinned)),
+    ...(from === 'start' ? {} : await resultsFor(retry, failed, pinned)),
   };
 }
 
 async function resultsFor(
-  store: EventStore,
-  runId: string,
+  { store, runId, context, artifacts }: RunRetry,
   failed: KnownRun,
   { definition }: LiveTask,
 ): Promise<Pick<RunCause, 'prior_steps' | 'prior_results'>> {
   const pipeline = compilePipeline(definition.payload as JsonObject);
   const finished = await finishedResults(store, failed, pipeline);
+  const newId = retryRunId(runId, context.commandId);
+  await copyArtifacts(artifacts, finished, runId, newId);
   return jsonBytes(finished) <= MAX_PRIOR_BYTES
     ? { prior_steps: [...finished] }
     : { prior_results: { run_id: runId, steps: finished.length } };

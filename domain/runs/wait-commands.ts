@@ -1,11 +1,11 @@
 import { RefusalError } from '../errors.ts';
 import type { EventStore, RecordedEvent } from '../event-store.ts';
-import { handle, type CommandContext, type Handled } from '../handle.ts';
+import { handle, load, type CommandContext, type Handled } from '../handle.ts';
 import type { Secrets } from '../pipeline/secrets.ts';
 import { streams } from '../streams.ts';
 import type { ResumedBy } from '../vocabulary.ts';
 import { requireRun, runFold, type RunState } from './run.ts';
-import { resumeStep, type Resumption } from './run-waits.ts';
+import { isOpen, resumeStep, type Resumption } from './run-waits.ts';
 
 /** A wait that a call from outside ends. */
 export interface AnsweredWait {
@@ -38,6 +38,17 @@ export async function endWaitCommand(
     if (!(error instanceof RefusalError) || error.code !== 'STATE_CONFLICT') throw error;
     throw await tooLate(store, wait);
   }
+}
+
+/**
+ * Refuses a call that came after the wait's end, before anything is written for it.
+ * @throws RefusalError as {@link endWaitCommand}
+ */
+export async function requireOpenWait(store: EventStore, wait: AnsweredWait): Promise<void> {
+  const { state } = await load(store, streams.run(wait.run_id), runFold);
+  const { waits } = requireRun(state);
+  if (waits.some((each) => each.wait_id === wait.id && isOpen(each))) return;
+  throw await tooLate(store, wait);
 }
 
 /** The refusal of a call that came after the wait's end. */

@@ -1,3 +1,4 @@
+import { keptResult, type ArtifactKeeping } from '../../domain/artifacts/keep-result.ts';
 import { toIso, type Clock } from '../../domain/clock.ts';
 import { RefusalError, notFound } from '../../domain/errors.ts';
 import type { EventStore } from '../../domain/event-store.ts';
@@ -6,11 +7,9 @@ import { load, type CommandContext } from '../../domain/handle.ts';
 import { isUuid, timeBasedId } from '../../domain/ids.ts';
 import {
   limitMembers,
-  MAX_RESULT_BYTES,
   jsonBytes,
   toPlainJson,
   truncateString,
-  truncateTo,
 } from '../../domain/pipeline/json-size.ts';
 import type { Secrets } from '../../domain/pipeline/secrets.ts';
 import { resumeStep, type Resumption, type Wait } from '../../domain/runs/run-waits.ts';
@@ -54,6 +53,8 @@ export interface AnswerParts {
   readonly ttl: number;
   /** The secrets of a run's task, which are masked. */
   readonly secretsOf: (runId: string) => Promise<Secrets>;
+  /** Where large results go. Default: nowhere, they are cut. */
+  readonly artifacts?: ArtifactKeeping | undefined;
 }
 
 /** Takes what workers say about their jobs: signs of life, progress and results. */
@@ -69,7 +70,8 @@ export class JobAnswers {
    * @param agentId the agent that sends them
    * @returns for each: null, or a RefusalError `STATE_CONFLICT` for another lease than the present one or a wait that is
    *   over, `NOT_FOUND` for a job that never existed
-   * @throws CoordinationError; EventStoreError when a run could not be written; then some may have ended
+   * @throws CoordinationError; EventStoreError, ArtifactError when a run or a result could not be written; then some may
+   *   have ended
    */
   async finish(
     answers: readonly JobAnswer[],
@@ -148,7 +150,7 @@ export class JobAnswers {
     const { job } = answer;
     const by = { kind: 'job' as const, id: worker, agent_id: agent };
     const secrets = await this.#parts.secretsOf(run);
-    const resumption = resumptionOf(answer, secrets, by);
+    const resumption = await this.#resumptionOf(answer, run, secrets, by);
     const commandId = timeBasedId(context.now, context.commandId, job);
     const size = 'result' in resumption ? jsonBytes(resumption.result) : 0;
     try {
@@ -167,6 +169,21 @@ export class JobAnswers {
       const message = `job ${job} is over: ${error.message}`;
       return new RefusalError(error.code, message, { job_id: job, ...error.details });
     }
+  }
+
+  /** How a job's wait ends: masked, and small enough for an event. @throws ArtifactError */
+  async #resumptionOf(
+    answer: JobAnswer,
+    runId: string,
+    secrets: Secrets,
+    by: Resumption['by'],
+  ): Promise<Resumption> {
+    if ('error' in answer) {
+      const error = truncateString(secrets.maskText(answer.error), MAX_ERROR_LENGTH);
+      return { by, error, retryable: answer.retryable };
+    }
+    const plain = toPlainJson(secrets.mask(limitMembers(answer.result)));
+    return { by, result: (await keptResult(this.#parts.artifacts, runId, plain)).value };
   }
 
   async #progress(
@@ -219,16 +236,6 @@ export class JobAnswers {
     const [row = null] = await leases.look([job]);
     return row !== null;
   }
-}
-
-/** How a job's wait ends: masked, and small enough for an event. */
-function resumptionOf(answer: JobAnswer, secrets: Secrets, by: Resumption['by']): Resumption {
-  if ('error' in answer) {
-    const error = truncateString(secrets.maskText(answer.error), MAX_ERROR_LENGTH);
-    return { by, error, retryable: answer.retryable };
-  }
-  const plain = toPlainJson(secrets.mask(limitMembers(answer.result)));
-  return { by, result: truncateTo(MAX_RESULT_BYTES, plain).value };
 }
 
 function isOpenIn(waits: readonly Wait[], id: string): boolean {

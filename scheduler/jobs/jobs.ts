@@ -1,3 +1,4 @@
+import type { ArtifactKeeping } from '../../domain/artifacts/keep-result.ts';
 import type { Clock } from '../../domain/clock.ts';
 import type { EventStore } from '../../domain/event-store.ts';
 import { load, type CommandContext } from '../../domain/handle.ts';
@@ -37,6 +38,8 @@ export interface JobsOptions {
   readonly leaseSeconds: number;
   /** The value of `${secrets.NAME}`. */
   readonly secrets: (name: string) => string | undefined;
+  /** Where large results go. Default: nowhere, they are cut. */
+  readonly artifacts?: ArtifactKeeping | undefined;
   /** Called before the first use: the queue has to follow the log from then on. */
   readonly begin: () => void;
 }
@@ -50,7 +53,7 @@ export class Jobs {
   #hasBegun = false;
 
   constructor(options: JobsOptions) {
-    const { store, coordination, queue, directory, clock, telemetry, hold } = options;
+    const { store, coordination, queue, directory, clock, telemetry, hold, artifacts } = options;
     this.#options = options;
     const leases = coordination.jobs;
     const ttl = options.leaseSeconds * 1000;
@@ -69,7 +72,7 @@ export class Jobs {
     });
     const { index } = this.#broker;
     const secretsOf = (runId: string): Promise<Secrets> => this.#secretsOf(runId);
-    this.#answers = new JobAnswers({ ...shared, appender, index, secretsOf });
+    this.#answers = new JobAnswers({ ...shared, appender, index, secretsOf, artifacts });
     this.#sightings = new WorkerSightings(leases, clock, telemetry);
     directory.subscribe({ onWorker: () => this.#broker.workersChanged() });
     hold?.onChange?.(() => this.#broker.holdChanged());

@@ -1,3 +1,4 @@
+import type { ArtifactKeeping } from '../../domain/artifacts/keep-result.ts';
 import type { Clock } from '../../domain/clock.ts';
 import type { EventOf, StepEnd } from '../../domain/events/catalogue.ts';
 import type { JsonObject } from '../../domain/json.ts';
@@ -63,6 +64,8 @@ export interface Environment {
   readonly record: (records: readonly StepRecord[]) => Promise<void>;
   /** Passes on waits that end while the execution goes on. Default: none do. */
   readonly onResumed?: ResumptionSource | undefined;
+  /** Where results go that are too large for the log. Default: nowhere, they are cut. */
+  readonly artifacts?: ArtifactKeeping | undefined;
   /** The address of a callback. Default: its path. */
   readonly callbackUrl?: ((token: string) => string) | undefined;
   /** Of the attempt, if it is traced. */

@@ -8,24 +8,12 @@ import { PipelineError } from '../../domain/pipeline/pipeline-error.ts';
 import { MAX_FOR_EACH_ITEMS_PER_RUN } from '../../domain/pipeline/pipeline.ts';
 import { finishedSteps, storedOutput } from '../../domain/pipeline/progress.ts';
 import { Secrets } from '../../domain/pipeline/secrets.ts';
-import {
-  markerWithoutPreview,
-  truncateTo,
-  jsonBytes,
-  MAX_RESULT_BYTES,
-  MAX_RUN_BYTES,
-  truncateString,
-  toPlainJson,
-  limitMembers,
-  type Measured,
-} from '../../domain/pipeline/json-size.ts';
-import { StepWaits, type Suspending } from './pipeline-execution-waits.ts';
-import { boundedLog, omittedLog, type BoundedLog, type LogLine } from './step-log.ts';
+import { jsonBytes } from '../../domain/pipeline/json-size.ts';
 import type { Environment, Execution, Rest, StepRecord } from './execution.ts';
-
-/** Limit of a step's error, in characters; and once a run has used up MAX_RUN_BYTES. */
-const MAX_ERROR_LENGTH = 4000;
-const MAX_ERROR_LENGTH_IN_FULL_RUN = 250;
+import { keepLargeResult } from './pipeline-execution-artifacts.ts';
+import { StepWaits, type Suspending } from './pipeline-execution-waits.ts';
+import { RunRoom, sizeOf, type Ending, type Kept } from './run-room.ts';
+import { boundedLog, type LogLine } from './step-log.ts';
 
 /** Limits of one append: step ends, and their estimated bytes. */
 const MAX_BATCH_STEPS = 100;
@@ -33,29 +21,6 @@ const MAX_BATCH_BYTES = 300 * 1024;
 
 /** How long a run may occupy the event loop before it pauses. */
 const PAUSE_AFTER_MS = 5;
-
-/** Smaller values are always kept, and their size is estimated, not measured. */
-const SMALL_BYTES = 1024;
-
-/** How a step ended, before masking and cutting. */
-export interface Ending {
-  readonly step: string;
-  readonly status: StepEnd['status'];
-  readonly result?: unknown;
-  readonly error?: string;
-  readonly startedAt: Instant;
-  readonly log?: readonly LogLine[];
-  /** Whether it evaluates expressions. */
-  readonly readsScope: boolean;
-}
-
-/** The recorded part of a step's end. Sizes are bytes of JSON. */
-interface Kept {
-  readonly result: Measured;
-  readonly error: string | null;
-  readonly log: BoundedLog;
-  readonly bytes: number;
-}
 
 /** The progress of a run: its steps' ends, which of them are recorded, and the results that later steps see. */
 export class Progress {
@@ -71,8 +36,7 @@ export class Progress {
   #items = 0;
   /** Steps whose items are counted. */
   readonly #counted = new Set<string>();
-  /** Size of all ended steps, in bytes of JSON. */
-  #keptBytes = 0;
+  readonly #room: RunRoom;
   /** Not yet recorded, with estimated sizes. */
   #pending: { readonly record: StepRecord; readonly bytes: number }[] = [];
   /** Of the arguments of unfinished steps. */
@@ -89,10 +53,11 @@ export class Progress {
     this.environment = environment;
     this.secrets = new Secrets(environment.secrets);
     for (const name of pipeline.secretNames) this.secrets.expect(name);
+    this.#room = new RunRoom(this.secrets);
     this.#ids = callsById(execution);
     this.#finished = finishedSteps(pipeline, execution.finished);
     for (const end of this.#finished.values()) {
-      this.#keptBytes += jsonBytes([end.result, end.error, end.log]);
+      this.#room.addEnd(end);
       if (splitItemName(end.step).index !== null) this.#items += 1;
       this.#show(end);
     }
@@ -131,9 +96,8 @@ export class Progress {
   logged(step: string, lines: readonly LogLine[]): boolean {
     const used = this.#loggedBytes.get(step) ?? 0;
     const { lines: log, bytes } = boundedLog(this.secrets, lines, used);
-    if (this.#keptBytes + bytes > MAX_RUN_BYTES) return false;
+    if (!this.#room.takeLog(bytes)) return false;
     this.#loggedBytes.set(step, used + bytes);
-    this.#keptBytes += bytes;
     if (log.length === 0) return true;
     this.#keep({ type: 'RunStepProgressed', data: { step, log } }, bytes);
     // The next flush, or the end of the execution, rejects with its error.
@@ -191,7 +155,30 @@ export class Progress {
 
   /** Adds the end of a step, masked and cut. Later steps see it; `flush` records it. */
   ended(ending: Ending): void {
-    const { result, error, log, bytes } = this.#withinRoom(this.#keptOf(ending));
+    this.#end(ending, this.#room.measure(ending, this.#loggedBytes.get(ending.step)));
+  }
+
+  /**
+   * As {@link ended}. A result that is too large for the log becomes an artifact, and later steps see the reference to it.
+   *
+   * @returns undefined where the step has ended
+   * @throws Error for a result that is not JSON; ArtifactError, and then the step has not ended
+   */
+  endedWith(ending: Ending, signal: () => AbortSignal): Promise<void> | undefined {
+    const { environment, execution } = this;
+    const kept = this.#room.measure(ending, this.#loggedBytes.get(ending.step));
+    const limit = environment.artifacts === undefined ? null : this.#room.limitOfLarge(kept);
+    if (limit === null) return this.#end(ending, kept);
+    const keeping = keepLargeResult(execution, environment, kept.result, limit, signal());
+    return keeping.then((result) => {
+      this.#room.addArtifact(result.value);
+      this.#end(ending, { ...kept, result });
+    });
+  }
+
+  #end(ending: Ending, whole: Kept): undefined {
+    const kept = this.#room.take(whole);
+    const { result, error, log } = kept;
     const { step, status, readsScope } = ending;
     const started_at = toIso(ending.startedAt);
     const arguments_hash = this.#argumentsHashes.get(step) ?? this.waits.of(step)?.arguments_hash;
@@ -207,8 +194,7 @@ export class Progress {
     };
     if (arguments_hash !== undefined) end.arguments_hash = arguments_hash;
     if (readsScope) end.now = started_at;
-    this.#keptBytes += bytes;
-    this.#keep({ type: 'RunStepCompleted', data: end }, bytes);
+    this.#keep({ type: 'RunStepCompleted', data: end }, sizeOf(kept));
     this.#argumentsHashes.delete(step);
     this.waits.ended(step);
     this.#finished.set(end.step, end);
@@ -300,31 +286,6 @@ export class Progress {
     return this.#pending.splice(0, count);
   }
 
-  #keptOf({ step, result: given, error: told, log: lines = [] }: Ending): Kept {
-    const log = boundedLog(this.secrets, lines, this.#loggedBytes.get(step));
-    const result = this.#plainResult(given);
-    const error =
-      told === undefined ? null : truncateString(this.secrets.maskText(told), MAX_ERROR_LENGTH);
-    return { result, error, log, bytes: result.bytes + log.bytes + (error?.length ?? 0) * 3 };
-  }
-
-  /** Cut to a minimum once the run has reached MAX_RUN_BYTES. */
-  #withinRoom(kept: Kept): Kept {
-    if (kept.bytes <= SMALL_BYTES || this.#keptBytes + kept.bytes <= MAX_RUN_BYTES) return kept;
-    const { bytes } = kept.result;
-    const result = bytes <= SMALL_BYTES ? kept.result : toPlainJson(markerWithoutPreview(bytes));
-    const error =
-      kept.error === null ? null : truncateString(kept.error, MAX_ERROR_LENGTH_IN_FULL_RUN);
-    const log = kept.log.bytes <= SMALL_BYTES ? kept.log : omittedLog(kept.log.lines);
-    return { result, error, log, bytes: result.bytes + log.bytes + (error?.length ?? 0) * 3 };
-  }
-
-  #plainResult(result: unknown): Measured {
-    if (result === undefined) return { value: null, bytes: 4 };
-    const masked = this.secrets.mask(limitMembers(result));
-    return truncateTo(MAX_RESULT_BYTES, exactly(toPlainJson(masked)));
-  }
-
   #show(end: StepEnd): void {
     if (end.status === 'skipped') return;
     const { id, index } = splitItemName(end.step);
@@ -359,9 +320,3 @@ function callsById({ pipeline }: Execution): ReadonlyMap<string, CompiledCall> {
 }
 
 const known = new WeakMap<object, ReadonlyMap<string, CompiledCall>>();
-
-/** Estimates are far too high for long strings, which would then be recorded one by one. */
-function exactly(measured: Measured): Measured {
-  if (measured.bytes <= SMALL_BYTES) return measured;
-  return { value: measured.value, bytes: jsonBytes(measured.value) };
-}

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { ArtifactError } from '../../domain/artifacts/artifact-store.ts';
 import { fromIso, type Instant } from '../../domain/clock.ts';
 import type { CompiledCall, CompiledStep } from '../../domain/pipeline/compile.ts';
 import { evaluateSnapshot, type Expression, type Scope } from '../../domain/pipeline/expression.ts';
@@ -98,17 +99,43 @@ function note(
   return noteResult(calling, outcome.result, log);
 }
 
-function noteResult(calling: StepCall, result: unknown, log: readonly LogLine[]): StepOutcome {
-  const { progress, step, name, startedAt } = calling;
+function noteResult(
+  calling: StepCall,
+  result: unknown,
+  log: readonly LogLine[],
+): StepOutcome | Promise<StepOutcome> {
+  const { progress, step, name, startedAt, signal } = calling;
   const { readsScope } = step;
+  const ending = { step: name, status: 'succeeded', result, startedAt, log, readsScope } as const;
   try {
-    progress.ended({ step: name, status: 'succeeded', result, startedAt, log, readsScope });
+    const keeping = progress.endedWith(ending, signal);
+    return keeping === undefined ? done : keptOrFailed(calling, keeping, log);
+  } catch (error) {
+    return noteFailure(progress, step, name, startedAt, unkeptResult(error), log);
+  }
+}
+
+/** The outcome of a step whose result is being written to the store of artifacts. */
+async function keptOrFailed(
+  { progress, step, name, startedAt, signal }: StepCall,
+  keeping: Promise<void>,
+  log: readonly LogLine[],
+): Promise<StepOutcome> {
+  try {
+    await keeping;
     return done;
   } catch (error) {
-    const why = error instanceof Error ? error.message : 'unknown';
-    const message = `its result is not JSON: ${why}`;
-    return noteFailure(progress, step, name, startedAt, { message, retryable: false }, log);
+    if (signal().aborted) return aborted;
+    return noteFailure(progress, step, name, startedAt, unkeptResult(error), log);
   }
+}
+
+/** Why a step fails whose tool has succeeded. */
+function unkeptResult(error: unknown): Failure {
+  const why = error instanceof Error ? error.message : 'unknown';
+  return error instanceof ArtifactError
+    ? { message: `its result is too large for the log, and ${why}`, retryable: true }
+    : { message: `its result is not JSON: ${why}`, retryable: false };
 }
 
 function waitOptions(

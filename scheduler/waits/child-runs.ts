@@ -1,3 +1,4 @@
+import { copyArtifacts, type ArtifactKeeping } from '../../domain/artifacts/keep-result.ts';
 import { BEGINNING } from '../../domain/event-store.ts';
 import { RefusalError } from '../../domain/errors.ts';
 import { load } from '../../domain/handle.ts';
@@ -9,6 +10,7 @@ import {
   endOfAwaited,
   fateOfChild,
 } from '../../domain/runs/child-run.ts';
+import { MAX_RESULT_BYTES } from '../../domain/pipeline/json-size.ts';
 import { cancelRunIn } from '../../domain/runs/run-cancellation.ts';
 import { isOpen, type Wait } from '../../domain/runs/run-waits.ts';
 import { hasEnded, runFold } from '../../domain/runs/run.ts';
@@ -30,6 +32,8 @@ interface ChildRunsOptions extends Pick<RunParts, 'store' | 'queue' | 'clock' | 
   readonly leadership: Leadership;
   /** This process, in the metadata. */
   readonly source: string;
+  /** Where large outputs go. Default: nowhere, they are cut. */
+  readonly artifacts?: ArtifactKeeping | undefined;
 }
 
 /**
@@ -131,11 +135,16 @@ export class ChildRuns {
 
   /** @returns whether the awaited run has ended */
   async #tryToEnd(runId: string, waitId: string, awaitedId: string): Promise<boolean> {
-    const { store, queue, resumer } = this.#options;
+    const { store, queue, resumer, artifacts } = this.#options;
     const { state } = await load(store, streams.run(awaitedId), awaitedRunFold);
-    const end = endOfAwaited(awaitedId, state);
+    const maxBytes = Math.max(artifacts?.maxBytes ?? 0, MAX_RESULT_BYTES);
+    const end = endOfAwaited(awaitedId, state, maxBytes);
     const run = queue.get(runId);
-    if (end !== null && run !== undefined) await resumer.resume(run, waitId, end);
+    if (end !== null && run !== undefined) {
+      // The output may refer to artifacts of the child.
+      await copyArtifacts(artifacts, end.result, awaitedId, runId);
+      await resumer.resume(run, waitId, end);
+    }
     return end !== null;
   }
 

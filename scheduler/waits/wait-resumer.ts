@@ -1,8 +1,10 @@
+import { keptResult, type ArtifactKeeping } from '../../domain/artifacts/keep-result.ts';
 import { isConflict } from '../../domain/event-store.ts';
 import { RefusalError } from '../../domain/errors.ts';
 import { handle, toNewEvents, type CommandContext } from '../../domain/handle.ts';
 import { newId } from '../../domain/ids.ts';
 import type { JsonObject } from '../../domain/json.ts';
+import { toPlainJson } from '../../domain/pipeline/json-size.ts';
 import { pipelineSecrets } from '../../domain/pipeline/pipeline-secrets.ts';
 import { resumeStep, type Resumption } from '../../domain/runs/run-waits.ts';
 import { runFold } from '../../domain/runs/run.ts';
@@ -15,6 +17,8 @@ export type ResumerParts = Pick<RunParts, 'store' | 'queue' | 'tasks' | 'clock'>
   readonly source: string;
   /** The value of `${secrets.NAME}`. */
   readonly secrets: (name: string) => string | undefined;
+  /** Where large results go. Default: nowhere, they are cut. */
+  readonly artifacts?: ArtifactKeeping | undefined;
 };
 
 /** What ends a wait with a value that others made, which may hold a secret of the run's task. */
@@ -30,13 +34,13 @@ export class WaitResumer {
 
   /**
    * Ends a wait, at the run's revision as this process knows it; after a lost race, on the run's stream. The secrets of
-   * the run's task are masked.
+   * the run's task are masked, and a large result becomes an artifact.
    *
    * @returns false when the wait has ended otherwise
-   * @throws EventStoreError all that the log throws, except lost races
+   * @throws EventStoreError all that the log throws, except lost races; ArtifactError
    */
   async resume(run: QueuedRun, waitId: string, given: Resumption): Promise<boolean> {
-    const resumption = broughtIn.has(given.by.kind) ? await this.#masked(run, given) : given;
+    const resumption = broughtIn.has(given.by.kind) ? await this.#kept(run, given) : given;
     const { store, queue, clock, source } = this.#parts;
     const now = clock.now();
     const context = { commandId: newId(now), actor: 'service', source, correlationId: run.id, now };
@@ -58,12 +62,15 @@ export class WaitResumer {
     }
   }
 
-  async #masked(run: QueuedRun, given: Resumption): Promise<Resumption> {
-    const { tasks, secrets: lookUp } = this.#parts;
+  async #kept(run: QueuedRun, given: Resumption): Promise<Resumption> {
+    const { tasks, secrets: lookUp, artifacts } = this.#parts;
     const { taskId, taskRevision } = run;
     const task = tasks.peek(taskId, taskRevision) ?? (await tasks.at(taskId, taskRevision));
     const secrets = pipelineSecrets(task.definition.payload as JsonObject, lookUp);
-    return secrets.mask(given) as Resumption;
+    const masked = secrets.mask(given) as Resumption;
+    if (masked.result === undefined) return masked;
+    const { value: result } = await keptResult(artifacts, run.id, toPlainJson(masked.result));
+    return { ...masked, result };
   }
 
   async #resumeInStream(

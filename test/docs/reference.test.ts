@@ -52,11 +52,15 @@ describe('the tables of settings', () => {
 
   it('have their defaults', () => {
     const configuration = readConfiguration({});
+    const { artifacts } = readConfiguration({ SVC_ARTIFACTS_S3_BUCKET: 'any' });
+    const nested = new Map<string, unknown>([
+      ['SVC_HTTP_ALLOW_PRIVATE', configuration.http.allowPrivate],
+      ['SVC_ARTIFACTS_MAX_BYTES', artifacts.maxBytes],
+      ['SVC_ARTIFACTS_S3_REGION', artifacts.s3?.region],
+      ['SVC_ARTIFACTS_S3_PREFIX', artifacts.s3?.prefix],
+    ]);
     const wrong = [...settings, 'JWT_SECRET_KEY', 'JWT_PREVIOUS_SECRET_KEY'].filter((name) => {
-      const value =
-        name === 'SVC_HTTP_ALLOW_PRIVATE'
-          ? configuration.http.allowPrivate
-          : configuration[fieldOf(name)];
+      const value = nested.has(name) ? nested.get(name) : configuration[fieldOf(name)];
       const text = Array.isArray(value)
         ? value.join(',')
         : String((value as string | number | boolean | undefined) ?? 'none');

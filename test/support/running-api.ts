@@ -3,6 +3,7 @@ import { setMaxListeners } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { createApi, prepareApi } from '../../api/app.ts';
+import type { ArtifactKeeping } from '../../domain/artifacts/keep-result.ts';
 import type { ApiDependencies, ApiSettings } from '../../api/dependencies.ts';
 import { createHttpServer } from '../../api/serving/http-server.ts';
 import { AuditTail } from '../../api/live/audit-tail.ts';
@@ -37,6 +38,7 @@ import { PinnedTasks } from '../../scheduler/pinned-tasks.ts';
 import { RunQueue } from '../../scheduler/runs/run-queue.ts';
 import { createBuiltInTools } from '../../scheduler/tools/built-in.ts';
 import type { ToolRegistry } from '../../scheduler/tools/registry.ts';
+import { FileArtifacts } from '../../stores/artifacts/file-artifacts.ts';
 import { openSqliteCoordination } from '../../stores/sqlite/coordination/coordination.ts';
 import { openSqliteEventStore } from '../../stores/sqlite/event-log/event-store.ts';
 import { openSqliteReadModel } from '../../stores/sqlite/read-model/read-model.ts';
@@ -76,6 +78,7 @@ export class RunningApi {
   readonly refusals: Refusals;
   readonly exportPlaces: ExportPlaces;
   readonly settings: ApiSettings;
+  readonly artifacts: ArtifactKeeping;
   /** The tools that pipelines may use. */
   readonly tools: ToolRegistry;
   /** The jobs of workers. */
@@ -104,6 +107,7 @@ export class RunningApi {
     this.refusals = parts.refusals;
     this.exportPlaces = parts.exportPlaces;
     this.settings = parts.settings;
+    this.artifacts = parts.artifacts;
     this.tools = parts.tools;
     this.jobs = parts.jobs;
     this.logged = parts.logged;
@@ -201,8 +205,9 @@ export class RunningApi {
       secrets: (name: string): string | undefined => pipelineSecrets[name],
     };
     tools.registry.addOffered(workers);
+    const artifacts = { store: new FileArtifacts(directory.path), maxBytes: 16 * 1024 * 1024 };
     const jobs = new Jobs({
-      ...{ store, coordination, queue, directory: workers, clock, telemetry },
+      ...{ artifacts, store, coordination, queue, directory: workers, clock, telemetry },
       tasks: params.pinnedTasks,
       leaseSeconds: settings.jobLeaseSeconds,
       secrets: params.secrets,
@@ -215,14 +220,12 @@ export class RunningApi {
     const dependencies: ApiDependencies = {
       store,
       readModel,
-      coordination,
+      ...{ coordination, artifacts },
       clock,
       telemetry,
       settings,
       webhookSecret: (agentId, version) => `whsec_${btoa(`${agentId}/${version}`)}`,
-      agents,
-      sessions,
-      tasks,
+      ...{ agents, sessions, tasks },
       ...params,
       topics,
       workers,
@@ -270,7 +273,7 @@ export class RunningApi {
       auditTail,
       refusals,
       exportPlaces,
-      settings,
+      ...{ settings, artifacts },
       tools: tools.registry,
       jobs,
       logged,

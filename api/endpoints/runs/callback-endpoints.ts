@@ -1,8 +1,13 @@
-import { MAX_RESULT_BYTES } from '../../../domain/pipeline/json-size.ts';
+import { keptResult } from '../../../domain/artifacts/keep-result.ts';
+import { MAX_RESULT_BYTES, jsonBytes, toPlainJson } from '../../../domain/pipeline/json-size.ts';
 import { MASK, type Secrets } from '../../../domain/pipeline/secrets.ts';
 import { tokenHash } from '../../../domain/ids.ts';
 import type { Resumption } from '../../../domain/runs/run-waits.ts';
-import { endWaitCommand, withMaskedReason } from '../../../domain/runs/wait-commands.ts';
+import {
+  endWaitCommand,
+  requireOpenWait,
+  withMaskedReason,
+} from '../../../domain/runs/wait-commands.ts';
 import {
   waitOfToken,
   waitsProjection,
@@ -32,14 +37,13 @@ const complete = endpoint('POST /callbacks/:token', {
   operationId: 'completeCallback',
   summary: 'Ends the wait of a step that waits for its callback; the body is its result',
   description:
-    'The token is the credential: `${callback.url}` of the step holds it. The body is any JSON of at most 256 KiB; without one, the result is null. The first call counts. A later one, or one after the wait has ended otherwise, gets 409 with `details.resumed_by`.',
+    'The token is the credential: `${callback.url}` of the step holds it. The body is any JSON; without one, the result is null. Over 256 KiB, it becomes an artifact. The first call counts. A later one, or one after the wait has ended otherwise, gets 409 with `details.resumed_by`.',
   body: CompleteCallback,
-  maxBodyBytes: MAX_RESULT_BYTES,
   bodyOptional: true,
   handle: (call) =>
-    answer(call, (secrets) => ({
+    answer(call, async (secrets, wait) => ({
       by: { kind: 'callback' },
-      result: secrets.mask(call.body ?? null),
+      result: await resultOf(call, wait, secrets.mask(call.body ?? null)),
     })),
 });
 
@@ -51,7 +55,7 @@ const fail = endpoint('POST /callbacks/:token/fail', {
     'As `POST /callbacks/{token}`. With `retryable`, the step is tried again with a new token, as often as its `max_retries` says.',
   body: FailCallback,
   handle: (call) =>
-    answer(call, (secrets) => ({
+    answer(call, async (secrets) => ({
       by: { kind: 'callback' },
       error: secrets.maskText(call.body.error),
       retryable: call.body.retryable ?? false,
@@ -62,10 +66,23 @@ export const callbackEndpoints: readonly Endpoint[] = [complete, fail];
 
 type Calling = Pick<Call, 'dependencies' | 'parameters' | 'context'>;
 
+/** A large body becomes an artifact, unless the wait is over: a spent token must not fill the store. */
+async function resultOf(
+  { dependencies }: Calling,
+  wait: WaitDocument,
+  body: unknown,
+): Promise<unknown> {
+  const plain = toPlainJson(body);
+  if (plain.bytes <= MAX_RESULT_BYTES || jsonBytes(body) <= MAX_RESULT_BYTES) return body;
+  const { store, artifacts } = dependencies;
+  await requireOpenWait(store, wait);
+  return (await keptResult(artifacts, wait.run_id, plain)).value;
+}
+
 /** @throws HttpError 404 for an unknown token; RefusalError `STATE_CONFLICT` after the wait's end */
 async function answer(
   call: Calling,
-  resumption: (secrets: Secrets) => Resumption,
+  resumption: (secrets: Secrets, wait: WaitDocument) => Promise<Resumption>,
 ): Promise<EndpointResponse> {
   const { dependencies, context } = call;
   const token = idIn(call, 'token');
@@ -73,7 +90,8 @@ async function answer(
   const secrets = await secretsOfRun(dependencies, wait.run_id);
   secrets.hide(token);
   const masked = withMaskedReason(context, secrets);
-  const { position } = await endWaitCommand(dependencies.store, wait, resumption(secrets), masked);
+  const end = await resumption(secrets, wait);
+  const { position } = await endWaitCommand(dependencies.store, wait, end, masked);
   const { run_id, step } = wait;
   return success('the step continues', { run_id, step }, position);
 }

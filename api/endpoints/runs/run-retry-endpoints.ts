@@ -33,7 +33,7 @@ const retry = endpoint('POST /runs/:run_id/retry', {
   responses: { 200: RunRetried },
   async handle(call) {
     const { dependencies, query, body } = call;
-    const { store } = dependencies;
+    const { store, artifacts } = dependencies;
     const id = idIn(call, 'run_id');
     const from = query.from ?? 'failed_step';
     // From the log: the view may lag behind the failure.
@@ -45,7 +45,8 @@ const retry = endpoint('POST /runs/:run_id/retry', {
     const { definition } = isAsPinned ? task : await taskAt(store, taskId, taskRevision);
     const params = paramsFor(definition, { ...request.params, ...body?.params });
     const context = { ...call.context, depth: await call.depth('run') };
-    const retried = await retryFailedRun({ store, runId: id, from, task, context, params });
+    const asked = { runId: id, from, task, context, params };
+    const retried = await retryFailedRun({ store, artifacts, ...asked });
     const { runId: run_id, taskId: task_id, overlaps, position } = retried;
     const skipped = overlaps === null ? {} : { skip_reason: 'overlap' };
     const details = { run_id, retry_of: id, task_id, ...skipped };
@@ -69,7 +70,7 @@ const redrive = endpoint('POST /runs/redrive', {
   responses: { 200: RunsRedriven },
   async handle(call) {
     const { body: filter = {}, dependencies, query } = call;
-    const { store, readModel, clock } = dependencies;
+    const { store, readModel, clock, artifacts } = dependencies;
     const dryRun = filter.dry_run === true || query.dry_run;
     await checkFilter(call, filter);
     const context = { ...call.context, depth: await call.depth('run') };
@@ -91,6 +92,7 @@ const redrive = endpoint('POST /runs/redrive', {
       redrive: (runId) =>
         redriveRun({
           store,
+          artifacts,
           runId,
           from: filter.from ?? 'failed_step',
           taskOf: (taskId) => taskOf(call, taskId),

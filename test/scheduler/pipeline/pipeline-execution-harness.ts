@@ -33,6 +33,7 @@ export interface Given {
   readonly waits?: readonly Wait[];
   readonly onResumed?: Environment['onResumed'];
   readonly telemetry?: Environment['telemetry'];
+  readonly artifacts?: Environment['artifacts'];
 }
 
 /** How an attempt went. */
@@ -114,6 +115,7 @@ export async function execute(given: Given): Promise<Went> {
       },
       ...(given.onResumed === undefined ? {} : { onResumed: given.onResumed }),
       random: () => 1,
+      artifacts: given.artifacts,
       ...(given.telemetry === undefined ? {} : { telemetry: given.telemetry }),
     },
   );

@@ -86,7 +86,8 @@ export class WaitsProcess {
     const { signal } = this.#stop;
     // All that it does ends with it.
     setMaxListeners(50, signal);
-    const common = { store, coordination, clock, telemetry };
+    const artifacts = { store: world.artifacts, maxBytes: 16 * 1024 * 1024 };
+    const common = { store, coordination, clock, telemetry, artifacts };
     const about = { roles: ['worker'] };
     const onAlive = (): void => this.worker.wake();
     const membership = new Membership({ ...common, id, lease: LEASE, about, onAlive });

@@ -6,6 +6,7 @@ import { streams } from '../../../domain/streams.ts';
 import { cancelRunCommand, requestManualRun } from '../../../domain/tasks/task-commands.ts';
 import type { TaskDefinition } from '../../../domain/tasks/task-definition.ts';
 import { silent, type Telemetry } from '../../../observability/telemetry.ts';
+import { MemoryArtifacts } from '../../support/memory-artifacts.ts';
 import { World } from '../scheduler-world.ts';
 import { WaitsProcess } from './waits-process.ts';
 
@@ -13,6 +14,7 @@ import { WaitsProcess } from './waits-process.ts';
 export class WaitsWorld {
   readonly world: World;
   readonly processes: WaitsProcess[] = [];
+  readonly artifacts = new MemoryArtifacts();
   /** Ends the steps that `hold`, by step. */
   readonly gates = new Map<string, { readonly resolve: () => void }>();
   /** The values of `${secrets.NAME}`. */

@@ -77,7 +77,10 @@ function part(room: Room, folder: string, knows: readonly string[]): Room {
 export const rooms: readonly Room[] = [
   domain,
   part(domain, 'schedule/', ['clock.ts', 'vocabulary.ts']),
-  part(domain, 'pipeline/', ['clock.ts', 'errors.ts', 'events/', 'exact-numbers.ts', 'json.ts']),
+  part(domain, 'pipeline/', [
+    ...['artifacts/artifact.ts', 'clock.ts', 'errors.ts', 'events/'],
+    ...['exact-numbers.ts', 'json.ts'],
+  ]),
   projections,
   part(projections, 'views/', ['read-model.ts']),
   part(projections, 'reading/', ['cut-document.ts', 'log-identity.ts', 'read-model.ts', 'views/']),

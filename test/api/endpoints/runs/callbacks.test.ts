@@ -148,7 +148,7 @@ describe('a callback', () => {
   it('has a limit, and must be JSON', async () => {
     const { token, stream } = await waiting();
     const json = { 'content-type': 'application/json' };
-    const large = `"${'x'.repeat(256 * 1024)}"`;
+    const large = `"${'x'.repeat(1024 * 1024)}"`;
     const post = (raw: string, headers: Record<string, string> = json) =>
       client().send('POST', `/callbacks/${token}`, { raw, headers });
     expect((await post(large)).status).to.equal(413);

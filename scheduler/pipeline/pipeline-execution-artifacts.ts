@@ -1,0 +1,36 @@
+import { isArtifactOutage, keptResult } from '../../domain/artifacts/keep-result.ts';
+import type { Measured } from '../../domain/pipeline/json-size.ts';
+import type { Environment, Execution } from './execution.ts';
+
+/** How often a result is written while the store of artifacts is unavailable. */
+const MAX_TRIES = 6;
+
+/** The pause after a failed try: doubled each time. Milliseconds. */
+const FIRST_PAUSE = 500;
+
+/**
+ * Writes a large result to the store of artifacts. While that is unavailable, it is tried again for some seconds, as the
+ * tool would otherwise have to be called again.
+ *
+ * @param limit bytes up to which the result stays as it is
+ * @param signal ends the pauses between tries
+ * @throws ArtifactError
+ */
+export async function keepLargeResult(
+  { runId }: Execution,
+  { artifacts, clock, random = Math.random }: Environment,
+  result: Measured,
+  limit: number,
+  signal: AbortSignal,
+): Promise<Measured> {
+  for (let tried = 1; ; tried += 1) {
+    try {
+      return await keptResult(artifacts, runId, result, limit);
+    } catch (error) {
+      if (!isArtifactOutage(error) || tried === MAX_TRIES || signal.aborted) throw error;
+      const pause = (0.5 + 0.5 * random()) * FIRST_PAUSE * 2 ** (tried - 1);
+      // An abort ends the pause; the next try is then the last.
+      await clock.sleep(pause, signal).catch(() => {});
+    }
+  }
+}
