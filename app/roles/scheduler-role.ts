@@ -1,3 +1,4 @@
+import type { ArtifactKeeping } from '../../domain/artifacts/keep-result.ts';
 import type { Clock } from '../../domain/clock.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
 import type { Audit } from '../../scheduler/audit/audit.ts';
@@ -50,6 +51,7 @@ export function retentionLimits(configuration: Configuration): RetentionLimits {
 
 export interface SchedulerRoleOptions {
   readonly stores: Stores;
+  readonly artifacts: ArtifactKeeping;
   readonly indexes: LiveIndexes;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
@@ -108,7 +110,7 @@ export function startSchedulerRole(options: SchedulerRoleOptions): SchedulerRole
     }
   });
   if (Object.values(limits).some((limit) => limit !== null)) {
-    const retention = new Retention({ ...led, limits });
+    const retention = new Retention({ ...led, limits, artifacts: options.artifacts.store });
     going.superviseStarted('removing old records', () => retention.run(signal));
   }
   const silentWorkers = new SilentWorkers({ ...led, directory: options.indexes.workers });

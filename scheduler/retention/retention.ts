@@ -1,3 +1,4 @@
+import type { ArtifactStore } from '../../domain/artifacts/artifact-store.ts';
 import { MAX_CLOCK_SKEW, fromIso, toIso, type Instant } from '../../domain/clock.ts';
 import { isConflict, type Position } from '../../domain/event-store.ts';
 import type { CommandContext } from '../../domain/handle.ts';
@@ -7,6 +8,7 @@ import { dayOf } from '../../projections/views/statistics.ts';
 import type { ProcessParts } from '../parts.ts';
 import type { Leadership } from '../processes/leadership.ts';
 import { LogCheckpoint } from '../processes/log-checkpoint.ts';
+import { removeArtifacts } from './artifact-removal.ts';
 import { endOfDay, recordDayFigures } from './day-figures.ts';
 import { oldEvents } from './old-events.ts';
 import { Removal } from './removal.ts';
@@ -25,12 +27,17 @@ const PASS_INTERVAL = 600_000;
 const LEADER_CHECK = 5_000;
 const EXPIRY_RECHECK = 86_400_000;
 
+/** Between two searches for artifacts of removed runs, unless runs are removed. Milliseconds. */
+const ARTIFACT_CHECK = 86_400_000;
+
 /** Later than any event. */
 const LATEST = '9999';
 
 type Options = Pick<ProcessParts, 'store' | 'coordination' | 'clock' | 'telemetry' | 'name'> & {
   readonly leadership: Pick<Leadership, 'leads' | 'fence'>;
   readonly limits: RetentionLimits;
+  /** Removed with their runs. Default: there are none. */
+  readonly artifacts?: ArtifactStore | undefined;
   /** Records a second at most; default 500. */
   readonly rate?: number;
 };
@@ -44,6 +51,8 @@ export class Retention {
   readonly #options: Options;
   /** Before this time no record of a kind can be old enough. */
   readonly #next = new Map<RetainedKind, Instant>();
+  /** When the artifacts of removed runs are looked for again. */
+  #nextArtifacts: Instant = -Infinity;
 
   constructor(options: Options) {
     this.#options = options;
@@ -69,7 +78,7 @@ export class Retention {
 
   /**
    * Removes all records that are old enough now, of each kind with a limit.
-   * @throws EventStoreError, CoordinationError: the first error, after all kinds have had their turn
+   * @throws EventStoreError, CoordinationError, ArtifactError: the first error, after all kinds have had their turn
    */
   async pass(signal: AbortSignal): Promise<void> {
     const { store, limits, clock } = this.#options;
@@ -91,7 +100,25 @@ export class Retention {
         await removal.finish();
       }
     }
+    try {
+      await this.#removeArtifacts(signal);
+    } catch (error) {
+      errors.push(error);
+    }
     if (errors.length > 0) throw errors[0];
+  }
+
+  /** After a crash, or while the store was unavailable, those of runs removed earlier are left: all are looked for. */
+  async #removeArtifacts(signal: AbortSignal): Promise<void> {
+    const { store, artifacts, limits, clock, telemetry } = this.#options;
+    const now = clock.now();
+    if (artifacts === undefined || limits.runs === null || now < this.#nextArtifacts) return;
+    const before = now - limits.runs;
+    const continues = (): boolean => this.#continues(signal);
+    const removed = await removeArtifacts(artifacts, store, before, continues);
+    if (removed > 0)
+      telemetry.log.debug('artifacts of removed runs removed', { artifacts: removed });
+    if (continues()) this.#nextArtifacts = now + ARTIFACT_CHECK;
   }
 
   /** Removes runs day by day, each once it ended at least {@link MAX_CLOCK_SKEW} ago. */
@@ -166,6 +193,7 @@ export class Retention {
   async #report(kind: RetainedKind, records: number, signal: AbortSignal): Promise<void> {
     const { telemetry, clock, rate = DEFAULT_RATE } = this.#options;
     if (records === 0) return;
+    if (kind === 'runs') this.#nextArtifacts = -Infinity;
     telemetry.count('retention_removed_total', { kind }, records);
     telemetry.log.debug('old records removed', { kind, records });
     await clock.sleep((records / rate) * 1000, signal).catch(() => {});
