@@ -9,6 +9,7 @@ import { withTransfer } from '../archive/open-transfer.ts';
 import type { ArchiveProgress } from '../archive/progress.ts';
 import type { Environment } from '../configuration/setting-readers.ts';
 import { openStores, type Stores, type StoreSettings } from '../stores.ts';
+import { checkArtifacts } from './artifact-checks.ts';
 import { fault, wordsOf, type Finding } from './finding.ts';
 import { checkLog, checkTasks } from './invariant-checks.ts';
 import { checkDisk, checkFolder, checkKey, checkSettings } from './machine-checks.ts';
@@ -46,6 +47,7 @@ export async function examine(options: Examination): Promise<readonly Finding[]>
     ...findings,
     ...checkFolder(settings),
     ...(isFolder ? [checkKey(settings, configuration), checkDisk(settings)] : []),
+    ...(isFolder && configuration !== null ? [await checkArtifacts(settings, configuration)] : []),
   ];
   // Opening missing stores would create them.
   if (settings.eventStoreUrl === undefined && !existsSync(logFile(settings.dataDirectory))) {

@@ -12,6 +12,7 @@ import { streams } from '../../../domain/streams.ts';
 import { logFile } from '../../../stores/sqlite/event-log/schema.ts';
 import { addRaw, addRuns, addTask, onLog } from '../archive/small-log.ts';
 import { EventStoreDbServer } from '../../support/eventstoredb-server/server.ts';
+import { S3Server } from '../../support/s3-server.ts';
 import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
 import { svc } from './command-line.ts';
 
@@ -74,7 +75,7 @@ describe('svc doctor', function () {
     const { code, of } = await look();
     expect(code).to.equal(0);
     const sound = ['settings', 'data directory', 'key of tokens', 'disk', 'log', 'views', 'orders'];
-    for (const check of [...sound, 'clocks', 'tasks', 'events', 'fires', 'keys']) {
+    for (const check of [...sound, 'artifacts', 'clocks', 'tasks', 'events', 'fires', 'keys']) {
       const verdicts = of(check).map(({ verdict }) => verdict);
       expect(verdicts, check).to.deep.equal(['ok']);
     }
@@ -104,6 +105,35 @@ describe('svc doctor', function () {
     expect(unknown('settings')[0]).to.include({ verdict: 'warn' });
     const { of: none } = await look({ SVC_DATA_DIR: join(directory(), 'none') });
     expect(none('data directory')[0]?.found).to.include('does not exist');
+  });
+
+  it('reports a store of artifacts that cannot be used, with the remedy', async () => {
+    await seed();
+    const server = await S3Server.start();
+    const { credentials, url } = server;
+    const env = {
+      SVC_ARTIFACTS_S3_BUCKET: server.bucket,
+      SVC_ARTIFACTS_S3_REGION: server.region,
+      SVC_ARTIFACTS_S3_ENDPOINT: url,
+      SVC_ARTIFACTS_S3_KEY_ID: credentials.keyId,
+      SVC_ARTIFACTS_S3_SECRET: credentials.secret,
+    };
+    const { of } = await look(env, '--quick');
+    expect(of('artifacts')[0]).to.include({
+      verdict: 'ok',
+      found: 'bucket results; results up to 16 MiB',
+    });
+    const { of: wrong } = await look({ ...env, SVC_ARTIFACTS_S3_BUCKET: 'nowhere' }, '--quick');
+    expect(wrong('artifacts')[0]).to.deep.include({
+      verdict: 'fault',
+      found: 'could not list artifacts in the bucket nowhere (NoSuchBucket)',
+      advice: 'create it, or correct SVC_ARTIFACTS_S3_BUCKET',
+    });
+    expect(server.requests.every((each) => each.startsWith('GET'))).to.equal(true);
+    await server.close();
+    writeFileSync(join(directory(), 'artifacts'), 'in the way');
+    const { of: blocked } = await look({}, '--quick');
+    expect(blocked('artifacts')[0]).to.include({ verdict: 'fault' });
   });
 
   it('reports an inaccessible key', async () => {
