@@ -51,6 +51,7 @@ import { guardProtectedResource, serveMetadata } from './access/protected-resour
 import { rateLimiting } from './access/rate-limit.ts';
 import { replayEndpoints } from './endpoints/history/replay-endpoints.ts';
 import { runEndpoints } from './endpoints/runs/run-endpoints.ts';
+import { artifactEndpoints } from './endpoints/runs/artifact-endpoints.ts';
 import { runRetryEndpoints } from './endpoints/runs/run-retry-endpoints.ts';
 import { scheduleEndpoints } from './endpoints/tasks/schedule-endpoints.ts';
 import { servePlainly } from './serving/plain-paths.ts';
@@ -86,6 +87,7 @@ export const endpoints: readonly Endpoint[] = [
   ...exportEndpoints,
   ...runEndpoints,
   ...runRetryEndpoints,
+  ...artifactEndpoints,
   ...workerEndpoints,
   ...jobEndpoints,
   ...approvalEndpoints,

@@ -151,6 +151,11 @@ function methodsOver(ask: <T>(asking: Asking) => Promise<ApiResponse<T>>) {
       <T, B>(method: Command, path: string) =>
       (id: string, body: B, call: CallOptions = {}) =>
         ask<T>({ ...call, method, path: pathTo(path, id), body }),
+    /** The same, where the id is the credential. */
+    sendOpen:
+      <T, B>(path: string) =>
+      (id: string, body: B, call: CallOptions = {}) =>
+        ask<T>({ ...call, method: 'POST', path: pathTo(path, id), body, open: true }),
     /** Sends a command without a body to a path with an id. */
     act:
       <T>(method: Command, path: string) =>
@@ -266,6 +271,9 @@ const runs = ({ ask, read, readOne, act, runWith }: Api) => ({
   latest: readOne<Runs.LatestRun>('/task/:id/latest'),
   cancel: act<Runs.RunCanceled>('POST', '/runs/:id/cancel'),
   retry: runWith<Runs.RunRetried, RetryQuery>('/runs/:id/retry'),
+  /** A large result, which the run shows as a reference: {@link exports} has its text as it arrives. */
+  artifact: (id: string, artifact: string, call: CallOptions = {}) =>
+    ask<unknown>({ ...call, method: 'GET', path: pathTo(artifactPath, id, artifact) }),
   redrive: (body: Query<RedriveRuns> = {}, call: CallOptions = {}) =>
     ask<Runs.RunsRedriven>({ ...call, method: 'POST', path: '/runs/redrive', body }),
   history: readOne<Audit.History, Looked.HistoryQuery>('/runs/:id/history'),
@@ -290,26 +298,17 @@ const approvals = ({ ask, read, readOne }: Api) => {
 };
 
 /** Sent without the client's own token: that of the callback is the credential. */
-const callbacks = ({ ask }: Api) => ({
-  complete: (token: string, body: unknown, call: CallOptions = {}) =>
-    ask<Approvals.CallbackTaken>({
-      ...call,
-      method: 'POST',
-      path: pathTo('/callbacks/:token', token),
-      body,
-      open: true,
-    }),
-  fail: (token: string, body: Answering.FailCallback, call: CallOptions = {}) =>
-    ask<Approvals.CallbackTaken>({
-      ...call,
-      method: 'POST',
-      path: pathTo('/callbacks/:token/fail', token),
-      body,
-      open: true,
-    }),
+const callbacks = ({ sendOpen }: Api) => ({
+  complete: sendOpen<Approvals.CallbackTaken, unknown>('/callbacks/:token'),
+  fail: sendOpen<Approvals.CallbackTaken, Answering.FailCallback>('/callbacks/:token/fail'),
 });
 
+const artifactPath = '/runs/:id/artifacts/:artifact';
+
 const exports = (connection: ClientConnection) => ({
+  /** The JSON of an artifact, as it arrives. */
+  artifact: (id: string, artifact: string, call: Pick<CallOptions, 'signal'> = {}) =>
+    connection.download({ ...call, path: pathTo(artifactPath, id, artifact) }),
   runs: (query: Query<RunsExportQuery> = {}, call: Pick<CallOptions, 'signal'> = {}) =>
     connection.download({ ...call, path: '/runs/export', query }),
   events: (query: Query<EventsExportQuery> = {}, call: Pick<CallOptions, 'signal'> = {}) =>

@@ -151,6 +151,9 @@ export const Run = Type.Object(
 );
 export type Run = Static<typeof Run>;
 
+/** The JSON that the reference to an artifact stands for. */
+export const ArtifactContent = Type.Unknown({ description: 'the result, as JSON' });
+
 export const LatestRun = Nullable(Run);
 export type LatestRun = Static<typeof LatestRun>;
 

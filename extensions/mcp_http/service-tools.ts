@@ -247,6 +247,17 @@ export const serviceTools: readonly ServiceTool[] = [
     request: ({ run_id }) => reading(`/runs/${part(run_id)}`),
   },
   {
+    name: 'get_run_artifact',
+    description: 'Returns a large result of a run, which `get_run` shows as a reference.',
+    parameters: closed({
+      ...id('run'),
+      artifact: Type.String({ minLength: 1, description: '`artifact` of the reference' }),
+    }),
+    scope: 'runs:read',
+    readOnly: true,
+    request: ({ run_id, artifact }) => reading(`/runs/${part(run_id)}/artifacts/${part(artifact)}`),
+  },
+  {
     name: 'cancel_run',
     description: 'Cancels a run that has not ended.',
     parameters: closed({ ...id('run'), reason, idempotency_key: key }),

@@ -168,7 +168,11 @@ describe('a client of the Model Context Protocol that knows OAuth', () => {
     const client = new Client({ name: 'test', version: '1.0.0' });
     await client.connect(new StreamableHTTPClientTransport(server(), { authProvider }));
     const { tools } = await client.listTools();
-    expect(tools.map(({ name }) => name)).to.deep.equal(['list_runs', 'get_run']);
+    expect(tools.map(({ name }) => name)).to.deep.equal([
+      'list_runs',
+      'get_run',
+      'get_run_artifact',
+    ]);
     const told = await client.callTool({ name: 'list_runs', arguments: {} });
     expect(told.isError).to.equal(false);
     await client.close();

@@ -95,7 +95,7 @@ describe('the endpoint of the Model Context Protocol', () => {
   it('lists and allows what the scopes of the caller allow', async () => {
     const client = await connect(service().reader.client.token);
     const { tools } = await client.listTools();
-    expect(namesOf(tools)).to.deep.equal(['list_runs', 'get_run']);
+    expect(namesOf(tools)).to.deep.equal(['list_runs', 'get_run', 'get_run_artifact']);
     const refused = await client
       .callTool({ name: 'run_task', arguments: { task_id: 'x' } })
       .catch((error: unknown) => error);

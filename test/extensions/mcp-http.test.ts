@@ -76,7 +76,7 @@ describe('the tool protocol over plain HTTP', () => {
       expect(tool['parameters']).to.include({ type: 'object' }).and.have.property('properties');
     }
     const some = await reader.get('/ext/mcp_http/tools');
-    expect(namesOf(some.at('tools'))).to.deep.equal(['list_runs', 'get_run']);
+    expect(namesOf(some.at('tools'))).to.deep.equal(['list_runs', 'get_run', 'get_run_artifact']);
     const { client: stranger } = await service().signUp('stranger', ['events:read']);
     const none = await stranger.get('/ext/mcp_http/tools');
     expect(none.json).to.deep.equal({ tools: [] });
@@ -312,7 +312,10 @@ describe('the tool protocol over plain HTTP', () => {
         'text/event-stream; charset=utf-8',
       ]);
       const { data } = await stream.named('announce');
-      expect(data).to.deep.include({ server: 'mcp_http', tools: ['list_runs', 'get_run'] });
+      expect(data).to.deep.include({
+        server: 'mcp_http',
+        tools: ['list_runs', 'get_run', 'get_run_artifact'],
+      });
       const heartbeat = await stream.named('heartbeat');
       expect(heartbeat.data['timestamp']).to.be.a('string');
       expect(stream.messages.filter(({ event }) => event === 'announce')).to.have.lengthOf(1);

@@ -49,6 +49,18 @@ describe('the tools for language models', () => {
     expect(bare).to.deep.equal([]);
   });
 
+  it('return a large result of a run', async () => {
+    const text = 'x'.repeat(200_000);
+    const pipeline = [{ id: 'big', uses: 'echo', with: ['${params.text}', '${params.text}'] }];
+    const task_id = await create({ payload: { params: { text }, pipeline } });
+    const { run } = await result('run_task', { task_id, wait_seconds: 30 });
+    const { id: run_id, output } = run as Schema;
+    const { artifact } = (output as { steps: { big: { artifact: string } } }).steps.big;
+    const { value } = await result('get_run_artifact', { run_id, artifact });
+    expect(value).to.deep.equal([text, text]);
+    expect((await invoke('get_run_artifact', { run_id, artifact: 'x' })).status).to.equal(404);
+  });
+
   it('list, approve and reject approvals', async () => {
     const pipeline = [{ id: 'ask', uses: 'approval', with: { message: 'Pay?' } }];
     const asked = async () => {

@@ -23,6 +23,7 @@ export const serviceTools = [
   'explain_task',
   'list_runs',
   'get_run',
+  'get_run_artifact',
   'cancel_run',
   'retry_run',
   'list_approvals',

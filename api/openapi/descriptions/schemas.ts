@@ -214,6 +214,7 @@ export const byPlace: Readonly<Record<string, string>> = {
   'listApprovals.state': 'only approvals in this state',
   'listApprovals.task_id': 'only approvals of this task',
   'listApprovals.run_id': 'only approvals of this run',
+  'getRunArtifact.artifact': '`artifact` of the reference',
   'completeCallback.token': 'the token, `${callback.token}` of the step',
   'failCallback.token': 'the token, `${callback.token}` of the step',
   'listAgents.name_filter': 'only agents whose name contains this, in any case',

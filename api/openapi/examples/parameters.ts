@@ -6,6 +6,7 @@ export const parameterExamples: Readonly<Record<string, unknown>> = {
   after: values.position,
   agent_id: values.agentId,
   approval_id: values.approvalId,
+  artifact: '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
   as_of: '2026-11-21T00:00:00Z',
   at: values.due,
   backfill_id: values.backfillId,

@@ -113,6 +113,7 @@ const live = message(position, 'run', { ...item, state: 'running', success: null
 export const runExamples: Readonly<Record<string, Examples>> = {
   listRuns: { responses: { 200: page(item) } },
   getRun: { responses: { 200: run } },
+  getRunArtifact: { responses: { 200: { status: 200, headers: {}, body: ['…'] } } },
   getLatestRun: { responses: { 200: run } },
   cancelRun: {
     responses: { 200: done('the run is canceled', { run_id: runId, old_state: 'running' }) },

@@ -142,6 +142,18 @@ export class Client {
     }
   }
 
+  /**
+   * Streams a response as strings.
+   * @throws as {@link call}, also where it breaks off
+   */
+  async *text(request: (api: TypedClient) => AsyncGenerator<string>): AsyncGenerator<string> {
+    try {
+      yield* request(this.#api);
+    } catch (error) {
+      throw this.#translate(error);
+    }
+  }
+
   async #translated<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await work();

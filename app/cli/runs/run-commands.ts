@@ -11,6 +11,7 @@ import { statePainter } from '../terminal/paint.ts';
 import { between, shortTime } from '../terminal/units.ts';
 import { followRun, followRuns } from './follow-runs.ts';
 import { paramOptions, paramsOf } from './run-params.ts';
+import { saveArtifact } from './run-artifact.ts';
 import { showRun } from './run-screen.ts';
 import { awaited, openWaits } from './run-steps.ts';
 
@@ -31,6 +32,13 @@ export function addRunCommands(line: CommandLine): void {
       ),
   });
   addHistory(line, group, 'runs');
+  line.add(group, 'artifact <id> <artifact>', {
+    description: 'print or save a large result, which the run shows as a reference',
+    options: { output: text('file', 'file for the JSON (default: standard output)') },
+    examples: ['runs artifact ce89cf0f-… 9f86d081… --output orders.json'],
+    run: (session, { output }, [id = '', artifact = '']) =>
+      saveArtifact(session, id, artifact, output),
+  });
   line.add(group, 'follow [id]', {
     description: 'follow a run until it ends (exit code 1 if it fails), or all runs',
     options: {

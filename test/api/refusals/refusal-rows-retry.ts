@@ -4,6 +4,13 @@ import type { Row } from './refusal-table.ts';
 /** Invalid fields of a retry and a redrive. */
 export const retryRows: readonly Row[] = [
   {
+    method: 'GET',
+    path: `/runs/{run}/artifacts/${'0'.repeat(64)}`,
+    scope: 'runs:read',
+    resource: 'run',
+    queries: [['after=x', 'after']],
+  },
+  {
     method: 'POST',
     path: '/runs/{run}/retry',
     scope: 'tasks:write',

@@ -11,6 +11,7 @@ import { AskButton } from '../ui/dialog.js';
 import { Button, Json, Lines, Nothing, State, Table } from '../ui/elements.js';
 import { Facts, Heading, Loaded, LoadedView, Section } from '../ui/layout.js';
 import { Instant, InstantAndDistance, RunLink, StreamLink, TaskLink } from '../ui/names.js';
+import { RunArtifacts } from './run-artifacts.js';
 import { ChildRuns } from './child-runs.js';
 import { RunGraph } from './run-graph.js';
 import { RunSteps } from './run-steps.js';
@@ -67,6 +68,7 @@ function Run({ run, task, live, done }) {
     <${RunWaits} run=${run} done=${done} />
     <${RunGraph} run=${run} />
     <${RunSteps} run=${run} />
+    <${RunArtifacts} run=${run} />
     <${ChildRuns} run=${run} />
     <div class="columns">
       <${RunFacts} run=${run} />
