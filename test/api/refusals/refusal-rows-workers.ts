@@ -37,7 +37,12 @@ export const workerRows: readonly Row[] = [
     scope: ['jobs:work', 'ops'],
     queries: [...pages, ['state=gone', 'state']],
   },
-  { ...shared, method: 'DELETE', path: '/workers/{worker}', resource: 'worker' },
+  {
+    method: 'DELETE',
+    path: '/workers/{worker}',
+    scope: ['jobs:work', 'ops'],
+    resource: 'worker',
+  },
   {
     ...shared,
     method: 'POST',
