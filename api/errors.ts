@@ -202,8 +202,8 @@ export function errorHandler(telemetry: Telemetry, production: boolean) {
     if (error.code !== 'internal_error' || error === thrown) {
       // The cause names files and machines, so only the log has it.
       if (error.code === 'unavailable' && error !== thrown) {
-        const fields = { request: requestId, component: error.details['component'], error: thrown };
-        telemetry.log.warn('request failed, component unavailable', fields);
+        const fields = { request: requestId, component: error.details['component'] };
+        telemetry.failures.failed('request failed, component unavailable', thrown, fields);
       }
       sendError(response, error, requestId);
       return;

@@ -1,5 +1,6 @@
 import { createLog, type LogOptions } from './create-log.ts';
 import { Metrics } from './metrics.ts';
+import { FailureLog } from './failure-log.ts';
 import type { Log, Telemetry } from './telemetry.ts';
 
 export interface TelemetryOptions extends LogOptions {
@@ -37,6 +38,7 @@ export function telemetryOver(log: Log, metrics: Metrics): ProcessTelemetry {
   return {
     log,
     metrics,
+    failures: new FailureLog(log),
     count: (name, labels, by) => {
       metrics.count(name, labels, by);
     },

@@ -1,3 +1,5 @@
+import type { ServerProblem } from '../domain/server-problem.ts';
+
 /**
  * The telemetry port, which every room may use. `observability/` implements it. Tests use {@link silent}.
  */
@@ -7,6 +9,8 @@ export interface Telemetry {
   count(name: CounterName, labels?: Labels, by?: number): void;
   /** Records a value. Durations are in seconds. */
   observe(name: HistogramName, value: number, labels?: Labels): void;
+  /** Reports what fails and is tried again. Every loop that retries uses it instead of {@link log}. */
+  readonly failures: Failures;
   /** Undefined with traces off. */
   readonly traces?: Traces | undefined;
 }
@@ -24,6 +28,27 @@ export interface Log {
 }
 
 export type LogFields = Readonly<Record<string, unknown>>;
+
+/**
+ * Reports failures of work that is tried again, by cause. The first failure is one line, at level error if the cause
+ * cannot recover by itself or else warn. While the cause lasts, one line a minute has the number of failures. One more
+ * line, at level info, says when it is over. However many loops fail for one cause, these are all lines. Stacks are
+ * logged only at level debug.
+ */
+export interface Failures {
+  /**
+   * Work has failed. If a server cannot be used, or a store is unavailable, that is the cause, whatever the work.
+   * @param work what failed, from a closed set of phrases: `could not renew the heartbeat`
+   * @param fields of the line, if this failure gets one
+   */
+  failed(work: string, error: unknown, fields?: LogFields): void;
+  /** Work was done, whether or not it had failed before. Cheap enough for every success. */
+  worked(work: string): void;
+  /** A server cannot be used. For the adapters of servers, which know when it is over. */
+  unusable(problem: ServerProblem): void;
+  /** The problem is over. */
+  usable(problem: ServerProblem): void;
+}
 
 /**
  * A trace joins the work for one external cause across all processes. It continues through the log: code that appends
@@ -72,4 +97,5 @@ export const silent: Telemetry = {
   log: { debug() {}, info() {}, warn() {}, error() {} },
   count() {},
   observe() {},
+  failures: { failed() {}, worked() {}, unusable() {}, usable() {} },
 };

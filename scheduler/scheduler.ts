@@ -9,6 +9,9 @@ import { neverHeld, type HoldView } from './hold.ts';
 import type { Leadership } from './processes/leadership.ts';
 import { traceFire } from './tracing.ts';
 
+/** What a failure is reported as. */
+const FAILURE = 'could not decide the fires of a task; retrying';
+
 /** How many tasks are decided at a time, and for how long before the event loop gets a turn (milliseconds). */
 const CHUNK = 64;
 const MAX_TURN_MS = 8;
@@ -191,6 +194,7 @@ export class Scheduler {
       };
       if (fires.decision.events.length > 0) decided = await this.#write(entry, fires, now);
       else retryAt = now + RETRY_AFTER;
+      telemetry.failures.worked(FAILURE);
     } catch (error) {
       const isStale = isConflict(error) && entry.failures >= MAX_LOST_RACES;
       const doubled = Math.min(RETRY_AFTER * 2 ** entry.failures, MAX_RETRY_AFTER);
@@ -200,10 +204,7 @@ export class Scheduler {
         // Another process has decided. Its event is on its way here, and will update the entry.
         telemetry.count('scheduler_lost_races_total');
       } else {
-        // While the event log is unavailable, this happens to every task, twice a second.
-        const level = entry.failures === 0 ? 'error' : 'debug';
-        const message = 'could not decide the fires of a task; retrying';
-        telemetry.log[level](message, { task: taskId, error });
+        telemetry.failures.failed(FAILURE, error, { task: taskId });
       }
     }
     index.settle(entry, decided, retryAt);

@@ -80,7 +80,6 @@ export class CappedRecord<N extends Noted> {
   #failed: Batch[] = [];
   #cancelFlush: Cancel | null = null;
   #flushing: Promise<void> = Promise.resolve();
-  #isFailing = false;
 
   constructor(parts: RecordParts, recording: Recording<N>) {
     this.#store = parts.store;
@@ -181,16 +180,20 @@ export class CappedRecord<N extends Noted> {
     for (const batch of batches) {
       try {
         await this.#store.append(batch.stream, batch.events, 'any');
-        this.#isFailing = false;
+        this.#telemetry.failures.worked(this.#failure);
       } catch (error) {
         this.#onFailure(error, batch);
       }
     }
   }
 
+  get #failure(): string {
+    return `${this.#recording.what} could not be recorded; trying again`;
+  }
+
   /** A failed batch stays unchanged, so that one which was appended after all is not appended twice. */
   #onFailure(error: unknown, batch: Batch): void {
-    const { log } = this.#telemetry;
+    const { log, failures } = this.#telemetry;
     const { what } = this.#recording;
     const { stream, events } = batch;
     const isTransient =
@@ -201,7 +204,6 @@ export class CappedRecord<N extends Noted> {
       return;
     }
     this.#failed.push(batch);
-    if (!this.#isFailing) log.warn(`${what} could not be recorded; trying again`, { error });
-    this.#isFailing = true;
+    failures.failed(this.#failure, error);
   }
 }

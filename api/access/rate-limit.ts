@@ -38,7 +38,7 @@ export function rateLimiting(
     legacyHeaders: false,
     standardHeaders: false,
     validate: false,
-    store: new RequestCounts({ coordination, clock, log: telemetry.log, window }),
+    store: new RequestCounts({ coordination, clock, failures: telemetry.failures, window }),
     skip: (request) =>
       request.path === '/health' || request.path.startsWith('/health/') || inner.isCounted(request),
     keyGenerator: async (request) => {

@@ -75,8 +75,8 @@ export class RefusedRequests {
         this.#dependencies.refusals.note({ agentId, action, path, status, code, step, context });
       },
       (error: unknown) => {
-        const { log } = this.#dependencies.telemetry;
-        log.warn('could not identify the agent of a refused request', { error });
+        const { failures } = this.#dependencies.telemetry;
+        failures.failed('could not identify the agent of a refused request', error);
       },
     );
   }

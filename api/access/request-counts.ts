@@ -1,7 +1,10 @@
 import type { IncrementResponse, Store } from 'express-rate-limit';
 import type { Clock, Instant } from '../../domain/clock.ts';
-import type { Log } from '../../observability/telemetry.ts';
+import type { Failures } from '../../observability/telemetry.ts';
 import type { Coordination } from '../../scheduler/coordination.ts';
+
+/** What a failure is reported as. */
+const ALONE = 'counting requests in this process alone';
 
 /** How often counts are shared with the other processes. Milliseconds. */
 const SHARE_INTERVAL = 1000;
@@ -31,7 +34,7 @@ export class RequestCounts implements Store {
   readonly localKeys = false;
   readonly #coordination: Coordination;
   readonly #clock: Clock;
-  readonly #log: Log;
+  readonly #failures: Failures;
   readonly #window: number;
   /** By kind of caller, so that many addresses displace no agent; in the order in which windows began. */
   readonly #counts = new Map<string, Map<string, Count>>();
@@ -47,12 +50,12 @@ export class RequestCounts implements Store {
   constructor(options: {
     readonly coordination: Coordination;
     readonly clock: Clock;
-    readonly log: Log;
+    readonly failures: Failures;
     readonly window: number;
   }) {
     this.#coordination = options.coordination;
     this.#clock = options.clock;
-    this.#log = options.log;
+    this.#failures = options.failures;
     this.#window = options.window;
   }
 
@@ -141,7 +144,7 @@ export class RequestCounts implements Store {
     }
     if (round.length > 0 && !failed && this.#isAlone) {
       this.#isAlone = false;
-      this.#log.info('counting requests over all processes again');
+      this.#failures.worked(ALONE);
     }
     this.#isScheduled = false;
     if (this.#unshared.size > 0) this.#schedule();
@@ -166,7 +169,7 @@ export class RequestCounts implements Store {
       }
       return true;
     } catch (error) {
-      if (!this.#isAlone) this.#log.warn('counting requests in this process alone', { error });
+      this.#failures.failed(ALONE, error);
       this.#isAlone = true;
       return false;
     }

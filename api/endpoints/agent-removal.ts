@@ -107,7 +107,9 @@ async function cancelRemainingTasks(
     return (await cancelTasksOf(call, id)) ?? removedAt;
   } catch (error) {
     // The agent is removed all the same, and the answer says so.
-    telemetry.log.warn('could not check a removed agent for live tasks', { agent: id, error });
+    telemetry.failures.failed('could not check a removed agent for live tasks', error, {
+      agent: id,
+    });
     return removedAt;
   }
 }

@@ -86,7 +86,7 @@ export async function sendRows(
     else response.end(rows.endMark?.(sent));
   } catch (error) {
     if (!response.headersSent) throw error;
-    if (!signal.aborted) telemetry.log.warn('export interrupted', { export: name, error });
+    if (!signal.aborted) telemetry.failures.failed('export interrupted', error, { export: name });
     response.destroy();
   } finally {
     response.off('close', abort);

@@ -13,6 +13,9 @@ import { unavailable } from '../errors.ts';
 import type { AuditItem } from '../schemas/response-schemas-audit.ts';
 import type { Frame, LiveClient } from './live-client.ts';
 
+/** What a failure is reported as. */
+const UNCHECKED = 'could not check the access of an auditor';
+
 /** Auditors of one process: each follows the log by itself. */
 const MAX_CLIENTS = 50;
 
@@ -113,7 +116,7 @@ export class AuditTail {
         place.reached = passed ?? place.reached;
       }
     } catch (error) {
-      this.#telemetry.log.warn('live audit could not follow the log', { error });
+      this.#telemetry.failures.failed('live audit could not follow the log', error);
       client.end('unavailable');
     }
   }
@@ -125,8 +128,9 @@ export class AuditTail {
     const checkAccess = async (): Promise<void> => {
       try {
         if (!(await client.stillAdmitted())) client.end('access_ended');
+        this.#telemetry.failures.worked(UNCHECKED);
       } catch (error) {
-        this.#telemetry.log.warn('could not check the access of an auditor', { error });
+        this.#telemetry.failures.failed(UNCHECKED, error);
       }
     };
     const beat = (): void => {

@@ -11,6 +11,10 @@ import { LiveSending } from './live-sending.ts';
 import type { ParamsSource } from '../params/shown-params.ts';
 import { showInList } from '../endpoints/runs/run-records.ts';
 
+/** What failures are reported as. */
+const NOT_FOLLOWING = 'live streams could not follow the log; trying again';
+const UNCHECKED = 'could not check the access of clients of live streams';
+
 /** Clients of one process. */
 const MAX_CLIENTS = 2_000;
 /** Clients that catch up from the log at a time. */
@@ -157,6 +161,7 @@ export class LiveRuns {
         const after = this.#reached;
         for await (const message of store.subscribe({ after, prefixes: PREFIXES, signal })) {
           backOff.reset();
+          telemetry.failures.worked(NOT_FOLLOWING);
           const frames =
             message.kind === 'events' ? await framesOf(message.events, changes, params) : [];
           if (signal.aborted) return;
@@ -164,7 +169,7 @@ export class LiveRuns {
           else this.#publish(frames, message.events);
         }
       } catch (error) {
-        telemetry.log.warn('live streams could not follow the log; trying again', { error });
+        telemetry.failures.failed(NOT_FOLLOWING, error);
         await backOff.wait(signal);
       }
     }
@@ -217,7 +222,7 @@ export class LiveRuns {
         if (this.#attach(client, after)) return;
       }
     } catch (error) {
-      telemetry.log.warn('live stream could not be replayed from the log', { error });
+      telemetry.failures.failed('live stream could not be replayed from the log', error);
       client.end('unavailable');
     } finally {
       stop.abort();
@@ -262,9 +267,9 @@ export class LiveRuns {
       }
     }
     this.#isChecking = false;
-    if (failure === undefined) return;
-    const { log } = this.#options.telemetry;
-    log.warn('could not check the access of clients of live streams', { error: failure });
+    const { failures } = this.#options.telemetry;
+    if (failure === undefined) failures.worked(UNCHECKED);
+    else failures.failed(UNCHECKED, failure);
   }
 }
 

@@ -1,12 +1,15 @@
 import type { Cancel, Clock } from '../../domain/clock.ts';
 import { isConflict, type EventStore, type NewEvent } from '../../domain/event-store.ts';
 import { RENEWAL_INTERVAL } from '../../domain/idempotency.ts';
-import type { Log } from '../../observability/telemetry.ts';
+import type { Failures } from '../../observability/telemetry.ts';
+
+/** What a failure is reported as. */
+const NOT_RECORDED = "could not record the command's progress";
 
 interface RenewalOptions {
   readonly store: EventStore;
   readonly clock: Clock;
-  readonly log: Log;
+  readonly failures: Failures;
   /** The stream of the Idempotency-Key. */
   readonly stream: string;
   /** The event that says that the command was received, as of now. */
@@ -48,16 +51,17 @@ export class CommandRenewal {
   }
 
   async #renew(): Promise<void> {
-    const { store, log, stream, received } = this.#options;
+    const { store, failures, stream, received } = this.#options;
     this.#unconfirmed ??= received();
     try {
       this.#revision = (await store.append(stream, this.#unconfirmed, this.#revision)).revision;
       this.#unconfirmed = null;
+      failures.worked(NOT_RECORDED);
     } catch (error) {
       // Another process took the command over, as this one could not renew it in time.
       if (isConflict(error)) this.#ended = true;
       // Nobody can write the log, so nobody takes over. The same events are appended later.
-      else log.warn("could not record the command's progress", { stream, error });
+      else failures.failed(NOT_RECORDED, error, { stream });
     }
     if (!this.#ended) this.#schedule();
   }

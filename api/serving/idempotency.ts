@@ -13,7 +13,7 @@ import { IDEMPOTENCY_LIFE, idempotencyFold, receiveCommand } from '../../domain/
 import { nameBasedId, newId } from '../../domain/ids.ts';
 import { isJsonObject } from '../../domain/json.ts';
 import { streams } from '../../domain/streams.ts';
-import type { Log } from '../../observability/telemetry.ts';
+import type { Failures } from '../../observability/telemetry.ts';
 import type { EndpointResponse } from '../endpoint.ts';
 import { HttpError, badRequest, errorBody, errorStatuses, toHttpError } from '../errors.ts';
 import { CommandRenewal } from './command-renewal.ts';
@@ -46,16 +46,16 @@ export interface KeyedRequest {
 export class IdempotencyKeys {
   readonly #store: EventStore;
   readonly #clock: Clock;
-  readonly #log: Log;
+  readonly #failures: Failures;
   /** Streams of keys whose command this process is running. */
   readonly #running = new Set<string>();
   /** Streams of keys whose command failed here without a response: it may be repeated at once. */
   readonly #failed = new Set<string>();
 
-  constructor(store: EventStore, clock: Clock, log: Log) {
+  constructor(store: EventStore, clock: Clock, failures: Failures) {
     this.#store = store;
     this.#clock = clock;
-    this.#log = log;
+    this.#failures = failures;
   }
 
   /**
@@ -101,7 +101,7 @@ export class IdempotencyKeys {
       {
         store: this.#store,
         clock: this.#clock,
-        log: this.#log,
+        failures: this.#failures,
         stream,
         received: () => receivedEvents(this.#clock.now()),
       },

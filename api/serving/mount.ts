@@ -71,7 +71,7 @@ export function share(dependencies: ApiDependencies): Shared {
     dependencies,
     authentication,
     ownWrites: new OwnWrites(dependencies),
-    keys: new IdempotencyKeys(store, clock, telemetry.log),
+    keys: new IdempotencyKeys(store, clock, telemetry.failures),
     largeResponses: new LargeResponses(),
     refused: new RefusedRequests(dependencies, authentication),
   };

@@ -1,5 +1,4 @@
 import type { Position } from '../../domain/event-store.ts';
-import { errorMessage } from '../../projections/error-message.ts';
 import { shapeRead } from '../../projections/generations/older-shape.ts';
 import {
   besideReport,
@@ -13,6 +12,9 @@ import type { Projection } from '../../projections/read-model.ts';
 import { Leadership } from '../../scheduler/processes/leadership.ts';
 import type { Stores } from '../stores.ts';
 import { reportProjections } from './projector-report.ts';
+
+/** What a failure is reported as. */
+const FAILURE = 'could not build views that the leading projector lacks; retrying';
 
 const CHECK_INTERVAL_MS = 2_000;
 
@@ -57,14 +59,11 @@ export async function projectNewerShapes(
   while (!signal.aborted) {
     try {
       const missing = await findMissing(parts);
+      telemetry.failures.worked(FAILURE);
       if (missing.shapes.length > 0) await whileMissing(parts, missing, signal);
     } catch (error) {
       if (signal.aborted) return;
-      const fields = { error: errorMessage(error) };
-      telemetry.log.warn(
-        'could not build views that the leading projector lacks; retrying',
-        fields,
-      );
+      telemetry.failures.failed(FAILURE, error);
     }
     await pause();
   }

@@ -11,6 +11,7 @@ import { Leadership } from '../../scheduler/processes/leadership.ts';
 import { onceImportCompleted } from '../starting/unfinished-import.ts';
 import { openStores, type Stores } from '../stores.ts';
 import { FillingThreads } from './parallel-fill/fill-threads.ts';
+import { projectorFailures } from './projector-failures.ts';
 import { projectNewerShapes } from './newer-shapes-projector.ts';
 import { projections } from './projections.ts';
 import type { ProjectorMessage, ProjectorThreadData } from './projector-protocol.ts';
@@ -60,8 +61,10 @@ interface Host extends HostOptions {
 export async function runProjector(options: HostOptions): Promise<void> {
   const { data, clock, signal, send, traces, priority } = options;
   const { owner, lease, settings } = data;
+  const log = createLog({ level: settings.logLevel, fields: { part: 'projector' } });
   const telemetry: Telemetry = {
-    log: createLog({ level: settings.logLevel, fields: { part: 'projector' } }),
+    log,
+    failures: projectorFailures(log, send),
     // Counted in the main thread, which serves the metrics.
     count: (name, labels = {}, by = 1) => send({ kind: 'count', name, labels, by }),
     observe: (name, value, labels = {}) => send({ kind: 'observe', name, labels, value }),

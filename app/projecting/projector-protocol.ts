@@ -1,4 +1,5 @@
 import type { Position } from '../../domain/event-store.ts';
+import type { ServerProblemKind } from '../../domain/server-problem.ts';
 import type { Labels } from '../../observability/telemetry.ts';
 import type { ProjectionStatus } from '../../projections/projector/projection-status.ts';
 import type { Configuration } from '../configuration/configuration.ts';
@@ -17,8 +18,22 @@ export interface ProjectorThreadData {
 /** From the parent to the projector's thread. */
 export type ToProjectorThread = { readonly kind: 'stop' };
 
+/** A server cannot be used, work has met that problem, or it is over. */
+export interface ProblemMessage {
+  readonly kind: 'problem';
+  readonly change: 'unusable' | 'met' | 'usable';
+  readonly problem: {
+    readonly kind: ServerProblemKind;
+    readonly server: string;
+    readonly message: string;
+    readonly summary: string;
+    readonly remedy: string;
+  };
+}
+
 /** From the projector to its process. */
 export type ProjectorMessage =
+  | ProblemMessage
   | { readonly kind: 'checkpoints'; readonly views: readonly (readonly [string, Position])[] }
   | {
       readonly kind: 'status';

@@ -4,6 +4,7 @@ import type { Telemetry } from '../../observability/telemetry.ts';
 import type { PositionWaiter } from '../../projections/reading/position-waiter.ts';
 import { startThread } from '../../stores/sqlite/start-thread.ts';
 import type { LeadingViews } from '../watching/leading-views.ts';
+import { reportProblem } from './projector-failures.ts';
 import { runProjector } from './projector-host.ts';
 import type {
   ProjectorThreadData,
@@ -63,6 +64,9 @@ export function startProjector(options: {
       case 'observe':
         telemetry.observe(message.name, message.value, message.labels);
         break;
+      case 'problem':
+        reportProblem(telemetry.failures, 'could not build views', message);
+        break;
     }
   };
   const runOnce = (): Promise<void> =>
@@ -75,7 +79,7 @@ export function startProjector(options: {
         await runOnce();
       } catch (error) {
         if (stop.signal.aborted) throw error;
-        telemetry.log.error('the projector crashed; restarting', { error });
+        telemetry.failures.failed('the projector crashed; restarting', error);
         await clock.sleep(RESTART_DELAY_MS, stop.signal).catch(() => {});
       }
     }

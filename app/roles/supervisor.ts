@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events';
-import type { Clock } from '../../domain/clock.ts';
-import { EventStoreError } from '../../domain/event-store.ts';
+import type { Cancel, Clock } from '../../domain/clock.ts';
+import { serverProblemOf } from '../../domain/server-problem.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
 
 /** Pauses before failed work restarts. Milliseconds; the last one repeats. */
@@ -69,27 +69,34 @@ export class Supervisor {
   ): Promise<void> {
     const clock = this.#clock;
     const { signal } = this;
+    const failure = `${ongoing.name} failed; retrying`;
+    const worked = (): void => this.#telemetry.failures.worked(failure);
     for (let failures = 0; !signal.aborted;) {
       let startedAt = Number.POSITIVE_INFINITY;
+      let forget: Cancel = () => {};
       try {
         await work(() => {
           startedAt = Math.min(startedAt, clock.steady());
           ongoing.state = 'going';
           ongoing.problem = null;
+          forget();
+          forget = clock.after(STABLE_AFTER, worked, { background: true });
         });
         if (signal.aborted) break;
         throw new Error('it ended unexpectedly');
       } catch (error) {
         if (signal.aborted) break;
+        forget();
         if (clock.steady() - startedAt >= STABLE_AFTER) failures = 0;
         ongoing.state = 'failing';
-        ongoing.problem = error instanceof Error ? error.message : String(error);
-        const isNewer = error instanceof EventStoreError && error.code === 'NEWER_SCHEMA';
-        const level = isNewer || failures === 0 ? 'error' : 'warn';
-        this.#telemetry.log[level](`${ongoing.name} failed; retrying`, { error });
+        const message = error instanceof Error ? error.message : String(error);
+        ongoing.problem = serverProblemOf(error)?.summary ?? message;
+        this.#telemetry.failures.failed(failure, error);
         const pause = PAUSES[Math.min(failures, PAUSES.length - 1)] ?? 2000;
         failures += 1;
         await clock.sleep(pause, signal).catch(() => {});
+      } finally {
+        forget();
       }
     }
     ongoing.state = 'stopped';

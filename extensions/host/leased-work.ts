@@ -2,6 +2,9 @@ import type { Clock } from '../../domain/clock.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
 import type { Coordination } from '../../scheduler/coordination.ts';
 
+/** What a failure is reported as. */
+const FAILURE = 'could not renew an extension lease';
+
 /** How long a lease lasts without renewal, and how often it is renewed. Milliseconds. */
 const LEASE_MS = 10_000;
 const RENEW_INTERVAL_MS = 3_000;
@@ -96,6 +99,7 @@ export class LeasedWork {
     const { coordination, clock, telemetry, owner } = this.#options;
     try {
       const lease = await coordination.acquire(this.name, owner, LEASE_MS);
+      telemetry.failures.worked(FAILURE);
       if (lease?.fence === this.#fence) {
         this.#renewedAt = clock.steady();
         return;
@@ -106,7 +110,7 @@ export class LeasedWork {
       this.#fence = lease.fence;
       for (const item of this.#items.keys()) this.#items.set(item, this.#start(item, lease.fence));
     } catch (error) {
-      telemetry.log.warn('could not renew an extension lease', { lease: this.name, error });
+      telemetry.failures.failed(FAILURE, error, { lease: this.name });
       const isExpiring = clock.steady() - this.#renewedAt > LEASE_MS - RENEW_INTERVAL_MS;
       if (this.#fence !== null && isExpiring) await this.#stopAll();
     }

@@ -72,13 +72,14 @@ export class FillingProgress {
     },
   ): Promise<boolean> {
     const { projection, telemetry, signal } = about;
+    const failure = `filling the view ${projection} was interrupted; retrying`;
     const isFilled = await retry(this.#clock, signal, attempt, (error) => {
       if (signal.aborted) return;
       this.detail = errorMessage(error);
       if (error instanceof FinalFillError) throw error;
-      const fields = { projection, error: this.detail };
-      telemetry.log.warn('filling a view was interrupted; retrying', fields);
+      telemetry.failures.failed(failure, error);
     });
+    telemetry.failures.worked(failure);
     this.#state = isFilled === true ? 'filled' : 'paused';
     if (isFilled === true) this.detail = null;
     return isFilled === true;

@@ -96,8 +96,8 @@ export async function discardForeignViews(
       }
     } catch (error) {
       if (!(error instanceof ReadModelError)) throw error;
-      const fields = { projection: projection.name, error: error.message };
-      telemetry.log.warn('could not compare a view with the log', fields);
+      const fields = { projection: projection.name };
+      telemetry.failures.failed('could not compare a view with the log', error, fields);
     }
   }
 }

@@ -137,6 +137,7 @@ export class Follower {
         this.#flushBy = null;
         // Only after a write: a successful read does not mean that writing works.
         backOff.reset();
+        this.#options.telemetry.failures.worked(this.#failure);
       }
     }
   }
@@ -191,6 +192,10 @@ export class Follower {
     this.#flushBy = null;
   }
 
+  get #failure(): string {
+    return `could not feed the view ${this.writer.projection.name}; retrying`;
+  }
+
   #fail(error: unknown): void {
     const { telemetry } = this.#options;
     const projection = this.writer.projection.name;
@@ -202,7 +207,7 @@ export class Follower {
     if (error instanceof ReadModelError && error.code === 'FENCED') {
       telemetry.log.info('another writer moved the view; reopening it', fields);
     } else {
-      telemetry.log.warn('could not feed a view; retrying', fields);
+      telemetry.failures.failed(this.#failure, error);
     }
   }
 

@@ -49,12 +49,15 @@ export class RetryLoop {
   /** Retries an action until it succeeds; undefined when the signal was aborted first. */
   async run<T>(signal: AbortSignal, action: () => Promise<T>): Promise<T | undefined> {
     const { clock, telemetry, projection } = this.#options;
+    const failure = `could not manage the view ${projection.name}; retrying`;
     const result = await retry(clock, signal, action, (error) => {
       this.#error = errorMessage(error);
-      const fields = { projection: projection.name, error: this.#error };
-      telemetry.log.warn('could not manage a view; retrying', fields);
+      telemetry.failures.failed(failure, error);
     });
-    if (!signal.aborted) this.#error = null;
+    if (!signal.aborted) {
+      this.#error = null;
+      telemetry.failures.worked(failure);
+    }
     return result;
   }
 }
@@ -74,8 +77,9 @@ export async function keepRunning(
     try {
       await action();
       backOff.reset();
+      telemetry.failures.worked(failure);
     } catch (error) {
-      if (!signal.aborted) telemetry.log.warn(failure, { error: errorMessage(error) });
+      if (!signal.aborted) telemetry.failures.failed(failure, error);
     }
     await backOff.wait(signal);
   }

@@ -2,7 +2,6 @@ import { toIso } from '../../domain/clock.ts';
 import { load } from '../../domain/handle.ts';
 import { reportReplay, replaysFold, type Replay } from '../../domain/operators/replays.ts';
 import { streams } from '../../domain/streams.ts';
-import { errorMessage } from '../error-message.ts';
 import { BackOff } from '../projector/back-off.ts';
 import { PoisonedFillError } from '../generations/generation-writer.ts';
 import { keepRunning } from '../projector/retry-loop.ts';
@@ -12,6 +11,9 @@ import type { Projection } from '../read-model.ts';
 import { ReplayFilling } from './replay-filling.ts';
 import type { ReplayProgress } from './replay-report.ts';
 import { replayable, replayedAs } from './replay-views.ts';
+
+/** What a failure is reported as. */
+const FAILURE = 'could not build a replay; retrying';
 
 interface ReplayerOptions extends ProjectorParts, Partial<Pick<ProjectorTuning, 'onFill'>> {
   /** Called with the progress of the current replay from time to time. Errors are logged. */
@@ -46,13 +48,14 @@ export class Replayer {
       this.#changed = new AbortController();
       try {
         const next = await this.#next();
+        if (next === null) telemetry.failures.worked(FAILURE);
         if (next === null) await this.#notified(signal);
         else await this.#carryOut(next, signal);
         backOff.reset();
+        telemetry.failures.worked(FAILURE);
       } catch (error) {
         if (signal.aborted) break;
-        const fields = { error: errorMessage(error) };
-        telemetry.log.warn('could not build a replay; retrying', fields);
+        telemetry.failures.failed(FAILURE, error);
         await backOff.wait(signal);
       }
     }

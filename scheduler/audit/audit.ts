@@ -7,6 +7,9 @@ import type { ProcessParts } from '../parts.ts';
 import { Findings } from './findings.ts';
 import type { AuditReport } from './report.ts';
 
+/** What a failure is reported as. */
+const NOT_PUBLISHED = 'could not publish the audit report';
+
 /** Between two passes, and before the first: a process that has just started has other work. Milliseconds. */
 const INTERVAL = 60_000;
 const FIRST_DELAY = 5000;
@@ -86,13 +89,15 @@ export class Audit {
     const faults: string[] = [];
     for (const check of checks) {
       if (signal.aborted) return;
+      const failure = `the audit could not check ${check.name}; trying again`;
       try {
         await check.run(findings, signal);
+        telemetry.failures.worked(failure);
       } catch (error) {
         if (signal.aborted) return;
         faults.push(check.name);
         telemetry.count('scheduler_audit_faults_total', { check: check.name });
-        telemetry.log.warn('an audit check failed; trying again', { check: check.name, error });
+        telemetry.failures.failed(failure, error);
       }
     }
     const now = clock.now();
@@ -101,8 +106,9 @@ export class Audit {
     if (faults.length === 0) this.lastSuccess = now;
     try {
       await publish({ at: toIso(now), seconds, faults, findings: findings.summary() });
+      telemetry.failures.worked(NOT_PUBLISHED);
     } catch (error) {
-      telemetry.log.warn('could not publish the audit report', { error });
+      telemetry.failures.failed(NOT_PUBLISHED, error);
     }
   }
 }

@@ -13,6 +13,9 @@ import { EarlierBackfills } from './earlier-backfills.ts';
 import { BackfillRunner } from './backfill-runner.ts';
 import type { ProcessParts } from '../parts.ts';
 
+/** What a failure is reported as. */
+const FAILURE = 'a backfill could not continue; trying again';
+
 /** Before a step is repeated that waits without an event. After failures the pause doubles. Milliseconds. */
 const POLL_INTERVAL = 1000;
 const MAX_PAUSE = 60_000;
@@ -231,6 +234,7 @@ export class Backfills {
         if (backfill.stale) runner.forget();
         backfill.stale = false;
         const result = await runner.step();
+        telemetry.failures.worked(FAILURE);
         backfill.failures = 0;
         if (result === 'advanced') backfill.again = true;
         if (result === 'done') return this.#drop(backfill);
@@ -241,8 +245,8 @@ export class Backfills {
       backfill.again = false;
       const pause = Math.min(POLL_INTERVAL * 2 ** backfill.failures, MAX_PAUSE);
       backfill.failures += 1;
-      const fields = { backfill: runner.id, task: runner.taskId, error };
-      telemetry.log.warn('a backfill could not continue; trying again', fields);
+      const fields = { backfill: runner.id, task: runner.taskId };
+      telemetry.failures.failed(FAILURE, error, fields);
       this.#wakeLater(backfill, pause);
     }
   }

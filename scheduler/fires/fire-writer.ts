@@ -173,7 +173,7 @@ export class FireWriter {
         requests?.noteRequested(run.runId);
       } catch (error) {
         const message = 'could not request a run; it will be requested again';
-        telemetry.log.warn(message, { run: run.runId, error });
+        telemetry.failures.failed(message, error, { run: run.runId });
       }
     }
     return { revision, skipped };

@@ -21,6 +21,10 @@ import { LogCheckpoint } from '../processes/log-checkpoint.ts';
 import type { RequestObserver } from './fire-writer.ts';
 import { ignoreConflict, requestCommandId } from './request-append.ts';
 
+/** What failures are reported as. */
+const NOT_SAVED = 'could not save the position of requested runs';
+const NOT_REQUESTED = 'could not request a run; retrying';
+
 /** The name of its remembered position: up to there, every run is requested. */
 export const RUNS_REQUESTED_CHECKPOINT = 'runs-requested';
 
@@ -197,8 +201,9 @@ export class RunRequester implements RequestObserver {
     try {
       await this.#position.save(reached, this.#options.leadership.fence);
       this.#saved = reached;
+      this.#options.telemetry.failures.worked(NOT_SAVED);
     } catch (error) {
-      this.#options.telemetry.log.warn('could not save the position of requested runs', { error });
+      this.#options.telemetry.failures.failed(NOT_SAVED, error);
     }
   }
 
@@ -207,7 +212,7 @@ export class RunRequester implements RequestObserver {
     this.#busy = true;
     this.#working = this.#fulfilAll()
       .catch((error: unknown) => {
-        this.#options.telemetry.log.warn('could not request runs; retrying', { error });
+        this.#options.telemetry.failures.failed('could not request runs; retrying', error);
       })
       .finally(() => {
         this.#busy = false;
@@ -243,14 +248,15 @@ export class RunRequester implements RequestObserver {
   async #isMet(obligation: Obligation): Promise<boolean> {
     try {
       await this.#fulfil(obligation);
+      this.#options.telemetry.failures.worked(NOT_REQUESTED);
       return true;
     } catch (error) {
       const pause = Math.min(FIRST_PAUSE * 2 ** obligation.failures, MAX_PAUSE);
       obligation.failures += 1;
       obligation.retryAt = this.#options.clock.now() + pause;
       const { stream, revision } = obligation.event;
-      const fields = { stream, revision, error };
-      this.#options.telemetry.log.warn('could not request a run; retrying', fields);
+      const fields = { stream, revision };
+      this.#options.telemetry.failures.failed(NOT_REQUESTED, error, fields);
       return false;
     }
   }

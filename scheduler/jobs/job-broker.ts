@@ -9,6 +9,10 @@ import type { Details, JobDetails } from './job-details.ts';
 import { JobIndex } from './job-index.ts';
 import type { HandedJob, Job, Offer } from './job.ts';
 
+/** What failures are reported as. */
+const NOT_LOOKED = 'could not look at the leases of jobs; retrying';
+const NOT_ENDED = 'could not end the try of a job; retrying';
+
 /** A job whose leases were lost more often than this has failed, so that it does not stop all workers in turn. */
 const MAX_LOSSES = 5;
 
@@ -272,6 +276,7 @@ export class JobBroker {
   async #look(jobs: readonly Job[]): Promise<void> {
     try {
       const held = await this.#options.leases.look(jobs.map(({ id }) => id));
+      this.#options.telemetry.failures.worked(NOT_LOOKED);
       for (const [index, job] of jobs.entries()) {
         const lease = held[index] ?? null;
         if (lease === null) this.index.free(job);
@@ -280,7 +285,7 @@ export class JobBroker {
         else this.index.free(job);
       }
     } catch (error) {
-      this.#options.telemetry.log.warn('could not look at the leases of jobs; retrying', { error });
+      this.#options.telemetry.failures.failed(NOT_LOOKED, error);
       for (const job of jobs) this.index.leased(job, RETRY_AFTER);
     }
   }
@@ -296,8 +301,9 @@ export class JobBroker {
       await failTry(job, held.error ?? timedOut);
       await leases.drop([held]);
       this.index.drop(job);
+      telemetry.failures.worked(NOT_ENDED);
     } catch (error) {
-      telemetry.log.warn('could not end the try of a job; retrying', { job: job.id, error });
+      telemetry.failures.failed(NOT_ENDED, error, { job: job.id });
       this.index.leased(job, RETRY_AFTER);
     }
   }

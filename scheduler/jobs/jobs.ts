@@ -160,7 +160,7 @@ export class Jobs {
       coordination.jobs.look(open.map(({ wait_id }) => wait_id)),
       this.#sightings.ago(),
     ]).catch((error: unknown) => {
-      telemetry.log.warn('could not see why jobs wait', { error });
+      telemetry.failures.failed('could not see why jobs wait', error);
       return null;
     });
     if (found === null) return new Map();
@@ -196,7 +196,7 @@ export class Jobs {
     begin();
     coordination.jobs.all().then(
       (held) => this.#broker.learn(held),
-      (error: unknown) => telemetry.log.warn('could not read the leases of jobs', { error }),
+      (error: unknown) => telemetry.failures.failed('could not read the leases of jobs', error),
     );
   }
 

@@ -2,6 +2,9 @@ import type { Cancel, Clock } from '../../domain/clock.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
 import type { JobLeases } from '../coordination.ts';
 
+/** What a failure is reported as. */
+const FAILURE = 'could not record which workers were heard of';
+
 /** How often it is written which workers were heard of. Milliseconds. */
 const WRITE_INTERVAL = 5_000;
 
@@ -64,8 +67,9 @@ export class WorkerSightings {
     this.#heard.clear();
     try {
       await this.#leases.see([...workers]);
+      this.#telemetry.failures.worked(FAILURE);
     } catch (error) {
-      this.#telemetry.log.warn('could not record which workers were heard of', { error });
+      this.#telemetry.failures.failed(FAILURE, error);
     }
     this.#cancel = null;
     if (this.#heard.size > 0 || this.#waiting.size > 0) this.#arm();

@@ -24,6 +24,9 @@ import { WaiterQueue } from './waiter-queue.ts';
 import type { Admission, HandOver } from '../runs/run-work.ts';
 import type { QueuedRun } from '../runs/queued-run.ts';
 
+/** What a failure is reported as. */
+const FAILURE = 'could not recheck the keys in use; trying again';
+
 /** Every n-th recheck covers all keys in use for which this worker is preferred. */
 const FULL_RECHECK_EVERY = 10;
 
@@ -80,8 +83,9 @@ export class KeySemaphore {
       if (signal.aborted) break;
       try {
         await this.recheck(turn % FULL_RECHECK_EVERY === 0);
+        telemetry.failures.worked(FAILURE);
       } catch (error) {
-        telemetry.log.warn('could not recheck the keys in use; trying again', { error });
+        telemetry.failures.failed(FAILURE, error);
       }
     }
   }

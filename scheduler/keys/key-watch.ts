@@ -17,6 +17,9 @@ import { preferredWorker } from '../runs/preferred-worker.ts';
 import { mayStart } from '../runs/queued-run.ts';
 import type { QueuedRun } from '../runs/queued-run.ts';
 
+/** What a failure is reported as. */
+const NOT_TRUNCATED = "could not truncate a key's stream; trying later";
+
 /** How long work is left to the worker that is preferred for it. Milliseconds. */
 export const HOLD_BACK = 75;
 
@@ -178,9 +181,9 @@ export class KeyWatch {
     if (before <= 0) return;
     try {
       await this.#parts.store.truncate(stream, before);
+      this.#parts.telemetry.failures.worked(NOT_TRUNCATED);
     } catch (error) {
-      const fields = { stream, error };
-      this.#parts.telemetry.log.warn("could not truncate a key's stream; trying later", fields);
+      this.#parts.telemetry.failures.failed(NOT_TRUNCATED, error, { stream });
     }
   }
 

@@ -1,6 +1,9 @@
 import type { KeyName } from '../../domain/keys/key.ts';
 import type { SemaphoreParts } from './semaphore-parts.ts';
 
+/** What a failure is reported as. */
+const FAILURE = 'could not change a key; the next recheck repairs it';
+
 /** Pauses before a change is tried again; after the last, the next recheck of the key repairs it. Milliseconds. */
 const PAUSES = [100, 300, 1000, 3000] as const;
 
@@ -39,12 +42,12 @@ export class PendingReleases {
     const { clock, telemetry } = this.#parts;
     for (const pause of [...PAUSES, null]) {
       try {
-        return await work();
+        await work();
+        return telemetry.failures.worked(FAILURE);
       } catch (error) {
         if (pause !== null) await clock.sleep(pause);
         else {
-          const fields = { about, key: name?.key ?? null, error };
-          telemetry.log.warn('could not change a key; the next recheck repairs it', fields);
+          telemetry.failures.failed(FAILURE, error, { about, key: name?.key ?? null });
         }
       }
     }

@@ -97,12 +97,13 @@ export class Leadership {
     }
     this.#heldUntil = Number.NEGATIVE_INFINITY;
     await coordination.release(name, owner).catch((error: unknown) => {
-      telemetry.log.warn('could not release a lease; it expires by itself', { error });
+      telemetry.failures.failed('could not release a lease; it expires by itself', error);
     });
   }
 
   async #renew(): Promise<void> {
     const { name, owner, lease, coordination, clock, telemetry } = this.#options;
+    const failure = `could not renew the lease ${name}`;
     const asked = clock.now();
     const fence = this.#fence;
     const heldUntil = this.#heldUntil;
@@ -110,9 +111,10 @@ export class Leadership {
       const acquired = await coordination.acquire(name, owner, lease);
       this.#heldUntil = acquired === null ? Number.NEGATIVE_INFINITY : asked + lease;
       this.#fence = acquired?.fence ?? this.#fence;
+      telemetry.failures.worked(failure);
     } catch (error) {
       telemetry.count('lease_failures_total', { lease: name });
-      telemetry.log.warn('could not renew a lease', { lease: name, error });
+      telemetry.failures.failed(failure, error);
     }
     // It may have been lost unnoticed, while this process slept: another fence, or an interval without a lease.
     const isSame = this.#fence === fence && clock.now() < heldUntil;

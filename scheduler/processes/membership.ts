@@ -3,6 +3,9 @@ import type { JsonObject } from '../../domain/json.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
 import type { Coordination } from '../coordination.ts';
 
+/** What a failure is reported as. */
+const FAILURE = 'could not renew the heartbeat';
+
 /** How often others are looked up because of an unknown writer, and the clock is checked. Milliseconds. */
 const CHECK_INTERVAL = 1000;
 
@@ -60,9 +63,10 @@ export class Membership {
         setBy = ahead;
         try {
           await this.#beat();
+          telemetry.failures.worked(FAILURE);
         } catch (error) {
           telemetry.count('lease_failures_total', { lease: 'heartbeat' });
-          telemetry.log.warn('could not renew the heartbeat', { error });
+          telemetry.failures.failed(FAILURE, error);
         }
       }
       await clock.sleep(Math.min(lease / 3, CHECK_INTERVAL), signal).catch(() => {});
@@ -70,7 +74,7 @@ export class Membership {
     try {
       await coordination.forget(this.id);
     } catch (error) {
-      telemetry.log.warn('could not leave; the heartbeat expires by itself', { error });
+      telemetry.failures.failed('could not leave; the heartbeat expires by itself', error);
     }
   }
 
@@ -112,7 +116,10 @@ export class Membership {
         if (!this.#members.has(id)) this.#strangers.add(id);
       },
       (error: unknown) => {
-        telemetry.log.warn('could not list live processes; the next heartbeat retries', { error });
+        telemetry.failures.failed(
+          'could not list live processes; the next heartbeat retries',
+          error,
+        );
       },
     );
   }

@@ -14,6 +14,9 @@ import { oldEvents } from './old-events.ts';
 import { Removal } from './removal.ts';
 import { retentionRules } from './retention-rules.ts';
 
+/** What a failure is reported as. */
+const FAILURE = 'could not remove old records; trying again';
+
 /** How long records of each kind are kept after their end, in milliseconds; null: forever. */
 export type RetentionLimits = { readonly [K in RetainedKind]: number | null };
 
@@ -65,11 +68,11 @@ export class Retention {
       if (leadership.leads) {
         try {
           await this.pass(signal);
+          telemetry.failures.worked(FAILURE);
         } catch (error) {
           if (signal.aborted) break;
-          const fields = { error: error instanceof Error ? error.message : String(error) };
-          if (isConflict(error)) telemetry.log.info('another process removes old records', fields);
-          else telemetry.log.warn('could not remove old records; trying again', fields);
+          if (isConflict(error)) telemetry.log.info('another process removes old records');
+          else telemetry.failures.failed(FAILURE, error);
         }
       }
       await clock.sleep(leadership.leads ? PASS_INTERVAL : LEADER_CHECK, signal).catch(() => {});

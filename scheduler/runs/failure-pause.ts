@@ -8,6 +8,9 @@ import { runsProjection } from '../../projections/views/runs.ts';
 import type { QueuedRun } from './queued-run.ts';
 import type { RunParts } from './run-work.ts';
 
+/** What a failure is reported as. */
+const FAILURE = 'could not check the failure limit; retrying at the next failure';
+
 /** How long to wait for the failed run to appear in the view of runs, and how often to look. Milliseconds. */
 const VIEW_TIMEOUT = 2000;
 const POLL_INTERVAL = 20;
@@ -38,10 +41,11 @@ export class FailurePause {
   /** Checks the task of an ended run, which the queue may not know yet. */
   afterEnd(run: Pick<QueuedRun, 'id' | 'taskId'>, task: LiveTask): void {
     if (task.definition.pause_after_failures === null) return;
-    const checking = this.#check(run).catch((error: unknown) => {
-      const message = 'could not check the failure limit; retrying at the next failure';
-      this.#options.telemetry.log.warn(message, { task: run.taskId, error });
-    });
+    const { failures } = this.#options.telemetry;
+    const checking = this.#check(run).then(
+      () => failures.worked(FAILURE),
+      (error: unknown) => failures.failed(FAILURE, error, { task: run.taskId }),
+    );
     this.#checks.add(checking);
     void checking.finally(() => this.#checks.delete(checking));
   }

@@ -30,8 +30,6 @@ export function backOff(
   failures.set(run, { times, at: now });
   telemetry.count('run_faults_total');
   const isOutage = isTemporary(error);
-  // During an outage this happens to every run: only the 1st, 2nd, 4th, … time is an error.
-  const level = !isOutage || Number.isInteger(Math.log2(times)) ? 'error' : 'debug';
-  telemetry.log[level]('could not execute a run; retrying', { run: run.id, times, error });
+  telemetry.failures.failed('could not execute a run; retrying', error, { run: run.id });
   return now + (isOutage ? FIRST_PAUSE : Math.min(FIRST_PAUSE * 2 ** (times - 1), MAX_PAUSE));
 }

@@ -13,6 +13,9 @@ import { recordEnd } from './run-ending.ts';
 import type { QueuedRun } from './queued-run.ts';
 import type { RunParts } from './run-work.ts';
 
+/** What a failure is reported as. */
+const FAILURE = 'could not end a run that has timed out; retrying';
+
 /** How long this process waits for the preferred worker to end a run. Milliseconds. */
 const HOLD_BACK = 75;
 
@@ -149,9 +152,10 @@ export class RunDeadlines {
   }
 
   #follow({ run, limit, heldBack = false }: Deadline, work: Promise<void>): void {
-    const running = work.catch((error: unknown) => {
-      const message = 'could not end a run that has timed out; retrying';
-      this.#options.telemetry.log.warn(message, { run: run.id, error });
+    const { failures } = this.#options.telemetry;
+    const done = (): void => failures.worked(FAILURE);
+    const running = work.then(done, (error: unknown) => {
+      failures.failed(FAILURE, error, { run: run.id });
       if (!isWaiting(run)) return;
       this.#schedule(run, RETRY_AFTER, limit === undefined ? {} : { limit, heldBack });
     });

@@ -361,7 +361,7 @@ class Execution implements RunHandle, StreamOwner {
       const known = await this.#stream.load();
       if (known !== null) queue.refresh(this.#run, known);
     } catch (error) {
-      telemetry.log.warn('could not reload a run', { run: this.#run.id, error });
+      telemetry.failures.failed('could not reload a run', error, { run: this.#run.id });
     }
   }
 }

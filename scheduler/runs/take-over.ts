@@ -12,6 +12,9 @@ import { isTemporary } from './run-ending.ts';
 import type { QueuedRun } from './queued-run.ts';
 import type { RunParts } from './run-work.ts';
 
+/** What a failure is reported as. */
+const NOT_CHECKED = 'could not check for runs of dead workers';
+
 /** How many runs are freed in parallel: each waits for a commit, which takes long on a busy log. */
 const CONCURRENCY = 32;
 
@@ -38,8 +41,9 @@ export class TakeOver {
     while (!signal.aborted) {
       try {
         await this.pass();
+        telemetry.failures.worked(NOT_CHECKED);
       } catch (error) {
-        telemetry.log.warn('could not check for runs of dead workers', { error });
+        telemetry.failures.failed(NOT_CHECKED, error);
       }
       await clock.sleep(membership.lease / 3, signal).catch(() => {});
     }
@@ -74,7 +78,7 @@ export class TakeOver {
     } catch (error) {
       if (isTemporary(error)) throw error;
       const message = 'could not free a run of a dead worker';
-      this.#options.telemetry.log.warn(message, { run: run.id, error });
+      this.#options.telemetry.failures.failed(message, error, { run: run.id });
       return false;
     }
   }

@@ -21,6 +21,9 @@ import type { RunParts } from '../runs/run-work.ts';
 import { PersistentWork } from './persistent-work.ts';
 import type { WaitResumer } from './wait-resumer.ts';
 
+/** What a failure is reported as. */
+const FAILURE = 'could not check for runs whose parent was stopped';
+
 /** Milliseconds between two checks of all waits and children, for what a dead process has left. */
 const CHECK_EVERY = 30_000;
 
@@ -177,8 +180,9 @@ export class ChildRuns {
     const children = [...queue.all()].filter((run) => this.#mayBeAbandoned(run));
     try {
       await mapInBatches(children, CONCURRENT_READS, (child) => this.#checkChild(child));
+      telemetry.failures.worked(FAILURE);
     } catch (error) {
-      telemetry.log.warn('could not check for runs whose parent was stopped', { error });
+      telemetry.failures.failed(FAILURE, error);
     }
   }
 

@@ -59,7 +59,7 @@ export class EventConditions {
       if (!(error instanceof PipelineError)) throw error;
       this.#failed.get(condition, () => {
         const message = 'the condition of a wait failed for an event; the wait goes on';
-        this.#telemetry.log.warn(message, { run: runId, event: event.id, error });
+        this.#telemetry.failures.failed(message, error, { run: runId, event: event.id });
         return true;
       });
       return false;

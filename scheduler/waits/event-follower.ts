@@ -19,6 +19,9 @@ import { OpenEventWaits, type EventWait } from './open-event-waits.ts';
 import type { PersistentWork } from './persistent-work.ts';
 import type { WaitResumer } from './wait-resumer.ts';
 
+/** What a failure is reported as. */
+const NOT_SAVED = 'could not save the position of matched events';
+
 /** How many starts of waits are read at the same time. */
 const CONCURRENT_READS = 32;
 
@@ -228,8 +231,9 @@ export class EventFollower {
       try {
         await checkpoint.save(done, this.#fence);
         this.#saved = done;
+        telemetry.failures.worked(NOT_SAVED);
       } catch (error) {
-        telemetry.log.warn('could not save the position of matched events', { error });
+        telemetry.failures.failed(NOT_SAVED, error);
       }
     }
   }

@@ -73,13 +73,15 @@ export class PersistentWork {
 
   /** Never rejects. */
   async #do(piece: Piece): Promise<void> {
-    const { clock, telemetry, failure } = this.#options;
+    const { clock, telemetry } = this.#options;
+    const failure = `${this.#options.failure}; retrying`;
     try {
       await piece.work();
       this.#pending.delete(piece.name);
       piece.done();
+      telemetry.failures.worked(failure);
     } catch (error) {
-      telemetry.log.warn(`${failure}; retrying`, { error });
+      telemetry.failures.failed(failure, error);
       const pause = Math.min(FIRST_PAUSE * 2 ** piece.failures, MAX_PAUSE);
       piece.failures += 1;
       clock.after(pause, () => {

@@ -8,6 +8,9 @@ import type { QueuedRun } from '../runs/queued-run.ts';
 import type { RunParts } from '../runs/run-work.ts';
 import type { WaitResumer } from './wait-resumer.ts';
 
+/** What a failure is reported as. */
+const FAILURE = 'could not end a wait; retrying';
+
 /** How long a process that does not lead leaves due waits to the leader. Milliseconds. */
 const HOLD_BACK = 2000;
 
@@ -133,8 +136,9 @@ export class WaitTimers {
         telemetry.observe('wait_lateness_seconds', (now - until) / 1000);
         this.#forget(timed);
       }
+      telemetry.failures.worked(FAILURE);
     } catch (error) {
-      telemetry.log.warn('could not end a wait; retrying', { run: run.id, step: wait.step, error });
+      telemetry.failures.failed(FAILURE, error, { run: run.id, step: wait.step });
       this.#heap.push({ ...timed, at: now + RETRY_AFTER });
     }
   }

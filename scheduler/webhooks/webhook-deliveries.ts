@@ -17,6 +17,10 @@ import { traceDelivery } from '../tracing.ts';
 import { signingVersions, type WebhookRegistry } from './webhook-registry.ts';
 import type { WebhookSender } from './webhook-sender.ts';
 
+/** What failures are reported as. */
+const NOT_ATTEMPTED = 'could not attempt a webhook delivery; trying again';
+const NOT_RECORDED = 'could not record a webhook attempt; trying again';
+
 /** Concurrent attempts, in all and per agent: a slow receiver only delays its own messages. */
 const MAX_ATTEMPTS = 32;
 const MAX_ATTEMPTS_PER_AGENT = 4;
@@ -171,12 +175,10 @@ export class WebhookDeliveries {
     let next: Instant | null;
     try {
       next = await this.#deliverIfDue(id, signal);
+      telemetry.failures.worked(NOT_ATTEMPTED);
     } catch (error) {
       if (signal.aborted) return;
-      telemetry.log.warn('could not attempt a webhook delivery; trying again', {
-        delivery: id,
-        error,
-      });
+      telemetry.failures.failed(NOT_ATTEMPTED, error, { delivery: id });
       next = clock.now() + RETRY_PAUSE;
     }
     if (signal.aborted) return;
@@ -220,12 +222,12 @@ export class WebhookDeliveries {
     for (;;) {
       try {
         await store.append(stream, appended, revision);
+        telemetry.failures.worked(NOT_RECORDED);
         break;
       } catch (error) {
         // Another process has recorded an attempt, which counts.
         if (isConflict(error)) return now;
-        const fields = { delivery: id, error };
-        telemetry.log.warn('could not record a webhook attempt; trying again', fields);
+        telemetry.failures.failed(NOT_RECORDED, error, { delivery: id });
         await clock.sleep(RETRY_PAUSE, signal);
       }
     }

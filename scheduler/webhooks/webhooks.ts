@@ -17,6 +17,9 @@ import { LogCheckpoint } from '../processes/log-checkpoint.ts';
 import { WebhookDeliveries, type SendingParts } from './webhook-deliveries.ts';
 import { WebhookRegistry } from './webhook-registry.ts';
 
+/** What a failure is reported as. */
+const NOT_SAVED = 'could not save the checkpoint of webhooks';
+
 /** The checkpoint up to which every delivery is scheduled, and how often it is written in milliseconds. */
 const CHECKPOINT = 'webhooks-scheduled';
 const SAVE_INTERVAL = 1000;
@@ -230,8 +233,9 @@ export class Webhooks {
       try {
         await this.#checkpoint.save(reached, leadership.fence);
         this.#saved = reached;
+        telemetry.failures.worked(NOT_SAVED);
       } catch (error) {
-        telemetry.log.warn('could not save the checkpoint of webhooks', { error });
+        telemetry.failures.failed(NOT_SAVED, error);
       }
     }
   }

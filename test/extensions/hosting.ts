@@ -195,7 +195,7 @@ export class Hosting {
   }
 
   #http(): HttpPort {
-    const keys = new IdempotencyKeys(this.store, this.#clock, this.#telemetry.log);
+    const keys = new IdempotencyKeys(this.store, this.#clock, this.#telemetry.failures);
     return extensionRules(
       authentication as unknown as Authentication,
       { maxBodyBytes: 10_000, production: false },

@@ -131,7 +131,7 @@ async function readView<T>(
     return await read();
   } catch (error) {
     if (!(error instanceof ReadModelError)) throw error;
-    telemetry.log.warn('explained a task without a view', { task, view: view.name, error });
+    telemetry.failures.failed('explained a task without a view', error, { task, view: view.name });
     return null;
   }
 }

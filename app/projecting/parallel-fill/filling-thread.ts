@@ -1,6 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { createEventCodec } from '../../../domain/events/codec.ts';
 import { createLog } from '../../../observability/create-log.ts';
+import { FailureLog } from '../../../observability/failure-log.ts';
 import type { Telemetry } from '../../../observability/telemetry.ts';
 import { errorMessage } from '../../../projections/error-message.ts';
 import { Filling } from '../../../projections/generations/filling.ts';
@@ -34,6 +35,7 @@ const telemetry: Telemetry = {
   log,
   count: (name, labels = {}, by = 1) => send({ kind: 'count', name, labels, by }),
   observe: () => undefined,
+  failures: new FailureLog(log),
 };
 threadPriority(order.endsAtPoison ? NICENESS.beside : NICENESS.alone, log).lower();
 

@@ -15,6 +15,9 @@ import type { HostDependencies, RequestOrigin } from '../ports.ts';
 import { RequestContext } from '../routes/request-context.ts';
 import { StreamFollower } from './stream-follower.ts';
 
+/** What a failure is reported as. */
+const FAILURE = 'following extension streams failed; retrying';
+
 /** Stream prefixes of built-in extensions that differ from the default. */
 const prefixes: Readonly<Record<string, string>> = { events_demo: 'demo-' };
 
@@ -157,6 +160,7 @@ export class ExtensionStreams {
       try {
         const options = { after, prefixes: [...Object.values(prefixes), 'ext_'], signal };
         for await (const message of store.subscribe(options)) {
+          telemetry.failures.worked(FAILURE);
           if (message.kind === 'events') {
             this.#distribute(message.events);
             after = message.events.at(-1)?.position ?? after;
@@ -164,7 +168,7 @@ export class ExtensionStreams {
         }
       } catch (error) {
         if (signal.aborted) return;
-        telemetry.log.warn('following extension streams failed; retrying', { error });
+        telemetry.failures.failed(FAILURE, error);
         await clock.sleep(RETRY_PAUSE_MS, signal).catch(() => {});
       }
     }

@@ -8,6 +8,9 @@ import type { Coordination } from '../../../scheduler/coordination.ts';
 import type { TopicEventView } from '../../contract.ts';
 import type { WorkItem } from '../leased-work.ts';
 
+/** What a failure is reported as. */
+const FAILURE = 'extension subscription failed; resuming';
+
 /** Pauses before a failed event is delivered again, in milliseconds. After the last, the next event follows. */
 const RETRY_PAUSES_MS = [100, 500, 2_000, 5_000] as const;
 
@@ -74,7 +77,7 @@ export class Subscription implements WorkItem {
       } catch (error) {
         if (signal.aborted) return;
         const { name: subscription, telemetry, clock } = this.#options;
-        telemetry.log.warn('extension subscription failed; resuming', { subscription, error });
+        telemetry.failures.failed(FAILURE, error, { subscription });
         await clock.sleep(RESTART_PAUSE_MS, signal).catch(() => {});
       }
     }
@@ -87,12 +90,13 @@ export class Subscription implements WorkItem {
   }
 
   async #follow(signal: AbortSignal): Promise<void> {
-    const { coordination, store, name } = this.#options;
+    const { coordination, store, name, telemetry } = this.#options;
     const known = (await this.#savedPlace()) ?? this.#startPosition;
     // No position in this log if it was replaced by another or an older copy.
     const place = known === null ? null : await resumePosition(coordination, store, name, known);
     let after = place ?? (await store.head());
     for await (const message of store.subscribe({ after, prefixes: ['topic-'], signal })) {
+      telemetry.failures.worked(FAILURE);
       if (message.kind === 'caught-up') {
         after = message.position;
         await this.#save(after, false);

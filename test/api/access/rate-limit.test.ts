@@ -120,7 +120,7 @@ describe('the request counts', () => {
       new RequestCounts({
         coordination: shared.port,
         clock,
-        log: silent.log,
+        failures: silent.failures,
         window: 60_000,
       });
     const hits = (counts: RequestCounts, times: number, key = 'agent a'): number => {

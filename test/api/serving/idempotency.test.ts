@@ -114,7 +114,7 @@ describe('an Idempotency-Key', () => {
 
   it('repeats a command, with the same ids, if its response was too large to store', async () => {
     const { store, clock } = api();
-    const keys = new IdempotencyKeys(store, clock, silent.log);
+    const keys = new IdempotencyKeys(store, clock, silent.failures);
     const request = { agentId: caller.id, key: 'large', method: 'POST', path: '/x', body: null };
     const about = { actor: caller.id, source: 'test', correlationId: 'test' };
     const text = 'x'.repeat(MAX_EVENT_BYTES);
@@ -135,8 +135,10 @@ describe('an Idempotency-Key', () => {
     const clock = new VirtualClock();
     const { store } = api();
     const warnings: object[] = [];
-    const log = { ...silent.log, warn: (_: string, fields = {}) => void warnings.push(fields) };
-    const [own, other] = [1, 2].map(() => new IdempotencyKeys(store, clock, log)) as [
+    const failed = (_work: string, _error: unknown, fields = {}): void =>
+      void warnings.push(fields);
+    const failures = { ...silent.failures, failed };
+    const [own, other] = [1, 2].map(() => new IdempotencyKeys(store, clock, failures)) as [
       IdempotencyKeys,
       IdempotencyKeys,
     ];

@@ -22,6 +22,7 @@ export const LEASE = 30_000;
 /** Collects counters. */
 export class CountingTelemetry implements Telemetry {
   readonly log = silent.log;
+  readonly failures = silent.failures;
   readonly counts = new Map<string, number>();
 
   count(name: string, labels: Readonly<Record<string, string>> = {}, by = 1): void {

@@ -10,6 +10,9 @@ import type { LogReader, Page } from '../reading/reader.ts';
 import { Subscriber } from './subscriber.ts';
 import type { Tail } from './tail.ts';
 
+/** What a failure is reported as. */
+const UNREADABLE = 'could not read the event log; retrying';
+
 /** Milliseconds before reading is retried after a fault: at first, and at most. */
 const FIRST_RETRY_MS = 50;
 const MAX_RETRY_MS = 2_000;
@@ -99,10 +102,12 @@ async function readPage(
 ): Promise<Page | undefined> {
   for (let retry = FIRST_RETRY_MS; !signal.aborted && !closed.aborted;) {
     try {
-      return reader.page(position, { prefixes, share });
+      const page = reader.page(position, { prefixes, share });
+      telemetry.failures.worked(UNREADABLE);
+      return page;
     } catch (error) {
       if (once || !(error instanceof EventStoreError && error.code === 'UNAVAILABLE')) throw error;
-      telemetry.log.warn(error.message, { retryMilliseconds: retry });
+      telemetry.failures.failed(UNREADABLE, error);
       await pause(retry, AbortSignal.any([signal, closed]));
       retry = Math.min(MAX_RETRY_MS, retry * 2);
     }

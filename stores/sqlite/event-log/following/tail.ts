@@ -6,6 +6,9 @@ import type { LogReader, Page } from '../reading/reader.ts';
 import type { Delivery, Subscriber } from './subscriber.ts';
 import type { Committed, CommittedAppend } from '../writing/writer.ts';
 
+/** What a failure is reported as. */
+const UNREADABLE = 'could not follow the event log; retrying';
+
 /** Milliseconds for which polls are skipped at most while this process writes, or another announced a notice. */
 const MAX_SKIPPED_POLL_MS = 500;
 /** Milliseconds within which an announced notice arrives. */
@@ -37,7 +40,6 @@ export class Tail {
   #noPollBefore = 0;
   /** Whether there may be more than was announced. */
   #mayBeMore = false;
-  #failing = false;
 
   /**
    * @param options.isWriting whether commits of this process are on their way here. Polling then would decode them a
@@ -216,7 +218,7 @@ export class Tail {
     try {
       const wants = (stream: string): boolean => this.#wants(stream);
       const page = this.#reader.page(this.#position, { wants, upTo });
-      this.#failing = false;
+      this.#telemetry.failures.worked(UNREADABLE);
       return page;
     } catch (error) {
       this.#failed(error);
@@ -238,8 +240,7 @@ export class Tail {
   #failed(cause: unknown): void {
     this.#seenVersion = undefined;
     if (cause instanceof EventStoreError && cause.code === 'UNAVAILABLE') {
-      if (!this.#failing) this.#telemetry.log.warn(cause.message);
-      this.#failing = true;
+      this.#telemetry.failures.failed(UNREADABLE, cause);
       return;
     }
     const error = cause instanceof Error ? cause : new Error(String(cause));
