@@ -1,5 +1,6 @@
 import { toIso, type Instant } from '../domain/clock.ts';
 import type { JsonValue } from '../domain/json.ts';
+import { serverProblemOf, type ServerProblem } from '../domain/server-problem.ts';
 import { redactedText } from './redaction.ts';
 
 /** From good to bad. A report has the status of its worst check. */
@@ -103,9 +104,24 @@ export async function pingCheck(name: CheckName, ping: () => Promise<void>): Pro
     await ping();
     return { name, status: 'healthy', message: 'responding' };
   } catch (error) {
+    const problem = serverProblemOf(error);
+    if (problem !== null) return problemCheck(name, problem);
     const why = error instanceof Error ? error.message : String(error);
     return { name, status: 'unhealthy', message: `not responding: ${lineOf(why)}` };
   }
+}
+
+/** The check of a server that cannot be used. Says whether it can recover by itself, and not the user's name. */
+function problemCheck(name: CheckName, problem: ServerProblem): HealthCheck {
+  const { kind, summary, remedy, lasting } = problem;
+  const outlook = lasting ? 'this does not recover by itself; ' : '';
+  return {
+    name,
+    status: 'unhealthy',
+    message: `${lineOf(summary)}; ${outlook}${remedy}`,
+    cause: kind,
+    recovers_by_itself: !lasting,
+  };
 }
 
 /** The check of a store that responds and rejects writes. @param why its error */

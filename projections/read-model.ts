@@ -217,6 +217,14 @@ export interface ReadModel {
   /** Resolves if it answers within two seconds, else throws `UNAVAILABLE`. */
   ping(): Promise<void>;
 
+  /**
+   * Resolves if the user of a server has the rights that views and coordination need, as far as the server tells, and
+   * changes nothing. Embedded views leave it out.
+   *
+   * @throws ReadModelError `UNAVAILABLE`
+   */
+  requireRights?(): Promise<void>;
+
   close(): Promise<void>;
 }
 

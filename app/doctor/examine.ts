@@ -10,7 +10,7 @@ import type { ArchiveProgress } from '../archive/progress.ts';
 import type { Environment } from '../configuration/setting-readers.ts';
 import { openStores, type Stores, type StoreSettings } from '../stores.ts';
 import { checkArtifacts } from './artifact-checks.ts';
-import { fault, wordsOf, type Finding } from './finding.ts';
+import { failedCheck, wordsOf, type Finding } from './finding.ts';
 import { checkLog, checkTasks } from './invariant-checks.ts';
 import { checkDisk, checkFolder, checkKey, checkSettings } from './machine-checks.ts';
 import {
@@ -86,7 +86,7 @@ async function examineStores(options: Examination, lease: number): Promise<reado
     }
   } catch (error) {
     options.progress.signal.throwIfAborted();
-    return [fault('stores', wordsOf(error), 'see the message; nothing was changed')];
+    return [failedCheck('stores', error, { advice: 'see the message; nothing was changed' })];
   }
 }
 
@@ -103,7 +103,8 @@ async function checkOpenStores(
       found.push(...(await check()));
     } catch (error) {
       progress.signal.throwIfAborted();
-      found.push(fault(name, `could not be checked: ${wordsOf(error)}`, 'see the message'));
+      const words = `could not be checked: ${wordsOf(error)}`;
+      found.push(failedCheck(name, error, { found: words, advice: 'see the message' }));
     }
   };
   const now = (): number => clock.now();

@@ -1,3 +1,5 @@
+import { serverProblemOf } from '../../domain/server-problem.ts';
+
 /** `ok`: nothing to do; `warn`: it works, but not permanently or not well; `fault`: it does not work. */
 export type Verdict = 'ok' | 'warn' | 'fault';
 
@@ -23,6 +25,20 @@ export const warn = (check: string, found: string, advice: string): Finding => {
 export const fault = (check: string, found: string, advice: string): Finding => {
   return { check, verdict: 'fault', found, advice };
 };
+
+/** The finding of a check that failed: with the remedy of a server's problem, if that is the reason. */
+export function failedCheck(
+  check: string,
+  error: unknown,
+  otherwise: { readonly found?: string; readonly advice: string },
+): Finding {
+  const problem = serverProblemOf(error);
+  if (problem === null) {
+    return fault(check, otherwise.found ?? wordsOf(error), otherwise.advice);
+  }
+  const outlook = problem.lasting ? '; this does not recover by itself' : '';
+  return fault(check, `${wordsOf(problem)}${outlook}`, problem.remedy);
+}
 
 /** The first line of an error's message. */
 export const wordsOf = (error: unknown): string =>

@@ -18,7 +18,7 @@ import { roles as allRoles } from '../configuration/configuration.ts';
 import { projections } from '../projecting/projections.ts';
 import type { Stores, StoreSettings } from '../stores.ts';
 import { shortageOf } from '../watching/slot-shortage.ts';
-import { fault, ok, warn, wordsOf, type Finding } from './finding.ts';
+import { failedCheck, fault, ok, warn, wordsOf, type Finding } from './finding.ts';
 
 /** Most seconds of lag of a healthy view. */
 const MAX_LAG = 30;
@@ -45,6 +45,7 @@ export async function checkStores(
     checkStore('views', views, 'check the server of SVC_READ_MODEL_URL', async () => {
       await readModel.ping();
       await coordination.ping();
+      await readModel.requireRights?.();
     }),
   ]);
   return { answer: findings.every(({ verdict }) => verdict === 'ok'), findings };
@@ -67,7 +68,7 @@ async function checkStore(
     await ping();
     return ok(check, what);
   } catch (error) {
-    return fault(check, `${what}: ${wordsOf(error)}`, advice);
+    return failedCheck(check, error, { found: `${what}: ${wordsOf(error)}`, advice });
   }
 }
 

@@ -1,5 +1,6 @@
 import { decorate } from '../../domain/decorate.ts';
 import { EventStoreError, type EventStore } from '../../domain/event-store.ts';
+import { serverProblemOf } from '../../domain/server-problem.ts';
 
 /** Milliseconds for which a failed append counts. */
 const REFUSAL_MS = 60_000;
@@ -27,7 +28,7 @@ export function watchAppends(
       return result;
     } catch (error) {
       if (error instanceof EventStoreError && error.code === 'UNAVAILABLE') {
-        refused = { at: now(), why: error.message };
+        refused = { at: now(), why: serverProblemOf(error)?.summary ?? error.message };
       }
       throw error;
     }

@@ -1,5 +1,6 @@
 import { fromIso, type Clock } from '../../domain/clock.ts';
 import { load } from '../../domain/handle.ts';
+import { serverProblemOf } from '../../domain/server-problem.ts';
 import { operationsFold } from '../../domain/operators/operations.ts';
 import { streams } from '../../domain/streams.ts';
 import type { EventStore, Position } from '../../domain/event-store.ts';
@@ -209,7 +210,7 @@ async function orUnhealthy(
   try {
     return await look();
   } catch (error) {
-    const message = errorMessage(error);
+    const message = serverProblemOf(error)?.summary ?? errorMessage(error);
     return { name, status: 'unhealthy', message: `unknown: ${message}` };
   }
 }

@@ -16,6 +16,7 @@ import {
   toEventStoreError,
   describeError,
 } from './connecting/client-errors.ts';
+import { failureOf, requireUsable } from './connecting/condition.ts';
 import type { LogParts } from './log-parts.ts';
 import { isKnown, toPosition } from './position.ts';
 import type { ClientEvent } from './client-event.ts';
@@ -29,6 +30,9 @@ const MAX_TAIL_PAGES = 250;
 
 /** The last attempt may take this long, however little time is left. */
 const MIN_ATTEMPT_MS = 500;
+
+/** How long a failed append waits for the reason, at most. Milliseconds. */
+const LOOK_MS = 1_000;
 
 /** A running append. */
 interface PendingAppend extends Append {
@@ -62,7 +66,8 @@ export class Appender {
     expected: ExpectedRevision,
   ): Promise<AppendResult> {
     if (this.#closed) throw new EventStoreError('UNAVAILABLE', 'the event log is closed');
-    const { telemetry } = this.#log;
+    const { telemetry, server } = this.#log;
+    requireUsable(server, 'append events');
     const id = `${events.at(-1)?.id} ${stream}`;
     const repeated = this.#repeated.get(id) ?? { running: 0, answered: false };
     this.#repeated.set(id, repeated);
@@ -72,6 +77,7 @@ export class Appender {
     const startedAt = performance.now();
     try {
       const result = await appended;
+      server.worked('append events');
       telemetry.observe('event_store_append_seconds', (performance.now() - startedAt) / 1000);
       const duplicate = result.duplicate || repeated.answered;
       repeated.answered = true;
@@ -116,9 +122,9 @@ export class Appender {
           const failure = classifyError(error);
           if (failure === 'conflict') return this.#settleConflict(append, error, unclear);
           if (failure === 'refused' && unclear !== undefined)
-            throw outcomeUnknownError(stream, error);
+            throw outcomeUnknownError(stream, await this.#failureOf(error, stream));
           if (failure !== 'unclear' && failure !== 'elsewhere')
-            throw toEventStoreError(error, `append to ${stream}`, stream);
+            throw await this.#failureOf(error, stream);
           latest = error;
           if (failure === 'unclear') {
             unclear = error;
@@ -126,7 +132,7 @@ export class Appender {
           }
         }
       } else if (!isConnected && unclear === undefined) {
-        throw new EventStoreError('UNAVAILABLE', 'EventStoreDB cannot be reached', { stream });
+        throw await this.#failureOf(new Error('no connection was made'), stream);
       }
       const wait = pauseAfter(failures, timings.firstPauseMs, timings.longestPauseMs);
       if (connection.closed || performance.now() + wait >= end)
@@ -137,6 +143,13 @@ export class Appender {
       const arrived = expected === 'any' ? await this.#findInTail(append) : undefined;
       if (arrived !== undefined) return arrived;
     }
+  }
+
+  /** The error for an append that wrote nothing. */
+  #failureOf(error: unknown, stream: string): Promise<EventStoreError> {
+    const doing = `append to ${stream}`;
+    const of = { operation: 'append events', doing, stream, limitMs: LOOK_MS } as const;
+    return failureOf(this.#log.server, error, of);
   }
 
   /**

@@ -18,6 +18,7 @@ import {
 } from '../../domain/event-store.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
 import { Appender } from './appender.ts';
+import { unusableError } from './connecting/condition.ts';
 import { readConnectionUrl } from './connecting/connection-url.ts';
 import { FeedConnections } from './connecting/feed-connections.ts';
 import { defaultTimings, type Timings } from './connecting/timings.ts';
@@ -157,9 +158,10 @@ class EventStoreDb implements EventStore {
   }
 
   async ping(): Promise<void> {
-    const { reader, timings, identity } = this.#log;
+    const { reader, timings, identity, server } = this.#log;
     await reader.end(timings.pingMs);
     if (identity.fault !== undefined) throw identity.fault;
+    if (server.lasting !== null) throw unusableError(server.lasting);
   }
 
   /** Waits for running appends, then ends subscriptions, reads and connections. Idempotent. */
@@ -167,6 +169,7 @@ class EventStoreDb implements EventStore {
     this.#closing.abort();
     await this.#appender.close();
     await this.#connections.close();
+    await this.#log.server.close();
     await this.#log.connection.close();
   }
 }

@@ -1,5 +1,7 @@
 import type { Telemetry } from '../../observability/telemetry.ts';
+import type { ServerCondition } from '../servers/server-condition.ts';
 import type { ConnectionSettings } from './connecting/connection-url.ts';
+import { eventStoreDbCondition } from './connecting/condition.ts';
 import { Connection } from './connecting/connection.ts';
 import type { Timings } from './connecting/timings.ts';
 import { LogIdentity } from './log-identity.ts';
@@ -9,6 +11,8 @@ import { LogReader } from './log-reader.ts';
 /** What appends, subscriptions and transfers share. */
 export interface LogParts {
   readonly connection: Connection;
+  /** Whether the server can be used. */
+  readonly server: ServerCondition;
   readonly reader: LogReader;
   readonly highWaterMark: HighWaterMark;
   readonly identity: LogIdentity;
@@ -23,8 +27,9 @@ export function connectLog(
   telemetry: Telemetry,
 ): LogParts {
   const connection = new Connection(settings, timings, telemetry);
+  const server = eventStoreDbCondition(settings, telemetry);
   const highWaterMark = new HighWaterMark();
-  const reader = new LogReader(connection, timings, highWaterMark);
+  const reader = new LogReader({ connection, server, timings, highWaterMark });
   const identity = new LogIdentity({ reader, highWaterMark, timings, telemetry });
-  return { connection, reader, highWaterMark, identity, timings, telemetry };
+  return { connection, server, reader, highWaterMark, identity, timings, telemetry };
 }

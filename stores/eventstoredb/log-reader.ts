@@ -1,8 +1,14 @@
 import type { StreamingRead, ReadRevision, ResolvedEvent } from '@eventstore/db-client';
 import { BEGINNING, type Position } from '../../domain/event-store.ts';
+import type { ServerCondition } from '../servers/server-condition.ts';
 import { pause, pauseAfter } from '../waiting.ts';
+import { failureOf, requireUsable } from './connecting/condition.ts';
 import type { Connection } from './connecting/connection.ts';
-import { classifyError, toEventStoreError } from './connecting/client-errors.ts';
+import {
+  classifyError,
+  isConnectionFailure,
+  toEventStoreError,
+} from './connecting/client-errors.ts';
 import type { Timings } from './connecting/timings.ts';
 import type { HighWaterMark } from './high-water-mark.ts';
 import { fromPosition, isKnown, toPosition } from './position.ts';
@@ -11,21 +17,31 @@ import { eventOf, isSystemEvent, type ClientEvent } from './client-event.ts';
 /** Whether a visitor wants to read on. */
 export type Visit = 'more' | 'enough';
 
+/** How long a failed read waits for the reason, at most. `ping` must answer within two seconds. Milliseconds. */
+const LOOK_MS = 100;
+
 /** Events per read where most may be skipped. */
 const PAGE = 256;
 
 /** Reads of the log, each with a limit on how long it may stall; the client has none. */
 export class LogReader {
   readonly #connection: Connection;
+  readonly #server: ServerCondition;
   readonly #timings: Timings;
   readonly #highWaterMark: HighWaterMark;
   /** The end of the log when its head was last looked up, and that head. */
   #lastHead: { readonly end: Position; readonly head: Position } | undefined;
 
-  constructor(connection: Connection, timings: Timings, highWaterMark: HighWaterMark) {
-    this.#connection = connection;
-    this.#timings = timings;
-    this.#highWaterMark = highWaterMark;
+  constructor(parts: {
+    readonly connection: Connection;
+    readonly server: ServerCondition;
+    readonly timings: Timings;
+    readonly highWaterMark: HighWaterMark;
+  }) {
+    this.#connection = parts.connection;
+    this.#server = parts.server;
+    this.#timings = parts.timings;
+    this.#highWaterMark = parts.highWaterMark;
   }
 
   /** Up to `limit` events of one stream; none where it does not exist. @throws EventStoreError `UNAVAILABLE`, `STREAM_DELETED` */
@@ -198,21 +214,28 @@ export class LogReader {
     stream?: string,
     limitMs = this.#timings.readMs,
   ): Promise<void> {
+    const operation = stream === undefined ? 'read the whole log' : 'read streams';
+    requireUsable(this.#server, operation);
     const end = performance.now() + limitMs;
     for (let failures = 1; ; failures += 1) {
       try {
         await consume(open(), visit, Math.max(1, end - performance.now()), limitMs);
         // Closing cancels reads, and the client reports a cancelled read as complete.
         if (this.#connection.closed) throw new Error('the connection was closed');
+        this.#server.worked(operation);
         return;
       } catch (error) {
         const failure = classifyError(error);
-        if (failure === 'not-found') return;
+        if (failure === 'not-found') return this.#server.worked(operation);
         const wait = pauseAfter(failures, this.#timings.firstPauseMs, this.#timings.longestPauseMs);
         const again = failure === 'unclear' || failure === 'elsewhere';
-        if (!again || this.#connection.closed || performance.now() + wait >= end) {
-          throw toEventStoreError(error, doing, stream);
+        if (this.#connection.closed) throw toEventStoreError(error, doing, stream);
+        if (!again || performance.now() + wait >= end) {
+          const of = { operation, doing, stream, limitMs: LOOK_MS } as const;
+          throw await failureOf(this.#server, error, of);
         }
+        // Finds out why while it is tried again.
+        if (isConnectionFailure(error)) this.#server.suspect();
         await pause(wait);
       }
     }

@@ -14,6 +14,9 @@ import { laterPosition } from './position.ts';
 import { Probe } from './probe.ts';
 import { isSystemEvent, toRawEvent, type ClientEvent } from './client-event.ts';
 
+/** What is reported when a subscription has to be replaced. */
+const LOST = 'subscription lost; subscribing again';
+
 /** Consecutive fruitless attempts after which a `once` subscription fails. */
 const MAX_FAILURES = 3;
 
@@ -36,6 +39,8 @@ export class Subscription {
   #position: Position;
   /** Failed attempts since the last delivery. */
   #failures = 0;
+  /** Of a read by which the last attempt failed. */
+  #error: unknown;
 
   constructor(
     parts: SubscriptionParts,
@@ -58,6 +63,7 @@ export class Subscription {
   async *messages(): AsyncGenerator<SubscriptionMessage, void, void> {
     const { timings, telemetry } = this.#parts;
     while (!this.#signal.aborted) {
+      this.#error = undefined;
       const reason = yield* this.#attempt();
       if (reason === undefined) return;
       this.#failures += 1;
@@ -65,11 +71,9 @@ export class Subscription {
         throw new EventStoreError('UNAVAILABLE', `the event log cannot be followed: ${reason}`);
       }
       telemetry.count('eventstore_resubscriptions_total');
-      telemetry.log.warn('subscription lost; subscribing again', {
-        reason,
-        after: this.#position,
-        failures: this.#failures,
-      });
+      // A read that failed has a reason of its own.
+      const error = this.#error ?? new Error(reason);
+      telemetry.failures.failed(LOST, error, { after: this.#position });
       await pause(
         pauseAfter(this.#failures, timings.firstPauseMs, timings.longestResubscribePauseMs),
         this.#signal,
@@ -90,6 +94,7 @@ export class Subscription {
       places = await unlessAborted(read, this.#signal);
     } catch (error) {
       if (error instanceof EventStoreError && error.code === 'INVALID_EVENT') throw error;
+      this.#error = error;
       return describeError(error);
     }
     if (places === undefined) return undefined;
@@ -129,11 +134,14 @@ export class Subscription {
       if (feed.ended !== undefined) return feed.ended;
 
       const wait = probe.look(this.#position);
-      if (probe.failure !== undefined) return describeError(probe.failure);
+      if (probe.failure !== undefined) {
+        this.#error = probe.failure;
+        return describeError(probe.failure);
+      }
       if (probe.silent) return 'an event of the log did not arrive';
       this.#passTo(probe.nothingUpTo);
       if (probe.takeCaughtUp()) {
-        this.#failures = 0;
+        this.#isAlive();
         yield { kind: 'caught-up', position: this.#position };
         if (this.#once) return undefined;
         continue;
@@ -141,6 +149,12 @@ export class Subscription {
       await feed.wait(wait);
     }
     return undefined;
+  }
+
+  /** The client's subscription works. */
+  #isAlive(): void {
+    if (this.#failures > 0) this.#parts.telemetry.failures.worked(LOST);
+    this.#failures = 0;
   }
 
   /** Moves on past events that are not wanted. */
@@ -172,7 +186,7 @@ export class Subscription {
     if (events.length > 0) yield { kind: 'events', events };
     this.#position = last;
     if (lastId !== '') this.#parts.highWaterMark.noteEvent(last, lastId);
-    this.#failures = 0;
+    this.#isAlive();
     if (failure !== undefined) throw failure.error;
   }
 }

@@ -145,6 +145,7 @@ class EventStoreDbTransfer implements LogTransfer {
 
   async close(): Promise<void> {
     await this.#appender.close();
+    await this.#log.server.close();
     await this.#log.connection.close();
   }
 }

@@ -1,8 +1,21 @@
 import { accessSync, constants } from 'node:fs';
 import { type ClientSession, type Db, MongoClient, type MongoClientOptions } from 'mongodb';
+import type { ServerProblem } from '../../domain/server-problem.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
+import type { ServerCondition } from '../servers/server-condition.ts';
 import { withTimeout } from '../waiting.ts';
-import { NoResponseError, describeError, isDriverError, isUnreachable } from './driver-errors.ts';
+import { mongoCondition } from './condition.ts';
+import { hasRights } from './rights.ts';
+import {
+  NoResponseError,
+  describeError,
+  isDriverError,
+  isForbidden,
+  isLeaderless,
+  isRejectedUser,
+  isUnreachable,
+  nameProblemOf,
+} from './driver-errors.ts';
 import { databaseOf, withoutConcerns } from './connection-string.ts';
 
 /** How to reach a MongoDB server, a replica set, or one compatible with it. */
@@ -37,8 +50,8 @@ export class MongoConnection {
   readonly #telemetry: Telemetry;
   readonly #operationTimeoutMs: number;
   readonly #pingTimeoutMs: number;
+  readonly #condition: ServerCondition;
   #connected = false;
-  #reachable = true;
   #deployment: Deployment | undefined;
   #transactions: boolean | undefined;
 
@@ -70,6 +83,9 @@ export class MongoConnection {
     }
     this.#db = this.#client.db(options.database ?? databaseOf(options.url));
     this.#telemetry = options.telemetry;
+    this.#condition = mongoCondition(this.#client, this.#db.databaseName, options.telemetry);
+    // Finds out why while operations still wait for a server.
+    this.#client.on('serverHeartbeatFailed', () => this.#condition.suspect());
     this.#operationTimeoutMs = options.operationTimeoutMs ?? 20_000;
     this.#pingTimeoutMs = options.pingTimeoutMs ?? 1900;
   }
@@ -88,7 +104,8 @@ export class MongoConnection {
    * Runs an operation on the database.
    * @param operation a name from a closed set, for messages and metrics
    * @param limit milliseconds it may take; `Infinity` for index builds
-   * @throws the result of `failureOf` for a driver error; other errors unchanged
+   * @throws the result of `failureOf` for a driver error, with a `ServerProblem` as its cause if the server cannot be
+   *   used; other errors unchanged
    */
   async run<T>(
     operation: string,
@@ -96,6 +113,8 @@ export class MongoConnection {
     act: (db: Db) => Promise<T>,
     limit = this.#operationTimeoutMs,
   ): Promise<T> {
+    const blocking = this.#condition.blocking(operation);
+    if (blocking !== null) throw failureOf(blocking.message, blocking);
     const began = performance.now();
     try {
       // Our own timer: the driver's `timeoutMS` has no effect (7.8), and its socket timeout cannot be lifted for one
@@ -107,20 +126,33 @@ export class MongoConnection {
         limit,
       );
       if (done === undefined) throw new NoResponseError(limit);
-      this.#noteReachable();
+      this.#condition.worked(operation);
       return done.result;
     } catch (error) {
       if (!isDriverError(error)) throw error;
-      throw failureOf(this.#noteFailure(error, operation), error);
+      const problem = await this.#problemOf(error, operation, limit);
+      const message = problem?.message ?? describeError(error, operation, this.#hosts());
+      throw failureOf(message, problem ?? error);
     } finally {
       const seconds = (performance.now() - began) / 1000;
       this.#telemetry.observe('mongodb_operation_seconds', seconds, { operation });
     }
   }
 
-  /** Resolves when the database answers within the ping timeout. */
+  /** Resolves when the database answers within the ping timeout, and the user lacks no right as far as is known. */
   async ping(failureOf: FailureOf): Promise<void> {
     await this.run('ping', failureOf, (db) => db.command({ ping: 1 }), this.#pingTimeoutMs);
+    const problem = this.#condition.lasting;
+    if (problem !== null) throw failureOf(problem.message, problem);
+  }
+
+  /** Resolves unless the server says that the user lacks a right. @throws the result of `failureOf` */
+  async requireRights(failureOf: FailureOf): Promise<void> {
+    const operation = 'connectionStatus';
+    const isSufficient = await this.run(operation, failureOf, hasRights, this.#pingTimeoutMs);
+    if (isSufficient) return;
+    const problem = this.#condition.forbidden(operation, new Error('privileges are missing'));
+    throw failureOf(problem.message, problem);
   }
 
   /** The kind of server; asked once. Call inside `run`. */
@@ -157,6 +189,7 @@ export class MongoConnection {
   }
 
   async close(): Promise<void> {
+    await this.#condition.close();
     await this.#client.close();
   }
 
@@ -169,22 +202,25 @@ export class MongoConnection {
     return this.#db;
   }
 
-  #noteReachable(): void {
-    if (this.#reachable) return;
-    this.#reachable = true;
-    this.#telemetry.log.info('MongoDB reachable again', { hosts: this.#hosts() });
-  }
-
-  #noteFailure(error: Error, operation: string): string {
-    const unreachable = isUnreachable(error);
-    const message = describeError(error, operation, this.#hosts());
-    this.#telemetry.count('mongodb_errors_total', {
-      kind: unreachable ? 'unreachable' : 'refused',
-    });
-    // One log line per outage, not one per operation.
-    if (!unreachable || this.#reachable) this.#telemetry.log.warn(message, { operation });
-    if (unreachable) this.#reachable = false;
-    return message;
+  /** Reports why the server cannot be used; null if it can, and has only refused this operation. */
+  async #problemOf(error: Error, operation: string, limit: number): Promise<ServerProblem | null> {
+    const isLost = isUnreachable(error);
+    const kind = isLost ? 'unreachable' : 'refused';
+    this.#telemetry.count('mongodb_errors_total', { kind });
+    this.#telemetry.log.debug('MongoDB operation failed', { operation, error });
+    const condition = this.#condition;
+    if (isRejectedUser(error, this.#client.options.credentials !== undefined)) {
+      return condition.rejected(error);
+    }
+    if (isForbidden(error)) return condition.forbidden(operation, error);
+    if (isLeaderless(error)) return condition.leaderless(error);
+    if (!isLost) return null;
+    // A ping has to respond within two seconds.
+    return condition.unreachable(
+      error,
+      limit <= this.#pingTimeoutMs ? 100 : 1_000,
+      nameProblemOf(error),
+    );
   }
 
   #hosts(): string {

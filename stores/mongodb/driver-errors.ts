@@ -41,6 +41,18 @@ const UNSUPPORTED_OPTION = new Set([
   40415, // an unknown field of a command
 ]);
 
+/** Server codes of users. */
+const AUTHENTICATION_FAILED = 18;
+const UNAUTHORIZED = 13;
+/** Of Atlas, for a rejected user as well as for a missing right. */
+const ATLAS_ERROR = 8000;
+
+/** Server codes of members that are not the primary. */
+const NOT_PRIMARY = new Set([
+  10107, // NotWritablePrimary
+  13435, // NotPrimaryNoSecondaryOk
+]);
+
 /** Node's codes for a connection that broke during a write without a failed system call. */
 const BROKEN_SOCKET_CODES = new Set([
   'EPIPE',
@@ -68,6 +80,35 @@ export function isUnreachable(error: unknown): boolean {
     // The driver wraps whatever ends a bulk write; only a server's answer has a code.
     (error instanceof MongoBulkWriteError && error.code === undefined)
   );
+}
+
+/** Whether the server rejected the user, or operations without one. @param hasUser whether one is configured */
+export function isRejectedUser(error: unknown, hasUser: boolean): boolean {
+  if (!(error instanceof MongoServerError)) return false;
+  if (error.code === AUTHENTICATION_FAILED) return true;
+  if (error.code === ATLAS_ERROR) return error.hasErrorLabel('HandshakeError');
+  return error.code === UNAUTHORIZED && !hasUser;
+}
+
+/** Whether the user lacks a right. */
+export function isForbidden(error: unknown): boolean {
+  if (!(error instanceof MongoServerError)) return false;
+  return error.code === UNAUTHORIZED || error.code === ATLAS_ERROR;
+}
+
+/** Whether the members of a replica set answer, and none is the primary. */
+export function isLeaderless(error: unknown): boolean {
+  if (error instanceof MongoServerError) return NOT_PRIMARY.has(Number(error.code));
+  if (!(error instanceof MongoServerSelectionError)) return false;
+  const { type, servers } = error.reason ?? {};
+  if (type !== 'ReplicaSetNoPrimary' || servers === undefined) return false;
+  return [...servers.values()].some((server) => server.type !== 'Unknown');
+}
+
+/** The problem if the names of `mongodb+srv` cannot be resolved, so that no host is known. */
+export function nameProblemOf(error: unknown): 'name_unknown' | undefined {
+  if (!(error instanceof Error) || !('syscall' in error)) return undefined;
+  return String(error.syscall).startsWith('query') ? 'name_unknown' : undefined;
 }
 
 /**

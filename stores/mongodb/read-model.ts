@@ -197,6 +197,11 @@ class MongoReadModel implements ReadModel {
     await this.#shared.connection.ping(unavailable);
   }
 
+  async requireRights(): Promise<void> {
+    this.#refuseWhenClosed();
+    await this.#shared.connection.requireRights(unavailable);
+  }
+
   async close(): Promise<void> {
     this.#closed = true;
     await this.#shared.release();

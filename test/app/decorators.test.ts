@@ -47,6 +47,7 @@ const reads: { readonly [K in keyof Required<ReadModel>]: readonly unknown[] } =
   schemas: [projection],
   generations: [projection],
   discard: [projection, 4],
+  requireRights: [],
   ping: [],
   close: [],
 };

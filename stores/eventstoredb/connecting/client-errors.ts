@@ -7,10 +7,13 @@ import {
 
 /** The gRPC status numbers used here. */
 const grpc = {
+  CANCELLED: 1,
   INVALID_ARGUMENT: 3,
+  DEADLINE_EXCEEDED: 4,
   PERMISSION_DENIED: 7,
   FAILED_PRECONDITION: 9,
   UNIMPLEMENTED: 12,
+  UNAVAILABLE: 14,
   UNAUTHENTICATED: 16,
 } as const;
 
@@ -68,6 +71,26 @@ export function classifyError(error: unknown): CallFailure {
     : undefined;
   return typed ?? byCode[statusOf(error) ?? -1] ?? 'unclear';
 }
+
+/** Whether the server rejected the user, or the user lacks a right; null for neither. */
+export function rejectionOf(error: unknown): 'user' | 'right' | null {
+  const status = error instanceof Error ? statusOf(error) : undefined;
+  if (status === grpc.UNAUTHENTICATED) return 'user';
+  return status === grpc.PERMISSION_DENIED ? 'right' : null;
+}
+
+/** Whether the server could not be reached, or did not answer in time. It may also say itself that it is not ready. */
+export function isConnectionFailure(error: unknown): boolean {
+  const status = error instanceof Error ? statusOf(error) : undefined;
+  // Errors without a status are the client's, of a search for a node, and the adapter's own, of its timeouts.
+  return status === undefined || lostCalls.has(status);
+}
+
+const lostCalls: ReadonlySet<number> = new Set([
+  grpc.CANCELLED,
+  grpc.DEADLINE_EXCEEDED,
+  grpc.UNAVAILABLE,
+]);
 
 /** The stream's actual revision; `WrongExpectedVersionError` has an empty message and these fields. */
 export function actualRevisionOf(error: unknown): number | 'none' | undefined {

@@ -1,6 +1,5 @@
 import { expect } from 'chai';
 import { BEGINNING, type EventStore } from '../../../domain/event-store.ts';
-import { silent } from '../../../observability/telemetry.ts';
 import type { Log } from '../../support/eventstoredb-server/log.ts';
 import { NO_PLACE } from '../../support/eventstoredb-server/messages.ts';
 import {
@@ -12,6 +11,7 @@ import {
   upTo,
 } from '../../support/eventstoredb-server/workbench.ts';
 import { Signal, eventually } from '../../support/signals.ts';
+import { reportingTo } from '../../support/reporting-to.ts';
 
 describe('a checkpoint of an EventStoreDB subscription', () => {
   const bench = onWorkbench();
@@ -22,12 +22,13 @@ describe('a checkpoint of an EventStoreDB subscription', () => {
   beforeEach(async () => {
     takenUp = new Signal('taking a subscription up again');
     stop = new AbortController();
-    const warn = (_: string, fields?: { readonly after?: unknown }): void =>
-      takenUp.send(String(fields?.after));
+    const debug = (_: string, fields?: { readonly after?: unknown }): void => {
+      if (fields?.after !== undefined) takenUp.send(String(fields.after));
+    };
     // Probes the log so rarely that only the server's checkpoints count.
     store = await bench().open({
       timings: { ...patientAppends, settleMs: 30_000, probeMs: 30_000, silenceMs: 60_000 },
-      telemetry: { ...silent, log: { ...silent.log, warn } },
+      telemetry: reportingTo({ debug }),
     });
   });
 

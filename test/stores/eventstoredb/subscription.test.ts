@@ -18,6 +18,7 @@ import {
 } from '../../support/eventstoredb-server/workbench.ts';
 import { BROKEN_KEY, NEWER_VERSION } from '../../support/plain-codec.ts';
 import { deferred, eventually } from '../../support/signals.ts';
+import { reportingTo } from '../../support/reporting-to.ts';
 
 describe('a subscription to EventStoreDB', () => {
   const bench = onWorkbench();
@@ -375,8 +376,7 @@ describe('a subscription to EventStoreDB', () => {
   it('ends while the server cannot be reached', async () => {
     bench().server.stop();
     const lost = deferred();
-    const log = { ...silent.log, warn: () => lost.resolve() };
-    const telemetry: Telemetry = { ...silent, log };
+    const telemetry = reportingTo({ warn: () => lost.resolve() });
     const other = await bench().open({ telemetry });
     const ended = take(other.subscribe({ after: BEGINNING, signal: stop.signal }), () => false);
     await lost.promise;

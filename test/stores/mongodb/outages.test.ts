@@ -16,6 +16,7 @@ import {
 } from '../../contracts/read-model-things.ts';
 import { leavesNothingOpen } from '../../support/leaks.ts';
 import { MongoServer } from '../../support/mongodb-server/server.ts';
+import { reportingTo } from '../../support/reporting-to.ts';
 
 /** Long enough to find a running server, and short enough for a test. */
 const IMPATIENT = { serverSelectionTimeoutMs: 400, pingTimeoutMs: 800 };
@@ -85,13 +86,12 @@ describe('a MongoDB outage', () => {
 
   it('is logged once at its start and once at its end', async () => {
     const lines: string[] = [];
-    const log = { ...silent.log, warn: note, info: note };
-    function note(message: string): void {
+    const note = (message: string): void => {
       lines.push(
-        message.includes('reachable again') ? 'back' : message.includes('not') ? 'gone' : '',
+        message.includes('can be used again') ? 'back' : message.includes('not') ? 'gone' : '',
       );
-    }
-    const readModel = await open({ telemetry: { ...silent, log } });
+    };
+    const readModel = await open({ telemetry: reportingTo({ warn: note, info: note }) });
     await readModel.ping();
     await server.stop();
     for (let i = 0; i < 3; i += 1) await rejectsWith('UNAVAILABLE', readModel.ping());

@@ -86,6 +86,12 @@ export const rooms: readonly Room[] = [
   part(projections, 'reading/', ['cut-document.ts', 'log-identity.ts', 'read-model.ts', 'views/']),
   { path: 'stores/', inside: [...ports], packages: [], node: 'all' },
   {
+    path: 'stores/servers/',
+    inside: ['stores/servers/', 'stores/waiting.ts', ...ports],
+    packages: [],
+    node: 'all',
+  },
+  {
     path: 'stores/sqlite/',
     inside: ['stores/sqlite/', 'stores/folder.ts', 'stores/waiting.ts', ...ports],
     packages: ['@photostructure/sqlite'],
@@ -99,13 +105,13 @@ export const rooms: readonly Room[] = [
   },
   {
     path: 'stores/eventstoredb/',
-    inside: ['stores/eventstoredb/', 'stores/waiting.ts', ...ports],
+    inside: ['stores/eventstoredb/', 'stores/servers/', 'stores/waiting.ts', ...ports],
     packages: ['@eventstore/db-client'],
     node: 'all',
   },
   {
     path: 'stores/mongodb/',
-    inside: ['stores/mongodb/', 'stores/waiting.ts', ...ports],
+    inside: ['stores/mongodb/', 'stores/servers/', 'stores/waiting.ts', ...ports],
     packages: ['mongodb'],
     node: 'all',
   },

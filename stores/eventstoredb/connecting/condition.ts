@@ -1,0 +1,85 @@
+import { readFileSync } from 'node:fs';
+import { EventStoreError } from '../../../domain/event-store.ts';
+import type { ServerProblem } from '../../../domain/server-problem.ts';
+import type { Telemetry } from '../../../observability/telemetry.ts';
+import type { Address } from '../../servers/reachability.ts';
+import { ServerCondition } from '../../servers/server-condition.ts';
+import { ServerWords } from '../../servers/server-words.ts';
+import { isConnectionFailure, rejectionOf, toEventStoreError } from './client-errors.ts';
+import type { ConnectionSettings } from './connection-url.ts';
+
+/** What a user needs a right for, as messages name it. */
+export type Operation = 'read the whole log' | 'read streams' | 'append events';
+
+/** HTTP/2's connection preface with empty settings, which a server answers with its own. */
+const greeting = Buffer.concat([
+  Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'),
+  Buffer.from([0, 0, 0, 4, 0, 0, 0, 0, 0]),
+]);
+
+/** Whether the server or cluster can be used. @throws Error if the file of authorities cannot be read */
+export function eventStoreDbCondition(
+  settings: ConnectionSettings,
+  telemetry: Telemetry,
+): ServerCondition {
+  const { hosts, secure, credentials, files } = settings;
+  const words = new ServerWords({
+    product: 'EventStoreDB',
+    hosts: hosts.map(({ address, port }) => `${address}:${port}`).join(','),
+    user: secure ? credentials?.username : undefined,
+    setting: 'SVC_EVENT_STORE_URL',
+    forbidden: (operation) => operation,
+    grant: 'use a member of $admins',
+    leaderless: 'no_leader',
+  });
+  const ca = files.tlsCAFile === undefined ? undefined : readFileSync(files.tlsCAFile);
+  const addresses = hosts.map(({ address, port }): Address => {
+    return { host: address, port, tls: secure ? { ca } : null, greeting };
+  });
+  return new ServerCondition(words, telemetry, () => addresses);
+}
+
+/** @throws EventStoreError `UNAVAILABLE` if the server would reject the operation, and is not to be tried now */
+export function requireUsable(server: ServerCondition, operation: Operation): void {
+  const problem = server.blocking(operation);
+  if (problem !== null) throw unusableError(problem);
+}
+
+/**
+ * The port's error for a failed call that wrote nothing. Reports why the server cannot be used, if that is the reason.
+ * @param of.doing for the message: "read stream task-1"
+ * @param of.limitMs how long to wait for the reason
+ */
+export async function failureOf(
+  server: ServerCondition,
+  error: unknown,
+  of: {
+    readonly operation: Operation;
+    readonly doing: string;
+    readonly limitMs: number;
+    readonly stream?: string | undefined;
+  },
+): Promise<EventStoreError> {
+  if (error instanceof EventStoreError) return error;
+  const problem = await problemOf(server, error, of);
+  return problem === null
+    ? toEventStoreError(error, of.doing, of.stream)
+    : unusableError(problem, of.stream);
+}
+
+async function problemOf(
+  server: ServerCondition,
+  error: unknown,
+  { operation, limitMs }: { readonly operation: Operation; readonly limitMs: number },
+): Promise<ServerProblem | null> {
+  const rejection = rejectionOf(error);
+  if (rejection === 'user') return server.rejected(error);
+  if (rejection === 'right') return server.forbidden(operation, error);
+  return isConnectionFailure(error) ? server.unreachable(error, limitMs) : null;
+}
+
+/** The port's error while a server cannot be used. Nothing was written. */
+export function unusableError(problem: ServerProblem, stream?: string): EventStoreError {
+  const details = { cause: problem, ...(stream === undefined ? {} : { stream }) };
+  return new EventStoreError('UNAVAILABLE', problem.message, details);
+}
