@@ -1,3 +1,4 @@
+import { serverProblemOf } from '../domain/server-problem.ts';
 import { createTelemetry } from '../observability/create-telemetry.ts';
 import type { Log } from '../observability/telemetry.ts';
 import { SystemClock } from './clock.ts';
@@ -65,6 +66,7 @@ async function run(): Promise<void> {
   });
   withdraw = announced(service, configuration, telemetry.log);
   void makeRoom(service, telemetry.log);
+  void showProblems(service);
   await greet(service, configuration);
 }
 
@@ -146,6 +148,18 @@ function secretOf(name: string, log: Log): string | undefined {
     if (!(error instanceof ConfigurationError)) throw error;
     log.error('could not read the file of a secret', { secret: name, error });
     return undefined;
+  }
+}
+
+/** Prints which servers cannot be used, if only a person can change that. The log has the same. Never rejects. */
+async function showProblems({ stores }: RunningService): Promise<void> {
+  const { store, readModel } = stores;
+  const results = await Promise.allSettled([store.ping(), readModel.ping()]);
+  for (const result of results) {
+    const problem = result.status === 'rejected' ? serverProblemOf(result.reason) : null;
+    if (problem?.lasting !== true) continue;
+    const { message, remedy } = problem;
+    process.stdout.write(`\nNot usable: ${message}.\nWhat to do: ${remedy}.\n\n`);
   }
 }
 

@@ -72,7 +72,12 @@ export class FailureLog implements Failures {
     }
   }
 
-  unusable(problem: ServerProblem): void {
+  unusable(problem: ServerProblem, former?: ServerProblem): void {
+    const replaced = former && this.#troubles.get(causeOfProblem(former).key);
+    if (replaced !== undefined) {
+      replaced.isOver = true;
+      replaced.isTold = false;
+    }
     this.#note(causeOfProblem(problem));
   }
 

@@ -44,8 +44,11 @@ export interface Failures {
   failed(work: string, error: unknown, fields?: LogFields): void;
   /** Work was done, whether or not it had failed before. Cheap enough for every success. */
   worked(work: string): void;
-  /** A server cannot be used. For the adapters of servers, which know when it is over. */
-  unusable(problem: ServerProblem): void;
+  /**
+   * A server cannot be used. For the adapters of servers, which know when it is over.
+   * @param former the problem of which this one takes the place, without a line about its end
+   */
+  unusable(problem: ServerProblem, former?: ServerProblem): void;
   /** The problem is over. */
   usable(problem: ServerProblem): void;
 }

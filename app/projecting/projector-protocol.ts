@@ -22,13 +22,18 @@ export type ToProjectorThread = { readonly kind: 'stop' };
 export interface ProblemMessage {
   readonly kind: 'problem';
   readonly change: 'unusable' | 'met' | 'usable';
-  readonly problem: {
-    readonly kind: ServerProblemKind;
-    readonly server: string;
-    readonly message: string;
-    readonly summary: string;
-    readonly remedy: string;
-  };
+  readonly problem: PlainProblem;
+  /** The one of which it takes the place. */
+  readonly former?: PlainProblem | undefined;
+}
+
+/** A server's problem, without its cause. */
+export interface PlainProblem {
+  readonly kind: ServerProblemKind;
+  readonly server: string;
+  readonly message: string;
+  readonly summary: string;
+  readonly remedy: string;
 }
 
 /** From the projector to its process. */

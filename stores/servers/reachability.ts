@@ -27,7 +27,7 @@ export interface Reachability {
 }
 
 /** How long one attempt may take. Milliseconds. */
-const ATTEMPT_MS = 1_000;
+const ATTEMPT_MS = 800;
 
 /** The first byte of a TLS alert, by which a server answers what is not TLS. */
 const TLS_ALERT = 0x15;
@@ -45,16 +45,21 @@ const untrusted =
  * @param signal ends it early
  */
 export async function reachabilityOf(address: Address, signal: AbortSignal): Promise<Reachability> {
-  const usual =
-    address.tls === null ? await greet(address, signal) : await handshake(address, signal);
-  if (usual.kind !== 'no_answer') return usual;
-  // A server that closes such a connection may speak the other way.
-  if (address.tls === null) {
-    const other = await handshake({ ...address, tls: { trustsAll: true } }, signal);
-    return other.kind === 'answers' ? { ...usual, kind: 'tls_required' } : usual;
+  const { tls } = address;
+  const stop = new AbortController();
+  const either = AbortSignal.any([signal, stop.signal]);
+  // A server that closes or ignores such a connection may speak the other way. Both are tried at once, as time is short.
+  const secure = handshake({ ...address, tls: tls ?? { trustsAll: true } }, either);
+  const plain = greet(address, either);
+  try {
+    const usual = await (tls === null ? plain : secure);
+    if (usual.kind !== 'no_answer') return usual;
+    const other = await (tls === null ? secure : plain);
+    if (other.kind !== 'answers') return usual;
+    return { ...usual, kind: tls === null ? 'tls_required' : 'tls_not_offered' };
+  } finally {
+    stop.abort();
   }
-  const other = await greet(address, signal);
-  return other.kind === 'answers' ? { ...usual, kind: 'tls_not_offered' } : usual;
 }
 
 /** The meaning of a failed system call or handshake; `no_answer` for others. */

@@ -31,6 +31,7 @@ export class ServerCondition {
   readonly #words: ServerWords;
   readonly #telemetry: Telemetry;
   readonly #addresses: () => readonly Address[];
+  readonly #now: () => number;
   readonly #known = new Map<string, Known>();
   #looking: Promise<void> | undefined;
   #lookedAt = Number.NEGATIVE_INFINITY;
@@ -39,11 +40,20 @@ export class ServerCondition {
   /** Counts successes, so that a look that began before the last one says nothing. */
   #successes = 0;
 
-  /** @param addresses of the server's hosts, asked when a connection has failed */
-  constructor(words: ServerWords, telemetry: Telemetry, addresses: () => readonly Address[]) {
+  /**
+   * @param addresses of the server's hosts, asked when a connection has failed
+   * @param now steady milliseconds
+   */
+  constructor(
+    words: ServerWords,
+    telemetry: Telemetry,
+    addresses: () => readonly Address[],
+    now: () => number = () => performance.now(),
+  ) {
     this.#words = words;
     this.#telemetry = telemetry;
     this.#addresses = addresses;
+    this.#now = now;
   }
 
   /** A problem that cannot recover by itself; null for none known. */
@@ -60,8 +70,7 @@ export class ServerCondition {
     if (this.#known.size === 0) return null;
     for (const key of [EVERY, operation]) {
       const known = this.#known.get(key);
-      if (known?.problem.lasting === true && performance.now() < known.nextTry)
-        return known.problem;
+      if (known?.problem.lasting === true && this.#now() < known.nextTry) return known.problem;
     }
     return null;
   }
@@ -102,9 +111,9 @@ export class ServerCondition {
 
   /** A connection failed, or an answer did not come. Begins to find out why, which {@link unreachable} then knows. */
   suspect(): void {
-    const isRecent = performance.now() - this.#lookedAt < LOOK_INTERVAL;
+    const isRecent = this.#now() - this.#lookedAt < LOOK_INTERVAL;
     if (isRecent || this.#closing.signal.aborted) return;
-    this.#lookedAt = performance.now();
+    this.#lookedAt = this.#now();
     const before = this.#successes;
     const looking = this.#look().then((found) => {
       if (before === this.#successes) this.#found = found;
@@ -145,15 +154,15 @@ export class ServerCondition {
 
   #note(key: string, problem: ServerProblem): ServerProblem {
     const known = this.#known.get(key);
-    const now = performance.now();
+    const now = this.#now();
     const isSame = known?.problem.kind === problem.kind;
-    if (!isSame) this.#forget(key);
+    const former = isSame ? undefined : known?.problem;
     // The first one's words stay, as details differ.
     const shown = isSame ? known.problem : problem;
     if (!isSame) this.#known.set(key, { problem, nextTry: now + FIRST_RETRY });
     // A call that was under way before the problem was known is not a try.
     else if (now >= known.nextTry) known.nextTry = now + RETRY_INTERVAL;
-    this.#telemetry.failures.unusable(shown);
+    this.#telemetry.failures.unusable(shown, former);
     return shown;
   }
 

@@ -14,6 +14,8 @@ export interface ServerNames {
   readonly forbidden: (operation: string) => string;
   /** What is to be done then: `use a member of $admins`. */
   readonly grant: string;
+  /** Whether a connection with TLS needs a user. Default: false. */
+  readonly tlsNeedsUser?: boolean;
   /** The kind of problem where no member leads. */
   readonly leaderless: 'no_primary' | 'no_leader';
 }
@@ -77,7 +79,8 @@ export class ServerWords {
   }
 
   #remedy(kind: ServerProblemKind): string {
-    const { product, setting, user, grant } = this.#names;
+    const { product, setting, user, grant, tlsNeedsUser = false } = this.#names;
+    const needed = tlsNeedsUser && user === undefined ? ', a user and a password' : '';
     switch (kind) {
       case 'user_rejected':
         return user === undefined
@@ -94,7 +97,7 @@ export class ServerWords {
       case 'tls_not_offered':
         return `write tls=false in ${setting}, or enable TLS in ${product}`;
       case 'tls_required':
-        return `write tls=true in ${setting}`;
+        return `write tls=true${needed} in ${setting}`;
       case 'connection_refused':
         return `start ${product}, or correct the host and the port in ${setting}`;
       case 'name_unknown':

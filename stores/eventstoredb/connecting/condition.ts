@@ -30,6 +30,7 @@ export function eventStoreDbCondition(
     setting: 'SVC_EVENT_STORE_URL',
     forbidden: (operation) => operation,
     grant: 'use a member of $admins',
+    tlsNeedsUser: true,
     leaderless: 'no_leader',
   });
   const ca = files.tlsCAFile === undefined ? undefined : readFileSync(files.tlsCAFile);

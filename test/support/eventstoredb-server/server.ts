@@ -7,6 +7,7 @@ import type { IStreamsServer } from '@eventstore/db-client/generated/streams_grp
 import streams from '@eventstore/db-client/generated/streams_pb.js';
 import { Server, ServerCredentials, status, type sendUnaryData } from '@grpc/grpc-js';
 import { readFileSync } from 'node:fs';
+import { Access } from './access.ts';
 import { handleAppend } from './append-call.ts';
 import type { AppendingServer, ReceivedAppend } from './append-outcome.ts';
 import { handleBatchAppend, streamsService, type BatchCall } from './batch-append-call.ts';
@@ -28,6 +29,8 @@ const MOST_CALLS = 100;
 export class EventStoreDbServer {
   readonly log: Log;
   readonly faults = new Faults();
+  /** Its users; none by default. */
+  readonly access = new Access();
   /** Every received append, in order, including refused ones. */
   readonly appends: ReceivedAppend[] = [];
   /** The number of streams of `BatchAppend`, including refused ones. */
@@ -130,8 +133,11 @@ export class EventStoreDbServer {
 
   #streams(): StreamsServer {
     return {
-      append: (call, callback) => handleAppend(call, callback, this.#appending()),
+      append: (call, callback) => {
+        if (this.access.admits(call, callback)) handleAppend(call, callback, this.#appending());
+      },
       read: (call) => {
+        if (!this.access.admits(call)) return;
         this.#read(call).catch((error: unknown) =>
           fail(call, failure(status.UNKNOWN, String(error))),
         );
@@ -147,6 +153,7 @@ export class EventStoreDbServer {
         callback(null, new streams.TombstoneResp().setNoPosition(new shared.Empty()));
       },
       batchAppend: (call: BatchCall) => {
+        if (!this.access.admits(call)) return;
         this.batchStreams += 1;
         this.#batchCalls.add(call);
         call.on('close', () => this.#batchCalls.delete(call));

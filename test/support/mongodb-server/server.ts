@@ -140,7 +140,12 @@ export class MongoServer {
     socket.on('close', () => this.#sockets.delete(socket));
     // A client that breaks its connection is not an error.
     socket.on('error', () => socket.destroy());
+    // A server without TLS recognises the beginning of a handshake.
+    socket.once('data', (chunk) => {
+      if (chunk[0] === 0x16 && chunk[1] === 0x03) socket.destroy();
+    });
     socket.on('data', (chunk) => {
+      if (socket.destroyed) return;
       for (const request of reader.push(chunk)) {
         void this.#handle(socket, request);
       }

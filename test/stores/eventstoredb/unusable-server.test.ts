@@ -1,0 +1,145 @@
+import { expect } from 'chai';
+import type { EventStore } from '../../../domain/event-store.ts';
+import { serverProblemOf, type ServerProblem } from '../../../domain/server-problem.ts';
+import { onWorkbench } from '../../support/eventstoredb-server/workbench.ts';
+import { reportingTo } from '../../support/reporting-to.ts';
+import { TlsFront } from '../../support/tls-front.ts';
+
+/** Too long for a host name, so no server is asked for it. */
+const impossibleName = `${'a'.repeat(64)}.invalid`;
+
+describe('an EventStoreDB server that cannot be used', function () {
+  this.timeout(20_000);
+  let front: TlsFront;
+  // Before the workbench, which checks that nothing is left open.
+  afterEach(() => front.stop());
+  const bench = onWorkbench();
+  let lines: { readonly level: string; readonly message: string }[];
+  beforeEach(async () => {
+    lines = [];
+    bench().server.access.users = {
+      admin: { password: 'changeit', isAdmin: true },
+      clerk: { password: 'secret', isAdmin: false },
+    };
+    front = await TlsFront.start(bench().server.port);
+  });
+
+  const secure = (user: string, options = `&tlsCAFile=${front.authority}`): string =>
+    `esdb://${user}@127.0.0.1:${front.port}?tls=true${options}`;
+
+  function open(url: string): Promise<EventStore> {
+    const at = (level: string) => (message: string) => void lines.push({ level, message });
+    const telemetry = reportingTo({ info: at('info'), warn: at('warn'), error: at('error') });
+    return bench().open({ url, telemetry });
+  }
+
+  /** The problem by which every operation fails. */
+  async function problemAt(url: string): Promise<ServerProblem> {
+    const store = await open(url);
+    const error: unknown = await store.ping().catch((failure: unknown) => failure);
+    const problem = serverProblemOf(error);
+    if (problem === null) throw new Error(`no problem of the server: ${String(error)}`);
+    const { server, message, remedy, lasting } = problem;
+    expect(error).to.include({ code: 'UNAVAILABLE', message });
+    await Promise.allSettled([store.head(), store.ping(), store.readAll('', 1)]);
+    const level = lasting ? 'error' : 'warn';
+    const line = `${message}. ${remedy.charAt(0).toUpperCase()}${remedy.slice(1)}`;
+    expect(lines).to.deep.equal([{ level, message: line }]);
+    expect(message.startsWith(server)).to.equal(true);
+    await store.close();
+    return problem;
+  }
+
+  it('can be used with the right user, authority and port', async () => {
+    const store = await open(secure('admin:changeit'));
+    await store.ping();
+    expect(lines).to.deep.equal([]);
+  });
+
+  it('has rejected the user for a wrong password', async () => {
+    const found = await problemAt(secure('admin:wrong'));
+    expect(found.kind).to.equal('user_rejected');
+    expect(found.message).to.include('rejected user `admin`: unknown user or wrong password');
+    expect(found.remedy).to.equal('correct the user or the password in SVC_EVENT_STORE_URL');
+  });
+
+  it('has rejected a user who may not read the whole log', async () => {
+    const found = await problemAt(secure('clerk:secret'));
+    expect(found.kind).to.equal('rights_missing');
+    expect(found.message).to.include('rejected user `clerk`: it may not read the whole log');
+    expect(found.remedy).to.equal('use a member of $admins');
+  });
+
+  it('is asked once by a user whom it has rejected, as it would do so again', async () => {
+    const store = await open(secure('admin:wrong'));
+    const { access } = bench().server;
+    for (let times = 0; times < 20; times += 1) await store.ping().catch(() => {});
+    expect(access.rejected).to.equal(1);
+  });
+
+  it('has a certificate of an unknown authority', async () => {
+    const found = await problemAt(secure('admin:changeit', ''));
+    expect(found.kind).to.equal('certificate_untrusted');
+    expect(found.remedy).to.include('tlsCAFile').and.include('SVC_EVENT_STORE_URL');
+  });
+
+  it('does not offer TLS on the port', async () => {
+    const { port } = bench().server;
+    const found = await problemAt(`esdb://admin:changeit@127.0.0.1:${port}?tls=true`);
+    expect(found.kind).to.equal('tls_not_offered');
+    expect(found.remedy).to.include('tls=false');
+  });
+
+  it('requires TLS on the port', async () => {
+    const found = await problemAt(`esdb://127.0.0.1:${front.port}?tls=false`);
+    expect(found.kind).to.equal('tls_required');
+    expect(found.remedy).to.include('tls=true, a user and a password');
+  });
+
+  it('is not running', async () => {
+    const { port } = bench().server;
+    bench().server.stop();
+    const found = await problemAt(`esdb://127.0.0.1:${port}?tls=false`);
+    expect(found.kind).to.equal('connection_refused');
+    expect(found.remedy).to.include('start EventStoreDB');
+  });
+
+  it('has an unknown name', async () => {
+    const found = await problemAt(`esdb://${impossibleName}:2113?tls=false`);
+    expect(found.kind).to.equal('name_unknown');
+    expect(found.remedy).to.include('DNS');
+  });
+
+  it('does not answer', async () => {
+    bench().server.access.users = undefined;
+    bench().server.faults.silentToAll = true;
+    const found = await problemAt(bench().server.url);
+    expect(found.kind).to.equal('no_answer');
+  });
+
+  it('is found although the client searches several nodes', async () => {
+    const nodes = `127.0.0.1:${front.port},localhost:${front.port}`;
+    const found = await problemAt(`esdb://${nodes}?tls=false`);
+    expect(found.kind).to.equal('tls_required');
+  });
+
+  it('is used again once it is back, which one line says', async () => {
+    const { server } = bench();
+    server.access.users = undefined;
+    const store = await open(server.url);
+    server.stop();
+    for (let times = 0; times < 3; times += 1) await store.ping().catch(() => {});
+    await bench().restart();
+    for (;;) {
+      const isBack = await store.ping().then(
+        () => true,
+        () => false,
+      );
+      if (isBack) break;
+    }
+    expect(lines.map(({ level }) => level)).to.deep.equal(['warn', 'info']);
+    expect(lines[1]?.message).to.equal(
+      `EventStoreDB at 127.0.0.1:${server.port} can be used again`,
+    );
+  });
+});
