@@ -1,5 +1,11 @@
 import { accessSync, constants } from 'node:fs';
-import { type ClientSession, type Db, MongoClient, type MongoClientOptions } from 'mongodb';
+import {
+  type ClientSession,
+  type Db,
+  MongoClient,
+  type MongoClientOptions,
+  type TopologyDescription,
+} from 'mongodb';
 import type { ServerProblem } from '../../domain/server-problem.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
 import type { ServerCondition } from '../servers/server-condition.ts';
@@ -52,6 +58,8 @@ export class MongoConnection {
   readonly #pingTimeoutMs: number;
   readonly #condition: ServerCondition;
   #connected = false;
+  /** What the driver knows of the members. */
+  #topology: TopologyDescription | undefined;
   #deployment: Deployment | undefined;
   #transactions: boolean | undefined;
 
@@ -86,6 +94,9 @@ export class MongoConnection {
     this.#condition = mongoCondition(this.#client, this.#db.databaseName, options.telemetry);
     // Finds out why while operations still wait for a server.
     this.#client.on('serverHeartbeatFailed', () => this.#condition.suspect());
+    this.#client.on('topologyDescriptionChanged', ({ newDescription }) => {
+      this.#topology = newDescription;
+    });
     this.#operationTimeoutMs = options.operationTimeoutMs ?? 20_000;
     this.#pingTimeoutMs = options.pingTimeoutMs ?? 1900;
   }
@@ -213,7 +224,7 @@ export class MongoConnection {
       return condition.rejected(error);
     }
     if (isForbidden(error)) return condition.forbidden(operation, error);
-    if (isLeaderless(error)) return condition.leaderless(error);
+    if (isLeaderless(error, this.#topology)) return condition.leaderless(error);
     if (!isLost) return null;
     // A ping has to respond within two seconds.
     return condition.unreachable(

@@ -5,6 +5,7 @@ import {
   MongoServerError,
   MongoServerSelectionError,
   MongoTopologyClosedError,
+  type TopologyDescription,
 } from 'mongodb';
 
 /** The server's code for a duplicate key in a unique index. */
@@ -96,12 +97,17 @@ export function isForbidden(error: unknown): boolean {
   return error.code === UNAUTHORIZED || error.code === ATLAS_ERROR;
 }
 
-/** Whether the members of a replica set answer, and none is the primary. */
-export function isLeaderless(error: unknown): boolean {
+/**
+ * Whether an operation failed because the members of a replica set answer, and none is the primary.
+ * @param topology what the driver knows of the members
+ */
+export function isLeaderless(error: unknown, topology: TopologyDescription | undefined): boolean {
   if (error instanceof MongoServerError) return NOT_PRIMARY.has(Number(error.code));
-  if (!(error instanceof MongoServerSelectionError)) return false;
-  const { type, servers } = error.reason ?? {};
-  if (type !== 'ReplicaSetNoPrimary' || servers === undefined) return false;
+  return isUnreachable(error) && topology !== undefined && lacksPrimary(topology);
+}
+
+function lacksPrimary({ type, servers }: TopologyDescription): boolean {
+  if (type !== 'ReplicaSetNoPrimary') return false;
   return [...servers.values()].some((server) => server.type !== 'Unknown');
 }
 
