@@ -13,6 +13,9 @@ import { deleteDatabase, fileNumber } from '../database-file.ts';
 import { MAX_CLOCK_SKEW_MS } from './clock-skew.ts';
 import { createJobTables, prepareJobStatements } from './job-statements.ts';
 
+/** What a failure is reported as. */
+const NOT_CHECKPOINTED = 'could not checkpoint the coordination store; retrying';
+
 /** Path of the coordination store in its folder. */
 export function coordinationFile(directory: string): string {
   return join(directory, 'coordination.db');
@@ -33,7 +36,6 @@ export class CoordinationFile {
   /** null for a read-only file. */
   #checkpoints: WalCheckpointer | null;
   /** Whether the last checkpoint failed, which is logged once. */
-  #isStuck = false;
   #number: number | undefined;
 
   /** @param readOnly whether nothing is created or deleted @throws the driver's errors when it cannot be opened */
@@ -67,11 +69,10 @@ export class CoordinationFile {
   #checkpoint(): void {
     try {
       this.#checkpoints?.run(false);
-      this.#isStuck = false;
+      this.#telemetry.failures.worked(NOT_CHECKPOINTED);
     } catch (error) {
-      if (this.#isStuck) return;
-      this.#isStuck = true;
-      this.#telemetry.log.warn(describeFault('coordination store', this.#file, error));
+      const fault = new Error(describeFault('coordination store', this.#file, error));
+      this.#telemetry.failures.failed(NOT_CHECKPOINTED, fault);
     }
   }
 

@@ -18,6 +18,9 @@ import type {
   WrittenAppend,
 } from './protocol.ts';
 
+/** What a failure is reported as. */
+const NOT_REOPENED = 'could not reopen the event log';
+
 /** Sequences per message; the thread starts on them while this one produces more in the same turn. */
 const MAX_SEQUENCES_PER_MESSAGE = 128;
 
@@ -194,9 +197,10 @@ export class Writer {
   async #restart(): Promise<void> {
     try {
       await this.#start({ ...this.#settings, create: false });
+      this.#telemetry.failures.worked(NOT_REOPENED);
     } catch (error) {
       // The pending requests have received the same error.
-      this.#telemetry.log.error('could not reopen the event log', { error });
+      this.#telemetry.failures.failed(NOT_REOPENED, error);
     }
   }
 
