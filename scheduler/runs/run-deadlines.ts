@@ -153,12 +153,14 @@ export class RunDeadlines {
 
   #follow({ run, limit, heldBack = false }: Deadline, work: Promise<void>): void {
     const { failures } = this.#options.telemetry;
-    const done = (): void => failures.worked(FAILURE);
-    const running = work.then(done, (error: unknown) => {
-      failures.failed(FAILURE, error, { run: run.id });
-      if (!isWaiting(run)) return;
-      this.#schedule(run, RETRY_AFTER, limit === undefined ? {} : { limit, heldBack });
-    });
+    const running = work.then(
+      () => failures.worked(FAILURE),
+      (error: unknown) => {
+        failures.failed(FAILURE, error, { run: run.id });
+        if (!isWaiting(run)) return;
+        this.#schedule(run, RETRY_AFTER, limit === undefined ? {} : { limit, heldBack });
+      },
+    );
     this.#running.add(running);
     void running.then(() => {
       this.#running.delete(running);
