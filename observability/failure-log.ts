@@ -162,7 +162,7 @@ function causeOf(work: string, error: unknown, fields: LogFields): Cause {
       level: 'warn',
       message: `${store} unavailable: ${why}`,
       over: `${store} available again`,
-      fields: { work },
+      fields: { work, ...fields },
     };
   }
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';

@@ -15,6 +15,7 @@ import {
   classifyError,
   toEventStoreError,
   describeError,
+  isConnectionFailure,
 } from './connecting/client-errors.ts';
 import { failureOf, requireUsable } from './connecting/condition.ts';
 import type { LogParts } from './log-parts.ts';
@@ -135,14 +136,22 @@ export class Appender {
         throw await this.#failureOf(new Error('no connection was made'), stream);
       }
       const wait = pauseAfter(failures, timings.firstPauseMs, timings.longestPauseMs);
-      if (connection.closed || performance.now() + wait >= end)
-        throw gaveUpError(stream, unclear, latest);
+      if (connection.closed) throw gaveUpError(stream, unclear, latest);
+      if (performance.now() + wait >= end) throw await this.#gaveUp(stream, unclear, latest);
       telemetry.count('eventstore_append_retries_total');
       telemetry.log.debug('retrying an append', { stream, failure: describeError(latest) });
       await pause(wait);
       const arrived = expected === 'any' ? await this.#findInTail(append) : undefined;
       if (arrived !== undefined) return arrived;
     }
+  }
+
+  /** The error after the longest waiting time. Reports why the server cannot be used. */
+  async #gaveUp(stream: string, unclear: unknown, latest: unknown): Promise<EventStoreError> {
+    const last = unclear ?? latest;
+    if (!isConnectionFailure(last)) return gaveUpError(stream, unclear, latest);
+    const problem = await this.#log.server.unreachable(last, LOOK_MS);
+    return gaveUpError(stream, unclear === undefined ? undefined : problem, problem);
   }
 
   /** The error for an append that wrote nothing. */

@@ -68,7 +68,8 @@ export class Subscription {
       if (reason === undefined) return;
       this.#failures += 1;
       if (this.#once && this.#failures > MAX_FAILURES) {
-        throw new EventStoreError('UNAVAILABLE', `the event log cannot be followed: ${reason}`);
+        const message = `the event log cannot be followed: ${reason}`;
+        throw new EventStoreError('UNAVAILABLE', message, { cause: this.#error });
       }
       telemetry.count('eventstore_resubscriptions_total');
       // A read that failed has a reason of its own.

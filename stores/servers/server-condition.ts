@@ -145,8 +145,8 @@ export class ServerCondition {
       cause,
       detail: answers ? wordsOf(cause) : found.detail,
     });
-    // Another operation was answered meanwhile.
-    if (before !== this.#successes) return problem;
+    // Another operation was answered meanwhile, or the adapter is closing.
+    if (before !== this.#successes || this.#closing.signal.aborted) return problem;
     // A reason found later is the one to report.
     if (kind === undefined && found === undefined && this.#looking !== undefined) return problem;
     return this.#note(EVERY, problem);
