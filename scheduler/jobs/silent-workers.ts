@@ -10,6 +10,9 @@ import type { WorkerDirectory } from '../../projections/reading/worker-directory
 import type { Coordination } from '../coordination.ts';
 import type { Leadership } from '../processes/leadership.ts';
 
+/** What a failure is reported as. */
+const FAILURE = 'could not remove silent workers; trying again';
+
 /** A worker is removed after it has been silent for so long. Milliseconds. */
 const MAX_SILENCE = 86_400_000;
 
@@ -46,8 +49,9 @@ export class SilentWorkers {
       if (signal.aborted || !leadership.leads) continue;
       try {
         await this.pass();
+        telemetry.failures.worked(FAILURE);
       } catch (error) {
-        telemetry.log.warn('could not remove silent workers; trying again', { error });
+        telemetry.failures.failed(FAILURE, error);
       }
     }
   }
