@@ -68,7 +68,7 @@ export class Appender {
   ): Promise<AppendResult> {
     if (this.#closed) throw new EventStoreError('UNAVAILABLE', 'the event log is closed');
     const { telemetry, server } = this.#log;
-    requireUsable(server, 'append events');
+    requireUsable(server);
     const id = `${events.at(-1)?.id} ${stream}`;
     const repeated = this.#repeated.get(id) ?? { running: 0, answered: false };
     this.#repeated.set(id, repeated);

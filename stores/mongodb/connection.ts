@@ -220,10 +220,12 @@ export class MongoConnection {
     this.#telemetry.count('mongodb_errors_total', { kind });
     this.#telemetry.log.debug('MongoDB operation failed', { operation, error });
     const condition = this.#condition;
-    if (isRejectedUser(error, this.#client.options.credentials !== undefined)) {
-      return condition.rejected(error);
+    if (isRejectedUser(error)) return condition.rejected(error);
+    if (isForbidden(error)) {
+      const hasUser = this.#client.options.credentials !== undefined;
+      // Servers answer a ping without a user.
+      return hasUser ? condition.forbidden(operation, error) : condition.rejected(error, operation);
     }
-    if (isForbidden(error)) return condition.forbidden(operation, error);
     if (isLeaderless(error, this.#topology)) return condition.leaderless(error);
     if (!isLost) return null;
     // A ping has to respond within two seconds.

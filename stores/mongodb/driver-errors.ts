@@ -83,15 +83,14 @@ export function isUnreachable(error: unknown): boolean {
   );
 }
 
-/** Whether the server rejected the user, or operations without one. @param hasUser whether one is configured */
-export function isRejectedUser(error: unknown, hasUser: boolean): boolean {
+/** Whether the user could not sign in. */
+export function isRejectedUser(error: unknown): boolean {
   if (!(error instanceof MongoServerError)) return false;
   if (error.code === AUTHENTICATION_FAILED) return true;
-  if (error.code === ATLAS_ERROR) return error.hasErrorLabel('HandshakeError');
-  return error.code === UNAUTHORIZED && !hasUser;
+  return error.code === ATLAS_ERROR && error.hasErrorLabel('HandshakeError');
 }
 
-/** Whether the user lacks a right. */
+/** Whether the user lacks a right, or there is no user and one is needed. */
 export function isForbidden(error: unknown): boolean {
   if (!(error instanceof MongoServerError)) return false;
   return error.code === UNAUTHORIZED || error.code === ATLAS_ERROR;

@@ -66,7 +66,7 @@ export class ServerCondition {
    * Call before an operation: the problem to fail with at once, as the operation would fail again and is not due for a
    * try. null: go ahead.
    */
-  blocking(operation: string): ServerProblem | null {
+  blocking(operation = EVERY): ServerProblem | null {
     if (this.#known.size === 0) return null;
     for (const key of [EVERY, operation]) {
       const known = this.#known.get(key);
@@ -90,9 +90,9 @@ export class ServerCondition {
     await this.#looking;
   }
 
-  /** The server refused the user. */
-  rejected(cause: unknown): ServerProblem {
-    return this.#note(EVERY, this.#words.problem('user_rejected', { cause }));
+  /** The server refused the user. @param operation default: all, as the user could not sign in */
+  rejected(cause: unknown, operation = EVERY): ServerProblem {
+    return this.#note(operation, this.#words.problem('user_rejected', { cause }));
   }
 
   /** The server refused an operation for want of rights. */

@@ -5,7 +5,12 @@ import type { Telemetry } from '../../../observability/telemetry.ts';
 import type { Address } from '../../servers/reachability.ts';
 import { ServerCondition } from '../../servers/server-condition.ts';
 import { ServerWords } from '../../servers/server-words.ts';
-import { isConnectionFailure, rejectionOf, toEventStoreError } from './client-errors.ts';
+import {
+  classifyError,
+  isConnectionFailure,
+  rejectionOf,
+  toEventStoreError,
+} from './client-errors.ts';
 import type { ConnectionSettings } from './connection-url.ts';
 
 /** What a user needs a right for, as messages name it. */
@@ -40,8 +45,11 @@ export function eventStoreDbCondition(
   return new ServerCondition(words, telemetry, () => addresses);
 }
 
-/** @throws EventStoreError `UNAVAILABLE` if the server would reject the operation, and is not to be tried now */
-export function requireUsable(server: ServerCondition, operation: Operation): void {
+/**
+ * @param operation default: one whose rights differ from stream to stream, so it is always tried if the user is accepted
+ * @throws EventStoreError `UNAVAILABLE` if the server would reject the operation, and is not to be tried now
+ */
+export function requireUsable(server: ServerCondition, operation?: Operation): void {
   const problem = server.blocking(operation);
   if (problem !== null) throw unusableError(problem);
 }
@@ -73,10 +81,13 @@ async function problemOf(
   error: unknown,
   { operation, limitMs }: { readonly operation: Operation; readonly limitMs: number },
 ): Promise<ServerProblem | null> {
-  const rejection = rejectionOf(error);
+  const failure = classifyError(error);
+  // A deleted stream, say, has the status of a missing right.
+  const rejection = failure === 'refused' ? rejectionOf(error) : null;
   if (rejection === 'user') return server.rejected(error);
   if (rejection === 'right') return server.forbidden(operation, error);
-  return isConnectionFailure(error) ? server.unreachable(error, limitMs) : null;
+  const isLost = failure === 'unclear' || failure === 'elsewhere';
+  return isLost && isConnectionFailure(error) ? server.unreachable(error, limitMs) : null;
 }
 
 /** The port's error while a server cannot be used. Nothing was written. */

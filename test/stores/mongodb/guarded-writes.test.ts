@@ -150,7 +150,7 @@ describe('a guarded write', () => {
     server.fault({
       command: 'update',
       collection,
-      effect: { kind: 'error', code: 13, codeName: 'Unauthorized', message: 'not authorized' },
+      effect: { kind: 'error', code: 14031, codeName: 'OutOfDiskSpace', message: 'not authorized' },
     });
     const write = () =>
       writer.write({ documents: [thing('a', 1, {})], from: BEGINNING, to: at(1) });

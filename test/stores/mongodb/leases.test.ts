@@ -122,7 +122,7 @@ describe('coordination in MongoDB', () => {
     await start();
     server.fault({
       command: 'createIndexes',
-      effect: { kind: 'error', code: 13, codeName: 'Unauthorized', message: 'not now' },
+      effect: { kind: 'error', code: 14031, codeName: 'OutOfDiskSpace', message: 'not now' },
     });
     const error: unknown = await coordination
       .heartbeat('one', {}, 1000)

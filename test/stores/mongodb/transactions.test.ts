@@ -281,7 +281,7 @@ describe('a write on a replica set', () => {
     await dead.met;
     server.fault({
       command: 'killSessions',
-      effect: { kind: 'error', code: 13, codeName: 'Unauthorized', message: 'not authorized' },
+      effect: { kind: 'error', code: 14031, codeName: 'OutOfDiskSpace', message: 'not authorized' },
     });
     const next = writerOf(readModel, projection, { fence: 2 });
     dead.release();
@@ -329,7 +329,7 @@ describe('a write on a replica set', () => {
     server.fault({
       command: 'createIndexes',
       times: Infinity,
-      effect: { kind: 'error', code: 13, codeName: 'Unauthorized', message: 'not authorized' },
+      effect: { kind: 'error', code: 14031, codeName: 'OutOfDiskSpace', message: 'not authorized' },
     });
     const sessions = new Set<string>();
     for (let attempt = 1; attempt <= 5; attempt += 1) {
