@@ -84,7 +84,12 @@ for (const replicaSet of [undefined, 'rs0']) {
     it('all fail when their command does, and move when they are asked again', async () => {
       server.fault({
         command: 'update',
-        effect: { kind: 'error', code: 14031, codeName: 'OutOfDiskSpace', message: 'not authorized' },
+        effect: {
+          kind: 'error',
+          code: 14031,
+          codeName: 'OutOfDiskSpace',
+          message: 'not authorized',
+        },
       });
       const failing = writers.map((writer) => rejectsWith('UNAVAILABLE', move(writer, 1)));
       await Promise.all(failing);

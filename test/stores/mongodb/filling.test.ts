@@ -105,7 +105,12 @@ for (const replicaSet of [undefined, 'rs0']) {
         const refused = server.fault({
           command: 'insert',
           collection,
-          effect: { kind: 'error', code: 14031, codeName: 'OutOfDiskSpace', message: 'not authorized' },
+          effect: {
+            kind: 'error',
+            code: 14031,
+            codeName: 'OutOfDiskSpace',
+            message: 'not authorized',
+          },
         });
         const documents = first(thing('a', 1, {}));
         await writer.write({ documents, from: BEGINNING, to: at(1) });
