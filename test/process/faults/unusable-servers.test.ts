@@ -57,6 +57,8 @@ describe('a service with a server that it cannot use', function () {
     SVC_EVENT_STORE_URL: log.url,
     SVC_READ_MODEL_URL: views.url('service'),
     JWT_SECRET_KEY: 'the same for all the processes of the test',
+    // Without artifacts, the start does not warn that they are on this machine alone.
+    SVC_ARTIFACTS_MAX_BYTES: '0',
     SVC_DATA_DIR: join(directory(), name),
     ...set,
   });
@@ -233,7 +235,8 @@ describe('a service with a server that it cannot use', function () {
         { limitMs: 60_000, what: 'failures' },
       );
       const troubles = service.log.filter(isTrouble);
-      expect(troubles.map(({ message }) => message)).to.have.length(1);
+      const messages = troubles.map(({ message }) => message);
+      expect(messages, messages.join('; ')).to.have.length(1);
       const [line = {}] = troubles;
       expect(line).to.include({ cause: kind, recovers_by_itself: !lasting });
       expect(line['level']).to.equal(lasting ? 'error' : 'warn');
