@@ -79,7 +79,7 @@ describe('the condition of a server', () => {
     );
   });
 
-  it('is that of a cluster without a leader if several hosts cannot be used although one answers', async () => {
+  it('is connection_refused when none of several hosts can be reached', async () => {
     const closed = { host: '127.0.0.1', port: 1, tls: null, greeting: Buffer.from('?') };
     const gone = new ServerCondition(words, silent, () => [closed, closed]);
     const problem = await gone.unreachable(new Error('Failed to discover'), 2_000);
