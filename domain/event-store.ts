@@ -3,8 +3,8 @@ import type { Metadata } from './events/metadata.ts';
 import type { StreamShare } from './stream-share.ts';
 
 /**
- * The event log's port. Two adapters implement it (`stores/sqlite`, `stores/eventstoredb`); one contract suite
- * (`test/contracts/event-store.ts`) tests both.
+ * The event log's port. Two engines store it (`log-engine.ts`), and one follower in each process hands it to all who
+ * subscribe; one contract suite (`test/contracts/event-store.ts`) tests both.
  */
 export interface EventStore {
   /**
@@ -65,23 +65,23 @@ export interface EventStore {
 
   /**
    * Every event after a position, present and future, in order and without gaps. Never ends by itself, reconnects, and
-   * applies back-pressure. Ends when the signal is aborted.
+   * applies back-pressure: a slow consumer delays no other. Ends when the signal is aborted. However many there are, the
+   * process reads the log once: each takes what is recent from memory.
    *
    * @param options.prefixes only streams whose names begin with one of these; default: all. Events of other streams
    *   still move the position of `caught-up` forward
    * @param options.share only one share of the streams, by a fixed division of the engine's. Only together with `once`;
    *   an engine without shares rejects it. Default: all
-   * @param options.ahead the engine may read ahead in its own thread to catch up sooner. Default: false
    * @param options.once ends at the present end of the log, with a `caught-up`, and throws where the log can't be read.
    *   Default: false
    * @param options.onPassed called now and then with the position reached while no requested event was found
-   * @throws EventStoreError `NEWER_SCHEMA` for an event that this release does not know; `UNAVAILABLE` with `once`
+   * @throws EventStoreError `NEWER_SCHEMA` for an event that this release does not know; `UNAVAILABLE` with `once`, and
+   *   when the log is closed
    */
   subscribe(options: {
     readonly after: Position;
     readonly prefixes?: readonly string[];
     readonly share?: StreamShare | undefined;
-    readonly ahead?: boolean;
     readonly once?: boolean;
     readonly onPassed?: (position: Position) => void;
     readonly signal: AbortSignal;

@@ -9,29 +9,37 @@ import {
   type Landmark,
   type NewEvent,
   type Position,
-  type RawEvent,
   type RecordedEvent,
   type StreamAppend,
   type StreamPage,
   type StreamPart,
-  type SubscriptionMessage,
 } from '../../domain/event-store.ts';
+import type {
+  EndListener,
+  LogEngine,
+  LogEntry,
+  LogPage,
+  LogPart,
+} from '../../domain/log-engine.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
+import { followedLog } from '../following/followed-log.ts';
 import { Appender } from './appender.ts';
 import { unusableError } from './connecting/condition.ts';
 import { readConnectionUrl } from './connecting/connection-url.ts';
-import { FeedConnections } from './connecting/feed-connections.ts';
 import { defaultTimings, type Timings } from './connecting/timings.ts';
 import { hasHad } from './landmark.ts';
+import { LogEnd } from './log-end.ts';
 import { connectLog, type LogParts } from './log-parts.ts';
 import { isPosition } from './position.ts';
-import { isSystemEvent, toRawEvent, type ClientEvent } from './client-event.ts';
+import { entryOf, isSystemEvent, toRawEvent, type ClientEvent } from './client-event.ts';
 import { listStreams } from './stream-list.ts';
-import { Subscription } from './subscription.ts';
 import { truncateStream } from './truncation.ts';
 
 /** Events of a stream that are read by default. */
 const DEFAULT_LIMIT = 1_000;
+
+/** Events in a page of the log: so many that the time between two pages does not count. */
+const PAGE = 2_000;
 
 /**
  * Opens the event log in an EventStoreDB server or cluster. Sends nothing yet: an unreachable server shows in the first
@@ -55,20 +63,17 @@ export async function openEventStoreDb(options: {
   }
   const timings = { ...defaultTimings, ...options.timings };
   const log = connectLog(settings, timings, telemetry);
-  return new EventStoreDb(log, new FeedConnections(settings, log), codec);
+  return followedLog(new EventStoreDb(log, codec), telemetry);
 }
 
 /** The port over EventStoreDB. */
-class EventStoreDb implements EventStore {
+class EventStoreDb implements LogEngine {
   readonly #log: LogParts;
-  readonly #connections: FeedConnections;
   readonly #codec: EventCodec;
   readonly #appender: Appender;
-  readonly #closing = new AbortController();
 
-  constructor(log: LogParts, connections: FeedConnections, codec: EventCodec) {
+  constructor(log: LogParts, codec: EventCodec) {
     this.#log = log;
-    this.#connections = connections;
     this.#codec = codec;
     this.#appender = new Appender(log);
   }
@@ -107,14 +112,23 @@ class EventStoreDb implements EventStore {
     });
   }
 
-  async readAll(after: Position, limit: number): Promise<readonly RecordedEvent[]> {
-    const raws: RawEvent[] = [];
-    if (limit <= 0) return [];
-    await this.#log.reader.forwards(after, limit, (event) => {
-      if (!isSystemEvent(event)) raws.push(toRawEvent(event));
-      return raws.length < limit ? 'more' : 'enough';
-    });
-    return raws.map((raw) => this.#codec.decode(raw));
+  async readPage({ after, limit = PAGE, share }: LogPart): Promise<LogPage> {
+    if (share !== undefined) throw new TypeError('EventStoreDB cannot share out streams');
+    const { identity, reader } = this.#log;
+    await identity.check();
+    const entries: LogEntry[] = [];
+    for (let from = after, size = limit; ; size = PAGE) {
+      const { events, upTo, isLast } = await reader.page(from, size);
+      for (const event of events) {
+        if (!isSystemEvent(event) && entries.length < limit)
+          entries.push(entryOf(event, this.#codec));
+      }
+      const isCut = entries.length >= limit;
+      from = isCut ? (entries.at(-1)?.position ?? upTo) : upTo;
+      if (entries.length > 0 || isLast) {
+        return { entries, upTo: from, isLast: isLast && from === upTo, prefixes: undefined };
+      }
+    }
   }
 
   async readAllBackwards(
@@ -126,11 +140,8 @@ class EventStoreDb implements EventStore {
     return events.map((event) => this.#codec.decode(toRawEvent(event)));
   }
 
-  subscribe(options: Parameters<EventStore['subscribe']>[0]): AsyncIterable<SubscriptionMessage> {
-    if (options.share !== undefined) throw new TypeError('EventStoreDB cannot share out streams');
-    const parts = { ...this.#log, connections: this.#connections, codec: this.#codec };
-    const signal = AbortSignal.any([options.signal, this.#closing.signal]);
-    return new Subscription(parts, { ...options, signal }).messages();
+  async followEnd(listener: EndListener, signal: AbortSignal): Promise<void> {
+    await new LogEnd(this.#log, this.#codec, listener, signal).follow();
   }
 
   async listStreams(options: Parameters<EventStore['listStreams']>[0]): Promise<StreamPage> {
@@ -164,11 +175,9 @@ class EventStoreDb implements EventStore {
     if (server.lasting !== null) throw unusableError(server.lasting);
   }
 
-  /** Waits for running appends, then ends subscriptions, reads and connections. Idempotent. */
+  /** Waits for running appends, then ends reads and the connection. Idempotent. */
   async close(): Promise<void> {
-    this.#closing.abort();
     await this.#appender.close();
-    await this.#connections.close();
     await this.#log.server.close();
     await this.#log.connection.close();
   }

@@ -12,13 +12,25 @@ import {
 import type { Timings } from './connecting/timings.ts';
 import type { HighWaterMark } from './high-water-mark.ts';
 import { fromPosition, isKnown, toPosition } from './position.ts';
-import { eventOf, isSystemEvent, type ClientEvent } from './client-event.ts';
+import { eventOf, isSystemEvent, sizeOf, type ClientEvent } from './client-event.ts';
 
 /** Whether a visitor wants to read on. */
 export type Visit = 'more' | 'enough';
 
 /** How long a failed read waits for the reason, at most. `ping` must answer within two seconds. Milliseconds. */
 const LOOK_MS = 100;
+
+/** A page of the log. */
+export interface EventPage {
+  readonly events: readonly ClientEvent[];
+  /** Of the last of them, or where the page began. */
+  readonly upTo: Position;
+  /** Whether the log ended there. */
+  readonly isLast: boolean;
+}
+
+/** Bytes after which a page ends early. */
+const MAX_PAGE_BYTES = 4 * 1024 * 1024;
 
 /** Events per read where most may be skipped. */
 const PAGE = 256;
@@ -80,6 +92,40 @@ export class LogReader {
       }
       if (events.length <= size) return true;
     }
+  }
+
+  /**
+   * Up to a number of events after a position, the engine's own included, in one read that ends early where they are
+   * large.
+   * @throws EventStoreError `INVALID_EVENT` for an invalid position, `UNAVAILABLE`
+   */
+  async page(after: Position, limit: number): Promise<EventPage> {
+    if (await this.#isBeyond(after)) return { events: [], upTo: after, isLast: true };
+    // One more, as the read includes its starting position.
+    const maxCount = limit + 1;
+    let events: ClientEvent[] = [];
+    let upTo = after;
+    let count = 0;
+    let bytes = 0;
+    const open = (): StreamingRead<ResolvedEvent> => {
+      events = [];
+      [upTo, count, bytes] = [after, 0, 0];
+      return this.#connection.readAll({
+        direction: 'forwards',
+        fromPosition: fromPosition(after),
+        maxCount,
+      });
+    };
+    await this.#visit('read the log', open, (event) => {
+      const position = this.#positionOf(event);
+      count += 1;
+      if (position === undefined || position <= upTo) return 'more';
+      events.push(event);
+      upTo = position;
+      bytes += sizeOf(event);
+      return bytes < MAX_PAGE_BYTES ? 'more' : 'enough';
+    });
+    return { events, upTo, isLast: count < maxCount && bytes < MAX_PAGE_BYTES };
   }
 
   /**

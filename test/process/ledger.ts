@@ -40,11 +40,10 @@ export class Ledger {
     try {
       const events: RecordedEvent[] = [];
       for (let at = 0; ;) {
-        const page = reader.page(at);
-        if (page.unreadable !== undefined) throw page.unreadable.error;
-        if (page.events.length === 0) return new Ledger(events);
-        events.push(...page.events);
-        at = page.upTo;
+        const { entries, upTo } = reader.page(at);
+        if (entries.length === 0) return new Ledger(events);
+        for (const entry of entries) events.push(entry.event());
+        at = Number(upTo);
       }
     } finally {
       reader.close();

@@ -18,10 +18,10 @@ export interface Timings {
   readonly longestPauseMs: number;
   /** The longest pause between attempts to subscribe. */
   readonly longestResubscribePauseMs: number;
-  /** How long a subscription is quiet before it is checked for having caught up. */
-  readonly settleMs: number;
-  /** How often a quiet subscription is compared with the log. */
+  /** How long the subscription may lack what this process has seen otherwise before the log is read. */
   readonly probeMs: number;
+  /** How often the position of the last event is read while the subscription lacks nothing known. */
+  readonly heartbeatMs: number;
   /** How long a subscription may lack an event found by a read before it counts as dead. */
   readonly silenceMs: number;
   /** How long a node may lack events shown by another before the log counts as replaced. */
@@ -45,8 +45,8 @@ export const defaultTimings: Timings = {
   firstPauseMs: 50,
   longestPauseMs: 1_000,
   longestResubscribePauseMs: 5_000,
-  settleMs: 20,
   probeMs: 1_000,
+  heartbeatMs: 5_000,
   silenceMs: 5_000,
   behindMs: 5_000,
 };

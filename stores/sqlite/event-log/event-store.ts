@@ -1,4 +1,3 @@
-import { setMaxListeners } from 'node:events';
 import {
   EventStoreError,
   type AppendResult,
@@ -13,14 +12,14 @@ import {
   type StreamAppend,
   type StreamPage,
   type StreamPart,
-  type SubscriptionMessage,
 } from '../../../domain/event-store.ts';
+import type { EndListener, LogEngine, LogPage, LogPart } from '../../../domain/log-engine.ts';
 import type { Telemetry } from '../../../observability/telemetry.ts';
+import { followedLog } from '../../following/followed-log.ts';
 import { withTimeout } from '../../waiting.ts';
 import { CommitAnnouncer } from './burst/commit-announcer.ts';
 import { Rehearsal } from './burst/rehearsal.ts';
 import { openNotices, type Notices } from './following/notices.ts';
-import { subscribe, type SubscribeOptions } from './following/subscription.ts';
 import { Tail } from './following/tail.ts';
 import { formatPosition, isPosition, parsePosition } from './position.ts';
 import { LogReader } from './reading/reader.ts';
@@ -28,7 +27,7 @@ import { LogFileCheck } from './log-file-check.ts';
 import { logFile } from './schema.ts';
 import { Writer } from './writing/writer.ts';
 
-/** Most events per call of `readAll`, to keep the event loop responsive. */
+/** Most events per call of `readPage`, to keep the event loop responsive. */
 const MAX_PAGE_EVENTS = 1_000;
 /** Milliseconds within which a ping must be answered. */
 const PING_TIMEOUT_MS = 1_900;
@@ -67,10 +66,10 @@ export interface SqliteEventStoreOptions {
 export async function openSqliteEventStore(options: SqliteEventStoreOptions): Promise<EventStore> {
   const store = new SqliteEventStore(options);
   await store.open();
-  return store;
+  return followedLog(store, options.telemetry);
 }
 
-class SqliteEventStore implements EventStore {
+class SqliteEventStore implements LogEngine {
   readonly #options: SqliteEventStoreOptions;
   readonly #writer: Writer;
   readonly #announcer = new CommitAnnouncer({
@@ -79,7 +78,6 @@ class SqliteEventStore implements EventStore {
     deliver: (committed) => this.#opened?.tail.committed(committed),
     isMoreComing: () => this.#writer.isWritingForLater,
   });
-  readonly #closing = new AbortController();
   readonly #rehearsal: Rehearsal;
   #opened:
     { readonly reader: LogReader; readonly tail: Tail; readonly file: LogFileCheck } | undefined;
@@ -88,8 +86,6 @@ class SqliteEventStore implements EventStore {
 
   constructor(options: SqliteEventStoreOptions) {
     this.#options = options;
-    // Every subscription listens, so the number is no leak.
-    setMaxListeners(0, this.#closing.signal);
     this.#writer = new Writer({
       settings: {
         file: logFile(options.directory),
@@ -155,10 +151,9 @@ class SqliteEventStore implements EventStore {
     return this.#reader().stream(stream, part);
   }
 
-  async readAll(after: Position, limit: number): Promise<readonly RecordedEvent[]> {
-    const page = this.#reader().page(parsePosition(after), {}, Math.min(limit, MAX_PAGE_EVENTS));
-    if (page.events.length === 0 && page.unreadable !== undefined) throw page.unreadable.error;
-    return page.events;
+  async readPage({ after, prefixes, share, limit }: LogPart): Promise<LogPage> {
+    const most = limit === undefined ? undefined : Math.min(limit, MAX_PAGE_EVENTS);
+    return this.#reader().page(parsePosition(after), { prefixes, share }, most);
   }
 
   async readAllBackwards(
@@ -169,12 +164,8 @@ class SqliteEventStore implements EventStore {
     return this.#reader().before(end, Math.min(limit, MAX_PAGE_EVENTS));
   }
 
-  async *subscribe(
-    options: SubscribeOptions,
-  ): AsyncGenerator<SubscriptionMessage, void, undefined> {
-    const { reader, tail } = this.#open();
-    const { telemetry } = this.#options;
-    yield* subscribe({ reader, tail, telemetry, closed: this.#closing.signal }, options);
+  async followEnd(listener: EndListener, signal: AbortSignal): Promise<void> {
+    await this.#open().tail.follow(listener, signal);
   }
 
   async listStreams(options: Parameters<EventStore['listStreams']>[0]): Promise<StreamPage> {
@@ -191,7 +182,11 @@ class SqliteEventStore implements EventStore {
   }
 
   async head(): Promise<Position> {
-    return formatPosition(this.#reader().head());
+    const { reader, tail } = this.#open();
+    const head = reader.head();
+    // What another process has just written is not waited for.
+    tail.hasReached(head);
+    return formatPosition(head);
   }
 
   async reaches(position: Position): Promise<boolean> {
@@ -217,14 +212,11 @@ class SqliteEventStore implements EventStore {
   }
 
   async close(): Promise<void> {
-    this.#closing.abort();
-
     await this.#writer.close();
     this.#announcer.releaseAll();
     this.#unsubscribe();
     const opened = this.#opened;
     this.#opened = undefined;
-    opened?.tail.close();
     opened?.reader.close();
     if (this.#options.notices === undefined) await this.#notices?.close();
   }

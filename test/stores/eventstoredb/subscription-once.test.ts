@@ -25,7 +25,7 @@ describe('a subscription to EventStoreDB with once', () => {
   });
 
   it('retries a few times with a server that rejects it', async () => {
-    bench().server.faults.onNextSubscriptions('unavailable', 'unavailable');
+    bench().server.faults.onNextReads('unavailable', 'unavailable');
     const { events } = await take(once(), () => false);
     expect(numbersOf(events)).to.deep.equal([0, 1]);
   });

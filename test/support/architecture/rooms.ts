@@ -92,8 +92,20 @@ export const rooms: readonly Room[] = [
     node: 'all',
   },
   {
+    path: 'stores/following/',
+    inside: ['stores/following/', 'stores/waiting.ts', ...ports],
+    packages: [],
+    node: 'all',
+  },
+  {
     path: 'stores/sqlite/',
-    inside: ['stores/sqlite/', 'stores/folder.ts', 'stores/waiting.ts', ...ports],
+    inside: [
+      'stores/sqlite/',
+      'stores/following/',
+      'stores/folder.ts',
+      'stores/waiting.ts',
+      ...ports,
+    ],
     packages: ['@photostructure/sqlite'],
     node: 'all',
   },
@@ -105,7 +117,13 @@ export const rooms: readonly Room[] = [
   },
   {
     path: 'stores/eventstoredb/',
-    inside: ['stores/eventstoredb/', 'stores/servers/', 'stores/waiting.ts', ...ports],
+    inside: [
+      'stores/eventstoredb/',
+      'stores/following/',
+      'stores/servers/',
+      'stores/waiting.ts',
+      ...ports,
+    ],
     packages: ['@eventstore/db-client'],
     node: 'all',
   },

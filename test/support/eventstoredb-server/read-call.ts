@@ -13,7 +13,8 @@ import {
 
 export type ReadCall = ServerWritableStream<streams.ReadReq, streams.ReadResp>;
 
-const BACKWARDS = 1;
+/** The direction of a read, as the protocol has it. */
+export const BACKWARDS = 1;
 
 /** A read of a stream or of `$all`, from either end, up to a number of events. */
 export async function handleRead(call: ReadCall, log: Log, faults: Faults): Promise<void> {

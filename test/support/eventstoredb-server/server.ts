@@ -14,7 +14,7 @@ import { handleBatchAppend, streamsService, type BatchCall } from './batch-appen
 import { Faults } from './faults.ts';
 import { Log, type ProposedEvent } from './log.ts';
 import { failure, streamNameOf, unavailable } from './messages.ts';
-import { fail, handleRead, type ReadCall } from './read-call.ts';
+import { BACKWARDS, fail, handleRead, type ReadCall } from './read-call.ts';
 import { OpenSubscription } from './subscription-call.ts';
 
 /** Concurrent calls of one connection: Kestrel's default, which servers keep. */
@@ -37,6 +37,8 @@ export class EventStoreDbServer {
   batchStreams = 0;
   /** The number of reads, without subscriptions. */
   reads = 0;
+  /** Those of the whole log among them, in order. */
+  readonly readsOfLog: { readonly backwards: boolean; readonly count: number }[] = [];
   /** The number of subscriptions. */
   subscribed = 0;
   /** The announced leader of its cluster; by default itself. */
@@ -175,6 +177,11 @@ export class EventStoreDbServer {
   async #read(call: ReadCall): Promise<void> {
     if (call.request.getOptions()?.hasSubscription() !== true) {
       this.reads += 1;
+      const options = call.request.getOptions();
+      if (options?.hasAll() === true) {
+        const backwards = options.getReadDirection() === BACKWARDS;
+        this.readsOfLog.push({ backwards, count: Number(options.getCount()) });
+      }
       return handleRead(call, this.log, this.faults);
     }
     this.subscribed += 1;

@@ -24,8 +24,8 @@ export const quickTimings: Timings = {
   firstPauseMs: 2,
   longestPauseMs: 20,
   longestResubscribePauseMs: 20,
-  settleMs: 2,
   probeMs: 20,
+  heartbeatMs: 40,
   silenceMs: 60,
   behindMs: 300,
 };

@@ -1,9 +1,10 @@
 import { EventStoreError, type RecordedEvent } from '../../../../domain/event-store.ts';
+import type { EndListener, LogEntry, LogPage } from '../../../../domain/log-engine.ts';
 import type { Telemetry } from '../../../../observability/telemetry.ts';
+import { LazyEntry } from '../../../following/lazy-entry.ts';
 import { formatPosition } from '../position.ts';
 import { timestampOf } from '../raw-event.ts';
-import type { LogReader, Page } from '../reading/reader.ts';
-import type { Delivery, Subscriber } from './subscriber.ts';
+import type { LogReader } from '../reading/reader.ts';
 import type { Committed, CommittedAppend } from '../writing/writer.ts';
 
 /** What a failure is reported as. */
@@ -16,17 +17,16 @@ const NOTICE_DELAY_MS = 100;
 /** Others' events before this process's commit that are read separately; more are read page by page, with it. */
 const MAX_EVENTS_READ_AHEAD_OF_COMMIT = 500;
 
-/**
- * The growing end of the log, shared by all live subscriptions of this process, so that each event is read and decoded
- * once. This process's own appends are delivered without reading them again.
- */
+/** The growing end of the log. This process's own appends are delivered without reading them again. */
 export class Tail {
   readonly #reader: LogReader;
   readonly #telemetry: Telemetry;
   readonly #isWriting: () => boolean;
   readonly #pollInterval: number;
-  readonly #subscribers = new Set<Subscriber>();
-  /** Every live subscriber was offered everything up to here. Without any, the last commit. */
+  /** What receives it; null while nothing does. */
+  #listener: EndListener | null = null;
+  #reject: (error: unknown) => void = () => {};
+  /** The listener has everything up to here. */
   #position = 0;
   #seenVersion: number | undefined;
   #timer: NodeJS.Timeout | undefined;
@@ -60,53 +60,39 @@ export class Tail {
     this.#pollInterval = options.pollInterval;
   }
 
-  /** Makes a subscriber live that has read the file to its end, unless the tail is further. @returns whether it is live */
-  join(subscriber: Subscriber): boolean {
-    if (this.#subscribers.size === 0) {
-      this.#position = Math.max(this.#position, subscriber.position);
+  /** See the port's `followEnd`; one at a time. @throws EventStoreError `UNAVAILABLE` where the log can't be read */
+  async follow(listener: EndListener, signal: AbortSignal): Promise<void> {
+    if (this.#listener !== null) throw new Error('the end of the log is being followed already');
+    if (signal.aborted) return;
+    this.#position = this.#reader.head();
+    this.#seenVersion = undefined;
+    listener.begins(formatPosition(this.#position));
+    this.#listener = listener;
+    this.#timer = setInterval(() => this.#poll(), this.#pollInterval).unref();
+    try {
+      await new Promise<void>((resolve, reject) => {
+        this.#reject = reject;
+        signal.addEventListener('abort', () => resolve(), { once: true });
+      });
+    } finally {
+      this.#listener = null;
+      clearInterval(this.#timer);
     }
-    if (subscriber.position < this.#position) return false;
-    subscriber.live = true;
-    this.#subscribers.add(subscriber);
-    this.#timer ??= setInterval(() => this.#poll(), this.#pollInterval).unref();
-    return true;
-  }
-
-  leave(subscriber: Subscriber): void {
-    subscriber.live = false;
-    this.#subscribers.delete(subscriber);
-    if (this.#subscribers.size > 0) return;
-    clearInterval(this.#timer);
-    this.#timer = undefined;
   }
 
   /** Delivers a commit of this process. */
   committed({ first, last, createdAt, appends }: Committed): void {
-    if (last <= this.#position) return;
-    if (this.#subscribers.size === 0) {
-      this.#position = last;
-      return;
-    }
+    if (this.#listener === null || last <= this.#position) return;
     // Another process wrote before, which must be delivered first.
     if (first !== this.#position + 1 && !this.#readUpTo(first - 1)) {
       this.noticed();
       return;
     }
     const createdText = timestampOf(createdAt);
-    const offered: { readonly subscriber: Subscriber; readonly events: RecordedEvent[] }[] = [];
-    for (const subscriber of this.#subscribers) offered.push({ subscriber, events: [] });
-    for (const append of appends) {
-      let recorded: readonly RecordedEvent[] | undefined;
-      for (const { subscriber, events } of offered) {
-        if (!subscriber.wants(append.stream)) continue;
-        recorded ??= recordedOf(append, createdText);
-        for (const event of recorded) events.push(event);
-      }
-    }
+    const entries: LogEntry[] = [];
+    for (const append of appends) addEntries(entries, append, createdText);
     this.#position = last;
-    for (const { subscriber, events } of offered) {
-      this.#offer(subscriber, { events, upTo: last, error: undefined });
-    }
+    this.#listener.grows({ entries, upTo: formatPosition(last) });
   }
 
   /**
@@ -115,7 +101,7 @@ export class Tail {
    *   process's earlier commits
    */
   noticed(upTo = Number.NaN): void {
-    if (this.#subscribers.size === 0 || upTo <= this.#position) return;
+    if (this.#listener === null || upTo <= this.#position) return;
     if (Number.isNaN(upTo)) this.#mayBeMore = true;
     else this.#announced = Math.max(this.#announced, upTo);
     if (this.#scheduled) return;
@@ -123,16 +109,14 @@ export class Tail {
     else this.#pumpSoon();
   }
 
+  /** The log was seen to end there. This process's own commits are on their way; another's are read now. */
+  hasReached(head: number): void {
+    if (!this.#isWriting()) this.noticed(head);
+  }
+
   /** Another process will send a notice within 100 ms. A hint, like all notices. */
   expectNotice(): void {
     this.#noPollBefore = performance.now() + NOTICE_DELAY_MS;
-  }
-
-  close(): void {
-    for (const subscriber of [...this.#subscribers]) {
-      this.leave(subscriber);
-      subscriber.wake();
-    }
   }
 
   #poll(): void {
@@ -178,7 +162,7 @@ export class Tail {
         this.#mayBeMore = false;
         this.#seenVersion = undefined;
       }
-      if (this.#subscribers.size > 0) this.#pump();
+      if (this.#listener !== null) this.#pump();
     });
   }
 
@@ -188,36 +172,22 @@ export class Tail {
       return false;
     const page = this.#read(position);
     if (page !== undefined) this.#deliver(page);
-    return this.#position === position && this.#subscribers.size > 0;
+    return this.#position === position;
   }
 
   /** @returns whether the page held something new */
-  #deliver(page: Page): boolean {
-    // An unreadable event ends the subscribers that want it; all others skip it.
-    const { unreadable, events } = page;
-    const upTo = unreadable === undefined ? page.upTo : page.upTo + 1;
+  #deliver(page: LogPage): boolean {
+    const upTo = Number(page.upTo);
     if (upTo <= this.#position) return false;
     this.#position = upTo;
-    for (const subscriber of [...this.#subscribers]) {
-      const wanted =
-        subscriber.prefixes === undefined
-          ? events
-          : events.filter(({ stream }) => subscriber.wants(stream));
-      if (unreadable !== undefined && subscriber.wants(unreadable.stream)) {
-        this.#offer(subscriber, { events: wanted, upTo: page.upTo, error: unreadable.error });
-        this.leave(subscriber);
-      } else {
-        this.#offer(subscriber, { events: wanted, upTo, error: undefined });
-      }
-    }
+    this.#listener?.grows(page);
     return true;
   }
 
   /** @param upTo default: the end of the log */
-  #read(upTo: number | undefined): Page | undefined {
+  #read(upTo: number | undefined): LogPage | undefined {
     try {
-      const wants = (stream: string): boolean => this.#wants(stream);
-      const page = this.#reader.page(this.#position, { wants, upTo });
+      const page = this.#reader.page(this.#position, { upTo });
       this.#telemetry.failures.worked(UNREADABLE);
       return page;
     } catch (error) {
@@ -226,44 +196,36 @@ export class Tail {
     }
   }
 
-  #wants(stream: string): boolean {
-    for (const subscriber of this.#subscribers) if (subscriber.wants(stream)) return true;
-    return false;
-  }
-
-  #offer(subscriber: Subscriber, delivery: Delivery): void {
-    subscriber.offer(delivery);
-    if (!subscriber.live) this.leave(subscriber);
-  }
-
-  /** Logs an unreadable log once, and retries at the next poll. Any other error ends all subscribers. */
+  /** Logs an unreadable log once, and retries at the next poll. Any other error ends the following. */
   #failed(cause: unknown): void {
     this.#seenVersion = undefined;
     if (cause instanceof EventStoreError && cause.code === 'UNAVAILABLE') {
       this.#telemetry.failures.failed(UNREADABLE, cause);
       return;
     }
-    const error = cause instanceof Error ? cause : new Error(String(cause));
-    for (const subscriber of [...this.#subscribers]) {
-      this.#offer(subscriber, { events: [], upTo: this.#position, error });
-      this.leave(subscriber);
-    }
+    this.#reject(cause);
   }
 }
 
-/** Builds events with the same key order as those read from the file, so that V8 gives them one shape. */
-function recordedOf(
-  { stream, events, revision, position }: CommittedAppend,
+/**
+ * Adds the events of an append. They are built when they are wanted, with the same key order as those read from the file,
+ * so that V8 gives them one shape.
+ */
+function addEntries(
+  entries: LogEntry[],
+  { stream, events, bytes, revision, position }: CommittedAppend,
   createdAt: string,
-): readonly RecordedEvent[] {
-  const recorded: RecordedEvent[] = [];
+): void {
   const first = revision - events.length + 1;
   const firstPosition = position - events.length + 1;
+  const size = Math.ceil(bytes / events.length);
   for (const [index, { id, type, data, metadata }] of events.entries()) {
-    const at = first + index;
     const place = formatPosition(firstPosition + index);
-    const event = { id, stream, revision: at, position: place, createdAt, type, data, metadata };
-    recorded.push(event as RecordedEvent);
+    const build = (): RecordedEvent => {
+      const at = first + index;
+      const event = { id, stream, revision: at, position: place, createdAt, type, data, metadata };
+      return event as RecordedEvent;
+    };
+    entries.push(new LazyEntry(stream, place, size, build));
   }
-  return recorded;
 }

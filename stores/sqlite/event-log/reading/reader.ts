@@ -1,5 +1,4 @@
 import {
-  EventStoreError,
   requireReadable,
   type EventCodec,
   type Landmark,
@@ -10,6 +9,8 @@ import {
   type StreamPage,
   type StreamPart,
 } from '../../../../domain/event-store.ts';
+import type { LogEntry, LogPage } from '../../../../domain/log-engine.ts';
+import { LazyEntry } from '../../../following/lazy-entry.ts';
 import { ROW_LIMIT, type Database, type Statement } from '../../database.ts';
 import { StatementCache } from '../../statement-cache.ts';
 import { onLog } from '../log-error.ts';
@@ -21,30 +22,6 @@ import { unpackRows, type PackedRows, type ParsedRow } from './packed-page.ts';
 
 /** Events of a stream that are read by default. */
 const DEFAULT_LIMIT = 1_000;
-
-/** A part of the log for a subscription. */
-export interface Page {
-  readonly events: readonly RecordedEvent[];
-  /** Everything up to here is in the events, or was filtered out. */
-  readonly upTo: number;
-  /** Whether the log ended there when it was read. */
-  readonly isLast: boolean;
-  /** The event directly after `upTo`, if this release cannot read it. */
-  readonly unreadable: Omit<Unreadable, 'position'> | undefined;
-}
-
-/** An event of a newer release. */
-interface Unreadable {
-  readonly position: number;
-  readonly stream: string;
-  readonly error: EventStoreError;
-}
-
-/** Which streams a page holds. */
-export interface Selection extends RowSelection {
-  /** Only accepted names; other events are not decoded. */
-  readonly wants?: (stream: string) => boolean;
-}
 
 /** Reads the log on the main thread, over a connection that commits never block. */
 export class LogReader {
@@ -137,50 +114,35 @@ export class LogReader {
   }
 
   /** The log after a position. @throws EventStoreError `UNAVAILABLE` */
-  page(after: number, selection: Selection = {}, limit = PAGE_EVENTS): Page {
+  page(after: number, selection: RowSelection = {}, limit = PAGE_EVENTS): LogPage {
     const { parts, upTo, isLast } = this.#read(() => this.#rows.page(after, selection, limit));
-    const events: RecordedEvent[] = [];
-    for (const part of parts) {
-      const unreadable = this.#unpack(part, selection, events);
-      if (unreadable === undefined) continue;
-      const { position, ...why } = unreadable;
-      return { events, upTo: position - 1, isLast: false, unreadable: why };
-    }
-    return { events, upTo, isLast, unreadable: undefined };
+    const entries: LogEntry[] = [];
+    for (const part of parts) this.#unpack(part, selection, entries);
+    return { entries, upTo: formatPosition(upTo), isLast, prefixes: selection.prefixes };
   }
 
   close(): void {
     this.#database.close();
   }
 
-  /** Adds a part's events. @returns the first one that this release cannot read */
-  #unpack(
-    part: PackedRows,
-    { prefixes, share, wants }: Selection,
-    events: RecordedEvent[],
-  ): Unreadable | undefined {
+  /** Adds a part's entries. */
+  #unpack(part: PackedRows, { prefixes, share }: RowSelection, entries: LogEntry[]): void {
+    const size = Math.ceil(part.text.length / part.count);
     const { decodeParsed } = this.#codec;
     const parsed = decodeParsed === undefined ? null : unpackRows(part);
     if (decodeParsed !== undefined && parsed !== null) {
-      return decodeAll(parsed, wants, events, (row) => decodeParsed(this.#parsed(row)));
+      for (const row of parsed) {
+        const type = this.#typeName(row[4]);
+        const decode = (): RecordedEvent => decodeParsed(parsedOf(row, type));
+        entries.push(new LazyEntry(row[1], formatPosition(row[0]), size, decode));
+      }
+      return;
     }
-    const rows = this.#read(() => this.#rows.rows(part, { prefixes, share }));
-    return decodeAll(rows, wants, events, (row) => this.#codec.decode(this.#raw(row)));
-  }
-
-  #parsed(row: ParsedRow): ParsedEvent {
-    const [position, stream, revision, id, type, createdAt, data, metadata] = row;
-    // Written out, as every event read passes here.
-    return {
-      position: formatPosition(position),
-      stream,
-      revision,
-      id,
-      type: this.#typeName(type),
-      createdAt: timestampOf(createdAt),
-      data,
-      metadata,
-    };
+    for (const row of this.#read(() => this.#rows.rows(part, { prefixes, share }))) {
+      const raw = this.#raw(row);
+      const decode = (): RecordedEvent => this.#codec.decode(raw);
+      entries.push(new LazyEntry(row[1], formatPosition(row[0]), size, decode));
+    }
   }
 
   #raw(row: unknown): RawEvent {
@@ -204,25 +166,19 @@ export class LogReader {
   }
 }
 
-/** Decodes the wanted rows, up to the first that this release cannot read, which it returns. */
-function decodeAll<Row extends readonly [number, string, ...unknown[]]>(
-  rows: readonly Row[],
-  wants: Selection['wants'],
-  events: RecordedEvent[],
-  decode: (row: Row) => RecordedEvent,
-): Unreadable | undefined {
-  for (const row of rows) {
-    const [position, stream] = row;
-    if (wants?.(stream) === false) continue;
-    try {
-      events.push(decode(row));
-    } catch (error) {
-      // Other errors concern the log, not this event.
-      if (!(error instanceof EventStoreError && error.code === 'NEWER_SCHEMA')) throw error;
-      return { position, stream, error };
-    }
-  }
-  return undefined;
+function parsedOf(row: ParsedRow, type: string): ParsedEvent {
+  const [position, stream, revision, id, , createdAt, data, metadata] = row;
+  // Written out, as every event read passes here.
+  return {
+    position: formatPosition(position),
+    stream,
+    revision,
+    id,
+    type,
+    createdAt: timestampOf(createdAt),
+    data,
+    metadata,
+  };
 }
 
 const IN_STREAM = `SELECT ${COLUMNS} FROM streams JOIN events ON events.stream = streams.id WHERE streams.name = ?`;

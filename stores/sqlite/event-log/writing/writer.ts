@@ -35,6 +35,8 @@ export interface Committed {
 }
 
 export interface CommittedAppend extends Pick<StreamAppend, 'stream' | 'events'> {
+  /** About the size of the events. */
+  readonly bytes: number;
   /** Of the last event. */
   readonly revision: number;
   /** Of the last event. */
@@ -45,6 +47,8 @@ export interface CommittedAppend extends Pick<StreamAppend, 'stream' | 'events'>
 interface Pending {
   /** Empty for requests that are not appends. */
   readonly appends: readonly StreamAppend[];
+  /** About the size of each append. */
+  readonly bytes: readonly number[];
   readonly resolve: (results: readonly AppendResult[]) => void;
   readonly reject: (error: EventStoreError) => void;
   /** Time of the request, by the monotonic clock. */
@@ -109,7 +113,8 @@ export class Writer {
     encoded: readonly (readonly EncodedEvent[])[],
   ): Promise<readonly AppendResult[]> {
     return new Promise((resolve, reject) => {
-      const ticket = this.#expect(appends, resolve, reject);
+      const bytes = encoded.map(sizeOf);
+      const ticket = this.#expect({ appends, bytes, resolve, reject });
       if (ticket === undefined) return;
       this.#sequences.push(toSequence(ticket, { appends, encoded }));
       if (this.#sequences.length >= MAX_SEQUENCES_PER_MESSAGE) this.#flush();
@@ -151,7 +156,7 @@ export class Writer {
 
   #request(request: (ticket: number) => WriterRequest): Promise<unknown> {
     return new Promise((resolve, reject) => {
-      const ticket = this.#expect([], resolve, reject);
+      const ticket = this.#expect({ appends: [], bytes: [], resolve, reject });
       if (ticket === undefined) return;
       this.#flush();
       this.#post(request(ticket));
@@ -159,13 +164,10 @@ export class Writer {
   }
 
   /** Registers a request, and keeps the process alive while any is pending. */
-  #expect(
-    appends: readonly StreamAppend[],
-    resolve: Pending['resolve'],
-    reject: Pending['reject'],
-  ): number | undefined {
+  #expect(expected: Pick<Pending, 'appends' | 'bytes' | 'resolve' | 'reject'>): number | undefined {
+    const { appends } = expected;
     if (this.#closing) {
-      reject(new EventStoreError('UNAVAILABLE', 'the event log is closed'));
+      expected.reject(new EventStoreError('UNAVAILABLE', 'the event log is closed'));
       return undefined;
     }
     if (this.#worker === undefined) void this.#restart();
@@ -174,13 +176,7 @@ export class Writer {
     const mayAnnounceLater =
       appends.length > 0 && appends.every(({ mayBeToldLater }) => mayBeToldLater);
     if (mayAnnounceLater) this.#pendingLater += 1;
-    this.#pending.set(ticket, {
-      appends,
-      resolve,
-      reject,
-      since: performance.now(),
-      mayAnnounceLater,
-    });
+    this.#pending.set(ticket, { ...expected, since: performance.now(), mayAnnounceLater });
     return ticket;
   }
 
@@ -292,7 +288,8 @@ export class Writer {
         if (duplicate || append === undefined) continue;
         events += append.events.length;
         mayBeToldLater &&= pending.mayAnnounceLater;
-        written.push({ stream: append.stream, events: append.events, revision, position });
+        const { stream, events: those } = append;
+        written.push({ stream, events: those, bytes: pending.bytes[i] ?? 0, revision, position });
       }
       since = Math.min(since, pending.since);
       if (failure?.code === 'CONFLICT') conflicts += 1;
@@ -326,6 +323,10 @@ export class Writer {
     if (pending?.mayAnnounceLater) this.#pendingLater -= 1;
     return pending;
   }
+}
+
+function sizeOf(events: readonly EncodedEvent[]): number {
+  return events.reduce((bytes, { data, metadata }) => bytes + data.length + metadata.length, 0);
 }
 
 function toSequence(ticket: number, { appends, encoded }: RehearsedSequence): WriteSequence {

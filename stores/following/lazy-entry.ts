@@ -1,0 +1,26 @@
+import type { Position, RecordedEvent } from '../../domain/event-store.ts';
+import type { LogEntry } from '../../domain/log-engine.ts';
+
+/** An entry that decodes its event once, for all followers. */
+export class LazyEntry implements LogEntry {
+  readonly stream: string;
+  readonly position: Position;
+  readonly size: number;
+  #decode: (() => RecordedEvent) | undefined;
+  #event: RecordedEvent | undefined;
+
+  /** @param decode called again after it has thrown; what it holds is released once it has returned */
+  constructor(stream: string, position: Position, size: number, decode: () => RecordedEvent) {
+    this.stream = stream;
+    this.position = position;
+    this.size = size;
+    this.#decode = decode;
+  }
+
+  event(): RecordedEvent {
+    const event = (this.#event ??= this.#decode?.());
+    if (event === undefined) throw new Error('an entry of the log was decoded to nothing');
+    this.#decode = undefined;
+    return event;
+  }
+}

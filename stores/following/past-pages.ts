@@ -1,0 +1,151 @@
+import { EventStoreError, type Position } from '../../domain/event-store.ts';
+import type { LogEngine, LogPage, LogPiece } from '../../domain/log-engine.ts';
+import type { Telemetry } from '../../observability/telemetry.ts';
+import { pause, pauseAfter } from '../waiting.ts';
+import type { Place } from './place.ts';
+import { sizeOf } from './recent-events.ts';
+
+/** Milliseconds before reading is retried after a fault: at first, and at most. */
+const FIRST_RETRY_MS = 50;
+const MAX_RETRY_MS = 2_000;
+
+/** A page in memory, for followers that come to the same place soon. */
+interface KeptPage extends LogPiece {
+  readonly after: Position;
+  readonly prefixes: readonly string[] | undefined;
+  readonly bytes: number;
+}
+
+/**
+ * The log before the window, for the followers that are there. They share what they read: views that are filled at the
+ * same time cause one read of the log. None waits for another. A follower that falls behind the others by more than is
+ * kept in memory reads by itself.
+ */
+export class PastPages {
+  readonly #engine: Pick<LogEngine, 'readPage'>;
+  readonly #telemetry: Telemetry;
+  readonly #most: number;
+  readonly #readers = new Set<Place>();
+  readonly #kept: KeptPage[] = [];
+  readonly #reading = new Map<Position, Promise<unknown>>();
+  #bytes = 0;
+
+  /** @param most bytes of pages kept in memory */
+  constructor(engine: Pick<LogEngine, 'readPage'>, telemetry: Telemetry, most: number) {
+    this.#engine = engine;
+    this.#telemetry = telemetry;
+    this.#most = most;
+  }
+
+  /** The follower no longer reads here. */
+  leave(place: Place): void {
+    if (this.#readers.delete(place)) this.#trim();
+  }
+
+  /**
+   * The next page for a follower; retried while the log can't be read. Not `isLast` where another follower's read is used.
+   * @returns undefined when the signal was aborted
+   * @throws EventStoreError other than `UNAVAILABLE`
+   */
+  async next(place: Place, signal: AbortSignal): Promise<LogPage | undefined> {
+    this.#readers.add(place);
+    // Between pages too, so that reading a long log leaves the event loop to others.
+    await turn();
+    while (!signal.aborted) {
+      const kept = this.#kept.find((page) => serves(page, place));
+      if (kept !== undefined) return { ...kept, isLast: false };
+      const { position } = place;
+      const other = this.#reading.get(position);
+      if (other === undefined) return this.#read(place, signal);
+      await other;
+    }
+    return undefined;
+  }
+
+  async #read(place: Place, signal: AbortSignal): Promise<LogPage | undefined> {
+    const { position } = place;
+    const reading = this.#readPage(position, this.#wantedFrom(position), signal);
+    const ended = reading.then(
+      () => undefined,
+      () => undefined,
+    );
+    this.#reading.set(position, ended);
+    try {
+      const page = await reading;
+      if (page !== undefined && page.upTo > position) this.#keep(position, page);
+      return page;
+    } finally {
+      this.#reading.delete(position);
+    }
+  }
+
+  async #readPage(
+    after: Position,
+    prefixes: readonly string[] | undefined,
+    signal: AbortSignal,
+  ): Promise<LogPage | undefined> {
+    for (let failures = 1; !signal.aborted; failures += 1) {
+      try {
+        return await this.#engine.readPage({ after, prefixes });
+      } catch (error) {
+        if (!(error instanceof EventStoreError && error.code === 'UNAVAILABLE')) throw error;
+        // Closing a store makes its reads fail.
+        if (signal.aborted) return undefined;
+        const retryMilliseconds = Math.round(pauseAfter(failures, FIRST_RETRY_MS, MAX_RETRY_MS));
+        this.#telemetry.log.warn(error.message, { retryMilliseconds });
+        await pause(retryMilliseconds, signal);
+      }
+    }
+    return undefined;
+  }
+
+  /** The prefixes of all followers that have yet to pass a position; undefined: everything. */
+  #wantedFrom(position: Position): readonly string[] | undefined {
+    const wanted = new Set<string>();
+    for (const reader of this.#readers) {
+      if (reader.position > position) continue;
+      if (reader.prefixes === undefined) return undefined;
+      for (const prefix of reader.prefixes) wanted.add(prefix);
+    }
+    return [...wanted];
+  }
+
+  #keep(after: Position, { entries, upTo, prefixes }: LogPage): void {
+    if (this.#readers.size < 2) return;
+    const bytes = sizeOf(entries);
+    this.#kept.push({ after, entries, upTo, prefixes, bytes });
+    this.#bytes += bytes;
+    this.#trim();
+  }
+
+  /** Forgets what nobody may come to, then what is oldest. */
+  #trim(): void {
+    let slowest: Position | undefined;
+    for (const { position } of this.#readers) {
+      if (slowest === undefined || position < slowest) slowest = position;
+    }
+    for (let index = 0; index < this.#kept.length;) {
+      const page = this.#kept[index];
+      if (page === undefined) break;
+      const isNeeded = this.#readers.size > 1 && slowest !== undefined && page.upTo > slowest;
+      if (isNeeded && this.#bytes <= this.#most) {
+        index += 1;
+        continue;
+      }
+      this.#kept.splice(index, 1);
+      this.#bytes -= page.bytes;
+    }
+  }
+}
+
+function serves(page: KeptPage, { position, prefixes }: Place): boolean {
+  if (page.after > position || page.upTo <= position) return false;
+  if (page.prefixes === undefined) return true;
+  const within = page.prefixes;
+  return prefixes?.every((prefix) => within.some((one) => prefix.startsWith(one))) ?? false;
+}
+
+/** The next turn of the event loop. */
+function turn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}

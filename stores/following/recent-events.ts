@@ -1,0 +1,119 @@
+import type { Position } from '../../domain/event-store.ts';
+import type { LogEntry, LogPiece } from '../../domain/log-engine.ts';
+
+/** Limits of the window, in bytes. */
+export interface WindowLimits {
+  /** Kept although all followers have passed it, for those that come. */
+  readonly kept: number;
+  /** Kept for slow followers; beyond it they read the log themselves. */
+  readonly most: number;
+}
+
+/** Entries that are handed to a follower at once, about. */
+const MAX_HANDED = 1_000;
+
+/** The window: the recent end of the log in memory. */
+export class RecentEvents {
+  readonly #limits: WindowLimits;
+  readonly #pieces: LogPiece[] = [];
+  /** The window's bounds; null while nothing is known of the end of the log. */
+  #start: Position | null = null;
+  #end: Position = '';
+  #bytes = 0;
+
+  constructor(limits: WindowLimits) {
+    this.#limits = limits;
+  }
+
+  /** Empties the window; it then begins at a position, or not at all with null. */
+  restart(at: Position | null): void {
+    this.#pieces.length = 0;
+    this.#bytes = 0;
+    this.#start = at;
+    this.#end = at ?? '';
+  }
+
+  /**
+   * Adds what comes next, and forgets what is too much.
+   * @param slowest the position of the follower furthest behind, of those in the window
+   */
+  add(piece: LogPiece, slowest: () => Position | undefined): void {
+    this.#bytes += sizeOf(piece.entries);
+    this.#end = piece.upTo;
+    const last = this.#pieces.at(-1);
+    // Nothing but the position moves.
+    if (piece.entries.length === 0 && last !== undefined) {
+      this.#pieces[this.#pieces.length - 1] = { entries: last.entries, upTo: piece.upTo };
+    } else {
+      this.#pieces.push(piece);
+    }
+    if (this.#bytes > this.#limits.kept) this.#trim(slowest());
+  }
+
+  /** Whether the end of the log is known. */
+  get hasBegun(): boolean {
+    return this.#start !== null;
+  }
+
+  /** Whether everything after a position is in the window. */
+  holds(position: Position): boolean {
+    return this.#start !== null && position >= this.#start;
+  }
+
+  /** What follows a position, at most about a thousand entries; null where the window does not hold it. */
+  after(position: Position): LogPiece | null {
+    if (!this.holds(position)) return null;
+    const first = this.#indexAfter(position);
+    const piece = this.#pieces[first];
+    if (piece === undefined) return { entries: [], upTo: position };
+    const isWhole = (piece.entries[0]?.position ?? piece.upTo) > position;
+    if (first === this.#pieces.length - 1 && isWhole) return piece;
+    const entries: LogEntry[] = [];
+    let { upTo } = piece;
+    for (
+      let index = first;
+      index < this.#pieces.length && entries.length < MAX_HANDED;
+      index += 1
+    ) {
+      const next = this.#pieces[index];
+      if (next === undefined) break;
+      // A follower that has read by itself may be in the middle of a piece.
+      for (const entry of next.entries) if (entry.position > position) entries.push(entry);
+      ({ upTo } = next);
+    }
+    return { entries, upTo };
+  }
+
+  /** Index of the first piece that reaches beyond a position; the number of pieces if none does. */
+  #indexAfter(position: Position): number {
+    let [low, high] = [0, this.#pieces.length];
+    if (position >= this.#end) return high;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((this.#pieces[middle]?.upTo ?? '') > position) high = middle;
+      else low = middle + 1;
+    }
+    return low;
+  }
+
+  #trim(slowest: Position | undefined): void {
+    const { kept, most } = this.#limits;
+    let drop = 0;
+    for (const piece of this.#pieces) {
+      // The last one stays: it marks the end.
+      if (this.#bytes <= kept || drop + 1 >= this.#pieces.length) break;
+      if (this.#bytes <= most && slowest !== undefined && slowest < piece.upTo) break;
+      this.#bytes -= sizeOf(piece.entries);
+      this.#start = piece.upTo;
+      drop += 1;
+    }
+    if (drop > 0) this.#pieces.splice(0, drop);
+  }
+}
+
+/** The size of entries, in bytes. */
+export function sizeOf(entries: readonly LogEntry[]): number {
+  let bytes = 0;
+  for (const { size } of entries) bytes += size;
+  return bytes;
+}
