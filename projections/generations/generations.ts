@@ -49,17 +49,14 @@ export class Generations {
    * @throws ReadModelError
    */
   async build(version: number, asked: number | undefined): Promise<Build> {
-    const { store, feed, parking, projection } = this.#options;
+    const { store, parking, projection } = this.#options;
     if (!(await this.all()).includes(version)) {
       await parking.forget(parkedView(projection, version), await store.head());
     }
     const filler = await this.#filler(version, this.isAlone ? undefined : asked);
     return new Build({
       filler,
-      follow: (writer) => {
-        feed.begin(writer.passed);
-        return this.#follow(writer);
-      },
+      follow: (writer) => this.#follow(writer),
       onChange: () => this.#owner.onChange(),
     });
   }

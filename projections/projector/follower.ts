@@ -5,11 +5,12 @@ import type { GenerationWriter } from '../generations/generation-writer.ts';
 import { ReadModelError } from '../read-model.ts';
 import { BackOff } from './back-off.ts';
 import { traceBatch } from './tracing.ts';
+import { Inbox } from './inbox.ts';
 import type { ViewOptions } from './view-options.ts';
 
 type FollowerOptions = Pick<
   ViewOptions,
-  'feed' | 'store' | 'clock' | 'telemetry' | 'batchSize' | 'gatherMs'
+  'store' | 'clock' | 'telemetry' | 'batchSize' | 'gatherMs'
 >;
 
 export interface FollowerListener {
@@ -43,10 +44,7 @@ const QUIET_MS = 10;
  */
 const RECHECK_MS = 5_000;
 
-/**
- * Keeps one generation of a view level with the log: from the shared feed, or from a subscription of its own until it
- * has reached the feed's window. Errors are retried indefinitely, from where the documents are.
- */
+/** Keeps one generation of a view level with the log. Errors are retried indefinitely, from where the documents are. */
 export class Follower {
   readonly writer: GenerationWriter;
   readonly #options: FollowerOptions;
@@ -55,6 +53,8 @@ export class Follower {
   readonly #ended: Promise<void>;
   #state: 'opening' | 'following' | 'waiting' | 'newer_schema' = 'opening';
   #detail: string | null = null;
+  /** Whether everything that was in the log at the last look is in the documents. */
+  #isLevel = false;
   /** Deadline for storing the checkpoint, by the clock's `steady`; null while it is stored. */
   #flushBy: number | null = null;
 
@@ -69,6 +69,10 @@ export class Follower {
     return this.#state;
   }
 
+  get isLevel(): boolean {
+    return this.#isLevel;
+  }
+
   /** The last error; null while it follows. */
   get detail(): string | null {
     return this.#detail;
@@ -81,8 +85,7 @@ export class Follower {
   }
 
   async #run(signal: AbortSignal): Promise<void> {
-    const { feed, clock } = this.#options;
-    const backOff = new BackOff(clock);
+    const backOff = new BackOff(this.#options.clock);
     while (!signal.aborted) {
       try {
         await this.writer.open(false);
@@ -93,43 +96,57 @@ export class Follower {
           await this.#follow(signal, backOff);
           if (signal.aborted) break;
         }
-        feed.leave(this);
         await this.writer.close();
         this.#listener.onUnwanted();
         return;
       } catch (error) {
-        feed.leave(this);
         this.#fail(error);
         await backOff.wait(signal);
       }
     }
-    feed.leave(this);
     await this.#end();
   }
 
   async #follow(signal: AbortSignal, backOff: BackOff): Promise<void> {
+    const { store, clock } = this.#options;
+    const left = new AbortController();
+    const leave = (): void => left.abort();
+    signal.addEventListener('abort', leave);
+    if (signal.aborted) leave();
+    const { passed: after, projection } = this.writer;
+    const messages = store.subscribe({ after, prefixes: projection.streams, signal: left.signal });
+    const inbox = new Inbox(messages, clock);
+    try {
+      await this.#takeAll(inbox, backOff, signal);
+    } finally {
+      signal.removeEventListener('abort', leave);
+      this.#isLevel = false;
+      leave();
+      await inbox.end();
+    }
+  }
+
+  /** Takes what comes, until the subscription ends or the generation is no longer wanted. */
+  async #takeAll(inbox: Inbox, backOff: BackOff, signal: AbortSignal): Promise<void> {
     const { writer } = this;
-    const { feed, clock, batchSize } = this.#options;
+    const { clock } = this.#options;
     for (;;) {
       const patience = this.#flushBy === null ? RECHECK_MS : this.#flushBy - clock.steady();
-      const page = await feed.next(this, writer.passed, { limit: batchSize, signal, patience });
-      switch (page.kind) {
-        case 'stopped':
-          return;
-        case 'behind':
-          await this.#reachFeed(signal);
-          break;
-        case 'quiet':
-          if (this.#flushBy !== null) await this.#flush();
-          // With nothing to write, an unavailable store can be waited for.
-          else if (!(await this.#listener.isWanted().catch(() => true))) return;
-          break;
-        case 'events': {
-          const taken = await this.#take(page.events, page.upTo);
-          if (this.#flushBy !== null && this.#flushBy <= clock.steady()) await this.#flush();
-          await this.#gather(page.events, taken, signal);
-          break;
-        }
+      const batch = await inbox.next(patience);
+      if (batch === 'ended') {
+        if (signal.aborted) return;
+        throw new Error('the subscription to the log has ended');
+      }
+      if (batch === 'quiet') {
+        if (this.#flushBy !== null) await this.#flush();
+        // With nothing to write, an unavailable store can be waited for.
+        else if (!(await this.#listener.isWanted().catch(() => true))) return;
+      } else {
+        this.#isLevel = false;
+        const taken = await this.#take(batch.events, batch.upTo);
+        this.#isLevel = batch.isLevel;
+        if (this.#flushBy !== null && this.#flushBy <= clock.steady()) await this.#flush();
+        await this.#gather(inbox, batch.events, taken);
       }
       if (writer.isUnwritten) {
         this.#flushBy ??= clock.steady() + FLUSH_MS;
@@ -143,48 +160,21 @@ export class Follower {
   }
 
   /** Under load, waits so that the next events are taken together. @param taken how many were this view's */
-  async #gather(
-    events: readonly RecordedEvent[],
-    taken: number,
-    signal: AbortSignal,
-  ): Promise<void> {
-    const { feed, clock, batchSize, gatherMs } = this.#options;
+  async #gather(inbox: Inbox, events: readonly RecordedEvent[], taken: number): Promise<void> {
+    const { clock, batchSize, gatherMs } = this.#options;
     const rest = Math.min(gatherMs, taken * GATHER_MS_PER_EVENT);
     if (rest < 1) return;
     const last = events.at(-1)?.metadata.occurredAt;
     const age = last === undefined ? 0 : clock.now() - fromIso(last);
     const isBehind = rest === gatherMs && age > BEHIND_MS;
     const patience = isBehind ? rest * GATHER_FACTOR_WHEN_BEHIND : rest;
-    const options = { events: batchSize, patience, quiet: QUIET_MS, signal };
-    await feed.gather(this, this.writer.passed, options);
+    await inbox.gather({ events: batchSize, patience, quiet: QUIET_MS });
   }
 
   #take(events: readonly RecordedEvent[], upTo: Position): Promise<number> {
     const { traces } = this.#options.telemetry;
     const take = (): Promise<number> => this.writer.take(events, upTo);
     return traces === undefined ? take() : traceBatch(traces, this.writer.projection, events, take);
-  }
-
-  /** Reads by itself until it is within the feed's window. */
-  async #reachFeed(signal: AbortSignal): Promise<void> {
-    const { writer } = this;
-    const { feed, store } = this.#options;
-    feed.leave(this);
-    const done = new AbortController();
-    const options = {
-      after: writer.passed,
-      prefixes: writer.projection.streams,
-      signal: AbortSignal.any([signal, done.signal]),
-    };
-    try {
-      for await (const message of store.subscribe(options)) {
-        if (message.kind === 'caught-up') await writer.take([], message.position);
-        else await writer.take(message.events, message.events.at(-1)?.position ?? writer.passed);
-        if (feed.holds(writer.passed)) return;
-      }
-    } finally {
-      done.abort();
-    }
   }
 
   async #flush(): Promise<void> {

@@ -1,11 +1,10 @@
-import { EventStoreError, type Position } from '../../domain/event-store.ts';
+import type { Position } from '../../domain/event-store.ts';
 import { idOf } from '../../domain/streams.ts';
 import { errorMessage } from '../error-message.ts';
 import type { Projection } from '../read-model.ts';
 import { Parking } from './parking.ts';
 import type { ProjectionStatus } from './projection-status.ts';
 import { keepRunning } from './retry-loop.ts';
-import { SharedFeed } from './shared-feed.ts';
 import { View } from './view.ts';
 import type { ProjectorParts, ProjectorTuning } from './view-options.ts';
 
@@ -41,21 +40,14 @@ export function createProjector(options: ProjectorOptions): Projector {
   const { batchSize = 2_000, gatherMs = 0, fillBatchSize = 4_000 } = options;
   const listeners = new Set<CheckpointListener>();
   const parking = new Parking(readModel, fence);
-  const prefixes = [...new Set(projections.flatMap((projection) => projection.streams))];
-  const feed = new SharedFeed(store, clock, prefixes, batchSize);
   const tuning = { batchSize, gatherMs, fillBatchSize, fillElsewhere, onFill };
-  const shared = { ...options, ...tuning, feed, parking };
+  const shared = { ...options, ...tuning, parking };
   const views = projections.map((projection) => {
     const onPassed = (position: Position): void => {
       for (const listener of listeners) listener(projection.name, position);
     };
     return new View({ ...shared, projection, onPassed });
   });
-
-  const fillFeed = (signal: AbortSignal): Promise<void> => {
-    const failure = 'could not follow the log; retrying';
-    return keepRunning({ clock, telemetry, failure }, signal, () => feed.fill(signal));
-  };
 
   /** Views read their orders when they start; from then on they are notified. */
   const followOrders = (signal: AbortSignal): Promise<void> => {
@@ -75,15 +67,12 @@ export function createProjector(options: ProjectorOptions): Projector {
     const opened = await Promise.all(
       views.map(async (view) => ({ view, live: await view.findLive(signal) })),
     );
-    // The feed starts at the foremost view: a view that is far behind reads by itself and delays no other.
-    const positions = opened.flatMap(({ live }) => (live === null ? [] : [live.position]));
-    if (positions.length > 0) feed.begin(positions.reduce((a, b) => (a > b ? a : b)));
     await Promise.all(opened.map(({ view, live }) => view.run(live?.generation ?? null, signal)));
   };
 
   return {
     async run(signal) {
-      await Promise.all([fillFeed(signal), followOrders(signal), runViews(signal)]);
+      await Promise.all([followOrders(signal), runViews(signal)]);
       try {
         await parking.close();
       } catch (error) {
@@ -92,12 +81,7 @@ export function createProjector(options: ProjectorOptions): Projector {
         telemetry.log.info('could not close the parked keys in order', fields);
       }
     },
-    status() {
-      const { fault } = feed;
-      const newer = fault instanceof EventStoreError && fault.code === 'NEWER_SCHEMA';
-      const feedFault = fault === null ? null : { newer, detail: errorMessage(fault) };
-      return views.map((view) => view.status(feedFault));
-    },
+    status: () => views.map((view) => view.status()),
     onCheckpoint(listener) {
       listeners.add(listener);
       return () => listeners.delete(listener);

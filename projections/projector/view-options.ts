@@ -4,7 +4,6 @@ import type { Telemetry } from '../../observability/telemetry.ts';
 import type { FillElsewhere } from '../parallel-fill/parallel-fill.ts';
 import type { Projection, ReadModel } from '../read-model.ts';
 import type { Parking } from './parking.ts';
-import type { SharedFeed } from './shared-feed.ts';
 
 /** What everything that writes views works with. */
 export interface ProjectorParts {
@@ -31,7 +30,6 @@ export interface ProjectorTuning {
 
 export interface ViewOptions extends ProjectorParts, ProjectorTuning {
   readonly projection: Projection;
-  readonly feed: SharedFeed;
   readonly parking: Parking;
   /** Called when the live generation has everything up to a position. */
   readonly onPassed: (position: Position) => void;

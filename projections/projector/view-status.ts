@@ -5,12 +5,10 @@ import type { Build } from '../generations/build.ts';
 import type { Projection } from '../read-model.ts';
 import type { Follower } from './follower.ts';
 import { rebuildStatus, type ProjectionState, type ProjectionStatus } from './projection-status.ts';
-import type { SharedFeed } from './shared-feed.ts';
 import type { ViewState } from './view-states.ts';
 
 export interface ViewParts {
   readonly projection: Projection;
-  readonly feed: SharedFeed;
   readonly clock: Clock;
   readonly state: ViewState;
   readonly orders: ProjectionOrders;
@@ -21,31 +19,28 @@ export interface ViewParts {
   readonly previous: number | null;
   /** The last error of managing the view; null once that has succeeded since. */
   readonly error: string | null;
-  /** What keeps the shared feed from going on, if anything does. */
-  readonly feedFault: { readonly newer: boolean; readonly detail: string } | null;
 }
 
 /** The status of a view as it is reported. */
 export function viewStatus(parts: ViewParts): ProjectionStatus {
-  const { projection, feed, clock, orders, live, older, build, error, feedFault } = parts;
-  const writer = (live ?? older)?.writer;
+  const { projection, clock, orders, live, older, build, error } = parts;
+  const read = live ?? older;
+  const writer = read?.writer;
   const position = writer?.passed ?? BEGINNING;
-  const caughtUp = writer !== undefined && feed.isLevelAt(position);
+  const caughtUp = read?.isLevel ?? false;
   const lastAt = writer?.lastOccurredAt ?? null;
   const lag = caughtUp || lastAt === null ? 0 : (clock.now() - fromIso(lastAt)) / 1000;
   const state = shownState(parts);
-  const isHeld = state === 'following' && feedFault !== null;
-  const heldState = feedFault?.newer === true ? 'newer_schema' : 'waiting';
   const { previous, rebuild } = orders;
   const halted = state === 'halted' ? (build?.error ?? null) : null;
   return {
     name: projection.name,
     version: live?.writer.generation ?? 0,
     schema: projection.schema,
-    state: isHeld ? heldState : state,
+    state,
     position,
     lag_seconds: Math.max(0, lag),
-    caught_up: caughtUp && !isHeld,
+    caught_up: caughtUp,
     handled: writer?.handled ?? 0,
     parked: writer?.parked ?? 0,
     rebuild: rebuildStatus(rebuild, build?.status(parts.state) ?? null),
@@ -53,7 +48,7 @@ export function viewStatus(parts: ViewParts): ProjectionStatus {
       parts.previous === null || previous === null
         ? null
         : { version: previous.version, until: toIso(previous.until) },
-    detail: halted ?? error ?? live?.detail ?? feedFault?.detail ?? null,
+    detail: halted ?? error ?? live?.detail ?? null,
   };
 }
 

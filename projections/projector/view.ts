@@ -14,7 +14,7 @@ import { RetryLoop } from './retry-loop.ts';
 import type { ViewOptions } from './view-options.ts';
 import { ViewOrders } from './view-orders.ts';
 import { nextState, type EventIn, type ViewEvent, type ViewState } from './view-states.ts';
-import { viewStatus, type ViewParts } from './view-status.ts';
+import { viewStatus } from './view-status.ts';
 
 /** What is done in each state: one step, and the event that came of it; null while there is nothing more to do. */
 type Workers = {
@@ -118,11 +118,9 @@ export class View {
     await this.#older.stop();
   }
 
-  /** @param feedFault what keeps the shared feed from going on, if anything does */
-  status(feedFault: ViewParts['feedFault']): ProjectionStatus {
+  status(): ProjectionStatus {
     return viewStatus({
       ...this.#options,
-      feedFault,
       state: this.#state,
       orders: this.#orders.current,
       live: this.#live,

@@ -8,7 +8,7 @@ import {
 } from '../../domain/event-store.ts';
 import type { LogEngine, LogPiece } from '../../domain/log-engine.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
-import { pause, pauseAfter } from '../waiting.ts';
+import { pause, pauseAfter, unlessAborted } from '../waiting.ts';
 import { LatestHead } from './latest-head.ts';
 import { PastPages } from './past-pages.ts';
 import { Place } from './place.ts';
@@ -121,7 +121,8 @@ export class LogFollower {
           announced = place.position;
           yield { kind: 'caught-up', position: announced };
         } else if (piece === null) {
-          const page = await this.#past.next(place, place.signal);
+          const reading = this.#past.next(place, place.signal);
+          const page = await unlessAborted(reading, place.signal);
           if (page === undefined) continue;
           if (page.isLast) end ??= page.upTo;
           yield* hand(place, page, options);

@@ -10,7 +10,7 @@ export interface WindowLimits {
 }
 
 /** Entries that are handed to a follower at once, about. */
-const MAX_HANDED = 1_000;
+const MAX_HANDED = 2_000;
 
 /** The window: the recent end of the log in memory. */
 export class RecentEvents {
@@ -60,7 +60,7 @@ export class RecentEvents {
     return this.#start !== null && position >= this.#start;
   }
 
-  /** What follows a position, at most about a thousand entries; null where the window does not hold it. */
+  /** What follows a position, at most about two thousand entries; null where the window does not hold it. */
   after(position: Position): LogPiece | null {
     if (!this.holds(position)) return null;
     const first = this.#indexAfter(position);

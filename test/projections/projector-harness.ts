@@ -23,7 +23,7 @@ import { makeTemporaryDirectory } from '../support/temporary-directory.ts';
 export class ProjectorHarness {
   readonly log = new LogOfTest();
   readonly passed = new Signal<{ readonly name: string; readonly position: Position }>('steps');
-  readonly store: EventStore;
+  #store: EventStore;
   readonly readModel: ReadModel;
   /** The folder of the log. */
   readonly logDirectory: string;
@@ -41,7 +41,7 @@ export class ProjectorHarness {
     readonly viewDirectory: string;
     readonly remove: () => Promise<void>;
   }) {
-    this.store = parts.store;
+    this.#store = parts.store;
     this.readModel = parts.readModel;
     this.logDirectory = parts.logDirectory;
     this.viewDirectory = parts.viewDirectory;
@@ -50,17 +50,22 @@ export class ProjectorHarness {
 
   static async open(): Promise<ProjectorHarness> {
     const directory = await makeTemporaryDirectory();
-    const codec = createEventCodec();
     const logDirectory = join(directory.path, 'log');
-    const store = await openSqliteEventStore({
-      directory: logDirectory,
-      codec,
-      telemetry: silent,
-    });
+    const store = await openLog(logDirectory);
     const viewDirectory = join(directory.path, 'views');
     const readModel = await openSqliteReadModel({ directory: viewDirectory, telemetry: silent });
     const remove = (): Promise<void> => directory.remove();
     return new ProjectorHarness({ store, readModel, logDirectory, viewDirectory, remove });
+  }
+
+  get store(): EventStore {
+    return this.#store;
+  }
+
+  /** Opens the log anew, as the next process does: what was kept in memory is read again. */
+  async reopenLog(): Promise<void> {
+    await this.#store.close();
+    this.#store = await openLog(this.logDirectory);
   }
 
   /** Appends what was added to `log` since the last call; returns the log's head. */
@@ -141,4 +146,8 @@ export class ProjectorHarness {
     await this.store.close();
     await this.#remove();
   }
+}
+
+function openLog(directory: string): Promise<EventStore> {
+  return openSqliteEventStore({ directory, codec: createEventCodec(), telemetry: silent });
 }

@@ -156,6 +156,7 @@ for (const [adapter, open] of Object.entries(adapters)) {
       addRun('1');
       const moment = await harness.append();
       damage(harness, 'run-1', 1);
+      await harness.reopenLog();
       const projector = harness.start([runs], { readModel });
       const { schema } = runsProjection;
       const parked = (): number | undefined => projector.status()[0]?.parked;
