@@ -10,7 +10,7 @@ import type { ViewOptions } from './view-options.ts';
 
 type FollowerOptions = Pick<
   ViewOptions,
-  'store' | 'clock' | 'telemetry' | 'batchSize' | 'gatherMs'
+  'store' | 'followed' | 'clock' | 'telemetry' | 'batchSize' | 'gatherMs'
 >;
 
 export interface FollowerListener {
@@ -108,13 +108,15 @@ export class Follower {
   }
 
   async #follow(signal: AbortSignal, backOff: BackOff): Promise<void> {
-    const { store, clock } = this.#options;
+    const { store, followed, clock } = this.#options;
     const left = new AbortController();
     const leave = (): void => left.abort();
     signal.addEventListener('abort', leave);
     if (signal.aborted) leave();
     const { passed: after, projection } = this.writer;
-    const messages = store.subscribe({ after, prefixes: projection.streams, signal: left.signal });
+    // Those of an older shape may differ.
+    const prefixes = [...new Set([...followed, ...projection.streams])];
+    const messages = store.subscribe({ after, prefixes, signal: left.signal });
     const inbox = new Inbox(messages, clock);
     try {
       await this.#takeAll(inbox, backOff, signal);

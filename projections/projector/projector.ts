@@ -40,8 +40,9 @@ export function createProjector(options: ProjectorOptions): Projector {
   const { batchSize = 2_000, gatherMs = 0, fillBatchSize = 4_000 } = options;
   const listeners = new Set<CheckpointListener>();
   const parking = new Parking(readModel, fence);
+  const followed = [...new Set(projections.flatMap((projection) => projection.streams))];
   const tuning = { batchSize, gatherMs, fillBatchSize, fillElsewhere, onFill };
-  const shared = { ...options, ...tuning, parking };
+  const shared = { ...options, ...tuning, followed, parking };
   const views = projections.map((projection) => {
     const onPassed = (position: Position): void => {
       for (const listener of listeners) listener(projection.name, position);

@@ -30,6 +30,11 @@ export interface ProjectorTuning {
 
 export interface ViewOptions extends ProjectorParts, ProjectorTuning {
   readonly projection: Projection;
+  /**
+   * Prefixes of the streams that it follows: those of all views. Events of other views cost nothing, as they are decoded
+   * once. They show which log this is, and how late the view is.
+   */
+  readonly followed: readonly string[];
   readonly parking: Parking;
   /** Called when the live generation has everything up to a position. */
   readonly onPassed: (position: Position) => void;

@@ -23,6 +23,7 @@ import type {
 } from '../../domain/log-engine.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
 import { followedLog } from '../following/followed-log.ts';
+import type { FollowerLimits } from '../following/log-follower.ts';
 import { Appender } from './appender.ts';
 import { unusableError } from './connecting/condition.ts';
 import { readConnectionUrl } from './connecting/connection-url.ts';
@@ -46,6 +47,7 @@ const PAGE = 2_000;
  * call, or in `ping`.
  * @param options.url a connection string, `esdb://user:password@host:2113?tls=true`
  * @param options.timings overrides the production timings
+ * @param options.limits bounds of what its follower keeps in memory; default: those of production
  * @throws ConnectionUrlError for an invalid connection string
  */
 export async function openEventStoreDb(options: {
@@ -53,6 +55,7 @@ export async function openEventStoreDb(options: {
   readonly codec: EventCodec;
   readonly telemetry: Telemetry;
   readonly timings?: Partial<Timings>;
+  readonly limits?: FollowerLimits;
 }): Promise<EventStore> {
   const settings = readConnectionUrl(options.url);
   const { telemetry, codec } = options;
@@ -63,7 +66,7 @@ export async function openEventStoreDb(options: {
   }
   const timings = { ...defaultTimings, ...options.timings };
   const log = connectLog(settings, timings, telemetry);
-  return followedLog(new EventStoreDb(log, codec), telemetry);
+  return followedLog(new EventStoreDb(log, codec), telemetry, options.limits);
 }
 
 /** The port over EventStoreDB. */

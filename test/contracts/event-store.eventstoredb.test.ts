@@ -1,7 +1,9 @@
+import { describeSmallWindow, smallLimits } from './event-store-following.ts';
 import { describeEventStoreContract, type EventStoreSubject } from './event-store.ts';
 import type { EventStore } from '../../domain/event-store.ts';
 import { silent } from '../../observability/telemetry.ts';
 import { openEventStoreDb } from '../../stores/eventstoredb/event-store.ts';
+import type { FollowerLimits } from '../../stores/following/log-follower.ts';
 import type { Timings } from '../../stores/eventstoredb/connecting/timings.ts';
 import { EventStoreDbServer } from '../support/eventstoredb-server/server.ts';
 import { leavesNothingOpen } from '../support/leaks.ts';
@@ -16,10 +18,11 @@ async function subjectOver(
   options: {
     readonly timings: Partial<Timings>;
     readonly recognisesDuplicatesAnywhere: boolean;
+    readonly limits?: FollowerLimits;
   },
 ): Promise<EventStoreSubject> {
   const open = (): Promise<EventStore> =>
-    openEventStoreDb({ url, codec: plainCodec, telemetry: silent, timings: options.timings });
+    openEventStoreDb({ url, codec: plainCodec, telemetry: silent, ...options });
   const store = await open();
   let current = store;
   return {
@@ -57,7 +60,22 @@ describe('the contract of the event store, in EventStoreDB', () => {
     }),
   );
 
+  describeSmallWindow('over the stand-in with a small window', () =>
+    subjectOver(server.url, {
+      timings: { probeMs: 50 },
+      limits: smallLimits,
+      recognisesDuplicatesAnywhere: true,
+    }),
+  );
+
   if (realServer !== undefined) {
+    describeSmallWindow('over that server with a small window', () =>
+      subjectOver(realServer, {
+        timings: {},
+        limits: smallLimits,
+        recognisesDuplicatesAnywhere: false,
+      }),
+    );
     describeEventStoreContract('over the server that the environment names', () =>
       // With any expected revision, a server compares ids only with those in its memory.
       subjectOver(realServer, { timings: {}, recognisesDuplicatesAnywhere: false }),

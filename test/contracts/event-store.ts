@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { describeAppending } from './event-store-appending.ts';
+import { describeSharing } from './event-store-following.ts';
 import { describeListing, describeReadingBackwards } from './event-store-listing.ts';
 import { describeReading } from './event-store-reading.ts';
 import { event, newStream, rejected, type EventStoreSubject } from './event-store-subject.ts';
@@ -38,6 +39,7 @@ export function describeEventStoreContract(
     describeListing(subject);
     describeReadingBackwards(subject);
     describeSubscribing(subject);
+    describeSharing(subject);
 
     it('answers a ping', async () => {
       await subject().store.ping();

@@ -16,6 +16,7 @@ import {
 import type { EndListener, LogEngine, LogPage, LogPart } from '../../../domain/log-engine.ts';
 import type { Telemetry } from '../../../observability/telemetry.ts';
 import { followedLog } from '../../following/followed-log.ts';
+import type { FollowerLimits } from '../../following/log-follower.ts';
 import { withTimeout } from '../../waiting.ts';
 import { CommitAnnouncer } from './burst/commit-announcer.ts';
 import { Rehearsal } from './burst/rehearsal.ts';
@@ -55,6 +56,8 @@ export interface SqliteEventStoreOptions {
   readonly readOnly?: boolean;
   /** With `readOnly`: other processes write the log, so files may be created beside it. Default: false. */
   readonly isWritten?: boolean;
+  /** Bounds of what its follower keeps in memory; default: those of production. */
+  readonly limits?: FollowerLimits;
   /** Largest size of the log in bytes; appends beyond it are `UNAVAILABLE`. Default: no limit. */
   readonly maxBytes?: number;
 }
@@ -66,7 +69,7 @@ export interface SqliteEventStoreOptions {
 export async function openSqliteEventStore(options: SqliteEventStoreOptions): Promise<EventStore> {
   const store = new SqliteEventStore(options);
   await store.open();
-  return followedLog(store, options.telemetry);
+  return followedLog(store, options.telemetry, options.limits);
 }
 
 class SqliteEventStore implements LogEngine {
