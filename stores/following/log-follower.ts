@@ -3,10 +3,9 @@ import {
   EventStoreError,
   type EventStore,
   type Position,
-  type RecordedEvent,
   type SubscriptionMessage,
 } from '../../domain/event-store.ts';
-import type { LogEngine, LogPiece } from '../../domain/log-engine.ts';
+import type { LogEngine } from '../../domain/log-engine.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
 import { pause, pauseAfter, unlessAborted } from '../waiting.ts';
 import { LatestHead } from './latest-head.ts';
@@ -25,7 +24,7 @@ export interface FollowerLimits extends WindowLimits {
 }
 
 const MIB = 1024 * 1024;
-export const defaultLimits: FollowerLimits = { kept: MIB, most: 16 * MIB, past: 32 * MIB };
+export const defaultLimits: FollowerLimits = { kept: MIB / 8, most: 16 * MIB, past: 32 * MIB };
 
 type SubscribeOptions = Parameters<EventStore['subscribe']>[0];
 
@@ -85,7 +84,9 @@ export class LogFollower {
       // Between pages too, so that reading a long log leaves the event loop to others.
       await new Promise<void>((resolve) => setImmediate(resolve));
       const page = await this.#engine.readPage({ after: place.position, prefixes, share });
-      yield* hand(place, page, options);
+      const { events, failure } = place.take(page, options.onPassed);
+      if (events.length > 0) yield { kind: 'events', events };
+      if (failure !== undefined) throw failure.error;
       if (!page.isLast || signal.aborted) continue;
       yield { kind: 'caught-up', position: place.position };
       return;
@@ -103,36 +104,47 @@ export class LogFollower {
     const stop = (): void => place.end();
     signal.addEventListener('abort', stop);
     this.#ended ??= this.#followEnd();
+    const isLevel = (): boolean => end !== undefined && place.position >= end;
     try {
       while (!signal.aborted) {
         this.#requireOpen();
-        const piece = this.#recent.after(place.position);
-        if (piece !== null && end === undefined && !looking) {
+        // The first time even if more has come meanwhile: under load, more may always have come.
+        if (announced === undefined && isLevel()) {
+          announced = place.position;
+          yield { kind: 'caught-up', position: announced };
+          continue;
+        }
+        if (!this.#recent.holds(place.position)) {
+          const reading = this.#past.next(place, place.signal);
+          const page = await unlessAborted(reading, place.signal);
+          if (page === undefined) continue;
+          if (page.isLast) end ??= page.upTo;
+          const { events, failure } = place.take(page, options.onPassed);
+          if (events.length > 0) yield { kind: 'events', events };
+          if (failure !== undefined) throw failure.error;
+          if (page.isLast && !this.#recent.holds(place.position)) await this.#untilItBegins(place);
+          continue;
+        }
+        this.#past.leave(place);
+        if (end === undefined && !looking) {
           looking = true;
           void this.#lookUpHead(place.signal).then((head) => {
             end = head;
             place.wake();
           });
         }
-        const isLevel = end !== undefined && place.position >= end;
-        const hasMore = piece === null || piece.upTo > place.position;
-        // The first time even if more has come meanwhile: under load, more may always have come.
-        if (isLevel && announced !== place.position && (announced === undefined || !hasMore)) {
+        if (place.position < this.#recent.end) {
+          const { events, failure } = place.take(
+            this.#recent.after(place.position),
+            options.onPassed,
+          );
+          if (events.length > 0) yield { kind: 'events', events };
+          if (failure !== undefined) throw failure.error;
+        } else if (announced !== place.position && isLevel()) {
           announced = place.position;
           yield { kind: 'caught-up', position: announced };
-        } else if (piece === null) {
-          const reading = this.#past.next(place, place.signal);
-          const page = await unlessAborted(reading, place.signal);
-          if (page === undefined) continue;
-          if (page.isLast) end ??= page.upTo;
-          yield* hand(place, page, options);
-          if (page.isLast && !this.#recent.holds(place.position)) {
-            await this.#untilItBegins(place);
-          }
         } else {
-          this.#past.leave(place);
-          if (hasMore) yield* hand(place, piece, options);
-          else await place.wait();
+          await place.wait();
         }
       }
     } finally {
@@ -216,31 +228,4 @@ export class LogFollower {
     const detail = error instanceof Error ? error.message : String(error);
     this.#telemetry.log.warn(message, { error: detail });
   }
-}
-
-/**
- * The messages for what follows a place, which it moves to the end of that.
- * @throws EventStoreError `NEWER_SCHEMA`, after the events before that one
- */
-function* hand(
-  place: Place,
-  { entries, upTo }: LogPiece,
-  { onPassed }: Pick<SubscribeOptions, 'onPassed'>,
-): Generator<SubscriptionMessage, void, undefined> {
-  const before = place.position;
-  const events: RecordedEvent[] = [];
-  let failure: { readonly error: unknown } | undefined;
-  for (const entry of entries) {
-    if (entry.position <= before || !place.wants(entry.stream)) continue;
-    try {
-      events.push(entry.event());
-    } catch (error) {
-      failure = { error };
-      break;
-    }
-  }
-  if (upTo > before) place.position = upTo;
-  if (events.length > 0) yield { kind: 'events', events };
-  else if (upTo > before) onPassed?.(upTo);
-  if (failure !== undefined) throw failure.error;
 }

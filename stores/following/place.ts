@@ -1,4 +1,12 @@
-import type { Position } from '../../domain/event-store.ts';
+import type { Position, RecordedEvent } from '../../domain/event-store.ts';
+import type { LogPiece } from '../../domain/log-engine.ts';
+
+/** What a follower takes of a piece of the log. */
+export interface Taken {
+  readonly events: readonly RecordedEvent[];
+  /** Why the event after these can't be read. */
+  readonly failure: { readonly error: unknown } | undefined;
+}
 
 /** One follower's place in the log. */
 export class Place {
@@ -23,6 +31,35 @@ export class Place {
     if (this.prefixes === undefined) return true;
     for (const prefix of this.prefixes) if (stream.startsWith(prefix)) return true;
     return false;
+  }
+
+  /**
+   * The wanted events of a piece that reaches beyond the place, which moves to the end of it.
+   * @param onPassed called where there are none
+   */
+  take({ entries, upTo }: LogPiece, onPassed: ((position: Position) => void) | undefined): Taken {
+    const before = this.position;
+    const events: RecordedEvent[] = [];
+    let stream: string | undefined;
+    let isWanted = false;
+    for (const entry of entries) {
+      // Events of one append follow each other.
+      if (entry.stream !== stream) {
+        ({ stream } = entry);
+        isWanted = this.wants(stream);
+      }
+      if (!isWanted || entry.position <= before) continue;
+      try {
+        events.push(entry.event());
+      } catch (error) {
+        return { events, failure: { error } };
+      }
+    }
+    if (upTo > before) {
+      this.position = upTo;
+      if (events.length === 0) onPassed?.(upTo);
+    }
+    return { events, failure: undefined };
   }
 
   /** Resolves at the next {@link wake}, or at once if one came since the last time. */

@@ -60,9 +60,13 @@ export class RecentEvents {
     return this.#start !== null && position >= this.#start;
   }
 
-  /** What follows a position, at most about two thousand entries; null where the window does not hold it. */
-  after(position: Position): LogPiece | null {
-    if (!this.holds(position)) return null;
+  /** The end of the window: of the log, as far as it is known. */
+  get end(): Position {
+    return this.#end;
+  }
+
+  /** What follows a position that the window {@link holds}, at most about two thousand entries. */
+  after(position: Position): LogPiece {
     const first = this.#indexAfter(position);
     const piece = this.#pieces[first];
     if (piece === undefined) return { entries: [], upTo: position };

@@ -75,19 +75,6 @@ export class Faults {
   /** The maximum size of a single event in bytes; from 25.0 on, and unlimited by default. */
   largestEvent = Infinity;
 
-  /** Servers before 23.10 do not report that a subscription has caught up. */
-  saysCaughtUp = false;
-
-  /**
-   * Servers before 23.10 (except from 22.10.4 on) may send the position of an event that arrives as
-   * a subscription goes live, and the event afterwards. If set, they do so with the first one, and
-   * this runs in between.
-   */
-  betweenPlaceAndEvent: (() => Promise<void>) | undefined;
-
-  /** Whether filtered subscriptions receive checkpoints. */
-  sendsCheckpoints = true;
-
   onNextAppends(...faults: readonly AppendFault[]): void {
     this.#appends.push(...faults);
   }

@@ -72,11 +72,6 @@ export class Log {
     return this.#all;
   }
 
-  /** The start of a page after the last event (`nextPos` in the server's AllReader). */
-  get behindAll(): Place {
-    return { commit: BigInt(this.#offset), prepare: 0n };
-  }
-
   /** A copy like a backup, with the positions and times of its events. It continues separately. */
   copy(): Log {
     const copy = new Log();

@@ -18,9 +18,6 @@ const UNKNOWN = '18446744073709551615';
 /** .NET counts time in units of 100 ns. */
 const TICKS_PER_MILLISECOND = 10_000n;
 
-/** The same as a position. */
-export const NO_PLACE: Place = { commit: BigInt(UNKNOWN), prepare: BigInt(UNKNOWN) };
-
 /** An event in the response to a read or a subscription. */
 export function eventMessage(event: StoredEvent, withPosition: boolean): streams.ReadResp {
   const recorded = new streams.ReadResp.ReadEvent.RecordedEvent()
@@ -51,22 +48,6 @@ export function confirmationMessage(id: string): streams.ReadResp {
   return new streams.ReadResp().setConfirmation(
     new streams.ReadResp.SubscriptionConfirmation().setSubscriptionId(id),
   );
-}
-
-export function checkpointMessage(place: Place): streams.ReadResp {
-  return new streams.ReadResp().setCheckpoint(
-    new streams.ReadResp.Checkpoint()
-      .setCommitPosition(String(place.commit))
-      .setPreparePosition(String(place.prepare)),
-  );
-}
-
-export function caughtUpMessage(): streams.ReadResp {
-  return new streams.ReadResp().setCaughtUp(new streams.ReadResp.CaughtUp());
-}
-
-export function fellBehindMessage(): streams.ReadResp {
-  return new streams.ReadResp().setFellBehind(new streams.ReadResp.FellBehind());
 }
 
 export function streamNotFoundMessage(stream: string): streams.ReadResp {

@@ -1,22 +1,8 @@
 import type streams from '@eventstore/db-client/generated/streams_pb.js';
 import type { Faults } from './faults.ts';
-import type { Log, Place, StoredEvent } from './log.ts';
-import {
-  caughtUpMessage,
-  checkpointMessage,
-  confirmationMessage,
-  consumerTooSlow,
-  eventMessage,
-  fellBehindMessage,
-  unavailable,
-} from './messages.ts';
+import type { Log, StoredEvent } from './log.ts';
+import { confirmationMessage, consumerTooSlow, eventMessage, unavailable } from './messages.ts';
 import { fail, placeOf, send, type ReadCall } from './read-call.ts';
-
-/** After how many filtered-out events a server sends a checkpoint, times the client's factor. */
-const CHECKPOINT_WINDOW = 32;
-
-/** The page size of a server's reads while a subscription catches up. */
-const PAGE = 32;
 
 /** A subscription to `$all` that a client has open. */
 export class OpenSubscription {
@@ -24,13 +10,10 @@ export class OpenSubscription {
    * How many events were passed to the connection; constant while the client applies backpressure.
    */
   sent = 0;
-  /** How many checkpoints the client received. */
-  checkpoints = 0;
   readonly #call: ReadCall;
   readonly #log: Log;
   readonly #faults: Faults;
   readonly #matches: (event: StoredEvent) => boolean;
-  readonly #checkpointAfter: number;
   #silent = false;
   #over = false;
   #wake: () => void = () => undefined;
@@ -41,7 +24,6 @@ export class OpenSubscription {
     this.#faults = faults;
     const filter = call.request.getOptions()?.getFilter();
     this.#matches = matcherOf(filter);
-    this.#checkpointAfter = (filter?.getCheckpointintervalmultiplier() ?? 1) * CHECKPOINT_WINDOW;
     call.on('cancelled', () => this.#finish());
     call.on('close', () => this.#finish());
   }
@@ -63,18 +45,6 @@ export class OpenSubscription {
     this.#silent = true;
   }
 
-  /**
-   * Falls behind its client and catches up again (`GoLive` and `CatchUp` of the server's
-   * Enumerator.AllSubscriptionFiltered). Servers from 24.2 on do so if live events arrive faster
-   * than they are read.
-   * @param place the announced end
-   */
-  async fallBehind(place: Place): Promise<void> {
-    await send(this.#call, fellBehindMessage());
-    await send(this.#call, checkpointMessage(place));
-    await send(this.#call, caughtUpMessage());
-  }
-
   /** Serves it until it ends. */
   async run(): Promise<void> {
     const fault = this.#faults.takeSubscribe();
@@ -90,54 +60,17 @@ export class OpenSubscription {
     }
   }
 
+  /** Names no places, which the adapter does not use. */
   async #follow(): Promise<void> {
-    let next = this.#firstIndex();
-    let filteredOut = 0;
-    let caughtUp = false;
-    let page = next;
-    while (!this.#over) {
+    for (let next = this.#firstIndex(); !this.#over;) {
       const event = this.#silent ? undefined : this.#log.all[next];
       if (event === undefined) {
-        if (!caughtUp && this.#faults.saysCaughtUp) await send(this.#call, caughtUpMessage());
-        caughtUp = true;
         await this.#untilWoken(next);
         continue;
       }
-      if (next - page === PAGE) page = next;
       next += 1;
-      if (this.#matches(event)) {
-        if (caughtUp) await this.#sendPlaceAhead(event);
-        await this.#sendEvent(event);
-        page = next;
-        continue;
-      }
-      filteredOut += 1;
-      if (filteredOut % this.#checkpointAfter === 0 && this.#faults.sendsCheckpoints) {
-        this.checkpoints += 1;
-        await send(this.#call, checkpointMessage(this.#checkpointAt(event, page, caughtUp)));
-      }
+      if (this.#matches(event)) await this.#sendEvent(event);
     }
-  }
-
-  /**
-   * When live, the last omitted event. During catch-up, a server names the start of the page it has
-   * read, a position without a guaranteed event.
-   */
-  #checkpointAt(event: StoredEvent, page: number, live: boolean): Place {
-    const first = live ? undefined : this.#log.all[page];
-    if (first === undefined)
-      return { commit: BigInt(event.commit), prepare: BigInt(event.prepare) };
-    const alone = first.commit === first.prepare;
-    return { commit: BigInt(first.commit), prepare: alone ? 0n : BigInt(first.prepare) - 1n };
-  }
-
-  /** See {@link Faults.betweenPlaceAndEvent}. */
-  async #sendPlaceAhead(event: StoredEvent): Promise<void> {
-    const { betweenPlaceAndEvent } = this.#faults;
-    if (betweenPlaceAndEvent === undefined) return;
-    this.#faults.betweenPlaceAndEvent = undefined;
-    await send(this.#call, checkpointMessage(this.#checkpointAt(event, 0, true)));
-    await betweenPlaceAndEvent();
   }
 
   async #sendEvent(event: StoredEvent): Promise<void> {
