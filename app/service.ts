@@ -158,7 +158,8 @@ class Service implements RunningService {
     if (roles.includes('projector')) {
       const owner = this.#member;
       const data = projectorData(configuration, { version, owner, lease: PROJECTOR_LEASE });
-      this.#projector = startProjector({ data, clock, telemetry, positions, views: this.#views });
+      const parts = { data, stores: opened, clock, telemetry, positions, views: this.#views };
+      this.#projector = startProjector(parts);
     }
     const membership = this.#join(stores);
     const indexes = followIndexes(stores.store, stores.readModel, this.#going);

@@ -41,6 +41,8 @@ export function checkpointOf(
 
 interface HostOptions {
   readonly data: ProjectorThreadData;
+  /** Those of its process, which stay open; default: it opens its own. */
+  readonly stores?: Stores;
   readonly clock: Clock;
   readonly signal: AbortSignal;
   readonly send: (message: ProjectorMessage) => void;
@@ -57,7 +59,7 @@ interface Host extends HostOptions {
   readonly onFill: (() => () => void) | undefined;
 }
 
-/** Opens stores and folds the log into the views whenever this process leads, until the signal is aborted. */
+/** Folds the log into the views whenever this process leads, until the signal is aborted. */
 export async function runProjector(options: HostOptions): Promise<void> {
   const { data, clock, signal, send, traces, priority } = options;
   const { owner, lease, settings } = data;
@@ -70,7 +72,7 @@ export async function runProjector(options: HostOptions): Promise<void> {
     observe: (name, value, labels = {}) => send({ kind: 'observe', name, labels, value }),
     traces,
   };
-  const opened = await openStores(settings, telemetry);
+  const opened = options.stores ?? (await openStores(settings, telemetry));
   const { coordination } = opened;
   const name = 'projector';
   const leadership = new Leadership({ name, owner, lease, coordination, clock, telemetry });
@@ -93,7 +95,7 @@ export async function runProjector(options: HostOptions): Promise<void> {
     // Also after an error: a process that does not project must not lead.
     ended.abort();
     await leading;
-    await opened.close();
+    if (options.stores === undefined) await opened.close();
   }
 }
 

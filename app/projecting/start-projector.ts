@@ -3,6 +3,7 @@ import type { Clock } from '../../domain/clock.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
 import type { PositionWaiter } from '../../projections/reading/position-waiter.ts';
 import { startThread } from '../../stores/sqlite/start-thread.ts';
+import type { Stores } from '../stores.ts';
 import type { LeadingViews } from '../watching/leading-views.ts';
 import { reportProblem } from './projector-failures.ts';
 import { runProjector } from './projector-host.ts';
@@ -41,6 +42,8 @@ export function projectorData(
  */
 export function startProjector(options: {
   readonly data: ProjectorThreadData;
+  /** Used, and left open, if it has no thread of its own: a process reads the log once. */
+  readonly stores: Stores;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
   /** Notified of the positions that the views have reached. */
@@ -48,7 +51,7 @@ export function startProjector(options: {
   /** Receives the status of the views while this process's projector leads, then null. */
   readonly views: Pick<LeadingViews, 'update'>;
 }): RunningProjector {
-  const { data, clock, telemetry, positions, views } = options;
+  const { data, stores, clock, telemetry, positions, views } = options;
   const stop = new AbortController();
   const send = (message: ProjectorMessage): void => {
     switch (message.kind) {
@@ -72,7 +75,7 @@ export function startProjector(options: {
   const runOnce = (): Promise<void> =>
     data.settings.readModelUrl === undefined
       ? runInThread(data, stop.signal, send)
-      : runProjector({ data, clock, signal: stop.signal, send, traces: telemetry.traces });
+      : runProjector({ data, stores, clock, signal: stop.signal, send, traces: telemetry.traces });
   const running = (async () => {
     while (!stop.signal.aborted) {
       try {

@@ -34,6 +34,11 @@ export class Servers {
     };
   }
 
+  /** The calls that the event store has received. */
+  get calls(): Pick<EventStoreDbServer, 'subscribed' | 'readsOfLog'> {
+    return this.#eventStore;
+  }
+
   stopEventStore(): void {
     this.#eventStore.stop();
   }
