@@ -65,13 +65,15 @@ export class RecentEvents {
     return this.#end;
   }
 
-  /** What follows a position that the window {@link holds}, at most about two thousand entries. */
+  /**
+   * What follows a position that the window {@link holds}, at most about two thousand entries. May begin before it, where
+   * a follower has read by itself up to the middle of a piece.
+   */
   after(position: Position): LogPiece {
     const first = this.#indexAfter(position);
     const piece = this.#pieces[first];
     if (piece === undefined) return { entries: [], upTo: position };
-    const isWhole = (piece.entries[0]?.position ?? piece.upTo) > position;
-    if (first === this.#pieces.length - 1 && isWhole) return piece;
+    if (first === this.#pieces.length - 1) return piece;
     const entries: LogEntry[] = [];
     let { upTo } = piece;
     for (
@@ -81,8 +83,7 @@ export class RecentEvents {
     ) {
       const next = this.#pieces[index];
       if (next === undefined) break;
-      // A follower that has read by itself may be in the middle of a piece.
-      for (const entry of next.entries) if (entry.position > position) entries.push(entry);
+      for (const entry of next.entries) entries.push(entry);
       ({ upTo } = next);
     }
     return { entries, upTo };

@@ -155,6 +155,27 @@ describe("the log's follower", () => {
     expect(positionsOf(await follower.count(6))).to.deep.equal(upTo(6));
   });
 
+  it('lets its followers read the log themselves while the end cannot be followed', async () => {
+    const follower = follow('');
+    await follower.caughtUp('');
+    const followEnd = (_: EndListener, signal: AbortSignal): Promise<void> =>
+      new Promise((resolve) => signal.addEventListener('abort', () => resolve()));
+    Object.assign(script.engine, { followEnd });
+    script.fail(new Error('lost'));
+    script.write(3);
+    expect(positionsOf(await follower.count(3))).to.deep.equal(upTo(3));
+  });
+
+  it('hands over each event once where two read the old log from different places', async () => {
+    script.write(40);
+    const [one, other] = [follow(''), follow(at(5))];
+    const both = await Promise.all([one.count(40), other.count(35)]);
+    expect(positionsOf(both[0])).to.deep.equal(upTo(40));
+    expect(positionsOf(both[1])).to.deep.equal(upTo(40).slice(5));
+    // Alone, they would read nine pages.
+    expect(script.reads.length).to.be.below(9);
+  });
+
   it('retries pages that could not be read', async () => {
     script.write(5);
     const { readPage } = script.engine;
