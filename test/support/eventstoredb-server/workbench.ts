@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import {
   BEGINNING,
   type EventStore,
@@ -166,6 +167,7 @@ export function followedByMany(
   count: number,
 ): { heard(): number; stop(): Promise<void> } {
   const stop = new AbortController();
+  setMaxListeners(0, stop.signal);
   const options = { after: BEGINNING, prefixes: ['run-'], signal: stop.signal };
   let heard = 0;
   const following = upTo(count).map(() =>

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { setMaxListeners } from 'node:events';
 import { BEGINNING } from '../../../domain/event-store.ts';
 import {
   caughtUp,
@@ -22,6 +23,7 @@ describe('many followers of EventStoreDB', () => {
     const timings = { probeMs: 2_000, silenceMs: 10_000, readMs: 5_000, appendAttemptMs: 2_000 };
     const store = await bench().open({ timings });
     const stop = new AbortController();
+    setMaxListeners(0, stop.signal);
     const heard: number[][] = [];
     const levels = upTo(MANY).map((n) => {
       const numbers: number[] = [];
