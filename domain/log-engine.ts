@@ -53,6 +53,8 @@ export interface LogEntry {
   readonly position: Position;
   /** About how much memory it takes, in bytes. */
   readonly size: number;
+  /** Whether the stream's name begins with one of these. Views ask with the same list, one after the other. */
+  isOf(prefixes: readonly string[]): boolean;
   /**
    * The event; one that does not fit its schema has `fault` set.
    * @throws EventStoreError `NEWER_SCHEMA` for an event that this release does not know

@@ -115,7 +115,8 @@ export class Follower {
     if (signal.aborted) leave();
     const { passed: after, projection } = this.writer;
     // Those of an older shape may differ.
-    const prefixes = [...new Set([...followed, ...projection.streams])];
+    const isOlder = projection.streams.some((prefix) => !followed.includes(prefix));
+    const prefixes = isOlder ? [...followed, ...projection.streams] : followed;
     const messages = store.subscribe({ after, prefixes, signal: left.signal });
     const inbox = new Inbox(messages, clock);
     try {

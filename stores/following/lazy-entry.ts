@@ -8,6 +8,9 @@ export class LazyEntry implements LogEntry {
   readonly size: number;
   #decode: (() => RecordedEvent) | undefined;
   #event: RecordedEvent | undefined;
+  /** The last list that was asked for, and the answer. */
+  #asked: readonly string[] | undefined;
+  #isOf = false;
 
   /** @param decode called again after it has thrown; what it holds is released once it has returned */
   constructor(stream: string, position: Position, size: number, decode: () => RecordedEvent) {
@@ -15,6 +18,18 @@ export class LazyEntry implements LogEntry {
     this.position = position;
     this.size = size;
     this.#decode = decode;
+  }
+
+  isOf(prefixes: readonly string[]): boolean {
+    if (this.#asked === prefixes) return this.#isOf;
+    this.#asked = prefixes;
+    this.#isOf = false;
+    for (const prefix of prefixes) {
+      if (!this.stream.startsWith(prefix)) continue;
+      this.#isOf = true;
+      break;
+    }
+    return this.#isOf;
   }
 
   event(): RecordedEvent {

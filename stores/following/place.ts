@@ -27,12 +27,6 @@ export class Place {
     return this.#ended.signal;
   }
 
-  wants(stream: string): boolean {
-    if (this.prefixes === undefined) return true;
-    for (const prefix of this.prefixes) if (stream.startsWith(prefix)) return true;
-    return false;
-  }
-
   /**
    * The wanted events of a piece that reaches beyond the place, which moves to the end of it.
    * @param onPassed called where there are none
@@ -40,15 +34,9 @@ export class Place {
   take({ entries, upTo }: LogPiece, onPassed: ((position: Position) => void) | undefined): Taken {
     const before = this.position;
     const events: RecordedEvent[] = [];
-    let stream: string | undefined;
-    let isWanted = false;
+    const { prefixes } = this;
     for (const entry of entries) {
-      // Events of one append follow each other.
-      if (entry.stream !== stream) {
-        ({ stream } = entry);
-        isWanted = this.wants(stream);
-      }
-      if (!isWanted || entry.position <= before) continue;
+      if (entry.position <= before || (prefixes !== undefined && !entry.isOf(prefixes))) continue;
       try {
         events.push(entry.event());
       } catch (error) {
