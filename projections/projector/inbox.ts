@@ -1,6 +1,11 @@
 import type { Clock } from '../../domain/clock.ts';
 import type { Position, RecordedEvent, SubscriptionMessage } from '../../domain/event-store.ts';
 
+/** Events after which no more messages are joined. */
+const MAX_EVENTS = 2_000;
+/** Turns of the queue of promises within which a message arrives that needs no I/O. */
+const TURNS = 40;
+
 /** What a view takes in one step. */
 export interface Batch {
   readonly events: readonly RecordedEvent[];
@@ -39,6 +44,7 @@ export class Inbox {
       const received = await this.#receive(patience);
       if (received !== 'more') return received;
     }
+    await this.#receiveWaiting();
     const batch = { events: this.#events, upTo: this.#upTo ?? '', isLevel: this.#isLevel };
     this.#events = [];
     this.#upTo = null;
@@ -75,13 +81,35 @@ export class Inbox {
     await this.#messages.return?.();
   }
 
+  /** Receives what is there already: the message waited for may have come long ago, while the view wrote. */
+  async #receiveWaiting(): Promise<void> {
+    while (this.#events.length < MAX_EVENTS) {
+      let settled: IteratorResult<SubscriptionMessage> | null = null;
+      const next = (this.#next ??= this.#messages.next());
+      next.then(
+        (result) => (settled = result),
+        // Thrown by the next call, after these events.
+        () => undefined,
+      );
+      for (let turn = 0; turn < TURNS && settled === null; turn += 1) await null;
+      const result = settled as IteratorResult<SubscriptionMessage> | null;
+      if (result === null || result.done === true) return;
+      this.#next = null;
+      this.#add(result.value);
+    }
+  }
+
   async #receive(patience: number): Promise<'more' | 'quiet' | 'ended'> {
     const next = (this.#next ??= this.#messages.next());
     const result = await this.#within(next, patience);
     if (result === null) return 'quiet';
     this.#next = null;
     if (result.done === true) return 'ended';
-    const message = result.value;
+    this.#add(result.value);
+    return 'more';
+  }
+
+  #add(message: SubscriptionMessage): void {
     this.#isLevel = message.kind === 'caught-up';
     if (message.kind === 'caught-up') {
       this.#upTo = message.position;
@@ -90,7 +118,6 @@ export class Inbox {
       if (this.#events.length === 0) this.#events = [...message.events];
       else for (const event of message.events) this.#events.push(event);
     }
-    return 'more';
   }
 
   /** A promise's outcome; null when the time is over first. */

@@ -67,8 +67,7 @@ describe("a view's inbox", () => {
 
   it('hands over events, and tells when the view is level with the log', async () => {
     messages.send(events(2), { kind: 'caught-up', position: at(9) });
-    expect(await next()).to.equal('2 up to 2');
-    expect(await next()).to.equal('0 up to 9, level');
+    expect(await next()).to.equal('2 up to 9, level');
     const waiting = next();
     messages.send(events(1));
     expect(await waiting).to.equal('1 up to 3');
@@ -80,6 +79,16 @@ describe("a view's inbox", () => {
     expect(await waiting).to.equal('quiet');
     messages.send(events(3));
     expect(await next()).to.equal('3 up to 3');
+  });
+
+  it('joins what has come while the view was writing', async () => {
+    const waiting = next(25);
+    await clock.advance(25);
+    expect(await waiting).to.equal('quiet');
+    messages.send(events(1));
+    await settle();
+    messages.send(events(2), { kind: 'caught-up', position: at(4) });
+    expect(await next()).to.equal('3 up to 4, level');
   });
 
   it('gathers until there are enough', async () => {
