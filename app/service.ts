@@ -157,7 +157,7 @@ class Service implements RunningService {
     });
     if (roles.includes('projector')) {
       const owner = this.#member;
-      const data = projectorData(configuration, { version, owner, lease: PROJECTOR_LEASE });
+      const data = projectorData(configuration, { version, owner });
       const parts = { data, stores: opened, clock, telemetry, positions, views: this.#views };
       this.#projector = startProjector(parts);
     }
@@ -396,6 +396,3 @@ class Service implements RunningService {
 /** Dependencies of the API that other parts of the process use too. */
 type Shared = 'artifacts' | 'positions' | 'tools' | 'depthOfRequest' | 'jobs';
 type MadeBefore = Pick<ApiDependencies, Shared>;
-
-/** Milliseconds after which another projector replaces a dead one. */
-const PROJECTOR_LEASE = 3000;

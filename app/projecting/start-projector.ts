@@ -23,17 +23,20 @@ export interface RunningProjector {
  */
 export const PROJECTOR_HEAP = { maxYoungGenerationSizeMb: 48 } as const;
 
+/** Milliseconds after which another projector replaces a dead one. */
+const LEASE_MS = 3000;
+
 /** Milliseconds before a crashed projector is restarted. */
 const RESTART_DELAY_MS = 1000;
 
 /** What a projector needs of the settings, as a message to its thread. */
 export function projectorData(
   configuration: ProjectorThreadData['settings'],
-  identity: Omit<ProjectorThreadData, 'settings'>,
+  identity: Pick<ProjectorThreadData, 'version' | 'owner'>,
 ): ProjectorThreadData {
   const { dataDirectory, eventStoreUrl, readModelUrl, logLevel, roles, traces } = configuration;
   const settings = { dataDirectory, eventStoreUrl, readModelUrl, logLevel, roles, traces };
-  return { settings, ...identity };
+  return { settings, lease: LEASE_MS, ...identity };
 }
 
 /**

@@ -8,6 +8,9 @@ import type { LogParts } from './log-parts.ts';
 import { laterPosition, toPosition, isKnown } from './position.ts';
 import { SilenceCheck } from './silence-check.ts';
 
+/** What is reported when a subscription has to be replaced. */
+const LOST = 'subscription lost; subscribing again';
+
 /**
  * Follows the end of the log: see the port's `followEnd`. Each client subscription that ends is replaced by another, from
  * the last event delivered.
@@ -21,6 +24,8 @@ export class LogEnd {
   #position: Position | undefined;
   /** Failed attempts since the last delivery. */
   #failures = 0;
+  /** Of a read by which the last attempt failed. */
+  #error: unknown;
 
   constructor(log: LogParts, codec: EventCodec, listener: EndListener, signal: AbortSignal) {
     this.#log = log;
@@ -37,11 +42,9 @@ export class LogEnd {
       if (reason === undefined) return;
       this.#failures += 1;
       telemetry.count('eventstore_resubscriptions_total');
-      telemetry.log.warn('subscription lost; subscribing again', {
-        reason,
-        after: this.#position,
-        failures: this.#failures,
-      });
+      // A read that failed has a reason of its own.
+      telemetry.failures.failed(LOST, this.#error ?? new Error(reason), { after: this.#position });
+      this.#error = undefined;
       const { firstPauseMs, longestResubscribePauseMs } = timings;
       await pause(
         pauseAfter(this.#failures, firstPauseMs, longestResubscribePauseMs),
@@ -57,6 +60,7 @@ export class LogEnd {
     try {
       from = await unlessAborted(this.#whereFrom(), this.#signal);
     } catch (error) {
+      this.#error = error;
       return describeError(error);
     }
     if (from === undefined) return undefined;
@@ -96,12 +100,22 @@ export class LogEnd {
       }
       if (feed.ended !== undefined) return feed.ended;
       const wait = check.look();
-      if (check.failure !== undefined) return describeError(check.failure);
+      if (check.failure !== undefined) {
+        this.#error = check.failure;
+        return describeError(check.failure);
+      }
       if (check.isSilent) return 'an event of the log did not arrive';
+      if (check.isComplete) this.#isAlive();
       this.#passTo(check.nothingUpTo);
       await feed.wait(wait);
     }
     return undefined;
+  }
+
+  /** The client's subscription works. */
+  #isAlive(): void {
+    if (this.#failures > 0) this.#log.telemetry.failures.worked(LOST);
+    this.#failures = 0;
   }
 
   /** Moves on past the engine's own events. */
@@ -126,7 +140,7 @@ export class LogEnd {
     }
     if (upTo === before) return;
     this.#position = upTo;
-    this.#failures = 0;
+    this.#isAlive();
     this.#listener.grows({ entries, upTo });
   }
 }

@@ -21,6 +21,7 @@ export class SilenceCheck {
   #nothingUpTo: Position = BEGINNING;
   #owed: { readonly position: Position; readonly since: number } | undefined;
   #failure: unknown;
+  #isComplete = false;
   #position: Position;
 
   /** @param position where the subscription began */
@@ -42,6 +43,11 @@ export class SilenceCheck {
   /** Up to here there is no event that the subscription has not delivered. */
   get nothingUpTo(): Position {
     return this.#nothingUpTo;
+  }
+
+  /** Whether the last look at the log found nothing that the subscription lacks. */
+  get isComplete(): boolean {
+    return this.#isComplete;
   }
 
   /** Whether an event found by a read has been missing for longer than `silenceMs`. */
@@ -90,7 +96,10 @@ export class SilenceCheck {
     let seen = after;
     let count = 0;
     try {
-      if (!this.#isBehind() && (await reader.end()) <= after) return;
+      if (!this.#isBehind() && (await reader.end()) <= after) {
+        this.#isComplete = true;
+        return;
+      }
       await reader.forwards(after, PAGE, (event, position) => {
         if (!isSystemEvent(event)) {
           owed = position;
@@ -101,6 +110,7 @@ export class SilenceCheck {
         return count < PAGE ? 'more' : 'enough';
       });
       this.#nothingUpTo = laterPosition(this.#nothingUpTo, seen);
+      this.#isComplete = owed === undefined;
       if (owed === undefined) this.#owed = undefined;
       else if (owed > this.#position) this.#owed ??= { position: owed, since: performance.now() };
     } catch (error) {

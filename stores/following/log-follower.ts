@@ -13,6 +13,10 @@ import { PastPages } from './past-pages.ts';
 import { Place } from './place.ts';
 import { RecentEvents, type WindowLimits } from './recent-events.ts';
 
+/** What failures are reported as. */
+const NO_HEAD = 'could not look up the end of the event log; retrying';
+const NO_END = 'could not follow the end of the event log; retrying';
+
 /** Milliseconds before a lookup or the end of the log is tried again: at first, and at most. */
 const FIRST_RETRY_MS = 50;
 const MAX_RETRY_MS = 2_000;
@@ -166,9 +170,12 @@ export class LogFollower {
   async #lookUpHead(signal: AbortSignal): Promise<Position | undefined> {
     for (let failures = 1; !signal.aborted; failures += 1) {
       try {
-        return await this.#head.read();
+        const head = await this.#head.read();
+        this.#telemetry.failures.worked(NO_HEAD);
+        return head;
       } catch (error) {
-        if (!signal.aborted) this.#warn('could not look up the end of the log', error);
+        if (signal.aborted) return undefined;
+        this.#telemetry.failures.failed(NO_HEAD, error);
         await pause(pauseAfter(failures, FIRST_RETRY_MS, MAX_RETRY_MS), signal);
       }
     }
@@ -185,6 +192,7 @@ export class LogFollower {
           {
             begins: (at) => {
               failures = 0;
+              this.#telemetry.failures.worked(NO_END);
               this.#recent.restart(at);
               this.#wakeAll();
             },
@@ -200,7 +208,7 @@ export class LogFollower {
         this.#recent.restart(null);
         this.#wakeAll();
         failures += 1;
-        this.#warn('could not follow the end of the log; trying again', error);
+        this.#telemetry.failures.failed(NO_END, error);
         await pause(pauseAfter(failures, FIRST_RETRY_MS, MAX_RETRY_MS), signal);
       }
     }
@@ -222,10 +230,5 @@ export class LogFollower {
   #requireOpen(): void {
     if (!this.#closed.signal.aborted) return;
     throw new EventStoreError('UNAVAILABLE', 'the event log is closed');
-  }
-
-  #warn(message: string, error: unknown): void {
-    const detail = error instanceof Error ? error.message : String(error);
-    this.#telemetry.log.warn(message, { error: detail });
   }
 }

@@ -5,6 +5,9 @@ import { pause, pauseAfter } from '../waiting.ts';
 import type { Place } from './place.ts';
 import { sizeOf } from './recent-events.ts';
 
+/** What a failure is reported as. */
+const UNREADABLE = 'could not read the event log; retrying';
+
 /** Milliseconds before reading is retried after a fault: at first, and at most. */
 const FIRST_RETRY_MS = 50;
 const MAX_RETRY_MS = 2_000;
@@ -86,14 +89,15 @@ export class PastPages {
   ): Promise<LogPage | undefined> {
     for (let failures = 1; !signal.aborted; failures += 1) {
       try {
-        return await this.#engine.readPage({ after, prefixes });
+        const page = await this.#engine.readPage({ after, prefixes });
+        this.#telemetry.failures.worked(UNREADABLE);
+        return page;
       } catch (error) {
         if (!(error instanceof EventStoreError && error.code === 'UNAVAILABLE')) throw error;
         // Closing a store makes its reads fail.
         if (signal.aborted) return undefined;
-        const retryMilliseconds = Math.round(pauseAfter(failures, FIRST_RETRY_MS, MAX_RETRY_MS));
-        this.#telemetry.log.warn(error.message, { retryMilliseconds });
-        await pause(retryMilliseconds, signal);
+        this.#telemetry.failures.failed(UNREADABLE, error);
+        await pause(pauseAfter(failures, FIRST_RETRY_MS, MAX_RETRY_MS), signal);
       }
     }
     return undefined;

@@ -5,7 +5,6 @@ import {
   type EventStore,
   type NewEvent,
 } from '../../../domain/event-store.ts';
-import { silent, type Telemetry } from '../../../observability/telemetry.ts';
 import {
   caughtUp,
   numbered,
