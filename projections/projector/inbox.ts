@@ -91,7 +91,7 @@ export class Inbox {
         // Thrown by the next call, after these events.
         () => undefined,
       );
-      for (let turn = 0; turn < TURNS && settled === null; turn += 1) await null;
+      for (let turn = 0; turn < TURNS && settled === null; turn += 1) await Promise.resolve();
       const result = settled as IteratorResult<SubscriptionMessage> | null;
       if (result === null || result.done === true) return;
       this.#next = null;
