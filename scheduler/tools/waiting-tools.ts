@@ -118,7 +118,7 @@ const waitForEvent = defineTool({
 function conditionIssue(condition: string): string | null {
   const { error, roots } = parseExpression(condition);
   if (error !== null) return error;
-  // One that reads another name would never hold, and nobody would notice.
+  // A condition without `event` would never be true, and the step would wait until its limit.
   const readsEvent = roots.size === 0 || roots.has('event') || /[@$]/.test(condition);
   return readsEvent
     ? null

@@ -33,7 +33,7 @@ const SUFFIX = '.json';
 /** Older unfinished files were left by killed processes. Milliseconds. */
 const MAX_WRITING = 86_400_000;
 
-/** How often a folder is made again that another process has just removed because it was empty. */
+/** How often a folder is created again after another process has removed it as empty. */
 const MAX_REMADE = 5;
 
 const CHUNK_BYTES = 256 * 1024;
