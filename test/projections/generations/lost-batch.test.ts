@@ -32,7 +32,12 @@ describe('a batch of a fill that is lost after its writing had begun', () => {
       };
       await writer.open(true);
       await take(0, 1);
-      const effect = { kind: 'error', code: 13, codeName: 'Unauthorized', message: 'no' } as const;
+      const effect = {
+        kind: 'error',
+        code: 14031,
+        codeName: 'OutOfDiskSpace',
+        message: 'no',
+      } as const;
       server.fault({
         command: 'insert',
         when: ({ documents }) => Array.isArray(documents) && documents.length === 2,

@@ -133,7 +133,7 @@ for (const replicaSet of [undefined, 'rs0']) {
       server.fault({
         command: 'drop',
         when: () => (drops += 1) === 2,
-        effect: { kind: 'error', code: 8000, codeName: 'AtlasError', message: 'it ends' },
+        effect: { kind: 'error', code: 14031, codeName: 'OutOfDiskSpace', message: 'it ends' },
       });
       const failure = await readModel.discard(projection, 1).catch((error: unknown) => error);
       expect(failure).to.be.instanceOf(Error);
