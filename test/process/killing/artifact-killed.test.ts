@@ -73,7 +73,7 @@ describe('a service that keeps large results in S3', function () {
     const ended = await found(
       async () => {
         const shown = await client.get(`/runs/${run}`);
-        return shown.at('finished_at') === null ? undefined : shown;
+        return typeof shown.at('finished_at') === 'string' ? shown : undefined;
       },
       { limitMs: 60_000, what: 'the run to end' },
     );
