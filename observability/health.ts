@@ -111,7 +111,7 @@ export async function pingCheck(name: CheckName, ping: () => Promise<void>): Pro
   }
 }
 
-/** The check of a server that cannot be used. Says whether it can recover by itself, and not the user's name. */
+/** The check of a server that cannot be used. It says whether the cause can end by itself, and leaves out the user's name. */
 function problemCheck(name: CheckName, problem: ServerProblem): HealthCheck {
   const { kind, summary, remedy, lasting } = problem;
   const outlook = lasting ? 'this does not recover by itself; ' : '';

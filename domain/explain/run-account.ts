@@ -23,7 +23,7 @@ export interface RunAccount {
   readonly last: RecordedEvent | null;
   /** What its steps wait for, where its last events are about that. */
   readonly waits: readonly Wait[];
-  /** The concurrency key that it needs to go on, with the runs that hold it; null where none is in its way. */
+  /** The concurrency key that blocks it, with the runs that hold it; null if none does. */
   readonly key: { readonly key: string; readonly holders: readonly string[] } | null;
 }
 

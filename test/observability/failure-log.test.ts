@@ -43,7 +43,7 @@ describe('the failures of a process', () => {
     }
   };
 
-  it('are one line at first, then one a minute with their number, and one when it works again', () => {
+  it('are reported in one line at first, then one a minute with their count, and one when it works again', () => {
     failEachSecond(150, () => failures.failed('could not renew a lease', new Error('refused')));
     failures.worked('could not renew a lease');
     const message = 'could not renew a lease';
