@@ -17,8 +17,8 @@ import { zoneOf, type Zone } from './zone.ts';
 
 export { ScheduleError };
 
-/** Most work steps of compiling a rule, about 8 ms. */
-export const MAX_COMPILE_STEPS = 800_000;
+/** Most work steps of compiling a rule, about 13 ms. */
+export const MAX_COMPILE_STEPS = 1_300_000;
 
 /** Most work steps of finding one task's warnings for a list, about 2 ms. */
 const MAX_WARNING_STEPS = 200_000;

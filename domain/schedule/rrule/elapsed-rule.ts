@@ -6,6 +6,7 @@ import { PhasedFires } from '../phased-fires.ts';
 import { positionIndexes } from './set-position-rule.ts';
 import { createSlotRule } from './wall-rules.ts';
 import type { RruleParts } from './rrule-parts.ts';
+import { SharedYears } from './rrule-year.ts';
 import type { WallRule } from '../wall-rule.ts';
 import { MAX_SHIFT, type Zone } from '../zone.ts';
 
@@ -48,6 +49,7 @@ export function elapsedFires(parts: RruleParts, start: ElapsedStart): FireSource
   if (!isLimited && !inHours) return new IntervalFires({ zone, origin, step, seconds });
   const unit = inHours ? HOUR : MINUTE;
   const rules = new Map<number, WallRule>();
+  const years = new SharedYears(parts);
   const phaseOf = (offset: number): number => origin + offset - modulo(origin + offset, unit);
   const ruleOf = (offset: number): WallRule => {
     const first = phaseOf(offset);
@@ -56,7 +58,7 @@ export function elapsedFires(parts: RruleParts, start: ElapsedStart): FireSource
     if (rule === undefined) {
       // The zone may have crossed the date line by then.
       const from = wall - 2 * MAX_SHIFT;
-      rule = createSlotRule(parts, { first, step, seconds }, from);
+      rule = createSlotRule(parts, { first, step, seconds }, from, years);
       rules.set(phase, rule);
     }
     return rule;

@@ -10,7 +10,7 @@ import {
   weekdayOf,
 } from '../civil.ts';
 import type { RruleParts } from './rrule-parts.ts';
-import { RruleYears } from './rrule-year.ts';
+import { SharedYears, type RruleYears } from './rrule-year.ts';
 import type { DayCalendar } from '../wall-rule.ts';
 import { spend } from '../work-limit.ts';
 
@@ -43,7 +43,7 @@ export class RruleCalendar implements DayCalendar {
   /** Days between such days; 0 if INTERVAL counts years or months, or is 1. */
   readonly #step: number;
 
-  constructor(parts: RruleParts, phase: DayPhase) {
+  constructor(parts: RruleParts, phase: DayPhase, years = new SharedYears(parts)) {
     const start = civilOf(phase.start);
     const { interval, unit } = phase;
     this.#phase = phase;
@@ -58,7 +58,7 @@ export class RruleCalendar implements DayCalendar {
     const days = unit === 'DAILY' ? interval : unit === 'WEEKLY' ? interval * 7 : 0;
     this.#step = interval === 1 ? 0 : days;
     const isOneWeekday = unit === 'DAILY' && interval % 7 === 0;
-    this.#years = new RruleYears(parts, isOneWeekday ? weekdayOf(phase.start) : null);
+    this.#years = years.of(isOneWeekday ? weekdayOf(phase.start) : null);
   }
 
   mask(year: number, month: number): number {

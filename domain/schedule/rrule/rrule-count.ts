@@ -18,7 +18,7 @@ const LAST_SKIPPED_DAY = Date.UTC(2012, 0, 1);
 export const MAX_COUNT = 1_000_000_000;
 
 /** Most work steps of counting; the rest of the compile limit is for the rest of the rule. */
-const MAX_COUNTING_STEPS = 650_000;
+const MAX_COUNTING_STEPS = 1_100_000;
 
 /** Counting took more work steps than allowed. */
 export class CountTooLargeError extends Error {

@@ -177,3 +177,23 @@ function weekNumber(day: number, weekStart: number): { number: number; total: nu
     total: Math.floor((yearLength(year) - firstMiddle + 6) / 7),
   };
 }
+
+/** The years of one RRULE, shared by calendars that differ only in phase. */
+export class SharedYears {
+  readonly #parts: RruleParts;
+  readonly #byWeekday = new Map<number | null, RruleYears>();
+
+  constructor(parts: RruleParts) {
+    this.#parts = parts;
+  }
+
+  /** @param weekday the only possible weekday; null for any */
+  of(weekday: number | null): RruleYears {
+    let years = this.#byWeekday.get(weekday);
+    if (years === undefined) {
+      years = new RruleYears(this.#parts, weekday);
+      this.#byWeekday.set(weekday, years);
+    }
+    return years;
+  }
+}

@@ -2,6 +2,7 @@ import { CalendarRule } from '../calendar-rule.ts';
 import { civilOf, DAY, gcd, modulo, SECONDS_PER_DAY, sortedUnique, weekdayOf } from '../civil.ts';
 import type { RruleParts } from './rrule-parts.ts';
 import { RruleCalendar, type DayPhase } from './rrule-calendar.ts';
+import type { SharedYears } from './rrule-year.ts';
 import { expressionError } from '../schedule-error.ts';
 import { positionIndexes, SetPositionRule } from './set-position-rule.ts';
 import { SteppedTimes } from '../stepped-times.ts';
@@ -136,12 +137,18 @@ export interface Slots {
  * The wall rule of an HOURLY or MINUTELY RRULE while the zone has one offset: the slots on days
  * that match its day parts.
  * @param from the first wall time at which the rule may fire
+ * @param years shared by all offsets of the zone
  * @throws ScheduleError if its evaluation cannot be bounded
  */
-export function createSlotRule(parts: RruleParts, slots: Slots, from: number): WallRule {
+export function createSlotRule(
+  parts: RruleParts,
+  slots: Slots,
+  from: number,
+  years: SharedYears,
+): WallRule {
   const first = Math.floor(slots.first / 60_000);
   const step = slots.step / 60_000;
-  return slotRule(parts, { first, step, offsets: slots.seconds, accepts: null }, from).rule;
+  return slotRule(parts, { first, step, offsets: slots.seconds, accepts: null }, from, years).rule;
 }
 
 /** HOURLY and MINUTELY with BYHOUR or BYMINUTE: every n minutes that match the BY-parts. */
@@ -171,13 +178,14 @@ function slotRule(
   parts: RruleParts,
   slots: MinuteSlots,
   from: number,
+  years?: SharedYears,
 ): { readonly rule: WallRule; readonly times: TimesOfDay } {
   const { first, step } = slots;
   const wholeDays = step % MINUTES_PER_DAY === 0;
   // The calendar handles whole days of the interval; the times of day handle the rest.
   const interval = wholeDays ? step / MINUTES_PER_DAY : 1;
   const start = Math.floor(first / MINUTES_PER_DAY);
-  const calendar = new RruleCalendar(parts, { unit: 'DAILY', interval, start });
+  const calendar = new RruleCalendar(parts, { unit: 'DAILY', interval, start }, years);
   const isDaily = wholeDays || MINUTES_PER_DAY % step === 0;
   const times = isDaily ? dailyTimes(slots) : steppedTimes(parts, slots);
   return { rule: new CalendarRule(calendar, times, from), times };

@@ -243,7 +243,26 @@ describe('any schedule', () => {
           else expect(counted).to.equal(n);
         },
       ),
-      runs,
+      {
+        ...runs,
+        // The first has a rule for each offset, the second jumps over months without fires, and the
+        // third counts times of day one by one.
+        examples: [
+          [
+            'FREQ=HOURLY;INTERVAL=3;BYMONTH=1',
+            'America/New_York',
+            Date.UTC(1990, 0, 1) / 1000,
+            6697,
+          ],
+          ['FREQ=HOURLY;INTERVAL=3;BYMONTH=9,10', 'Pacific/Apia', 1_180_519_200, 10_726],
+          [
+            'FREQ=MINUTELY;INTERVAL=7;BYHOUR=0;BYMINUTE=0,1',
+            'America/New_York',
+            Date.UTC(1990, 0, 1) / 1000,
+            2971,
+          ],
+        ],
+      },
     );
   });
 
