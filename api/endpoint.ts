@@ -13,6 +13,8 @@ import type { ErrorCode } from './errors.ts';
 /** The agent that calls, as it is now. */
 export interface Caller {
   readonly agentId: string;
+  /** The agent's own. With the scope `admin`, it reaches the others too. */
+  readonly namespace: string;
   readonly name: string;
   readonly scopes: readonly string[];
   /** Has the scope `admin`, which implies all. */

@@ -83,9 +83,10 @@ export class Authentication {
         : [known, open];
     const found = this.#agentOfSession(sub, agent.state, session.state);
     if (found === null) throw unauthorized('the token is no longer valid', scopes);
-    const { name, scopes: granted } = found;
+    const { namespace, name, scopes: granted } = found;
     const admin = granted.includes('admin');
-    return { agentId: sub, name, scopes: granted, admin, sessionId: sid, expiresAt: exp * 1000 };
+    const expiresAt = exp * 1000;
+    return { agentId: sub, namespace, name, scopes: granted, admin, sessionId: sid, expiresAt };
   }
 
   #forgetTokensOfReplacedKeys(): void {

@@ -1,6 +1,7 @@
 import { RefusalError } from '../errors.ts';
 import type { AgentEvent, AgentNameEvent } from '../events/catalogue.ts';
 import type { EventPlace, Fold } from '../handle.ts';
+import { namespaceOf } from '../namespaces/namespace.ts';
 
 /**
  * An agent: an identity that owns tasks, publishes events and authenticates.
@@ -16,6 +17,7 @@ export type AgentState =
 
 export interface RegisteredAgent {
   readonly status: 'registered';
+  readonly namespace: string;
   readonly name: string;
   readonly scopes: readonly string[];
   readonly webhook_url: string | null;
@@ -45,6 +47,7 @@ function evolveAgent(state: AgentState, event: AgentEvent, at: EventPlace): Agen
     return {
       status: 'registered',
       ...event.data,
+      namespace: namespaceOf(event.data),
       credentials: null,
       webhook_secret_version: 0,
       created_at: occurredAt,

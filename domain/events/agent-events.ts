@@ -12,7 +12,8 @@ const AgentFields = {
  * agent keeps the scope `admin`.
  */
 export const agentEvents = {
-  AgentRegistered: event(AgentFields),
+  /** `namespace`: absent in `default`. */
+  AgentRegistered: event({ ...AgentFields, namespace: Type.Optional(Type.String()) }),
   AgentUpdated: event({ changes: Type.Partial(closed(AgentFields)) }),
   /** Holds only the secret's scrypt hash. Ends every earlier session. */
   AgentCredentialsSet: event({ secret_hash: Type.String() }),
