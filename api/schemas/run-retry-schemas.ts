@@ -1,6 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox';
 import { OneOf, closed, withDefault } from '../../domain/events/schema-parts.ts';
-import { retryStarts } from '../../domain/vocabulary.ts';
+import { retryStarts, runTriggers } from '../../domain/vocabulary.ts';
 import { pageParameters } from '../endpoints/listing.ts';
 import { givenParams } from './schemas.ts';
 
@@ -23,6 +23,7 @@ export const RedriveRuns = Type.Partial(
   closed({
     task_id: uuid,
     created_by: uuid,
+    trigger: OneOf(runTriggers),
     start_time: timestamp,
     end_time: timestamp,
     /** Part of the error, ignoring case. */

@@ -136,11 +136,16 @@ async function checkFilter(call: Calling, filter: RedriveRuns): Promise<void> {
 
 /** The failed runs that match a filter, oldest first. */
 async function failedRuns(
-  { task_id, start_time, end_time }: RedriveRuns,
+  { task_id, trigger, start_time, end_time }: RedriveRuns,
   dependencies: Pick<ApiDependencies, 'tasks'>,
 ): Promise<RunListing> {
   const times = await instantsOf({ start_time, end_time }, spanReader(dependencies, task_id));
-  const listing = runListing({ task_id: task_id?.toLowerCase(), state: 'failed', ...times });
+  const listing = runListing({
+    task_id: task_id?.toLowerCase(),
+    trigger,
+    state: 'failed',
+    ...times,
+  });
   if (listing === null) throw new Error('a filter of failed runs is never contradictory');
   const sort = listing.sort.map(({ field }) => ({ field, direction: 'ascending' as const }));
   return { filters: listing.filters, sort };

@@ -76,6 +76,7 @@ export function addRunCommands(line: CommandLine): void {
     options: {
       task: text('id', 'runs of this task'),
       createdBy: text('agent', "runs of this agent's tasks"),
+      trigger: choice('trigger', 'runs with this trigger', runTriggers),
       since: text('instant', 'started after this'),
       until: text('instant', 'started before this'),
       error: text('text', 'runs with this text in the error'),

@@ -233,7 +233,7 @@ describe('the web page', function () {
       await dialog.getByRole('button', { name: 'Preview' }).click();
       await dialog.getByText(/fires in this span/).waitFor();
       await here().expectAccessible();
-      await here().answer('Backfill', 'the figures are needed');
+      await here().answer('Run 3 fires', 'the figures are needed');
       await page.getByRole('region', { name: 'Backfills' }).getByText('completed').waitFor();
       await page.locator('.bars a').first().waitFor();
       await here().expectAccessible();
@@ -270,9 +270,17 @@ describe('the web page', function () {
       await page.getByRole('button', { name: 'Retry failed runs …' }).click();
       const dialog = page.getByRole('dialog');
       await dialog.getByLabel('Error contains').fill('NO PAPER');
-      await dialog.getByRole('button', { name: 'How many?' }).click();
+      expect(await dialog.getByRole('button', { name: 'Retry runs' }).isDisabled()).to.equal(true);
+      await dialog.getByLabel('Error contains').press('Enter');
       await dialog.getByText('1 would be retried').waitFor();
-      await here().answer('Retry them', 'there is paper now');
+      await here().expectAccessible();
+      await dialog.getByLabel('Error contains').fill('no ink');
+      await dialog.getByLabel('Error contains').press('Enter');
+      await dialog.getByText('0 would be retried').waitFor();
+      expect(await dialog.getByRole('button', { name: 'Retry runs' }).isDisabled()).to.equal(true);
+      await dialog.getByLabel('Error contains').fill('no paper');
+      await dialog.getByLabel('Error contains').press('Enter');
+      await here().answer('Retry 1 run', 'there is paper now');
       await page
         .getByText('3 runs', { exact: true })
         .or(page.getByText('1 run is retried'))

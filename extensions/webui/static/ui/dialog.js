@@ -12,10 +12,10 @@ const reasonField = { name: 'reason', label: 'Why (goes into the log)', maxlengt
 /**
  * Opens the dialog. It stays open until the action has succeeded, and shows why it failed.
  * @param {{title: string, text?: unknown, action: string, kind?: string, dismiss?: string, fields?: object[],
- *   act: (values: Record<string, string>) => Promise<unknown>, done?: string,
- *   preview?: {action: string, act: (values: Record<string, string>) => Promise<unknown>}}} options
- *   `fields` as {@link Field} takes them, with a `name`; `required` is the message if one is empty. `preview` shows
- *   what would be done
+ *   act: (values: Record<string, string>, previewed: object | null) => Promise<unknown>, done?: string,
+ *   preview?: (values: Record<string, string>) => Promise<{shown: unknown, action: string | null}>}} options
+ *   `fields` as {@link Field} takes them, with a `name`; `required` is the message if one is empty. With `preview`, Enter
+ *   only shows what would be done, and the button that does it says so: `action`, null where there is nothing to do
  * @returns {Promise<boolean>} whether it was done
  */
 export const ask = (options) =>
@@ -29,7 +29,7 @@ export function Dialog(options) {
     Object.fromEntries(fields.map(({ name, value = '' }) => [name, value])),
   );
   const [fault, setFault] = useState('');
-  const [outcome, setOutcome] = useState(null);
+  const [previewed, setPreviewed] = useState(null);
   const [isBusy, setBusy] = useState(false);
   useLayoutEffect(() => {
     dialog.current.showModal();
@@ -60,14 +60,18 @@ export function Dialog(options) {
       setBusy(false);
     }
   };
-  const submit = async (event) => {
-    event.preventDefault();
+  const finish = async () => {
     const missing = fields.find(({ name, required }) => required && values[name].trim() === '');
     if (missing !== undefined) setFault(missing.required);
-    else if (await run(act)) {
+    else if (await run((each) => act(each, previewed))) {
       close(true);
       if (done !== undefined) notify(done);
     }
+  };
+  const submit = (event) => {
+    event.preventDefault();
+    if (preview === undefined) return finish();
+    return run(async (each) => setPreviewed(await preview(each)));
   };
   const cancel = (event) => {
     event.preventDefault();
@@ -78,20 +82,19 @@ export function Dialog(options) {
       <h2>${title}</h2>
       ${text && html`<p>${text}</p>`}
       ${fields.map(({ name, required: _required, ...field }) => {
-        const onInput = (value) => setValues((before) => ({ ...before, [name]: value }));
+        const onInput = (value) => {
+          setValues((before) => ({ ...before, [name]: value }));
+          if (name !== reasonField.name) setPreviewed(null);
+        };
         return html`<${Field} key=${name} ...${field} value=${values[name]} onInput=${onInput} />`;
       })}
-      <div aria-live="polite">${outcome}</div>
+      <div aria-live="polite">${previewed?.shown}</div>
       <p class="fault" role="alert">${fault}</p>
       <div class="row end">
         <${Button} onClick=${() => close(false)}>${dismiss}<//>
-        ${
-          preview &&
-          html`<${Button} onClick=${() => run(async (each) => setOutcome(await preview.act(each)))}>
-          ${preview.action}
-        <//>`
-        }
-        <button class=${kind} type="submit" disabled=${isBusy}>${action}</button>
+        ${preview && html`<button type="submit" disabled=${isBusy}>Preview</button>`}
+        <button class=${kind} type=${preview ? 'button' : 'submit'} onClick=${preview && finish}
+          disabled=${isBusy || (preview && !previewed?.action)}>${previewed?.action ?? action}</button>
       </div>
     </form>
   </dialog>`;

@@ -4,7 +4,7 @@ import { html } from '../preact.js';
 import { call, command, may } from '../client.js';
 import { learnTitles } from '../names.js';
 import { notify } from '../store.js';
-import { count, isoOf } from '../times.js';
+import { count, counted, isoOf } from '../times.js';
 import { AskButton } from '../ui/dialog.js';
 import { spaced } from '../ui/elements.js';
 import { Heading } from '../ui/layout.js';
@@ -45,14 +45,15 @@ const readRuns = async ({ since, until, ...filters }, signal) => {
 
 export function RunsView({ query }) {
   const list = useList('runs', filtersIn(query, [{ name: 'task_id' }, ...fields]), readRuns);
-  const { task_id: task, since, until } = list.asked.filters;
-  const scope = { task_id: task, start_time: isoOf(since), end_time: isoOf(until) };
+  const { task_id: task, state, trigger, since, until } = list.asked.filters;
+  const scope = { task_id: task, trigger, start_time: isoOf(since), end_time: isoOf(until) };
+  const mayHaveFailed = ['', 'failed'].includes(state) && may('tasks:write');
   const beside =
     task !== '' &&
     list.data !== undefined &&
     html`<span class="soft">of <${TaskLink} id=${task} /> <a href="#/runs">all</a></span>`;
   return html`<${Heading} title="Runs" beside=${beside}>
-      ${may('tasks:write') && html`<${RetryButton} scope=${scope} done=${list.reload} />`}
+      ${mayHaveFailed && html`<${RetryButton} scope=${scope} done=${list.reload} />`}
     <//>
     <${Filters} list=${list} fields=${fields} />
     <${List} list=${list} caption="Runs" columns=${runColumns({ hasTask: task === '' })} one="run"
@@ -68,7 +69,7 @@ const retryFields = [
 
 /** Asks which failed runs to retry, and shows first how many those are. */
 function RetryButton({ scope, done }) {
-  const { task_id: task, start_time: from, end_time: to } = scope;
+  const { task_id: task, trigger, start_time: from, end_time: to } = scope;
   const send = async ({ error, limit, reason, ...values }, dry_run) => {
     const asked = Object.entries({ ...scope, error }).filter(([, value]) => value !== '');
     const body = { ...Object.fromEntries(asked), ...values, limit: Number(limit), dry_run };
@@ -80,19 +81,25 @@ function RetryButton({ scope, done }) {
       : may('admin')
         ? 'of all tasks'
         : 'of your tasks';
-  const when = from === '' && to === '' ? ', whenever they ran' : ' in the time span of the list';
+  const limits = [
+    trigger !== '' && `trigger ${trigger}`,
+    (from !== '' || to !== '') && 'the time span of the list',
+  ].filter(Boolean);
+  const within = limits.length > 0 ? `, only ${limits.join(' and ')}` : ', whenever they ran';
   const dialog = {
     title: 'Retry failed runs',
-    text: html`Retries failed runs ${whose}${when}. Runs that were retried successfully are left out.`,
-    action: 'Retry them',
+    text: html`Retries failed runs ${whose}${within}. Runs that were retried successfully are left out.`,
+    action: 'Retry runs',
     fields: retryFields,
-    preview: {
-      action: 'How many?',
-      act: async (values) =>
-        html`<p class="outcome">${retryText(await send(values, true), 'would be retried')}</p>`,
+    preview: async (values) => {
+      const details = await send(values, true);
+      const shown = html`<p class="outcome">${retryText(details, 'would be retried')}</p>`;
+      const action = details.count === 0 ? null : `Retry ${counted(details.count, 'run')}`;
+      return { shown, action, count: details.count };
     },
-    act: async (values) => {
-      const details = await send(values, false);
+    // No more than were shown: others may have failed since.
+    act: async (values, { count: limit }) => {
+      const details = await send({ ...values, limit }, false);
       notify(retryText(details, details.count === 1 ? 'run is retried' : 'runs are retried'));
     },
   };

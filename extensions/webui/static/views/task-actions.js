@@ -4,7 +4,7 @@ import { html } from '../preact.js';
 import { command, mayChange } from '../client.js';
 import { maySee } from '../routes.js';
 import { notify } from '../store.js';
-import { inZone } from '../times.js';
+import { counted, inZone } from '../times.js';
 import { AskButton } from '../ui/dialog.js';
 import { Button } from '../ui/elements.js';
 import { paramFields, paramsIn } from './run-params.js';
@@ -117,14 +117,16 @@ export function BackfillButton({ task, done }) {
   };
   const preview = async (values) => {
     const { details } = await send(values, true);
-    return html`<${BackfillPreview} ...${details} timezone=${task.timezone} />`;
+    const shown = html`<${BackfillPreview} ...${details} timezone=${task.timezone} />`;
+    const many = details.to_request;
+    return { shown, action: many === 0 ? null : `Run ${counted(many, 'fire')}` };
   };
   const dialog = {
     title: `Backfill “${task.title}”`,
     text: `Runs fires of the past by the current schedule. Times are in the task’s time zone, ${task.timezone}.`,
     action: 'Backfill',
     fields: spanFields(task.timezone),
-    preview: { action: 'Preview', act: preview },
+    preview,
     act: (values) => send(values, false),
     done: 'The backfill has started.',
   };

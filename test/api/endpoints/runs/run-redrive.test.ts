@@ -69,6 +69,13 @@ describe('a redrive over HTTP', () => {
     expect(shown.at('total')).to.equal(4);
   });
 
+  it('retries only runs with the trigger of the filter', async () => {
+    const task = await runs.makeTask();
+    const [failed] = await failSome(task, 1);
+    expect(retriedBy(await redrive({ task_id: task, trigger: 'event' }))).to.deep.equal([]);
+    expect(retriedBy(await redrive({ task_id: task, trigger: 'manual' }))).to.deep.equal([failed]);
+  });
+
   it('only counts in a dry run, requested by body or query', async () => {
     const task = await runs.makeTask();
     const failed = await failSome(task, 2);
