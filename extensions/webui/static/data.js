@@ -50,7 +50,7 @@ class Reader {
     this.#pending ??= pending;
     this.#timer ??= setTimeout(() => {
       this.#timer = null;
-      if (document.hidden) return this.#wait(this.#pending, BEHIND_DELAY);
+      if (document.hidden || isTextSelected()) return this.#wait(this.#pending, BEHIND_DELAY);
       const { after } = this.#pending;
       this.#pending = null;
       return this.read(after);
@@ -64,11 +64,15 @@ class Reader {
   }
 }
 
+/** Whether a person has selected text of the page: a refresh might replace it. */
+const isTextSelected = () => !getSelection().isCollapsed;
+
 /**
  * Reads at once, and again when one of `deps` changes. Earlier data stay until then.
  * @param {(signal: AbortSignal, after?: string) => Promise<unknown>} load
  * @param {{every?: number, pace?: number}} options milliseconds: refreshed as often as `every`, while the page is
- *   visible; `pace` is the least time before a refresh
+ *   visible; `pace` is the least time before a refresh. Nothing is refreshed
+ *   while text is selected
  * @returns `{data, error, reload, refresh}`; `data` is undefined until it was read
  */
 export function useData(load, deps, { every, pace = 0 } = {}) {

@@ -11,6 +11,7 @@ const words = {
   live: 'live',
   lost: 'reconnecting …',
   refused: 'not live',
+  paused: 'paused',
 };
 
 const tones = { live: 'good', lost: 'wait' };

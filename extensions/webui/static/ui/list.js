@@ -2,6 +2,7 @@
 
 import { html, useEffect, useRef, useState } from '../preact.js';
 import { useData } from '../data.js';
+import { LiveMark } from '../live.js';
 import { counted } from '../times.js';
 import { Button, Table } from './elements.js';
 import { Loaded } from './layout.js';
@@ -9,6 +10,8 @@ import { Field } from './field.js';
 
 /** After the last key, before a list is read. Milliseconds. */
 const TYPING_DELAY = 200;
+/** Between two reads of a list. Milliseconds. */
+const BEAT = 5000;
 
 /** The values that the address gives to filters, `''` for others. */
 export const filtersIn = (query, fields) =>
@@ -49,19 +52,34 @@ function keepInAddress(view, filters) {
 }
 
 /**
+ * A list that is kept up to date, unless a person pauses that.
  * @param {(query: object, signal: AbortSignal) => Promise<{items: object[], total?: number, next_cursor: unknown}>} read
  *   gets the filters and the `cursor` of the page
  *   and, after a change, the position `after` which it must have passed
- * @param options as {@link useData} takes them
- * @returns what `useFilters` and `useData` return
+ * @param options as {@link useData} takes them; `every: null` if each read is recorded, so that only a person causes one
+ * @returns what `useFilters` and `useData` return; `liveness`: of the list, as {@link LiveMark} takes it; `pause(how)`
  */
-export function useList(view, initial, read, options) {
+export function useList(view, initial, read, { every = BEAT, pace } = {}) {
   const list = useFilters(view, initial);
+  const [isPaused, pause] = useState(false);
   const { filters, cursors } = list.asked;
   const query = { ...filters, cursor: cursors.at(-1) };
   const load = (signal, after) => read({ ...query, after }, signal);
-  return { ...list, ...useData(load, [list.asked], options) };
+  const beat = isPaused || every === null ? undefined : every;
+  const result = useData(load, [list.asked], { every: beat, pace });
+  return { ...list, ...result, liveness: livenessOf(result, isPaused, every), pause };
 }
+
+function livenessOf({ data, error }, isPaused, every) {
+  if (every === null) return 'refused';
+  if (isPaused) return 'paused';
+  if (error !== null) return 'lost';
+  return data === undefined ? 'connecting' : 'live';
+}
+
+/** While the service can't answer, what was read stays: the list reads again by itself, and says that it is not live. */
+const withoutOutage = (list) =>
+  list.data !== undefined && (list.error?.status ?? 0) >= 500 ? { ...list, error: null } : list;
 
 /** @param {{name: string, label: string}[]} fields as {@link Field} takes them */
 export const Filters = ({ list, fields, children }) =>
@@ -79,14 +97,15 @@ export const Filters = ({ list, fields, children }) =>
  * @param one the name of an item; `table` as {@link Table} takes it
  */
 export const List = ({ list, one, several, ...table }) =>
-  html`<div class="results" aria-live="polite">
-    <${Loaded} of=${list}>
+  html`<div class="results">
+    <${Loaded} of=${withoutOutage(list)}>
       ${(page) => html`<${Table} ...${table} items=${page.items} />
         <${Pages} ...${page} list=${list} one=${one} several=${several} />`}
     <//>
   </div>`;
 
-function Pages({ total, next_cursor: next, list: { asked, turnTo }, one, several }) {
+function Pages({ total, next_cursor: next, list, one, several }) {
+  const { asked, turnTo, liveness } = list;
   const { cursors } = asked;
   const isOnly = cursors.length === 1 && next === null;
   const texts = [
@@ -96,8 +115,20 @@ function Pages({ total, next_cursor: next, list: { asked, turnTo }, one, several
   const button = (text, to) =>
     html`<${Button} kind="small" onClick=${() => turnTo(to)}>${text}<//>`;
   return html`<div class="row middle pages">
-    <span class="soft">${texts.filter(Boolean).join(', ')}</span>
+    <span class="soft" aria-live="polite">${texts.filter(Boolean).join(', ')}</span>
     ${cursors.length > 1 && button('Previous', cursors.slice(0, -1))}
     ${next !== null && button('Next', [...cursors, next])}
+    <${LiveMark} state=${liveness} />
+    <${UpdateButton} ...${list} />
   </div>`;
+}
+
+/** Pauses the updates of a list and resumes them; reads a list once that has none. */
+function UpdateButton({ liveness, pause, reload }) {
+  const isPaused = liveness === 'paused';
+  const [text, act] =
+    liveness === 'refused'
+      ? ['Refresh', () => reload()]
+      : [isPaused ? 'Resume updates' : 'Pause updates', () => pause(!isPaused)];
+  return html`<${Button} kind="small" onClick=${act}>${text}<//>`;
 }

@@ -6,11 +6,14 @@ import { useStore } from '../store.js';
 import { ago, dateText, duration, fullText } from '../times.js';
 import { Link } from './elements.js';
 
-/** An instant by its distance from now, which is kept up to date; the exact time on hover. A dash for null. */
-export const When = ({ at }) => (at ? html`<${RelativeTime} at=${at} />` : '–');
+/** An instant by its distance from now, which is kept up to date; the exact time on hover. A dash for null. @param past said once it is over, instead of how long ago */
+export const When = ({ at, past }) => (at ? html`<${RelativeTime} at=${at} past=${past} />` : '–');
 
-function RelativeTime({ at }) {
-  const text = useStore(({ isExact }) => (isExact ? dateText(at) : ago(at)));
+function RelativeTime({ at, past }) {
+  const text = useStore(({ isExact }) => {
+    if (isExact) return dateText(at);
+    return past !== undefined && Date.parse(at) < Date.now() ? past : ago(at);
+  });
   return html`<time datetime=${at} title=${fullText(at)}>${text}</time>`;
 }
 
@@ -21,8 +24,10 @@ export const Instant = ({ at }) =>
     : '–';
 
 /** Both. */
-export const InstantAndDistance = ({ at }) =>
-  at ? html`<${Instant} at=${at} /> <span class="soft"><${When} at=${at} /></span>` : '–';
+export const InstantAndDistance = ({ at, past }) =>
+  at
+    ? html`<${Instant} at=${at} /> <span class="soft"><${When} at=${at} past=${past} /></span>`
+    : '–';
 
 /** How long ago something started, kept up to date. */
 export const Running = ({ since }) => useStore(() => duration(Date.now() - Date.parse(since)));

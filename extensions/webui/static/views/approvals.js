@@ -2,7 +2,7 @@
 
 import { html } from '../preact.js';
 import { call, may } from '../client.js';
-import { LiveMark, useLive } from '../live.js';
+import { useLive } from '../live.js';
 import { learnTitles } from '../names.js';
 import { State } from '../ui/elements.js';
 import { Heading } from '../ui/layout.js';
@@ -11,9 +11,8 @@ import { Actor, RunLink, TaskLink, When } from '../ui/names.js';
 import { ApprovalButtons } from './approval-buttons.js';
 
 const PAGE = 30;
-/** Between two reads: after a change, and for an agent that may not follow runs. Milliseconds. */
+/** Before the list is read again after a change. Milliseconds. */
 const PACE = 1000;
-const BEAT = 15_000;
 const ALL = 'all';
 const states = ['pending', 'approved', 'rejected', 'expired', 'canceled', ALL];
 const fields = [{ name: 'state', label: 'State', options: states }];
@@ -35,14 +34,12 @@ export const concernsApprovals = (name, { run }) =>
 export function ApprovalsView({ query }) {
   const follows = may('runs:read');
   const initial = { state: query.get('state') ?? 'pending', run_id: query.get('run_id') ?? '' };
-  const list = useList('approvals', initial, readApprovals, {
-    pace: PACE,
-    every: follows ? undefined : BEAT,
-  });
-  const live = useLive(follows ? 'runs/live' : null, (name, data) => {
+  const list = useList('approvals', initial, readApprovals, { pace: PACE });
+  const isLive = follows && list.liveness !== 'paused';
+  useLive(isLive ? 'runs/live' : null, (name, data) => {
     if (concernsApprovals(name, data)) list.refresh(data.position);
   });
-  return html`<${Heading} title="Approvals" beside=${follows && html`<${LiveMark} state=${live} />`} />
+  return html`<${Heading} title="Approvals" />
     <${Filters} list=${list} fields=${fields} />
     <${List} list=${list} caption="Approvals" columns=${columnsOf(list.reload)} one="approval"
       empty="Nothing waits for approval." />`;

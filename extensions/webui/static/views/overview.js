@@ -161,7 +161,7 @@ const UnfinishedRuns = ({ runs, running, waiting, queued }) =>
 
 const dueColumns = [
   taskColumn,
-  ['When', ({ next_run_at: at }) => html`<${When} at=${at} />`, 'num'],
+  ['When', ({ next_run_at: at }) => html`<${When} at=${at} past="due" />`, 'num'],
 ];
 const DueSection = ({ due }) =>
   html`<${Section} title="Due in the next hour">

@@ -25,7 +25,7 @@ const readStreams = (query, signal) =>
   call('GET', 'streams', { query: { ...query, limit: PAGE }, signal });
 
 export function StreamsView({ query }) {
-  const list = useList('streams', filtersIn(query, fields), readStreams);
+  const list = useList('streams', filtersIn(query, fields), readStreams, { every: null });
   const empty = html`<${Nothing} text="No stream begins like this.">Enter a whole name or its beginning.<//>`;
   return html`<${Heading} title="Streams" />
     <${Filters} list=${list} fields=${fields}>

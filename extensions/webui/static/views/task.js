@@ -126,7 +126,7 @@ function TaskFacts({ task }) {
   );
   const next = task.exhausted
     ? 'none: the schedule has ended'
-    : html`<${InstantAndDistance} at=${task.next_run_at} />`;
+    : html`<${InstantAndDistance} at=${task.next_run_at} past="due" />`;
   const facts = [
     task.description !== task.title && ['Description', task.description],
     ['Schedule', html`<${Schedule} ...${task} />`],

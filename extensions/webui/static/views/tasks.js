@@ -47,7 +47,7 @@ const columnsOf = (done) => [
   [
     'Next',
     ({ exhausted, next_run_at: at }) =>
-      exhausted ? html`<span class="soft">ended</span>` : html`<${When} at=${at} />`,
+      exhausted ? html`<span class="soft">ended</span>` : html`<${When} at=${at} past="due" />`,
   ],
   ['Last run', ({ last_run_at: at }) => html`<${When} at=${at} />`, 'minor'],
   [

@@ -1,0 +1,115 @@
+import { expect } from 'chai';
+import { useBrowser } from './webui-browser.ts';
+import { useService } from './webui-service.ts';
+
+/** More than the time between two reads of a list. Milliseconds. */
+const BEAT = 6000;
+
+describe('a list of the web page', function () {
+  this.timeout(120_000);
+  const service = useService();
+  const browsing = useBrowser(() => service().process.address);
+
+  async function makeTask(title: string): Promise<void> {
+    const { status, text } = await service().client.post('/tasks', {
+      ...{ title, description: 'Listed', created_by: service().credentials.agent_id },
+      ...{ schedule_kind: 'event', schedule_expr: 'never.published', payload: { pipeline: [] } },
+    });
+    expect(status, text).to.equal(201);
+  }
+
+  /** Opens the list of tasks with a clock that stands still, once the list is there. */
+  async function openTasks(): Promise<void> {
+    const { page } = browsing();
+    await page.clock.install();
+    await browsing().logIn(service().credentials, 'tasks');
+    await page.locator('.live[data-how=live]').waitFor();
+  }
+
+  it('shows what others add, by itself', async () => {
+    const { page, complaints } = browsing();
+    await openTasks();
+    await makeTask('Added meanwhile');
+    await page.clock.runFor(BEAT);
+    await page.getByRole('link', { name: 'Added meanwhile' }).waitFor();
+    await browsing().expectAccessible();
+    expect(complaints).to.deep.equal([]);
+  });
+
+  it('stands still while it is paused, and says so', async () => {
+    const { page } = browsing();
+    await openTasks();
+    await page.getByRole('button', { name: 'Pause updates' }).click();
+    await page.locator('.live[data-how=paused]').waitFor();
+    let reads = 0;
+    page.on('request', (request) => {
+      if (request.url().includes('/tasks?')) reads += 1;
+    });
+    await makeTask('Added in the pause');
+    await page.clock.runFor(BEAT);
+    expect(reads).to.equal(0);
+    expect(await page.getByRole('link', { name: 'Added in the pause' }).count()).to.equal(0);
+    await page.getByRole('button', { name: 'Resume updates' }).click();
+    await page.clock.runFor(BEAT);
+    await page.getByRole('link', { name: 'Added in the pause' }).waitFor();
+  });
+
+  it('keeps its rows while the service can’t answer, says that it is not live, and recovers', async () => {
+    const { page } = browsing();
+    await makeTask('There before');
+    await openTasks();
+    const refuse = { status: 503, json: { error: 'unavailable', message: 'starting' } };
+    await page.route('**/tasks?*', (route) => route.fulfill(refuse));
+    await page.clock.runFor(BEAT);
+    await page.locator('.live[data-how=lost]').waitFor();
+    await page.getByRole('link', { name: 'There before' }).waitFor();
+    await page.unroute('**/tasks?*');
+    await page.clock.runFor(BEAT);
+    await page.locator('.live[data-how=live]').waitFor();
+  });
+
+  it('recovers by itself if it could not be read at first', async () => {
+    const { page } = browsing();
+    await page.clock.install();
+    const refuse = { status: 503, json: { error: 'unavailable', message: 'starting' } };
+    await page.route('**/tasks?*', (route) => route.fulfill(refuse));
+    await browsing().logIn(service().credentials, 'tasks');
+    await page.getByRole('alert').getByText('starting').waitFor();
+    await page.unroute('**/tasks?*');
+    await page.clock.runFor(BEAT);
+    await page.locator('.live[data-how=live]').waitFor();
+  });
+
+  it('is not refreshed while text is selected', async () => {
+    const { page } = browsing();
+    await makeTask('Selected');
+    await openTasks();
+    await page.getByRole('link', { name: 'Selected' }).waitFor();
+    const select = `getSelection().selectAllChildren([...document.querySelectorAll('td a')]
+      .find(({ textContent }) => textContent === 'Selected'))`;
+    await page.evaluate(select);
+    await makeTask('Added beside a selection');
+    await page.clock.runFor(BEAT);
+    expect(await page.evaluate<string>('String(getSelection())')).to.equal('Selected');
+    expect(await page.getByRole('link', { name: 'Added beside a selection' }).count()).to.equal(0);
+    await page.evaluate('getSelection().removeAllRanges()');
+    await page.clock.runFor(BEAT);
+    await page.getByRole('link', { name: 'Added beside a selection' }).waitFor();
+  });
+
+  it('of streams is read again only on request, because each read is recorded', async () => {
+    const { page } = browsing();
+    await page.clock.install();
+    await browsing().logIn(service().credentials, 'streams');
+    await page.locator('.live[data-how=refused]').waitFor();
+    let reads = 0;
+    page.on('request', (request) => {
+      if (request.url().includes('/streams?')) reads += 1;
+    });
+    await page.clock.runFor(BEAT);
+    expect(reads).to.equal(0);
+    const read = page.waitForResponse('**/streams?*');
+    await page.getByRole('button', { name: 'Refresh' }).click();
+    await read;
+  });
+});
