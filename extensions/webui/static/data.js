@@ -13,6 +13,8 @@ class Reader {
   #timer = null;
   /** The refresh that is still to come: `{after}`. */
   #pending = null;
+  /** The latest position that a read had to pass. */
+  #after;
   #publish;
 
   /** Set at each drawing: what is read may have changed. */
@@ -23,9 +25,13 @@ class Reader {
     this.#publish = publish;
   }
 
-  /** Reads now, whatever else is under way. @param after position that the read views must have passed */
-  read = async (after) => {
+  /**
+   * Reads now, whatever else is under way.
+   * @param position which the read views must have passed; default: that of the read before, which this one replaces
+   */
+  read = async (position) => {
     const turn = (this.#turn += 1);
+    const after = (this.#after = position ?? this.#after);
     this.#isReading = true;
     try {
       const data = await this.load(this.#abort.signal, after);
