@@ -18,6 +18,7 @@ import {
 } from './setting-readers.ts';
 import type { TraceSettings } from '../../observability/trace-settings.ts';
 import { httpConfiguration, type HttpSettings } from './http-settings.ts';
+import { keySettings } from './key-settings.ts';
 import { traceConfiguration } from './trace-settings.ts';
 import {
   extensionGrants,
@@ -143,6 +144,8 @@ export function readConfiguration(env: Environment): Configuration {
   const artifacts = artifactConfiguration(env);
   const { traces, warnings } = traceConfiguration(env);
   const { http, warnings: httpWarnings } = httpConfiguration(env);
+  const isDistributed = eventStoreUrl !== undefined;
+  const { keys, warnings: keyWarnings } = keySettings(env, { production, isDistributed });
   return {
     production,
     port: number('SVC_PORT', 0, 65_535, 8080),
@@ -170,9 +173,7 @@ export function readConfiguration(env: Environment): Configuration {
     allowSecretless: allowSecretless(env, production),
     auditReads: isSet('SVC_AUDIT_READS'),
     http,
-    jwtSecretKey: jwtSecretKey(env, production, eventStoreUrl !== undefined),
-    jwtPreviousSecretKey: secret(env, 'JWT_PREVIOUS_SECRET_KEY', jwtKeyBounds),
-    webhookKey: secret(env, 'SVC_WEBHOOK_KEY', jwtKeyBounds),
+    ...keys,
     extPaths: extensionPaths(env),
     extGrants: extensionGrants(env),
     extensionSettings: extensionSettings(env),
@@ -191,6 +192,7 @@ export function readConfiguration(env: Environment): Configuration {
       ...warningsAbout(env),
       ...warnings,
       ...httpWarnings,
+      ...keyWarnings,
       ...(eventStoreUrl !== undefined && readModelUrl === undefined
         ? [
             'SVC_EVENT_STORE_URL is set without SVC_READ_MODEL_URL: ' +
@@ -230,25 +232,6 @@ function jobLease(
   const heartbeat = { from: 1, to: most, otherwise };
   const jobHeartbeatSeconds = wholeNumber(env, 'SVC_JOB_HEARTBEAT_SECONDS', heartbeat);
   return { jobLeaseSeconds, jobHeartbeatSeconds };
-}
-
-/** HS256 needs a key at least as long as its hash (RFC 7518, 3.2). */
-const jwtKeyBounds = { fromBytes: 32, toBytes: 4_096 };
-
-function jwtSecretKey(
-  env: Environment,
-  production: boolean,
-  isDistributed: boolean,
-): string | undefined {
-  const key = secret(env, 'JWT_SECRET_KEY', jwtKeyBounds);
-  if (key === undefined && (production || isDistributed)) {
-    const why = production ? 'NODE_ENV=production' : 'SVC_EVENT_STORE_URL';
-    throw new ConfigurationError(
-      'JWT_SECRET_KEY',
-      `is not set; with ${why} it must be 32 bytes or more, the same in every process`,
-    );
-  }
-  return key;
 }
 
 function allowSecretless(env: Environment, production: boolean): boolean {

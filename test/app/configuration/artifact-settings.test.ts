@@ -77,7 +77,7 @@ describe('the settings of artifacts', () => {
     const servers = {
       SVC_EVENT_STORE_URL: 'esdb://store',
       SVC_READ_MODEL_URL: 'mongodb://m',
-      JWT_SECRET_KEY: 'k'.repeat(32),
+      JWT_SECRET_KEY: 'JzqBWcj8nlGdmgS9MFIm0yYi2Zt4vUxV',
     };
     const warnings = (env: Environment) => readConfiguration({ ...servers, ...env }).warnings;
     expect(warnings({})).to.deep.equal([

@@ -8,7 +8,7 @@ import {
   type Environment,
 } from '../../../app/configuration/setting-readers.ts';
 
-const key = 'k'.repeat(32);
+const key = 'JzqBWcj8nlGdmgS9MFIm0yYi2Zt4vUxV';
 
 function faultOf(env: Environment): string {
   try {

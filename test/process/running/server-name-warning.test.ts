@@ -20,7 +20,7 @@ describe('a service that reaches EventStoreDB by TLS at an IP address', function
     const service = await ServiceProcess.start({
       SVC_DATA_DIR: directory(),
       SVC_EVENT_STORE_URL: `esdb://ops:secret@127.0.0.1:${server.port}?tlsCAFile=${cert}`,
-      JWT_SECRET_KEY: 'k'.repeat(32),
+      JWT_SECRET_KEY: 'JzqBWcj8nlGdmgS9MFIm0yYi2Zt4vUxV',
     });
     expect(await service.terminate()).to.deep.equal({ code: 0, signal: null });
     expect(server.appends).not.to.be.empty;
