@@ -5,7 +5,7 @@ import { SystemClock } from './clock.ts';
 import { readConfiguration, type Configuration } from './configuration/configuration.ts';
 import { pipelineSecret, withSecretFiles } from './configuration/secret-files.ts';
 import { announce } from './starting/announcement.ts';
-import { credentialsFile } from './starting/credentials-file.ts';
+import { greeting } from './starting/greeting.ts';
 import { requireAddress } from './roles/serving.ts';
 import { limitIdleCollections } from './starting/idle-memory.ts';
 import { createFilesPrivately } from './starting/private-files.ts';
@@ -165,34 +165,7 @@ async function showProblems({ stores }: RunningService): Promise<void> {
 
 /** Prints the address and the first steps. */
 async function greet(service: RunningService, configuration: Configuration): Promise<void> {
-  const { address } = service;
   if (!configuration.roles.includes('api')) return;
   const admin = await service.firstAdmin;
-  const lines =
-    admin === null
-      ? [
-          `Listening on ${address}. Get a token with an agent's id and secret:`,
-          '',
-          ...tokenCall(address, '<id>', '<secret>'),
-        ]
-      : [
-          `Listening on ${address}. Created the first agent. Shown once, and stored in`,
-          `${credentialsFile(configuration.dataDirectory)}:`,
-          '',
-          `  id      ${admin.agent_id}`,
-          `  secret  ${admin.agent_secret}`,
-          '',
-          'Get a token first:',
-          '',
-          ...tokenCall(address, admin.agent_id, admin.agent_secret),
-        ];
-  process.stdout.write(`\n${lines.join('\n')}\n\n`);
-}
-
-function tokenCall(address: string, id: string, secret: string): string[] {
-  const body = JSON.stringify({ agent_id: id, agent_secret: secret });
-  return [
-    `  curl -s ${address}/agents/auth/token \\`,
-    `    -H 'content-type: application/json' -d '${body}'`,
-  ];
+  process.stdout.write(`\n${greeting(service.address, admin, configuration)}\n\n`);
 }
