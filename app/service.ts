@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
 import type { Server as HttpServer } from 'node:http';
-import { Server as TlsServer } from 'node:https';
 import { hostname } from 'node:os';
 import { createApi, createObservingApp, prepareApi, type PreparedApi } from '../api/app.ts';
 import type { ApiDependencies, HealthReports } from '../api/dependencies.ts';
@@ -51,7 +50,7 @@ import {
   type SchedulerRole,
   type SchedulerRoleOptions,
 } from './roles/scheduler-role.ts';
-import { boundAddress, listen, stopServing } from './roles/serving.ts';
+import { boundAddress, listen, replaceCertificate, stopServing } from './roles/serving.ts';
 import { openStores, type Stores } from './stores.ts';
 import { serviceActions } from './roles/service-actions.ts';
 import { version } from './version.ts';
@@ -238,7 +237,7 @@ class Service implements RunningService {
     const tls = readTlsFiles(configuration);
     const keys =
       this.#keyring === null ? null : jwtKeys(configuration, this.#options.telemetry.log);
-    if (tls !== null && this.#server instanceof TlsServer) this.#server.setSecureContext(tls);
+    if (tls !== null) replaceCertificate(this.#server, tls);
     if (keys !== null) this.#keyring?.replace(keys);
   }
 

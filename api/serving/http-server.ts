@@ -30,7 +30,7 @@ export function createHttpServer(
     readonly headersTimeout?: number;
     readonly checkEvery?: number;
     /** A PEM certificate with its chain, and its key, to serve HTTPS; null: plain HTTP. */
-    readonly tls?: { readonly cert: string; readonly key: string } | null;
+    readonly tls?: CertificateWithKey | null;
   } = {},
 ): Server {
   const { tls = null } = options;
@@ -47,7 +47,10 @@ export function createHttpServer(
   const server =
     tls === null
       ? createServer(bounds, listener)
-      : createTlsServer({ ...bounds, ...tls, handshakeTimeout: HEADERS_TIMEOUT }, listener);
+      : createTlsServer(
+          { ...bounds, ...secureContext(tls), handshakeTimeout: HEADERS_TIMEOUT },
+          listener,
+        );
   // No limit: Node 20 silently drops headers beyond one, later versions report an overflow of bytes.
   server.maxHeadersCount = 0;
   server.setTimeout(IDLE_TIMEOUT);
@@ -55,6 +58,21 @@ export function createHttpServer(
   // Unknown expectations may be ignored (RFC 9110, 10.1.1); `node:http` would answer 417, without a body.
   server.on('checkExpectation', (request, response) => server.emit('request', request, response));
   return server;
+}
+
+/** A PEM certificate with its chain, and its key. */
+interface CertificateWithKey {
+  readonly cert: string;
+  readonly key: string;
+}
+
+/** How the server speaks TLS, at its start and with a renewed certificate. Options of Node cannot lower the version. */
+export function secureContext({ cert, key }: CertificateWithKey): {
+  readonly cert: string;
+  readonly key: string;
+  readonly minVersion: 'TLSv1.2';
+} {
+  return { cert, key, minVersion: 'TLSv1.2' };
 }
 
 /** How errors of node's parser are answered. */

@@ -20,6 +20,7 @@ import {
   checkStores,
   checkViews,
 } from './store-checks.ts';
+import { checkTls } from './tls-checks.ts';
 
 /** Milliseconds of a lease if the settings cannot be read. */
 const DEFAULT_LEASE = 30_000;
@@ -45,6 +46,7 @@ export async function examine(options: Examination): Promise<readonly Finding[]>
   const isFolder = fileBlockingFolder(settings.dataDirectory) === null;
   const machine = [
     ...findings,
+    ...(configuration === null ? [] : checkTls(configuration, options.clock.now())),
     ...checkFolder(settings),
     ...(isFolder ? [checkKey(settings, configuration), checkDisk(settings)] : []),
     ...(isFolder && configuration !== null ? [await checkArtifacts(settings, configuration)] : []),

@@ -1,7 +1,8 @@
 import type { Server } from 'node:http';
+import { Server as TlsServer } from 'node:https';
 import { createServer, type Socket } from 'node:net';
 import type { Express } from 'express';
-import { createHttpServer } from '../../api/serving/http-server.ts';
+import { createHttpServer, secureContext } from '../../api/serving/http-server.ts';
 import type { Clock } from '../../domain/clock.ts';
 import type { Log } from '../../observability/telemetry.ts';
 import type { Configuration } from '../configuration/configuration.ts';
@@ -97,6 +98,11 @@ export function boundAddress(
   const port = typeof bound === 'object' && bound !== null ? bound.port : 0;
   const name = host.includes(':') ? `[${host}]` : host;
   return { port, address: `${secure ? 'https' : 'http'}://${name}:${port}` };
+}
+
+/** Presents another certificate to new connections. Has no effect on a server of plain HTTP. */
+export function replaceCertificate(server: Server | null, tls: TlsFiles): void {
+  if (server instanceof TlsServer) server.setSecureContext(secureContext(tls));
 }
 
 /** Takes no more connections, lets running requests finish, then closes. */
