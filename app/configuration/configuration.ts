@@ -16,11 +16,13 @@ import {
   wholeNumber,
   booleanSetting,
 } from './setting-readers.ts';
+import type { AllowedPlugins } from '../../extensions/host/plugins.ts';
 import type { TraceSettings } from '../../observability/trace-settings.ts';
 import { httpConfiguration, type HttpSettings } from './http-settings.ts';
 import { keySettings } from './key-settings.ts';
 import { traceConfiguration } from './trace-settings.ts';
 import {
+  allowedPlugins,
   extensionGrants,
   extensionPaths,
   extensionSettings,
@@ -99,6 +101,8 @@ export interface Configuration {
   readonly jwtPreviousSecretKey: string | undefined;
   /** `SVC_EXT_PATHS`: folders of extensions, separated by colons. None. */
   readonly extPaths: readonly string[] | undefined;
+  /** `SVC_EXT_PLUGINS`: npm packages whose plugins may be loaded, or all. All; none in production. */
+  readonly extPlugins: AllowedPlugins;
   /** `SVC_EXT_GRANTS`: capabilities of extensions, as JSON by id. What they request. */
   readonly extGrants: Grants | undefined;
   /** `SVC_EXT_<ID>_<NAME>`: settings of extensions by their variables. */
@@ -175,6 +179,7 @@ export function readConfiguration(env: Environment): Configuration {
     http,
     ...keys,
     extPaths: extensionPaths(env),
+    extPlugins: allowedPlugins(env, production),
     extGrants: extensionGrants(env),
     extensionSettings: extensionSettings(env),
     // Below the timeout of idle connections.

@@ -1,5 +1,12 @@
 import { capabilities, type Capability } from '../../extensions/contract.ts';
-import { ConfigurationError, quoted, settingOf, type Environment } from './setting-readers.ts';
+import type { AllowedPlugins } from '../../extensions/host/plugins.ts';
+import {
+  ConfigurationError,
+  quoted,
+  settingOf,
+  splitList,
+  type Environment,
+} from './setting-readers.ts';
 
 /** Granted capabilities by extension id. */
 export type Grants = Readonly<Record<string, readonly Capability[]>>;
@@ -37,6 +44,26 @@ export function extensionGrants(env: Environment): Grants | undefined {
   if (isGrants(parsed)) return parsed;
   const allowed = `a JSON object of ids, each with an array of ${capabilities.join(', ')}`;
   throw new ConfigurationError(variable, `is ${quoted(text)}; it must be ${allowed}`);
+}
+
+/** The name of an npm package, as in a package.json. */
+const PACKAGE_NAME = /^(@[a-z0-9~-][a-z0-9._~-]*\/)?[a-z0-9~-][a-z0-9._~-]*$/;
+
+/**
+ * `SVC_EXT_PLUGINS`: npm packages whose plugins may be loaded, separated by commas, or `*`. If it is not set: all, but
+ * none in production.
+ * @throws ConfigurationError for other content
+ */
+export function allowedPlugins(env: Environment, production: boolean): AllowedPlugins {
+  const variable = 'SVC_EXT_PLUGINS';
+  const text = settingOf(env, variable);
+  if (text === undefined) return production ? [] : 'all';
+  if (text === '*') return 'all';
+  const names = splitList(text);
+  const bad = names.find((name) => !PACKAGE_NAME.test(name));
+  if (bad === undefined && names.length > 0) return names;
+  const allowed = 'names of npm packages by commas, or * alone for all';
+  throw new ConfigurationError(variable, `names ${quoted(bad ?? text)}; it must be ${allowed}`);
 }
 
 /** The variables of extensions. */

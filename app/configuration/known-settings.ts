@@ -35,6 +35,7 @@ export const settings = [
   'SVC_WEBHOOK_KEY',
   ...artifactVariables,
   'SVC_EXT_PATHS',
+  'SVC_EXT_PLUGINS',
   'SVC_EXT_GRANTS',
   'SVC_EXTENSION_SECONDS',
   'SVC_REQUIRE_SCOPES',

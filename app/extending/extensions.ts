@@ -71,6 +71,7 @@ export async function startExtensions(options: {
     settings: {
       ...configuration,
       extensionPaths: configuration.extPaths ?? [],
+      allowedPlugins: configuration.extPlugins,
       extensionGrants: configuration.extGrants ?? {},
       runsTools: roles.includes('worker'),
     },

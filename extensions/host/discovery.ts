@@ -8,7 +8,7 @@ import {
   reasonOf,
   type Manifest,
 } from './manifest.ts';
-import { findPlugins } from './plugins.ts';
+import { findPlugins, type AllowedPlugins } from './plugins.ts';
 
 /** Sources of extensions. If an id is found twice, the earlier source wins. */
 export const sources = ['builtin', 'env_dir', 'entry_point'] as const;
@@ -42,6 +42,8 @@ export interface SearchPaths {
   readonly paths: readonly string[];
   /** Folders whose `node_modules` may contain packages with `svc.plugins`. */
   readonly packagesOf: readonly string[];
+  /** `SVC_EXT_PLUGINS`: the packages whose plugins may be loaded. */
+  readonly allowedPlugins: AllowedPlugins;
 }
 
 /**
@@ -53,7 +55,7 @@ export async function discover(searched: SearchPaths): Promise<readonly Discover
   const fromPaths = await Promise.all(
     searched.paths.map((path) => findIn(resolve(path), 'env_dir')),
   );
-  const plugins = await findPlugins(searched.packagesOf);
+  const plugins = await findPlugins(searched.packagesOf, searched.allowedPlugins);
   return withUniqueKeys([...builtIn, ...fromPaths.flat(), ...plugins]);
 }
 

@@ -76,8 +76,8 @@ export class ExtensionHost {
    */
   async start(packagesOf: readonly string[]): Promise<void> {
     const { settings, telemetry } = this.#dependencies;
-    const { extensionPaths: paths } = settings;
-    const found = await discover({ builtIn: BUILT_IN_FOLDER, paths, packagesOf });
+    const { extensionPaths: paths, allowedPlugins } = settings;
+    const found = await discover({ builtIn: BUILT_IN_FOLDER, paths, packagesOf, allowedPlugins });
     for (const each of found) {
       const extension = new Extension(each, settings.extensionGrants[each.key]);
       this.#extensions.set(extension.key, extension);

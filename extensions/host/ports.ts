@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Request, Response } from 'express';
+import type { AllowedPlugins } from './plugins.ts';
 import type { PreconditionFailedError } from './routes/static-files.ts';
 import type { Clock } from '../../domain/clock.ts';
 import type { EventStore, RecordedEvent } from '../../domain/event-store.ts';
@@ -51,6 +52,8 @@ export interface HostDependencies {
 export interface HostSettings {
   /** `SVC_EXT_PATHS`. */
   readonly extensionPaths: readonly string[];
+  /** `SVC_EXT_PLUGINS`. */
+  readonly allowedPlugins: AllowedPlugins;
   /** `SVC_EXT_GRANTS`, by extension id. An extension that is not named gets what it requests. */
   readonly extensionGrants: Readonly<Record<string, readonly Capability[]>>;
   /** `SVC_REQUIRE_SCOPES`. */

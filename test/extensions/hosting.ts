@@ -136,6 +136,7 @@ export class Hosting {
       telemetry: this.#telemetry,
       settings: {
         extensionPaths: [this.folder],
+        allowedPlugins: 'all',
         extensionGrants: {},
         requireScopes: false,
         webuiRequireAuth: false,

@@ -54,6 +54,7 @@ describe('the configuration', () => {
       jwtSecretKey: undefined,
       jwtPreviousSecretKey: undefined,
       webhookKey: undefined,
+      extPlugins: 'all',
       extGrants: undefined,
       extensionSeconds: 30,
       extPaths: undefined,
@@ -93,6 +94,7 @@ describe('the configuration', () => {
       SVC_AUDIT_READS: 'true',
       SVC_HTTP_ALLOW_PRIVATE: 'true',
       SVC_EXT_PATHS: '/opt/one: /opt/two',
+      SVC_EXT_PLUGINS: 'one, @scope/two',
       SVC_EXT_GRANTS: '{"one": ["ROUTES"], "two": []}',
       SVC_EXT_ONE_COLOUR: 'red',
       SVC_EXTENSION_SECONDS: '5',
@@ -114,6 +116,7 @@ describe('the configuration', () => {
     expect(configuration.http.allowPrivate).to.equal(true);
     expect(configuration.jwtSecretKey).to.equal(key);
     expect(configuration.extPaths).to.deep.equal(['/opt/one', '/opt/two']);
+    expect(configuration.extPlugins).to.deep.equal(['one', '@scope/two']);
     expect(configuration.extGrants).to.deep.equal({ one: ['ROUTES'], two: [] });
     expect(configuration.extensionSettings).to.deep.equal({ SVC_EXT_ONE_COLOUR: 'red' });
     expect(configuration).to.include({ requireScopes: true, webuiRequireAuth: false });
@@ -144,6 +147,8 @@ describe('the configuration', () => {
       /^SVC_MAX_CAUSATION_DEPTH is "0"; it must be a whole number from 1 to 1000$/,
     ],
     [{ SVC_MAX_CAUSATION_DEPTH: '1001' }, /^SVC_MAX_CAUSATION_DEPTH is "1001"/],
+    [{ SVC_EXT_PLUGINS: 'a,*' }, /^SVC_EXT_PLUGINS names "\*"; it must be names of npm packages/],
+    [{ SVC_EXT_PLUGINS: '../x' }, /^SVC_EXT_PLUGINS names "\.\.\/x"/],
     [{ SVC_EXT_GRANTS: '{' }, /^SVC_EXT_GRANTS is "\{"; it must be a JSON object of ids/],
     [{ SVC_EXT_GRANTS: '{"a":["ROOT"]}' }, /^SVC_EXT_GRANTS is/],
     [{ SVC_TRUST_PROXY: 'true' }, /^SVC_TRUST_PROXY is "true"/],
@@ -186,6 +191,13 @@ describe('the configuration', () => {
       expect(message).to.match(new RegExp(`^${Object.keys(env)[0] ?? ''} `));
       expect(message).to.not.include('hush');
     }
+  });
+
+  it('allows no npm plugins in production unless they are named', () => {
+    const production = { NODE_ENV: 'production', JWT_SECRET_KEY: key };
+    expect(readConfiguration(production).extPlugins).to.deep.equal([]);
+    const all = { ...production, SVC_EXT_PLUGINS: '*' };
+    expect(readConfiguration(all).extPlugins).to.equal('all');
   });
 
   it('counts the bytes of a key, not its characters', () => {
