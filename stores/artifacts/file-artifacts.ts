@@ -42,6 +42,9 @@ const PAGE = 500;
 /** What a file system without hard links, or with too many of one file, answers. */
 const noLinks = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'EMLINK', 'ENOSYS', 'EXDEV']);
 
+/** Why the folder of a run is not removed with an artifact: others are left in it, or it is gone. */
+const leftFolder = new Set(['ENOTEMPTY', 'EEXIST', 'ENOENT']);
+
 /** Artifacts as files in the data directory, for all processes that share it. */
 export class FileArtifacts implements ArtifactStore {
   readonly #dataDirectory: string;
@@ -96,8 +99,11 @@ export class FileArtifacts implements ArtifactStore {
     const path = this.#pathOf(runId, artifact);
     await this.#attempt('remove', async () => {
       await rm(path, { force: true });
-      // Others of the run may be left.
-      await rmdir(join(this.#root, runId)).catch(() => {});
+      try {
+        await rmdir(join(this.#root, runId));
+      } catch (error) {
+        if (!leftFolder.has(codeOf(error))) throw error;
+      }
     });
   }
 

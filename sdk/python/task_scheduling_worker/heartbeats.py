@@ -10,6 +10,7 @@ from typing import Any, Dict, List, Set
 from .backoff import Backoff
 from .connection import Refused, Service, Unavailable
 from .encoding import encode
+from .failures import Failures
 from .held_job import HeldJob
 
 #: Updates of a job are sent at most this often, in seconds.
@@ -30,6 +31,7 @@ class Heartbeats:
         self._changed = threading.Condition()
         self._held: Set[HeldJob] = set()
         self._ended = threading.Event()
+        self._failures = Failures(_log, "heartbeat")
         #: As the service asks, in seconds.
         self.interval = 10.0
 
@@ -77,6 +79,7 @@ class Heartbeats:
             try:
                 self._beat(held)
             except Unavailable as error:
+                self._failures.failed(error)
                 if not backoff.wait(self._ended, error.retry_after):
                     return
 
@@ -87,7 +90,7 @@ class Heartbeats:
                 try:
                     self._beat(held)
                 except Unavailable as error:
-                    _log.warning("heartbeat failed, retrying: %s", error)
+                    self._failures.failed(error)
                     self._postpone(min(error.retry_after or _RETRY_SECONDS, self.interval))
                     break
 
@@ -122,6 +125,7 @@ class Heartbeats:
             held.last_sent = time.monotonic()
             try:
                 kept = self._service.call("POST", f"/jobs/{job.id}/heartbeat", encode(body), _TIMEOUT)
+                self._failures.worked()
                 if kept.get("cancel_requested") is True:
                     job.canceled.set()
             except Unavailable:

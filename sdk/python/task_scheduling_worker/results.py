@@ -11,6 +11,7 @@ from typing import Any, Callable, Deque, List, NamedTuple, Optional
 from .backoff import Backoff
 from .connection import Refused, Service, Unavailable
 from .encoding import encode, well_formed
+from .failures import Failures
 from .held_job import HeldJob
 
 #: Results in one request.
@@ -58,6 +59,7 @@ class Results:
         self._changed = threading.Condition()
         self._waiting: Deque[Outcome] = deque()
         self._ended = threading.Event()
+        self._failures = Failures(_log, "delivery of results")
 
     def add(self, outcome: Outcome) -> None:
         """Takes a result to deliver."""
@@ -111,8 +113,9 @@ class Results:
                     self._send_together(batch)
                 else:
                     self._send_alone(batch)
+                self._failures.worked()
             except Unavailable as error:
-                _log.warning("%d results could not be delivered, retrying: %s", len(batch), error)
+                self._failures.failed(error)
                 if not backoff.wait(self._ended, error.retry_after):
                     return
 

@@ -16,6 +16,7 @@ from .backoff import Backoff
 from .connection import Refused, Service, Unavailable
 from .encoding import encode
 from .errors import Permanent, Retryable, WorkerError
+from .failures import Failures
 from .heartbeats import Heartbeats
 from .held_job import HeldJob
 from .job import Job
@@ -74,6 +75,7 @@ class Worker:
         self._offers: List[Dict[str, Any]] = []
         self._worker_id: Optional[str] = None
         self._stopping = threading.Event()
+        self._failures = Failures(_log, "request for jobs")
         self._signaled = False
         self._has_begun = False
         self._fault: Optional[WorkerError] = None
@@ -214,9 +216,10 @@ class Worker:
                 if self._worker_id is None:
                     self._register()
                 self._poll(self._worker_id or "")
+                self._failures.worked()
                 backoff = Backoff()
             except Unavailable as error:
-                _log.warning("service unavailable, retrying: %s", error)
+                self._failures.failed(error)
                 backoff.wait(self._stopping, error.retry_after)
             except Refused as error:
                 self._refused(error)
