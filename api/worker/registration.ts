@@ -1,7 +1,7 @@
 import { ApiError } from '../client/client-connection.ts';
 import { BackOff, pause } from './back-off.ts';
+import { FailureLines } from './failure-lines.ts';
 import type { JobService, Offer, Registered } from './job-service.ts';
-import { messageOf } from './tool-errors.ts';
 import type { WorkerLog } from './worker-log.ts';
 
 /** How long a worker keeps a job without a heartbeat, and how often it sends one. Milliseconds. */
@@ -15,6 +15,7 @@ export class Registration {
   readonly #service: JobService;
   readonly #offer: Offer;
   readonly #log: WorkerLog;
+  readonly #failures: FailureLines;
   /** Aborts when the worker stops. */
   readonly #stopping: AbortSignal;
   #latest: Registered | null = null;
@@ -29,6 +30,7 @@ export class Registration {
     this.#service = parts.service;
     this.#offer = parts.offer;
     this.#log = parts.log;
+    this.#failures = new FailureLines(parts.log, 'register');
     this.#stopping = parts.stopping;
   }
 
@@ -48,11 +50,12 @@ export class Registration {
     while (!this.#stopping.aborted) {
       try {
         await this.#register();
+        this.#failures.worked();
         return;
       } catch (error) {
         if (this.#stopping.aborted) return;
         if (isFinal(error)) throw error;
-        this.#log('warn', 'could not register; retrying', { error: messageOf(error) });
+        this.#failures.failed(error);
         await pause(backOff.next(error), this.#stopping);
       }
     }

@@ -1,5 +1,6 @@
 import { ApiError } from '../client/client-connection.ts';
 import { BackOff } from './back-off.ts';
+import { FailureLines } from './failure-lines.ts';
 import { isInvalid, type AnswerOutcome, type JobAnswer, type JobService } from './job-service.ts';
 import { bytesOf, MAX_RESULT_BYTES } from './json-result.ts';
 import type { LeasedJob } from './leased-job.ts';
@@ -41,6 +42,7 @@ export interface SenderParts {
 export class ResultSender {
   readonly #parts: SenderParts;
   readonly #backOff = new BackOff();
+  readonly #failures: FailureLines;
   #queue: Unsent[] = [];
   #requests = 0;
   /** Kept results: in the queue or on their way. */
@@ -51,6 +53,7 @@ export class ResultSender {
 
   constructor(parts: SenderParts) {
     this.#parts = parts;
+    this.#failures = new FailureLines(parts.log, 'send results');
   }
 
   get size(): number {
@@ -119,6 +122,7 @@ export class ResultSender {
     try {
       const outcomes = await service.answer(id, batch.map(answerOf));
       this.#backOff.reset();
+      this.#failures.worked();
       for (const [place, each] of batch.entries()) this.#settle(each, outcomes[place]);
     } catch (error) {
       if (isInvalid(error)) this.#invalid(batch, error);
@@ -129,8 +133,7 @@ export class ResultSender {
 
   #failed(batch: readonly Unsent[], error: unknown): void {
     this.#notBefore = performance.now() + this.#backOff.next(error);
-    const fields = { results: batch.length, error: messageOf(error) };
-    this.#parts.log('warn', 'could not send results; retrying', fields);
+    this.#failures.failed(error, { results: batch.length });
     this.#queue.unshift(...batch.map((each) => ({ ...each, wasSent: true })));
   }
 

@@ -1,6 +1,7 @@
 import { hostname } from 'node:os';
 import { ApiError, ClientConnection } from '../client/client-connection.ts';
 import { BackOff, pause } from './back-off.ts';
+import { FailureLines } from './failure-lines.ts';
 import { JobService, type HandedJob, type Offer } from './job-service.ts';
 import { jsonResult } from './json-result.ts';
 import { LeasedJob } from './leased-job.ts';
@@ -35,6 +36,7 @@ export class Worker {
   readonly #options: WorkerOptions;
   readonly #slots: number;
   readonly #log: WorkerLog;
+  readonly #failures: FailureLines;
   readonly #service: JobService;
   readonly #registration: Registration;
   readonly #results: ResultSender;
@@ -59,6 +61,7 @@ export class Worker {
     this.#options = options;
     this.#slots = slots;
     this.#log = log;
+    this.#failures = new FailureLines(log, 'ask for jobs');
     const credentials = { agentId, ...(agentSecret === undefined ? {} : { agentSecret }) };
     const connection = new ClientConnection({
       baseUrl: url,
@@ -124,6 +127,7 @@ export class Worker {
       try {
         const asked = { wait: POLL_SECONDS, max, signal: this.#polling.signal };
         const { jobs, ahead } = await this.#service.poll(id ?? '', asked);
+        this.#failures.worked();
         for (const job of jobs) this.#take(job, ahead);
         if (jobs.length > 0 || performance.now() - began > TOO_EARLY) backOff.reset();
         else await pause(backOff.next(), signal);
@@ -148,10 +152,10 @@ export class Worker {
       if (status === 404 || status === 409) return await this.#registration.again(id);
     } catch (registerError) {
       if (this.#stopping.signal.aborted) return;
-      this.#log('warn', 'could not register; retrying', { error: messageOf(registerError) });
+      this.#failures.failed(registerError);
       return pause(backOff.next(registerError), this.#stopping.signal);
     }
-    this.#log('warn', 'could not ask for jobs; retrying', fields);
+    this.#failures.failed(error, { worker: id });
     return pause(backOff.next(error), this.#stopping.signal);
   }
 
