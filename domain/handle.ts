@@ -12,6 +12,7 @@ import {
 import { catalogue, type DomainEvent } from './events/catalogue.ts';
 import type { Metadata } from './events/metadata.ts';
 import { eventId } from './ids.ts';
+import { DEFAULT_NAMESPACE } from './namespaces/namespace.ts';
 
 /** Who commands something, when and why: the metadata of every resulting event. */
 export interface CommandContext {
@@ -28,6 +29,8 @@ export interface CommandContext {
   readonly depth?: number | undefined;
   /** Version of the tz database by which it was decided, where that matters. */
   readonly tzVersion?: string | undefined;
+  /** Of the actor; what is changed may be in another one. Default: `default`. */
+  readonly namespace?: string | undefined;
   /** The time that all semantics use. */
   readonly now: Instant;
 }
@@ -37,6 +40,8 @@ export interface Fold<S, E extends DomainEvent> {
   readonly initial: S;
   /** Pure. Never throws for events of the log. */
   evolve(state: S, event: E, at: EventPlace): S;
+  /** The namespace of the stream; undefined before its first event. Left out where streams belong to none. */
+  readonly namespaceOf?: (state: S) => string | undefined;
 }
 
 /** Where an event is in its stream, and its metadata. */
@@ -72,7 +77,7 @@ export function toNewEvents(
   context: CommandContext,
 ): readonly NewEvent[] {
   const { commandId, actor, source, correlationId, causationId, reason, traceparent } = context;
-  const { depth = 0, tzVersion } = context;
+  const { depth = 0, tzVersion, namespace = DEFAULT_NAMESPACE } = context;
   const occurredAt = toIso(context.now);
   const made: NewEvent[] = [];
   for (const [index, event] of events.entries()) {
@@ -88,6 +93,7 @@ export function toNewEvents(
     if (reason !== undefined) metadata.reason = reason;
     if (traceparent !== undefined) metadata.traceparent = traceparent;
     if (depth > 0) metadata.depth = String(depth);
+    if (namespace !== DEFAULT_NAMESPACE) metadata.namespace = namespace;
     if (tzVersion !== undefined) metadata.tzVersion = tzVersion;
     const { type, data } = event;
     made.push({ type, data, id: eventId(commandId, stream, index), metadata } as NewEvent);
@@ -187,7 +193,9 @@ async function attempt<S, E extends DomainEvent>(
   }
   const events = decide(loaded.state, loaded);
   if (events.length === 0) return { ...loaded, events };
-  const written = toNewEvents(stream, events, context);
+  const { namespace = context.namespace } = { namespace: fold.namespaceOf?.(loaded.state) };
+  const placed = namespace === context.namespace ? context : { ...context, namespace };
+  const written = toNewEvents(stream, events, placed);
   try {
     const result = await store.append(stream, written, loaded.revision);
     return { ...advance(loaded, written, fold, result), events };

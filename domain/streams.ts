@@ -1,9 +1,14 @@
 import { nameBasedId } from './ids.ts';
+import { DEFAULT_NAMESPACE } from './namespaces/namespace.ts';
 
 /** The names of the streams. docs/explanation/architecture.md lists which facts each owns. */
 export const streams = {
   agent: (id: string): string => `agent-${id}`,
-  agentName: (name: string): string => `agentname-${nameBasedId('agent name', name)}`,
+  /** Names are unique within a namespace. */
+  agentName: (namespace: string, name: string): string =>
+    namespace === DEFAULT_NAMESPACE
+      ? `agentname-${nameBasedId('agent name', name)}`
+      : `agentname-${nameBasedId('agent name', namespace, name)}`,
   admins: (): string => 'admins',
   session: (id: string): string => `session-${id}`,
   task: (id: string): string => `task-${id}`,
@@ -16,7 +21,10 @@ export const streams = {
     `worker-${nameBasedId('worker', agentId, name)}`,
   key: (kind: string, owner: string, key: string): string =>
     `key-${nameBasedId('key', kind, owner, key)}`,
-  topic: (topic: string): string => `topic-${topic}`,
+  /** No topic has an `@`, so that no topic of `default` has the stream of another namespace's. */
+  topic: (namespace: string, topic: string): string =>
+    namespace === DEFAULT_NAMESPACE ? `topic-${topic}` : `topic-@${namespace}/${topic}`,
+  namespace: (name: string): string => `namespace-${name}`,
   operations: (): string => 'operations',
   imports: (): string => 'import',
   replays: (): string => 'replays',
@@ -46,4 +54,12 @@ export const streamKinds = (): readonly string[] =>
 /** The part after the first `-`: `task-<id>` → `<id>`. */
 export function idOf(stream: string): string {
   return stream.slice(stream.indexOf('-') + 1);
+}
+
+/** Where a topic's stream belongs: `topic-@<namespace>/<topic>`, in `default` `topic-<topic>`. */
+export function topicIn(stream: string): { readonly namespace: string; readonly topic: string } {
+  const id = idOf(stream);
+  if (!id.startsWith('@')) return { namespace: DEFAULT_NAMESPACE, topic: id };
+  const slash = id.indexOf('/');
+  return { namespace: id.slice(1, slash), topic: id.slice(slash + 1) };
 }

@@ -54,7 +54,7 @@ export const remove = endpoint('DELETE /agents/:agent_id', {
     agents.learn(id, handled);
     const removedAt = handled.position ?? (await store.head());
     const position = await cancelRemainingTasks(call, id, removedAt);
-    await releaseAgentName(store, agent.name, id, context);
+    await releaseAgentName(store, agent, id, context);
     return success('the agent is removed', { agent_id: id }, position);
   },
 });

@@ -51,6 +51,7 @@ export function pipelineRunner(options: {
         {
           pipeline,
           runId: id,
+          namespace: run.namespace,
           taskId,
           taskCreatedAt: task.created_at,
           actAs: run.createdBy,

@@ -15,6 +15,7 @@ import type { Clock, Instant } from '../../domain/clock.ts';
 import { isConflict, type EventStore } from '../../domain/event-store.ts';
 import { load, toNewEvents, type CommandContext } from '../../domain/handle.ts';
 import { newId } from '../../domain/ids.ts';
+import { DEFAULT_NAMESPACE } from '../../domain/namespaces/namespace.ts';
 import { streams } from '../../domain/streams.ts';
 import { makeFolder } from '../../stores/folder.ts';
 import type { Configuration } from '../configuration/configuration.ts';
@@ -52,7 +53,7 @@ export async function makeFirstAdmin(
     correlationId: newId(now),
     now,
   };
-  const nameStream = streams.agentName(ADMIN_NAME);
+  const nameStream = streams.agentName(DEFAULT_NAMESPACE, ADMIN_NAME);
   const name = await load(store, nameStream, agentNameFold);
   if (name.revision !== 'none' && name.state === null) return null;
   const agentId = name.state?.agent_id ?? adminId ?? newId(now);

@@ -10,6 +10,7 @@ import {
   updateAgent,
   type AgentFields,
   type AgentState,
+  type RegisteredAgent,
 } from './agent.ts';
 import { RefusalError } from '../errors.ts';
 import { isConflict, type EventStore } from '../event-store.ts';
@@ -25,8 +26,14 @@ import {
 } from '../handle.ts';
 import type { AgentEvent } from '../events/catalogue.ts';
 import { nameBasedId } from '../ids.ts';
+import { DEFAULT_NAMESPACE } from '../namespaces/namespace.ts';
 import { streams } from '../streams.ts';
 import { tryAppend } from '../try-append.ts';
+
+/** A name, and the namespace in which it is unique. */
+type AgentName = Pick<RegisteredAgent, 'namespace' | 'name'>;
+
+const nameStream = ({ namespace, name }: AgentName): string => streams.agentName(namespace, name);
 
 /** A reserved name that its agent does not use by then was left behind by a crash: any command may void it. Milliseconds. */
 const RESERVATION_LIFE = 60_000;
@@ -42,14 +49,15 @@ export async function registerAgentCommand(
   fields: AgentFields,
   secretHash: string | null,
   context: CommandContext,
+  namespace = DEFAULT_NAMESPACE,
 ): Promise<Handled<AgentState>> {
-  await reserve(store, fields.name, agentId, context, false);
+  await reserve(store, { namespace, name: fields.name }, agentId, context, false);
   return handle({
     store,
     stream: streams.agent(agentId),
     fold: agentFold,
-    decide: (state) => registerAgent(state, fields, secretHash),
-    context,
+    decide: (state) => registerAgent(state, fields, secretHash, namespace),
+    context: { ...context, namespace },
   });
 }
 
@@ -100,10 +108,10 @@ async function updateOnce(
   // At this revision: after another rename, the name would no longer be reserved.
   const asSeen = { ...change, expectedRevision: Number(loaded.revision) };
   if (name === before.name) return handle(asSeen);
-  const old = await load(store, streams.agentName(before.name), agentNameFold);
-  await reserve(store, name, agentId, context, true);
+  const old = await load(store, nameStream(before), agentNameFold);
+  await reserve(store, { namespace: before.namespace, name }, agentId, context, true);
   const handled = await handle(asSeen);
-  await releaseAgentName(store, before.name, agentId, context, old.revision);
+  await releaseAgentName(store, before, agentId, context, old.revision);
   return handled;
 }
 
@@ -113,7 +121,7 @@ async function updateOnce(
  */
 export async function releaseAgentName(
   store: EventStore,
-  name: string,
+  named: AgentName,
   agentId: string,
   context: CommandContext,
   seen?: number | 'none',
@@ -122,9 +130,9 @@ export async function releaseAgentName(
   try {
     await handle({
       store,
-      stream: streams.agentName(name),
+      stream: nameStream(named),
       fold: agentNameFold,
-      decide: (state) => releaseName(state, name, agentId),
+      decide: (state) => releaseName(state, named.name, agentId),
       context,
       expectedRevision: seen,
     });
@@ -137,17 +145,17 @@ export async function releaseAgentName(
 /** @param anew also where the agent has the name already: a concurrent change may be releasing it */
 async function reserve(
   store: EventStore,
-  name: string,
+  named: AgentName,
   agentId: string,
   context: CommandContext,
   anew: boolean,
 ): Promise<void> {
-  const stream = streams.agentName(name);
+  const stream = nameStream(named);
   let found = await load(store, stream, agentNameFold);
   if (found.state !== null && found.state.agent_id !== agentId) {
     const { agent_id: holder, since } = found.state;
     const seen = found.revision;
-    await voidIfLeftBehind({ store, name, holder, since: fromIso(since), seen, context });
+    await voidIfLeftBehind({ store, named, holder, since: fromIso(since), seen, context });
     found = await load(store, stream, agentNameFold);
   }
   // A repetition looks again at the name, so it is another command.
@@ -156,7 +164,7 @@ async function reserve(
     store,
     stream,
     fold: agentNameFold,
-    decide: (current) => reserveName(current, name, agentId, anew),
+    decide: (current) => reserveName(current, named.name, agentId, anew),
     context: { ...context, commandId },
   });
 }
@@ -167,35 +175,35 @@ async function reserve(
  */
 async function voidIfLeftBehind(reservation: {
   readonly store: EventStore;
-  readonly name: string;
+  readonly named: AgentName;
   readonly holder: string;
   readonly since: number;
   readonly seen: number | 'none';
   readonly context: CommandContext;
 }): Promise<void> {
-  const { store, name, holder, since, seen, context } = reservation;
+  const { store, named, holder, since, seen, context } = reservation;
   const stream = streams.agent(holder);
   const { state, revision } = await load(store, stream, agentFold);
   // A removed agent never uses it: its rename and its removal have crossed.
   const mayUse = state.status === 'none' || state.status === 'registered';
   if (mayUse && context.now - since < RESERVATION_LIFE) return;
-  if (state.status === 'registered' && state.name === name) return;
+  if (state.status === 'registered' && state.name === named.name) return;
   // Another command each time: appending the events of a known one again would have no effect.
   const commandId = nameBasedId('void', context.commandId, stream, `${seen} ${revision}`);
   const voiding = { ...context, commandId };
-  const fence = fenceOf(state, name);
+  const fence = fenceOf(state, named);
   if (fence !== null) {
     const events = toNewEvents(stream, [fence], voiding);
     // After a lost race the holder was faster: it uses the name.
     if ((await tryAppend(store, stream, events, revision)) === null) return;
   }
-  await releaseAgentName(store, name, holder, voiding, seen);
+  await releaseAgentName(store, named, holder, voiding, seen);
 }
 
 /** The event that keeps the holder of a name from using it; null where none is needed. */
-function fenceOf(holder: AgentState, name: string): AgentEvent | null {
+function fenceOf(holder: AgentState, named: AgentName): AgentEvent | null {
   if (holder.status === 'none') {
-    return { type: 'Abandoned', data: { reservation: streams.agentName(name) } };
+    return { type: 'Abandoned', data: { reservation: nameStream(named) } };
   }
   if (holder.status !== 'registered') return null;
   return { type: 'AgentUpdated', data: { changes: { name: holder.name } } };

@@ -1,7 +1,7 @@
 import { RefusalError } from '../errors.ts';
 import type { AgentEvent, AgentNameEvent } from '../events/catalogue.ts';
 import type { EventPlace, Fold } from '../handle.ts';
-import { namespaceOf } from '../namespaces/namespace.ts';
+import { DEFAULT_NAMESPACE, namespaceField, namespaceOf } from '../namespaces/namespace.ts';
 
 /**
  * An agent: an identity that owns tasks, publishes events and authenticates.
@@ -12,7 +12,7 @@ import { namespaceOf } from '../namespaces/namespace.ts';
 export type AgentState =
   | { readonly status: 'none' }
   | { readonly status: 'abandoned' }
-  | { readonly status: 'removed'; readonly name: string }
+  | { readonly status: 'removed'; readonly namespace: string; readonly name: string }
   | RegisteredAgent;
 
 export interface RegisteredAgent {
@@ -39,6 +39,7 @@ export interface AgentFields {
 export const agentFold: Fold<AgentState, AgentEvent> = {
   initial: { status: 'none' },
   evolve: evolveAgent,
+  namespaceOf: (state) => (state.status === 'registered' ? state.namespace : undefined),
 };
 
 function evolveAgent(state: AgentState, event: AgentEvent, at: EventPlace): AgentState {
@@ -74,7 +75,7 @@ function evolveAgent(state: AgentState, event: AgentEvent, at: EventPlace): Agen
         webhook_secret_version: event.data.version,
       };
     case 'AgentRemoved':
-      return { status: 'removed', name: state.name };
+      return { status: 'removed', namespace: state.namespace, name: state.name };
   }
 }
 
@@ -83,6 +84,7 @@ export function registerAgent(
   state: AgentState,
   fields: AgentFields,
   secretHash: string | null,
+  namespace = DEFAULT_NAMESPACE,
 ): readonly AgentEvent[] {
   if (state.status !== 'none') {
     const message = 'the agent already exists, or its registration was abandoned';
@@ -90,7 +92,7 @@ export function registerAgent(
   }
   const registered: AgentEvent = {
     type: 'AgentRegistered',
-    data: { ...fields, scopes: [...fields.scopes] },
+    data: { ...fields, scopes: [...fields.scopes], ...namespaceField(namespace) },
   };
   return secretHash === null ? [registered] : [registered, credentialsSet(secretHash)];
 }

@@ -14,6 +14,7 @@ import { handle, type CommandContext, type Handled } from '../handle.ts';
 import { backfillRunId, scheduledRunId } from '../ids.ts';
 import type { JsonObject } from '../json.ts';
 import { mapInBatches } from '../map-in-batches.ts';
+import { namespaceField } from '../namespaces/namespace.ts';
 import { streams } from '../streams.ts';
 import type { LiveTask } from '../tasks/task.ts';
 import { scheduleOf } from '../tasks/task-schedule.ts';
@@ -43,7 +44,7 @@ export function planBackfill(
   earlier: readonly string[],
   now: Instant,
 ): DataOf<'BackfillRequested'> {
-  const { status, definition, anchor, revision } = task;
+  const { status, definition, anchor, revision, namespace } = task;
   if (status === 'canceled') {
     throw new RefusalError('STATE_CONFLICT', 'a canceled task cannot be backfilled', { status });
   }
@@ -66,6 +67,7 @@ export function planBackfill(
     ...{ task_id: taskId, task_revision: revision, created_by },
     ...{ from: toIso(from), to: toIso(to), only, concurrency, total, earlier: [...earlier] },
     ...(params === undefined ? {} : { params }),
+    ...namespaceField(namespace),
   };
 }
 

@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox';
-import { closed, event, Id, Nullable, Timestamp } from './schema-parts.ts';
+import { closed, event, Id, Namespace, Nullable, Timestamp } from './schema-parts.ts';
 
 const AgentFields = {
   name: Type.String(),
@@ -12,8 +12,7 @@ const AgentFields = {
  * agent keeps the scope `admin`.
  */
 export const agentEvents = {
-  /** `namespace`: absent in `default`. */
-  AgentRegistered: event({ ...AgentFields, namespace: Type.Optional(Type.String()) }),
+  AgentRegistered: event({ ...AgentFields, namespace: Namespace }, 2),
   AgentUpdated: event({ changes: Type.Partial(closed(AgentFields)) }),
   /** Holds only the secret's scrypt hash. Ends every earlier session. */
   AgentCredentialsSet: event({ secret_hash: Type.String() }),

@@ -1,6 +1,15 @@
 import { Type } from '@sinclair/typebox';
 import { backfillScopes, backfillStops } from '../vocabulary.ts';
-import { AnyObject, closed, event, Id, Nullable, OneOf, Timestamp } from './schema-parts.ts';
+import {
+  AnyObject,
+  closed,
+  event,
+  Id,
+  Namespace,
+  Nullable,
+  OneOf,
+  Timestamp,
+} from './schema-parts.ts';
 
 const count = Type.Integer({ minimum: 0 });
 
@@ -25,8 +34,9 @@ export const backfillEvents = {
       earlier: Type.Array(Id),
       /** For all its runs, as in RunRequested. */
       params: Type.Optional(AnyObject),
+      namespace: Namespace,
     },
-    2,
+    3,
   ),
   /** Everything up to `up_to` is decided. Carries the resulting progress; counts are totals. */
   BackfillAdvanced: event({

@@ -1,4 +1,5 @@
 import { Type, type Static } from '@sinclair/typebox';
+import { namespaceOf } from '../namespaces/namespace.ts';
 
 /** The metadata of an event: strings. All semantics use `occurredAt`, as the store's own time changes on import. */
 export const MetadataSchema = Type.Object({
@@ -20,6 +21,11 @@ export const MetadataSchema = Type.Object({
   traceparent: Type.Optional(Type.String()),
   /** How many runs led here, each causing the next; left out for none. Read it by {@link depthOf}. */
   depth: Type.Optional(Type.String({ pattern: '^[1-9][0-9]*$' })),
+  /**
+   * Of what the command changed; where that has none yet, of the actor. Left out in `default`. The service's own steps
+   * of a run leave it out too: the stream's first event has it. Read it by {@link namespaceOfEvent}.
+   */
+  namespace: Type.Optional(Type.String()),
   /** Version of the tz database by which fires were decided, for a schedule in a time zone. */
   tzVersion: Type.Optional(Type.String()),
   /** ISO 8601, UTC, milliseconds. */
@@ -31,4 +37,13 @@ export type Metadata = Readonly<Static<typeof MetadataSchema>>;
 /** How many runs led to an event, each causing the next; 0 for one that a person, a schedule or a publisher caused. */
 export function depthOf({ depth }: Pick<Metadata, 'depth'>): number {
   return depth === undefined ? 0 : Number(depth);
+}
+
+/** The namespace that an event belongs to, as far as it says itself. */
+export function namespaceOfEvent(event: {
+  readonly data: unknown;
+  readonly metadata: Pick<Metadata, 'namespace'>;
+}): string {
+  const { namespace = event.metadata.namespace } = event.data as { readonly namespace?: string };
+  return namespaceOf({ namespace });
 }

@@ -1,12 +1,13 @@
 import { Type } from '@sinclair/typebox';
 import { retainedKinds } from '../vocabulary.ts';
-import { closed, event, Id, Nullable, OneOf, Timestamp } from './schema-parts.ts';
+import { closed, event, Id, Namespace, Nullable, OneOf, Timestamp } from './schema-parts.ts';
 
 const count = Type.Integer({ minimum: 0 });
 
-/** The figures of one day of one task, or of all tasks, as in the statistics view. */
+/** The figures of one day of one task, or of all tasks of a namespace, as in the statistics view. */
 const KeptDaySchema = closed({
   scope: Type.String(),
+  namespace: Namespace,
   total: count,
   successful: count,
   failed: count,
@@ -34,11 +35,14 @@ export const retentionEvents = {
     audited: Type.Array(Id),
   }),
   /** The final figures of a day whose runs are about to be removed. */
-  StatisticsKept: event({
-    /** `YYYY-MM-DD`, UTC. */
-    day: Type.String({ minLength: 10, maxLength: 10 }),
-    figures: Type.Array(KeptDaySchema),
-    /** The day's last event of this type. */
-    complete: Type.Boolean(),
-  }),
+  StatisticsKept: event(
+    {
+      /** `YYYY-MM-DD`, UTC. */
+      day: Type.String({ minLength: 10, maxLength: 10 }),
+      figures: Type.Array(KeptDaySchema),
+      /** The day's last event of this type. */
+      complete: Type.Boolean(),
+    },
+    2,
+  ),
 } as const;

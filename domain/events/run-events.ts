@@ -6,7 +6,16 @@ import {
   runSkipReasons,
   runTriggers,
 } from '../vocabulary.ts';
-import { AnyObject, closed, event, Id, Nullable, OneOf, Timestamp } from './schema-parts.ts';
+import {
+  AnyObject,
+  closed,
+  event,
+  Id,
+  Namespace,
+  Nullable,
+  OneOf,
+  Timestamp,
+} from './schema-parts.ts';
 
 const attempt = Type.Integer({ minimum: 1 });
 
@@ -30,6 +39,8 @@ const request = {
   /** Nominal time; null for a manual or event run. A retry keeps that of the failed run. */
   scheduled_for: Nullable(Timestamp),
   priority: Type.Integer({ minimum: 1, maximum: 10 }),
+  /** The task's. */
+  namespace: Namespace,
 };
 
 /** The values that replace the task's defaults, key by key. Left out where the run has only the defaults. */
@@ -50,7 +61,7 @@ const logLine = closed({
  * What a run's end repeats, so that statistics need not look up the run. Its execution time counts from `started_at`,
  * the start of its first attempt.
  */
-const ended = { task_id: Id, started_at: Timestamp };
+const ended = { task_id: Id, started_at: Timestamp, namespace: Namespace };
 
 /**
  * The SHA-256, in hexadecimal, of the step's arguments as canonical JSON, with secrets masked; see `argumentsHash`. Left
@@ -79,6 +90,8 @@ const StepSuspendedSchema = closed({
   step: Type.String(),
   wait_id: Id,
   task_id: Id,
+  /** The run's. */
+  namespace: Namespace,
   attempt,
   waits_for: Type.Union([
     closed({ kind: Type.Literal('timer'), seconds: Type.Number({ minimum: 0 }) }),
@@ -151,7 +164,7 @@ export const runEvents = {
       params: Type.Optional(params),
       parent: Type.Optional(parent),
     },
-    4,
+    5,
   ),
   RunSkipped: event(
     {
@@ -164,12 +177,12 @@ export const runEvents = {
       params: Type.Optional(params),
       parent: Type.Optional(parent),
     },
-    3,
+    4,
   ),
   RunStarted: event({ worker: Type.String(), attempt, leased_until: Timestamp }),
   RunStepCompleted: { version: 2, schema: StepEndSchema },
   /** A step waits: it holds nothing, and any process continues the run once the wait has ended. */
-  RunStepSuspended: { version: 1, schema: StepSuspendedSchema },
+  RunStepSuspended: { version: 2, schema: StepSuspendedSchema },
   /** A wait has ended, once. The step's end follows when a worker continues the run. */
   RunStepResumed: event({
     step: Type.String(),
@@ -222,7 +235,7 @@ export const runEvents = {
       steps: Type.Array(StepEndSchema),
       output: AnyObject,
     },
-    2,
+    3,
   ),
   RunFailed: event(
     {
@@ -233,7 +246,7 @@ export const runEvents = {
       steps: Type.Array(StepEndSchema),
       output: AnyObject,
     },
-    2,
+    3,
   ),
   /**
    * Another run retries this failed one. Appended before that run is requested: where its stream is still empty after a

@@ -13,6 +13,9 @@ export const Nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Ty
 export const closed = <T extends TProperties>(properties: T) =>
   Type.Object(properties, { additionalProperties: false });
 
+/** The namespace of a stream, in its first event; left out in `default`. */
+export const Namespace = Type.Optional(Type.String({ maxLength: 63 }));
+
 /** An event type: the fields of its data, and the version of that schema. */
 export const event = <T extends TProperties>(fields: T, version = 1) => ({
   version,

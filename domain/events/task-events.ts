@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox';
 import { TaskDefinitionSchema, taskFields } from '../tasks/task-definition.ts';
 import { misfirePolicies, spanSkipReasons } from '../vocabulary.ts';
-import { event, Id, Nullable, OneOf, Timestamp } from './schema-parts.ts';
+import { event, Id, Namespace, Nullable, OneOf, Timestamp } from './schema-parts.ts';
 
 /** What a rule's schedule comes to when it is set. */
 const schedule = {
@@ -13,7 +13,7 @@ const schedule = {
 
 /** Events of `task-<id>`: what people did to it. */
 export const taskEvents = {
-  TaskCreated: event({ definition: TaskDefinitionSchema, ...schedule }, 2),
+  TaskCreated: event({ definition: TaskDefinitionSchema, ...schedule, namespace: Namespace }, 3),
   TaskUpdated: event(
     {
       changes: Type.Partial(Type.Object(taskFields, { additionalProperties: false })),

@@ -1,17 +1,21 @@
 import { Type } from '@sinclair/typebox';
-import { AnyObject, event, Id, Nullable, Timestamp } from './schema-parts.ts';
+import { AnyObject, event, Id, Namespace, Nullable, Timestamp } from './schema-parts.ts';
 
-/** Events of `topic-<topic>`. */
+/** Events of `topic-<topic>`, outside `default` `topic-@<namespace>/<topic>`. */
 export const topicEvents = {
-  EventPublished: event({
-    event_id: Id,
-    topic: Type.String(),
-    payload: AnyObject,
-    source_agent_id: Id,
-    published_at: Timestamp,
-    /** Determined with the event; each gets a run. */
-    triggered_tasks: Type.Array(Id, { maxItems: 5000 }),
-  }),
+  EventPublished: event(
+    {
+      event_id: Id,
+      topic: Type.String(),
+      payload: AnyObject,
+      source_agent_id: Id,
+      published_at: Timestamp,
+      /** Determined with the event; each gets a run. */
+      triggered_tasks: Type.Array(Id, { maxItems: 5000 }),
+      namespace: Namespace,
+    },
+    2,
+  ),
   TopicTrimmed: event({
     cutoff: Timestamp,
     /** How many publications this removes. */

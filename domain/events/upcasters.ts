@@ -8,6 +8,8 @@ export const upcasters: Readonly<Record<string, Readonly<Record<number, Upcaster
   TaskCreated: {
     /** Version 1 lacked `params_schema`. */
     1: (data) => data,
+    /** Version 2 lacked `namespace`. */
+    2: (data) => data,
   },
   TaskUpdated: {
     /** Version 1 lacked `params_schema`. */
@@ -20,12 +22,16 @@ export const upcasters: Readonly<Record<string, Readonly<Record<number, Upcaster
     2: (data) => data,
     /** Version 3 lacked `params` and `parent`. */
     3: (data) => data,
+    /** Version 4 lacked `namespace`. */
+    4: (data) => data,
   },
   RunSkipped: {
     /** Version 1 lacked `retry_of`. */
     1: (data) => data,
     /** Version 2 lacked `params` and `parent`. */
     2: (data) => data,
+    /** Version 3 lacked `namespace`. */
+    3: (data) => data,
   },
   RunStepCompleted: {
     /** Version 1 lacked `arguments_hash` and `now`. */
@@ -34,10 +40,13 @@ export const upcasters: Readonly<Record<string, Readonly<Record<number, Upcaster
   RunSucceeded: {
     /** Version 1 had steps without `arguments_hash` and `now`. */
     1: (data) => data,
+    /** Version 2 lacked `namespace`. */
+    2: (data) => data,
   },
   RunFailed: {
     /** As RunSucceeded. */
     1: (data) => data,
+    2: (data) => data,
   },
   RunCanceled: {
     /** Version 1 lacked `output`. */
@@ -49,6 +58,32 @@ export const upcasters: Readonly<Record<string, Readonly<Record<number, Upcaster
   },
   BackfillRequested: {
     /** Version 1 lacked `params`. */
+    1: (data) => data,
+    /** Version 2 lacked `namespace`. */
+    2: (data) => data,
+  },
+  AgentRegistered: {
+    /** Version 1 lacked `namespace`. */
+    1: (data) => data,
+  },
+  RunStepSuspended: {
+    /** Version 1 lacked `namespace`. */
+    1: (data) => data,
+  },
+  EventPublished: {
+    /** Version 1 lacked `namespace`. */
+    1: (data) => data,
+  },
+  WebhookScheduled: {
+    /** Version 1 lacked `namespace`. */
+    1: (data) => data,
+  },
+  WorkerRegistered: {
+    /** Version 1 lacked `namespace`. */
+    1: (data) => data,
+  },
+  StatisticsKept: {
+    /** Version 1 had no namespaces. */
     1: (data) => data,
   },
 };

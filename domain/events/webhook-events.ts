@@ -1,6 +1,15 @@
 import { Type } from '@sinclair/typebox';
 import { webhookEnds, webhookTypes } from '../vocabulary.ts';
-import { AnyObject, closed, event, Id, Nullable, OneOf, Timestamp } from './schema-parts.ts';
+import {
+  AnyObject,
+  closed,
+  event,
+  Id,
+  Namespace,
+  Nullable,
+  OneOf,
+  Timestamp,
+} from './schema-parts.ts';
 
 /** Recorded for every attempt. Only the version of the signing secret is stored. */
 const attempt = {
@@ -12,15 +21,20 @@ const attempt = {
 
 /** Events of `webhook-<id>`: one delivery to an agent's webhook, through all its attempts. */
 export const webhookEvents = {
-  WebhookScheduled: event({
-    agent_id: Id,
-    /** The event it reports; null for a test. */
-    event_id: Nullable(Id),
-    task_id: Nullable(Id),
-    run_id: Nullable(Id),
-    /** The body, the same at every attempt. */
-    payload: closed({ type: OneOf(webhookTypes), timestamp: Timestamp, data: AnyObject }),
-  }),
+  WebhookScheduled: event(
+    {
+      agent_id: Id,
+      /** The event it reports; null for a test. */
+      event_id: Nullable(Id),
+      task_id: Nullable(Id),
+      run_id: Nullable(Id),
+      /** The body, the same at every attempt. */
+      payload: closed({ type: OneOf(webhookTypes), timestamp: Timestamp, data: AnyObject }),
+      /** The agent's. */
+      namespace: Namespace,
+    },
+    2,
+  ),
   /** It had ended and is sent again: the same message with the same id, for another day. */
   WebhookRepeated: event({}),
   WebhookDelivered: event({

@@ -5,6 +5,11 @@ export const DEFAULT_NAMESPACE = 'default';
 export const NAMESPACE_PATTERN = '^[a-z]([a-z0-9-]{0,61}[a-z0-9])?$';
 
 /** The namespace that the first event of a stream gives; none means `default`. */
-export function namespaceOf(data: { readonly namespace?: string }): string {
+export function namespaceOf(data: { readonly namespace?: string | undefined }): string {
   return data.namespace ?? DEFAULT_NAMESPACE;
+}
+
+/** The field of a first event that gives its namespace: none in `default`, so that such logs stay as they were. */
+export function namespaceField(namespace: string): { namespace?: string } {
+  return namespace === DEFAULT_NAMESPACE ? {} : { namespace };
 }

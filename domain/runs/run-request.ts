@@ -5,6 +5,7 @@ import type { AppendResult, EventStore } from '../event-store.ts';
 import type { DataOf, KeyEvent, RunEvent } from '../events/catalogue.ts';
 import { load, toNewEvents, type CommandContext } from '../handle.ts';
 import { nameBasedId } from '../ids.ts';
+import { DEFAULT_NAMESPACE } from '../namespaces/namespace.ts';
 import { StaleHolderCheck, type KeyPlace } from '../keys/stale-holders.ts';
 import { changeKey, readKey, type KeyChange } from '../keys/key-stream.ts';
 import { isLateUse, recordedUses, usesInWindow } from '../keys/dedupe-history.ts';
@@ -29,6 +30,7 @@ export type RequestRules = Pick<
 
 /** The task that a run executes, at the revision that the run is pinned to. */
 export interface PinnedTask {
+  readonly namespace: string;
   readonly id: string;
   readonly revision: number;
   readonly definition: Pick<TaskDefinition, 'created_by' | 'priority' | 'overlap_policy'>;
@@ -67,6 +69,7 @@ export function runRequestOf(task: PinnedTask, cause: RunCause): RunRequest {
     overlap_policy,
   };
   const { prior_results, params, parent } = cause;
+  if (task.namespace !== DEFAULT_NAMESPACE) request.namespace = task.namespace;
   if (prior_results !== undefined) request.prior_results = prior_results;
   if (params !== undefined) request.params = params;
   if (parent !== undefined) request.parent = parent;
@@ -369,11 +372,12 @@ function wantedAt(request: RunRequest, now: Instant): Instant {
 function skippedOf(request: RunRequest, obstacle: Obstacle): RunEvent {
   const { task_id, task_revision, created_by, trigger, scheduled_for, priority } = request;
   const pinned = { task_id, task_revision, created_by, trigger, scheduled_for, priority };
-  const { retry_of, params, parent } = request;
+  const { retry_of, params, parent, namespace } = request;
   const retry = retry_of === null ? {} : { retry_of };
   const given = params === undefined ? {} : { params };
   const child = parent === undefined ? {} : { parent };
-  return { type: 'RunSkipped', data: { ...pinned, ...obstacle, ...retry, ...given, ...child } };
+  const about = { ...retry, ...given, ...child, ...(namespace === undefined ? {} : { namespace }) };
+  return { type: 'RunSkipped', data: { ...pinned, ...obstacle, ...about } };
 }
 
 async function known(store: EventStore, stream: string): Promise<Requested> {

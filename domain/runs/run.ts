@@ -4,6 +4,7 @@ import type { DataOf, RunEvent } from '../events/catalogue.ts';
 import { depthOf } from '../events/metadata.ts';
 import type { EventPlace, Fold } from '../handle.ts';
 import type { JsonObject } from '../json.ts';
+import { namespaceField, namespaceOf } from '../namespaces/namespace.ts';
 import { partialOutput } from './run-output.ts';
 import { noSteps, withEnds, type StepEnds } from './run-steps.ts';
 import { evolveWaits, isOpen, mayContinue, noWaits, stopWaits, type Wait } from './run-waits.ts';
@@ -62,6 +63,7 @@ type PinnedField =
   'task_id' | 'task_revision' | 'created_by' | 'trigger' | 'scheduled_for' | 'priority';
 
 type Request = Pick<Requested, PinnedField | 'event' | 'retry_of'> & {
+  readonly namespace: string;
   /** The run whose results this one begins with, where its request does not hold them; see `copyPriorResults`. */
   readonly prior_results: NonNullable<Requested['prior_results']> | null;
   /** Replace the task's defaults, key by key; null: the run has only these. */
@@ -73,7 +75,11 @@ type Request = Pick<Requested, PinnedField | 'event' | 'retry_of'> & {
 /** An attempt that loses its worker more often than this has failed. */
 export const MAX_INTERRUPTIONS = 5;
 
-export const runFold: Fold<RunState, RunEvent> = { initial: { state: 'none' }, evolve: evolveRun };
+export const runFold: Fold<RunState, RunEvent> = {
+  initial: { state: 'none' },
+  evolve: evolveRun,
+  namespaceOf: (state) => ('request' in state ? state.request.namespace : undefined),
+};
 
 function evolveRun(state: RunState, event: RunEvent, at: EventPlace): RunState {
   switch (event.type) {
@@ -104,6 +110,7 @@ function requested(
     state: 'queued',
     request: {
       ...pinned,
+      namespace: namespaceOf(data),
       event: data.event ?? null,
       retry_of: data.retry_of ?? null,
       prior_results: data.prior_results ?? null,
@@ -300,7 +307,8 @@ export function timeOutRun(
 function failed(run: KnownRun, started_at: string, error: string, payload: JsonObject): RunEvent {
   const { attempt, request } = run;
   const data = { task_id: request.task_id, started_at, attempt, error, step: null, steps: [] };
-  return { type: 'RunFailed', data: { ...data, output: partialOutput(run, payload) } };
+  const output = partialOutput(run, payload);
+  return { type: 'RunFailed', data: { ...data, output, ...namespaceField(request.namespace) } };
 }
 
 /** The error of a run that timed out. */

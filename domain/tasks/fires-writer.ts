@@ -1,6 +1,7 @@
 import { fromIso, toIso, type Instant } from '../clock.ts';
 import type { FiresEvent } from '../events/catalogue.ts';
 import { scheduledRunId } from '../ids.ts';
+import { namespaceOf } from '../namespaces/namespace.ts';
 import { runRequestOf, type RunToRequest } from '../runs/run-request.ts';
 import type { FireCount } from '../schedule/schedule.ts';
 import { tzVersion } from '../schedule/zone.ts';
@@ -158,7 +159,8 @@ export class FiresWriter {
     const draft = this.#draft('Fired', data, nominal, nominal);
     const { definition, task_revision: revision } = this.#rhythm;
     const run_at = toIso(startWithJitter(this.#taskId, definition, runAt, this.timetable));
-    const task = { id: this.#taskId, revision, definition };
+    const namespace = namespaceOf(this.#rhythm);
+    const task = { id: this.#taskId, revision, definition, namespace };
     const request = runRequestOf(task, { trigger: 'schedule', scheduled_for, run_at });
     this.#runs.push({ runId, request });
     return draft;

@@ -10,6 +10,8 @@ import type { MisfirePolicy, TaskStatus } from '../vocabulary.ts';
  * names the task revision that it rests on, by which {@link nextFireOf} knows which stream spoke last.
  */
 export interface ScheduleState {
+  /** Left out in `default`. */
+  readonly namespace?: string;
   readonly status: TaskStatus;
   readonly definition: FiringDefinition;
   readonly anchor: string;
@@ -65,8 +67,9 @@ export function evolveScheduleState(
 ): ScheduleState | null {
   const { revision } = at;
   if (event.type === 'TaskCreated') {
-    const { definition, anchor, next_fire_at } = event.data;
+    const { definition, anchor, next_fire_at, namespace } = event.data;
     return {
+      ...(namespace === undefined ? {} : { namespace }),
       status: 'active',
       definition: firingDefinition(definition),
       anchor,

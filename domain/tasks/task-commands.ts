@@ -60,10 +60,12 @@ export function createTaskCommand(options: {
   readonly store: EventStore;
   readonly taskId: string;
   readonly definition: TaskDefinition;
+  /** The owner's. Default: `default`. */
+  readonly namespace?: string | undefined;
   readonly context: CommandContext;
   readonly isNew?: boolean;
 }): Promise<Handled<TaskState>> {
-  const { store, taskId, definition, context, isNew = false } = options;
+  const { store, taskId, definition, namespace, context, isNew = false } = options;
   const anchor = anchorAt(context.now);
   return handle({
     store,
@@ -71,10 +73,12 @@ export function createTaskCommand(options: {
     fold: taskFold,
     // In `decide`, which a repetition of the command skips: its one fire may have passed by then.
     decide: (state) =>
-      createTask(state, definition, {
-        anchor,
-        next_fire_at: firstFire(definition, anchor, context.now),
-      }),
+      createTask(
+        state,
+        definition,
+        { anchor, next_fire_at: firstFire(definition, anchor, context.now) },
+        namespace,
+      ),
     context,
     isNew,
   });
@@ -261,7 +265,7 @@ export async function requestManualRun(
     readonly parent?: RunCause['parent'] | undefined;
   } = {},
 ): Promise<ManualRun> {
-  const { status, definition, revision } = task;
+  const { status, definition, revision, namespace } = task;
   const { params, parent } = given;
   if (status === 'canceled') {
     throw new RefusalError('STATE_CONFLICT', "a canceled task can't run", { status });
@@ -271,7 +275,7 @@ export async function requestManualRun(
   const child = parent === undefined ? {} : { parent };
   const at = toIso(context.now);
   const cause = { trigger: 'manual', run_at: at, ...replaced, ...child } as const;
-  const request = runRequestOf({ id: taskId, revision, definition }, cause);
+  const request = runRequestOf({ id: taskId, revision, definition, namespace }, cause);
   const run = { runId, request, rules: definition, context };
   const { result, skip } = await requestCommandedRun(store, run);
   const overlaps = skip?.because_of ?? null;

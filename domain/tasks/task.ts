@@ -3,6 +3,7 @@ import { RefusalError } from '../errors.ts';
 import type { TaskEvent } from '../events/catalogue.ts';
 import type { EventPlace, Fold } from '../handle.ts';
 import { LAST_INSTANT } from '../schedule/civil.ts';
+import { DEFAULT_NAMESPACE, namespaceField, namespaceOf } from '../namespaces/namespace.ts';
 import type { TaskDefinition } from './task-definition.ts';
 import type { MisfirePolicy, TaskStatus } from '../vocabulary.ts';
 
@@ -15,6 +16,7 @@ import type { MisfirePolicy, TaskStatus } from '../vocabulary.ts';
 export type TaskState = { readonly status: 'none' } | LiveTask;
 
 export interface LiveTask {
+  readonly namespace: string;
   readonly status: TaskStatus;
   readonly definition: TaskDefinition;
   /** When the rule was set: what it counts from without DTSTART. */
@@ -33,6 +35,7 @@ export interface LiveTask {
 export const taskFold: Fold<TaskState, TaskEvent> = {
   initial: { status: 'none' },
   evolve: evolveTask,
+  namespaceOf: (state) => (state.status === 'none' ? undefined : state.namespace),
 };
 
 function evolveTask(state: TaskState, event: TaskEvent, at: EventPlace): TaskState {
@@ -41,6 +44,7 @@ function evolveTask(state: TaskState, event: TaskEvent, at: EventPlace): TaskSta
     return {
       status: 'active',
       ...event.data,
+      namespace: namespaceOf(event.data),
       next_run_at: null,
       schedule_revision: at.revision,
       created_at: occurredAt,
@@ -93,9 +97,10 @@ export function createTask(
   state: TaskState,
   definition: TaskDefinition,
   schedule: NewSchedule,
+  namespace = DEFAULT_NAMESPACE,
 ): readonly TaskEvent[] {
   if (state.status !== 'none') throw new RefusalError('STATE_CONFLICT', 'the task already exists');
-  return [{ type: 'TaskCreated', data: { definition, ...schedule } }];
+  return [{ type: 'TaskCreated', data: { definition, ...schedule, ...namespaceField(namespace) } }];
 }
 
 /** Changes the given fields that differ; no event when none does. @param schedule null: the schedule stays */

@@ -4,6 +4,7 @@ import type { EventStore, Position } from '../event-store.ts';
 import type { TriggeringEvent } from '../events/catalogue.ts';
 import { toNewEvents, type CommandContext } from '../handle.ts';
 import { nameBasedId } from '../ids.ts';
+import { DEFAULT_NAMESPACE, namespaceField } from '../namespaces/namespace.ts';
 import { streams } from '../streams.ts';
 import { MAX_TRIGGERED, streamIdOf } from './topic.ts';
 
@@ -27,6 +28,7 @@ export async function publishEvent(
   event: Pick<TriggeringEvent, 'topic' | 'payload' | 'source_agent_id'>,
   triggeredTasks: readonly string[],
   context: CommandContext,
+  namespace = DEFAULT_NAMESPACE,
 ): Promise<Published> {
   const triggered = triggeredTasks.length;
   if (triggered > MAX_TRIGGERED) {
@@ -36,8 +38,9 @@ export async function publishEvent(
   const event_id = nameBasedId('published', context.commandId);
   const published_at = toIso(context.now);
   const { topic } = event;
-  const data = { ...event, event_id, published_at, triggered_tasks: [...triggeredTasks] };
-  const stream = streams.topic(topic);
+  const place = { event_id, published_at, ...namespaceField(namespace) };
+  const data = { ...event, ...place, triggered_tasks: [...triggeredTasks] };
+  const stream = streams.topic(namespace, topic);
   const events = toNewEvents(stream, [{ type: 'EventPublished', data }], context);
   const { revision, position, duplicate } = await store.append(stream, events, 'any');
   // For a repeated command, the event that it published first counts, with its time and tasks.

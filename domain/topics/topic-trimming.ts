@@ -2,11 +2,14 @@ import { fromIso, toIso, type Instant } from '../clock.ts';
 import type { EventStore, Position, RecordedEvent } from '../event-store.ts';
 import { toNewEvents, type CommandContext } from '../handle.ts';
 import { nameBasedId } from '../ids.ts';
-import { streams } from '../streams.ts';
+import { DEFAULT_NAMESPACE } from '../namespaces/namespace.ts';
+import { idOf, streams } from '../streams.ts';
 import { tryAppend } from '../try-append.ts';
 
 /** What a view knows of a topic: up to where it is trimmed, and which events are no publications. */
 export interface TopicExtent {
+  /** Left out in `default`. */
+  readonly namespace?: string;
   readonly topic: string;
   /** Everything before this revision is trimmed. */
   readonly before: number;
@@ -44,8 +47,8 @@ export async function trimTopic(
   { knownUpTo, requestedUpTo }: { readonly knownUpTo: Position; readonly requestedUpTo: Position },
   context: CommandContext,
 ): Promise<Trimmed> {
-  const { topic } = extent;
-  const stream = streams.topic(topic);
+  const { namespace = DEFAULT_NAMESPACE, topic } = extent;
+  const stream = streams.topic(namespace, topic);
   const [[oldest], [newest]] = await Promise.all([
     store.readStream(stream, { limit: 1 }),
     store.readStream(stream, { direction: 'backwards', limit: 1 }),
@@ -68,8 +71,9 @@ export async function trimTopic(
       before,
       oldest_at: remaining ?? toIso(context.now),
     };
-    const commandId = nameBasedId('trim', context.commandId, topic);
-    const events = toNewEvents(stream, [{ type: 'TopicTrimmed', data }], { ...context, commandId });
+    const commandId = nameBasedId('trim', context.commandId, idOf(stream));
+    const own = { ...context, commandId, namespace };
+    const events = toNewEvents(stream, [{ type: 'TopicTrimmed', data }], own);
     position = await appendTrimmed(store, stream, events, newest.revision);
     if (position === null) {
       return trimTopic(store, extent, cutoff, { knownUpTo, requestedUpTo }, context);

@@ -36,7 +36,7 @@ export async function testWebhookCommand(
     const message = 'the agent has no webhook_url';
     throw new RefusalError('STATE_CONFLICT', message, { field: 'webhook_url' });
   }
-  const message = testMessage(agentId, toIso(context.now));
+  const message = testMessage(agentId, state.namespace, toIso(context.now));
   return onDelivery(store, deliveryId, context, (webhook) => scheduleWebhook(webhook, message));
 }
 

@@ -2,6 +2,7 @@ import { fromIso, toIso, type Instant } from '../clock.ts';
 import { RefusalError } from '../errors.ts';
 import type { DataOf, WebhookEvent } from '../events/catalogue.ts';
 import type { Fold } from '../handle.ts';
+import { namespaceOf } from '../namespaces/namespace.ts';
 import { nameBasedId } from '../ids.ts';
 import type { WebhookEnd, WebhookStateName } from '../vocabulary.ts';
 
@@ -42,6 +43,7 @@ export function webhookDeliveryId(eventId: string, agentId: string): string {
 
 export const webhookFold: Fold<WebhookState, WebhookEvent> = {
   initial: { state: 'none' },
+  namespaceOf: (state) => ('scheduled' in state ? namespaceOf(state.scheduled) : undefined),
   evolve(state, event, at) {
     const now = fromIso(at.metadata.occurredAt);
     const fresh = { state: 'pending', since: now, attempts: 0, dueAt: now } as const;

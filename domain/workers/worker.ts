@@ -1,6 +1,7 @@
 import { RefusalError } from '../errors.ts';
 import type { DataOf, WorkerEvent } from '../events/catalogue.ts';
 import type { EventPlace, Fold } from '../handle.ts';
+import { namespaceOf } from '../namespaces/namespace.ts';
 import type { WorkerEnd, WorkerState } from '../vocabulary.ts';
 
 /**
@@ -17,7 +18,8 @@ type Registered = DataOf<'WorkerRegistered'>;
 /** A tool that a worker offers. */
 export type OfferedTool = Registered['tools'][number];
 
-export interface RegisteredWorker extends Omit<Registered, 'worker_id'> {
+export interface RegisteredWorker extends Omit<Registered, 'worker_id' | 'namespace'> {
+  readonly namespace: string;
   readonly id: string;
   readonly state: WorkerState;
   readonly registered_at: string;
@@ -31,7 +33,11 @@ export interface RegisteredWorker extends Omit<Registered, 'worker_id'> {
 /** Replaced workers that are still told so. */
 const KEPT_IDS = 20;
 
-export const workerFold: Fold<NamedWorker, WorkerEvent> = { initial: null, evolve: evolveWorker };
+export const workerFold: Fold<NamedWorker, WorkerEvent> = {
+  initial: null,
+  evolve: evolveWorker,
+  namespaceOf: (worker) => worker?.namespace,
+};
 
 export function evolveWorker(state: NamedWorker, event: WorkerEvent, at: EventPlace): NamedWorker {
   const { revision, metadata } = at;
@@ -41,6 +47,7 @@ export function evolveWorker(state: NamedWorker, event: WorkerEvent, at: EventPl
     return {
       id,
       ...data,
+      namespace: namespaceOf(event.data),
       state: 'active',
       registered_at: metadata.occurredAt,
       ended_at: null,

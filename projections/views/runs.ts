@@ -13,6 +13,8 @@ import type { Projection } from '../read-model.ts';
  */
 export type RunDocument = JsonObject & {
   readonly id: string;
+  /** Missing in documents of older shapes, of when there was only `default`. */
+  readonly namespace?: string;
   readonly task_id: string;
   readonly created_by: string;
   /** The worker that has it; for an ended run, the last one; null if none. */

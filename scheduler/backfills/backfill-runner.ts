@@ -189,9 +189,9 @@ export class BackfillRunner {
     { params }: KnownBackfill['request'],
   ): Promise<void> {
     const { store, clock } = this.#options;
-    const { definition, revision } = task;
+    const { definition, revision, namespace } = task;
     const now = clock.now();
-    const pinned = { id: this.taskId, revision, definition };
+    const pinned = { id: this.taskId, revision, definition, namespace };
     const request = runRequestOf(pinned, {
       trigger: 'backfill',
       scheduled_for: nominal,

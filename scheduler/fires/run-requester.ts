@@ -330,8 +330,8 @@ export class RunRequester implements RequestObserver {
     runCause: RunCause,
   ): Promise<void> {
     const { store } = this.#options;
-    const { definition: rules, revision } = task;
-    const request = runRequestOf({ id: taskId, revision, definition: rules }, runCause);
+    const { definition: rules, revision, namespace } = task;
+    const request = runRequestOf({ id: taskId, revision, definition: rules, namespace }, runCause);
     const context = this.#contextOf(requestCommandId(runId, request), cause);
     if (task.status !== 'canceled' || runCause.trigger !== 'event') {
       // An existing run stays as it is.

@@ -12,6 +12,7 @@ export interface Execution {
   /** From `compilePipeline`, which caches it per payload. */
   readonly pipeline: CompiledPipeline;
   readonly runId: string;
+  readonly namespace: string;
   readonly taskId: string;
   /** ISO 8601. */
   readonly taskCreatedAt: string;

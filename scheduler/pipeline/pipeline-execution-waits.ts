@@ -1,6 +1,7 @@
 import { toIso, type Instant } from '../../domain/clock.ts';
 import type { EventOf } from '../../domain/events/catalogue.ts';
 import { newId } from '../../domain/ids.ts';
+import { namespaceField } from '../../domain/namespaces/namespace.ts';
 import { isOpen, stopWaits, type Wait } from '../../domain/runs/run-waits.ts';
 import type { Environment, Execution } from './execution.ts';
 
@@ -53,7 +54,8 @@ export class StepWaits {
       ...(arguments_hash === undefined ? {} : { arguments_hash }),
     };
     this.#waits.set(step, { ...wait, resumed: null });
-    return { type: 'RunStepSuspended', data: { ...wait, task_id: this.#execution.taskId } };
+    const { taskId: task_id, namespace } = this.#execution;
+    return { type: 'RunStepSuspended', data: { ...wait, task_id, ...namespaceField(namespace) } };
   }
 
   /** Ends the open waits of steps that are stopped. */

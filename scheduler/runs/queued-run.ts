@@ -1,6 +1,7 @@
 import { fromIso, type Instant } from '../../domain/clock.ts';
 import type { RecordedEvent } from '../../domain/event-store.ts';
 import type { DataOf } from '../../domain/events/catalogue.ts';
+import { namespaceOf } from '../../domain/namespaces/namespace.ts';
 import { noWaits, type Wait } from '../../domain/runs/run-waits.ts';
 import type { RunTrigger, UnfinishedRunState } from '../../domain/vocabulary.ts';
 import type { RunDocument } from '../../projections/views/runs.ts';
@@ -8,6 +9,7 @@ import type { RunDocument } from '../../projections/views/runs.ts';
 /** An unfinished run in a worker's memory. Small, as there may be many. */
 export interface QueuedRun {
   readonly id: string;
+  readonly namespace: string;
   readonly taskId: string;
   readonly taskRevision: number;
   readonly createdBy: string;
@@ -72,6 +74,7 @@ export function fromRequest(
   const since = (data.retry_of === null ? data.scheduled_for : null) ?? requestedAt;
   return {
     id,
+    namespace: namespaceOf(data),
     taskId: data.task_id,
     taskRevision: data.task_revision,
     createdBy: data.created_by,
@@ -102,6 +105,7 @@ export function fromDocument(run: RunDocument, turn: number) {
   const since = (run.retry_of === null ? run.scheduled_for : null) ?? run.queued_at;
   return {
     id: run.id,
+    namespace: namespaceOf(run),
     taskId: run.task_id,
     taskRevision: run.task_revision,
     createdBy: run.created_by,

@@ -1,7 +1,8 @@
 import { fromIso, toIso, type Clock, type Instant } from '../../domain/clock.ts';
 import { EventStoreError } from '../../domain/event-store.ts';
-import type { RunEvent } from '../../domain/events/catalogue.ts';
+import type { DataOf, RunEvent } from '../../domain/events/catalogue.ts';
 import type { JsonObject } from '../../domain/json.ts';
+import { DEFAULT_NAMESPACE, namespaceField } from '../../domain/namespaces/namespace.ts';
 import { withResultNames } from '../../domain/runs/run-output.ts';
 import {
   canceledEvent,
@@ -69,7 +70,14 @@ export function endingEvents(
     const { output } = outcome;
     const steps = outcome.steps.slice();
     // Not spread, which takes several times as long, for each run.
-    const data = { task_id: taskId, started_at: startedAt, attempt, steps, output };
+    const data: DataOf<'RunSucceeded'> = {
+      task_id: taskId,
+      started_at: startedAt,
+      attempt,
+      steps,
+      output,
+    };
+    if (task.namespace !== DEFAULT_NAMESPACE) data.namespace = task.namespace;
     const end = { type: 'RunSucceeded', data } as const;
     return before.length === 0 ? [end] : [...before, end];
   }
@@ -96,7 +104,12 @@ export function endingEvents(
     const data = { attempt, error, step, retry_at };
     return [...recorded, ...stopped, { type: 'RunAttemptFailed', data }];
   }
-  const ended = { task_id: taskId, started_at: startedAt, attempt };
+  const ended = {
+    task_id: taskId,
+    started_at: startedAt,
+    attempt,
+    ...namespaceField(task.namespace),
+  };
   const steps = [...outcome.steps];
   const end: RunEvent = { type: 'RunFailed', data: { ...ended, error, step, steps, output } };
   return before.length + stopped.length === 0 ? [end] : [...before, ...stopped, end];

@@ -1,6 +1,7 @@
 import type { Clock } from '../../domain/clock.ts';
 import { requireTask, type LiveTask } from '../../domain/tasks/task.ts';
 import type { KeySemaphore } from '../keys/key-semaphore.ts';
+import { namespaceField } from '../../domain/namespaces/namespace.ts';
 import type { PinnedTasks } from '../pinned-tasks.ts';
 import type { Admission } from './run-work.ts';
 import type { QueuedRun } from './queued-run.ts';
@@ -69,6 +70,7 @@ function admit(
         priority: run.priority,
         reason: 'paused',
         because_of: null,
+        ...namespaceField(run.namespace),
       },
     },
   };

@@ -1,6 +1,7 @@
 import type { EventStore, Position, RecordedEvent } from '../../domain/event-store.ts';
 import type { EventOf } from '../../domain/events/catalogue.ts';
 import { isTopic } from '../../domain/schedule/topic-pattern.ts';
+import { DEFAULT_NAMESPACE } from '../../domain/namespaces/namespace.ts';
 import { streams } from '../../domain/streams.ts';
 
 const PAGE = 100;
@@ -74,7 +75,7 @@ async function latestOf(store: EventStore, topic: string, after: Position): Prom
   for (let from: number | null = null; ;) {
     const part = { direction: 'backwards', limit: PAGE, faulty: true } as const;
     const where = from === null ? part : { ...part, from };
-    const page = await store.readStream(streams.topic(topic), where);
+    const page = await store.readStream(streams.topic(DEFAULT_NAMESPACE, topic), where);
     for (const event of page) {
       if (event.position <= after) return found;
       if (isPublished(event)) found.push(event);

@@ -88,15 +88,15 @@ describe('ids', () => {
 describe('the names of streams', () => {
   it('contain the id that they were made of, even one with dashes', () => {
     const id = newId(1_800_000_000_000);
-    for (const name of [streams.agent, streams.task, streams.fires, streams.run, streams.topic]) {
+    for (const name of [streams.agent, streams.task, streams.fires, streams.run]) {
       expect(idOf(name(id))).to.equal(id);
     }
   });
 
   it('of names, keys and idempotency keys differ by each of their parts', () => {
     const names = [
-      streams.agentName('a'),
-      streams.agentName('b'),
+      streams.agentName('default', 'a'),
+      streams.agentName('default', 'b'),
       streams.key('dedupe', 'o', 'k'),
       streams.key('overlap', 'o', 'k'),
       streams.key('dedupe', 'p', 'k'),

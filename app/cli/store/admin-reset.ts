@@ -4,6 +4,7 @@ import { agentFold, agentNameFold, setCredentials } from '../../../domain/agents
 import type { EventStore } from '../../../domain/event-store.ts';
 import { handle, load } from '../../../domain/handle.ts';
 import { newId } from '../../../domain/ids.ts';
+import { DEFAULT_NAMESPACE } from '../../../domain/namespaces/namespace.ts';
 import { streams } from '../../../domain/streams.ts';
 import { credentialsFile } from '../../starting/credentials-file.ts';
 import { CommandError, exitCodes, messageOf, type ExitCode } from '../calling/command-errors.ts';
@@ -65,7 +66,11 @@ export async function resetAdmin(
 }
 
 async function adminId(store: EventStore): Promise<string> {
-  const { state } = await load(store, streams.agentName(ADMIN_NAME), agentNameFold);
+  const { state } = await load(
+    store,
+    streams.agentName(DEFAULT_NAMESPACE, ADMIN_NAME),
+    agentNameFold,
+  );
   if (state !== null) return state.agent_id;
   throw notFound(`no agent is named ${ADMIN_NAME}; give another admin's id with --agent`);
 }

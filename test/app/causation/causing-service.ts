@@ -102,7 +102,7 @@ export class CausingService {
 
   /** The events of a topic, as they are in the log. */
   published(topic: string): Promise<readonly RecordedEvent[]> {
-    return this.#service.stores.store.readStream(streams.topic(topic));
+    return this.#service.stores.store.readStream(streams.topic('default', topic));
   }
 
   /** The value of a series of the metrics. */

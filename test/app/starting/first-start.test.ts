@@ -90,7 +90,7 @@ describe('the first start', () => {
   it('creates no other admin when the first is removed', async () => {
     await make();
     const { agent_id } = kept();
-    await releaseAgentName(store, 'admin', agent_id, {
+    await releaseAgentName(store, { namespace: 'default', name: 'admin' }, agent_id, {
       commandId: 'c',
       actor: 'a',
       source: 's',

@@ -30,7 +30,7 @@ describe('registering an agent', () => {
     registerAgentCommand(store, agentId, fields(name), null, commandContext(commandId, now));
 
   const holderOf = async (name: string): Promise<string | undefined> =>
-    (await load(store, streams.agentName(name), agentNameFold)).state?.agent_id;
+    (await load(store, streams.agentName('default', name), agentNameFold)).state?.agent_id;
 
   const statusOf = async (agentId: string): Promise<string> =>
     (await load(store, streams.agent(agentId), agentFold)).state.status;
@@ -81,7 +81,12 @@ describe('registering an agent', () => {
       decide: removeAgent,
       context: commandContext('remove'),
     });
-    await releaseAgentName(store, 'sweeper', 'a', commandContext('remove'));
+    await releaseAgentName(
+      store,
+      { namespace: 'default', name: 'sweeper' },
+      'a',
+      commandContext('remove'),
+    );
     await register('b', 'sweeper');
     expect(await holderOf('sweeper')).to.equal('b');
   });
@@ -98,7 +103,9 @@ describe('registering an agent', () => {
     it('is completed by repeating the command', async () => {
       await register('a', 'sweeper', 'register-a', START + minute);
       expect(await statusOf('a')).to.equal('registered');
-      expect(store.typesOf(streams.agentName('sweeper'))).to.deep.equal(['NameReserved']);
+      expect(store.typesOf(streams.agentName('default', 'sweeper'))).to.deep.equal([
+        'NameReserved',
+      ]);
     });
 
     it('keeps the name for a minute', async () => {
@@ -111,7 +118,7 @@ describe('registering an agent', () => {
       expect(await holderOf('sweeper')).to.equal('b');
       expect(await statusOf('a')).to.equal('abandoned');
       expect(await statusOf('b')).to.equal('registered');
-      expect(store.typesOf(streams.agentName('sweeper'))).to.deep.equal([
+      expect(store.typesOf(streams.agentName('default', 'sweeper'))).to.deep.equal([
         'NameReserved',
         'NameReleased',
         'NameReserved',

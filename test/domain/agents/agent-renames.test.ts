@@ -79,7 +79,7 @@ async function grant(store: EventStore, wished: Wish, context: CommandContext): 
     const stream = streams.agent(id);
     const { state } = await load(store, stream, agentFold);
     await handle({ store, stream, fold: agentFold, decide: removeAgent, context });
-    if (state.status === 'registered') await releaseAgentName(store, state.name, id, context);
+    if (state.status === 'registered') await releaseAgentName(store, state, id, context);
   }
 }
 
@@ -112,7 +112,7 @@ describe('names of agents', () => {
             if (state.status !== 'registered') continue;
             expect(had.has(state.name), `two are called ${state.name}`).to.equal(false);
             had.add(state.name);
-            const holder = await load(log, streams.agentName(state.name), agentNameFold);
+            const holder = await load(log, streams.agentName('default', state.name), agentNameFold);
             expect(holder.state?.agent_id, `the holder of ${state.name}`).to.equal(id);
           }
         },

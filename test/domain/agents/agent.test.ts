@@ -105,7 +105,7 @@ describe('an agent', () => {
     const state = given(agentFold, [registered, removed]);
 
     it('is gone permanently, except for its name', () => {
-      expect(state).to.deep.equal({ status: 'removed', name: 'sweeper' });
+      expect(state).to.deep.equal({ status: 'removed', namespace: 'default', name: 'sweeper' });
       refused('STATE_CONFLICT', () => registerAgent(state, fields, null));
       refused('NOT_FOUND', () => updateAgent(state, { name: 'other' }));
       refused('NOT_FOUND', () => setCredentials(state, 'hash'));

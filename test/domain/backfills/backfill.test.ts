@@ -160,6 +160,7 @@ describe('the nominal times of a backfill', () => {
 
 describe('planning a backfill', () => {
   const task = (fields: Partial<TaskDefinition> = {}, more: Partial<LiveTask> = {}): LiveTask => ({
+    namespace: 'default',
     status: 'active',
     definition: definition({ schedule_expr: '* * * * *', ...fields }),
     anchor: at(0),

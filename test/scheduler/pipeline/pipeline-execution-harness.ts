@@ -88,6 +88,7 @@ export async function execute(given: Given): Promise<Went> {
     {
       pipeline: compilePipeline(payload as unknown as JsonObject),
       runId: 'run-1',
+      namespace: 'default',
       taskId: 'task-1',
       taskCreatedAt: '2026-03-01T09:00:00.000Z',
       actAs: 'agent-1',
