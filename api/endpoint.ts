@@ -5,6 +5,7 @@ import type { CommandContext, SeenRevision } from '../domain/handle.ts';
 import { nameBasedId, newId } from '../domain/ids.ts';
 import type { Position } from '../domain/event-store.ts';
 import type { CausedKind } from '../domain/vocabulary.ts';
+import type { Reach } from '../projections/reach.ts';
 import type { Projection } from '../projections/read-model.ts';
 import type { Responses } from './schemas/response-schemas.ts';
 import type { ApiDependencies } from './dependencies.ts';
@@ -34,6 +35,11 @@ export interface Call<Body = unknown, Query = Record<string, string | undefined>
   readonly action: string;
   /** null on endpoints that need no token. */
   readonly caller: Caller | null;
+  /**
+   * What the caller sees: its own namespace; an admin every one, or the one that `?namespace=` names. Everything else is
+   * answered as if it did not exist.
+   */
+  readonly reach: Reach;
   /** Of the path; ids in lower case. */
   readonly parameters: Readonly<Record<string, string>>;
   readonly query: Query;

@@ -23,8 +23,8 @@ export interface Projection<D extends JsonObject = JsonObject> {
    */
   readonly readsOlder?: readonly number[];
   /**
-   * By queried field, the first schema that has it. Older schemas in `readsOlder` are read and fed without it; a query
-   * that names it is refused until the view is built.
+   * By queried field, the first schema that has it. Older schemas in `readsOlder` are read and fed without it. It is null
+   * in all of their documents: a query for another value is refused until the view is built.
    */
   readonly addedFields?: Readonly<Record<string, number>>;
   /** Prefixes of the streams that it follows. */
@@ -69,6 +69,8 @@ export interface Projection<D extends JsonObject = JsonObject> {
 
 export interface Tally {
   readonly fields: readonly string[];
+  /** Fields that are counted where they are null too: their strings are never empty. Default: none. */
+  readonly nullable?: readonly string[];
   readonly hourOf?: string;
 }
 

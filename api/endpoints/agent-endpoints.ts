@@ -12,6 +12,7 @@ import {
 } from '../../domain/agents/agent-registration.ts';
 import { RefusalError } from '../../domain/errors.ts';
 import { handle, type Handled, type SeenRevision } from '../../domain/handle.ts';
+import { namespaceField, namespaceOf } from '../../domain/namespaces/namespace.ts';
 import { streams } from '../../domain/streams.ts';
 import { documentAsOf } from '../../projections/reading/as-of.ts';
 import {
@@ -31,6 +32,7 @@ import {
   type Endpoint,
 } from '../endpoint.ts';
 import { notFound } from '../errors.ts';
+import { agentInPath, inReach } from './lookup.ts';
 import { readPage } from './listing.ts';
 import { placeOfReading, viewRefusals } from './history/replay-reading.ts';
 import { AgentQuery, CreateAgent, SetCredentials, UpdateAgent } from '../schemas/schemas.ts';
@@ -43,7 +45,15 @@ const readers = ['admin', 'audit:read'] as const;
 /** An agent as clients see it. */
 function showAgent(id: string, agent: RegisteredAgent | AgentDocument): object {
   const { name, scopes: granted, webhook_url, created_at, updated_at } = agent;
-  return { id, name, scopes: granted, webhook_url, created_at, updated_at };
+  return {
+    id,
+    ...namespaceField(namespaceOf(agent)),
+    name,
+    scopes: granted,
+    webhook_url,
+    created_at,
+    updated_at,
+  };
 }
 
 function changedAgent(
@@ -86,7 +96,7 @@ const list = endpoint('GET /agents', {
   async handle(call) {
     const { name_filter, scope_filter, limit, offset } = call.query;
     const { readModel } = (await placeOfReading(call)).dependencies;
-    const filters = agentFilters({ name: name_filter, scope: scope_filter });
+    const filters = agentFilters(call.reach, { name: name_filter, scope: scope_filter });
     const sort = [{ field: 'created_at', direction: 'descending' }] as const;
     const query = { filters, sort, limit, offset };
     const page = await readPage(readModel, agentsProjection, query, (agent) =>
@@ -116,8 +126,8 @@ const read = endpoint('GET /agents/:agent_id', {
       past === null
         ? (await readModel.get(agentsProjection, id))?.document
         : await documentAsOf(store, agentsProjection, streams.agent(id), id, past);
-    if (!agent) throw notFound('agent', id);
-    return { body: showAgent(id, agent), headers: etag(agent.revision) };
+    const known = inReach(call, 'agent', id, agent);
+    return { body: showAgent(id, known), headers: etag(known.revision) };
   },
 });
 
@@ -133,7 +143,7 @@ const update = endpoint('PUT /agents/:agent_id', {
   async handle(call) {
     const { dependencies, body, context, expectedRevision } = call;
     const { store, agents } = dependencies;
-    const id = idIn(call, 'agent_id');
+    const id = await agentInPath(call);
     const act = (seen?: SeenRevision) => updateAgentCommand(store, id, body, context, seen);
     const staysAdmin = body.scopes?.includes('admin') ?? true;
     const others = () => adminsIn(call);
@@ -158,7 +168,7 @@ const credentials = endpoint('POST /agents/:agent_id/credentials', {
   async handle(call) {
     const { dependencies, body, context } = call;
     const { store, agents } = dependencies;
-    const id = idIn(call, 'agent_id');
+    const id = await agentInPath(call);
     const secret = body?.agent_secret ?? newSecret();
     const hash = await hashSecret(secret);
     const stream = streams.agent(id);

@@ -5,6 +5,7 @@ import { BEGINNING, type Position } from '../../domain/event-store.ts';
 import { handle, type SeenRevision } from '../../domain/handle.ts';
 import { mapInBatches } from '../../domain/map-in-batches.ts';
 import { streams } from '../../domain/streams.ts';
+import { EVERY_NAMESPACE, reaches } from '../../projections/reach.ts';
 import { agentFilters, agentsProjection } from '../../projections/views/agents.ts';
 import { runsProjection } from '../../projections/views/runs.ts';
 import { liveTasksOf, tasksProjection } from '../../projections/views/tasks.ts';
@@ -33,6 +34,7 @@ export const remove = endpoint('DELETE /agents/:agent_id', {
     const { store, agents } = dependencies;
     const id = idIn(call, 'agent_id');
     const agent = (await agents.get(id)).state;
+    if ('namespace' in agent && !reaches(call.reach, agent.namespace)) throw notFound('agent', id);
     if (agent.status !== 'registered') {
       // A process may have died during the removal.
       if (agent.status === 'removed') await cancelRemainingTasks(call, id, await store.head());
@@ -68,7 +70,7 @@ async function refuseLastAdmin(call: Pick<Call, 'dependencies'>, id: string): Pr
 export async function* adminsIn({
   dependencies,
 }: Pick<Call, 'dependencies'>): AsyncGenerator<string> {
-  const filters = agentFilters({ scope: 'admin' });
+  const filters = agentFilters(EVERY_NAMESPACE, { scope: 'admin' });
   for await (const page of keyPages(dependencies.readModel, agentsProjection, filters)) {
     yield* page;
   }

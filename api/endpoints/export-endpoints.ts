@@ -1,7 +1,9 @@
 import { BEGINNING } from '../../domain/event-store.ts';
 import { catalogue } from '../../domain/events/catalogue.ts';
 import { isUuid } from '../../domain/ids.ts';
+import { namespaceOf } from '../../domain/namespaces/namespace.ts';
 import { streamKinds } from '../../domain/streams.ts';
+import { reaches, type Reach } from '../../projections/reach.ts';
 import type { ViewDocument, ReadModel } from '../../projections/read-model.ts';
 import { runsProjection, type RunDocument } from '../../projections/views/runs.ts';
 import { endpoint, type EndpointResponse, type Call, type Endpoint } from '../endpoint.ts';
@@ -14,6 +16,7 @@ import { sendRows } from '../exporting/row-sending.ts';
 import { exportRuns } from '../exporting/run-rows.ts';
 import { checkPosition } from '../positions.ts';
 import { EventsExportQuery, RunsExportQuery, exportedRows } from '../schemas/export-schemas.ts';
+import { streamsInReach } from './history/streams-in-reach.ts';
 import { namesIn } from './history/audit-naming.ts';
 import { auditScope, recordReading } from './history/audit-access.ts';
 import { instantOfTask, instantsOf, zoneOfTask } from './history/instant.ts';
@@ -34,9 +37,10 @@ const runs = endpoint('GET /runs/export', {
     const times = await instantsIn(call, { since, until, start_time, end_time });
     const { success, state, trigger } = rest;
     const taskId = rest.task_id?.toLowerCase();
-    const filter = { ...times, success, state, trigger, taskId };
+    const { reach } = call;
+    const filter = { reach, ...times, success, state, trigger, taskId };
     const names = namesIn(dependencies);
-    const behind = await runOf(readModel, cursor);
+    const behind = await runOf(readModel, cursor, reach);
     const parts = () =>
       exportRuns(readModel, format, filter, { behind, names, params: dependencies });
     return rowsResponse(call, { name: 'runs', endMark: runsEndMark, parts });
@@ -61,7 +65,8 @@ const events = endpoint('GET /events/export', {
     const filter = { ...times, types, kinds, taskId, stream, actor, source, correlationId };
     await recordReading(call);
     const parts = (signal: AbortSignal) => {
-      const log = eventsOfLog(store, { after: cursor ?? BEGINNING, stream, signal });
+      const isVisible = streamsInReach(call);
+      const log = eventsOfLog(store, { after: cursor ?? BEGINNING, stream, signal, isVisible });
       return exportEvents(log, format, filter, namesIn(dependencies));
     };
     return rowsResponse(call, { name: 'events', endMark: eventsEndMark, parts });
@@ -101,10 +106,10 @@ function rowsResponse(
 }
 
 function instantsIn<Field extends string>(
-  { dependencies, query }: Call<unknown, { readonly task_id?: string }>,
+  call: Call<unknown, { readonly task_id?: string }>,
   given: Readonly<Record<Field, string | undefined>>,
 ): Promise<Readonly<Record<Field, string | undefined>>> {
-  const zoneOf = () => zoneOfTask(dependencies, query.task_id);
+  const zoneOf = () => zoneOfTask(call, call.query.task_id);
   return instantsOf(given, (field, value) => instantOfTask(field, value, zoneOf));
 }
 
@@ -112,11 +117,12 @@ function instantsIn<Field extends string>(
 async function runOf(
   readModel: ReadModel,
   cursor: string | undefined,
+  reach: Reach,
 ): Promise<ViewDocument<RunDocument> | undefined> {
   if (cursor === undefined) return undefined;
   const isId = isUuid(cursor);
   const found = isId ? await readModel.get(runsProjection, cursor.toLowerCase()) : null;
-  if (found !== null) return found;
+  if (found !== null && reaches(reach, namespaceOf(found.document))) return found;
   throw badRequest([{ field: 'cursor', issue: 'must be the id of a run; `since` takes a time' }]);
 }
 

@@ -3,6 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { writeJson } from '../../domain/exact-numbers.ts';
 import type { Position } from '../../domain/event-store.ts';
 import type { JsonObject } from '../../domain/json.ts';
+import { NAMESPACE_PATTERN } from '../../domain/namespaces/namespace.ts';
 import type {
   Cut,
   FieldKind,
@@ -18,12 +19,16 @@ import type {
 import type { EndpointResponse } from '../endpoint.ts';
 import { badRequest, type HttpError } from '../errors.ts';
 
+/** For admins: only what is in this namespace. Others may name only their own. */
+export const namespaceParameter = Type.Optional(Type.String({ pattern: NAMESPACE_PATTERN }));
+
 /** Query parameters of every list. */
 export const pageParameters = {
   limit: Type.Integer({ minimum: 1, maximum: 200, default: 50 }),
   offset: Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, default: 0 }),
   cursor: Type.Optional(Type.String({ maxLength: 2000 })),
   after: Type.Optional(Type.String({ maxLength: 200 })),
+  namespace: namespaceParameter,
 };
 
 interface PageQuery {

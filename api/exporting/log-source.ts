@@ -13,6 +13,8 @@ interface LogPart {
   readonly stream: string | undefined;
   /** Ends the reading without an error. */
   readonly signal: AbortSignal;
+  /** Whether an event's stream is in the reader's reach; null: every one is. */
+  readonly isVisible: ((event: RecordedEvent) => Promise<boolean>) | null;
 }
 
 /**
@@ -27,10 +29,20 @@ export function eventsOfLog(store: EventStore, part: LogPart): EventSource {
       const pages =
         part.stream === undefined ? wholeLog(store, part, kinds) : ofStream(store, part);
       for await (const events of pages) {
-        yield { events: rowsOf(events, isWanted), read: events.length, share: 0 };
+        const seen = part.isVisible === null ? events : await visible(events, part.isVisible);
+        yield { events: rowsOf(seen, isWanted), read: events.length, share: 0 };
       }
     },
   };
+}
+
+async function visible(
+  events: readonly RecordedEvent[],
+  isVisible: NonNullable<LogPart['isVisible']>,
+): Promise<readonly RecordedEvent[]> {
+  const seen: RecordedEvent[] = [];
+  for (const event of events) if (await isVisible(event)) seen.push(event);
+  return seen;
 }
 
 /** One at a time, as the JSON of a whole page would double its memory. */

@@ -2,6 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import { writeJson } from '../../domain/exact-numbers.ts';
 import type { RunState, RunTrigger } from '../../domain/vocabulary.ts';
 import type { Filter, ViewDocument, Listed, ReadModel } from '../../projections/read-model.ts';
+import type { Reach } from '../../projections/reach.ts';
 import { runListing } from '../../projections/reading/run-queries.ts';
 import { runsProjection, type RunDocument } from '../../projections/views/runs.ts';
 import { showRun } from '../endpoints/runs/run-records.ts';
@@ -12,6 +13,7 @@ import { PART_CHARACTERS, type ExportedPart, type ExportFormat } from './export-
 
 /** Which runs are exported; instants are normalized. */
 export interface RunsFilter {
+  readonly reach: Reach;
   /** Queued at or after it, and before the other. */
   readonly since?: string | undefined;
   readonly until?: string | undefined;
@@ -126,8 +128,8 @@ interface Listing {
 }
 
 /** The list of runs in ascending order; null where nothing can match. */
-function listingOf({ since, until, taskId, ...filter }: RunsFilter): Listing | null {
-  const listed = runListing({ ...filter, task_id: taskId });
+function listingOf({ reach, since, until, taskId, ...filter }: RunsFilter): Listing | null {
+  const listed = runListing(reach, { ...filter, task_id: taskId });
   if (listed === null) return null;
   const filters = [...listed.filters];
   if (since !== undefined) filters.push({ field: 'queued_at', op: 'gte', value: since });

@@ -1,14 +1,15 @@
 import type { Cancel, Clock } from '../../domain/clock.ts';
-import type { EventStore, Position } from '../../domain/event-store.ts';
+import type { EventStore, Position, RecordedEvent } from '../../domain/event-store.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
 import {
   auditDocumentOf,
   auditProjection,
   isAudited,
-  type AuditFilters,
+  type EventFilters,
 } from '../../projections/views/audit.ts';
 import type { Names } from '../../projections/reading/names.ts';
 import { matchingItems, type AuditItemFilters } from '../endpoints/history/audit-naming.ts';
+import type { InReach } from '../endpoints/history/streams-in-reach.ts';
 import { unavailable } from '../errors.ts';
 import type { AuditItem } from '../schemas/response-schemas-audit.ts';
 import type { Frame, LiveClient } from './live-client.ts';
@@ -22,6 +23,13 @@ const MAX_CLIENTS = 50;
 /** Milliseconds between two checks of a client's access; every fifteenth sends a heartbeat. */
 const BEAT = 1000;
 const BEATS_PER_HEARTBEAT = 15;
+
+/** What a client watches. */
+interface Watched {
+  readonly filters: EventFilters & AuditItemFilters;
+  /** Whether an event is in the client's reach; null: every one is. */
+  readonly isVisible: InReach | null;
+}
 
 /** Streams what agents do, as it becomes durable. Clients resume from the log. */
 export class AuditTail {
@@ -71,13 +79,18 @@ export class AuditTail {
   }
 
   /** Streams the matching items to a client, from its position on, until it leaves or loses its access. */
-  join(client: LiveClient, filters: AuditFilters & AuditItemFilters, names: Names): void {
+  join(
+    client: LiveClient,
+    filters: EventFilters & AuditItemFilters,
+    names: Names,
+    isVisible: InReach | null,
+  ): void {
     if (this.#closed) {
       client.end('shutdown');
       return;
     }
     const place = { reached: client.last };
-    const following = this.#follow(client, filters, names, place);
+    const following = this.#follow(client, { filters, isVisible }, names, place);
     this.#clients.set(client, following);
     const stop = this.#startBeat(client, place);
     void following.finally(() => {
@@ -97,7 +110,7 @@ export class AuditTail {
   /** Never rejects: its stream ends with the reason. */
   async #follow(
     client: LiveClient,
-    filters: AuditFilters & AuditItemFilters,
+    { filters, isVisible }: Watched,
     names: Names,
     place: { reached: Position },
   ): Promise<void> {
@@ -106,7 +119,11 @@ export class AuditTail {
     try {
       for await (const message of this.#store.subscribe(from)) {
         if (message.kind === 'events') {
-          const audited = message.events.filter((event) => isAudited(event, filters));
+          const audited: RecordedEvent[] = [];
+          for (const event of message.events) {
+            if (!isAudited(event, filters)) continue;
+            if (isVisible === null || (await isVisible(event))) audited.push(event);
+          }
           const items = await matchingItems(audited.map(auditDocumentOf), filters, names);
           client.send(items.map(frameOf));
           await client.drained();

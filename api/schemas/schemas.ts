@@ -214,6 +214,7 @@ export const DaysQuery = (otherwise: number) =>
   Type.Object({
     days: Type.Integer({ minimum: 1, maximum: 365, default: otherwise }),
     after: pageParameters.after,
+    namespace: pageParameters.namespace,
     view,
   });
 export type DaysQuery = Static<ReturnType<typeof DaysQuery>>;

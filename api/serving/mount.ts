@@ -1,5 +1,6 @@
 import type { Request, RequestHandler, Response } from 'express';
 import { BEGINNING } from '../../domain/event-store.ts';
+import { EVERY_NAMESPACE } from '../../projections/reach.ts';
 import { ReadModelError } from '../../projections/read-model.ts';
 import { Authentication } from '../access/authentication.ts';
 import { RefusedRequests } from '../access/refused-requests.ts';
@@ -134,6 +135,8 @@ function begin(
     pathParameters,
     id: requestIdOf(response),
     caller: null,
+    // Endpoints without a token answer to what proves itself, such as a callback's token.
+    reach: EVERY_NAMESPACE,
     parameters: {},
     query: {},
     body: undefined,

@@ -12,7 +12,8 @@ import {
   type Endpoint,
   type EndpointResponse,
 } from '../endpoint.ts';
-import { badRequest } from '../errors.ts';
+import { EVERY_NAMESPACE, reaches, type Reach } from '../../projections/reach.ts';
+import { badRequest, notFound } from '../errors.ts';
 import { CAUSE_HEADER } from '../inner-requests.ts';
 import type { ResponseCache, CacheEntry, CachedResponse } from './response-cache.ts';
 import { applyHeaders, endWithJson, setHeader } from './response-headers.ts';
@@ -58,6 +59,8 @@ export interface Exchange extends ServedEndpoint {
   /** The request's id. */
   readonly id: string;
   caller: Caller | null;
+  /** See {@link Call.reach}. */
+  reach: Reach;
   parameters: Readonly<Record<string, string>>;
   query: Call['query'];
   body: unknown;
@@ -88,6 +91,7 @@ export function authenticate(exchange: Exchange): Promise<void> | undefined {
 
 function setCaller(exchange: Exchange, caller: Caller): void {
   exchange.caller = caller;
+  exchange.reach = caller.admin ? EVERY_NAMESPACE : caller.namespace;
   exchange.ownPosition = exchange.shared.ownWrites.of(caller.agentId);
 }
 
@@ -108,15 +112,26 @@ async function readSentBody(exchange: Exchange): Promise<void> {
   exchange.body = sent === undefined && !mayBeLeftOut ? {} : sent;
 }
 
-/** Checks the parameters of the path, the query and the body. @throws HttpError 400 */
+/**
+ * Checks the parameters of the path, the query and the body.
+ * @throws HttpError 400; 404 for a namespace out of reach
+ */
 export function checkInput(exchange: Exchange): void {
   const { endpoint, request, body } = exchange;
   exchange.parameters = decodeParameters(exchange.pathParameters);
   const hasQuery = request.url.includes('?');
   if (hasQuery || endpoint.query !== undefined) {
     exchange.query = exchange.checkQuery(hasQuery ? request.query : {}) as Call['query'];
+    narrow(exchange, exchange.query['namespace']);
   }
   if (body !== undefined) exchange.checkBody(body);
+}
+
+/** Narrows what is in reach to one namespace. @throws HttpError 404 for one out of reach */
+function narrow(exchange: Exchange, namespace: string | undefined): void {
+  if (namespace === undefined || exchange.caller === null) return;
+  if (!reaches(exchange.reach, namespace)) throw notFound('namespace', namespace);
+  exchange.reach = namespace;
 }
 
 /** Reads `Idempotency-Key`, `X-Reason` and `If-Match`. @throws HttpError 400 for a malformed one */
@@ -156,7 +171,8 @@ export async function waitForViews(exchange: Exchange): Promise<void> {
   if (cachedBy === undefined || exchange.request.url.includes('?')) return;
   const version = ownWrites.versionOf(cachedBy, reached);
   if (version === null) return;
-  const key = Object.values(exchange.parameters).join('/');
+  // Responses differ by what the caller reaches.
+  const key = [exchange.reach, ...Object.values(exchange.parameters)].join('/');
   exchange.cacheEntry = { key, version: `${version}${dependencies.tools.revision}` };
 }
 
@@ -251,7 +267,7 @@ function onceForKey(
 }
 
 function callOf(exchange: Exchange): Call {
-  const { shared, request, response, caller, parameters, query, body } = exchange;
+  const { shared, request, response, caller, reach, parameters, query, body } = exchange;
   const { dependencies } = shared;
   const now = dependencies.clock.now();
   const address = request.ip ?? '';
@@ -259,6 +275,7 @@ function callOf(exchange: Exchange): Call {
     dependencies,
     action: exchange.action,
     caller,
+    reach,
     parameters,
     query,
     body,
@@ -271,6 +288,7 @@ function callOf(exchange: Exchange): Call {
       correlationId: exchange.id,
       reason: exchange.reason,
       traceparent: spanOf(response)?.traceparent ?? traceparentOf(request),
+      namespace: caller?.namespace,
       now,
     },
     depth: async (what) => {

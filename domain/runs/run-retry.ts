@@ -5,6 +5,7 @@ import type { EventStore, Position } from '../event-store.ts';
 import { handle, type CommandContext } from '../handle.ts';
 import { eventId, retryRunId } from '../ids.ts';
 import type { JsonObject } from '../json.ts';
+import { namespaceOf } from '../namespaces/namespace.ts';
 import { compilePipeline } from '../pipeline/compile.ts';
 import { jsonBytes } from '../pipeline/json-size.ts';
 import { requestCommandedRun, runRequestOf, type RunCause } from './run-request.ts';
@@ -54,6 +55,7 @@ export async function requestOfRun(
   store: EventStore,
   runId: string,
 ): Promise<{
+  readonly namespace: string;
   readonly taskId: string;
   readonly taskRevision: number;
   readonly params: JsonObject | undefined;
@@ -61,7 +63,12 @@ export async function requestOfRun(
   const [first] = await store.readStream(streams.run(runId), { limit: 1 });
   if (first?.type !== 'RunRequested' && first?.type !== 'RunSkipped') return null;
   const { task_id: taskId, task_revision: taskRevision, params } = first.data;
-  return { taskId, taskRevision, params: params as JsonObject | undefined };
+  return {
+    namespace: namespaceOf(first.data),
+    taskId,
+    taskRevision,
+    params: params as JsonObject | undefined,
+  };
 }
 
 /**

@@ -27,9 +27,9 @@ function olderShapes(projection: Projection): readonly Projection[] {
     .map((schema) => ({ ...withoutAdded(inShape(projection, schema)), unqueried: {} }));
 }
 
-/** A shape without the queried fields that its schema lacks, and without their indexes. */
+/** A shape without the queried fields that its schema lacks, their indexes, and their part in tallies. */
 function withoutAdded(shape: Projection): Projection {
-  const { schema, addedFields, fields, indexes, covered } = shape;
+  const { schema, addedFields, fields, indexes, covered, tallies } = shape;
   if (addedFields === undefined) return shape;
   const has = (field: string): boolean => (addedFields[field] ?? 0) <= schema;
   const kept = indexes.map((index) => index.every(has));
@@ -37,7 +37,14 @@ function withoutAdded(shape: Projection): Projection {
     ...shape,
     fields: Object.fromEntries(Object.entries(fields).filter(([field]) => has(field))),
     indexes: indexes.filter((_, place) => kept[place]),
-    ...(covered === undefined ? {} : { covered: covered.filter((_, place) => kept[place]) }),
+    ...(covered === undefined
+      ? {}
+      : {
+          covered: covered.filter((_, place) => kept[place]).map((fields) => fields.filter(has)),
+        }),
+    ...(tallies === undefined
+      ? {}
+      : { tallies: tallies.map((tally) => ({ ...tally, fields: tally.fields.filter(has) })) }),
   };
 }
 
@@ -57,37 +64,55 @@ export async function shapeRead(
   return null;
 }
 
+/**
+ * The filters as an older shape knows them: fields that it lacks are null in all of its documents.
+ * @returns null where it can't be asked for this
+ */
+function filtersFor(shape: Projection, filters: readonly Filter[]): readonly Filter[] | null {
+  const lacking = filters.filter(({ field }) => !(field in shape.fields));
+  if (lacking.length === 0) return filters;
+  if (lacking.some(({ op, value }) => op !== 'eq' || value !== null)) return null;
+  return filters.filter((filter) => !lacking.includes(filter));
+}
+
 /** A read model that reads a view of an older release until the view of this release is built. */
 export function readingOlderShapes(readModel: ReadModel): ReadModel {
-  /** The own shape is asked first, as there mostly is no older one. @param filters of the query */
+  /** The own shape is asked first, as there mostly is no older one. */
   const read = <T>(
     projection: Projection,
-    act: (shape: Projection) => Promise<T>,
-    filters: readonly Filter[] = [],
+    asked: readonly Filter[],
+    act: (shape: Projection, filters: readonly Filter[]) => Promise<T>,
   ): Promise<T> => {
-    const asked = act(projection);
-    if (projection.readsOlder === undefined) return asked;
-    return asked.catch(async (error: unknown) => {
+    const reading = act(projection, asked);
+    if (projection.readsOlder === undefined) return reading;
+    return reading.catch(async (error: unknown) => {
       if (!(error instanceof ReadModelError) || error.code !== 'NO_VIEW') throw error;
       const shape = await shapeRead(readModel, projection);
-      if (shape === null || filters.some(({ field }) => !(field in shape.fields))) throw error;
-      return act(shape);
+      const filters = shape === null ? null : filtersFor(shape, asked);
+      if (shape === null || filters === null) throw error;
+      return act(shape, filters);
     });
   };
   return decorate(readModel, {
     // The code reads documents of all these shapes, which the types cannot say.
     get: ((projection: Projection, key: string) =>
-      read(projection, (shape) => readModel.get(shape, key))) as ReadModel['get'],
+      read(projection, [], (shape) => readModel.get(shape, key))) as ReadModel['get'],
     find: ((projection: Projection, query: Query) =>
-      read(
-        projection,
-        (shape) => readModel.find(shape, query),
-        query.filters,
+      read(projection, query.filters, (shape, filters) =>
+        readModel.find(shape, { ...query, filters }),
       )) as ReadModel['find'],
-    count: (projection: Projection, filters: readonly Filter[]) =>
-      read(projection, (shape) => readModel.count(shape, filters), filters),
+    count: (projection: Projection, asked: readonly Filter[]) =>
+      read(projection, asked, (shape, filters) => readModel.count(shape, filters)),
     list: (projection, query) =>
-      read(projection, (shape) => readModel.list(shape, query), query.filters),
+      read(projection, query.filters, (shape, filters) => {
+        const { counted } = query;
+        const known = counted == null ? counted : (filtersFor(shape, counted) ?? counted);
+        return readModel.list(shape, {
+          ...query,
+          filters,
+          ...(known === undefined ? {} : { counted: known }),
+        });
+      }),
     async checkpoint(projection) {
       const position = await readModel.checkpoint(projection);
       if (position !== BEGINNING || projection.readsOlder === undefined) return position;

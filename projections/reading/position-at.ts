@@ -1,6 +1,7 @@
 import { fromIso } from '../../domain/clock.ts';
 import { BEGINNING, type EventStore, type Position } from '../../domain/event-store.ts';
 import { streams } from '../../domain/streams.ts';
+import { EVERY_NAMESPACE } from '../reach.ts';
 import { auditFilters, auditProjection, newestAudited } from '../views/audit.ts';
 import type { ReadModel } from '../read-model.ts';
 import { unlessMissing } from './pages.ts';
@@ -67,7 +68,11 @@ async function searchStart(
 }
 
 async function lastAudited(readModel: ReadModel, at: string): Promise<Position | undefined> {
-  const query = { filters: auditFilters({ to: at }), sort: newestAudited, limit: 1 };
+  const query = {
+    filters: auditFilters({ reach: EVERY_NAMESPACE, to: at }),
+    sort: newestAudited,
+    limit: 1,
+  };
   const [last] = await unlessMissing(readModel.find(auditProjection, query), []);
   return last?.key;
 }

@@ -1,5 +1,6 @@
 import { runStates, type RunState, type RunTrigger } from '../../domain/vocabulary.ts';
 import type { Filter, Query, Sort } from '../read-model.ts';
+import { within, type Reach } from '../reach.ts';
 
 /** The filters of `GET /runs`. */
 export interface RunFilters {
@@ -27,9 +28,9 @@ export interface RunListing {
  *
  * @returns null if no run can match (a state and a success that contradict each other)
  */
-export function runListing(wanted: RunFilters): RunListing | null {
+export function runListing(reach: Reach, wanted: RunFilters): RunListing | null {
   const { task_id, parent_run_id, trigger, start_time, end_time } = wanted;
-  const filters: Filter[] = [];
+  const filters: Filter[] = [...within(reach)];
   // `success` stands for one of two states.
   const successState = wanted.success === undefined ? undefined : successStates(wanted.success);
   const state = wanted.state ?? successState;

@@ -113,10 +113,16 @@ function everyDay(
   days: readonly DayDocument[],
   now: Instant,
 ): readonly DayStatistics[] {
-  const known = new Map(days.map((day) => [day.day, day]));
+  // Of several namespaces, each has its own document of a day.
+  const known = new Map<string, DayDocument[]>();
+  for (const day of days) {
+    const same = known.get(day.day);
+    if (same === undefined) known.set(day.day, [day]);
+    else same.push(day);
+  }
   return Array.from({ length: periodDays }, (_, index) => {
     const date = firstDayOf(periodDays - index, now);
-    return { date, ...figuresOf([known.get(date) ?? emptyDay('', date)]) };
+    return { date, ...figuresOf(known.get(date) ?? [emptyDay('', date)]) };
   });
 }
 

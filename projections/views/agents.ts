@@ -1,11 +1,15 @@
 import type { RecordedEvent } from '../../domain/event-store.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { idOf } from '../../domain/streams.ts';
+import { within, type Reach } from '../reach.ts';
 import type { Filter, Projection } from '../read-model.ts';
+import { withinNamespaces } from './namespaced.ts';
 
 /** An agent as the API shows it, and what signing in and webhooks need. Neither a secret nor its hash. */
 export type AgentDocument = JsonObject & {
   readonly id: string;
+  /** Left out in `default`. */
+  readonly namespace?: string;
   readonly name: string;
   readonly scopes: readonly string[];
   readonly webhook_url: string | null;
@@ -22,20 +26,24 @@ export type AgentDocument = JsonObject & {
 /** All registered agents; removed ones are not here. */
 export const agentsProjection: Projection<AgentDocument> = {
   name: 'agents',
-  schema: 1,
+  schema: 2,
+  // Schema 1 cannot be asked for a namespace.
+  readsOlder: [1],
+  addedFields: { namespace: 2 },
   streams: ['agent-'],
-  fields: { name: 'text', scopes: 'text-list', created_at: 'text' },
-  indexes: [['created_at']],
+  fields: { namespace: 'text', name: 'text', scopes: 'text-list', created_at: 'text' },
+  indexes: withinNamespaces([['created_at']]),
+  sparse: ['namespace'],
   keys: (event) => [idOf(event.stream)],
   evolve: evolveAgentDocument,
 };
 
 /** `name_filter` (contains) and `scope_filter` (has) of `GET /agents`; sort by `created_at`, descending. */
-export function agentFilters(wanted: {
-  readonly name?: string | undefined;
-  readonly scope?: string | undefined;
-}): readonly Filter[] {
-  const filters: Filter[] = [];
+export function agentFilters(
+  reach: Reach,
+  wanted: { readonly name?: string | undefined; readonly scope?: string | undefined },
+): readonly Filter[] {
+  const filters: Filter[] = [...within(reach)];
   if (wanted.name !== undefined) {
     filters.push({ field: 'name', op: 'contains', value: wanted.name });
   }

@@ -1,7 +1,11 @@
 import type { RecordedEvent } from '../../domain/event-store.ts';
+import { namespaceOfEvent } from '../../domain/events/metadata.ts';
 import type { JsonObject } from '../../domain/json.ts';
+import { namespaceField } from '../../domain/namespaces/namespace.ts';
 import type { AuditOutcome } from '../../domain/vocabulary.ts';
+import { within, type Reach } from '../reach.ts';
 import type { Filter, Projection, Sort } from '../read-model.ts';
+import { withinNamespaces } from './namespaced.ts';
 
 /** The actor of what no agent did. */
 const SERVICE = 'service';
@@ -9,6 +13,8 @@ const SERVICE = 'service';
 /** One thing that an agent did or was refused. Its key is the event's position. */
 export type AuditDocument = JsonObject & {
   readonly position: string;
+  /** Of what was changed; left out in `default`. */
+  readonly namespace?: string;
   readonly at: string;
   readonly actor: string;
   /** The IP address that it came from. */
@@ -66,10 +72,11 @@ export const isAuditedInLog = (stream: string): boolean => stream.startsWith(RUN
  */
 export const auditProjection: Projection<AuditDocument> = {
   name: 'audit',
-  schema: 6,
-  // Schema 5 lacks workers, which its release did not have. Schema 4 lacks tools that were called directly, which its release did not have. Schema 3 indexes the streams of
+  schema: 7,
+  // Schema 6 cannot be asked for a namespace. Schema 5 lacks workers, which its release did not have. Schema 4 lacks tools that were called directly, which its release did not have. Schema 3 indexes the streams of
   // runs. Earlier ones lack orders for replays and demo streams; schema 1 also lacks an index or two.
-  readsOlder: [1, 2, 3, 4, 5],
+  readsOlder: [1, 2, 3, 4, 5, 6],
+  addedFields: { namespace: 7 },
   streams: [
     'agent-',
     'session-',
@@ -87,13 +94,14 @@ export const auditProjection: Projection<AuditDocument> = {
     'webhook-',
     'worker-',
     'retention',
+    'namespace-',
   ],
-  fields: { at: 'text', actor: 'text', stream: 'text', type: 'text' },
+  fields: { namespace: 'text', at: 'text', actor: 'text', stream: 'text', type: 'text' },
   // With several filters, the query uses the index of the first of these fields; the covered fields settle the rest.
-  indexes: [['stream', 'at'], ['actor', 'at'], ['type', 'at'], ['at']],
-  covered: [[], ['type'], [], []],
+  indexes: withinNamespaces([['stream', 'at'], ['actor', 'at'], ['type', 'at'], ['at']]),
+  covered: [[], ['type', 'namespace'], ['namespace'], ['namespace'], [], ['type'], [], []],
   // Without this, each run by hand would touch another page of the index: half of what this view wrote under load.
-  sparse: ['stream'],
+  sparse: ['stream', 'namespace'],
   unqueried: { stream: RUNS },
   isFinal: () => true,
   keys(event) {
@@ -126,8 +134,20 @@ function withoutRemoved(
 /** An event as the audit shows it, whoever its actor is. */
 export function auditDocumentOf(event: RecordedEvent): AuditDocument {
   const { position, type, stream, revision, metadata } = event;
+  const place = namespaceField(namespaceOfEvent(event));
   const { occurredAt: at, actor, source, reason = null, $correlationId: correlation_id } = metadata;
-  const known = { position, at, actor, source, type, stream, revision, reason, correlation_id };
+  const known = {
+    position,
+    ...place,
+    at,
+    actor,
+    source,
+    type,
+    stream,
+    revision,
+    reason,
+    correlation_id,
+  };
   const done = { ...known, action: type, outcome: 'done', refusal: null, call: null } as const;
   if (event.type === 'AuditRead') return { ...done, action: event.data.action };
   if (event.type === 'CommandRefused') {
@@ -143,6 +163,7 @@ export function auditDocumentOf(event: RecordedEvent): AuditDocument {
 }
 
 export interface AuditFilters {
+  readonly reach: Reach;
   readonly actor?: string | undefined;
   readonly stream?: string | undefined;
   readonly type?: string | undefined;
@@ -152,6 +173,9 @@ export interface AuditFilters {
   readonly to?: string | undefined;
   readonly outcome?: AuditOutcome | undefined;
 }
+
+/** The filters that are settled event by event. */
+export type EventFilters = Omit<AuditFilters, 'reach'>;
 
 /** Only these event types can have another outcome than `done`. */
 const typesByOutcome: Readonly<Partial<Record<AuditOutcome, readonly string[]>>> = {
@@ -167,7 +191,7 @@ export const newestAudited: readonly Sort[] = [{ field: 'at', direction: 'descen
  * isAuditedInLog}.
  */
 export function auditFilters(wanted: AuditFilters): readonly Filter[] {
-  const filters: Filter[] = [];
+  const filters: Filter[] = [...within(wanted.reach)];
   for (const field of ['actor', 'stream', 'type'] as const) {
     const value = wanted[field];
     if (value !== undefined) filters.push({ field, op: 'eq', value });
@@ -181,15 +205,15 @@ export function auditFilters(wanted: AuditFilters): readonly Filter[] {
   return filters;
 }
 
-/** Whether an event belongs to the audit and passes the filters. */
-export function isAudited(event: RecordedEvent, wanted: AuditFilters): boolean {
+/** Whether an event belongs to the audit and passes the filters; its namespace is the caller's to check. */
+export function isAudited(event: RecordedEvent, wanted: EventFilters): boolean {
   const { actor } = event.metadata;
   const { fault } = event;
   return fault === undefined && actor !== SERVICE && passes(event, wanted);
 }
 
 /** Whether an event passes the filters. */
-export function passes(event: RecordedEvent, wanted: AuditFilters): boolean {
+export function passes(event: RecordedEvent, wanted: EventFilters): boolean {
   const { actor, stream, type, from, to } = wanted;
   const { occurredAt } = event.metadata;
   return (

@@ -7,6 +7,8 @@ import type { Filter, Projection, Query, Sort } from '../read-model.ts';
 /** A backfill as the API shows it, and what a scheduler needs to continue it. */
 export type BackfillDocument = JsonObject & {
   readonly id: string;
+  /** Left out in `default`. */
+  readonly namespace?: string;
   readonly task_id: string;
   readonly created_by: string;
   readonly task_revision: number;

@@ -8,9 +8,12 @@ import {
 } from '../../domain/tasks/schedule-state.ts';
 import { idOf } from '../../domain/streams.ts';
 import type { Projection } from '../read-model.ts';
+import { withinNamespaces } from './namespaced.ts';
 
 /** What the scheduler needs to know of a task. Canceled tasks are not here. */
 export type DueDocument = JsonObject & {
+  /** Left out in `default`. */
+  readonly namespace?: string;
   readonly task_id: string;
   /** When the next fire runs; null for paused and event tasks, and if none is ahead. */
   readonly next_run_at: string | null;
@@ -23,16 +26,22 @@ export const scheduleStreams: readonly string[] = ['task-', 'fires-'];
 /** When tasks are due: the scheduler's view. The scheduler loads it at its start and continues from its checkpoint. */
 export const dueProjection: Projection<DueDocument> = {
   name: 'due',
-  schema: 2,
+  schema: 3,
+  // Schema 2 cannot be asked for a namespace.
+  readsOlder: [2],
+  addedFields: { namespace: 3 },
   streams: scheduleStreams,
-  fields: { next_run_at: 'text' },
-  indexes: [['next_run_at']],
+  fields: { namespace: 'text', next_run_at: 'text' },
+  indexes: withinNamespaces([['next_run_at']]),
+  sparse: ['namespace'],
   keys: (event) => [idOf(event.stream)],
   evolve(document, event, taskId) {
     const schedule = evolveScheduleStateOf(document?.rhythm ?? null, event);
     if (schedule === null || schedule.status === 'canceled') return null;
     const nextRun = schedule.status === 'active' ? nextRunOf(schedule) : null;
-    return { task_id: taskId, next_run_at: nextRun, rhythm: schedule } as DueDocument;
+    const { namespace } = schedule;
+    const due = { task_id: taskId, next_run_at: nextRun, rhythm: schedule } as DueDocument;
+    return namespace === undefined ? due : Object.assign(due, { namespace });
   },
 };
 

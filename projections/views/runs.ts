@@ -13,7 +13,7 @@ import type { Projection } from '../read-model.ts';
  */
 export type RunDocument = JsonObject & {
   readonly id: string;
-  /** Missing in documents of older shapes, of when there was only `default`. */
+  /** Left out in `default`. */
   readonly namespace?: string;
   readonly task_id: string;
   readonly created_by: string;
@@ -86,14 +86,15 @@ export type RunStep = JsonObject & Omit<StepEnd, 'log'>;
 /** Every run, from its request or the record that it was skipped. */
 export const runsProjection: Projection<RunDocument> = {
   name: 'runs',
-  schema: 6,
-  // Schema 5 cannot be asked for the runs of a parent. Schema 4 has no waiting runs, depths and parents, and lacks
+  schema: 7,
+  // Schema 6 cannot be asked for a namespace. Schema 5 cannot be asked for the runs of a parent. Schema 4 has no waiting runs, depths and parents, and lacks
   // `params` and `event`, which are then shown as null. Schema 3 has other indexes too, which make some lists slower.
-  readsOlder: [3, 4, 5],
-  addedFields: { parent_run_id: 6 },
+  readsOlder: [3, 4, 5, 6],
+  addedFields: { parent_run_id: 6, namespace: 7 },
   streams: ['run-'],
   ownStreams: true,
   fields: {
+    namespace: 'text',
     listed: 'boolean',
     task_id: 'text',
     state: 'text',
@@ -105,18 +106,39 @@ export const runsProjection: Projection<RunDocument> = {
   // Each index costs a write on the path of every run. So there is one per kind of list: the runs of a parent (few
   // runs have one); all runs; a task's runs (and its latest); runs in a state (also loaded by workers); runs in a state
   // that started in a span.
+  // Those of a namespace cost nothing in `default`.
   indexes: [
     ['parent_run_id', 'queued_at'],
     ['listed', 'queued_at'],
     ['task_id', 'listed', 'queued_at'],
     ['state', 'queued_at'],
     ['state', 'started_at'],
+    ['namespace', 'listed', 'queued_at'],
+    ['namespace', 'task_id', 'listed', 'queued_at'],
+    ['namespace', 'state', 'queued_at'],
+    ['namespace', 'state', 'started_at'],
   ],
   // The trigger never changes, so covering it costs little. The other fields are covered in the task's index because a
   // task may have a million runs; they change in place.
-  covered: [[], ['trigger'], ['trigger', 'state', 'started_at'], ['trigger'], ['trigger']],
-  sparse: ['started_at', 'parent_run_id'],
-  tallies: [{ fields: ['state', 'trigger', 'listed'], hourOf: 'started_at' }],
+  covered: [
+    [],
+    ['trigger', 'namespace'],
+    ['trigger', 'state', 'started_at', 'namespace'],
+    ['trigger', 'namespace'],
+    ['trigger', 'namespace'],
+    ['trigger'],
+    ['trigger', 'state', 'started_at'],
+    ['trigger'],
+    ['trigger'],
+  ],
+  sparse: ['started_at', 'parent_run_id', 'namespace'],
+  tallies: [
+    {
+      fields: ['namespace', 'state', 'trigger', 'listed'],
+      nullable: ['namespace'],
+      hourOf: 'started_at',
+    },
+  ],
   isFinal: ({ finished_at }) => finished_at !== null,
   keys: (event) => [idOf(event.stream)],
   evolve: evolveRunDocument,
@@ -158,7 +180,7 @@ function requested(
 ): RunDocument {
   const { occurredAt: at } = metadata;
   const { task_id, task_revision, created_by, trigger, scheduled_for, priority } = data;
-  const { params, parent } = data;
+  const { params, parent, namespace } = data;
   const document: RunDocument = {
     id,
     task_id,
@@ -193,7 +215,8 @@ function requested(
     listed: true,
   };
   const depth = depthOf(metadata);
-  const deep = depth === 0 ? document : { ...document, depth };
+  const placed = namespace === undefined ? document : { ...document, namespace };
+  const deep = depth === 0 ? placed : { ...placed, depth };
   return parent === undefined ? deep : { ...deep, parent_run_id: parent.run_id };
 }
 

@@ -9,7 +9,9 @@ import {
 import { idOf } from '../../domain/streams.ts';
 import type { TaskDefinition } from '../../domain/tasks/task-definition.ts';
 import type { ScheduleKind, TaskStatus } from '../../domain/vocabulary.ts';
+import { within, type Reach } from '../reach.ts';
 import type { Filter, Projection } from '../read-model.ts';
+import { withinNamespaces } from './namespaced.ts';
 
 /**
  * A task as the API shows it, without `last_run_at` (read from the runs view; a copy would cost a write per started
@@ -18,6 +20,8 @@ import type { Filter, Projection } from '../read-model.ts';
 export type TaskDocument = JsonObject &
   TaskDefinition & {
     readonly id: string;
+    /** Left out in `default`. */
+    readonly namespace?: string;
     readonly status: TaskStatus;
     readonly created_at: string;
     /** When someone last changed it; a fire does not count. */
@@ -36,16 +40,18 @@ export type TaskDocument = JsonObject &
 type RhythmPart = Pick<ScheduleState, 'anchor' | 'set' | 'fires'>;
 
 /** The fields that lists of tasks use. A task rarely changes, so each index can have them all. */
-const listedFields = ['status', 'created_by', 'schedule_kind', 'title'];
+const listedFields = ['status', 'created_by', 'schedule_kind', 'title', 'namespace'];
 
 /** Every task; canceled ones stay readable. */
 export const tasksProjection: Projection<TaskDocument> = {
   name: 'tasks',
-  schema: 5,
-  // Schema 4 has the same documents, but indexes that make some lists slower.
-  readsOlder: [4],
+  schema: 6,
+  // Schema 5 cannot be asked for a namespace. Schema 4 has other indexes too, which make some lists slower.
+  readsOlder: [4, 5],
+  addedFields: { namespace: 6 },
   streams: ['task-', 'fires-'],
   fields: {
+    namespace: 'text',
     status: 'text',
     created_by: 'text',
     schedule_kind: 'text',
@@ -58,15 +64,17 @@ export const tasksProjection: Projection<TaskDocument> = {
   },
   // A list by kind or title uses one of these indexes and its covered fields. The last index finds tasks that share a
   // concurrency key, smallest limit first.
-  indexes: [
+  indexes: withinNamespaces([
     ['created_at'],
     ['created_by', 'created_at'],
     ['status', 'created_at'],
     ['concurrency_key', 'created_by', 'concurrency_limit'],
+  ]),
+  covered: [listedFields, listedFields, listedFields, [], listedFields, listedFields, listedFields],
+  sparse: ['concurrency_key', 'namespace'],
+  tallies: [
+    { fields: ['namespace', 'created_by', 'status', 'schedule_kind'], nullable: ['namespace'] },
   ],
-  covered: [listedFields, listedFields, listedFields, []],
-  sparse: ['concurrency_key'],
-  tallies: [{ fields: ['created_by', 'status', 'schedule_kind'] }],
   keys: (event) => [idOf(event.stream)],
   evolve: evolveTaskDocument,
 };
@@ -81,9 +89,8 @@ export interface TaskFilters {
 }
 
 /** The filters of a query over {@link tasksProjection}. */
-/** The filters of a query over {@link tasksProjection}. */
-export function taskFilters(wanted: TaskFilters): readonly Filter[] {
-  const filters: Filter[] = [];
+export function taskFilters(reach: Reach, wanted: TaskFilters): readonly Filter[] {
+  const filters: Filter[] = [...within(reach)];
   for (const field of ['created_by', 'status', 'schedule_kind'] as const) {
     const value = wanted[field];
     if (value !== undefined) filters.push({ field, op: 'eq', value });
@@ -132,7 +139,9 @@ function evolveTaskDocument(
     const dates = { created_at: occurredAt, updated_at: occurredAt };
     const { revision } = event;
     // A field comes first: V8 adds fields to an object that begins with a spread on a slow path.
-    return { id, ...known.data.definition, ...dates, revision, ...derived } as TaskDocument;
+    const { definition, namespace } = known.data;
+    const document = { id, ...definition, ...dates, revision, ...derived } as TaskDocument;
+    return namespace === undefined ? document : Object.assign(document, { namespace });
   }
   if (task === null) return null;
   const changes = known.type === 'TaskUpdated' ? known.data.changes : {};
@@ -143,6 +152,7 @@ function evolveTaskDocument(
 }
 
 function rhythmOf(task: TaskDocument): ScheduleState {
-  const { status, revision, rhythm: schedule } = task;
-  return { ...schedule, status, definition: task, task_revision: revision, owed: [] };
+  const { status, revision, rhythm: schedule, namespace } = task;
+  const place = namespace === undefined ? {} : { namespace };
+  return { ...place, ...schedule, status, definition: task, task_revision: revision, owed: [] };
 }

@@ -4,11 +4,14 @@ import type { JsonObject } from '../../domain/json.ts';
 import { isAnswerable } from '../../domain/runs/run-waits.ts';
 import { idOf } from '../../domain/streams.ts';
 import { approvalStates, type ApprovalState } from '../../domain/vocabulary.ts';
+import { within, type Reach } from '../reach.ts';
 import type { Filter, Projection, Query } from '../read-model.ts';
 
 /** A step's wait for an approval or a callback, which a call from outside ends. */
 export type WaitDocument = JsonObject & {
   readonly id: string;
+  /** Left out in `default`. */
+  readonly namespace?: string;
   readonly run_id: string;
   readonly task_id: string;
   readonly step: string;
@@ -39,10 +42,14 @@ type Approval = JsonObject & {
  */
 export const waitsProjection: Projection<WaitDocument> = {
   name: 'waits',
-  schema: 1,
+  schema: 2,
+  // Schema 1 cannot be asked for a namespace.
+  readsOlder: [1],
+  addedFields: { namespace: 2 },
   streams: ['run-'],
   ownStreams: true,
   fields: {
+    namespace: 'text',
     approval_state: 'text',
     since: 'text',
     run_id: 'text',
@@ -54,9 +61,10 @@ export const waitsProjection: Projection<WaitDocument> = {
     ['approval_state', 'since'],
     ['task_id', 'since'],
     ['run_id', 'since'],
+    ['namespace', 'approval_state', 'since'],
   ],
-  covered: [[], ['approval_state'], ['approval_state']],
-  sparse: ['approval_state'],
+  covered: [['namespace'], ['approval_state'], ['approval_state'], []],
+  sparse: ['approval_state', 'namespace'],
   isFinal: ({ ended_at }) => ended_at !== null,
   keys: keysOf,
   evolve: evolveWaitDocument,
@@ -98,7 +106,8 @@ function suspended(
   const { wait_id: id, task_id, step, since, until, waits_for } = data;
   if (!isAnswerable(waits_for)) return known;
   const { kind } = waits_for;
-  const wait = { id, run_id, task_id, step, kind, since, until };
+  const place = data.namespace === undefined ? {} : { namespace: data.namespace };
+  const wait = { id, ...place, run_id, task_id, step, kind, since, until };
   if (waits_for.kind === 'callback') {
     const { token_hashes } = waits_for;
     // The wait is recorded again when its tool returns, even if the callback came before.
@@ -136,13 +145,17 @@ export function waitOfToken(hash: string): Query {
 }
 
 /** Approvals, newest first. @param wanted of a state, a task or a run; default: all */
-export function approvals(wanted: {
-  readonly state?: ApprovalState | undefined;
-  readonly task_id?: string | undefined;
-  readonly run_id?: string | undefined;
-}): Pick<Query, 'filters' | 'sort'> {
+export function approvals(
+  reach: Reach,
+  wanted: {
+    readonly state?: ApprovalState | undefined;
+    readonly task_id?: string | undefined;
+    readonly run_id?: string | undefined;
+  },
+): Pick<Query, 'filters' | 'sort'> {
   const { state, task_id, run_id } = wanted;
   const filters: Filter[] = [
+    ...within(reach),
     state === undefined
       ? { field: 'approval_state', op: 'in', value: approvalStates }
       : { field: 'approval_state', op: 'eq', value: state },

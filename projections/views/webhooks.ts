@@ -20,6 +20,8 @@ export type WebhookAttemptDocument = JsonObject & {
 /** A delivery as the API shows it, and what the sender needs at its start. */
 export type WebhookDocument = JsonObject & {
   readonly id: string;
+  /** Left out in `default`. */
+  readonly namespace?: string;
   readonly agent_id: string;
   readonly type: WebhookType;
   readonly event_id: string | null;
@@ -81,9 +83,10 @@ function evolveWebhookDocument(
   const at = event.metadata.occurredAt;
   const begun = { state: 'pending', end: null, next_attempt_at: at, finished_at: null } as const;
   if (event.type === 'WebhookScheduled') {
-    const { agent_id, event_id, task_id, run_id, payload } = event.data;
+    const { agent_id, event_id, task_id, run_id, payload, namespace } = event.data;
     return {
       id,
+      ...(namespace === undefined ? {} : { namespace }),
       agent_id,
       type: payload.type,
       event_id,

@@ -6,6 +6,7 @@ import type {
   RecordedEvent,
 } from '../../domain/event-store.ts';
 import type { DataOf } from '../../domain/events/catalogue.ts';
+import { namespaceOfEvent } from '../../domain/events/metadata.ts';
 import { toNewEvents, type CommandContext } from '../../domain/handle.ts';
 import { nameBasedId } from '../../domain/ids.ts';
 import { mapInBatches } from '../../domain/map-in-batches.ts';
@@ -142,7 +143,10 @@ export class Removal {
       return { ...positionsOf(stream, part), before: lastOfPart.revision + 1, isWhole };
     }
     const commandId = nameBasedId('retention', stream);
-    const appended = toNewEvents(stream, [tombstone], { ...this.#context(), commandId });
+    const [first = last] = events;
+    const namespace = namespaceOfEvent(first);
+    const context = { ...this.#context(), commandId, namespace };
+    const appended = toNewEvents(stream, [tombstone], context);
     const result = await tryAppend(this.#store, stream, appended, last.revision);
     // Null: the record has changed after all, and has not ended.
     if (result === null) return null;

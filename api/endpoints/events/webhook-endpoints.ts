@@ -38,7 +38,7 @@ const newSecret = endpoint('POST /agents/:agent_id/webhook-secret', {
   async handle(call) {
     const { dependencies, context } = call;
     const { store, agents, webhookSecret } = dependencies;
-    const id = idIn(call, 'agent_id');
+    const id = await agentInPath(call);
     const handled = await handle({
       store,
       stream: streams.agent(id),
@@ -68,7 +68,7 @@ const test = endpoint('POST /agents/:agent_id/webhook-test', {
   responses: { 202: WebhookSent },
   async handle(call) {
     const { dependencies, context } = call;
-    const agentId = idIn(call, 'agent_id');
+    const agentId = await agentInPath(call);
     const id = createdId('webhook', call);
     const { position } = await testWebhookCommand(dependencies.store, id, agentId, context);
     return sent(agentId, id, 'the message is on its way', position);

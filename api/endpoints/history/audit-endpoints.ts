@@ -18,6 +18,7 @@ import {
   type AllAuditFilters,
   type AuditStores,
 } from './audit-of-service.ts';
+import { auditInReach } from './streams-in-reach.ts';
 import { auditOfStream } from './audit-of-stream.ts';
 import { AuditLiveQuery, AuditQuery } from '../../schemas/audit-schemas.ts';
 import { ANONYMOUS, endpoint, type EndpointResponse, type Endpoint } from '../../endpoint.ts';
@@ -40,6 +41,7 @@ const list = endpoint('GET /audit', {
     const { dependencies, query } = call;
     const filters: AllAuditFilters = {
       ...query,
+      reach: call.reach,
       actor: actorOf(query.actor),
       ...(await instantsOf({ from: query.from, to: query.to }, instant)),
     };
@@ -47,9 +49,12 @@ const list = endpoint('GET /audit', {
     const { store, readModel, clock } = dependencies;
     const stores = { store, readModel, clock, names: namesIn(dependencies) };
     const { stream } = filters;
-    if (filters.actor === SERVICE) return { body: await auditOfService(stores, filters, query) };
+    const isVisible = auditInReach(call);
+    if (filters.actor === SERVICE) {
+      return { body: await auditOfService({ ...stores, isVisible }, filters, query) };
+    }
     if (stream !== undefined && isAuditedInLog(stream)) {
-      return { body: await auditOfStream(stores, { ...filters, stream }, query) };
+      return { body: await auditOfStream({ ...stores, isVisible }, { ...filters, stream }, query) };
     }
     return needsScan(filters) ? scanView(stores, filters, query) : readView(stores, filters, query);
   },
@@ -74,7 +79,8 @@ const live = endpoint('GET /audit/live', {
         const { auditTail } = dependencies;
         const client = await openEventStream(dependencies, streaming, () => auditTail.open());
         if (client === null) return;
-        auditTail.join(client, { ...filters, actor }, namesIn(dependencies));
+        const names = namesIn(dependencies);
+        auditTail.join(client, { ...filters, actor }, names, auditInReach(call));
       },
     };
   },

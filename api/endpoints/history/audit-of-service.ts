@@ -13,6 +13,7 @@ import type { ReadModel } from '../../../projections/read-model.ts';
 import type { AuditItem, AuditPage } from '../../schemas/response-schemas-audit.ts';
 import type { AuditQuery } from '../../schemas/audit-schemas.ts';
 import { invalidCursor } from '../listing.ts';
+import type { InReach } from './streams-in-reach.ts';
 import { matches, namedItem, type AuditItemFilters } from './audit-naming.ts';
 
 /** What one request examines: items, items at a time, and milliseconds. */
@@ -36,7 +37,13 @@ interface BackwardReader {
 
 /** What the service did, newest first: from the log, within {@link scanLimits}, as it would be most of the view. */
 export async function auditOfService(
-  { store, readModel, clock, names }: AuditStores,
+  {
+    store,
+    readModel,
+    clock,
+    names,
+    isVisible,
+  }: AuditStores & { readonly isVisible: InReach | null },
   filters: AllAuditFilters,
   { limit, cursor }: AuditQuery,
 ): Promise<AuditPage> {
@@ -54,6 +61,7 @@ export async function auditOfService(
     for (const event of page) {
       from = before(event);
       if (event.fault !== undefined || !passes(event, filters)) continue;
+      if (isVisible !== null && !(await isVisible(event))) continue;
       const item = await namedItem(auditDocumentOf(event), names);
       if (!matches(item, filters)) continue;
       items.push(item);

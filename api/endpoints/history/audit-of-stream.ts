@@ -5,11 +5,12 @@ import {
   isAudited,
   newestAudited,
   type AuditDocument,
-  type AuditFilters,
+  type EventFilters,
 } from '../../../projections/views/audit.ts';
 import type { Names } from '../../../projections/reading/names.ts';
 import type { AuditItem, AuditPage } from '../../schemas/response-schemas-audit.ts';
 import { behindCursor, cursorOf } from '../listing.ts';
+import type { InReach } from './streams-in-reach.ts';
 import { matchingItems, type AuditItemFilters } from './audit-naming.ts';
 
 /** Events that are read at a time. */
@@ -21,14 +22,24 @@ const READ = 500;
  * @throws HttpError 400 for a cursor of another list; EventStoreError `UNAVAILABLE`
  */
 export async function auditOfStream(
-  { store, names }: { readonly store: EventStore; readonly names: Names },
-  filters: AuditFilters & AuditItemFilters & { readonly stream: string },
+  {
+    store,
+    names,
+    isVisible,
+  }: {
+    readonly store: EventStore;
+    readonly names: Names;
+    /** Whether an event is in the reader's reach; null: every one is. */
+    readonly isVisible: InReach | null;
+  },
+  filters: EventFilters & AuditItemFilters & { readonly stream: string },
   { limit, cursor }: { readonly limit: number; readonly cursor?: string },
 ): Promise<AuditPage> {
   const { after } = behindCursor(cursor, newestAudited, auditProjection);
   const documents: AuditDocument[] = [];
   for await (const event of eventsOf(store, filters.stream)) {
-    if (isAudited(event, filters)) documents.push(auditDocumentOf(event));
+    if (!isAudited(event, filters)) continue;
+    if (isVisible === null || (await isVisible(event))) documents.push(auditDocumentOf(event));
   }
   const found = await matchingItems(documents, filters, names);
   found.sort((one, other) => compare(other.at, one.at) || compare(other.position, one.position));

@@ -6,7 +6,8 @@ import {
   TimestampError,
   type DayEdge,
 } from '../../../domain/schedule/timestamp.ts';
-import type { ApiDependencies } from '../../dependencies.ts';
+import { reaches } from '../../../projections/reach.ts';
+import type { Call } from '../../endpoint.ts';
 import { HttpError, badRequest } from '../../errors.ts';
 
 /**
@@ -38,10 +39,10 @@ export async function instantOfTask(
 
 /** Reads `start_time` and `end_time` of runs, of which a date without a time includes that day in the task's zone. */
 export function spanReader(
-  dependencies: Pick<ApiDependencies, 'tasks'>,
+  call: Pick<Call, 'dependencies' | 'reach'>,
   taskId: string | undefined,
 ): (field: string, given: string | undefined) => Promise<string | undefined> {
-  const zoneOf = () => zoneOfTask(dependencies, taskId);
+  const zoneOf = () => zoneOfTask(call, taskId);
   return (field, given) =>
     instantOfTask(field, given, zoneOf, field === 'end_time' ? 'after' : 'first');
 }
@@ -71,12 +72,13 @@ export async function instantsOf<Field extends string>(
 
 /** The time zone of a task; null without a task. */
 export async function zoneOfTask(
-  { tasks }: Pick<ApiDependencies, 'tasks'>,
+  { dependencies: { tasks }, reach }: Pick<Call, 'dependencies' | 'reach'>,
   taskId: string | undefined,
 ): Promise<string | null> {
   if (taskId === undefined) return null;
   const { state } = await tasks.get(taskId.toLowerCase());
-  return state.status === 'none' ? null : state.definition.timezone;
+  if (state.status === 'none' || !reaches(reach, state.namespace)) return null;
+  return state.definition.timezone;
 }
 
 /**

@@ -2,13 +2,18 @@ import {
   EventStoreError,
   requireReadable,
   type EventStore,
+  type StreamEnd,
+  type StreamPage as StreamsPage,
   type RecordedEvent,
 } from '../../../domain/event-store.ts';
 import { StreamEvents, StreamPage } from '../../schemas/response-schemas-audit.ts';
 import { auditScope, recordReading } from './audit-access.ts';
 import { EventsQuery, StreamsQuery } from '../../schemas/audit-schemas.ts';
-import { endpoint, type Endpoint } from '../../endpoint.ts';
+import { EVERY_NAMESPACE } from '../../../projections/reach.ts';
+import { seal, unseal } from '../../access/sealed.ts';
+import { endpoint, type Call, type Endpoint } from '../../endpoint.ts';
 import { notFound } from '../../errors.ts';
+import { streamNamespacesIn } from './streams-in-reach.ts';
 import { ItemList, invalidCursor, listJson } from '../listing.ts';
 import { showEvent } from '../events/event-records.ts';
 
@@ -24,14 +29,23 @@ const list = endpoint('GET /streams', {
   responses: { 200: StreamPage },
   async handle(call) {
     const { prefix, limit, cursor } = call.query;
-    const after = cursor === undefined ? undefined : placeOf(cursor, prefix);
+    const { jwtKey } = call.dependencies.settings.tokenKeys;
+    const isScoped = call.reach !== EVERY_NAMESPACE;
+    const given = cursor !== undefined && isScoped ? unseal(cursor, jwtKey) : cursor;
+    if (given === null) throw invalidCursor();
+    const after = given === undefined ? undefined : placeOf(given, prefix);
     await recordReading(call);
     const options = { prefix, limit, ...(after === undefined ? {} : { after }) };
-    const { streams, next } = await listStreams(call.dependencies.store, options);
+    const { streams, next } = isScoped
+      ? await listInReach(call, options)
+      : await listStreams(call.dependencies.store, options);
     const items = streams.map(({ stream, revision, lastAt: last_at }) => {
       return { stream, revision, last_at };
     });
-    return { body: { items, next_cursor: next === null ? null : cursorAt(next, prefix) } };
+    const place = next === null ? null : cursorAt(next, prefix);
+    // The place may be another namespace's stream.
+    const next_cursor = place !== null && isScoped ? seal(place, jwtKey) : place;
+    return { body: { items, next_cursor } };
   },
 });
 
@@ -47,6 +61,10 @@ const read = endpoint('GET /streams/:stream', {
     const { dependencies, parameters, query } = call;
     const stream = parameters['stream'] ?? '';
     await recordReading(call);
+    if (call.reach !== EVERY_NAMESPACE) {
+      const namespace = await streamNamespacesIn(dependencies).of(stream);
+      if (namespace !== call.reach) throw notFound('stream', stream);
+    }
     const { items, last } = await readEvents(dependencies.store, stream, query);
     if (last === undefined && !(await exists(dependencies.store, stream))) {
       throw notFound('stream', stream);
@@ -57,6 +75,38 @@ const read = endpoint('GET /streams/:stream', {
 });
 
 export const streamEndpoints: readonly Endpoint[] = [list, read];
+
+/** Streams that are read at a time, and pages of one request, where most may be out of reach. */
+const SCANNED = 200;
+const MAX_SCANS = 20;
+
+/** The streams in the caller's reach. A page may be short, or empty, and still be followed by another one. */
+async function listInReach(
+  { dependencies, reach }: Pick<Call, 'dependencies' | 'reach'>,
+  options: Parameters<EventStore['listStreams']>[0],
+): Promise<StreamsPage> {
+  const { store } = dependencies;
+  const namespaces = streamNamespacesIn(dependencies);
+  const found: StreamEnd[] = [];
+  let { after } = options;
+  for (let scans = 0; scans < MAX_SCANS; scans += 1) {
+    const left = options.limit - found.length;
+    const limit = scans === 0 ? left : Math.min(left, SCANNED);
+    const { prefix } = options;
+    const page = await listStreams(store, {
+      prefix,
+      limit,
+      ...(after === undefined ? {} : { after }),
+    });
+    for (const each of page.streams) {
+      if ((await namespaces.of(each.stream)) === reach) found.push(each);
+    }
+    if (page.next === null) return { streams: found, next: null };
+    after = page.next;
+    if (found.length === options.limit) break;
+  }
+  return { streams: found, next: after ?? null };
+}
 
 /** @throws HttpError 400 for a cursor of another log */
 async function listStreams(store: EventStore, options: Parameters<EventStore['listStreams']>[0]) {

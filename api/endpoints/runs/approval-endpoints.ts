@@ -18,6 +18,7 @@ import {
 } from '../../endpoint.ts';
 import { forbidden, notFound } from '../../errors.ts';
 import { listPage } from '../listing.ts';
+import { inReach } from '../lookup.ts';
 import { findWait, secretsOfRun } from './found-wait.ts';
 
 const scopes = ['tasks:read'] as const;
@@ -29,10 +30,10 @@ const list = endpoint('GET /approvals', {
   query: ApprovalQuery,
   reads: [waitsProjection],
   responses: { 200: ApprovalPage },
-  async handle({ dependencies, query }) {
+  async handle({ dependencies, query, reach }) {
     const { state, task_id, run_id } = query;
     const wanted = { state, task_id: task_id?.toLowerCase(), run_id: run_id?.toLowerCase() };
-    return listPage(dependencies.readModel, waitsProjection, approvals(wanted), query, show);
+    return listPage(dependencies.readModel, waitsProjection, approvals(reach, wanted), query, show);
   },
 });
 
@@ -46,8 +47,9 @@ const one = endpoint('GET /approvals/:approval_id', {
   async handle(call) {
     const id = idIn(call, 'approval_id');
     const kept = await call.dependencies.readModel.get(waitsProjection, id);
-    if (kept === null || kept.document.approval === null) throw notFound('approval', id);
-    return { body: show(kept.document) };
+    const wait = inReach(call, 'approval', id, kept?.document);
+    if (wait.approval === null) throw notFound('approval', id);
+    return { body: show(wait) };
   },
 });
 
@@ -88,10 +90,11 @@ async function decide(
   const { dependencies, caller, context, body } = call;
   if (caller === null) throw new Error('the endpoint needs a token');
   const id = idIn(call, 'approval_id');
-  const wait = await findWait(dependencies, async () => {
+  const found = await findWait(dependencies, async () => {
     return (await dependencies.readModel.get(waitsProjection, id))?.document;
   });
-  if (wait === undefined || wait.approval === null) throw notFound('approval', id);
+  const wait = inReach(call, 'approval', id, found);
+  if (wait.approval === null) throw notFound('approval', id);
   checkApprover(caller, wait.approval.approvers);
   const secrets = await secretsOfRun(dependencies, wait.run_id);
   const comment = body?.comment === undefined ? null : secrets.maskText(body.comment);

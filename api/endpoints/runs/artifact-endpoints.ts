@@ -12,6 +12,7 @@ import { runsProjection } from '../../../projections/views/runs.ts';
 import { ArtifactContent } from '../../schemas/response-schemas-runs.ts';
 import { endpoint, idIn, type Endpoint, type Streaming } from '../../endpoint.ts';
 import { notFound } from '../../errors.ts';
+import { inReach } from '../lookup.ts';
 import { ReadQuery } from '../../schemas/schemas.ts';
 
 /** How long a client may read nothing before it is disconnected. Milliseconds. */
@@ -32,7 +33,7 @@ const artifact = endpoint('GET /runs/:run_id/artifacts/:artifact', {
     const id = idIn(call, 'run_id');
     const name = idIn(call, 'artifact');
     // Those of a removed run are gone, or about to be.
-    if ((await readModel.get(runsProjection, id)) === null) throw notFound('run', id);
+    inReach(call, 'run', id, (await readModel.get(runsProjection, id))?.document);
     const { store } = artifacts;
     const isThere = isArtifactName(name) && (await isWhole(store, id, name));
     const opened = isThere ? await store.open(id, name) : null;

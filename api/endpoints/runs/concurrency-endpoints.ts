@@ -1,6 +1,7 @@
 import { concurrencyOf } from '../../../domain/keys/key-stream.ts';
 import { MAX_WAITERS } from '../../../domain/keys/key.ts';
 import type { ViewDocument, ReadModel } from '../../../projections/read-model.ts';
+import { reaches } from '../../../projections/reach.ts';
 import { runsProjection } from '../../../projections/views/runs.ts';
 import {
   tasksProjection,
@@ -31,7 +32,7 @@ const show = endpoint('GET /concurrency/:key', {
   query: ConcurrencyQuery,
   reads: [tasksProjection, runsProjection],
   responses: { 200: ConcurrencyKey },
-  async handle({ dependencies, caller, parameters, query }) {
+  async handle({ dependencies, caller, parameters, query, reach }) {
     const { store, readModel } = dependencies;
     const key = parameters['key'] ?? '';
     // In code points, as the schema of a task counts them.
@@ -39,6 +40,10 @@ const show = endpoint('GET /concurrency/:key', {
       throw badRequest([{ field: 'key', issue: `must have at most ${MAX_KEY_LENGTH} characters` }]);
     }
     const owner = query.created_by?.toLowerCase() ?? caller?.agentId ?? '';
+    const { state } = await dependencies.agents.get(owner);
+    const isHidden = 'namespace' in state && !reaches(reach, state.namespace);
+    // Of an agent out of reach, nothing is known, as of one that never was.
+    if (isHidden) return { body: { key, limit: null, holders: [], waiters: [], more_waiters: 0 } };
     const { limit, holders, waiters } = await concurrencyOf(store, owner, key);
     const more_waiters =
       waiters.length < SHORT_LINE ? 0 : await behindTheLine(readModel, owner, key, waiters.length);

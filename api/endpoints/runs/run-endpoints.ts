@@ -7,9 +7,11 @@ import { streams } from '../../../domain/streams.ts';
 import { cancelRunCommand } from '../../../domain/tasks/task-commands.ts';
 import { documentAsOf } from '../../../projections/reading/as-of.ts';
 import { latestRunOf, runListing } from '../../../projections/reading/run-queries.ts';
+import type { Filter, Query } from '../../../projections/read-model.ts';
 import { runsProjection, type RunDocument } from '../../../projections/views/runs.ts';
 import {
-  daysSince,
+  daysOfAll,
+  daysOfTask,
   statisticsProjection,
   tasksExecutedSince,
   type DayDocument,
@@ -33,7 +35,7 @@ import { endpoint, idIn, success, type Call, type Endpoint } from '../../endpoin
 import { notFound } from '../../errors.ts';
 import { instantsOf, spanReader } from '../history/instant.ts';
 import { emptyPage, listPage } from '../listing.ts';
-import { taskWithId } from '../lookup.ts';
+import { inReach, taskWithId } from '../lookup.ts';
 import { placeOfReading, viewRefusals } from '../history/replay-reading.ts';
 import { cutRuns, showInList, showPlannedRun, type ShownRun } from './run-records.ts';
 import { DaysQuery, ReadQuery, RunQuery } from '../../schemas/schemas.ts';
@@ -56,9 +58,9 @@ const list = endpoint('GET /runs', {
     const { success: succeeded, state, trigger, start_time, end_time } = query;
     const task_id = query.task_id?.toLowerCase();
     const parent_run_id = query.parent_run_id?.toLowerCase();
-    const times = await instantsOf({ start_time, end_time }, spanReader(dependencies, task_id));
+    const times = await instantsOf({ start_time, end_time }, spanReader(call, task_id));
     const filter = { task_id, parent_run_id, success: succeeded, state, trigger };
-    const listing = runListing({ ...filter, ...times });
+    const listing = runListing(call.reach, { ...filter, ...times });
     if (listing === null) return emptyPage(query);
     const show = (run: RunDocument): Promise<object> =>
       showInList(dependencies, run, query.include_errors);
@@ -79,11 +81,11 @@ const one = endpoint('GET /runs/:run_id', {
     const id = idIn(call, 'run_id');
     const { store, readModel } = call.dependencies;
     const past = await pastAskedFor(call);
-    const run =
+    const found =
       past === null
         ? (await readModel.get(runsProjection, id))?.document
         : await documentAsOf(store, runsProjection, streams.run(id), id, past);
-    if (!run) throw notFound('run', id);
+    const run = inReach(call, 'run', id, found);
     const shown = await showPlannedRun(call.dependencies, run);
     return { body: past === null ? await withReasons(call.dependencies, run, shown) : shown };
   },
@@ -102,6 +104,7 @@ const cancel = endpoint('POST /runs/:run_id/cancel', {
     // From the log: the view may lack a run that was just requested.
     const { state: run, position: known } = await load(store, streams.run(id), runFold);
     if (!('request' in run)) throw notFound('run', id);
+    inReach(call, 'run', id, run.request);
     await ownedTaskOf(call, 'run', run.request.task_id);
     const commandId = nameBasedId('cancel run', context.commandId, id);
     const position = await cancelRunCommand(store, id, { ...context, commandId });
@@ -141,7 +144,8 @@ const stats = endpoint('GET /task/:task_id/stats', {
     const { dependencies, now } = await placeOfReading(call);
     const taskId = await taskInPath(call);
     const firstDay = firstDayOf(query.days, now);
-    const { days, position } = await daysOf(dependencies, taskId, firstDay);
+    const asked = daysOfTask(taskId, firstDay);
+    const { days, position } = await daysOf(dependencies, asked, null);
     return { body: taskStatistics(taskId, query.days, days, now), readPosition: position };
   },
 });
@@ -159,7 +163,9 @@ const summary = endpoint('GET /stats/summary', {
     const { query } = call;
     const { dependencies, now } = await placeOfReading(call);
     const firstDay = firstDayOf(query.days, now);
-    const { days, tasks, position } = await daysOf(dependencies, null, firstDay);
+    const tasksOf = tasksExecutedSince(call.reach, firstDay);
+    const asked = daysOfAll(call.reach, firstDay);
+    const { days, tasks, position } = await daysOf(dependencies, asked, tasksOf);
     return { body: statisticsSummary(query.days, days, tasks, now), readPosition: position };
   },
 });
@@ -182,26 +188,28 @@ async function withReasons(
 /** `/runs/stats/summary` comes before `/runs/:run_id`, which its path would match. */
 export const runEndpoints: readonly Endpoint[] = [list, summary, latest, stats, one, cancel];
 
-/** The days of a task; or of all tasks, with the number of tasks that ran. From one snapshot. */
+/** The days that a query finds, and the number of tasks that pass filters. From one snapshot. */
 async function daysOf(
   { readModel }: Pick<ApiDependencies, 'readModel'>,
-  taskId: string | null,
-  firstDay: string,
+  query: Query,
+  tasks: readonly Filter[] | null,
 ): Promise<{
   readonly days: readonly DayDocument[];
   readonly tasks: number;
   readonly position: Position;
 }> {
   const { documents, total, position } = await readModel.list(statisticsProjection, {
-    ...daysSince(taskId, firstDay),
-    counted: taskId === null ? tasksExecutedSince(firstDay) : null,
+    ...query,
+    counted: tasks,
   });
   const days = documents.map(({ text }) => JSON.parse(text) as DayDocument);
   return { days, tasks: total ?? 0, position };
 }
 
 /** The id of the task in the path. @throws HttpError 404 for an unknown task */
-async function taskInPath(call: Pick<Call, 'dependencies' | 'parameters'>): Promise<string> {
+async function taskInPath(
+  call: Pick<Call, 'dependencies' | 'parameters' | 'reach'>,
+): Promise<string> {
   const id = idIn(call, 'task_id');
   await taskWithId(call, id);
   return id;

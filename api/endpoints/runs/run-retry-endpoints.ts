@@ -2,14 +2,15 @@ import { wasCreatedBy, redriveRun } from '../../../domain/runs/run-redrive.ts';
 import { requestOfRun, retryFailedRun } from '../../../domain/runs/run-retry.ts';
 import { taskAt } from '../../../domain/tasks/task-at.ts';
 import { requireTask, type LiveTask } from '../../../domain/tasks/task.ts';
+import { reaches } from '../../../projections/reach.ts';
 import { runListing, type RunListing } from '../../../projections/reading/run-queries.ts';
 import { runsProjection, type RunDocument } from '../../../projections/views/runs.ts';
 import { RunRetried, RunsRedriven } from '../../schemas/response-schemas-runs.ts';
-import type { ApiDependencies } from '../../dependencies.ts';
 import { endpoint, idIn, success, type Call, type Endpoint } from '../../endpoint.ts';
 import { forbidden, notFound } from '../../errors.ts';
 import { instantsOf, spanReader } from '../history/instant.ts';
 import { paramsFor, takesParams } from '../../params/params-check.ts';
+import { inReach } from '../lookup.ts';
 import { redriveListed } from './run-redrive.ts';
 import {
   MAX_REDRIVEN_RUNS,
@@ -39,6 +40,7 @@ const retry = endpoint('POST /runs/:run_id/retry', {
     // From the log: the view may lag behind the failure.
     const request = await requestOfRun(store, id);
     if (request === null) throw notFound('run', id);
+    inReach(call, 'run', id, request);
     const { taskId, taskRevision } = request;
     const task = await ownedTaskOf(call, 'run', taskId);
     const isAsPinned = from === 'start' || task.revision === taskRevision;
@@ -79,7 +81,7 @@ const redrive = endpoint('POST /runs/redrive', {
     const tally = await redriveListed({
       readModel,
       clock,
-      listing: await failedRuns(filter, dependencies),
+      listing: await failedRuns(filter, call),
       cursor: filter.cursor,
       limit: filter.limit ?? MAX_REDRIVEN_RUNS,
       matches: async (run: RunDocument) => {
@@ -116,7 +118,7 @@ function messageOf(count: number, dryRun: boolean): string {
   return `${runs} ${count === 1 ? 'is' : 'are'} retried`;
 }
 
-type Calling = Pick<Call, 'caller' | 'dependencies'>;
+type Calling = Pick<Call, 'caller' | 'dependencies' | 'reach'>;
 
 async function taskOf({ dependencies }: Calling, taskId: string): Promise<LiveTask> {
   return requireTask((await dependencies.tasks.get(taskId)).state);
@@ -130,17 +132,19 @@ async function checkFilter(call: Calling, filter: RedriveRuns): Promise<void> {
     throw forbidden("these are runs of another agent's tasks", ['admin'], caller.scopes);
   }
   if (filter.task_id === undefined) return;
-  const { state } = await dependencies.tasks.get(filter.task_id.toLowerCase());
-  if (state.status !== 'none') mayChange(call)(state);
+  const id = filter.task_id.toLowerCase();
+  const { state } = await dependencies.tasks.get(id);
+  if (state.status === 'none' || !reaches(call.reach, state.namespace)) return;
+  mayChange(call, id)(state);
 }
 
 /** The failed runs that match a filter, oldest first. */
 async function failedRuns(
   { task_id, trigger, start_time, end_time }: RedriveRuns,
-  dependencies: Pick<ApiDependencies, 'tasks'>,
+  call: Calling,
 ): Promise<RunListing> {
-  const times = await instantsOf({ start_time, end_time }, spanReader(dependencies, task_id));
-  const listing = runListing({
+  const times = await instantsOf({ start_time, end_time }, spanReader(call, task_id));
+  const listing = runListing(call.reach, {
     task_id: task_id?.toLowerCase(),
     trigger,
     state: 'failed',

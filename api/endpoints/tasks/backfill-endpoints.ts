@@ -40,7 +40,7 @@ import { HttpError, badRequest, notFound } from '../../errors.ts';
 import { readInstant } from '../history/instant.ts';
 import { paramsFor } from '../../params/params-check.ts';
 import { listPage } from '../listing.ts';
-import { taskWithId } from '../lookup.ts';
+import { inReach, taskWithId } from '../lookup.ts';
 import { BackfillQuery, RequestBackfill } from '../../schemas/schedule-schemas.ts';
 import { ReadQuery } from '../../schemas/schemas.ts';
 import { overlappingBackfills } from './overlapping-backfills.ts';
@@ -67,7 +67,7 @@ const request = endpoint('POST /tasks/:id/backfill', {
     const taskId = idIn(call, 'id');
     const { state: task } = await load(store, streams.task(taskId), taskFold);
     if (task.status === 'none') throw notFound('task', taskId);
-    mayChange(call)(task);
+    mayChange(call, taskId)(task);
     const id = createdId('backfill', call);
     const earlierResponse = call.keyed ? await replayedResponse(call, id) : null;
     if (earlierResponse !== null) return earlierResponse;
@@ -122,8 +122,7 @@ const one = endpoint('GET /backfills/:backfill_id', {
   async handle(call) {
     const id = idIn(call, 'backfill_id');
     const kept = await call.dependencies.readModel.get(backfillsProjection, id);
-    if (kept === null) throw notFound('backfill', id);
-    return { body: show(kept.document) };
+    return { body: show(inReach(call, 'backfill', id, kept?.document)) };
   },
 });
 
@@ -139,6 +138,7 @@ const cancel = endpoint('POST /backfills/:backfill_id/cancel', {
     const id = idIn(call, 'backfill_id');
     const { state: backfill } = await load(store, streams.backfill(id), backfillFold);
     if (backfill.state === 'none') throw notFound('backfill', id);
+    inReach(call, 'backfill', id, backfill.request);
     await ownedTaskOf(call, 'backfill', backfill.request.task_id);
     const handled = await cancelBackfillCommand({ store, backfillId: id, context });
     const { request: asked, progress } = handled.state as KnownBackfill;

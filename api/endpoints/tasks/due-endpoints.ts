@@ -1,5 +1,6 @@
 import { toIso } from '../../../domain/clock.ts';
 import { dueProjection } from '../../../projections/views/due.ts';
+import { within } from '../../../projections/reach.ts';
 import type { Filter } from '../../../projections/read-model.ts';
 import { tasksProjection } from '../../../projections/views/tasks.ts';
 import { DueQuery, DueTaskPage } from '../../schemas/due-schemas.ts';
@@ -18,9 +19,9 @@ const list = endpoint('GET /tasks/due', {
   hasLargeResponse: true,
   reads: [dueProjection, tasksProjection],
   responses: { 200: DueTaskPage },
-  async handle({ dependencies, query }) {
+  async handle({ dependencies, query, reach }) {
     const { readModel } = dependencies;
-    const filters: Filter[] = [{ field: 'next_run_at', op: 'gt', value: FIRST }];
+    const filters: Filter[] = [...within(reach), { field: 'next_run_at', op: 'gt', value: FIRST }];
     if (query.until !== undefined) {
       const until = toIso(instantOf('until', query.until, null));
       filters.push({ field: 'next_run_at', op: 'lte', value: until });

@@ -50,7 +50,7 @@ const runNow = endpoint('POST /tasks/:id/run_now', {
     const { store } = dependencies;
     const id = idIn(call, 'id');
     const task = await taskWithId(call, id);
-    mayChange(call)(task);
+    mayChange(call, id)(task);
     const params = paramsFor(task.definition, body?.params);
     const context = { ...call.context, depth: await call.depth('run') };
     const manual = await requestManualRun(store, id, task, context, { params });
@@ -132,7 +132,7 @@ const cancel = endpoint('POST /tasks/:id/cancel', {
   responses: { 200: TaskCanceled },
   async handle(call) {
     const id = idIn(call, 'id');
-    const { oldStatus, position } = await cancelTask(call, id, mayChange(call));
+    const { oldStatus, position } = await cancelTask(call, id, mayChange(call, id));
     // The caller may have requested a run just before.
     const queued = position !== null && position > call.ownPosition ? position : call.ownPosition;
     await call.dependencies.positions.wait(runsProjection, queued, MAX_LAG);
@@ -161,13 +161,17 @@ async function positionOf(store: EventStore, runId: string): Promise<Position | 
 
 /** The options of a command on a task. */
 function command(
-  call: Pick<Call, 'dependencies' | 'parameters' | 'context' | 'expectedRevision' | 'caller'>,
+  call: Pick<
+    Call,
+    'dependencies' | 'parameters' | 'context' | 'expectedRevision' | 'caller' | 'reach'
+  >,
 ): Parameters<typeof pauseTaskCommand>[0] {
+  const taskId = idIn(call, 'id');
   return {
     store: call.dependencies.store,
-    taskId: idIn(call, 'id'),
+    taskId,
     context: call.context,
-    mayChange: mayChange(call),
+    mayChange: mayChange(call, taskId),
     expectedRevision: call.expectedRevision,
   };
 }

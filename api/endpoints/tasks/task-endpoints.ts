@@ -11,13 +11,18 @@ import { taskFilters, tasksProjection } from '../../../projections/views/tasks.t
 import { Task, TaskPage } from '../../schemas/response-schemas-tasks.ts';
 import { PastQuery, pastAskedFor } from '../history/audit-access.ts';
 import { createdId, endpoint, etag, idIn, type Endpoint } from '../../endpoint.ts';
-import { notFound } from '../../errors.ts';
 import { cutPayload, listPage } from '../listing.ts';
-import { taskWithId } from '../lookup.ts';
+import { inReach, taskWithId } from '../lookup.ts';
 import { placeOfReading, viewRefusals } from '../history/replay-reading.ts';
 import { CreateTask, TaskQuery, UpdateTask } from '../../schemas/schemas.ts';
 import { checkDefinition } from './task-definitions.ts';
-import { cancelOrphan, checkOwner, mayChange, requireOwner } from './task-ownership.ts';
+import {
+  cancelOrphan,
+  checkNewOwner,
+  checkOwner,
+  mayChange,
+  requireOwner,
+} from './task-ownership.ts';
 import { lastRunAt, pastTask, showDocument, showTask } from './task-records.ts';
 
 const read = ['tasks:read'] as const;
@@ -36,11 +41,12 @@ const create = endpoint('POST /tasks', {
     const { store, tasks } = dependencies;
     const given = withDefaults(body);
     const { definition, warnings } = checkDefinition(given, dependencies, context.now);
-    await checkOwner(call, definition.created_by);
+    const namespace = await checkOwner(call, definition.created_by);
     const id = createdId('task', call);
     // With an Idempotency-Key, an earlier attempt may have created it.
     const isNew = !call.keyed;
-    const handled = await createTaskCommand({ store, taskId: id, definition, context, isNew });
+    const asked = { store, taskId: id, definition, namespace, context, isNew };
+    const handled = await createTaskCommand(asked);
     tasks.learn(id, handled);
     await cancelOrphan(call, id, definition.created_by);
     const task = requireTask(handled.state);
@@ -66,7 +72,10 @@ const list = endpoint('GET /tasks', {
   async handle(call) {
     const { query } = call;
     const { dependencies } = await placeOfReading(call);
-    const filters = taskFilters({ ...query, created_by: query.created_by?.toLowerCase() });
+    const filters = taskFilters(call.reach, {
+      ...query,
+      created_by: query.created_by?.toLowerCase(),
+    });
     const sort = [{ field: 'created_at', direction: 'descending' }] as const;
     const asked = { filters, sort, cut: cutPayload };
     return listPage(dependencies.readModel, tasksProjection, asked, query, async (task) =>
@@ -90,13 +99,12 @@ const show = endpoint('GET /tasks/:id', {
     const id = idIn(call, 'id');
     const zoneOf = async () => (await taskWithId(call, id)).definition.timezone;
     const past = await pastAskedFor(call, zoneOf);
-    if (past !== null) return pastTask(dependencies, id, past);
+    if (past !== null) return pastTask(call, id, past);
     const [kept, last] = await Promise.all([
       dependencies.readModel.get(tasksProjection, id),
       lastRunAt(dependencies, id),
     ]);
-    if (kept === null) throw notFound('task', id);
-    const { document } = kept;
+    const document = inReach(call, 'task', id, kept?.document);
     return { body: showDocument(document, last, dependencies), headers: etag(document.revision) };
   },
 });
@@ -114,10 +122,10 @@ const update = endpoint('PUT /tasks/:id', {
     const { store, tasks } = dependencies;
     const id = idIn(call, 'id');
     const known = await taskWithId(call, id);
-    mayChange(call)(known);
+    mayChange(call, id)(known);
     const changed = { ...known.definition, ...(body as Partial<TaskDefinition>) };
     const { definition, warnings } = checkDefinition(changed, dependencies, context.now);
-    if (body.created_by !== undefined) await checkOwner(call, definition.created_by);
+    if (body.created_by !== undefined) await checkNewOwner(call, known, definition.created_by);
     else if (known.status !== 'canceled') await requireOwner(call, definition.created_by);
     const changes = Object.fromEntries(
       Object.keys(body).map((field) => [field, definition[field as keyof TaskDefinition]]),
@@ -126,7 +134,7 @@ const update = endpoint('PUT /tasks/:id', {
       store,
       taskId: id,
       context,
-      mayChange: mayChange(call),
+      mayChange: mayChange(call, id),
       expectedRevision,
       changes,
     });

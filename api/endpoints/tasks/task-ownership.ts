@@ -1,23 +1,28 @@
 import { agentFold } from '../../../domain/agents/agent.ts';
 import { load } from '../../../domain/handle.ts';
 import { nameBasedId } from '../../../domain/ids.ts';
+import { DEFAULT_NAMESPACE } from '../../../domain/namespaces/namespace.ts';
 import { streams } from '../../../domain/streams.ts';
 import { requireTask, type LiveTask } from '../../../domain/tasks/task.ts';
+import { reaches } from '../../../projections/reach.ts';
 import type { Call } from '../../endpoint.ts';
 import { HttpError, badRequest, forbidden } from '../../errors.ts';
+import { inReach } from '../lookup.ts';
 import { cancelTask } from './task-cancellation.ts';
 
-type Calling = Pick<Call, 'caller'>;
+type Calling = Pick<Call, 'caller' | 'reach'>;
 
 /** @returns whether the caller may change a task: an admin any, others their own */
-export function owns({ caller }: Calling): (task: LiveTask) => boolean {
-  return ({ definition }) =>
-    caller === null || caller.admin || definition.created_by === caller.agentId;
+export function owns({ caller, reach }: Calling): (task: LiveTask) => boolean {
+  return ({ definition, namespace }) =>
+    reaches(reach, namespace) &&
+    (caller === null || caller.admin || definition.created_by === caller.agentId);
 }
 
-/** @returns throws HttpError 403 for another agent's task */
-export function mayChange(call: Calling): (task: LiveTask) => void {
+/** @param id of the task @returns throws HttpError 404 for a task out of reach, 403 for another agent's */
+export function mayChange(call: Calling, id: string): (task: LiveTask) => void {
   return (task) => {
+    inReach(call, 'task', id, task);
     if (!owns(call)(task)) throw notOwned(call, "another agent's task");
   };
 }
@@ -40,19 +45,36 @@ function notOwned({ caller }: Calling, what: string): HttpError {
   return forbidden(`this is ${what}`, ['admin'], caller?.scopes ?? []);
 }
 
-/** The owner must be the caller; an admin may name any existing agent. @throws HttpError 403, 400 */
+/**
+ * The owner must be the caller; an admin may name any existing agent.
+ * @returns the owner's namespace
+ * @throws HttpError 403, 400
+ */
 export async function checkOwner(
-  { caller, dependencies }: Pick<Call, 'caller' | 'dependencies'>,
+  { caller, dependencies, reach }: Pick<Call, 'caller' | 'dependencies' | 'reach'>,
   owner: string,
-): Promise<void> {
-  if (caller === null || owner === caller.agentId) return;
+): Promise<string> {
+  if (caller === null || owner === caller.agentId) return caller?.namespace ?? DEFAULT_NAMESPACE;
   if (!caller.admin) {
     throw forbidden('created_by: must be the caller', ['admin'], caller.scopes);
   }
   const { state } = await dependencies.agents.get(owner);
-  if (state.status !== 'registered') {
+  if (state.status !== 'registered' || !reaches(reach, state.namespace)) {
     throw badRequest([{ field: 'created_by', issue: 'is not an agent' }]);
   }
+  return state.namespace;
+}
+
+/** As {@link checkOwner}, for a task that is there: its new owner is in the task's namespace. @throws HttpError 403, 400 */
+export async function checkNewOwner(
+  call: Pick<Call, 'caller' | 'dependencies' | 'reach'>,
+  { namespace }: LiveTask,
+  owner: string,
+): Promise<void> {
+  if ((await checkOwner(call, owner)) === namespace) return;
+  throw badRequest([
+    { field: 'created_by', issue: `is not an agent of the namespace ${namespace}` },
+  ]);
 }
 
 /** A changed task, which may become active by that, must have an owner. @throws HttpError 409 */

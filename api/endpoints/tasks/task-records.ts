@@ -1,4 +1,5 @@
 import { fromIso } from '../../../domain/clock.ts';
+import { namespaceField } from '../../../domain/namespaces/namespace.ts';
 import { scheduleText } from '../../../domain/schedule/words/schedule-text.ts';
 import type { LiveTask } from '../../../domain/tasks/task.ts';
 import { lastRunAsOf, taskAsOf, type PointInTime } from '../../../projections/reading/as-of.ts';
@@ -12,8 +13,8 @@ import {
 import type { TaskDocument } from '../../../projections/views/tasks.ts';
 import type { TaskDefinition } from '../../../domain/tasks/task-definition.ts';
 import type { ApiDependencies } from '../../dependencies.ts';
-import { etag, type EndpointResponse } from '../../endpoint.ts';
-import { notFound } from '../../errors.ts';
+import { etag, type Call, type EndpointResponse } from '../../endpoint.ts';
+import { inReach } from '../lookup.ts';
 import { warningsOf } from './task-definitions.ts';
 
 /** A task from its own streams, right after a command. */
@@ -38,6 +39,7 @@ export function showTask(
   const { params_schema = null } = definition;
   return {
     id,
+    ...namespaceField(task.namespace),
     ...definition,
     params_schema,
     schedule_text,
@@ -91,12 +93,12 @@ export async function lastRunAt(
  * @throws HttpError 404 before its creation
  */
 export async function pastTask(
-  dependencies: ApiDependencies,
+  call: Pick<Call, 'dependencies' | 'reach'>,
   id: string,
   past: PointInTime,
 ): Promise<EndpointResponse> {
-  const task = await taskAsOf(dependencies.store, id, past);
-  if (task === null) throw notFound('task', id);
+  const { dependencies } = call;
+  const task = inReach(call, 'task', id, await taskAsOf(dependencies.store, id, past));
   const last = await lastRunAsOf(dependencies, id, past);
   return { body: showDocument(task, last, dependencies), headers: etag(task.revision) };
 }

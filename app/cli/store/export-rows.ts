@@ -13,6 +13,7 @@ import {
   TimestampError,
   type DayEdge,
 } from '../../../domain/schedule/timestamp.ts';
+import { EVERY_NAMESPACE } from '../../../projections/reach.ts';
 import { streamKinds, streams } from '../../../domain/streams.ts';
 import { taskFold } from '../../../domain/tasks/task.ts';
 import { runsProjection } from '../../../projections/views/runs.ts';
@@ -80,7 +81,8 @@ export async function exportRows(
       const names = storedNames(store);
       const params = { pinnedTasks: storedTasks(store), secrets: () => undefined };
       const reading = { names, params };
-      const parts = exportRuns(readModel, format, { ...filter, state, trigger }, reading);
+      const wanted = { reach: EVERY_NAMESPACE, ...filter, state, trigger };
+      const parts = exportRuns(readModel, format, wanted, reading);
       return writeRows(await open(), parts, progress);
     });
   });

@@ -4,7 +4,8 @@ import type { Cell, Column } from './view-table.ts';
 
 /**
  * Counts of documents by the values of some fields, maintained in the documents' transactions. Counting a million index
- * rows takes too long for a list. Null is stored as an empty string; filters for either are not answered from here.
+ * rows takes too long for a list. Null is stored as an empty string; filters for either are not answered from here, apart
+ * from null in fields whose strings are never empty.
  */
 
 /** Length of a timestamp up to its hour, and a character that sorts after all that may follow. */
@@ -159,7 +160,7 @@ export function countByTally(
     });
     const parameters = equal
       .flatMap(({ value }) => value)
-      .map((value) => (typeof value === 'boolean' ? Number(value) : value));
+      .map((value) => (typeof value === 'boolean' ? Number(value) : (value ?? '')));
     if (span.edges.length > 0) conditions.push(`${HOUR} > ?`);
     if (span.to !== undefined) conditions.push(`${HOUR} < ?`);
     const hours = span.edges.length === 0 ? [] : [span.from, span.to];
@@ -214,7 +215,8 @@ function hourOf({ value }: Filter): string | null {
 function isTallied(tally: Tally, { field, op, value }: Filter): boolean {
   if (op !== 'eq' && op !== 'in') return false;
   const values: readonly unknown[] = Array.isArray(value) ? value : [value];
-  const areCounted = values.every((each) => each !== null && each !== '');
+  const isNullable = tally.nullable?.includes(field) === true;
+  const areCounted = values.every((each) => each !== '' && (each !== null || isNullable));
   return areCounted && values.length <= MAX_VALUES && tally.fields.includes(field);
 }
 

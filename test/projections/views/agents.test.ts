@@ -48,10 +48,10 @@ describe('an agent in the agents view', () => {
   });
 
   it('is found by a part of its name and by a scope', () => {
-    expect(agentFilters({ name: 'a', scope: 'ops' }).map(({ op }) => op)).to.deep.equal([
+    expect(agentFilters('*', { name: 'a', scope: 'ops' }).map(({ op }) => op)).to.deep.equal([
       'contains',
       'has',
     ]);
-    expect(agentFilters({})).to.deep.equal([]);
+    expect(agentFilters('*', {})).to.deep.equal([]);
   });
 });

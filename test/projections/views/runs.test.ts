@@ -251,12 +251,12 @@ describe('a list of runs', () => {
 
   it('leaves out skipped runs unless they are asked for', () => {
     const listed = { field: 'listed', op: 'eq', value: true };
-    expect(runListing({})?.filters).to.deep.equal([listed]);
+    expect(runListing('*', {})?.filters).to.deep.equal([listed]);
     const skipped = { field: 'state', op: 'eq', value: 'skipped' };
-    expect(runListing({ state: 'skipped' })?.filters).to.deep.equal([skipped]);
-    const ofTask = runListing({ state: 'skipped', task_id: '1' })?.filters;
+    expect(runListing('*', { state: 'skipped' })?.filters).to.deep.equal([skipped]);
+    const ofTask = runListing('*', { state: 'skipped', task_id: '1' })?.filters;
     expect(ofTask).to.deep.include({ ...listed, value: false });
-    const [ofSpan] = runListing({ start_time: '2026-03-01T00:00:00.000Z' })?.filters ?? [];
+    const [ofSpan] = runListing('*', { start_time: '2026-03-01T00:00:00.000Z' })?.filters ?? [];
     expect(ofSpan?.field).to.equal('state');
     expect(ofSpan?.value).to.include.members(['queued', 'canceled']);
     expect(ofSpan?.value).to.not.include('skipped');
@@ -265,33 +265,33 @@ describe('a list of runs', () => {
   it("goes by the state alone, whose indexes have what is listed, and of a task by the task's", () => {
     const start_time = '2026-03-01T00:00:00.000Z';
     for (const state of ['queued', 'failed'] as const) {
-      expect(fieldsOf(runListing({ state }))).to.deep.equal(['state']);
-      const ofSpan = runListing({ state, start_time });
+      expect(fieldsOf(runListing('*', { state }))).to.deep.equal(['state']);
+      const ofSpan = runListing('*', { state, start_time });
       expect(fieldsOf(ofSpan)).to.deep.equal(['state', 'started_at']);
-      const ofTask = runListing({ state, task_id: '1' });
+      const ofTask = runListing('*', { state, task_id: '1' });
       expect(fieldsOf(ofTask)).to.deep.equal(['task_id', 'state', 'listed']);
     }
   });
 
   it("goes by the parent's index for the child runs of a run, also of a state", () => {
-    const ofParent = runListing({ parent_run_id: '1', state: 'failed' });
+    const ofParent = runListing('*', { parent_run_id: '1', state: 'failed' });
     expect(fieldsOf(ofParent)).to.deep.equal(['parent_run_id', 'state', 'listed']);
     const start_time = '2026-03-01T00:00:00.000Z';
-    const ofSpan = runListing({ parent_run_id: '1', start_time });
+    const ofSpan = runListing('*', { parent_run_id: '1', start_time });
     expect(fieldsOf(ofSpan)).to.deep.equal(['parent_run_id', 'listed', 'started_at']);
     expect(ofSpan?.sort[0]?.field).to.equal('queued_at');
   });
 
   it('asks for success by the corresponding state', () => {
     const state = { field: 'state', op: 'eq', value: 'failed' };
-    expect(runListing({ success: false })?.filters).to.deep.include(state);
-    expect(runListing({ success: true, state: 'failed' })).to.equal(null);
+    expect(runListing('*', { success: false })?.filters).to.deep.include(state);
+    expect(runListing('*', { success: true, state: 'failed' })).to.equal(null);
   });
 
   it('is sorted by start if a span of starts is given', () => {
     const start_time = '2026-03-01T00:00:00.000Z';
-    expect(runListing({ start_time })?.sort[0]?.field).to.equal('started_at');
-    expect(runListing({ start_time, task_id: '1' })?.sort[0]?.field).to.equal('queued_at');
+    expect(runListing('*', { start_time })?.sort[0]?.field).to.equal('started_at');
+    expect(runListing('*', { start_time, task_id: '1' })?.sort[0]?.field).to.equal('queued_at');
     expect(latestRunOf('1').sort[0]?.field).to.equal('queued_at');
   });
 });

@@ -85,7 +85,7 @@ describe('the view of waits', () => {
   });
 
   it('lists approvals of all states by one index', () => {
-    expect(approvals({}).filters[0]).to.include({ field: 'approval_state', op: 'in' });
-    expect(approvals({ state: 'pending' }).filters).to.have.lengthOf(1);
+    expect(approvals('*', {}).filters[0]).to.include({ field: 'approval_state', op: 'in' });
+    expect(approvals('*', { state: 'pending' }).filters).to.have.lengthOf(1);
   });
 });

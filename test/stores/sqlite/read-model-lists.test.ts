@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { DatabaseSync } from '@photostructure/sqlite';
 import { runStates, runTriggers, scheduleKinds, taskStatuses } from '../../../domain/vocabulary.ts';
+import { EVERY_NAMESPACE, type Reach } from '../../../projections/reach.ts';
 import { auditFilters, auditProjection, newestAudited } from '../../../projections/views/audit.ts';
 import type { Filter, Projection, Sort } from '../../../projections/read-model.ts';
 import { runListing, type RunFilters } from '../../../projections/reading/run-queries.ts';
@@ -29,6 +30,13 @@ import {
 describe('every list of the embedded read model', () => {
   const time = '2026-03-01T00:00:00.000Z';
   const one = <T>(values: readonly T[]): readonly (T | undefined)[] => [undefined, ...values];
+
+  /** Each list as an admin sees it, as an agent of `default` does, and as one of another namespace. */
+  function* everyReach<T>(lists: Iterable<T>): Generator<readonly [Reach, T]> {
+    for (const list of lists) {
+      for (const reach of [EVERY_NAMESPACE, 'default', 'team']) yield [reach, list];
+    }
+  }
 
   function* runLists(): Generator<RunFilters> {
     for (const task_id of one(['t'])) {
@@ -60,11 +68,11 @@ describe('every list of the embedded read model', () => {
 
   it('of runs is read in order from an index, and its total from an index or a tally', () => {
     const plans = new Plans(runsProjection);
-    for (const wanted of runLists()) {
-      const listing = runListing(wanted);
+    for (const [reach, wanted] of everyReach(runLists())) {
+      const listing = runListing(reach, wanted);
       if (listing === null) continue;
       const { filters, sort } = listing;
-      plans.expectOrdered(filters, sort, wanted.task_id === undefined ? /by_/ : /by_task_id_/);
+      plans.expectOrdered(filters, sort, wanted.task_id === undefined ? /by_/ : /by_(namespace_and_)?task_id_/);
       plans.expectCovered(filters);
     }
     plans.close();
@@ -73,7 +81,7 @@ describe('every list of the embedded read model', () => {
   it('of the child runs of a run is read in order from their own index', () => {
     const plans = new Plans(runsProjection);
     for (const wanted of runLists()) {
-      const listing = runListing({ ...wanted, task_id: undefined, parent_run_id: 'r' });
+      const listing = runListing('*', { ...wanted, task_id: undefined, parent_run_id: 'r' });
       expect(listing).to.not.equal(null);
       if (listing !== null) plans.expectOrdered(listing.filters, listing.sort, /by_parent_run_id_/);
     }
@@ -83,9 +91,13 @@ describe('every list of the embedded read model', () => {
   it('of tasks is read in order from an index, and its total from an index or a tally', () => {
     const plans = new Plans(tasksProjection);
     const sort = [{ field: 'created_at', direction: 'descending' }] as const;
-    for (const wanted of taskLists()) {
-      const filters = taskFilters(wanted);
-      plans.expectOrdered(filters, sort, wanted.created_by === undefined ? /by_/ : /by_created_by/);
+    for (const [reach, wanted] of everyReach(taskLists())) {
+      const filters = taskFilters(reach, wanted);
+      plans.expectOrdered(
+        filters,
+        sort,
+        wanted.created_by === undefined ? /by_/ : /by_(namespace_and_)?created_by/,
+      );
       plans.expectCovered(filters);
       if (wanted.tag !== undefined) plans.expectCollected(filters, sort);
     }
@@ -94,12 +106,16 @@ describe('every list of the embedded read model', () => {
 
   it('of the audit is read in order from an index', () => {
     const plans = new Plans(auditProjection);
-    for (const actor of one(['a'])) {
+    for (const [reach, actor] of everyReach(one(['a']))) {
       for (const stream of one(['task-1'])) {
         for (const type of one(['TaskCreated'])) {
           for (const from of one([time])) {
-            const filters = auditFilters({ actor, stream, type, from });
-            plans.expectOrdered(filters, newestAudited, stream === undefined ? /by_/ : /by_stream/);
+            const filters = auditFilters({ reach, actor, stream, type, from });
+            plans.expectOrdered(
+              filters,
+              newestAudited,
+              stream === undefined ? /by_/ : /by_(namespace_and_)?stream/,
+            );
           }
         }
       }

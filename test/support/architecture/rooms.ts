@@ -82,8 +82,14 @@ export const rooms: readonly Room[] = [
     ...['exact-numbers.ts', 'json.ts'],
   ]),
   projections,
-  part(projections, 'views/', ['read-model.ts']),
-  part(projections, 'reading/', ['cut-document.ts', 'log-identity.ts', 'read-model.ts', 'views/']),
+  part(projections, 'views/', ['reach.ts', 'read-model.ts']),
+  part(projections, 'reading/', [
+    'cut-document.ts',
+    'log-identity.ts',
+    'reach.ts',
+    'read-model.ts',
+    'views/',
+  ]),
   { path: 'stores/', inside: [...ports], packages: [], node: 'all' },
   {
     path: 'stores/servers/',

@@ -7,7 +7,7 @@ import {
   type StreamPart,
 } from '../../../../domain/event-store.ts';
 import { Names } from '../../../../projections/reading/names.ts';
-import type { AuditFilters } from '../../../../projections/views/audit.ts';
+import type { EventFilters } from '../../../../projections/views/audit.ts';
 
 const STREAM = 'run-1';
 const time = (second: number): string => `2026-03-01T08:00:0${String(second)}.000Z`;
@@ -50,10 +50,10 @@ const names = new Names({
   taskTitle: () => Promise.resolve(null),
   store,
 });
-const parts = { store, names };
+const parts = { store, names, isVisible: null };
 
 describe('the audit of a short stream', () => {
-  const revisionsOf = async (wanted: AuditFilters): Promise<readonly number[]> => {
+  const revisionsOf = async (wanted: EventFilters): Promise<readonly number[]> => {
     const page = await auditOfStream(parts, { ...wanted, stream: STREAM }, { limit: 50 });
     return page.items.map(({ revision }) => revision);
   };
