@@ -112,4 +112,53 @@ describe('a list of the web page', function () {
     await page.getByRole('button', { name: 'Refresh' }).click();
     await read;
   });
+
+  it('finds tasks and failed runs, of which one or many are retried', async () => {
+    const { page, complaints } = browsing();
+    await browsing().logIn(service().credentials);
+    await browsing().create('Bound to fail', [
+      { id: 'stop', uses: 'fail', with: { message: 'no paper', retryable: false } },
+    ]);
+    await page.getByRole('button', { name: 'Run now' }).click();
+    await page.getByRole('button', { name: 'Retry from the start' }).click();
+    await page.getByText('Retry of').waitFor();
+    await page.getByRole('button', { name: 'Retry from the start' }).waitFor();
+    await page.getByRole('navigation').getByRole('link', { name: 'Tasks' }).click();
+    await page.getByLabel('Search in titles').fill('bound to');
+    await page.getByText('1 task', { exact: true }).waitFor();
+    expect(page.url()).to.include('search=bound+to');
+    await page.getByRole('link', { name: 'Bound to fail' }).waitFor();
+    await browsing().expectAccessible();
+    await page.getByRole('navigation').getByRole('link', { name: 'Overview' }).click();
+    await page.getByText('live', { exact: true }).waitFor();
+    await page
+      .getByRole('cell', { name: /no paper/ })
+      .first()
+      .waitFor();
+    await browsing().expectAccessible();
+    await page.getByRole('navigation').getByRole('link', { name: 'Runs' }).click();
+    await page.getByLabel('State').selectOption('failed');
+    await page.getByText('2 runs', { exact: true }).waitFor();
+    await page.getByRole('button', { name: 'Retry failed runs …' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Error contains').fill('NO PAPER');
+    expect(await dialog.getByRole('button', { name: 'Retry runs' }).isDisabled()).to.equal(true);
+    await dialog.getByLabel('Error contains').press('Enter');
+    await dialog.getByText('1 would be retried').waitFor();
+    await browsing().expectAccessible();
+    await dialog.getByLabel('Error contains').fill('no ink');
+    await dialog.getByLabel('Error contains').press('Enter');
+    await dialog.getByText('0 would be retried').waitFor();
+    expect(await dialog.getByRole('button', { name: 'Retry runs' }).isDisabled()).to.equal(true);
+    await dialog.getByLabel('Error contains').fill('no paper');
+    await dialog.getByLabel('Error contains').press('Enter');
+    await browsing().answer('Retry 1 run', 'there is paper now');
+    await page
+      .getByText('3 runs', { exact: true })
+      .or(page.getByText('1 run is retried'))
+      .first()
+      .waitFor();
+    await browsing().expectAccessible();
+    expect(complaints).to.deep.equal([]);
+  });
 });

@@ -241,55 +241,6 @@ describe('the web page', function () {
       expect(complaints).to.deep.equal([]);
     });
 
-    it('finds tasks and failed runs, and retries one or many', async () => {
-      const { page, complaints } = here();
-      await here().logIn(credentials);
-      await here().create('Bound to fail', [
-        { id: 'stop', uses: 'fail', with: { message: 'no paper', retryable: false } },
-      ]);
-      await page.getByRole('button', { name: 'Run now' }).click();
-      await page.getByRole('button', { name: 'Retry from the start' }).click();
-      await page.getByText('Retry of').waitFor();
-      await page.getByRole('button', { name: 'Retry from the start' }).waitFor();
-      await page.getByRole('navigation').getByRole('link', { name: 'Tasks' }).click();
-      await page.getByLabel('Search in titles').fill('bound to');
-      await page.getByText('1 task', { exact: true }).waitFor();
-      expect(page.url()).to.include('search=bound+to');
-      await page.getByRole('link', { name: 'Bound to fail' }).waitFor();
-      await here().expectAccessible();
-      await page.getByRole('navigation').getByRole('link', { name: 'Overview' }).click();
-      await page.getByText('live', { exact: true }).waitFor();
-      await page
-        .getByRole('cell', { name: /no paper/ })
-        .first()
-        .waitFor();
-      await here().expectAccessible();
-      await page.getByRole('navigation').getByRole('link', { name: 'Runs' }).click();
-      await page.getByLabel('State').selectOption('failed');
-      await page.getByText('2 runs', { exact: true }).waitFor();
-      await page.getByRole('button', { name: 'Retry failed runs …' }).click();
-      const dialog = page.getByRole('dialog');
-      await dialog.getByLabel('Error contains').fill('NO PAPER');
-      expect(await dialog.getByRole('button', { name: 'Retry runs' }).isDisabled()).to.equal(true);
-      await dialog.getByLabel('Error contains').press('Enter');
-      await dialog.getByText('1 would be retried').waitFor();
-      await here().expectAccessible();
-      await dialog.getByLabel('Error contains').fill('no ink');
-      await dialog.getByLabel('Error contains').press('Enter');
-      await dialog.getByText('0 would be retried').waitFor();
-      expect(await dialog.getByRole('button', { name: 'Retry runs' }).isDisabled()).to.equal(true);
-      await dialog.getByLabel('Error contains').fill('no paper');
-      await dialog.getByLabel('Error contains').press('Enter');
-      await here().answer('Retry 1 run', 'there is paper now');
-      await page
-        .getByText('3 runs', { exact: true })
-        .or(page.getByText('1 run is retried'))
-        .first()
-        .waitFor();
-      await here().expectAccessible();
-      expect(complaints).to.deep.equal([]);
-    });
-
     it('steps through a stream by keyboard, and shows the state at each event', async () => {
       const { page, complaints } = here();
       await here().logIn(credentials);
