@@ -147,12 +147,24 @@ export const counters = {
     help: 'Times that a skipped event was left out of a document because it still cannot be applied.',
     labels: ['projection'],
   },
+  eventstore_calls_total: {
+    help: 'Calls to EventStoreDB, repeated ones included, by kind.',
+    labels: ['call'],
+  },
   eventstore_append_retries_total: {
     help: 'Appends to EventStoreDB retried because their outcome was unknown.',
     labels: [],
   },
   eventstore_resubscriptions_total: {
     help: 'Lost subscriptions to EventStoreDB that were renewed.',
+    labels: [],
+  },
+  mongodb_commands_total: {
+    help: 'Commands sent to MongoDB, by name.',
+    labels: ['command'],
+  },
+  mongodb_documents_total: {
+    help: 'Documents sent to MongoDB to be written: inserts, updates and deletes.',
     labels: [],
   },
   mongodb_errors_total: {

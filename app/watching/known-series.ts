@@ -13,6 +13,7 @@ import type { Metrics } from '../../observability/metrics.ts';
 import type { Labels } from '../../observability/telemetry.ts';
 import { auditChecks } from '../../scheduler/audit/audit.ts';
 import { findingKinds } from '../../scheduler/audit/findings.ts';
+import { countedCommands } from '../../stores/mongodb/command-counts.ts';
 import { projections } from '../projecting/projections.ts';
 
 type CounterName = keyof typeof counters;
@@ -70,6 +71,10 @@ export const knownSeries: Partial<Record<CounterName, readonly Labels[]>> = {
     'projection_parked_total',
     'projection_left_out_total',
   ]),
+  eventstore_calls_total: each({
+    call: ['append', 'read_stream', 'read_log', 'find_end', 'subscribe'],
+  }),
+  mongodb_commands_total: each({ command: countedCommands }),
   mongodb_errors_total: each({ kind: ['unreachable', 'refused'] }),
 };
 

@@ -55,7 +55,7 @@ export class LogEnd {
 
   /** One client subscription. Returns why it was lost, or undefined when it is to end. */
   async #attempt(): Promise<string | undefined> {
-    const { connection, identity } = this.#log;
+    const { connection, identity, telemetry } = this.#log;
     let from: Position | undefined;
     try {
       from = await unlessAborted(this.#whereFrom(), this.#signal);
@@ -64,6 +64,7 @@ export class LogEnd {
       return describeError(error);
     }
     if (from === undefined) return undefined;
+    telemetry.count('eventstore_calls_total', { call: 'subscribe' });
     const feed = new Feed(connection, from, () => identity.connectionLost());
     const wake = (): void => feed.wake();
     this.#signal.addEventListener('abort', wake);

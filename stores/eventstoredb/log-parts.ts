@@ -29,7 +29,7 @@ export function connectLog(
   const connection = new Connection(settings, timings, telemetry);
   const server = eventStoreDbCondition(settings, telemetry);
   const highWaterMark = new HighWaterMark();
-  const reader = new LogReader({ connection, server, timings, highWaterMark });
+  const reader = new LogReader({ connection, server, timings, highWaterMark, telemetry });
   const identity = new LogIdentity({ reader, highWaterMark, timings, telemetry });
   return { connection, server, reader, highWaterMark, identity, timings, telemetry };
 }

@@ -1,5 +1,6 @@
 import type { StreamingRead, ReadRevision, ResolvedEvent } from '@eventstore/db-client';
 import { BEGINNING, type Position } from '../../domain/event-store.ts';
+import type { Telemetry } from '../../observability/telemetry.ts';
 import type { ServerCondition } from '../servers/server-condition.ts';
 import { pause, pauseAfter } from '../waiting.ts';
 import { failureOf, requireUsable } from './connecting/condition.ts';
@@ -29,6 +30,18 @@ export interface EventPage {
   readonly isLast: boolean;
 }
 
+/** What a read is for. */
+interface Reading {
+  /** The kind of call, as it is counted. */
+  readonly call: 'read_stream' | 'read_log' | 'find_end';
+  /** For the message of an error. */
+  readonly doing: string;
+  readonly stream?: string;
+}
+
+const READ_LOG: Reading = { call: 'read_log', doing: 'read the log' };
+const FIND_END: Reading = { call: 'find_end', doing: 'find the end of the log' };
+
 /** Bytes after which a page ends early. */
 const MAX_PAGE_BYTES = 4 * 1024 * 1024;
 
@@ -41,6 +54,7 @@ export class LogReader {
   readonly #server: ServerCondition;
   readonly #timings: Timings;
   readonly #highWaterMark: HighWaterMark;
+  readonly #telemetry: Telemetry;
   /** The end of the log when its head was last looked up, and that head. */
   #lastHead: { readonly end: Position; readonly head: Position } | undefined;
 
@@ -49,11 +63,13 @@ export class LogReader {
     readonly server: ServerCondition;
     readonly timings: Timings;
     readonly highWaterMark: HighWaterMark;
+    readonly telemetry: Telemetry;
   }) {
     this.#connection = parts.connection;
     this.#server = parts.server;
     this.#timings = parts.timings;
     this.#highWaterMark = parts.highWaterMark;
+    this.#telemetry = parts.telemetry;
   }
 
   /** Up to `limit` events of one stream; none where it does not exist. @throws EventStoreError `UNAVAILABLE`, `STREAM_DELETED` */
@@ -66,7 +82,7 @@ export class LogReader {
     if (limit <= 0) return [];
     const open = (): StreamingRead<ResolvedEvent> =>
       this.#connection.readStream(stream, { fromRevision: from, direction, maxCount: limit });
-    return this.#collect(`read stream ${stream}`, open, stream);
+    return this.#collect({ call: 'read_stream', doing: `read stream ${stream}`, stream }, open);
   }
 
   /**
@@ -116,7 +132,7 @@ export class LogReader {
         maxCount,
       });
     };
-    await this.#visit('read the log', open, (event) => {
+    await this.#visit(READ_LOG, open, (event) => {
       const position = this.#positionOf(event);
       count += 1;
       if (position === undefined || position <= upTo) return 'more';
@@ -160,7 +176,7 @@ export class LogReader {
     let head: Position | undefined;
     const open = (): StreamingRead<ResolvedEvent> =>
       this.#connection.readAll({ direction: 'backwards', fromPosition: 'end' });
-    await this.#visit('find the head of the log', open, (event) => {
+    await this.#visit(FIND_END, open, (event) => {
       const position = this.#positionOf(event);
       if (position === undefined) return 'more';
       end ??= position;
@@ -179,7 +195,9 @@ export class LogReader {
    * @throws EventStoreError `UNAVAILABLE`
    */
   async end(limitMs = this.#timings.readMs): Promise<Position> {
-    const [last] = await this.#all('backwards', 'end', 1, limitMs);
+    const open = (): StreamingRead<ResolvedEvent> =>
+      this.#connection.readAll({ direction: 'backwards', fromPosition: 'end', maxCount: 1 });
+    const [last] = await this.#collect(FIND_END, open, limitMs);
     return (last && this.#positionOf(last)) ?? BEGINNING;
   }
 
@@ -219,11 +237,10 @@ export class LogReader {
     direction: 'forwards' | 'backwards',
     from: ReturnType<typeof fromPosition> | 'end',
     maxCount: number,
-    limitMs = this.#timings.readMs,
   ): Promise<readonly ClientEvent[]> {
     const open = (): StreamingRead<ResolvedEvent> =>
       this.#connection.readAll({ direction, fromPosition: from, maxCount });
-    return this.#collect('read the log', open, undefined, limitMs);
+    return this.#collect(READ_LOG, open);
   }
 
   #positionOf(event: ClientEvent): Position | undefined {
@@ -234,9 +251,8 @@ export class LogReader {
   }
 
   async #collect(
-    doing: string,
+    reading: Reading,
     open: () => StreamingRead<ResolvedEvent>,
-    stream?: string,
     limitMs?: number,
   ): Promise<readonly ClientEvent[]> {
     let events: ClientEvent[] = [];
@@ -248,22 +264,22 @@ export class LogReader {
       events.push(event);
       return 'more';
     };
-    await this.#visit(doing, start, collect, stream, limitMs);
+    await this.#visit(reading, start, collect, limitMs);
     return events;
   }
 
   /** Reads, and retries after a lost connection while there is time. */
   async #visit(
-    doing: string,
+    { call, doing, stream }: Reading,
     open: () => StreamingRead<ResolvedEvent>,
     visit: (event: ClientEvent) => Visit,
-    stream?: string,
     limitMs = this.#timings.readMs,
   ): Promise<void> {
     const operation = stream === undefined ? 'read the whole log' : 'read streams';
     requireUsable(this.#server, operation);
     const end = performance.now() + limitMs;
     for (let failures = 1; ; failures += 1) {
+      this.#telemetry.count('eventstore_calls_total', { call });
       try {
         await consume(open(), visit, Math.max(1, end - performance.now()), limitMs);
         // Closing cancels reads, and the client reports a cancelled read as complete.

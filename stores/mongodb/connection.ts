@@ -10,6 +10,7 @@ import type { ServerProblem } from '../../domain/server-problem.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
 import type { ServerCondition } from '../servers/server-condition.ts';
 import { withTimeout } from '../waiting.ts';
+import { countCommands } from './command-counts.ts';
 import { mongoCondition } from './condition.ts';
 import { hasRights } from './rights.ts';
 import {
@@ -82,6 +83,7 @@ export class MongoConnection {
       // An acknowledged lease, fence or checkpoint must survive a failover and a crash. Servers before 5.0
       // acknowledge what one member has in memory, and a URL may ask for less.
       writeConcern: { w: 'majority', journal: true },
+      monitorCommands: true,
     };
     this.#client = new MongoClient(withoutConcerns(options.url), settings);
     // The driver reads these files when it connects; without this check each operation would fail later.
@@ -92,6 +94,7 @@ export class MongoConnection {
     this.#db = this.#client.db(options.database ?? databaseOf(options.url));
     this.#telemetry = options.telemetry;
     this.#condition = mongoCondition(this.#client, this.#db.databaseName, options.telemetry);
+    countCommands(this.#client, options.telemetry);
     // Finds out why while operations still wait for a server.
     this.#client.on('serverHeartbeatFailed', () => this.#condition.suspect());
     this.#client.on('topologyDescriptionChanged', ({ newDescription }) => {

@@ -48,8 +48,9 @@ export class AppendCalls {
    * @throws the client's error; {@link NotWrittenError}; or another one, which leaves the outcome unknown
    */
   async append(append: Append, deadlineMs: number): Promise<Answer> {
-    const { connection } = this.#log;
+    const { connection, telemetry } = this.#log;
     const begun = performance.now();
+    telemetry.count('eventstore_calls_total', { call: 'append' });
     if (!this.#isLacking(connection.channel)) {
       const id = randomUUID();
       const request = encodeBatchAppend(append, id, deadlineMs);
