@@ -2,11 +2,15 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
 import { setEngineOptions } from '../app/starting/engine-options.ts';
-import { openStores, type Stores } from '../app/stores.ts';
+import { openStores, type Stores, type StoreSettings } from '../app/stores.ts';
 import type { EventStore } from '../domain/event-store.ts';
 import type { CommandContext } from '../domain/handle.ts';
 import { newId } from '../domain/ids.ts';
-import { createTaskCommand, requestManualRun } from '../domain/tasks/task-commands.ts';
+import {
+  cancelTaskCommand,
+  createTaskCommand,
+  requestManualRun,
+} from '../domain/tasks/task-commands.ts';
 import { taskDefaults, type TaskDefinition } from '../domain/tasks/task-definition.ts';
 import { requireTask, type LiveTask } from '../domain/tasks/task.ts';
 import { silent } from '../observability/telemetry.ts';
@@ -32,13 +36,20 @@ export class BenchStore {
     this.stores = stores;
   }
 
-  /** Opens the stores of a folder. The caller closes them. */
-  static async open(directory: string): Promise<BenchStore> {
+  /**
+   * Opens the stores of a folder. The caller closes them.
+   * @param servers default: the embedded stores
+   */
+  static async open(
+    directory: string,
+    servers: Partial<Pick<StoreSettings, 'eventStoreUrl' | 'readModelUrl'>> = {},
+  ): Promise<BenchStore> {
     setEngineOptions();
     const settings = {
       dataDirectory: directory,
       eventStoreUrl: undefined,
       readModelUrl: undefined,
+      ...servers,
     };
     return new BenchStore(directory, await openStores(settings, silent));
   }
@@ -53,6 +64,12 @@ export class BenchStore {
     const definition = { ...echoTask, ...changes } as TaskDefinition;
     const command = { store, taskId: id, definition, context: contextNow() };
     return { id, task: requireTask((await createTaskCommand(command)).state) };
+  }
+
+  /** Ends a task, which fires no more. */
+  async cancelTask(id: string): Promise<void> {
+    const command = { store: this.store, taskId: id, context: contextNow() };
+    await cancelTaskCommand({ ...command, mayChange: () => {} });
   }
 
   /** Requests one run. Resolves when that is durable. */

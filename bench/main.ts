@@ -15,6 +15,8 @@ const defaults = {
   uses: 1_000_000,
   seconds: 4,
   listed: 200_000,
+  clustered: 2_000,
+  deciding: 5_000,
   clients: 1_000,
   repeats: 3,
 } as const;
@@ -22,7 +24,7 @@ type Counts = Record<keyof typeof defaults, number>;
 
 const flags = Object.entries(defaults).map(([name, value]) => `[--${name} ${value}]`);
 const usage = `npm run bench -- [--work a,b] ${flags.join(' ')} [--store folder] [--out file.json]
-works: ${Object.keys(works).join(', ')}; drain, end-to-end and lateness stand for both of theirs
+works: ${Object.keys(works).join(', ')}; drain, end-to-end, lateness, cluster and decisions stand for both of theirs
 `;
 
 interface Order {
@@ -57,7 +59,8 @@ function readOrder(): Order {
 
 function worksNamed(wanted: string): (readonly [string, Work])[] {
   const found = Object.entries(works).filter(
-    ([name]) => name === wanted || name.replace(/-(10|64|instant|spread)$/, '') === wanted,
+    ([name]) =>
+      name === wanted || name.replace(/-(10|64|instant|spread|servers|embedded)$/, '') === wanted,
   );
   if (found.length === 0) throw new Error(`there is no work ${wanted}`);
   return found;

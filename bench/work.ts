@@ -18,6 +18,10 @@ export interface Amounts {
   readonly listed: number;
   /** A folder for a reusable store of `http-lists`, `rebuild-reads` or `as-of`; undefined for none. */
   readonly store: string | undefined;
+  /** Runs of each measurement of `cluster`. */
+  readonly clustered: number;
+  /** Tasks of `decisions`. */
+  readonly deciding: number;
   /** Clients of `sse`. */
   readonly clients: number;
 }

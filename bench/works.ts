@@ -1,4 +1,6 @@
 import { findProgram } from '../test/support/required-program.ts';
+import { clusterWorks } from './cluster/cluster.ts';
+import { decisionWorks } from './cluster/decisions.ts';
 import { extRoute } from './http/ext-route.ts';
 import { httpGet, httpPost } from './http/http-beside-express.ts';
 import { httpLists } from './http/http-lists.ts';
@@ -34,6 +36,8 @@ export const works: Readonly<Record<string, Work>> = {
   'ext-route': extRoute,
   idle,
   'tasks-100k': manyTasks,
+  ...clusterWorks,
+  ...decisionWorks,
   'http-get': httpGet,
   'http-post': httpPost,
   'http-lists': httpLists,

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import type { ApiClient } from '../../support/api-client.ts';
 import {
   ServiceProcess,
   credentialsIn,
@@ -7,13 +8,19 @@ import {
 } from '../../support/service-process.ts';
 import { eventually } from '../../support/signals.ts';
 import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
+import { Cluster } from '../cluster.ts';
 import { Servers } from '../servers.ts';
 
 /** Milliseconds without a read; several times as long as a subscription may lack an event. */
 const IDLE_MS = 7_000;
 
-describe('a process whose log is in EventStoreDB', function () {
-  this.timeout(120_000);
+/** The budget of docs/reference/performance.md, for each process and each run of one step. */
+const SUBSCRIPTIONS = 1;
+const APPENDS = 2;
+const RUNS = 40;
+
+describe('the calls to EventStoreDB', function () {
+  this.timeout(180_000);
   const directory = useTemporaryDirectory();
   endsItsProcesses();
   let servers: Servers;
@@ -22,32 +29,71 @@ describe('a process whose log is in EventStoreDB', function () {
   });
   afterEach(() => servers.stop());
 
-  it('has one subscription in all roles, and reads no page of the log while it is idle', async () => {
+  /** Creates a task of one step. @returns its id */
+  async function createTask(client: ApiClient, created_by: string): Promise<string> {
+    const payload = { pipeline: [{ uses: 'echo', with: { index: 1 } }] };
+    const schedule = { schedule_kind: 'event', schedule_expr: 'never.published' };
+    const task = { title: 'echo', description: 'echo', created_by, ...schedule, payload };
+    return (await client.post('/tasks', task)).textAt('id');
+  }
+
+  /** Requests runs without an Idempotency-Key, all at once, waits for their ends, and checks what that has cost. */
+  async function run(client: ApiClient, task: string, count: number): Promise<void> {
+    const before = servers.calls.appends.length;
+    const requests = Array.from({ length: count }, () => client.post(`/tasks/${task}/run_now`));
+    for (const { status, text } of await Promise.all(requests)) {
+      expect(status, text).to.be.within(200, 202);
+    }
+    const haveEnded = async (): Promise<boolean> => {
+      const listed = await client.get(`/runs?task_id=${task}&state=succeeded&limit=1`);
+      return listed.status === 200 && listed.at('total') === count;
+    };
+    await eventually(haveEnded, { limitMs: 60_000, what: 'the end of all runs' });
+    const appends = servers.calls.appends.slice(before).map(({ stream }) => stream);
+    expect(appends).to.have.lengthOf.at.most(APPENDS * count);
+  }
+
+  /** Resolves when no page of the log was read for a while. Checkpoints are stored within seconds. */
+  async function untilNoPageIsRead(): Promise<void> {
+    // The heartbeat reads the position of the last event.
+    const pages = (): number =>
+      servers.calls.readsOfLog.filter(({ backwards, count }) => !backwards || count > 1).length;
+    let last = { pages: pages(), at: performance.now() };
+    const isIdle = (): boolean => {
+      if (pages() > last.pages) last = { pages: pages(), at: performance.now() };
+      return performance.now() - last.at > IDLE_MS;
+    };
+    await eventually(isIdle, { limitMs: 6 * IDLE_MS, what: 'no read of the log' });
+  }
+
+  it('of a process with all roles are one subscription, two appends a run, and no page read while it is idle', async () => {
     const { settings } = servers;
     const service = await ServiceProcess.start({ ...settings, SVC_DATA_DIR: directory() });
     const credentials = credentialsIn(directory());
     const client = service.client(await signIn(service.client(), credentials));
-    const payload = { pipeline: [{ uses: 'echo', with: { index: 1 } }] };
-    const created_by = credentials.agent_id;
-    const schedule = { schedule_kind: 'event', schedule_expr: 'never.published' };
-    const task = { title: 'echo', description: 'echo', created_by, ...schedule, payload };
-    const id = (await client.post('/tasks', task)).textAt('id');
-    const waiting = Array.from({ length: 5 }, () => client.post(`/tasks/${id}/run_now?wait=20`));
-    for (const { status } of await Promise.all(waiting)) expect(status).to.be.within(200, 202);
-    const event = { topic: 'another.topic', source_agent_id: created_by, payload: {} };
-    expect((await client.post('/events', event)).status).to.be.within(200, 202);
-    expect(servers.calls.subscribed).to.equal(1);
-
-    // The heartbeat reads the position of the last event. Checkpoints are stored within seconds.
-    const others = (): number =>
-      servers.calls.readsOfLog.filter(({ backwards, count }) => !backwards || count > 1).length;
-    let last = { others: others(), at: performance.now() };
-    const isIdle = (): boolean => {
-      if (others() > last.others) last = { others: others(), at: performance.now() };
-      return performance.now() - last.at > IDLE_MS;
+    await run(client, await createTask(client, credentials.agent_id), 5);
+    const event = {
+      topic: 'another.topic',
+      source_agent_id: credentials.agent_id,
+      payload: {},
     };
-    await eventually(isIdle, { limitMs: 6 * IDLE_MS, what: 'no read of the log' });
-    expect(servers.calls.subscribed).to.equal(1);
+    expect((await client.post('/events', event)).status).to.be.within(200, 202);
+    expect(servers.calls.subscribed).to.equal(SUBSCRIPTIONS);
+    await untilNoPageIsRead();
+    expect(servers.calls.subscribed).to.equal(SUBSCRIPTIONS);
     await service.terminate();
+  });
+
+  it('of several processes are the same, with one subscription each', async () => {
+    // With a second worker, a lost race between them would be one append more.
+    const roles = ['api', 'projector,scheduler', 'worker'];
+    const cluster = new Cluster(roles, { ...servers.settings, SVC_DATA_DIR: directory() });
+    await cluster.start();
+    const client = cluster.clientOf(0);
+    const task = await createTask(client, cluster.credentials?.agent_id ?? '');
+    await run(client, task, RUNS);
+    await untilNoPageIsRead();
+    expect(servers.calls.subscribed).to.equal(SUBSCRIPTIONS * roles.length);
+    expect(await cluster.terminate()).to.deep.equal([0, 0, 0]);
   });
 });

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { setMaxListeners } from 'node:events';
 import { BEGINNING, type EventStore } from '../../../domain/event-store.ts';
+import { silent, type Telemetry } from '../../../observability/telemetry.ts';
 import {
   caughtUp,
   numbered,
@@ -18,12 +19,21 @@ const PREFIXES = ['task-', 'fires-', 'run-', 'key-', 'topic-', 'worker-', 'agent
 describe('the calls of a process to EventStoreDB', () => {
   const bench = onWorkbench();
   let store: EventStore;
+  /** The service's own counts, by kind of call. */
+  let counted: Map<string, number>;
   let stop: AbortController;
   let ended: Promise<unknown>[];
   beforeEach(async () => {
     // A heartbeat would come only after the test.
     const timings = { ...patientAppends, heartbeatMs: 60_000 };
-    store = await bench().open({ timings });
+    counted = new Map();
+    const telemetry: Telemetry = {
+      ...silent,
+      count: (name, { call = '' } = {}) => {
+        if (name === 'eventstore_calls_total') counted.set(call, (counted.get(call) ?? 0) + 1);
+      },
+    };
+    store = await bench().open({ timings, telemetry });
     stop = new AbortController();
     setMaxListeners(0, stop.signal);
     ended = [];
@@ -73,6 +83,23 @@ describe('the calls of a process to EventStoreDB', () => {
     const end = performance.now() + 5 * quickTimings.probeMs;
     await eventually(() => performance.now() > end);
     expect(server.readsOfLog.length).to.equal(reads);
+  });
+
+  it('are counted by kind, as the server counts them', async () => {
+    await store.append('run-1', [numbered(0)], 'none');
+    await store.append('run-1', [numbered(1)], 0);
+    expect(await store.readStream('run-1')).to.have.lengthOf(2);
+    await follow('run-', BEGINNING);
+    const { server } = bench();
+    const ends = server.readsOfLog.filter(({ backwards }) => backwards).length;
+    expect(Object.fromEntries(counted)).to.deep.equal({
+      append: server.appends.length,
+      read_stream: server.reads - server.readsOfLog.length,
+      read_log: server.readsOfLog.length - ends,
+      find_end: ends,
+      subscribe: server.subscribed,
+    });
+    expect(server.appends).to.have.lengthOf(2);
   });
 
   it('are one read of an old log, for all that begin together', async () => {

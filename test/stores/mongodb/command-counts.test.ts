@@ -4,11 +4,12 @@ import type {
   RecordedEvent,
   SubscriptionMessage,
 } from '../../../domain/event-store.ts';
-import { silent } from '../../../observability/telemetry.ts';
+import { silent, type Telemetry } from '../../../observability/telemetry.ts';
 import { Filling } from '../../../projections/generations/filling.ts';
 import { GenerationWriter } from '../../../projections/generations/generation-writer.ts';
 import type { ReadModel } from '../../../projections/read-model.ts';
 import { runsProjection } from '../../../projections/views/runs.ts';
+import { countedCommands } from '../../../stores/mongodb/command-counts.ts';
 import { openMongoReadModel } from '../../../stores/mongodb/read-model.ts';
 import { LogOfTest, request } from '../../projections/recorded.ts';
 import { leavesNothingOpen } from '../../support/leaks.ts';
@@ -29,6 +30,8 @@ for (const replicaSet of [undefined, 'rs0']) {
   describe(`the commands to ${isAlone ? 'a server alone' : 'a replica set'}`, () => {
     let server: MongoServer;
     let readModel: ReadModel;
+    /** The service's own counts, by metric and command. */
+    let counted: Map<string, number>;
     let log: LogOfTest;
 
     afterEach(async () => {
@@ -38,7 +41,15 @@ for (const replicaSet of [undefined, 'rs0']) {
     leavesNothingOpen();
     beforeEach(async () => {
       server = await MongoServer.start(isAlone ? {} : { replicaSet });
-      readModel = await openMongoReadModel({ url: server.url(), telemetry: silent });
+      counted = new Map();
+      const telemetry: Telemetry = {
+        ...silent,
+        count: (name, { command = '' } = {}, by = 1) => {
+          const key = `${name} ${command}`;
+          counted.set(key, (counted.get(key) ?? 0) + by);
+        },
+      };
+      readModel = await openMongoReadModel({ url: server.url(), telemetry });
       log = new LogOfTest();
     });
 
@@ -121,6 +132,33 @@ for (const replicaSet of [undefined, 'rs0']) {
       startRun(1_000);
       expect(await follow()).to.deep.equal(['find rows', before, 'update rows 1', after]);
       await writer.close();
+    });
+
+    it('are counted by name, and so are the documents that they write', async () => {
+      for (let n = 0; n < 10; n += 1) requestRun(n);
+      for (let n = 0; n < 10; n += 1) startRun(n);
+      counted.clear();
+      await fill();
+      const writer = writerOf();
+      await writer.open(false);
+      for (let n = 10; n < 15; n += 1) requestRun(n);
+      await writer.take(log.events, log.events.at(-1)?.position ?? '');
+      await writer.close();
+      const expected = new Map<string, number>();
+      const add = (key: string, by: number): void => {
+        if (by > 0) expected.set(key, (expected.get(key) ?? 0) + by);
+      };
+      for (const { command, body } of server.log) {
+        const isNamed = (countedCommands as readonly string[]).includes(command);
+        add(`mongodb_commands_total ${isNamed ? command : 'other'}`, 1);
+        const written = body['documents'] ?? body['updates'] ?? body['deletes'] ?? [];
+        const isOne = command === 'findAndModify';
+        add('mongodb_documents_total ', isOne ? 1 : (written as readonly unknown[]).length);
+      }
+      // `hello`, which the stand-in leaves out of its log.
+      counted.delete('mongodb_commands_total other');
+      expect([...counted].sort()).to.deep.equal([...expected].sort());
+      expect(counted.get('mongodb_commands_total insert')).to.equal(2);
     });
 
     it('of a list are four, of which page and total are read at the same time', async () => {
