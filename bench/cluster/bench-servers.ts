@@ -9,15 +9,18 @@ import { loadByMetrics, type ProcessMetrics, type ServerLoad } from './server-lo
 export interface BenchServers {
   /** The settings that a process needs for them. */
   readonly settings: Readonly<Record<string, string>>;
-  /** What they have been asked so far. Stand-ins say so themselves; of real servers, the processes know. */
-  load(processes: readonly ProcessMetrics[]): Promise<ServerLoad>;
+  /**
+   * What they have been asked so far; null without servers. Stand-ins say so themselves; of real servers, the processes
+   * know.
+   */
+  load(processes: readonly ProcessMetrics[]): Promise<ServerLoad | null>;
   close(): Promise<void>;
 }
 
 /** The embedded stores of one folder, which all processes share. */
 export const embedded: BenchServers = {
   settings: {},
-  load: async (processes) => loadByMetrics(processes),
+  load: async () => null,
   close: async () => undefined,
 };
 

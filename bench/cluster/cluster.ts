@@ -69,7 +69,8 @@ async function measure(
 
 /** What has been done until now. Seconds of processor time. */
 interface Look {
-  readonly load: ServerLoad;
+  /** null without servers. */
+  readonly load: ServerLoad | null;
   readonly lostRaces: number;
   readonly mainCpu: number;
   readonly workersCpu: number;
@@ -106,12 +107,12 @@ class Cluster {
     await this.#untilEnded(task, n);
     const after = await this.#look();
     const { started, ended } = await this.#timesOf(task, n);
-    const { appends } = loadBetween(before.load, after.load);
+    const load = loadBetween(before.load, after.load);
     return {
       'drain runs/s': (n / (ended - started)) * 1000,
       'drain cpu us a run, workers': ((after.workersCpu - before.workersCpu) / n) * 1e6,
-      'drain appends a run': appends / n,
       'drain lost races a run': (after.lostRaces - before.lostRaces) / n,
+      ...(load && { 'drain appends a run': load.appends / n }),
     };
   }
 
@@ -124,20 +125,19 @@ class Cluster {
     await this.#untilEnded(task, n);
     const after = await this.#look();
     const { ended } = await this.#timesOf(task, n);
-    const { appends, streamReads, logReads, commands, documents } = loadBetween(
-      before.load,
-      after.load,
-    );
+    const load = loadBetween(before.load, after.load);
     return {
       'runs/s': (n / (ended - begun)) * 1000,
       'cpu us a run, api and views': ((after.mainCpu - before.mainCpu) / n) * 1e6,
       'cpu us a run, workers': ((after.workersCpu - before.workersCpu) / n) * 1e6,
-      'appends a run': appends / n,
       'lost races a run': (after.lostRaces - before.lostRaces) / n,
-      'stream reads a run': streamReads / n,
-      'log reads a run': logReads / n,
-      'commands a run': commands / n,
-      'documents a run': documents / n,
+      ...(load && {
+        'appends a run': load.appends / n,
+        'stream reads a run': load.streamReads / n,
+        'log reads a run': load.logReads / n,
+        'commands a run': load.commands / n,
+        'documents a run': load.documents / n,
+      }),
     };
   }
 
@@ -145,11 +145,13 @@ class Cluster {
   async idle(): Promise<Figures> {
     const before = await this.#look();
     await pause(IDLE);
-    const { load } = await this.#look();
-    const { appends, streamReads, logReads, endReads, commands } = loadBetween(before.load, load);
+    const after = await this.#look();
+    const asked = loadBetween(before.load, after.load);
+    if (asked === null) return {};
     const seconds = IDLE / 1000;
+    const { appends, streamReads, logReads, endReads, commands } = asked;
     return {
-      'subscriptions a process': load.subscriptions / (1 + this.#workers.length),
+      'subscriptions a process': (after.load?.subscriptions ?? 0) / (1 + this.#workers.length),
       'idle log reads/s': logReads / seconds,
       'idle other calls/s': (appends + streamReads + endReads) / seconds,
       'idle commands/s': commands / seconds,
@@ -215,7 +217,9 @@ class Cluster {
 
   async #look(): Promise<Look> {
     const { process } = this.#main;
-    const metrics = await Promise.all([process, ...this.#workers].map(ProcessMetrics.read));
+    const metrics = await Promise.all(
+      [process, ...this.#workers].map((one) => ProcessMetrics.read(one)),
+    );
     return {
       load: await this.#servers.load(metrics),
       lostRaces: metrics.reduce((sum, one) => sum + one.sum('worker_lost_races_total'), 0),

@@ -35,10 +35,15 @@ export function loadByMetrics(processes: readonly ProcessMetrics[]): ServerLoad 
   return Object.fromEntries(load) as ServerLoad;
 }
 
-/** What was asked between two looks. */
-export function loadBetween(before: ServerLoad, after: ServerLoad): ServerLoad {
+/** What was asked between two looks; null without servers. */
+export function loadBetween(
+  before: ServerLoad | null,
+  after: ServerLoad | null,
+): ServerLoad | null {
+  if (before === null || after === null) return null;
   const names = Object.keys(counters) as (keyof ServerLoad)[];
-  return Object.fromEntries(names.map((name) => [name, after[name] - before[name]])) as never;
+  const asked = names.map((name) => [name, after[name] - before[name]]);
+  return Object.fromEntries(asked) as ServerLoad;
 }
 
 /** The metrics of a process at one time. */

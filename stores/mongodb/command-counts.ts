@@ -28,7 +28,7 @@ export function countCommands(client: MongoClient, telemetry: Telemetry): void {
     if (commandName === 'endSessions') return;
     const name = names.has(commandName) ? commandName : 'other';
     telemetry.count('mongodb_commands_total', { command: name });
-    const written = documentsOf(commandName, command as Readonly<Record<string, unknown>>);
+    const written = documentsOf(commandName, command);
     if (written > 0) telemetry.count('mongodb_documents_total', {}, written);
   });
 }

@@ -35,7 +35,7 @@ export class Servers {
   }
 
   /** The calls that the event store has received. */
-  get calls(): Pick<EventStoreDbServer, 'subscribed' | 'readsOfLog' | 'appends'> {
+  get calls(): Pick<EventStoreDbServer, 'subscriptions' | 'readsOfLog' | 'appends'> {
     return this.#eventStore;
   }
 

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import type { ApiClient } from '../../support/api-client.ts';
+import type { ReceivedAppend } from '../../support/eventstoredb-server/append-outcome.ts';
 import {
   ServiceProcess,
   credentialsIn,
@@ -14,10 +15,15 @@ import { Servers } from '../servers.ts';
 /** Milliseconds without a read; several times as long as a subscription may lack an event. */
 const IDLE_MS = 7_000;
 
-/** The budget of docs/reference/performance.md, for each process and each run of one step. */
+/** The budget of docs/reference/performance.md: for each process, and for each run of one step. */
 const SUBSCRIPTIONS = 1;
 const APPENDS = 2;
 const RUNS = 40;
+
+/** Whether an append is the start of a run and nothing else. */
+function isStart({ events }: ReceivedAppend): boolean {
+  return events.length === 1 && events[0]?.type === 'RunStarted';
+}
 
 describe('the calls to EventStoreDB', function () {
   this.timeout(180_000);
@@ -49,8 +55,24 @@ describe('the calls to EventStoreDB', function () {
       return listed.status === 200 && listed.at('total') === count;
     };
     await eventually(haveEnded, { limitMs: 60_000, what: 'the end of all runs' });
-    const appends = servers.calls.appends.slice(before).map(({ stream }) => stream);
-    expect(appends).to.have.lengthOf.at.most(APPENDS * count);
+    // A repeated attempt, which a busy machine may need, has the same ids.
+    const appends = new Map(
+      servers.calls.appends.slice(before).map((append) => [append.events[0]?.id, append]),
+    );
+    // A start is written alone where a busy machine keeps its step from ending at once (docs/decisions/0024).
+    const all = [...appends.values()];
+    const late = all.filter(isStart);
+    const streams = all.map(({ stream }) => stream).join(' ');
+    expect(late.length, streams).to.be.below(count / 2);
+    expect(all.length - late.length, streams).to.be.at.most(APPENDS * count);
+  }
+
+  /** Resolves when so many subscriptions are open. One that was lost, as on a busy machine, is being replaced. */
+  async function untilSubscribed(count: number): Promise<void> {
+    const check = (): void => {
+      expect(servers.calls.subscriptions).to.have.lengthOf(count);
+    };
+    await eventually(check, { limitMs: 10_000, what: `${count} subscriptions` });
   }
 
   /** Resolves when no page of the log was read for a while. Checkpoints are stored within seconds. */
@@ -78,9 +100,19 @@ describe('the calls to EventStoreDB', function () {
       payload: {},
     };
     expect((await client.post('/events', event)).status).to.be.within(200, 202);
-    expect(servers.calls.subscribed).to.equal(SUBSCRIPTIONS);
+    await untilSubscribed(SUBSCRIPTIONS);
     await untilNoPageIsRead();
-    expect(servers.calls.subscribed).to.equal(SUBSCRIPTIONS);
+    await untilSubscribed(SUBSCRIPTIONS);
+    await service.terminate();
+  });
+
+  it('of a process with embedded views are two subscriptions, as the thread that builds views has its own', async () => {
+    const { SVC_READ_MODEL_URL: _, ...settings } = servers.settings;
+    const service = await ServiceProcess.start({ ...settings, SVC_DATA_DIR: directory() });
+    const credentials = credentialsIn(directory());
+    const client = service.client(await signIn(service.client(), credentials));
+    await run(client, await createTask(client, credentials.agent_id), 5);
+    await untilSubscribed(SUBSCRIPTIONS + 1);
     await service.terminate();
   });
 
@@ -93,7 +125,7 @@ describe('the calls to EventStoreDB', function () {
     const task = await createTask(client, cluster.credentials?.agent_id ?? '');
     await run(client, task, RUNS);
     await untilNoPageIsRead();
-    expect(servers.calls.subscribed).to.equal(SUBSCRIPTIONS * roles.length);
+    await untilSubscribed(SUBSCRIPTIONS * roles.length);
     expect(await cluster.terminate()).to.deep.equal([0, 0, 0]);
   });
 });
