@@ -6,6 +6,7 @@ import { EventStoreError } from '../../domain/event-store.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import type { Caller } from '../endpoint.ts';
 import { HttpError, forbidden, unauthorized } from '../errors.ts';
+import { effectiveScopes } from './namespace-admins.ts';
 import { verifyToken, type Claims, type TokenKeys } from './tokens.ts';
 
 /** Verified tokens that are remembered, so that not every request computes a signature. */
@@ -63,7 +64,9 @@ export class Authentication {
     const { agents, sessions } = this.#dependencies;
     const [agent, session] = await Promise.all([agents.get(agentId), sessions.get(sessionId)]);
     const found = this.#agentOfSession(agentId, agent.state, session.state);
-    return found !== null && ['admin', ...scopes].some((each) => found.scopes.includes(each));
+    if (found === null) return false;
+    const granted = effectiveScopes(found.namespace, found.scopes);
+    return ['admin', ...scopes].some((each) => granted.includes(each));
   }
 
   async #identify(header: string | undefined, scopes: readonly string[]): Promise<Caller> {
@@ -83,7 +86,8 @@ export class Authentication {
         : [known, open];
     const found = this.#agentOfSession(sub, agent.state, session.state);
     if (found === null) throw unauthorized('the token is no longer valid', scopes);
-    const { namespace, name, scopes: granted } = found;
+    const { namespace, name } = found;
+    const granted = effectiveScopes(namespace, found.scopes);
     const admin = granted.includes('admin');
     const expiresAt = exp * 1000;
     return { agentId: sub, namespace, name, scopes: granted, admin, sessionId: sid, expiresAt };

@@ -1,6 +1,7 @@
 import { withdrawAdmin } from '../../domain/agents/admin-withdrawal.ts';
 import {
   agentFold,
+  removeAgent,
   requireAgent,
   setCredentials,
   type AgentState,
@@ -8,12 +9,20 @@ import {
 } from '../../domain/agents/agent.ts';
 import {
   registerAgentCommand,
+  releaseAgentName,
   updateAgentCommand,
 } from '../../domain/agents/agent-registration.ts';
 import { RefusalError } from '../../domain/errors.ts';
 import { handle, type Handled, type SeenRevision } from '../../domain/handle.ts';
-import { namespaceField, namespaceOf } from '../../domain/namespaces/namespace.ts';
+import { nameBasedId } from '../../domain/ids.ts';
+import {
+  DEFAULT_NAMESPACE,
+  namespaceField,
+  namespaceOf,
+} from '../../domain/namespaces/namespace.ts';
+import { requireOpenNamespace } from '../../domain/namespaces/namespace-commands.ts';
 import { streams } from '../../domain/streams.ts';
+import { reaches } from '../../projections/reach.ts';
 import { documentAsOf } from '../../projections/reading/as-of.ts';
 import {
   agentFilters,
@@ -28,19 +37,21 @@ import {
   endpoint,
   etag,
   idIn,
+  type Call,
   type EndpointResponse,
   type Endpoint,
 } from '../endpoint.ts';
 import { notFound } from '../errors.ts';
-import { agentInPath, inReach } from './lookup.ts';
+import { administeredAgent, inReach } from './lookup.ts';
 import { readPage } from './listing.ts';
 import { placeOfReading, viewRefusals } from './history/replay-reading.ts';
 import { AgentQuery, CreateAgent, SetCredentials, UpdateAgent } from '../schemas/schemas.ts';
+import { checkGrant, namespaceAdmin } from '../access/namespace-admins.ts';
 import { hashSecret, newSecret } from '../access/secrets.ts';
 
-const scopes = ['admin'] as const;
+const scopes = ['admin', namespaceAdmin] as const;
 /** Auditors may read them, as the log shows the same. */
-const readers = ['admin', 'audit:read'] as const;
+const readers = ['admin', namespaceAdmin, 'audit:read'] as const;
 
 /** An agent as clients see it. */
 function showAgent(id: string, agent: RegisteredAgent | AgentDocument): object {
@@ -72,12 +83,15 @@ const create = endpoint('POST /agents', {
   responses: { 201: Agent },
   responseHeaders: ['Location', 'ETag'],
   async handle(call) {
-    const { dependencies, body, context } = call;
+    const { dependencies, body, context, caller } = call;
     const { store, agents } = dependencies;
+    const namespace = await namespaceFor(call, body.namespace);
+    if (caller !== null) checkGrant(caller, namespace, body.scopes);
     const id = createdId('agent', call);
     const fields = { name: body.name, scopes: body.scopes, webhook_url: body.webhook_url ?? null };
-    const handled = await registerAgentCommand(store, id, fields, null, context);
+    const handled = await registerAgentCommand(store, id, fields, null, context, namespace);
     agents.learn(id, handled);
+    await removeUnlessOpen(call, id, requireAgent(handled.state));
     const headers = { Location: `/agents/${id}`, ...etag(handled.revision) };
     return { ...changedAgent(id, handled), status: 201, headers };
   },
@@ -143,7 +157,11 @@ const update = endpoint('PUT /agents/:agent_id', {
   async handle(call) {
     const { dependencies, body, context, expectedRevision } = call;
     const { store, agents } = dependencies;
-    const id = await agentInPath(call);
+    const id = await administeredAgent(call);
+    if (body.scopes !== undefined && call.caller !== null) {
+      const { namespace } = requireAgent((await agents.get(id)).state);
+      checkGrant(call.caller, namespace, body.scopes);
+    }
     const act = (seen?: SeenRevision) => updateAgentCommand(store, id, body, context, seen);
     const staysAdmin = body.scopes?.includes('admin') ?? true;
     const others = () => adminsIn(call);
@@ -168,7 +186,7 @@ const credentials = endpoint('POST /agents/:agent_id/credentials', {
   async handle(call) {
     const { dependencies, body, context } = call;
     const { store, agents } = dependencies;
-    const id = await agentInPath(call);
+    const id = await administeredAgent(call);
     const secret = body?.agent_secret ?? newSecret();
     const hash = await hashSecret(secret);
     const stream = streams.agent(id);
@@ -194,6 +212,42 @@ export const agentEndpoints: readonly Endpoint[] = [
   remove,
   credentials,
 ];
+
+/** The namespace of a new agent: by default the caller's. @throws HttpError 404; RefusalError */
+async function namespaceFor(
+  { caller, dependencies, reach }: Pick<Call, 'caller' | 'dependencies' | 'reach'>,
+  asked: string | undefined,
+): Promise<string> {
+  const namespace = asked ?? caller?.namespace ?? DEFAULT_NAMESPACE;
+  if (!reaches(reach, namespace)) throw notFound('namespace', namespace);
+  await requireOpenNamespace(dependencies.store, namespace);
+  return namespace;
+}
+
+/**
+ * Removes an agent whose namespace was deleted during its registration.
+ * @throws RefusalError if so
+ */
+async function removeUnlessOpen(
+  { dependencies, context }: Pick<Call, 'dependencies' | 'context'>,
+  id: string,
+  agent: RegisteredAgent,
+): Promise<void> {
+  const { store, agents } = dependencies;
+  try {
+    await requireOpenNamespace(store, agent.namespace);
+  } catch (error) {
+    if (!(error instanceof RefusalError)) throw error;
+    // A command of its own: the one that registered the agent has already appended to its stream.
+    const commandId = nameBasedId('remove from a deleted namespace', context.commandId);
+    const own = { ...context, commandId };
+    const stream = streams.agent(id);
+    const decide = (state: AgentState) => (state.status === 'registered' ? removeAgent(state) : []);
+    agents.learn(id, await handle({ store, stream, fold: agentFold, decide, context: own }));
+    await releaseAgentName(store, agent, id, own);
+    throw error;
+  }
+}
 
 /** Adds the agent's id to a refusal that lacks it. */
 async function namingAgent<T>(id: string, work: () => Promise<T>): Promise<T> {

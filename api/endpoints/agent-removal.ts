@@ -12,6 +12,7 @@ import { liveTasksOf, tasksProjection } from '../../projections/views/tasks.ts';
 import { AgentRemoved } from '../schemas/response-schemas-agents.ts';
 import { endpoint, idIn, success, type Call } from '../endpoint.ts';
 import { HttpError, notFound } from '../errors.ts';
+import { checkAdministers, namespaceAdmin } from '../access/namespace-admins.ts';
 import { havePassed, requirePassed } from '../positions.ts';
 import { RemoveAgentQuery } from '../schemas/schemas.ts';
 import { keyPages } from './listing.ts';
@@ -25,7 +26,7 @@ type Removal = Pick<Call, 'dependencies' | 'context'>;
 export const remove = endpoint('DELETE /agents/:agent_id', {
   operationId: 'deleteAgent',
   summary: 'Removes an agent; its tokens stop working at once',
-  scopes: ['admin'],
+  scopes: ['admin', namespaceAdmin],
   query: RemoveAgentQuery,
   reads: [agentsProjection, tasksProjection],
   responses: { 200: AgentRemoved },
@@ -40,6 +41,7 @@ export const remove = endpoint('DELETE /agents/:agent_id', {
       if (agent.status === 'removed') await cancelRemainingTasks(call, id, await store.head());
       throw notFound('agent', id);
     }
+    if (caller !== null) checkAdministers(caller, agent.scopes);
     if (id === caller?.agentId) throw conflict('an agent cannot remove itself', { agent_id: id });
     // Checked again below; here, before any task is canceled in vain.
     if (agent.scopes.includes('admin')) await refuseLastAdmin(call, id);

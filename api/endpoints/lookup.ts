@@ -1,6 +1,7 @@
 import { namespaceOf } from '../../domain/namespaces/namespace.ts';
 import type { LiveTask } from '../../domain/tasks/task.ts';
 import { reaches } from '../../projections/reach.ts';
+import { checkAdministers } from '../access/namespace-admins.ts';
 import { idIn, type Call } from '../endpoint.ts';
 import { notFound } from '../errors.ts';
 
@@ -25,6 +26,18 @@ export async function taskWithId(
 ): Promise<LiveTask> {
   const { state } = await call.dependencies.tasks.get(id);
   return inReach(call, 'task', id, state.status === 'none' ? null : state);
+}
+
+/** As {@link agentInPath}, for its administration. @throws HttpError 404; 403 for an agent that can do more than the caller */
+export async function administeredAgent(
+  call: Pick<Call, 'caller' | 'dependencies' | 'parameters' | 'reach'>,
+): Promise<string> {
+  const id = await agentInPath(call);
+  const { state } = await call.dependencies.agents.get(id);
+  if (call.caller !== null && state.status === 'registered') {
+    checkAdministers(call.caller, state.scopes);
+  }
+  return id;
 }
 
 /** The agent that `agent_id` of the path names. @returns its id @throws HttpError 404 */

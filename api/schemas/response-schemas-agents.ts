@@ -1,13 +1,14 @@
 import { Type, type Static } from '@sinclair/typebox';
 import { Nullable, OneOf } from '../../domain/events/schema-parts.ts';
 import { oauthErrorCodes } from '../errors.ts';
-import { done, id, time } from './response-schemas.ts';
+import { done, id, time, namespace } from './response-schemas.ts';
 
 /** Responses about agents and tokens. */
 
 export const Agent = Type.Object(
   {
     id,
+    namespace,
     name: Type.String({ minLength: 1, maxLength: 100 }),
     scopes: Type.Array(Type.String()),
     webhook_url: Nullable(Type.String()),

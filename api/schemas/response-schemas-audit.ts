@@ -1,7 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox';
 import { AnyObject, Nullable, OneOf } from '../../domain/events/schema-parts.ts';
 import { auditOutcomes } from '../../domain/vocabulary.ts';
-import { id, count, time } from './response-schemas.ts';
+import { id, count, namespace, time } from './response-schemas.ts';
 
 /** Responses about history, streams and the audit. */
 
@@ -78,6 +78,7 @@ export type StreamEvents = Static<typeof StreamEvents>;
 const AuditItem = Type.Object(
   {
     position: Type.String(),
+    namespace,
     at: time,
     actor: Type.String({ description: "the agent's id, or `service`" }),
     actor_name: Nullable(

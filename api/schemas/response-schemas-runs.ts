@@ -8,7 +8,7 @@ import {
   stepStates,
   waitKinds,
 } from '../../domain/vocabulary.ts';
-import { count, done, id, listedPayload, pageOf, time } from './response-schemas.ts';
+import { count, done, id, listedPayload, pageOf, time, namespace } from './response-schemas.ts';
 
 /** Responses about runs and their statistics. */
 
@@ -54,6 +54,7 @@ const RunWait = Type.Object(
 
 const shown = {
   id,
+  namespace,
   task_id: id,
   created_by: id,
   lease_owner: Nullable(Type.String()),

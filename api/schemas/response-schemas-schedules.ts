@@ -2,7 +2,7 @@ import { Type, type Static } from '@sinclair/typebox';
 import { AnyObject, Nullable, OneOf, closed } from '../../domain/events/schema-parts.ts';
 import { explainReasons } from '../../domain/explain/explanation.ts';
 import { backfillScopes, backfillStates, backfillStops } from '../../domain/vocabulary.ts';
-import { count, done, id, pageOf, time } from './response-schemas.ts';
+import { count, done, id, pageOf, time, namespace } from './response-schemas.ts';
 
 /** Responses about schedules: previews, explanations, backfills, concurrency keys. */
 
@@ -73,6 +73,7 @@ const asked = {
 export const Backfill = Type.Object(
   {
     id,
+    namespace,
     ...asked,
     task_revision: count,
     created_by: id,

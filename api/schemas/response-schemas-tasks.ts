@@ -3,7 +3,7 @@ import { AnyObject, Nullable, OneOf } from '../../domain/events/schema-parts.ts'
 import { taskFields } from '../../domain/tasks/task-definition.ts';
 import { taskStatuses } from '../../domain/vocabulary.ts';
 import { scheduleText } from './response-schemas-schedules.ts';
-import { count, done, id, listedPayload, pageOf, time } from './response-schemas.ts';
+import { count, done, id, listedPayload, pageOf, time, namespace } from './response-schemas.ts';
 import { Run } from './response-schemas-runs.ts';
 import { TaskPayload } from './task-payload.ts';
 
@@ -17,6 +17,7 @@ export const Task = Type.Object(
     payload: TaskPayload,
     params_schema: Nullable(AnyObject),
     id,
+    namespace,
     schedule_text: scheduleText,
     created_by: id,
     starts_at: Nullable(time),

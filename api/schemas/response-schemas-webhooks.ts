@@ -1,7 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox';
 import { Nullable, OneOf } from '../../domain/events/schema-parts.ts';
 import { webhookEnds, webhookStates, webhookTypes } from '../../domain/vocabulary.ts';
-import { count, done, id, listedPayload, pageOf, time } from './response-schemas.ts';
+import { count, done, id, listedPayload, pageOf, time, namespace } from './response-schemas.ts';
 
 /** Responses about webhooks. */
 
@@ -29,6 +29,7 @@ const WebhookAttempt = Type.Object(
 export const WebhookDelivery = Type.Object(
   {
     id,
+    namespace,
     agent_id: id,
     type: OneOf(webhookTypes),
     event_id: Nullable(Type.String()),

@@ -15,6 +15,11 @@ export type Responses = Readonly<Record<number, TSchema>>;
 /** A UUID. */
 export const id = Type.String({ format: 'uuid' });
 
+/** Of a thing; left out in `default`. */
+export const namespace = Type.Optional(
+  Type.String({ description: 'the namespace that it belongs to; left out in `default`' }),
+);
+
 /** ISO 8601 in UTC with milliseconds. */
 export const time = Type.String({ format: 'date-time' });
 

@@ -10,6 +10,7 @@ import {
 import { AnyObject, Nullable, OneOf, closed } from '../../domain/events/schema-parts.ts';
 import { KEPT_OF_A_TOPIC } from '../../projections/views/published.ts';
 import { ReplayName } from './response-schemas-replays.ts';
+import { NAMESPACE_PATTERN } from '../../domain/namespaces/namespace.ts';
 import { pageParameters } from '../endpoints/listing.ts';
 import { TaskPayload } from './task-payload.ts';
 
@@ -49,7 +50,17 @@ const webhookUrl = Nullable(
 );
 
 export const CreateAgent = Type.Object(
-  { name, scopes, webhook_url: Type.Optional(webhookUrl) },
+  {
+    name,
+    scopes,
+    webhook_url: Type.Optional(webhookUrl),
+    namespace: Type.Optional(
+      Type.String({
+        pattern: NAMESPACE_PATTERN,
+        description: "where the agent belongs, permanently; default: the caller's namespace",
+      }),
+    ),
+  },
   { title: 'CreateAgent', additionalProperties: false },
 );
 export type CreateAgent = Static<typeof CreateAgent>;

@@ -49,9 +49,12 @@ export function serviceActions(
 
     async runTask({ task_id, params: given, parent, ...origin }) {
       const scopes = await scopesOf(origin.actor, 'tasks:write');
+      const isAdmin = scopes.includes('admin');
+      const { namespace } = requireAgent((await agents.get(origin.actor)).state);
       const { state } = await tasks.get(task_id);
-      if (state.status === 'none') throw notFound('task', task_id);
-      if (state.definition.created_by !== origin.actor && !scopes.includes('admin')) {
+      const isVisible = state.status !== 'none' && (isAdmin || state.namespace === namespace);
+      if (!isVisible) throw notFound('task', task_id);
+      if (state.definition.created_by !== origin.actor && !isAdmin) {
         throw new RefusalError('FORBIDDEN', `task ${task_id} belongs to another agent`);
       }
       const params = paramsFor(state.definition, given);

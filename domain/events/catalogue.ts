@@ -4,6 +4,7 @@ import { auditEvents } from './audit-events.ts';
 import { backfillEvents } from './backfill-events.ts';
 import { importEvents } from './import-events.ts';
 import { keyEvents } from './key-events.ts';
+import { namespaceEvents } from './namespace-events.ts';
 import { operationsEvents } from './operations-events.ts';
 import { projectionEvents } from './projection-events.ts';
 import { replayEvents } from './replay-events.ts';
@@ -27,6 +28,7 @@ export const catalogue = {
   ...extensionEvents,
   ...idempotencyEvents,
   ...auditEvents,
+  ...namespaceEvents,
   ...operationsEvents,
   ...importEvents,
   ...projectionEvents,
@@ -67,6 +69,7 @@ export type FiresEvent = EventOf<keyof typeof firesEvents>;
 export type RunEvent = EventOf<keyof typeof runEvents | 'Abandoned'>;
 export type BackfillEvent = EventOf<keyof typeof backfillEvents>;
 export type KeyEvent = EventOf<keyof typeof keyEvents>;
+export type NamespaceEvent = EventOf<keyof typeof namespaceEvents>;
 export type OperationsEvent = EventOf<keyof typeof operationsEvents>;
 export type ImportEvent = EventOf<keyof typeof importEvents>;
 export type ProjectionEvent = EventOf<keyof typeof projectionEvents>;

@@ -111,6 +111,15 @@ export function liveTasksOf(agentId: string): readonly Filter[] {
   ];
 }
 
+/** The tasks that prevent a namespace's deletion. */
+export function liveTasksIn(namespace: string): readonly Filter[] {
+  return [
+    ...within(namespace),
+    { field: 'status', op: 'in', value: ['active', 'paused'] },
+    { field: 'exhausted', op: 'eq', value: false },
+  ];
+}
+
 /** An agent's tasks with a concurrency key that may still run; sort by `concurrency_limit`. */
 export function tasksWithKey(owner: string, key: string, statuses: readonly TaskStatus[]) {
   return [

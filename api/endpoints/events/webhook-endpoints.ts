@@ -23,9 +23,10 @@ import {
 } from '../../endpoint.ts';
 import { notFound } from '../../errors.ts';
 import { cutPayload, listPage } from '../listing.ts';
-import { agentInPath } from '../lookup.ts';
+import { namespaceAdmin } from '../../access/namespace-admins.ts';
+import { administeredAgent } from '../lookup.ts';
 
-const scopes = ['admin'] as const;
+const scopes = ['admin', namespaceAdmin] as const;
 
 // Without an Idempotency-Key, which would record the answer with the secret.
 const newSecret = endpoint('POST /agents/:agent_id/webhook-secret', {
@@ -38,7 +39,7 @@ const newSecret = endpoint('POST /agents/:agent_id/webhook-secret', {
   async handle(call) {
     const { dependencies, context } = call;
     const { store, agents, webhookSecret } = dependencies;
-    const id = await agentInPath(call);
+    const id = await administeredAgent(call);
     const handled = await handle({
       store,
       stream: streams.agent(id),
@@ -68,7 +69,7 @@ const test = endpoint('POST /agents/:agent_id/webhook-test', {
   responses: { 202: WebhookSent },
   async handle(call) {
     const { dependencies, context } = call;
-    const agentId = await agentInPath(call);
+    const agentId = await administeredAgent(call);
     const id = createdId('webhook', call);
     const { position } = await testWebhookCommand(dependencies.store, id, agentId, context);
     return sent(agentId, id, 'the message is on its way', position);
@@ -85,7 +86,7 @@ const list = endpoint('GET /agents/:agent_id/webhooks/deliveries', {
   responses: { 200: WebhookDeliveryPage },
   async handle(call) {
     const { dependencies, query } = call;
-    const id = await agentInPath(call);
+    const id = await administeredAgent(call);
     const asked = { ...webhooksOf(id, query), cut: cutPayload };
     return listPage(dependencies.readModel, webhooksProjection, asked, query, (each) => each);
   },
@@ -99,7 +100,7 @@ const repeat = endpoint('POST /agents/:agent_id/webhooks/deliveries/:delivery_id
   responses: { 202: WebhookSent },
   async handle(call) {
     const { dependencies, context } = call;
-    const agentId = await agentInPath(call);
+    const agentId = await administeredAgent(call);
     const id = idIn(call, 'delivery_id');
     const { position } = await repeatWebhookCommand(dependencies.store, id, agentId, context);
     return sent(agentId, id, 'the message is on its way again', position);

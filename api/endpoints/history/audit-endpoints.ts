@@ -101,8 +101,9 @@ async function readView(
   { limit, cursor }: AuditQuery,
 ): Promise<EndpointResponse> {
   const filters = auditFilters(wanted);
-  // No index has more than one equality: counting would read every document of the first.
-  const isCounted = filters.filter(({ op }) => op === 'eq').length <= 1;
+  // No index has more than one equality within a namespace: counting would read every document of the first.
+  const equalities = filters.filter(({ op, field }) => op === 'eq' && field !== 'namespace');
+  const isCounted = equalities.length <= 1;
   const counted = isCounted ? filters : null;
   const start = behindCursor(cursor, newestAudited, auditProjection);
   const query = { filters, sort: newestAudited, limit, counted, ...start };

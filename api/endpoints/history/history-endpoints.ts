@@ -6,6 +6,8 @@ import {
   type HistorySpan,
 } from '../../../projections/reading/history.ts';
 import { History } from '../../schemas/response-schemas-audit.ts';
+import { EVERY_NAMESPACE } from '../../../projections/reach.ts';
+import { streamNamespacesIn } from './streams-in-reach.ts';
 import { namesIn } from './audit-naming.ts';
 import { auditScope, recordReading } from './audit-access.ts';
 import { HistoryQuery } from '../../schemas/audit-schemas.ts';
@@ -54,6 +56,10 @@ function historyEndpoint(
       const id = idIn(call, parameter);
       const from = revisionOf(call.query.cursor);
       await recordReading(call);
+      if (call.reach !== EVERY_NAMESPACE) {
+        const namespace = await streamNamespacesIn(call.dependencies).of(`${kind}-${id}`);
+        if (namespace !== call.reach) throw notFound(kind, id);
+      }
       const page = await read(call.dependencies, id, { from, limit: call.query.limit });
       if (page === null) throw notFound(kind, id);
       const next_cursor = page.next === null ? null : String(page.next);

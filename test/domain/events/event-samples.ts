@@ -270,6 +270,11 @@ export const samples: { readonly [T in EventType]: readonly DataOf<T>[] } = {
   TopicTrimmed: [{ cutoff: at, deleted_count: 3, first: 2, before: 6, oldest_at: at }],
   ImportBegun: [{ export_id: 'export-1', events: 0 }],
   ImportCompleted: [{ export_id: 'export-1', events: 3 }],
+  NamespaceCreated: [{ description: null }, { description: 'Reports of the shop' }],
+  NamespaceUpdated: [{ description: null }],
+  NamespaceClosed: [{}],
+  NamespaceReopened: [{}],
+  NamespaceDeleted: [{}],
   OperationsHeld: [{ reason: text }],
   OperationsReleased: [{ missed: null }, { missed: 'latest' }],
   ProjectionRebuildRequested: [

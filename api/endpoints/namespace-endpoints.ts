@@ -1,0 +1,201 @@
+import { EventStoreError } from '../../domain/event-store.ts';
+import { load } from '../../domain/handle.ts';
+import { DEFAULT_NAMESPACE } from '../../domain/namespaces/namespace.ts';
+import {
+  createNamespaceCommand,
+  deleteNamespaceCommand,
+  updateNamespaceCommand,
+} from '../../domain/namespaces/namespace-commands.ts';
+import {
+  namespaceFold,
+  requireNamespace,
+  type NamespaceState,
+} from '../../domain/namespaces/namespace-state.ts';
+import { idOf, streams } from '../../domain/streams.ts';
+import { EVERY_NAMESPACE, reaches } from '../../projections/reach.ts';
+import { shapeRead } from '../../projections/generations/older-shape.ts';
+import { agentFilters, agentsProjection } from '../../projections/views/agents.ts';
+import { liveTasksIn, tasksProjection } from '../../projections/views/tasks.ts';
+import { namespaceAdmin } from '../access/namespace-admins.ts';
+import type { ApiDependencies } from '../dependencies.ts';
+import { endpoint, etag, success, type Call, type Endpoint } from '../endpoint.ts';
+import { HttpError, notFound } from '../errors.ts';
+import { requirePassed } from '../positions.ts';
+import {
+  CreateNamespace,
+  Namespace,
+  NamespaceDeleted,
+  NamespacePage,
+  NamespaceQuery,
+  UpdateNamespace,
+} from '../schemas/namespace-schemas.ts';
+import { invalidCursor } from './listing.ts';
+
+const admins = ['admin'] as const;
+const administrators = ['admin', namespaceAdmin] as const;
+
+const create = endpoint('POST /namespaces', {
+  operationId: 'createNamespace',
+  summary: 'Creates a namespace',
+  scopes: admins,
+  body: CreateNamespace,
+  idempotent: true,
+  responses: { 201: Namespace },
+  responseHeaders: ['Location', 'ETag'],
+  async handle({ dependencies, body, context }) {
+    const { name, description = null } = body;
+    await requirePresentShapes(dependencies);
+    const { store } = dependencies;
+    const handled = await createNamespaceCommand({ store, name, context }, description);
+    return {
+      status: 201,
+      body: show(name, handled.state),
+      headers: { Location: `/namespaces/${name}`, ...etag(handled.revision) },
+      position: handled.position,
+    };
+  },
+});
+
+const list = endpoint('GET /namespaces', {
+  operationId: 'listNamespaces',
+  summary: 'Lists the namespaces that the caller administers, `default` first',
+  scopes: administrators,
+  query: NamespaceQuery,
+  responses: { 200: NamespacePage },
+  async handle({ dependencies, query, reach }) {
+    const { store } = dependencies;
+    if (reach !== EVERY_NAMESPACE) {
+      return { body: { items: await shownOf(dependencies, [reach]), next_cursor: null } };
+    }
+    const { limit, cursor } = query;
+    const after = cursor === undefined ? {} : { after: placeOf(cursor) };
+    const { streams: found, next } = await pageOf(store, { prefix: 'namespace-', limit, ...after });
+    const names = found
+      .map(({ stream }) => idOf(stream))
+      .filter((each) => each !== DEFAULT_NAMESPACE);
+    const first = cursor === undefined ? [DEFAULT_NAMESPACE] : [];
+    const items = await shownOf(dependencies, [...first, ...names]);
+    return { body: { items, next_cursor: next === null ? null : cursorAt(next) } };
+  },
+});
+
+const one = endpoint('GET /namespaces/:name', {
+  operationId: 'getNamespace',
+  summary: 'Shows a namespace',
+  scopes: administrators,
+  responses: { 200: Namespace },
+  responseHeaders: ['ETag'],
+  refusals: ['not_found'],
+  async handle(call) {
+    const name = nameInPath(call);
+    const { store } = call.dependencies;
+    const { state, revision } = await load(store, streams.namespace(name), namespaceFold(name));
+    return { body: show(name, state), headers: etag(revision) };
+  },
+});
+
+const update = endpoint('PUT /namespaces/:name', {
+  operationId: 'updateNamespace',
+  summary: 'Changes the description of a namespace',
+  scopes: administrators,
+  body: UpdateNamespace,
+  ifMatch: true,
+  responses: { 200: Namespace },
+  responseHeaders: ['ETag'],
+  refusals: ['not_found'],
+  async handle(call) {
+    const name = nameInPath(call);
+    const { context, expectedRevision, dependencies } = call;
+    const command = { store: dependencies.store, name, context, expectedRevision };
+    const { state, revision, position } = await updateNamespaceCommand(
+      command,
+      call.body.description,
+    );
+    return { body: show(name, state), headers: etag(revision), position };
+  },
+});
+
+const remove = endpoint('DELETE /namespaces/:name', {
+  operationId: 'deleteNamespace',
+  summary: 'Deletes a namespace without agents; its records stay, and its name is not used again',
+  scopes: admins,
+  ifMatch: true,
+  responses: { 200: NamespaceDeleted },
+  refusals: ['not_found'],
+  async handle(call) {
+    const name = nameInPath(call);
+    const { context, expectedRevision, dependencies } = call;
+    const command = { store: dependencies.store, name, context, expectedRevision };
+    const { position } = await deleteNamespaceCommand(command, () => isEmpty(dependencies, name));
+    return success('the namespace is deleted', { name }, position);
+  },
+});
+
+export const namespaceEndpoints: readonly Endpoint[] = [create, list, one, update, remove];
+
+/** @throws HttpError 404 for a namespace out of reach */
+function nameInPath({ parameters, reach }: Pick<Call, 'parameters' | 'reach'>): string {
+  const name = parameters['name'] ?? '';
+  if (!reaches(reach, name)) throw notFound('namespace', name);
+  return name;
+}
+
+/** @throws RefusalError `NOT_FOUND` */
+function show(name: string, state: NamespaceState): Namespace {
+  const { description, created_at, updated_at } = requireNamespace(state, name);
+  return { name, description, created_at, updated_at };
+}
+
+/** Those of the names that are not deleted. */
+async function shownOf(
+  { store }: Pick<ApiDependencies, 'store'>,
+  names: readonly string[],
+): Promise<Namespace[]> {
+  const loaded = await Promise.all(
+    names.map(async (name) => {
+      const { state } = await load(store, streams.namespace(name), namespaceFold(name));
+      return { name, state };
+    }),
+  );
+  return loaded
+    .filter(({ state }) => state.status === 'active' || state.status === 'closed')
+    .map(({ name, state }) => show(name, state));
+}
+
+/** Whether it has neither agents nor live tasks. @throws HttpError 503 where the views lag behind the log's end */
+async function isEmpty(dependencies: ApiDependencies, name: string): Promise<boolean> {
+  const { store, readModel } = dependencies;
+  await requirePassed(dependencies, [agentsProjection, tasksProjection], await store.head());
+  const agents = await readModel.count(agentsProjection, agentFilters(name, {}));
+  return agents === 0 && (await readModel.count(tasksProjection, liveTasksIn(name))) === 0;
+}
+
+/**
+ * Views of an older release know no namespaces, so none is created before they are built.
+ * @throws HttpError 503
+ */
+async function requirePresentShapes({ readModel, projections }: ApiDependencies): Promise<void> {
+  for (const projection of projections) {
+    const shape = await shapeRead(readModel, projection);
+    if (shape === null || shape.schema === projection.schema) continue;
+    const message = `the view ${projection.name} is still being built for this release; try again once it is ready`;
+    const details = { component: 'projections', view: projection.name };
+    throw new HttpError('unavailable', message, details, { 'Retry-After': '5' });
+  }
+}
+
+/** @throws HttpError 400 for a cursor of another log */
+async function pageOf(
+  store: ApiDependencies['store'],
+  options: Parameters<ApiDependencies['store']['listStreams']>[0],
+) {
+  try {
+    return await store.listStreams(options);
+  } catch (error) {
+    if (error instanceof EventStoreError && error.code === 'INVALID_EVENT') throw invalidCursor();
+    throw error;
+  }
+}
+
+const cursorAt = (place: string): string => Buffer.from(place).toString('base64url');
+const placeOf = (cursor: string): string => Buffer.from(cursor, 'base64url').toString();

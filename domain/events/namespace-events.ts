@@ -1,0 +1,16 @@
+import { Type } from '@sinclair/typebox';
+import { event, Nullable } from './schema-parts.ts';
+
+const description = Nullable(Type.String({ minLength: 1, maxLength: 2000 }));
+
+/** Events of `namespace-<name>`. `default` exists without any. */
+export const namespaceEvents = {
+  NamespaceCreated: event({ description }),
+  NamespaceUpdated: event({ description }),
+  /** It is about to be deleted, if it is empty: no agent is registered in it any more. */
+  NamespaceClosed: event({}),
+  /** It was not empty, and stays. */
+  NamespaceReopened: event({}),
+  /** Its records stay, and its name is not used again. */
+  NamespaceDeleted: event({}),
+} as const;
