@@ -1,7 +1,10 @@
 import type { Request } from 'express';
 import { isJsonObject } from '../../domain/json.ts';
+import { namespaceOfEvent } from '../../domain/events/metadata.ts';
 import type { CommandContext } from '../../domain/handle.ts';
 import { isUuid, newId } from '../../domain/ids.ts';
+import { DEFAULT_NAMESPACE } from '../../domain/namespaces/namespace.ts';
+import { streams } from '../../domain/streams.ts';
 import type { Authentication } from './authentication.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import { OAuthError, errorStatuses, toHttpError, type ErrorCode } from '../errors.ts';
@@ -64,21 +67,32 @@ export class RefusedRequests {
     step?: Refused['step'],
   ): void {
     const now = this.#dependencies.clock.now();
-    void agent.then(
-      (known) => {
-        // A callback that came too late has no agent, but its step.
-        const agentId = known ?? (step === undefined ? null : ANONYMOUS);
-        if (agentId === null) return;
-        const { action, request } = refused;
-        const path = shownPath(request);
-        const context = contextOf(agentId, refused, now);
-        this.#dependencies.refusals.note({ agentId, action, path, status, code, step, context });
-      },
-      (error: unknown) => {
-        const { failures } = this.#dependencies.telemetry;
-        failures.failed('could not identify the agent of a refused request', error);
-      },
-    );
+    const noting = async (): Promise<void> => {
+      // A callback that came too late has no agent, but its step.
+      const agentId = (await agent) ?? (step === undefined ? null : ANONYMOUS);
+      if (agentId === null) return;
+      const { action, request } = refused;
+      const path = shownPath(request);
+      const namespace = await this.#namespaceOf(agentId, step);
+      const context = { ...contextOf(agentId, refused, now), namespace };
+      this.#dependencies.refusals.note({ agentId, action, path, status, code, step, context });
+    };
+    noting().catch((error: unknown) => {
+      const { failures } = this.#dependencies.telemetry;
+      failures.failed('could not identify the agent of a refused request', error);
+    });
+  }
+
+  /** Of the agent; of the step's run for a callback, which has none. */
+  async #namespaceOf(agentId: string, step: Refused['step']): Promise<string> {
+    const { agents, store } = this.#dependencies;
+    if (agentId === ANONYMOUS) {
+      if (step === undefined) return DEFAULT_NAMESPACE;
+      const [first] = await store.readStream(streams.run(step.run_id), { limit: 1 });
+      return first === undefined ? DEFAULT_NAMESPACE : namespaceOfEvent(first);
+    }
+    const { state } = await agents.get(agentId);
+    return 'namespace' in state ? state.namespace : DEFAULT_NAMESPACE;
   }
 
   /** The agent by its token, even an invalid one; else the one that the request claims to be from. */

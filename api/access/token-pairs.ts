@@ -50,7 +50,8 @@ export async function beginSession(
       credentials_revision: agent.credentials?.revision ?? null,
     },
   };
-  const events = toNewEvents(stream, [started], { ...context, actor: agentId });
+  const own = { ...context, actor: agentId, namespace: agent.namespace };
+  const events = toNewEvents(stream, [started], own);
   const { position } = await dependencies.store.append(stream, events, 'none');
   return { body: tokensFor(dependencies, agentId, agent, sessionId, refreshId, context), position };
 }
@@ -90,7 +91,7 @@ export async function refreshTokens(
       reused = decision.reused;
       return decision.events;
     },
-    context: { ...context, actor: claims.sub },
+    context: { ...context, actor: claims.sub, namespace: agent.namespace },
   }).catch((error: unknown) => {
     if (error instanceof RefusalError) throw unauthorized('the session has ended');
     throw error;

@@ -41,16 +41,18 @@ const revoke = endpoint('POST /agents/auth/revoke', {
   async handle({ dependencies, body, context }) {
     const given = body.token ?? body.refresh_token;
     if (given === undefined) throw badRequest([{ field: 'token', issue: 'is required' }]);
-    const { store, settings, sessions } = dependencies;
+    const { store, settings, sessions, agents } = dependencies;
     const message = 'the token is no longer valid';
     const claims = verifyAnyToken(given, settings.tokenKeys);
     if (claims === null) return success(message, {});
+    const { state: agent } = await agents.get(claims.sub);
+    const namespace = 'namespace' in agent ? agent.namespace : undefined;
     const handled = await handle({
       store,
       stream: streams.session(claims.sid),
       fold: sessionFold,
       decide: endSession,
-      context: { ...context, actor: claims.sub },
+      context: { ...context, actor: claims.sub, namespace },
     });
     sessions.learn(claims.sid, handled);
     return success(message, {}, handled.position);

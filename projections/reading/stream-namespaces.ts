@@ -1,5 +1,6 @@
 import type { EventStore, RecordedEvent } from '../../domain/event-store.ts';
 import { namespaceOfEvent } from '../../domain/events/metadata.ts';
+import { isUuid } from '../../domain/ids.ts';
 import { DEFAULT_NAMESPACE } from '../../domain/namespaces/namespace.ts';
 import { idOf, kindOf, topicIn } from '../../domain/streams.ts';
 
@@ -61,7 +62,8 @@ export class StreamNamespaces {
       case 'refusals':
       case 'calls':
       case 'reads':
-        return this.#source.ofAgent(id.slice(0, ID_LENGTH));
+        // Those of callers without a token are about several.
+        return isUuid(id.slice(0, ID_LENGTH)) ? this.#source.ofAgent(id.slice(0, ID_LENGTH)) : null;
       case 'topic':
         return topicIn(stream).namespace;
       case 'namespace':

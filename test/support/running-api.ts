@@ -24,6 +24,7 @@ import { newId } from '../../domain/ids.ts';
 import { sessionFold } from '../../domain/agents/session.ts';
 import { streams } from '../../domain/streams.ts';
 import { taskFold } from '../../domain/tasks/task.ts';
+import type { Telemetry } from '../../observability/telemetry.ts';
 import { createTelemetry } from '../../observability/create-telemetry.ts';
 import { LiveStreams } from '../../projections/reading/live-streams.ts';
 import { Replayer } from '../../projections/replays/replayer.ts';
@@ -55,6 +56,24 @@ export interface SignedIn {
 
 /** The secrets of pipelines, by name. */
 export const pipelineSecrets: Readonly<Record<string, string>> = { TOKEN: 'hush-hush-7' };
+
+/** Opens a log and views for {@link RunningApi}. `stop` is called when both are closed. */
+export type OpenStores = (
+  directory: string,
+  telemetry: Telemetry,
+) => Promise<{
+  readonly log: EventStore;
+  readonly kept: ReadModel;
+  readonly stop?: () => Promise<void>;
+}>;
+
+const openEmbedded: OpenStores = async (directory, telemetry) => {
+  const codec = createEventCodec();
+  return {
+    log: await openSqliteEventStore({ directory: join(directory, 'log'), codec, telemetry }),
+    kept: await openSqliteReadModel({ directory: join(directory, 'views'), telemetry }),
+  };
+};
 
 /** The HTTP interface over the embedded stores, with a projector and no scheduler or worker. */
 export class RunningApi {
@@ -116,7 +135,11 @@ export class RunningApi {
     this.#close = close;
   }
 
-  static async start(given: Partial<ApiSettings> = {}): Promise<RunningApi> {
+  /** @param openStores default: the embedded ones */
+  static async start(
+    given: Partial<ApiSettings> = {},
+    openStores: OpenStores = openEmbedded,
+  ): Promise<RunningApi> {
     const directory = await makeTemporaryDirectory();
     const logged: string[] = [];
     const telemetry = createTelemetry({
@@ -124,13 +147,7 @@ export class RunningApi {
       strict: true,
       destination: { write: (line) => void logged.push(line) },
     });
-    const codec = createEventCodec();
-    const log = await openSqliteEventStore({
-      directory: join(directory.path, 'log'),
-      codec,
-      telemetry,
-    });
-    const kept = await openSqliteReadModel({ directory: join(directory.path, 'views'), telemetry });
+    const { log, kept, stop: stopServers } = await openStores(directory.path, telemetry);
     const begun = performance.now();
     const coordination = await openSqliteCoordination({
       directory: directory.path,
@@ -294,6 +311,7 @@ export class RunningApi {
       await Promise.all(running);
       await tools.close();
       await Promise.all([log.close(), kept.close(), coordination.close()]);
+      await stopServers?.();
       await directory.remove();
     });
   }
@@ -316,10 +334,13 @@ export class RunningApi {
 }
 
 /** Called inside a `describe`: one running interface for all its tests. */
-export function useRunningApi(settings: Partial<ApiSettings> = {}): () => RunningApi {
+export function useRunningApi(
+  settings: Partial<ApiSettings> = {},
+  openStores?: OpenStores,
+): () => RunningApi {
   let api: RunningApi | undefined;
   before(async () => {
-    api = await RunningApi.start(settings);
+    api = await RunningApi.start(settings, openStores);
   });
   after(async () => {
     await api?.close();
