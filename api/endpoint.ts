@@ -40,6 +40,8 @@ export interface Call<Body = unknown, Query = Record<string, string | undefined>
    * answered as if it did not exist.
    */
   readonly reach: Reach;
+  /** The caller's id where it has only an `:own` variant of the scope: it sees only what is its own. Else null. */
+  readonly own: string | null;
   /** Of the path; ids in lower case. */
   readonly parameters: Readonly<Record<string, string>>;
   readonly query: Query;
@@ -106,6 +108,8 @@ export interface Endpoint {
   readonly description?: string;
   /** Any one of these (or `admin`) suffices; null: no token needed; empty: any valid token. */
   readonly scopes: readonly string[] | null;
+  /** The `:own` variant of a scope suffices too: the handler heeds {@link Call.own}. Default: it does not. */
+  readonly acceptsOwn?: boolean;
   readonly body?: TSchema;
   readonly bodyOptional?: boolean;
   /** Bytes of a body. Default: `SVC_MAX_BODY_BYTES`. */

@@ -30,17 +30,22 @@ export class Authentication {
   /**
    * The caller of a request that needs a token.
    * @param scopes any one suffices; empty: any valid token
+   * @param acceptsOwn whether their `:own` variants suffice too. Default: they do not
    * @throws HttpError 401, 403
    */
-  authenticate(request: IncomingMessage, scopes: readonly string[]): Promise<Caller> | Caller {
+  authenticate(
+    request: IncomingMessage,
+    scopes: readonly string[],
+    acceptsOwn = false,
+  ): Promise<Caller> | Caller {
     const known = this.#identified.get(request);
     if (known === undefined) {
       const identifying = this.#identify(request.headers.authorization, scopes);
-      return identifying.then((caller) => admitted(caller, scopes));
+      return identifying.then((caller) => admitted(caller, scopes, acceptsOwn));
     }
     // Taken once: a long response authenticates again, and needs the present state.
     this.#identified.delete(request);
-    return admitted(known, scopes);
+    return admitted(known, scopes, acceptsOwn);
   }
 
   /** The caller; null without a valid token, or where it can't be checked now: {@link authenticate} reports that. */
@@ -128,8 +133,9 @@ export class Authentication {
 }
 
 /** @throws HttpError 403 */
-function admitted(caller: Caller, scopes: readonly string[]): Caller {
+function admitted(caller: Caller, scopes: readonly string[], acceptsOwn: boolean): Caller {
   if (caller.admin || scopes.length === 0) return caller;
-  if (scopes.some((scope) => caller.scopes.includes(scope))) return caller;
+  const has = (scope: string): boolean => caller.scopes.includes(scope);
+  if (scopes.some((scope) => has(scope) || (acceptsOwn && has(`${scope}:own`)))) return caller;
   throw forbidden(`this needs the scope ${scopes.join(' or ')}`, scopes, caller.scopes);
 }

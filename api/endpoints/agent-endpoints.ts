@@ -81,6 +81,7 @@ const create = endpoint('POST /agents', {
   body: CreateAgent,
   idempotent: true,
   responses: { 201: Agent },
+  refusals: ['not_found'],
   responseHeaders: ['Location', 'ETag'],
   async handle(call) {
     const { dependencies, body, context, caller } = call;

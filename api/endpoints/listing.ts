@@ -20,7 +20,12 @@ import type { EndpointResponse } from '../endpoint.ts';
 import { badRequest, type HttpError } from '../errors.ts';
 
 /** For admins: only what is in this namespace. Others may name only their own. */
-export const namespaceParameter = Type.Optional(Type.String({ pattern: NAMESPACE_PATTERN }));
+export const namespaceParameter = Type.Optional(
+  Type.String({
+    pattern: NAMESPACE_PATTERN,
+    description: 'only what is in this namespace; agents without `admin` may name only their own',
+  }),
+);
 
 /** Query parameters of every list. */
 export const pageParameters = {

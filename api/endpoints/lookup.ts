@@ -1,36 +1,43 @@
 import { namespaceOf } from '../../domain/namespaces/namespace.ts';
 import type { LiveTask } from '../../domain/tasks/task.ts';
 import { reaches } from '../../projections/reach.ts';
+import type { Filter } from '../../projections/read-model.ts';
+import { tasksProjection } from '../../projections/views/tasks.ts';
 import { checkAdministers } from '../access/namespace-admins.ts';
 import { idIn, type Call } from '../endpoint.ts';
 import { notFound } from '../errors.ts';
+import { keyPages } from './listing.ts';
+
+/** What a caller sees. */
+export type Seeing = Pick<Call, 'reach' | 'own'>;
 
 /**
- * What was looked up by its id, unless there is none within the caller's reach: both are answered alike.
+ * What was looked up by its id, unless the caller does not see it: then it is answered as if there were none.
  * @throws HttpError 404
  */
-export function inReach<T extends { readonly namespace?: string | undefined }>(
-  { reach }: Pick<Call, 'reach'>,
-  what: string,
-  id: string,
-  found: T | null | undefined,
-): T {
+export function inReach<
+  T extends { readonly namespace?: string | undefined; readonly created_by?: string },
+>({ reach, own }: Seeing, what: string, id: string, found: T | null | undefined): T {
   if (found == null || !reaches(reach, namespaceOf(found))) throw notFound(what, id);
+  if (own !== null && found.created_by !== own) throw notFound(what, id);
   return found;
 }
 
 /** The task with an id, canceled or not. @throws HttpError 404 */
 export async function taskWithId(
-  call: Pick<Call, 'dependencies' | 'reach'>,
+  call: Pick<Call, 'dependencies'> & Seeing,
   id: string,
 ): Promise<LiveTask> {
   const { state } = await call.dependencies.tasks.get(id);
-  return inReach(call, 'task', id, state.status === 'none' ? null : state);
+  if (state.status === 'none') throw notFound('task', id);
+  const { namespace, definition } = state;
+  inReach(call, 'task', id, { namespace, created_by: definition.created_by });
+  return state;
 }
 
 /** As {@link agentInPath}, for its administration. @throws HttpError 404; 403 for an agent that can do more than the caller */
 export async function administeredAgent(
-  call: Pick<Call, 'caller' | 'dependencies' | 'parameters' | 'reach'>,
+  call: Pick<Call, 'caller' | 'dependencies' | 'parameters'> & Seeing,
 ): Promise<string> {
   const id = await agentInPath(call);
   const { state } = await call.dependencies.agents.get(id);
@@ -42,10 +49,24 @@ export async function administeredAgent(
 
 /** The agent that `agent_id` of the path names. @returns its id @throws HttpError 404 */
 export async function agentInPath(
-  call: Pick<Call, 'dependencies' | 'parameters' | 'reach'>,
+  call: Pick<Call, 'dependencies' | 'parameters'> & Seeing,
 ): Promise<string> {
   const id = idIn(call, 'agent_id');
   const { state } = await call.dependencies.agents.get(id);
   inReach(call, 'agent', id, state.status === 'registered' ? state : null);
   return id;
+}
+
+/** The filter of the caller's own tasks; none for one that sees the others too. */
+export async function ownTasks({
+  dependencies,
+  own,
+}: Pick<Call, 'dependencies' | 'own'>): Promise<readonly Filter[]> {
+  if (own === null) return [];
+  const tasks: string[] = [];
+  const filters: readonly Filter[] = [{ field: 'created_by', op: 'eq', value: own }];
+  for await (const page of keyPages(dependencies.readModel, tasksProjection, filters)) {
+    tasks.push(...page);
+  }
+  return [{ field: 'task_id', op: 'in', value: tasks }];
 }

@@ -134,7 +134,7 @@ const remove = endpoint('DELETE /namespaces/:name', {
 export const namespaceEndpoints: readonly Endpoint[] = [create, list, one, update, remove];
 
 /** @throws HttpError 404 for a namespace out of reach */
-function nameInPath({ parameters, reach }: Pick<Call, 'parameters' | 'reach'>): string {
+function nameInPath({ parameters, reach }: Pick<Call, 'parameters' | 'reach' | 'own'>): string {
   const name = parameters['name'] ?? '';
   if (!reaches(reach, name)) throw notFound('namespace', name);
   return name;

@@ -36,7 +36,8 @@ export function refusalsOf(endpoint: DescribedEndpoint): readonly ErrorCode[] {
   const { method, paths, scopes, ifMatch, refusals = [] } = endpoint;
   const codes = new Set<ErrorCode>([...always, ...refusals]);
   if (scopes !== null) codes.add('unauthorized').add('forbidden');
-  if (paths[0].split('/').some(isIdentifier)) codes.add('not_found');
+  const namesNamespace = endpoint.query?.properties?.['namespace'] !== undefined;
+  if (namesNamespace || paths[0].split('/').some(isIdentifier)) codes.add('not_found');
   if (isCommand(endpoint)) codes.add('conflict');
   if (method === 'post' || method === 'put') for (const code of ofBodies) codes.add(code);
   if (ifMatch === true) codes.add('precondition_failed');

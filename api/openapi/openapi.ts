@@ -87,7 +87,7 @@ function operation(
     method === 'get' &&
     Object.values(responses).some((schema) => mediaTypeOf(schema) === 'text/event-stream');
   const same = index === 0 ? [] : [`The same as \`${method.toUpperCase()} ${writtenAs(first)}\`.`];
-  const said = [endpoint.description ?? [], same, scopesText(scopes)].flat();
+  const said = [endpoint.description ?? [], same, scopesText(endpoint)].flat();
   return {
     operationId: operationIdAt(operationId, index),
     summary,
@@ -105,11 +105,13 @@ function operation(
 }
 
 /** Any one of the scopes is enough. */
-function scopesText(scopes: readonly string[] | null): string {
+function scopesText({ scopes, acceptsOwn = false }: DescribedEndpoint): string {
   if (scopes === null) return 'No token is needed.';
   if (scopes.length === 0) return 'Any valid token is enough.';
   const needed = `Needs the scope ${scopes.map((scope) => `\`${scope}\``).join(' or ')}`;
-  return scopes.includes('admin') ? `${needed}.` : `${needed}, or \`admin\`.`;
+  const own = scopes.map((scope) => `\`${scope}:own\``).join(' or ');
+  const narrow = acceptsOwn ? ` With ${own}, it shows only what is the caller's own.` : '';
+  return `${scopes.includes('admin') ? `${needed}.` : `${needed}, or \`admin\`.`}${narrow}`;
 }
 
 function requestBody(

@@ -137,6 +137,7 @@ function begin(
     caller: null,
     // Endpoints without a token answer to what proves itself, such as a callback's token.
     reach: EVERY_NAMESPACE,
+    own: null,
     parameters: {},
     query: {},
     body: undefined,

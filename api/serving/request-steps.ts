@@ -61,6 +61,8 @@ export interface Exchange extends ServedEndpoint {
   caller: Caller | null;
   /** See {@link Call.reach}. */
   reach: Reach;
+  /** See {@link Call.own}. */
+  own: string | null;
   parameters: Readonly<Record<string, string>>;
   query: Call['query'];
   body: unknown;
@@ -83,7 +85,8 @@ export interface Exchange extends ServedEndpoint {
 export function authenticate(exchange: Exchange): Promise<void> | undefined {
   const { endpoint, shared, request } = exchange;
   if (endpoint.scopes === null) return undefined;
-  const caller = shared.authentication.authenticate(request, endpoint.scopes);
+  const { scopes, acceptsOwn } = endpoint;
+  const caller = shared.authentication.authenticate(request, scopes, acceptsOwn);
   if (caller instanceof Promise) return caller.then((found) => setCaller(exchange, found));
   setCaller(exchange, caller);
   return undefined;
@@ -92,6 +95,9 @@ export function authenticate(exchange: Exchange): Promise<void> | undefined {
 function setCaller(exchange: Exchange, caller: Caller): void {
   exchange.caller = caller;
   exchange.reach = caller.admin ? EVERY_NAMESPACE : caller.namespace;
+  const { scopes, acceptsOwn = false } = exchange.endpoint;
+  const hasWhole = caller.admin || scopes?.some((scope) => caller.scopes.includes(scope)) === true;
+  exchange.own = acceptsOwn && !hasWhole ? caller.agentId : null;
   exchange.ownPosition = exchange.shared.ownWrites.of(caller.agentId);
 }
 
@@ -172,7 +178,7 @@ export async function waitForViews(exchange: Exchange): Promise<void> {
   const version = ownWrites.versionOf(cachedBy, reached);
   if (version === null) return;
   // Responses differ by what the caller reaches.
-  const key = [exchange.reach, ...Object.values(exchange.parameters)].join('/');
+  const key = [exchange.reach, exchange.own ?? '', ...Object.values(exchange.parameters)].join('/');
   exchange.cacheEntry = { key, version: `${version}${dependencies.tools.revision}` };
 }
 
@@ -267,7 +273,8 @@ function onceForKey(
 }
 
 function callOf(exchange: Exchange): Call {
-  const { shared, request, response, caller, reach, parameters, query, body } = exchange;
+  const { shared, request, response, caller, reach, own, parameters } = exchange;
+  const { query, body } = exchange;
   const { dependencies } = shared;
   const now = dependencies.clock.now();
   const address = request.ip ?? '';
@@ -276,6 +283,7 @@ function callOf(exchange: Exchange): Call {
     action: exchange.action,
     caller,
     reach,
+    own,
     parameters,
     query,
     body,

@@ -110,7 +110,11 @@ export function indexesOf(projection: Projection): IndexDescription[] {
     for (const field of fields) key[pathOf(projection, field)] = 1;
     key['_id'] = 1;
     for (const field of covered) key[pathOf(projection, field)] = 1;
-    return { key };
+    // It leaves out the documents of `default`, which nobody looks for in it.
+    const isOfNamespaces = fields[0] === 'namespace' && projection.sparse?.includes('namespace');
+    return isOfNamespaces === true
+      ? { key, partialFilterExpression: { [pathOf(projection, 'namespace')]: { $gt: '' } } }
+      : { key };
   });
   return [...declared, { key: { gone: 1 }, sparse: true, expireAfterSeconds: TOMBSTONE_SECONDS }];
 }

@@ -24,6 +24,7 @@ const artifact = endpoint('GET /runs/:run_id/artifacts/:artifact', {
   description:
     'A result over 256 KiB is shown as `{artifact, size_bytes, sha256}`. This is the JSON that the reference stands for. Its SHA-256 is checked before it is sent, and is the `ETag`.',
   scopes: ['runs:read'],
+  acceptsOwn: true,
   query: ReadQuery,
   reads: [runsProjection],
   responses: { 200: ArtifactContent },

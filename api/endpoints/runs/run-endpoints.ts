@@ -35,7 +35,7 @@ import { endpoint, idIn, success, type Call, type Endpoint } from '../../endpoin
 import { notFound } from '../../errors.ts';
 import { instantsOf, spanReader } from '../history/instant.ts';
 import { emptyPage, listPage } from '../listing.ts';
-import { inReach, taskWithId } from '../lookup.ts';
+import { inReach, ownTasks, taskWithId } from '../lookup.ts';
 import { placeOfReading, viewRefusals } from '../history/replay-reading.ts';
 import { cutRuns, showInList, showPlannedRun, type ShownRun } from './run-records.ts';
 import { DaysQuery, ReadQuery, RunQuery } from '../../schemas/schemas.ts';
@@ -47,6 +47,7 @@ const list = endpoint('GET /runs', {
   operationId: 'listRuns',
   summary: 'Lists runs, newest first',
   scopes,
+  acceptsOwn: true,
   query: RunQuery,
   hasLargeResponse: true,
   reads: [runsProjection],
@@ -65,7 +66,9 @@ const list = endpoint('GET /runs', {
     const show = (run: RunDocument): Promise<object> =>
       showInList(dependencies, run, query.include_errors);
     const { readModel } = dependencies;
-    return listPage(readModel, runsProjection, { ...listing, cut: cutRuns }, query, show);
+    const { filters, sort } = listing;
+    const asked = { filters: [...filters, ...(await ownTasks(call))], sort, cut: cutRuns };
+    return listPage(readModel, runsProjection, asked, query, show);
   },
 });
 
@@ -73,6 +76,7 @@ const one = endpoint('GET /runs/:run_id', {
   operationId: 'getRun',
   summary: 'Shows a run with its attempts, steps and output, as it is or as it was',
   scopes,
+  acceptsOwn: true,
   query: PastQuery,
   hasLargeResponse: true,
   reads: [runsProjection],
@@ -118,6 +122,7 @@ const latest = endpoint('GET /task/:task_id/latest', {
   operationId: 'getLatestRun',
   summary: 'Shows the most recent run of a task, or null if it never ran',
   scopes,
+  acceptsOwn: true,
   query: ReadQuery,
   hasLargeResponse: true,
   reads: [runsProjection],
@@ -135,6 +140,7 @@ const stats = endpoint('GET /task/:task_id/stats', {
   operationId: 'getTaskStatistics',
   summary: "Shows statistics of a task's runs",
   scopes,
+  acceptsOwn: true,
   query: DaysQuery(30),
   reads: [statisticsProjection],
   responses: { 200: TaskStatistics },
@@ -208,7 +214,7 @@ async function daysOf(
 
 /** The id of the task in the path. @throws HttpError 404 for an unknown task */
 async function taskInPath(
-  call: Pick<Call, 'dependencies' | 'parameters' | 'reach'>,
+  call: Pick<Call, 'dependencies' | 'parameters' | 'reach' | 'own'>,
 ): Promise<string> {
   const id = idIn(call, 'task_id');
   await taskWithId(call, id);

@@ -118,7 +118,7 @@ function messageOf(count: number, dryRun: boolean): string {
   return `${runs} ${count === 1 ? 'is' : 'are'} retried`;
 }
 
-type Calling = Pick<Call, 'caller' | 'dependencies' | 'reach'>;
+type Calling = Pick<Call, 'caller' | 'dependencies' | 'reach' | 'own'>;
 
 async function taskOf({ dependencies }: Calling, taskId: string): Promise<LiveTask> {
   return requireTask((await dependencies.tasks.get(taskId)).state);

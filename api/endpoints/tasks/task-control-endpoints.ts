@@ -163,7 +163,7 @@ async function positionOf(store: EventStore, runId: string): Promise<Position | 
 function command(
   call: Pick<
     Call,
-    'dependencies' | 'parameters' | 'context' | 'expectedRevision' | 'caller' | 'reach'
+    'dependencies' | 'parameters' | 'context' | 'expectedRevision' | 'caller' | 'reach' | 'own'
   >,
 ): Parameters<typeof pauseTaskCommand>[0] {
   const taskId = idIn(call, 'id');

@@ -5,6 +5,7 @@ import {
   updateTaskCommand,
 } from '../../../domain/tasks/task-commands.ts';
 import { withDefaults, type TaskDefinition } from '../../../domain/tasks/task-definition.ts';
+import type { Filter } from '../../../projections/read-model.ts';
 import { runsProjection } from '../../../projections/views/runs.ts';
 import { statisticsProjection } from '../../../projections/views/statistics.ts';
 import { taskFilters, tasksProjection } from '../../../projections/views/tasks.ts';
@@ -64,6 +65,7 @@ const list = endpoint('GET /tasks', {
   operationId: 'listTasks',
   summary: 'Lists tasks, newest first',
   scopes: read,
+  acceptsOwn: true,
   query: TaskQuery,
   hasLargeResponse: true,
   reads: [tasksProjection],
@@ -77,7 +79,9 @@ const list = endpoint('GET /tasks', {
       created_by: query.created_by?.toLowerCase(),
     });
     const sort = [{ field: 'created_at', direction: 'descending' }] as const;
-    const asked = { filters, sort, cut: cutPayload };
+    const own: readonly Filter[] =
+      call.own === null ? [] : [{ field: 'created_by', op: 'eq', value: call.own }];
+    const asked = { filters: [...filters, ...own], sort, cut: cutPayload };
     return listPage(dependencies.readModel, tasksProjection, asked, query, async (task) =>
       showDocument(task, await lastRunAt(dependencies, task.id), dependencies),
     );
@@ -88,6 +92,7 @@ const show = endpoint('GET /tasks/:id', {
   operationId: 'getTask',
   summary: 'Shows a task, as it is or as it was',
   scopes: read,
+  acceptsOwn: true,
   query: PastQuery,
   reads: [tasksProjection],
   // `last_run_at` comes from the last run, or from the statistics if that was removed.

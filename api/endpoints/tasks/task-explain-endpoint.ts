@@ -21,6 +21,7 @@ const explain = endpoint('GET /tasks/:id/explain', {
   operationId: 'explainTask',
   summary: 'Explains from the log why a task did or did not fire at or about an instant',
   scopes: ['tasks:read'],
+  acceptsOwn: true,
   query: ExplainQuery,
   responses: { 200: Explanation },
   async handle(call) {

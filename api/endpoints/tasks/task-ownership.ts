@@ -10,7 +10,7 @@ import { HttpError, badRequest, forbidden } from '../../errors.ts';
 import { inReach } from '../lookup.ts';
 import { cancelTask } from './task-cancellation.ts';
 
-type Calling = Pick<Call, 'caller' | 'reach'>;
+type Calling = Pick<Call, 'caller' | 'reach' | 'own'>;
 
 /** @returns whether the caller may change a task: an admin any, others their own */
 export function owns({ caller, reach }: Calling): (task: LiveTask) => boolean {

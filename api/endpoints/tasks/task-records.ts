@@ -93,7 +93,7 @@ export async function lastRunAt(
  * @throws HttpError 404 before its creation
  */
 export async function pastTask(
-  call: Pick<Call, 'dependencies' | 'reach'>,
+  call: Pick<Call, 'dependencies' | 'reach' | 'own'>,
   id: string,
   past: PointInTime,
 ): Promise<EndpointResponse> {
