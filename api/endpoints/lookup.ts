@@ -18,7 +18,8 @@ export type Seeing = Pick<Call, 'reach' | 'own'>;
 export function inReach<
   T extends { readonly namespace?: string | undefined; readonly created_by?: string },
 >({ reach, own }: Seeing, what: string, id: string, found: T | null | undefined): T {
-  if (found == null || !reaches(reach, namespaceOf(found))) throw notFound(what, id);
+  if (found === null || found === undefined || !reaches(reach, namespaceOf(found)))
+    throw notFound(what, id);
   if (own !== null && found.created_by !== own) throw notFound(what, id);
   return found;
 }

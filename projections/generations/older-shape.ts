@@ -106,7 +106,10 @@ export function readingOlderShapes(readModel: ReadModel): ReadModel {
     list: (projection, query) =>
       read(projection, query.filters, (shape, filters) => {
         const { counted } = query;
-        const known = counted == null ? counted : (filtersFor(shape, counted) ?? counted);
+        const known =
+          counted === null || counted === undefined
+            ? counted
+            : (filtersFor(shape, counted) ?? counted);
         return readModel.list(shape, {
           ...query,
           filters,

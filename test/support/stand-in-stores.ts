@@ -12,7 +12,8 @@ export const openStandIns: OpenStores = async (_directory, telemetry) => {
     log: await openEventStoreDb({ url: events.url, codec: createEventCodec(), telemetry }),
     kept: await openMongoReadModel({ url: documents.url(), database: 'views', telemetry }),
     stop: async () => {
-      await Promise.all([events.stop(), documents.stop()]);
+      events.stop();
+      await documents.stop();
     },
   };
 };
