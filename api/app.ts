@@ -8,6 +8,7 @@ import express, {
 } from 'express';
 import { newId } from '../domain/ids.ts';
 import type { Telemetry } from '../observability/telemetry.ts';
+import { namespaceEndpoints } from './endpoints/namespace-endpoints.ts';
 import { agentEndpoints } from './endpoints/agent-endpoints.ts';
 import {
   applyHeaders,
@@ -72,6 +73,7 @@ const MAX_URL_LENGTH = 8192;
 export const endpoints: readonly Endpoint[] = [
   ...authEndpoints,
   ...oauthEndpoints,
+  ...namespaceEndpoints,
   ...agentEndpoints,
   ...webhookEndpoints,
   // Before `/tasks/{id}`, which its path would match.

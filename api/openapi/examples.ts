@@ -3,6 +3,7 @@ import { approvalExamples } from './examples/approvals.ts';
 import { eventExamples } from './examples/events.ts';
 import { exportExamples } from './examples/exports.ts';
 import { historyExamples } from './examples/history.ts';
+import { namespaceExamples } from './examples/namespaces.ts';
 import { operationsExamples } from './examples/operations.ts';
 import { runExamples } from './examples/runs.ts';
 import { serviceExamples } from './examples/service.ts';
@@ -22,6 +23,7 @@ export interface Examples {
 
 /** The examples of the service's own operations, by operation id. */
 export const examples: Readonly<Record<string, Examples>> = {
+  ...namespaceExamples,
   ...agentExamples,
   ...taskExamples,
   ...runExamples,

@@ -1,6 +1,7 @@
 import type { JsonObject } from '../../domain/json.ts';
 
 const descriptions = {
+  namespaces: 'What keeps the agents of different teams apart.',
   agents: 'The identities that own tasks and call the service, and their tokens.',
   tasks: 'Pipelines on a schedule or a topic.',
   schedules: 'When a schedule fires.',

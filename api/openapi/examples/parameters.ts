@@ -33,6 +33,7 @@ export const parameterExamples: Readonly<Record<string, unknown>> = {
   max_age_hours: 72,
   missed: 'latest',
   name: 'tasks',
+  namespace: 'reports',
   name_filter: 'report',
   offset: 0,
   outcome: 'refused',

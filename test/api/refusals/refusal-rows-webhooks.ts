@@ -3,19 +3,29 @@ import type { Row } from './refusal-table.ts';
 
 /** Invalid parameters of webhooks. */
 export const webhookRows: readonly Row[] = [
-  { method: 'POST', path: '/agents/{agent}/webhook-secret', scope: 'admin', resource: 'agent' },
-  { method: 'POST', path: '/agents/{agent}/webhook-test', scope: 'admin', resource: 'agent' },
+  {
+    method: 'POST',
+    path: '/agents/{agent}/webhook-secret',
+    scope: ['admin', 'namespace:admin'],
+    resource: 'agent',
+  },
+  {
+    method: 'POST',
+    path: '/agents/{agent}/webhook-test',
+    scope: ['admin', 'namespace:admin'],
+    resource: 'agent',
+  },
   {
     method: 'GET',
     path: '/agents/{agent}/webhooks/deliveries',
-    scope: 'admin',
+    scope: ['admin', 'namespace:admin'],
     resource: 'agent',
     queries: [...pages, ...cursors, ['state=sent', 'state'], ['type=run.started', 'type']],
   },
   {
     method: 'POST',
     path: '/agents/{agent}/webhooks/deliveries/{delivery}/repeat',
-    scope: 'admin',
+    scope: ['admin', 'namespace:admin'],
     resource: 'agent',
   },
 ];

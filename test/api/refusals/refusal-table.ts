@@ -5,6 +5,7 @@ import { approvalRows } from './refusal-rows-approvals.ts';
 import { auditRows } from './refusal-rows-audit.ts';
 import { eventRows } from './refusal-rows-events.ts';
 import { liveRows } from './refusal-rows-live.ts';
+import { namespaceRows } from './refusal-rows-namespaces.ts';
 import { operationsRows } from './refusal-rows-operations.ts';
 import { retryRows } from './refusal-rows-retry.ts';
 import { runListRows } from './refusal-rows-run-list.ts';
@@ -96,7 +97,7 @@ export const refusalTable: readonly Row[] = [
   {
     method: 'POST',
     path: '/agents',
-    scope: 'admin',
+    scope: ['admin', 'namespace:admin'],
     body: { name: 'a', scopes: [] },
     required: ['name', 'scopes'],
     faults: [
@@ -119,20 +120,20 @@ export const refusalTable: readonly Row[] = [
   {
     method: 'GET',
     path: '/agents',
-    scope: ['admin', 'audit:read'],
+    scope: ['admin', 'namespace:admin', 'audit:read'],
     queries: [...pages, [`name_filter=${long(101)}`, 'name_filter']],
   },
   {
     method: 'GET',
     path: '/agents/{agent}',
-    scope: ['admin', 'audit:read'],
+    scope: ['admin', 'namespace:admin', 'audit:read'],
     resource: 'agent',
     queries: [['after=x', 'after']],
   },
   {
     method: 'PUT',
     path: '/agents/{agent}',
-    scope: 'admin',
+    scope: ['admin', 'namespace:admin'],
     resource: 'agent',
     body: { webhook_url: null },
     faults: [
@@ -144,14 +145,14 @@ export const refusalTable: readonly Row[] = [
   {
     method: 'DELETE',
     path: '/agents/{agent}',
-    scope: 'admin',
+    scope: ['admin', 'namespace:admin'],
     resource: 'agent',
     queries: [['cancel_tasks=yes', 'cancel_tasks']],
   },
   {
     method: 'POST',
     path: '/agents/{agent}/credentials',
-    scope: 'admin',
+    scope: ['admin', 'namespace:admin'],
     resource: 'agent',
     body: { agent_secret: secret },
     faults: [
@@ -377,6 +378,7 @@ export const refusalTable: readonly Row[] = [
   ...retryRows,
   ...statisticsRows,
   ...eventRows,
+  ...namespaceRows,
   ...operationsRows,
   ...webhookRows,
   ...approvalRows,

@@ -47,7 +47,7 @@ describe('every endpoint of the HTTP interface refuses', () => {
 
   it('and this table includes all of them', () => {
     const named = (method: string, path: string): string =>
-      `${method.toUpperCase()} ${path.replaceAll(/:\w+|\{\w+\}|(?<=(?:callbacks|artifacts)\/)[^/{]+/g, '{}')}`;
+      `${method.toUpperCase()} ${path.replaceAll(/:\w+|\{\w+\}|(?<=(?:callbacks|artifacts|namespaces)\/)[^/{]+/g, '{}')}`;
     const told = refusalTable.map(({ method, path }) => named(method, path));
     const served = endpoints.flatMap(({ method, paths }) =>
       paths.map((path) => named(method, path)),

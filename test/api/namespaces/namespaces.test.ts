@@ -1,0 +1,141 @@
+import { expect } from 'chai';
+import { streams } from '../../../domain/streams.ts';
+import { useRunningApi } from '../../support/running-api.ts';
+import { agentIn, allScopes } from './agent-in.ts';
+
+const task = (created_by: string) => ({
+  title: 'Report',
+  description: 'Counts the orders.',
+  schedule_kind: 'cron',
+  schedule_expr: '0 * * * *',
+  created_by,
+  payload: { pipeline: [{ uses: 'echo' }] },
+});
+
+describe('a namespace', () => {
+  const api = useRunningApi();
+  const admin = () => api().admin.client;
+
+  it('is created, listed after default, described anew, and known by its name once', async () => {
+    const made = await admin().post('/namespaces', { name: 'books', description: 'The books' });
+    expect(made.status, made.text).to.equal(201);
+    expect(made.header('location')).to.equal('/namespaces/books');
+    expect((await admin().post('/namespaces', { name: 'books' })).status).to.equal(409);
+    const listed = await admin().get('/namespaces');
+    expect(listed.at('items.0.name')).to.equal('default');
+    expect(listed.at('items.1.name')).to.equal('books');
+    const changed = await admin().put('/namespaces/books', { description: null });
+    expect(changed.at('description')).to.equal(null);
+    expect((await admin().get('/namespaces/other')).status).to.equal(404);
+    const described = await admin().put('/namespaces/default', { description: 'Everybody' });
+    expect(described.status, described.text).to.equal(200);
+  });
+
+  it('is deleted only when it has no agents, and its name is not used again', async () => {
+    await admin().post('/namespaces', { name: 'shortlived' });
+    const { id } = await agentIn(api(), 'shortlived');
+    const refused = await admin().delete('/namespaces/shortlived');
+    expect(refused.status, refused.text).to.equal(409);
+    // It stays in use.
+    await agentIn(api(), 'shortlived', allScopes, 'second').then(({ id: second }) =>
+      admin().delete(`/agents/${second}`),
+    );
+    expect((await admin().delete(`/agents/${id}`)).status).to.equal(200);
+    expect((await admin().delete('/namespaces/shortlived')).status).to.equal(200);
+    expect((await admin().get('/namespaces/shortlived')).status).to.equal(404);
+    const again = await admin().post('/namespaces', { name: 'shortlived' });
+    expect(again.status).to.equal(409);
+    expect(again.text).to.include('was deleted');
+    const late = { name: 'late', scopes: [], namespace: 'shortlived' };
+    expect((await admin().post('/agents', late)).status).to.equal(404);
+    expect((await admin().delete('/namespaces/default')).status).to.equal(409);
+  });
+
+  it('takes no agents while it is being deleted, and is deleted when that is repeated', async () => {
+    await admin().post('/namespaces', { name: 'closing' });
+    await api().append(streams.namespace('closing'), [{ type: 'NamespaceClosed', data: {} }]);
+    const late = { name: 'late', scopes: [], namespace: 'closing' };
+    expect((await admin().post('/agents', late)).status).to.equal(409);
+    expect((await admin().delete('/namespaces/closing')).status).to.equal(200);
+  });
+
+  it('has names of its own', async () => {
+    for (const name of ['one', 'two']) await admin().post('/namespaces', { name });
+    await agentIn(api(), 'one', [], 'same');
+    await agentIn(api(), 'two', [], 'same');
+    const twice = await admin().post('/agents', { name: 'same', scopes: [], namespace: 'one' });
+    expect(twice.status).to.equal(409);
+  });
+
+  it('does not exist for what its agent names in vain', async () => {
+    const late = { name: 'late', scopes: [], namespace: 'nowhere' };
+    expect((await admin().post('/agents', late)).status).to.equal(404);
+  });
+});
+
+describe('an agent with namespace:admin', () => {
+  const api = useRunningApi();
+  const admin = () => api().admin.client;
+
+  before(async () => {
+    for (const name of ['east', 'west']) await admin().post('/namespaces', { name });
+  });
+
+  it('administers agents of its own namespace, with no more scopes than it has', async () => {
+    const { client } = await agentIn(api(), 'east', ['namespace:admin', 'tasks:read'], 'chief');
+    const made = await client.post('/agents', { name: 'clerk', scopes: ['tasks:read'] });
+    expect(made.status, made.text).to.equal(201);
+    expect(made.at('namespace')).to.equal('east');
+    const path = `/agents/${made.textAt('id')}`;
+    expect((await client.post(`${path}/credentials`, {})).status).to.equal(200);
+    const statusOf = async (body: object) => (await client.post('/agents', body)).status;
+    expect(await statusOf({ name: 'a', scopes: ['tasks:write'] })).to.equal(403);
+    expect(await statusOf({ name: 'b', scopes: ['admin'] })).to.equal(403);
+    expect(await statusOf({ name: 'c', scopes: [], namespace: 'west' })).to.equal(404);
+    expect(await statusOf({ name: 'd', scopes: [], namespace: 'default' })).to.equal(404);
+    expect((await client.put(path, { scopes: ['admin'] })).status).to.equal(403);
+    expect((await client.delete(path)).status).to.equal(200);
+  });
+
+  it('cannot change an agent that can do more than it', async () => {
+    const { client } = await agentIn(api(), 'west', ['namespace:admin'], 'chief');
+    const { id } = await agentIn(api(), 'west', ['tasks:write'], 'writer');
+    expect((await client.put(`/agents/${id}`, { name: 'mine' })).status).to.equal(403);
+    expect((await client.post(`/agents/${id}/credentials`, {})).status).to.equal(403);
+    expect((await client.delete(`/agents/${id}`)).status).to.equal(403);
+  });
+
+  it('cannot hold the service: ops has no effect outside default', async () => {
+    const given = { name: 'op', scopes: ['ops'], namespace: 'west' };
+    expect((await admin().post('/agents', given)).status).to.equal(400);
+  });
+});
+
+describe('the :own variant of a scope', () => {
+  const api = useRunningApi();
+
+  it("shows an agent its own tasks and their runs, and nobody else's", async () => {
+    const scopes = ['tasks:read:own', 'runs:read:own', 'tasks:write'];
+    const [one, other] = [await api().signIn(scopes), await api().signIn(scopes)];
+    const made = await one.client.post('/tasks', task(one.id));
+    const id = made.textAt('id');
+    const ran = await one.client.post(`/tasks/${id}/run_now`, {});
+    const run = ran.textAt('details.run_id');
+    for (const path of [
+      `/tasks/${id}`,
+      `/runs/${run}`,
+      `/task/${id}/latest`,
+      `/task/${id}/stats`,
+    ]) {
+      expect((await one.client.get(path)).status, path).to.equal(200);
+      expect((await other.client.get(path)).status, path).to.equal(404);
+      // Also after the owner's response was cached.
+      expect((await other.client.get(path)).status, path).to.equal(404);
+    }
+    for (const path of ['/tasks', '/runs', '/runs?state=queued']) {
+      expect((await one.client.get(path)).at('total'), path).to.equal(1);
+      expect((await other.client.get(path)).at('total'), path).to.equal(0);
+    }
+    expect((await one.client.get('/approvals')).status).to.equal(403);
+  });
+});
