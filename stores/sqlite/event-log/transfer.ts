@@ -102,6 +102,8 @@ class SqliteTransfer implements LogTransfer {
       yield* this.#events(database, head, filter);
       yield* this.#emptyStreams(database);
     } finally {
+      // Statements keep a closed connection until they are collected, and with it a transaction.
+      database.exec('ROLLBACK');
       database.close();
     }
   }

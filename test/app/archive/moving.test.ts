@@ -100,6 +100,18 @@ describe('a moved log', function () {
     });
   });
 
+  it('is restored into a folder from the backup of a server', async () => {
+    await seed('here');
+    const server = await startServer();
+    await done(on('here', 'export', path('out')));
+    await done(on(server, 'import', path('out')));
+    await done(on(server, 'backup', path('backup')));
+    await done(on('there', 'restore', path('backup')));
+    const { events } = Ledger.read(path('there'));
+    expect(events.filter(({ type }) => type === 'RunSucceeded')).to.have.lengthOf(RUNS);
+    expect(events.at(-1)?.type).to.equal('OperationsHeld');
+  });
+
   it('is appended concurrently to a server, in the order of each stream and of shared events', async () => {
     await seed('here', 100);
     const first = Ledger.read(path('here')).events[90]?.stream ?? '';
