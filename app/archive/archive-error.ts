@@ -1,7 +1,10 @@
 /** Why an archive operation failed; the message says what to do about it. */
 export class ArchiveError extends Error {
-  /** `absent`: there is no such log; `refused`: the target has other content; `damaged`: the archive is. */
-  readonly kind: 'absent' | 'refused' | 'damaged' | 'failed';
+  /**
+   * `absent`: there is no such log; `invalid`: a wrong option; `refused`: the target has other content; `damaged`: the
+   * archive is.
+   */
+  readonly kind: 'absent' | 'invalid' | 'refused' | 'damaged' | 'failed';
 
   constructor(kind: ArchiveError['kind'], message: string, cause?: unknown) {
     super(message, cause === undefined ? undefined : { cause });

@@ -20,7 +20,8 @@ import {
 import { withTransfer, type LogPlace } from './open-transfer.ts';
 import type { ArchiveProgress } from './progress.ts';
 
-interface ArchiveOrder {
+/** What to archive, and where. */
+export interface ArchiveOrder {
   readonly place: LogPlace;
   /** The folder to create. */
   readonly target: string;

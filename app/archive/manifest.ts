@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { createReadStream, readFileSync, statSync } from 'node:fs';
+import { createReadStream, existsSync, readFileSync, statSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
@@ -7,6 +7,7 @@ import { Type, type Static } from '@sinclair/typebox';
 import { Ajv } from 'ajv';
 import { logEngines } from '../../domain/log-transfer.ts';
 import { ArchiveError } from './archive-error.ts';
+import { ENCRYPTED } from './encrypted-name.ts';
 
 const FILE = 'manifest.json';
 
@@ -66,12 +67,19 @@ export async function writeManifest(folder: string, manifest: Manifest): Promise
   await writeFile(join(folder, FILE), text, { mode: 0o600, flush: true });
 }
 
+/** The manifest's file in an encrypted archive. */
+export const encryptedManifest = (folder: string): string => join(folder, `${FILE}${ENCRYPTED}`);
+
 /**
  * Reads the manifest of an archive.
- * @throws ArchiveError `damaged` if the folder is not an archive, or one of a newer release
+ * @throws ArchiveError `invalid` if it is encrypted; `damaged` if the folder is not an archive, or one of a newer release
  */
 export function readManifest(folder: string): Manifest {
   const path = join(folder, FILE);
+  if (!existsSync(path) && existsSync(encryptedManifest(folder))) {
+    const advice = 'restore it with svc restore --identity <file>, the file with its key';
+    throw new ArchiveError('invalid', `${folder} is encrypted: ${advice}`);
+  }
   let manifest: unknown;
   try {
     manifest = JSON.parse(readFileSync(path, 'utf8'));

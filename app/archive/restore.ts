@@ -32,7 +32,7 @@ import { withTransfer, type LogPlace } from './open-transfer.ts';
 import type { ArchiveProgress } from './progress.ts';
 
 /** The order of a restore or import. */
-interface RestoreOrder {
+export interface RestoreOrder {
   readonly place: LogPlace;
   /** The folder of the archive. */
   readonly archive: string;
@@ -210,13 +210,17 @@ async function putInPlace(
   await syncFolder(directory);
 }
 
-/** @throws ArchiveError `refused` if the folder has more than an earlier attempt left */
-function rejectUsedFolder(directory: string, archive: string, { keys }: Manifest): void {
+/** @throws ArchiveError `refused` if a file is in the place of the folder or of one above it */
+export function rejectBlockedFolder(directory: string): void {
   const file = fileBlockingFolder(directory);
-  if (file !== null) {
-    const why = `${file} is not a folder; SVC_DATA_DIR or --data-dir must name one`;
-    throw new ArchiveError('refused', `${directory} can't be made: ${why}`);
-  }
+  if (file === null) return;
+  const why = `${file} is not a folder; SVC_DATA_DIR or --data-dir must name one`;
+  throw new ArchiveError('refused', `${directory} can't be made: ${why}`);
+}
+
+/** @throws ArchiveError `refused` if the folder has more than an earlier attempt left */
+export function rejectUsedFolder(directory: string, archive: string, { keys }: Manifest): void {
+  rejectBlockedFolder(directory);
   if (!existsSync(directory)) return;
   const others = readdirSync(directory).filter(
     (name) =>

@@ -1,14 +1,16 @@
 import { counted } from '../../../domain/explain/words.ts';
+import type { LogPlace } from '../../archive/open-transfer.ts';
 import { usageError } from '../calling/command-errors.ts';
 import { storeSettings, withStores } from '../calling/open-stores.ts';
 import type { Session } from '../calling/session.ts';
 import { addCrontabImport } from '../crontab/import-crontab-command.ts';
-import { dataDir, flag } from '../options.ts';
+import { dataDir, flag, repeatable, text } from '../options.ts';
 import type { CommandLine } from '../program.ts';
 import { bytes, shortTime } from '../terminal/units.ts';
 import { withProgress } from './archive-progress.ts';
 import { showBacklog } from './backlog-screen.ts';
 import { exportOptions } from './export-options.ts';
+import type { BacklogSummary } from './read-backlog.ts';
 
 /**
  * `svc backup`, `svc restore`, `svc import`, `svc owed`
@@ -17,29 +19,46 @@ import { exportOptions } from './export-options.ts';
 export function addArchiveCommands(line: CommandLine, release: string): void {
   line.add(line.program, 'backup <folder>', {
     description: 'copy the log and the keys into a new folder; the service may be running',
-    options: { dataDir },
-    examples: ['backup /backups/2026-11-21'],
-    run: async (session, options, words) => {
+    options: {
+      dataDir,
+      recipient: repeatable('key', 'encrypt it for this public key of age (age1…)'),
+    },
+    examples: [
+      'backup /backups/2026-11-21',
+      'backup /backups/2026-11-21 --recipient age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p',
+    ],
+    run: async (session, { recipient = [], ...options }, words) => {
       const target = folderOf(words, 'give the folder for the backup');
       const { clock, environment } = session;
       const place = storeSettings(environment.env, options.dataDir);
-      const { makeBackup } = await import('../../archive/make-archive.ts');
-      const manifest = await withProgress(session, (progress) =>
-        makeBackup({ place, target, clock, progress, release }),
-      );
-      session.answer({ folder: target, manifest }, () => {
+      const manifest = await withProgress(session, async (progress) => {
+        const order = { place, target, clock, progress, release };
+        if (recipient.length === 0) {
+          const { makeBackup } = await import('../../archive/make-archive.ts');
+          return makeBackup(order);
+        }
+        const { makeEncryptedBackup } = await import('../../archive/encrypted-backup.ts');
+        return makeEncryptedBackup(order, recipient);
+      });
+      session.answer({ folder: target, encrypted: recipient.length > 0, manifest }, () => {
         const what = manifest.kind === 'copy' ? 'a copy of the log' : 'an export of the log';
         const keys = manifest.keys.length === 0 ? '' : `, and ${manifest.keys.length} key files`;
         const size = `${counted(manifest.events, 'event')}, ${bytes(manifest.log.bytes)}`;
-        return `${session.paint.good(`backed up to ${target}`)}: ${what} with ${size}${keys}`;
+        const encrypted =
+          recipient.length === 0 ? '' : `, encrypted for ${counted(recipient.length, 'recipient')}`;
+        const done = session.paint.good(`backed up to ${target}`);
+        return `${done}: ${what} with ${size}${keys}${encrypted}`;
       });
     },
   });
   line.add(line.program, 'restore <backup>', {
     description: 'restore a backup into an empty data directory; the service then starts on hold',
-    options: { dataDir },
-    examples: ['restore /backups/2026-11-21'],
-    run: async (session, options, words) => {
+    options: { dataDir, identity: text('file', 'file with the secret key of an encrypted backup') },
+    examples: [
+      'restore /backups/2026-11-21',
+      'restore /backups/2026-11-21 --identity /media/key/backups.txt',
+    ],
+    run: async (session, { identity, ...options }, words) => {
       const place = storeSettings(session.environment.env, options.dataDir);
       const archive = folderOf(words, 'give the folder of the backup');
       const { clock, reason } = session;
@@ -51,11 +70,14 @@ export function addArchiveCommands(line: CommandLine, release: string): void {
         if ((place.eventStoreUrl ?? place.readModelUrl) !== undefined) {
           await rejectForeignViews(place);
         }
-        return restore({ archive, clock, reason, place, progress }, (restored) =>
+        const order = { archive, clock, reason, place, progress };
+        const inspect = (restored: LogPlace): Promise<BacklogSummary> =>
           withStores({ ...place, ...restored }, (stores) =>
             readBacklog(stores, clock.now(), progress.signal),
-          ),
-        );
+          );
+        if (identity === undefined) return restore(order, inspect);
+        const { restoreEncrypted } = await import('../../archive/encrypted-restore.ts');
+        return restoreEncrypted(order, identity, inspect);
       });
       session.answer({ manifest, hold, owed: found }, () => {
         const from = `the backup of ${shortTime(manifest.made_at)}`;

@@ -85,6 +85,7 @@ export async function withProgress<T>(
 
 const archiveExitCodes: Readonly<Record<ArchiveError['kind'], ExitCode>> = {
   absent: exitCodes.usage,
+  invalid: exitCodes.usage,
   refused: exitCodes.conflict,
   damaged: exitCodes.failure,
   failed: exitCodes.failure,

@@ -1,3 +1,4 @@
+import { generateX25519Identity, identityToRecipient } from 'age-encryption';
 import { expect } from 'chai';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -110,6 +111,21 @@ describe('a command on a log that is killed', function () {
       await finishes(there, 'restore', out);
     });
   }
+
+  it('writes no encrypted backup when it dies at "encrypting", and removes the copy later', async () => {
+    const env = { SVC_DATA_DIR: path('here') };
+    const out = fresh('out');
+    const recipient = await identityToRecipient(await generateX25519Identity());
+    const words = ['backup', out, '--recipient', recipient];
+    const copies = (): readonly string[] =>
+      readdirSync(path('here')).filter((name) => name.startsWith('.backing-up'));
+    await killed('encrypting', env, ...words);
+    expect(existsSync(out)).to.equal(false);
+    expect(copies()).to.have.lengthOf(1);
+    await finishes(env, ...words);
+    expect(copies()).to.deep.equal([]);
+    expect(readdirSync(out)).to.have.members(['events.sqlite.age', 'manifest.json.age']);
+  });
 
   for (const at of some(
     ['comparing', 'importing', '1,000 events', 'checking'],

@@ -1,0 +1,2 @@
+/** The end of an encrypted file's name. */
+export const ENCRYPTED = '.age';
