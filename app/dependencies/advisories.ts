@@ -38,10 +38,9 @@ export function advisoriesIn(output: string): Advisories {
   }
   const { vulnerabilities, message, error } = answer;
   if (vulnerabilities === undefined) {
-    const reason = [message, error?.summary].find(
-      (each) => typeof each === 'string' && each !== '',
-    );
-    return { kind: 'unavailable', reason: String(reason ?? 'npm audit gave no answer') };
+    const reasons = [message, error?.summary, 'npm audit gave no answer'];
+    const isGiven = (each: unknown): each is string => typeof each === 'string' && each !== '';
+    return { kind: 'unavailable', reason: reasons.filter(isGiven)[0] ?? '' };
   }
   const vulnerable = Object.entries(vulnerabilities).map(
     ([name, { severity, range }]) => `${name} ${range} has a known vulnerability (${severity})`,
