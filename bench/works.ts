@@ -5,6 +5,7 @@ import { extRoute } from './http/ext-route.ts';
 import { httpGet, httpPost } from './http/http-beside-express.ts';
 import { httpLists } from './http/http-lists.ts';
 import { sse } from './http/sse.ts';
+import { costlyExpressions } from './scheduling/costly-expressions.ts';
 import { externalJobs } from './scheduling/external-jobs.ts';
 import { idle } from './scheduling/idle.ts';
 import { manyKeys, oneKey } from './scheduling/keys.ts';
@@ -25,6 +26,7 @@ export const works: Readonly<Record<string, Work>> = {
   append,
   ...runWorks,
   'external-jobs': externalJobs,
+  'costly-expressions': costlyExpressions,
   'keys-100': manyKeys,
   'key-million': oneKey,
   rebuild,

@@ -10,6 +10,10 @@ import {
   limitMembers,
 } from '../../domain/pipeline/json-size.ts';
 import type { Log } from '../../observability/telemetry.ts';
+import {
+  evaluateAnywhere,
+  type ExpressionEvaluator,
+} from '../../scheduler/pipeline/costly-expressions.ts';
 import type { ToolRegistry } from '../../scheduler/tools/registry.ts';
 import { logLevels, ToolError, type ToolCall } from '../../scheduler/tools/tool.ts';
 import { ExtensionError } from '../../extensions/contract.ts';
@@ -22,6 +26,7 @@ import type { ProvidedTool, RequestOrigin, ToolPort } from '../../extensions/hos
  * The tool registry of this process, as extensions see it.
  * @param direct makes the calls of clients' requests
  * @param causation learns which run's step an extension's tool executes
+ * @param evaluator evaluates costly expressions; without it, they are evaluated at once
  */
 export function toolPort(
   registry: ToolRegistry,
@@ -29,6 +34,7 @@ export function toolPort(
   log: Log,
   direct: Pick<DirectCalls, 'carryOut' | 'refused'>,
   causation: Pick<Causation, 'during'>,
+  evaluator?: ExpressionEvaluator,
 ): ToolPort {
   const view = (name: string, caller: string): ProvidedTool | undefined => {
     const found = registry.find(name);
@@ -55,6 +61,11 @@ export function toolPort(
             // Only pipelines have secrets.
             mask: (text) => text,
             origin: originOf(origin) ?? { source: 'extension', correlationId: id },
+            evaluateOn: (expression, value, work) =>
+              evaluateAnywhere(evaluator, actAs, expression, work, () => ({
+                kind: 'value',
+                value,
+              })),
             log: (level, message, data) => log[level](message, { tool: name, caller, data }),
           });
         // Without an origin, it is called within a run, or by an extension on its own.

@@ -11,6 +11,7 @@ import type { Causation } from '../causation.ts';
 import { Containment } from './containment.ts';
 import type { Configuration } from '../configuration/configuration.ts';
 import { LoopbackCore } from './core-client.ts';
+import { ExpressionPool } from '../roles/expressions/expression-pool.ts';
 import { ExtensionAgents } from './extension-agents.ts';
 import { checkDescription } from './extension-descriptions.ts';
 import { DirectCalls } from './direct-calls.ts';
@@ -61,6 +62,8 @@ export async function startExtensions(options: {
   });
   const calls = new CallSlots(configuration.workerConcurrency, clock);
   const record = new ToolCalls({ store, clock, telemetry });
+  // Of direct calls, so that the runs of this process do not keep them waiting.
+  const evaluator = new ExpressionPool({ size: 1 });
   const direct = new DirectCalls({ slots: calls, record, clock });
   const containment = new Containment((id, what, error) => host.reportError(id, what, error));
   const host: ExtensionHost = new ExtensionHost({
@@ -80,7 +83,7 @@ export async function startExtensions(options: {
       production,
       metricsText: () => telemetry.metrics.text(),
     }),
-    tools: toolPort(tools, clock, telemetry.log, direct, causation),
+    tools: toolPort(tools, clock, telemetry.log, direct, causation, evaluator),
     core,
     http: options.http,
     agents,
@@ -121,6 +124,7 @@ export async function startExtensions(options: {
     async close() {
       await host.close();
       await record.close();
+      await evaluator.close();
       await watchdog.close();
       containment.close();
       core.close();

@@ -10,6 +10,7 @@ import { noWaits } from '../../domain/runs/run-waits.ts';
 import { endsOf } from '../../domain/runs/run-steps.ts';
 import type { TaskDefinition } from '../../domain/tasks/task-definition.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
+import type { ExpressionEvaluator } from '../../scheduler/pipeline/costly-expressions.ts';
 import { executePipeline } from '../../scheduler/pipeline/pipeline-execution.ts';
 import { permanentFailure } from '../../scheduler/runs/run-ending.ts';
 import type { PipelineRunner } from '../../scheduler/runs/run-work.ts';
@@ -26,12 +27,15 @@ export function pipelineRunner(options: {
   readonly telemetry: Telemetry;
   /** The value of `${secrets.NAME}`. */
   readonly secrets: (name: string) => string | undefined;
+  /** Evaluates costly expressions. Default: they are evaluated at once. */
+  readonly evaluator?: ExpressionEvaluator | undefined;
   /** Where large results go. Default: nowhere, they are cut. */
   readonly artifacts?: ArtifactKeeping | undefined;
   /** The address of a callback. Default: its path. */
   readonly callbackUrl?: (token: string) => string;
 }): PipelineRunner {
   const { store, tools, clock, telemetry, secrets, callbackUrl, refreshTools, artifacts } = options;
+  const { evaluator } = options;
   return ({ run, task, known, attempt, record, onResumed, stop, span }) => {
     const { id, taskId, trigger, priority } = run;
     const { title, tags, payload } = task.definition;
@@ -44,7 +48,7 @@ export function pipelineRunner(options: {
       run: { id, attempt, trigger, scheduled_for: run.scheduledFor, run_at: toIso(run.runAt) },
       event: (known?.request.event ?? null) as JsonObject | null,
     };
-    const shared = { tools, clock, telemetry, secrets, callbackUrl, artifacts };
+    const shared = { tools, clock, telemetry, secrets, callbackUrl, artifacts, evaluator };
     const environment = { ...shared, stop, record, onResumed, span };
     const execute = (finished: readonly StepEnd[]): ReturnType<PipelineRunner> =>
       executePipeline(

@@ -27,6 +27,7 @@ import { Worker } from '../../scheduler/worker.ts';
 import type { Stores } from '../stores.ts';
 import type { Supervisor } from './supervisor.ts';
 import type { LiveIndexes } from './live-indexes.ts';
+import { ExpressionPool } from './expressions/expression-pool.ts';
 import { pipelineRunner } from './pipeline-runner.ts';
 
 export interface WorkerRole {
@@ -78,8 +79,9 @@ export function createWorkerRole(options: {
   const keys = new KeySemaphore({ ...shared, hasRoom: (run) => worker.hasRoom(run) });
   const failures = new FailurePause({ ...shared, readModel, name: membership.id });
   const failed = failures.afterEnd.bind(failures);
+  const evaluator = new ExpressionPool();
   const runPipeline = pipelineRunner({
-    ...{ store, tools, clock, telemetry, secrets, callbackUrl, artifacts },
+    ...{ store, tools, clock, telemetry, secrets, callbackUrl, artifacts, evaluator },
     refreshTools: () => options.indexes.workers.catchUp(clock, MAX_TOOLS_LAG),
   });
   const isInstant = instantRuns(tasks, tools, (run) => keys.isGranted(run));
@@ -149,6 +151,7 @@ export function createWorkerRole(options: {
     await deadlines.stop();
     await keys.settled();
     await failures.settled();
+    await evaluator.close();
   };
   return { worker, queue, waits: leadership, runPipeline, early, start, drain };
 }

@@ -3,6 +3,7 @@ import type { Instant } from '../clock.ts';
 import { toIso } from '../clock.ts';
 import { checkLiteral } from './exact-arithmetic.ts';
 import { PipelineError } from './pipeline-error.ts';
+import { CostlyExpressionError } from './costly-expression-error.ts';
 import { evaluateNode, member, type ExpressionNode } from './jmespath.ts';
 import { Secrets } from './secrets.ts';
 import { truncateString } from './json-size.ts';
@@ -61,6 +62,22 @@ export interface Expression {
   evaluate(scope: unknown, mask?: (text: string) => string): unknown;
 }
 
+/** What an expression gave elsewhere: its value, or the message of its failure. */
+export type Evaluated = { readonly value: unknown } | { readonly error: string };
+
+/** Under {@link withEvaluated}, by the expressions' texts. */
+let evaluatedElsewhere: ReadonlyMap<string, Evaluated> | null = null;
+
+/** Does synchronous work in which these expressions have been evaluated already. */
+export function withEvaluated<T>(values: ReadonlyMap<string, Evaluated>, work: () => T): T {
+  evaluatedElsewhere = values;
+  try {
+    return work();
+  } finally {
+    evaluatedElsewhere = null;
+  }
+}
+
 /** A shift such as `+24h`: sign, number and unit. */
 const shift = /([+-])\s*(\d+)\s*([smhdw])(?![A-Za-z0-9_])/g;
 
@@ -96,15 +113,24 @@ export function parseExpression(text: string): Expression {
       ? (scope: unknown): unknown => evaluateNode(node, scope)
       : (scope: unknown): unknown => walk(path, scope);
   const evaluate = (scope: unknown, mask?: (text: string) => string): unknown => {
+    const known = path === null ? evaluatedElsewhere?.get(text) : undefined;
+    if (known !== undefined) return valueOf(known, text, mask);
     try {
       return read(shifts.size === 0 ? scope : withShifts(scope as Scope, shifts));
     } catch (error) {
-      if (error instanceof PipelineError) throw error;
+      if (error instanceof PipelineError || error instanceof CostlyExpressionError) throw error;
       throw new PipelineError(describeError(text, 'failed', error, mask));
     }
   };
   const givesSteps = path === null ? reachesSteps(text, roots) : path.join() === 'steps';
   return { text, error: null, path, roots, givesSteps, evaluate };
+}
+
+/** @throws PipelineError for a failure elsewhere; its message leaves out the reason if it could quote a secret */
+function valueOf(known: Evaluated, text: string, mask?: (text: string) => string): unknown {
+  if ('value' in known) return known.value;
+  const isMasked = mask !== undefined && mask(text) !== text;
+  throw new PipelineError(isMasked ? describeError(text, 'failed', null, mask) : known.error);
 }
 
 /**

@@ -1,4 +1,5 @@
 import { TreeInterpreter } from '@jmespath-community/jmespath';
+import { CostlyExpressionError } from './costly-expression-error.ts';
 import { checkSum, requireExact } from './exact-arithmetic.ts';
 import { PipelineError } from './pipeline-error.ts';
 import {
@@ -70,8 +71,14 @@ const SLICED_PER_VISIT = 8;
 const WRITTEN_PER_VISIT = 16;
 const COUNTED_PER_VISIT = 64;
 
+/** Visits of what is evaluated at once, about a millisecond. */
+const QUICK_VISITS = 10_000;
+
 /** Remaining visits of the current evaluation. */
 let visits = 0;
+/** Remaining visits under {@link evaluateQuickly}, and whether they bound the current evaluation. */
+let quickVisitsLeft = Infinity;
+let isBoundQuickly = false;
 /** Remaining visits of all evaluations for the same value. */
 let visitsLeftForValue = Infinity;
 /** Variables of the enclosing `let` expressions. */
@@ -81,10 +88,13 @@ const interpreter = bounded(TreeInterpreter.withScope({}));
 /**
  * Evaluates a parsed expression.
  * @throws PipelineError for a missing secret, or `secrets` itself
+ * @throws CostlyExpressionError under {@link evaluateQuickly}
  * @throws Error for any other failure of the expression
  */
 export function evaluateNode(node: Node, scope: unknown): unknown {
-  const limit = Math.min(MAX_VISITS, visitsLeftForValue);
+  const own = Math.min(MAX_VISITS, visitsLeftForValue);
+  const limit = Math.min(own, quickVisitsLeft);
+  isBoundQuickly = limit < own;
   visits = limit;
   variables = new Map();
   try {
@@ -96,6 +106,7 @@ export function evaluateNode(node: Node, scope: unknown): unknown {
     return value ?? null;
   } finally {
     visitsLeftForValue -= limit - visits;
+    quickVisitsLeft -= limit - visits;
   }
 }
 
@@ -106,6 +117,19 @@ export function evaluateWithSharedLimit<T>(work: () => T): T {
     return work();
   } finally {
     visitsLeftForValue = Infinity;
+  }
+}
+
+/**
+ * Evaluates expressions that take about a millisecond in all.
+ * @throws CostlyExpressionError if they take longer; what `work` throws
+ */
+export function evaluateQuickly<T>(work: () => T): T {
+  quickVisitsLeft = QUICK_VISITS;
+  try {
+    return work();
+  } finally {
+    quickVisitsLeft = Infinity;
   }
 }
 
@@ -218,7 +242,8 @@ function call(target: Interpreter, { name, children }: FunctionNode, value: Valu
 /** @throws Error if the evaluation exceeds its limit */
 function charge(cost: number): void {
   visits -= cost;
-  if (visits < 0) throw new Error('it takes too many steps');
+  if (visits >= 0) return;
+  throw isBoundQuickly ? new CostlyExpressionError() : new Error('it takes too many steps');
 }
 
 /** The size of a function's argument, in items. */

@@ -16,6 +16,8 @@ import { MAX_VALUE_LENGTH } from './json-size.ts';
 export interface Template {
   /** Whether it has no `${…}`: then it always renders to the same frozen value. */
   readonly constant: boolean;
+  /** Its expressions, in the order in which they are evaluated. */
+  readonly expressions: readonly Expression[];
   /** @throws PipelineError for an invalid expression or a missing secret */
   render(scope: Scope): JsonValue;
 }
@@ -71,19 +73,29 @@ export function compileTemplate(
   value: JsonValue,
   found: (expression: Expression, path: readonly (string | number)[]) => void = () => {},
 ): Template {
-  const template = compileValue(value, found, []);
-  if (template.constant) return template;
+  const expressions: Expression[] = [];
+  const noting: typeof found = (expression, path) => {
+    expressions.push(expression);
+    found(expression, path);
+  };
+  const template = compileValue(value, noting, []);
   return {
-    constant: false,
-    render: (scope) => evaluateWithSharedLimit(() => template.render(scope)),
+    constant: template.constant,
+    expressions,
+    render: template.constant
+      ? template.render
+      : (scope) => evaluateWithSharedLimit(() => template.render(scope)),
   };
 }
+
+/** A part of a template. */
+type Part = Pick<Template, 'constant' | 'render'>;
 
 function compileValue(
   value: JsonValue,
   found: (expression: Expression, path: readonly (string | number)[]) => void,
   path: readonly (string | number)[],
-): Template {
+): Part {
   if (typeof value === 'string') return compileText(value, (each) => found(each, path));
   if (typeof value !== 'object' || value === null) return constant(value);
   if (Array.isArray(value)) {
@@ -111,11 +123,11 @@ function compileValue(
 /** Constants ignore their scope. */
 const emptyScope = {} as Scope;
 
-function constant(value: JsonValue): Template {
+function constant(value: JsonValue): Part {
   return { constant: true, render: () => value };
 }
 
-function compileText(text: string, found: (expression: Expression) => void): Template {
+function compileText(text: string, found: (expression: Expression) => void): Part {
   if (!text.includes('${')) return constant(text);
   const parts = splitText(text);
   const [first] = parts;

@@ -6,6 +6,7 @@ import type { CompiledPipeline } from '../../domain/pipeline/compile.ts';
 import type { Wait } from '../../domain/runs/run-waits.ts';
 import type { Span, Telemetry } from '../../observability/telemetry.ts';
 import type { ToolRegistry } from '../tools/registry.ts';
+import type { ExpressionEvaluator } from './costly-expressions.ts';
 
 /** One attempt of a run, executed from its first unfinished step. */
 export interface Execution {
@@ -69,6 +70,8 @@ export interface Environment {
   readonly artifacts?: ArtifactKeeping | undefined;
   /** The address of a callback. Default: its path. */
   readonly callbackUrl?: ((token: string) => string) | undefined;
+  /** Evaluates what would delay others. Default: it is evaluated at once. */
+  readonly evaluator?: ExpressionEvaluator | undefined;
   /** Of the attempt, if it is traced. */
   readonly span?: Span | undefined;
   /** Receives the durations of asynchronous tool calls. */

@@ -3,15 +3,15 @@ import { toIso, type Instant } from '../../domain/clock.ts';
 import type { JsonValue } from '../../domain/json.ts';
 import { formatErrors } from '../../domain/pipeline/arguments.ts';
 import type { CompiledCall } from '../../domain/pipeline/compile.ts';
-import type { Scope } from '../../domain/pipeline/expression.ts';
+import type { Expression, Scope } from '../../domain/pipeline/expression.ts';
 import { DEFAULT_JOB_SECONDS } from '../../domain/pipeline/pipeline.ts';
 import { PipelineError } from '../../domain/pipeline/pipeline-error.ts';
 import { MAX_VALUE_LENGTH, approximateLength } from '../../domain/pipeline/json-size.ts';
-import type { Template } from '../../domain/pipeline/template.ts';
-import { argumentsHash } from '../../domain/runs/arguments-hash.ts';
 import type { WaitsFor } from '../../domain/runs/run-waits.ts';
 import type { Span } from '../../observability/telemetry.ts';
+import type { RegisteredTool } from '../tools/registry.ts';
 import { Suspension, ToolError, type Tool, type ToolCall } from '../tools/tool.ts';
+import { hashOf, renderArguments } from './pipeline-execution-arguments.ts';
 import type { Progress } from './pipeline-execution-progress.ts';
 import { StepLog, type LogLine } from './step-log.ts';
 
@@ -65,13 +65,35 @@ export function callTool(
 ): CallOutcome | Promise<CallOutcome> {
   const registered = progress.environment.tools.find(step.uses);
   if (!registered) return permanentFailure(`there is no tool named ${step.uses}`);
-  const { tool, check } = registered;
-  let args: JsonValue;
+  const call = (args: JsonValue): CallOutcome | Promise<CallOutcome> =>
+    callWith(args, registered, { progress, step, name, signal, span, earlier });
+  const failed = (error: unknown): CallOutcome => permanentFailure(messageOf(error));
+  let rendered: JsonValue | Promise<JsonValue>;
   try {
-    args = step.args.constant ? step.args.render(unusedScope) : step.args.render(scope());
+    rendered = renderArguments(progress, step, scope);
   } catch (error) {
-    return permanentFailure(messageOf(error));
+    return failed(error);
   }
+  return rendered instanceof Promise ? rendered.then(call, failed) : call(rendered);
+}
+
+/** A call of a tool whose arguments are rendered. */
+interface Calling {
+  readonly progress: Progress;
+  readonly step: CompiledCall;
+  readonly name: string;
+  readonly signal: () => AbortSignal;
+  readonly span: Span | undefined;
+  readonly earlier: EarlierTries | undefined;
+}
+
+/** Checks rendered arguments, then calls the tool. */
+function callWith(
+  rendered: JsonValue,
+  { tool, check }: RegisteredTool,
+  { progress, step, name, signal, span, earlier }: Calling,
+): CallOutcome | Promise<CallOutcome> {
+  let args = rendered;
   if (!step.args.constant && approximateLength(args, MAX_VALUE_LENGTH) > MAX_VALUE_LENGTH) {
     return permanentFailure(`the arguments for ${step.uses} are too large`);
   }
@@ -92,19 +114,6 @@ export function callTool(
   if (earlier !== undefined) return call.runWithRetries(earlier.tries, earlier.failure);
   const isAtOnce = tool.synchronous === true && !step.waitsForCallback;
   return isAtOnce ? call.runOnce() : call.runWithRetries(0);
-}
-
-const constantHashes = new WeakMap<Template, string>();
-
-/** The hash of rendered arguments. @param masked the same value where there is nothing to mask */
-function hashOf(template: Template, args: JsonValue, masked: JsonValue): string {
-  if (!template.constant || masked !== args) return argumentsHash(masked);
-  let known = constantHashes.get(template);
-  if (known === undefined) {
-    known = argumentsHash(args);
-    constantHashes.set(template, known);
-  }
-  return known;
 }
 
 /** Why arguments must not hold a secret, and what to do. */
@@ -143,9 +152,6 @@ function pauseAfter(tried: number, { retryAfterMs }: Failure, random: () => numb
   const longest = Math.min(FIRST_PAUSE_MS * 2 ** (tried - 1), MAX_PAUSE_MS);
   return Math.max(retryAfterMs ?? 0, (0.5 + 0.5 * random()) * longest);
 }
-
-/** Constants do not read it. */
-const unusedScope = {} as Scope;
 
 interface CallOptions {
   readonly progress: Progress;
@@ -316,6 +322,7 @@ class ToolContext implements ToolCall {
   readonly log: ToolCall['log'];
   readonly span?: Span;
   readonly #signal: () => AbortSignal;
+  readonly #progress: Progress;
 
   constructor(
     { progress, name, span }: CallOptions,
@@ -333,11 +340,16 @@ class ToolContext implements ToolCall {
     this.mask = (text) => secrets.maskText(text);
     this.log = log;
     this.#signal = signal;
+    this.#progress = progress;
     if (span !== undefined) this.span = span;
   }
 
   get signal(): AbortSignal {
     return this.#signal();
+  }
+
+  evaluateOn<T>(expression: Expression, value: unknown, work: () => T): T | Promise<T> {
+    return this.#progress.evaluateOn(expression, value, work);
   }
 }
 

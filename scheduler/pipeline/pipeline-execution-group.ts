@@ -1,3 +1,4 @@
+import type { Instant } from '../../domain/clock.ts';
 import type { CompiledGroup } from '../../domain/pipeline/compile.ts';
 import type { Scope } from '../../domain/pipeline/expression.ts';
 import { runConcurrently, type Unit } from './pipeline-execution-concurrent.ts';
@@ -19,13 +20,20 @@ export async function runGroup(
     progress.showGroup(group);
     return done;
   }
-  const { readsScope } = group;
   const startedAt = progress.environment.clock.now();
-  if (!progress.hasBegun(group.steps.map(({ id }) => id))) {
-    const scope = (): Scope => progress.scope(startedAt);
-    const verdict = decide(progress, group, group.id, startedAt, scope);
-    if (verdict !== 'run') return verdict;
-  }
+  const run = (): Promise<StepOutcome> => runSteps(progress, group, startedAt, signal);
+  if (progress.hasBegun(group.steps.map(({ id }) => id))) return run();
+  const scope = (): Scope => progress.scope(startedAt);
+  return decide(progress, group, group.id, startedAt, scope, run);
+}
+
+async function runSteps(
+  progress: Progress,
+  group: CompiledGroup,
+  startedAt: Instant,
+  signal: AbortSignal,
+): Promise<StepOutcome> {
+  const { readsScope } = group;
   const units = group.steps.map((step): Unit => {
     return {
       name: step.id,

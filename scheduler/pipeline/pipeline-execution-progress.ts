@@ -2,13 +2,15 @@ import { toIso, type Instant } from '../../domain/clock.ts';
 import type { StepEnd } from '../../domain/events/catalogue.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import type { CompiledCall, CompiledGroup } from '../../domain/pipeline/compile.ts';
-import type { Scope } from '../../domain/pipeline/expression.ts';
+import type { Expression, Scope } from '../../domain/pipeline/expression.ts';
 import { itemName, resultOf, splitItemName } from '../../domain/pipeline/output.ts';
 import { PipelineError } from '../../domain/pipeline/pipeline-error.ts';
 import { MAX_FOR_EACH_ITEMS_PER_RUN } from '../../domain/pipeline/pipeline.ts';
 import { finishedSteps, storedOutput } from '../../domain/pipeline/progress.ts';
 import { Secrets } from '../../domain/pipeline/secrets.ts';
 import { jsonBytes } from '../../domain/pipeline/json-size.ts';
+import type { Template } from '../../domain/pipeline/template.ts';
+import { evaluateAnywhere } from './costly-expressions.ts';
 import type { Environment, Execution, Rest, StepRecord } from './execution.ts';
 import { keepLargeResult } from './pipeline-execution-artifacts.ts';
 import { StepWaits, type Suspending } from './pipeline-execution-waits.ts';
@@ -22,6 +24,9 @@ const MAX_BATCH_BYTES = 300 * 1024;
 /** How long a run may occupy the event loop before it pauses. */
 const PAUSE_AFTER_MS = 5;
 
+/** Executions of this process so far. */
+let executions = 0;
+
 /** The progress of a run: its steps' ends, which of them are recorded, and the results that later steps see. */
 export class Progress {
   readonly execution: Execution;
@@ -31,7 +36,11 @@ export class Progress {
   readonly #finished: Map<string, StepEnd>;
   /** Results by id and `save_as`; without a prototype, so that any name is free. */
   readonly #results = Object.create(null) as Record<string, unknown>;
+  /** Counts the changes of the results. */
+  #resultsVersion = 0;
   readonly #ids: ReadonlyMap<string, CompiledCall>;
+  /** Names this execution among all of this process. */
+  readonly #key: string;
   /** Items of started steps, in this attempt or an earlier one. */
   #items = 0;
   /** Steps whose items are counted. */
@@ -50,6 +59,8 @@ export class Progress {
   constructor(execution: Execution, environment: Environment) {
     const { pipeline } = execution;
     this.execution = execution;
+    executions += 1;
+    this.#key = `${execution.runId}/${executions}`;
     this.environment = environment;
     this.secrets = new Secrets(environment.secrets);
     for (const name of pipeline.secretNames) this.secrets.expect(name);
@@ -153,6 +164,25 @@ export class Progress {
     };
   }
 
+  /**
+   * Renders a template or evaluates an expression for a step: at once, or elsewhere if it takes long.
+   * @throws (or rejects with) PipelineError
+   */
+  evaluate<T>(of: Template | Expression, scope: Scope, work: () => T): T | Promise<T> {
+    return evaluateAnywhere(this.environment.evaluator, this.#key, of, work, () => {
+      const { secrets: _secrets, ...rest } = scope;
+      return { kind: 'scope', scope: rest, stepsVersion: this.#resultsVersion };
+    });
+  }
+
+  /** Evaluates an expression of a tool on a value, as {@link evaluate}. */
+  evaluateOn<T>(expression: Expression, value: unknown, work: () => T): T | Promise<T> {
+    const { evaluator } = this.environment;
+    return evaluateAnywhere(evaluator, this.#key, expression, work, () => {
+      return { kind: 'value', value };
+    });
+  }
+
   /** Adds the end of a step, masked and cut. Later steps see it; `flush` records it. */
   ended(ending: Ending): void {
     this.#end(ending, this.#room.measure(ending, this.#loggedBytes.get(ending.step)));
@@ -213,6 +243,7 @@ export class Progress {
     for (const { id, saveAs } of group.steps) {
       if (id in this.#results) results[saveAs ?? id] = this.#results[id];
     }
+    this.#resultsVersion += 1;
     this.#results[group.id] = results;
     if (group.saveAs !== null) this.#results[group.saveAs] = results;
   }
@@ -293,6 +324,7 @@ export class Progress {
     // Items become visible as a list, once all have ended.
     if (step === undefined || index !== null) return;
     const result = step.each === null ? resultOf(end) : this.#listOf(id, end);
+    this.#resultsVersion += 1;
     this.#results[id] = result;
     if (step.saveAs !== null) this.#results[step.saveAs] = result;
   }

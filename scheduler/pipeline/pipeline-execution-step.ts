@@ -23,24 +23,36 @@ import type { LogLine } from './step-log.ts';
 import { aborted, done, suspended, type StepOutcome } from './step-outcome.ts';
 import { traceStep } from '../tracing.ts';
 
-/** Evaluates a step's condition, and records the step if it is skipped or its condition fails. */
+/**
+ * Evaluates a step's condition, and records the step if it is skipped or its condition fails. If the condition is met,
+ * goes on with the step.
+ */
 export function decide(
   progress: Progress,
   step: Pick<CompiledStep, 'condition' | 'onError' | 'readsScope'>,
   name: string,
   startedAt: Instant,
   scope: () => Scope,
-): StepOutcome | 'run' {
-  try {
-    if (isMet(step.condition, scope)) return 'run';
-  } catch (error) {
+  goOn: () => StepOutcome | Promise<StepOutcome>,
+): StepOutcome | Promise<StepOutcome> {
+  const skipped = (): StepOutcome => {
+    const { readsScope } = step;
+    progress.ended({ step: name, status: 'skipped', startedAt, readsScope });
+    return done;
+  };
+  const failed = (error: unknown): StepOutcome => {
     if (!(error instanceof PipelineError)) throw error;
     const failure = { message: error.message, retryable: false };
     return noteFailure(progress, step, name, startedAt, failure);
+  };
+  let met: boolean | Promise<boolean>;
+  try {
+    met = isMet(progress, step.condition, scope);
+  } catch (error) {
+    return failed(error);
   }
-  const { readsScope } = step;
-  progress.ended({ step: name, status: 'skipped', startedAt, readsScope });
-  return done;
+  if (met instanceof Promise) return met.then((isRun) => (isRun ? goOn() : skipped()), failed);
+  return met ? goOn() : skipped();
 }
 
 /** A step about to run, or one item of it. */
@@ -237,9 +249,16 @@ export function noteFailure(
   return step.onError === 'continue' ? done : { kind: 'failed', step: name, failure };
 }
 
-function isMet(condition: Expression | boolean | null, scope: () => Scope): boolean {
+/** @throws (or rejects with) PipelineError */
+function isMet(
+  progress: Progress,
+  condition: Expression | boolean | null,
+  scope: () => Scope,
+): boolean | Promise<boolean> {
   if (condition === null) return true;
-  return typeof condition === 'boolean' ? condition : !isFalsy(condition.evaluate(scope()));
+  if (typeof condition === 'boolean') return condition;
+  const given = scope();
+  return progress.evaluate(condition, given, () => !isFalsy(condition.evaluate(given)));
 }
 
 /** Runs a step that uses a tool: its condition, its items, its call. @param signal called only when needed */
@@ -254,13 +273,11 @@ export function runCall(
   const scope = (callback?: unknown): Scope => progress.scope(startedAt, null, null, callback);
   const calling = { progress, step, name: step.id, startedAt, scope, signal };
   if (wait !== undefined) return continueWait(calling, wait);
-  if (!step.conditionPerItem && !hasBegunItems(progress, step)) {
-    const verdict = decide(progress, step, step.id, startedAt, scope);
-    if (verdict !== 'run') return verdict;
-  }
-  return step.each === null
-    ? runOnce(calling)
-    : runItems(progress, step, step.each, startedAt, signal());
+  const { each } = step;
+  const run = (): StepOutcome | Promise<StepOutcome> =>
+    each === null ? runOnce(calling) : runItems(progress, step, each, startedAt, signal());
+  if (step.conditionPerItem || hasBegunItems(progress, step)) return run();
+  return decide(progress, step, step.id, startedAt, scope, run);
 }
 
 /** When a step starts, or has started to wait. */
@@ -281,7 +298,7 @@ async function runItems(
 ): Promise<StepOutcome> {
   let items: readonly unknown[];
   try {
-    items = itemsOf(each, progress.scope(startedAt));
+    items = await itemsOf(progress, each, progress.scope(startedAt));
     progress.takeItems(step.id, items.length);
   } catch (error) {
     if (!(error instanceof PipelineError)) throw error;
@@ -354,15 +371,18 @@ function runItem(
   const scope = (callback?: unknown): Scope => progress.scope(startedAt, item, index, callback);
   const calling = { progress, step, name, startedAt, scope, signal: () => signal };
   if (wait !== undefined) return continueWait(calling, wait);
-  if (step.conditionPerItem) {
-    const verdict = decide(progress, step, name, startedAt, scope);
-    if (verdict !== 'run') return verdict;
-  }
-  return runOnce(calling);
+  if (!step.conditionPerItem) return runOnce(calling);
+  return decide(progress, step, name, startedAt, scope, () => runOnce(calling));
 }
 
-function itemsOf(each: NonNullable<CompiledCall['each']>, scope: Scope): readonly unknown[] {
-  const items: unknown = 'render' in each ? each.render(scope) : evaluateSnapshot(each, scope);
+async function itemsOf(
+  progress: Progress,
+  each: NonNullable<CompiledCall['each']>,
+  scope: Scope,
+): Promise<readonly unknown[]> {
+  const items: unknown = await progress.evaluate(each, scope, () =>
+    'render' in each ? each.render(scope) : evaluateSnapshot(each, scope),
+  );
   if (!Array.isArray(items)) {
     const type = items === null ? 'null' : typeof items;
     const text = 'text' in each ? ` "${truncateString(each.text, 200)}"` : '';

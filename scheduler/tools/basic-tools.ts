@@ -86,14 +86,22 @@ const transform = defineTool({
   evaluates: true,
   run: ({ expression, input }, call) => {
     const parsed = cachedExpression(expression);
+    const evaluate = (): unknown => parsed.evaluate(input, (text) => call.mask(text));
     try {
-      return parsed.evaluate(input, (text) => call.mask(text));
+      const value =
+        call.evaluateOn === undefined ? evaluate() : call.evaluateOn(parsed, input, evaluate);
+      return value instanceof Promise ? value.catch(failPermanently) : value;
     } catch (error) {
-      if (error instanceof PipelineError) throw new ToolError(error.message, { retryable: false });
-      throw error;
+      return failPermanently(error);
     }
   },
 });
+
+/** A failed expression fails again. */
+function failPermanently(error: unknown): never {
+  if (error instanceof PipelineError) throw new ToolError(error.message, { retryable: false });
+  throw error;
+}
 
 const MAX_CACHED_EXPRESSIONS = 500;
 const cache = new Map<string, Expression>();

@@ -1,3 +1,4 @@
+import type { Expression } from '../../domain/pipeline/expression.ts';
 import type { WaitsFor } from '../../domain/runs/run-waits.ts';
 import type { Clock, Instant } from '../../domain/clock.ts';
 import type { JsonValue } from '../../domain/json.ts';
@@ -55,6 +56,11 @@ export interface ToolCall {
    * before.
    */
   mask(text: string): string;
+  /**
+   * Evaluates an expression on a value: at once, or elsewhere if that takes long. Left out where it is always at once.
+   * @param work evaluates it; may be given up and repeated
+   */
+  evaluateOn?<T>(expression: Expression, value: unknown, work: () => T): T | Promise<T>;
   /** Adds a line to the run's log. */
   log(level: LogLevel, message: string, data?: unknown): void;
 }

@@ -34,6 +34,7 @@ export interface Given {
   readonly onResumed?: Environment['onResumed'];
   readonly telemetry?: Environment['telemetry'];
   readonly artifacts?: Environment['artifacts'];
+  readonly evaluator?: Environment['evaluator'];
 }
 
 /** How an attempt went. */
@@ -117,6 +118,7 @@ export async function execute(given: Given): Promise<Went> {
       ...(given.onResumed === undefined ? {} : { onResumed: given.onResumed }),
       random: () => 1,
       artifacts: given.artifacts,
+      evaluator: given.evaluator,
       ...(given.telemetry === undefined ? {} : { telemetry: given.telemetry }),
     },
   );
