@@ -55,6 +55,7 @@ describe('the tables of settings', () => {
     const { artifacts } = readConfiguration({ SVC_ARTIFACTS_S3_BUCKET: 'any' });
     const nested = new Map<string, unknown>([
       ['SVC_HTTP_ALLOW_PRIVATE', configuration.http.allowPrivate],
+      ['SVC_EXT_PLUGINS', configuration.extPlugins === 'all' ? '*' : configuration.extPlugins],
       ['SVC_ARTIFACTS_MAX_BYTES', artifacts.maxBytes],
       ['SVC_ARTIFACTS_S3_REGION', artifacts.s3?.region],
       ['SVC_ARTIFACTS_S3_PREFIX', artifacts.s3?.prefix],
