@@ -46,14 +46,17 @@ import type { Shared } from './serving/request-steps.ts';
 import { oauthEndpoints } from './endpoints/oauth-endpoints.ts';
 import { operationsEndpoints } from './endpoints/operations-endpoints.ts';
 import { PageAccess } from './access/page-access.ts';
+import { peopleEndpoints } from './endpoints/people-endpoints.ts';
 import { projectionEndpoints } from './endpoints/projection-endpoints.ts';
 import { publishedEndpoints } from './endpoints/events/published-endpoints.ts';
+import { acceptPageCookie } from './access/page-cookie.ts';
 import { guardProtectedResource, serveMetadata } from './access/protected-resource.ts';
 import { rateLimiting } from './access/rate-limit.ts';
 import { replayEndpoints } from './endpoints/history/replay-endpoints.ts';
 import { runEndpoints } from './endpoints/runs/run-endpoints.ts';
 import { artifactEndpoints } from './endpoints/runs/artifact-endpoints.ts';
 import { runRetryEndpoints } from './endpoints/runs/run-retry-endpoints.ts';
+import { sessionEndpoints } from './endpoints/session-endpoints.ts';
 import { scheduleEndpoints } from './endpoints/tasks/schedule-endpoints.ts';
 import { servePlainly } from './serving/plain-paths.ts';
 import { respondWithJson, sendJson } from './serving/sending.ts';
@@ -74,6 +77,8 @@ export const endpoints: readonly Endpoint[] = [
   ...authEndpoints,
   ...oauthEndpoints,
   ...namespaceEndpoints,
+  ...sessionEndpoints,
+  ...peopleEndpoints,
   ...agentEndpoints,
   ...webhookEndpoints,
   // Before `/tasks/{id}`, which its path would match.
@@ -140,6 +145,7 @@ export function createApi(
   const { settings, telemetry } = dependencies;
   const app = createApp(settings.trustProxy, telemetry, [
     inner.recognize,
+    acceptPageCookie(settings),
     crossOrigin(settings.corsOrigins),
     rateLimiting(dependencies, shared.authentication, inner),
     checkSize,

@@ -21,6 +21,8 @@ import type { AuditTail } from './live/audit-tail.ts';
 import type { LiveRuns } from './live/live-runs.ts';
 import type { Refusals } from './access/refusals.ts';
 import type { ParamsSource } from './params/shown-params.ts';
+import type { IdentityProvider } from './people/identity-provider.ts';
+import type { PeopleSettings } from './people/people-settings.ts';
 import type { TokenKeys } from './access/tokens.ts';
 
 /** What the HTTP interface needs from the rest of the service. */
@@ -45,6 +47,8 @@ export interface ApiDependencies extends ParamsSource {
   readonly live: LiveRuns;
   readonly auditTail: AuditTail;
   readonly refusals: Refusals;
+  /** Where people sign in; null: nowhere. */
+  readonly identityProvider: IdentityProvider | null;
   readonly exportPlaces: ExportPlaces;
   readonly tools: ToolSchemas;
   /**
@@ -75,7 +79,11 @@ export interface ApiSettings {
   readonly rateLimitWindowSeconds: number;
   readonly accessTokenSeconds: number;
   readonly refreshTokenSeconds: number;
+  /** How long a session of the page lasts. */
+  readonly pageSessionSeconds: number;
   readonly allowSecretless: boolean;
+  /** How people sign in with OpenID Connect; null: they can't. */
+  readonly people: PeopleSettings | null;
   /** Reads of the audit and of the past are recorded before they are answered. */
   readonly auditReads: boolean;
   /** How long a silent worker keeps its jobs, and how often it should say that it is there. */

@@ -20,7 +20,8 @@ export interface Caller {
   readonly scopes: readonly string[];
   /** Has the scope `admin`, which implies all. */
   readonly admin: boolean;
-  readonly sessionId: string;
+  /** Null for a token of another issuer, which has none. */
+  readonly sessionId: string | null;
   /** When the token expires. */
   readonly expiresAt: Instant;
 }
@@ -59,6 +60,10 @@ export interface Call<Body = unknown, Query = Record<string, string | undefined>
   readonly depth: (what: CausedKind) => Promise<number>;
   /** The address at which the client reaches the service, without a trailing slash. */
   readonly base: () => string;
+  /** The request itself, for what browsers send along. */
+  readonly request: Request;
+  /** The caller on endpoints that need no token; null without a valid one. */
+  readonly identify: () => Promise<Caller | null>;
   /** The command carries an Idempotency-Key, from which the ids of what it creates derive. */
   readonly keyed: boolean;
   /** Revisions of `If-Match`; undefined without one. */
@@ -73,9 +78,13 @@ export interface EndpointResponse {
   readonly body?: unknown;
   /** The body as JSON, already serialized. */
   readonly json?: string;
+  /** The body as a page. */
+  readonly html?: string;
   /** Position of the snapshot that was read; default: what the views had passed before. */
   readonly readPosition?: Position;
   readonly headers?: Readonly<Record<string, string>>;
+  /** Values of `Set-Cookie`. */
+  readonly cookies?: readonly string[];
   /** Position of the command's last event: later reads of the same agent wait for it. */
   readonly position?: Position | null;
   /** Writes the response itself, for as long as it takes. May throw until it has sent something. */
@@ -114,6 +123,8 @@ export interface Endpoint {
   readonly bodyOptional?: boolean;
   /** Bytes of a body. Default: `SVC_MAX_BODY_BYTES`. */
   readonly maxBodyBytes?: number;
+  /** People open it in a browser, which shows errors as pages. */
+  readonly page?: boolean;
   /**
    * An endpoint of OAuth 2.0 (RFC 6749): it takes a form instead of JSON and ignores unknown fields. Bad input is
    * answered as that RFC prescribes.

@@ -6,7 +6,8 @@ import type { Telemetry } from '../observability/telemetry.ts';
 import { ReadModelError } from '../projections/read-model.ts';
 import { CoordinationError } from '../scheduler/coordination.ts';
 import { challengeOf } from './access/challenges.ts';
-import { applyHeaders, requestIdOf } from './serving/response-headers.ts';
+import { htmlPage } from './serving/html-page.ts';
+import { applyHeaders, endWithHtml, requestIdOf } from './serving/response-headers.ts';
 import { sendJson } from './serving/sending.ts';
 import { shownPath } from './serving/shown-path.ts';
 
@@ -178,6 +179,25 @@ export function errorBody(error: HttpError, requestId: string): object {
   return { error: code, message, details, request_id: requestId };
 }
 
+/** Key of `response.locals`: errors are shown to a person. */
+const AS_PAGES = 'errorsAsPages';
+
+/** Makes errors of this response pages, for browsers. Other clients get JSON. */
+export function showErrorsAsPages(response: Response): void {
+  response.locals[AS_PAGES] = true;
+}
+
+/** An error as a person sees it. */
+function errorPage(error: HttpError, requestId: string): string {
+  const [first = '', ...rest] = error.message;
+  const said = `${first.toUpperCase()}${rest.join('')}.`;
+  return htmlPage({
+    title: 'Could not sign in',
+    text: [said, `Request ${requestId}`],
+    link: { to: '../../ext/webui/', text: 'Back to the page' },
+  });
+}
+
 export function sendError(response: Response, error: HttpError, requestId: string): void {
   const status = errorStatuses[error.code];
   response.set(error.headers);
@@ -185,6 +205,11 @@ export function sendError(response: Response, error: HttpError, requestId: strin
   const required = error.details['required_scopes'];
   const challenge = isOAuth ? undefined : challengeOf(response, status, required);
   if (challenge !== undefined) response.set('WWW-Authenticate', challenge);
+  const asPage = response.locals[AS_PAGES] === true && response.req.accepts('json', 'html');
+  if (asPage === 'html') {
+    endWithHtml(response, status, errorPage(error, requestId));
+    return;
+  }
   sendJson(response, status, isOAuth ? error.body() : errorBody(error, requestId));
 }
 

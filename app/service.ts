@@ -5,6 +5,7 @@ import { hostname } from 'node:os';
 import { createApi, createObservingApp, prepareApi, type PreparedApi } from '../api/app.ts';
 import type { ApiDependencies, HealthReports } from '../api/dependencies.ts';
 import { AuditTail } from '../api/live/audit-tail.ts';
+import { identityProviderOf } from '../api/people/identity-provider.ts';
 import { LiveRuns } from '../api/live/live-runs.ts';
 import { Refusals } from '../api/access/refusals.ts';
 import { ExportPlaces } from '../api/exporting/export-places.ts';
@@ -348,6 +349,7 @@ class Service implements RunningService {
       coordination,
       clock,
       telemetry,
+      identityProvider: identityProviderOf(configuration.people, clock, telemetry.failures),
       settings: { ...configuration, tokenKeys: this.#keys, version },
       webhookSecret: webhookSecrets(configuration, this.#keys),
       ...{ agents, sessions, tasks },

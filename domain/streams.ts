@@ -11,6 +11,9 @@ export const streams = {
       : `agentname-${nameBasedId('agent name', namespace, name)}`,
   admins: (): string => 'admins',
   session: (id: string): string => `session-${id}`,
+  /** A person, by what the identity provider calls it. */
+  person: (issuer: string, subject: string): string =>
+    `person-${nameBasedId('person', issuer, subject)}`,
   task: (id: string): string => `task-${id}`,
   fires: (taskId: string): string => `fires-${taskId}`,
   run: (id: string): string => `run-${id}`,

@@ -7,6 +7,7 @@ import type { ApiDependencies } from '../dependencies.ts';
 import type { Caller } from '../endpoint.ts';
 import { HttpError, forbidden, unauthorized } from '../errors.ts';
 import { effectiveScopes } from './namespace-admins.ts';
+import type { ForeignTokens } from '../people/foreign-tokens.ts';
 import { verifyToken, type Claims, type TokenKeys } from './tokens.ts';
 
 /** Verified tokens that are remembered, so that not every request computes a signature. */
@@ -15,6 +16,7 @@ const MAX_VERIFIED = 10_000;
 /** Identifies callers. A token is valid as long as its session is open and its agent exists. */
 export class Authentication {
   readonly #dependencies: ApiDependencies;
+  readonly #foreign: ForeignTokens | null;
   /** By `Authorization`; their expiry is checked each time. */
   readonly #verified = new Map<string, Claims>();
   /** Callers that the rate limit identified, until {@link authenticate} takes them: each request is identified once. */
@@ -22,8 +24,10 @@ export class Authentication {
   /** The keys that the remembered tokens were verified with. */
   #keys: TokenKeys;
 
-  constructor(dependencies: ApiDependencies) {
+  /** @param foreign tokens of the identity provider; null: none are accepted */
+  constructor(dependencies: ApiDependencies, foreign: ForeignTokens | null) {
     this.#dependencies = dependencies;
+    this.#foreign = foreign;
     this.#keys = { ...dependencies.settings.tokenKeys };
   }
 
@@ -67,8 +71,16 @@ export class Authentication {
     const { agentId, sessionId, expiresAt } = caller;
     if (expiresAt <= this.#dependencies.clock.now()) return false;
     const { agents, sessions } = this.#dependencies;
-    const [agent, session] = await Promise.all([agents.get(agentId), sessions.get(sessionId)]);
-    const found = this.#agentOfSession(agentId, agent.state, session.state);
+    const [agent, session] = await Promise.all([
+      agents.get(agentId),
+      sessionId === null ? null : sessions.get(sessionId),
+    ]);
+    const found =
+      session !== null
+        ? this.#agentOfSession(agentId, agent.state, session.state)
+        : agent.state.status === 'registered'
+          ? agent.state
+          : null;
     if (found === null) return false;
     const granted = effectiveScopes(found.namespace, found.scopes);
     return ['admin', ...scopes].some((each) => granted.includes(each));
@@ -77,7 +89,14 @@ export class Authentication {
   async #identify(header: string | undefined, scopes: readonly string[]): Promise<Caller> {
     if (header === undefined) throw unauthorized('a bearer token is required', scopes);
     this.#forgetTokensOfReplacedKeys();
-    const { sub, sid, exp } = this.#verified.get(header) ?? this.#verify(header, scopes);
+    const verified = this.#verified.get(header);
+    if (verified === undefined && this.#foreign !== null) {
+      const token = bearerIn(header);
+      if (token !== undefined && this.#foreign.areOf(token)) {
+        return this.#foreign.callerOf(token, scopes);
+      }
+    }
+    const { sub, sid, exp } = verified ?? this.#verify(header, scopes);
     const { clock, agents, sessions } = this.#dependencies;
     if (exp * 1000 <= clock.now()) {
       this.#verified.delete(header);
@@ -107,10 +126,10 @@ export class Authentication {
 
   /** @throws HttpError 401 */
   #verify(header: string, scopes: readonly string[]): Claims {
-    const token = /^bearer +([^ ]+) *$/i.exec(header)?.[1];
+    const token = bearerIn(header);
     if (token === undefined) throw unauthorized('Authorization must be Bearer <token>', scopes);
     const { clock, settings } = this.#dependencies;
-    const claims = verifyToken(token, 'access', clock.now(), settings.tokenKeys);
+    const claims = verifyToken(token, ['access', 'page'], clock.now(), settings.tokenKeys);
     if (claims === null) throw unauthorized('the token is invalid or has expired', scopes);
     // Other spellings are not remembered, or one token could fill the memory.
     if (header.length !== 'Bearer '.length + token.length) return claims;
@@ -131,6 +150,9 @@ export class Authentication {
     return fromIso(session.expires_at) > this.#dependencies.clock.now() ? agent : null;
   }
 }
+
+/** The token of an `Authorization`; undefined for another scheme. */
+const bearerIn = (header: string): string | undefined => /^bearer +([^ ]+) *$/i.exec(header)?.[1];
 
 /** @throws HttpError 403 */
 function admitted(caller: Caller, scopes: readonly string[], acceptsOwn: boolean): Caller {

@@ -12,6 +12,7 @@ import { ANONYMOUS } from '../endpoint.ts';
 import { recordedReason } from '../serving/headers.ts';
 import { holdsToken, shownPath } from '../serving/shown-path.ts';
 import type { Refused } from './refusals.ts';
+import { SignInRefusal } from '../people/sign-in-refusal.ts';
 import { verifyAnyToken } from './tokens.ts';
 
 /** Statuses of refusals that are recorded. */
@@ -42,7 +43,10 @@ export class RefusedRequests {
   thrown(error: unknown, refused: RefusedRequest): void {
     const { code, details } = toHttpError(error);
     const status = errorStatuses[code];
-    if (!(error instanceof OAuthError)) this.#note(status, code, refused, stepIn(details));
+    if (error instanceof SignInRefusal) {
+      const agentId = error.agentId ?? ANONYMOUS;
+      this.#record(status, code, refused, Promise.resolve(agentId), undefined, error.recorded);
+    } else if (!(error instanceof OAuthError)) this.#note(status, code, refused, stepIn(details));
     else if (error.oauthCode === 'invalid_client' || error.oauthCode === 'invalid_grant') {
       this.#record(status, error.oauthCode, refused, this.#claimedAgent(refused.body));
     }
@@ -65,6 +69,7 @@ export class RefusedRequests {
     refused: RefusedRequest,
     agent: Promise<string | null>,
     step?: Refused['step'],
+    reason?: string,
   ): void {
     const now = this.#dependencies.clock.now();
     const noting = async (): Promise<void> => {
@@ -74,7 +79,7 @@ export class RefusedRequests {
       const { action, request } = refused;
       const path = shownPath(request);
       const namespace = await this.#namespaceOf(agentId, step);
-      const context = { ...contextOf(agentId, refused, now), namespace };
+      const context = { ...contextOf(agentId, refused, now), namespace, ...(reason && { reason }) };
       this.#dependencies.refusals.note({ agentId, action, path, status, code, step, context });
     };
     noting().catch((error: unknown) => {

@@ -67,7 +67,7 @@ export async function refreshTokens(
   agentId?: string,
 ): Promise<EndpointResponse> {
   const { settings, store, sessions } = dependencies;
-  const claims = verifyToken(refreshToken, 'refresh', context.now, settings.tokenKeys);
+  const claims = verifyToken(refreshToken, ['refresh'], context.now, settings.tokenKeys);
   if (claims === null || (agentId !== undefined && claims.sub !== agentId)) {
     throw unauthorized('the refresh token is invalid or has expired');
   }

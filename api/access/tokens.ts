@@ -4,7 +4,8 @@ import type { Instant } from '../../domain/clock.ts';
 
 const ISSUER = 'task-scheduling-service';
 
-const tokenTypes = ['access', 'refresh'] as const;
+/** `page`: the token of the page's cookie, which is an access token for as long as its session. */
+const tokenTypes = ['access', 'refresh', 'page'] as const;
 export type TokenType = (typeof tokenTypes)[number];
 
 /** The claims of a token. The agent's present scopes apply, not those in the token. */
@@ -43,18 +44,18 @@ export function signToken(
   return jwt.sign(payload, key, { algorithm: 'HS256' });
 }
 
-/** The claims of a valid token of a type; null for all others. Only HS256 is accepted. */
+/** The claims of a valid token of one of the types; null for all others. Only HS256 is accepted. */
 export function verifyToken(
   token: string,
-  type: TokenType,
+  types: readonly TokenType[],
   now: Instant,
   keys: TokenKeys,
 ): Claims | null {
   const claims = decode(token, now, keys.jwtKey) ?? decode(token, now, keys.previousJwtKey);
-  return claims !== null && claims.type === type ? claims : null;
+  return claims !== null && types.includes(claims.type) ? claims : null;
 }
 
-/** As {@link verifyToken}, for either type, even expired: to end its session. */
+/** As {@link verifyToken}, for any type, even expired: to end its session. */
 export function verifyAnyToken(token: string, keys: TokenKeys): Claims | null {
   return decode(token, null, keys.jwtKey) ?? decode(token, null, keys.previousJwtKey);
 }

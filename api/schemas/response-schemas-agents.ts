@@ -43,6 +43,28 @@ export const Tokens = Type.Object(
 );
 export type Tokens = Static<typeof Tokens>;
 
+export const PageSession = Type.Object(
+  {
+    agent: Nullable(
+      Type.Object(
+        {
+          id,
+          namespace: Type.String(),
+          name: Type.String({ minLength: 1, maxLength: 100 }),
+          scopes: Type.Array(Type.String()),
+        },
+        { additionalProperties: false, description: 'who is signed in; null for nobody' },
+      ),
+    ),
+    expires_at: Nullable(time),
+    openid_connect: Type.Boolean({
+      description: 'people can sign in at an identity provider, from `GET /auth/oidc/login`',
+    }),
+  },
+  { title: 'PageSession', additionalProperties: false },
+);
+export type PageSession = Static<typeof PageSession>;
+
 /** RFC 6749, section 5.2. */
 export const OAuthRefusal = Type.Object(
   {

@@ -102,6 +102,24 @@ const token = Type.String({ minLength: 1, maxLength: 10_000 });
 export const RefreshRequest = closed({ refresh_token: token });
 export type RefreshRequest = Static<typeof RefreshRequest>;
 
+export const SignInQuery = Type.Object({
+  view: Type.String({
+    default: '',
+    maxLength: 500,
+    pattern: '^([a-z][!#-;=?-~]*)?$',
+    description: 'the view of the web page to show afterwards, such as `runs/<id>`',
+  }),
+});
+export type SignInQuery = Static<typeof SignInQuery>;
+
+const ofProvider = Type.Optional(Type.String({ maxLength: 4000 }));
+/** The response of a provider (RFC 6749, section 4.1.2; RFC 9207). Providers add parameters of their own. */
+export const SignInResponseQuery = Type.Object(
+  { code: ofProvider, state: ofProvider, iss: ofProvider, error: ofProvider },
+  { additionalProperties: true },
+);
+export type SignInResponseQuery = Static<typeof SignInResponseQuery>;
+
 /** A form (RFC 6749, sections 4.4.2 and 6). Other fields are ignored. */
 export const OAuthTokenRequest = Type.Object({
   grant_type: Type.String({ description: '`client_credentials` or `refresh_token`' }),

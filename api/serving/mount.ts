@@ -6,7 +6,8 @@ import { Authentication } from '../access/authentication.ts';
 import { RefusedRequests } from '../access/refused-requests.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import type { Endpoint } from '../endpoint.ts';
-import { HttpError, OAuthError } from '../errors.ts';
+import { HttpError, OAuthError, showErrorsAsPages } from '../errors.ts';
+import { ForeignTokens } from '../people/foreign-tokens.ts';
 import { ResponseCache } from './response-cache.ts';
 import { applyHeaders, requestIdOf } from './response-headers.ts';
 import { LargeResponses } from './large-responses.ts';
@@ -67,7 +68,11 @@ async function serve(exchange: Exchange): Promise<void> {
 
 export function share(dependencies: ApiDependencies): Shared {
   const { store, clock, telemetry } = dependencies;
-  const authentication = new Authentication(dependencies);
+  const { people } = dependencies.settings;
+  const { identityProvider: provider } = dependencies;
+  const foreign =
+    people === null || provider === null ? null : new ForeignTokens(dependencies, people, provider);
+  const authentication = new Authentication(dependencies, foreign);
   return {
     dependencies,
     authentication,
@@ -101,6 +106,7 @@ export function serveAll(endpoints: readonly Endpoint[], shared: Shared): Reques
     }
     const { path, served } = found.target;
     setRoute(response, path);
+    if (served.endpoint.page === true) showErrorsAsPages(response);
     return serve(begin(served, request, response, found.parameters));
   };
 }

@@ -16,7 +16,7 @@ import { EVERY_NAMESPACE, reaches, type Reach } from '../../projections/reach.ts
 import { badRequest, notFound } from '../errors.ts';
 import { CAUSE_HEADER } from '../inner-requests.ts';
 import type { ResponseCache, CacheEntry, CachedResponse } from './response-cache.ts';
-import { applyHeaders, endWithJson, setHeader } from './response-headers.ts';
+import { applyHeaders, endWithHtml, endWithJson, setHeader } from './response-headers.ts';
 import { readJson } from './body.ts';
 import type { LargeResponses } from './large-responses.ts';
 import { readForm } from './form.ts';
@@ -237,13 +237,15 @@ export function sendBody({ result = {}, response, passed, cache, cacheEntry }: E
     sendCached(response, cache.keep(cacheEntry, result));
     return;
   }
-  const { status = 200, headers = {}, position, readPosition } = result;
+  const { status = 200, headers = {}, cookies, position, readPosition } = result;
   setHeaders(response, headers);
   if (position) setHeader(response, 'X-Event-Position', position);
   if (passed !== null && readPosition !== undefined && readPosition > passed) {
     setHeader(response, 'X-Read-Position', readPosition);
   }
-  if (result.json === undefined) sendJson(response, status, result.body);
+  if (cookies !== undefined) response.setHeader('Set-Cookie', cookies);
+  if (result.html !== undefined) endWithHtml(response, status, result.html);
+  else if (result.json === undefined) sendJson(response, status, result.body);
   else endWithJson(response, status, result.json);
 }
 
@@ -304,6 +306,8 @@ function callOf(exchange: Exchange): Call {
       return typeof ticket === 'string' ? dependencies.depthOfRequest(ticket, what) : 0;
     },
     base: () => baseOf(request, dependencies.settings),
+    request,
+    identify: () => shared.authentication.callerOf(request),
     keyed: exchange.key !== undefined,
     expectedRevision: exchange.ifMatch?.seen,
     gone: () => closeSignal(response),

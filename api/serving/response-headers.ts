@@ -3,6 +3,7 @@ import type { Express, Response } from 'express';
 import { securityHeaders } from './security-headers.ts';
 
 const JSON_TYPE = 'application/json; charset=utf-8';
+const HTML_TYPE = 'text/html; charset=utf-8';
 
 /** The headers of every response, names and values in turn. */
 const commonHeaders: readonly string[] = [
@@ -37,18 +38,27 @@ export function setHeader(response: Response, name: string, value: string): void
 
 /** Ends a response with JSON. */
 export function endWithJson(response: Response, status: number, json: string): void {
+  endWith(response, status, JSON_TYPE, json);
+}
+
+/** Ends a response with a page. */
+export function endWithHtml(response: Response, status: number, html: string): void {
+  endWith(response, status, HTML_TYPE, html);
+}
+
+function endWith(response: Response, status: number, type: string, text: string): void {
   const headers = deferredHeaders(response);
-  const length = Buffer.byteLength(json);
+  const length = Buffer.byteLength(text);
   if (headers === undefined) {
     response.statusCode = status;
-    response.setHeader('Content-Type', JSON_TYPE);
+    response.setHeader('Content-Type', type);
     response.setHeader('Content-Length', length);
   } else {
-    headers.push('Content-Type', JSON_TYPE, 'Content-Length', String(length));
+    headers.push('Content-Type', type, 'Content-Length', String(length));
     response.locals['headers'] = undefined;
     response.writeHead(status, headers);
   }
-  response.end(json);
+  response.end(text);
 }
 
 /** Whether all headers so far are deferred. */

@@ -110,15 +110,16 @@ export function queryCheck(
   schema: TSchema | undefined,
 ): (query: Readonly<Record<string, unknown>>) => object {
   let compiled: ValidateFunction | undefined;
-  const { properties = {} } = (schema ?? {}) as {
+  const { properties = {}, additionalProperties } = (schema ?? {}) as {
     readonly properties?: Readonly<Record<string, { readonly type?: unknown }>>;
+    readonly additionalProperties?: unknown;
   };
   const known = Object.keys(properties);
   const numbers = new Set(
     known.filter((name) => ['integer', 'number'].includes(String(properties[name]?.type))),
   );
   return (query) => {
-    const issues = unknownParameters(query, known);
+    const issues = additionalProperties === true ? [] : unknownParameters(query, known);
     const values: Record<string, unknown> = {};
     for (const name of known) {
       const value = query[name];

@@ -17,7 +17,9 @@ import {
   booleanSetting,
 } from './setting-readers.ts';
 import type { AllowedPlugins } from '../../extensions/host/plugins.ts';
+import type { PeopleSettings } from '../../api/people/people-settings.ts';
 import type { TraceSettings } from '../../observability/trace-settings.ts';
+import { peopleConfiguration } from './people-settings.ts';
 import { httpConfiguration, type HttpSettings } from './http-settings.ts';
 import { keySettings } from './key-settings.ts';
 import { traceConfiguration } from './trace-settings.ts';
@@ -85,6 +87,10 @@ export interface Configuration {
   readonly accessTokenSeconds: number;
   /** `SVC_REFRESH_TOKEN_SECONDS`: lifetime of a refresh token, 1 s to 1 year. 30 days. */
   readonly refreshTokenSeconds: number;
+  /** `SVC_PAGE_SESSION_SECONDS`: how long a session of the page lasts, 1 minute to 30 days. 12 hours. */
+  readonly pageSessionSeconds: number;
+  /** `SVC_OIDC_…`: how people sign in with OpenID Connect; null: they can't. */
+  readonly people: PeopleSettings | null;
   /** `SVC_ADMIN_ID`: the first agent's id, a UUID in lower case. A new one. */
   readonly adminId: string | undefined;
   /** `SVC_ADMIN_SECRET`: the first agent's secret, 16 to 200 bytes. A new one. */
@@ -172,6 +178,8 @@ export function readConfiguration(env: Environment): Configuration {
     ...jobLease(env),
     accessTokenSeconds: number('SVC_ACCESS_TOKEN_SECONDS', 1, 86_400, 3_600),
     refreshTokenSeconds: number('SVC_REFRESH_TOKEN_SECONDS', 1, 31_536_000, 2_592_000),
+    pageSessionSeconds: number('SVC_PAGE_SESSION_SECONDS', 60, 2_592_000, 43_200),
+    people: peopleConfiguration(env, production),
     adminId: adminId(env),
     adminSecret: secret(env, 'SVC_ADMIN_SECRET', { fromBytes: 16, toBytes: 200 }),
     allowSecretless: allowSecretless(env, production),

@@ -1,4 +1,5 @@
 import { artifactVariables } from './artifact-settings.ts';
+import { peopleVariables } from './people-settings.ts';
 import { secretFileSettings } from './secret-files.ts';
 import { isExtensionSetting } from './extension-settings.ts';
 import { settingOf, type Environment } from './setting-readers.ts';
@@ -27,6 +28,8 @@ export const settings = [
   'SVC_JOB_HEARTBEAT_SECONDS',
   'SVC_ACCESS_TOKEN_SECONDS',
   'SVC_REFRESH_TOKEN_SECONDS',
+  'SVC_PAGE_SESSION_SECONDS',
+  ...peopleVariables,
   'SVC_ADMIN_ID',
   'SVC_ADMIN_SECRET',
   'SVC_ALLOW_SECRETLESS',

@@ -6,6 +6,7 @@ import { importEvents } from './import-events.ts';
 import { keyEvents } from './key-events.ts';
 import { namespaceEvents } from './namespace-events.ts';
 import { operationsEvents } from './operations-events.ts';
+import { personEvents } from './person-events.ts';
 import { projectionEvents } from './projection-events.ts';
 import { replayEvents } from './replay-events.ts';
 import { retentionEvents } from './retention-events.ts';
@@ -19,6 +20,7 @@ import { workerEvents } from './worker-events.ts';
 export const catalogue = {
   ...agentEvents,
   ...sessionEvents,
+  ...personEvents,
   ...taskEvents,
   ...firesEvents,
   ...runEvents,
@@ -64,6 +66,7 @@ export type AgentEvent = EventOf<
 export type AgentNameEvent = EventOf<'NameReserved' | 'NameReleased'>;
 export type AdminsEvent = EventOf<'AdminWithdrawn'>;
 export type SessionEvent = EventOf<keyof typeof sessionEvents>;
+export type PersonEvent = EventOf<keyof typeof personEvents>;
 export type TaskEvent = EventOf<keyof typeof taskEvents | 'Abandoned'>;
 export type FiresEvent = EventOf<keyof typeof firesEvents>;
 export type RunEvent = EventOf<keyof typeof runEvents | 'Abandoned'>;

@@ -10,6 +10,7 @@ import { AuditTail } from '../../api/live/audit-tail.ts';
 import { LiveRuns } from '../../api/live/live-runs.ts';
 import { ExportPlaces } from '../../api/exporting/export-places.ts';
 import { Refusals } from '../../api/access/refusals.ts';
+import { identityProviderOf } from '../../api/people/identity-provider.ts';
 import { signToken } from '../../api/access/tokens.ts';
 import { reportProjections } from '../../app/projecting/projector-report.ts';
 import { projections } from '../../app/projecting/projections.ts';
@@ -251,6 +252,7 @@ export class RunningApi {
       live,
       auditTail,
       refusals,
+      identityProvider: identityProviderOf(settings.people, clock, telemetry.failures, 0),
       exportPlaces,
       positions: {
         wait: async (projection, position, limit) =>
@@ -292,10 +294,7 @@ export class RunningApi {
       exportPlaces,
       ...{ settings, artifacts },
       tools: tools.registry,
-      jobs,
-      logged,
-      metricsText,
-      admin,
+      ...{ jobs, logged, metricsText, admin },
     };
     return new RunningApi(parts, async () => {
       client.close();
@@ -366,7 +365,9 @@ const plainSettings: ApiSettings = {
   rateLimitWindowSeconds: 60,
   accessTokenSeconds: 3600,
   refreshTokenSeconds: 86_400,
+  pageSessionSeconds: 43_200,
   allowSecretless: false,
+  people: null,
   auditReads: false,
   jobLeaseSeconds: 30,
   jobHeartbeatSeconds: 10,

@@ -1,4 +1,4 @@
-// The client of the service. The tokens stay in this module's memory, and are gone with the page.
+// The client of the service. The session is in a cookie, which no script can read.
 
 import { writeJson } from './json.js';
 import { getState, setState } from './store.js';
@@ -18,7 +18,6 @@ const root = new URL('../../../', import.meta.url);
 /** The longest pause after which a rate-limited request is sent again. Seconds. */
 const MAX_PAUSE = 60;
 let session = null;
-let renewing = null;
 
 /** The id of the agent that is logged in. */
 export const agentId = () => session?.agentId;
@@ -31,23 +30,32 @@ export const may = (scope) =>
 export const mayChange = ({ created_by }) =>
   may('tasks:write') && (may('admin') || created_by === session.agentId);
 
-export async function signIn(given, secret) {
-  // Tasks name their owners in lower case.
-  const id = given.toLowerCase();
+/** Continues the session of the cookie, if there is one. @throws {RefusalError} */
+export async function resume() {
+  begin(await bodyOf(await patiently('GET', 'auth/session', {})));
+}
+
+export async function signIn(id, secret) {
   const body = { agent_id: id, ...(secret === '' ? {} : { agent_secret: secret }) };
-  begin(await bodyOf(await send('POST', 'agents/auth/token', { body })), id);
+  begin(await bodyOf(await send('POST', 'auth/session', { body })));
 }
 
 export async function signOut() {
-  const { refresh } = session;
+  await bodyOf(await send('DELETE', 'auth/session'));
   end('');
-  await send('POST', 'agents/auth/revoke', { body: { token: refresh } });
 }
 
-function begin({ access_token, refresh_token, scope }, id) {
-  const scopes = scope.split(' ').filter((each) => each !== '');
-  session = { agentId: id, scopes, token: access_token, refresh: refresh_token };
-  setState({ agent: { agentId: id, scopes } });
+/** The address where people begin to log in at the identity provider, to return to the present view. */
+export function personalSignIn() {
+  const url = new URL('auth/oidc/login', root);
+  const view = location.hash.replace(/^#\/?/, '');
+  if (/^[a-z][!#-;=?-~]{0,499}$/.test(view)) url.searchParams.set('view', view);
+  return url.href;
+}
+
+function begin({ agent, openid_connect: hasPersonal }) {
+  session = agent && { agentId: agent.id, scopes: agent.scopes };
+  setState({ agent: session, hasPersonal, isKnown: true });
 }
 
 /** @param why shown to the person, who has to log in again */
@@ -109,26 +117,15 @@ const isRefused = (error) =>
 export const reasonHeader = (reason) =>
   reason === '' ? {} : { 'X-Reason': String.fromCharCode(...new TextEncoder().encode(reason)) };
 
-/** The response before its body is read. An expired token is renewed. */
+/** The response before its body is read. */
 export async function open(method, path, options = {}) {
-  const used = session?.token;
+  const used = session;
   const response = await patiently(method, path, options);
-  if (response.status !== 401 || session === null) return response;
-  // A refresh token is good for one renewal, and several requests may meet the same expiry.
-  if (session.token === used) await (renewing ??= renew().finally(() => (renewing = null)));
-  return session === null ? response : patiently(method, path, options);
-}
-
-async function renew() {
-  const { refresh, agentId: id } = session;
-  const response = await send('POST', 'agents/auth/refresh', { body: { refresh_token: refresh } });
-  // The agent may have logged out meanwhile, or another may have logged in.
-  if (session?.refresh !== refresh) return;
-  if (response.ok) begin(await response.json(), id);
-  // A service that is restarting has not ended the session.
-  else if (response.status < 500 && response.status !== 429) {
+  // Another may have logged in meanwhile.
+  if (response.status === 401 && session !== null && session === used) {
     end('Your session has ended. Log in again.');
   }
+  return response;
 }
 
 /** Sends a request again that was rate-limited: nothing was done by it. */
@@ -158,8 +155,8 @@ async function send(method, path, { body, query = {}, headers = {}, signal } = {
   for (const [key, value] of Object.entries(query)) {
     if (value !== undefined && value !== null && value !== '') url.searchParams.set(key, value);
   }
-  const all = { ...headers };
-  if (session !== null) all.Authorization = `Bearer ${session.token}`;
+  // A browser that was asked for Basic credentials sends these too.
+  const all = { ...headers, 'X-Session': 'cookie' };
   if (body !== undefined) all['Content-Type'] = 'application/json';
   try {
     const response = await fetch(url, {

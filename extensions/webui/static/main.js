@@ -1,9 +1,10 @@
 // The frame of the page: who is logged in, and which view is shown.
 
 import { html, options, render, useErrorBoundary, useLayoutEffect, useRef } from './preact.js';
-import { signOut } from './client.js';
+import { pause, resume, signOut } from './client.js';
 import { findRoute, visibleViews } from './routes.js';
-import { setState, useStore } from './store.js';
+import { learnAgents } from './names.js';
+import { attempt, getState, setState, useStore } from './store.js';
 import { Dialog } from './ui/dialog.js';
 import { Button } from './ui/elements.js';
 import { Failure, Heading } from './ui/layout.js';
@@ -46,6 +47,7 @@ const routes = [
 
 function Page() {
   const isLoggedIn = useStore(({ agent }) => agent !== null);
+  const isKnown = useStore((state) => state.isKnown);
   const { path: given, query, visit } = useStore(({ address }) => address);
   const dialog = useStore((state) => state.dialog);
   const notice = useStore((state) => state.notice);
@@ -62,7 +64,8 @@ function Page() {
     </header>
     <${Banners} />
     <main id="content" tabindex="-1" ref=${content}>
-      ${isLoggedIn ? html`<${View} key=${visit} path=${path} query=${query} />` : html`<${SignIn} />`}
+      ${isLoggedIn && html`<${View} key=${visit} path=${path} query=${query} />`}
+      ${isKnown && !isLoggedIn && html`<${SignIn} />`}
     </main>
     <div id="notice" role="status" aria-live="polite">${notice}</div>
     ${dialog && html`<${Dialog} ...${dialog} />`}`;
@@ -90,7 +93,7 @@ function Account() {
     <button class="quiet" type="button" aria-pressed=${isExact} title="Show dates instead of distances"
       onClick=${() => setState({ isExact: !isExact })}>Exact times</button>
     <span class="soft"><${Actor} id=${agentId} /></span>
-    <${Button} kind="quiet" onClick=${signOut}>Log out<//>
+    <${Button} kind="quiet" onClick=${() => attempt(signOut)}>Log out<//>
   </div>`;
 }
 
@@ -110,6 +113,20 @@ function View({ path, query }) {
     ? html`<${Heading} title="Nothing to see" /><p>This agent may not read anything.</p>`
     : html`<${Heading} title="Page not found" />
         <p>There is no page at the address <code>#/${path}</code>.</p>`;
+}
+
+/** Finds out who is logged in, and tries again for as long as the service does not say. */
+async function begin() {
+  for (let wait = 500; ; wait = Math.min(8000, wait * 2)) {
+    try {
+      await resume();
+      break;
+    } catch {
+      // The page shows that the service does not respond.
+      await pause(wait);
+    }
+  }
+  if (getState().agent !== null) await attempt(learnAgents);
 }
 
 /** Reads the address. Each navigation mounts its view again. */
@@ -152,4 +169,5 @@ setInterval(() => {
   if (!document.hidden) setState();
 }, 1000);
 navigate();
+void begin();
 render(html`<${Page} />`, document.body);

@@ -3,6 +3,7 @@
 import { useLayoutEffect, useReducer, useRef } from './preact.js';
 
 /**
+ * - `isKnown`: whether the service has said who is logged in; `hasPersonal`: whether people log in at an identity provider
  * - `agent`: who is logged in, `{agentId, scopes}`, or null; `signedOut`: why the last session ended
  * - `address`: the path and query behind `#/`; `visit` counts navigations
  * - `trouble`: what is wrong with the service, or `''`; `hold`: the service's hold, or null
@@ -10,6 +11,8 @@ import { useLayoutEffect, useReducer, useRef } from './preact.js';
  * - `isExact`: whether times are shown as dates
  */
 let state = {
+  isKnown: false,
+  hasPersonal: false,
   agent: null,
   signedOut: '',
   address: { path: '', query: '', visit: 0 },

@@ -28,12 +28,13 @@ describe('the caller of a request', () => {
         return { state: { ...session } };
       },
     };
-    const authentication = new Authentication({
+    const dependencies = {
       settings: { tokenKeys: { jwtKey, previousJwtKey: null } },
       clock,
       agents: { get: () => ({ state: agent }) },
       sessions,
-    } as unknown as ApiDependencies);
+    } as unknown as ApiDependencies;
+    const authentication = new Authentication(dependencies, null);
     const ids = { sub, sid, jti: newId(3) };
     const claims = { ...ids, type: 'access' as const, scope: '', name: 'a' };
     const authorization = `Bearer ${signToken(claims, 3600, clock.now(), jwtKey)}`;

@@ -111,6 +111,10 @@ export const samples: { readonly [T in EventType]: readonly DataOf<T>[] } = {
   ],
   SessionRefreshed: [{ refresh_id: 's', expires_at: at }],
   SessionEnded: [{ reason: 'revoked' }, { reason: 'reuse' }],
+  PersonIdentified: [
+    { issuer: text, subject: text, agent_id: 'a', scopes: [text], issued_at: at },
+    { issuer: text, subject: text, agent_id: 'a', namespace: 'n', scopes: [], issued_at: at },
+  ],
   TaskCreated: [
     { definition: definition(), anchor: at, next_fire_at: at },
     {

@@ -146,7 +146,10 @@ export const rooms: readonly Room[] = [
   {
     path: 'api/',
     inside: ['api/', 'domain/', 'projections/', coordination, telemetry],
-    packages: [...schemas, 'cors', 'express', 'express-rate-limit', 'helmet', 'jsonwebtoken'],
+    packages: [
+      ...[...schemas, 'cors', 'express', 'express-rate-limit', 'helmet', 'jsonwebtoken'],
+      ...['jose', 'openid-client'],
+    ],
     node: 'all',
   },
   {

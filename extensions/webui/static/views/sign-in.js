@@ -1,9 +1,9 @@
-// Logging in with an agent's id and secret.
+// Logging in with an agent's id and secret, or at an identity provider.
 
 import { html, useLayoutEffect, useRef, useState } from '../preact.js';
-import { signIn } from '../client.js';
+import { personalSignIn, signIn } from '../client.js';
 import { learnAgents } from '../names.js';
-import { attempt, getState } from '../store.js';
+import { attempt, getState, useStore } from '../store.js';
 import { Heading } from '../ui/layout.js';
 import { Field } from '../ui/field.js';
 
@@ -12,6 +12,7 @@ export function SignIn() {
   const [secret, setSecret] = useState('');
   const [fault, setFault] = useState(getState().signedOut);
   const [isBusy, setBusy] = useState(false);
+  const hasPersonal = useStore((state) => state.hasPersonal);
   const form = useRef();
   useLayoutEffect(() => form.current.querySelector('input').focus(), []);
   const submit = async (event) => {
@@ -28,6 +29,8 @@ export function SignIn() {
     await attempt(learnAgents);
   };
   return html`<div class="narrow">
+    ${hasPersonal &&
+    html`<p class="card"><a class="main-action" href=${personalSignIn()}>Log in with your account</a></p>`}
     <form class="card" ref=${form} onSubmit=${submit}>
       <${Heading} title="Log in" />
       <${Field} label="Agent ID" value=${id} onInput=${setId} name="agent_id" required
@@ -37,8 +40,7 @@ export function SignIn() {
       <p class="fault" role="alert">${fault}</p>
       <button class="main-action" type="submit" disabled=${isBusy}>Log in</button>
       <p class="hint">
-        The first agent’s ID and secret are in <code>admin-credentials.json</code> in the data directory. The page
-        keeps the token in memory only: closing or reloading the page logs you out.
+        The first agent’s ID and secret are in <code>admin-credentials.json</code> in the data directory.
       </p>
     </form>
   </div>`;

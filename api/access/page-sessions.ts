@@ -1,0 +1,74 @@
+import { toIso } from '../../domain/clock.ts';
+import type { RegisteredAgent } from '../../domain/agents/agent.ts';
+import { endSession, sessionFold } from '../../domain/agents/session.ts';
+import type { SessionEvent } from '../../domain/events/catalogue.ts';
+import type { Position } from '../../domain/event-store.ts';
+import { handle, toNewEvents } from '../../domain/handle.ts';
+import { newId } from '../../domain/ids.ts';
+import { streams } from '../../domain/streams.ts';
+import type { Call } from '../endpoint.ts';
+import { SESSION_COOKIE, setCookie } from './page-cookie.ts';
+import { signToken } from './tokens.ts';
+
+/** A session of the page. */
+export interface PageSession {
+  /** `Set-Cookie`. */
+  readonly cookie: string;
+  readonly expiresAt: string;
+  readonly position: Position;
+}
+
+/**
+ * Begins a session of the page: its cookie holds the only token, which lasts as long as the session. Each sign-in begins
+ * a session of its own, so that nobody can plant one beforehand.
+ */
+export async function beginPageSession(
+  { dependencies, context, base }: Pick<Call, 'dependencies' | 'context' | 'base'>,
+  agentId: string,
+  { name, credentials }: RegisteredAgent,
+): Promise<PageSession> {
+  const { settings, store } = dependencies;
+  const { pageSessionSeconds: seconds } = settings;
+  const sid = newId(context.now);
+  const jti = newId(context.now);
+  const expiresAt = toIso(context.now + seconds * 1000);
+  const started: SessionEvent = {
+    type: 'SessionStarted',
+    data: {
+      agent_id: agentId,
+      refresh_id: jti,
+      expires_at: expiresAt,
+      credentials_revision: credentials?.revision ?? null,
+    },
+  };
+  const stream = streams.session(sid);
+  const events = toNewEvents(stream, [started], { ...context, actor: agentId });
+  const { position } = await store.append(stream, events, 'none');
+  // Without the scopes: browsers drop cookies over 4 KiB.
+  const claims = { sub: agentId, type: 'page', scope: '', name, sid, jti } as const;
+  const token = signToken(claims, seconds, context.now, settings.tokenKeys.jwtKey);
+  const cookie = setCookie(SESSION_COOKIE, token, base(), { sameSite: 'Strict', seconds });
+  return { cookie, expiresAt, position };
+}
+
+/** Ends a session. @returns the position of the event that ended it */
+export async function endPageSession(
+  { dependencies, context }: Pick<Call, 'dependencies' | 'context'>,
+  sid: string,
+  agentId: string,
+): Promise<Position | null> {
+  const { store, sessions } = dependencies;
+  const handled = await handle({
+    store,
+    stream: streams.session(sid),
+    fold: sessionFold,
+    decide: endSession,
+    context: { ...context, actor: agentId },
+  });
+  sessions.learn(sid, handled);
+  return handled.position;
+}
+
+/** The `Set-Cookie` that removes the page's cookie. */
+export const noSession = (base: string): string =>
+  setCookie(SESSION_COOKIE, '', base, { sameSite: 'Strict', seconds: 0 });

@@ -1,0 +1,206 @@
+import { createRemoteJWKSet, customFetch as keyFetch, type JWTVerifyGetKey } from 'jose';
+import * as oidc from 'openid-client';
+import type { Clock, Instant } from '../../domain/clock.ts';
+import type { PersonClaims } from '../../domain/agents/claim-rules.ts';
+import type { Failures } from '../../observability/telemetry.ts';
+import { unavailable, type HttpError } from '../errors.ts';
+import type { PeopleSettings } from './people-settings.ts';
+import { isUnknownKey, refusalIn } from './provider-errors.ts';
+
+/** How long the provider's description of itself is used. Milliseconds. */
+const DESCRIBED_FOR = 3_600_000;
+
+/** After a failure, the provider is left alone for so long. Milliseconds. */
+const PAUSE = 2000;
+
+/** Limit of one request to the provider. Seconds. */
+const TIMEOUT = 10;
+
+/** What failures are reported as. */
+const UNAVAILABLE = 'could not reach the identity provider';
+
+/** What a browser must bring back, see {@link IdentityProvider.begin}. */
+export interface SignInProof {
+  readonly state: string;
+  readonly nonce: string;
+  readonly verifier: string;
+}
+
+/** The provider as it describes itself, and its keys. */
+interface Described {
+  readonly client: oidc.Configuration;
+  readonly keys: JWTVerifyGetKey;
+  readonly until: Instant;
+}
+
+/**
+ * The provider of OpenID Connect where people sign in. It is asked for its addresses when they are needed: the service
+ * starts without it.
+ */
+export class IdentityProvider {
+  readonly #settings: PeopleSettings;
+  readonly #clock: Pick<Clock, 'now'>;
+  readonly #failures: Failures;
+  readonly #keyCooldown: number;
+  #described: Described | null = null;
+  #describing: Promise<Described> | null = null;
+  #pausedUntil: Instant = 0;
+
+  /** @param keyCooldown milliseconds between two looks at the provider's keys for an unknown one */
+  constructor(
+    settings: PeopleSettings,
+    clock: Pick<Clock, 'now'>,
+    failures: Failures,
+    keyCooldown: number,
+  ) {
+    this.#settings = settings;
+    this.#clock = clock;
+    this.#failures = failures;
+    this.#keyCooldown = keyCooldown;
+  }
+
+  /**
+   * Begins a sign-in: authorization code with PKCE, `state` and `nonce`.
+   * @param redirectUri where the provider sends the browser back to
+   * @returns the provider's address for the browser, and what the response is checked by
+   * @throws HttpError 503 while the provider can't be reached
+   */
+  async begin(redirectUri: string): Promise<{ readonly url: string; readonly proof: SignInProof }> {
+    const { client } = await this.#describe();
+    const proof = {
+      state: oidc.randomState(),
+      nonce: oidc.randomNonce(),
+      verifier: oidc.randomPKCECodeVerifier(),
+    };
+    const url = oidc.buildAuthorizationUrl(client, {
+      redirect_uri: redirectUri,
+      scope: this.#settings.scopes,
+      response_type: 'code',
+      state: proof.state,
+      nonce: proof.nonce,
+      code_challenge: await oidc.calculatePKCECodeChallenge(proof.verifier),
+      code_challenge_method: 'S256',
+    });
+    return { url: url.href, proof };
+  }
+
+  /**
+   * Exchanges the code of the provider's response for the person's claims. Those of the ID token count; the provider's
+   * UserInfo endpoint adds the ones that are missing there.
+   * @param address the redirect URI with the response in its query
+   * @throws SignInRefusal for an invalid response or code; HttpError 503 while the provider can't be reached
+   */
+  async complete(address: URL, proof: SignInProof): Promise<PersonClaims> {
+    const { client } = await this.#describe();
+    return this.#asking(async () => {
+      const tokens = await oidc.authorizationCodeGrant(client, address, {
+        pkceCodeVerifier: proof.verifier,
+        expectedState: proof.state,
+        expectedNonce: proof.nonce,
+        idTokenExpected: true,
+      });
+      const claims: PersonClaims = tokens.claims() ?? {};
+      if (client.serverMetadata().userinfo_endpoint === undefined) return claims;
+      const more = await oidc.fetchUserInfo(client, tokens.access_token, String(claims['sub']));
+      return { ...more, ...claims };
+    }, refusalIn);
+  }
+
+  /** The provider's keys. An unknown one is looked for at most every 30 seconds. @throws HttpError 503 */
+  async keys(): Promise<JWTVerifyGetKey> {
+    const { keys } = await this.#describe();
+    const unknown = (error: unknown): unknown => (isUnknownKey(error) ? error : null);
+    return (header, token) => this.#asking(async () => keys(header, token), unknown);
+  }
+
+  async #describe(): Promise<Described> {
+    const known = this.#described;
+    if (known !== null && known.until > this.#clock.now()) return known;
+    this.#describing ??= this.#discover().finally(() => (this.#describing = null));
+    try {
+      return await this.#describing;
+    } catch (error) {
+      // Its addresses rarely change.
+      if (known !== null) return known;
+      throw error;
+    }
+  }
+
+  async #discover(): Promise<Described> {
+    const { issuer, clientId, clientSecret } = this.#settings;
+    return this.#asking(async () => {
+      const isPlain = issuer.startsWith('http://');
+      const client = await oidc.discovery(
+        new URL(issuer),
+        clientId,
+        undefined,
+        authenticationBy(clientSecret),
+        {
+          timeout: TIMEOUT,
+          // Without these, the signature of ID tokens is not checked, as they come over TLS.
+          execute: [
+            oidc.enableNonRepudiationChecks,
+            ...(isPlain ? [oidc.allowInsecureRequests] : []),
+          ],
+        },
+      );
+      const { jwks_uri } = client.serverMetadata();
+      if (jwks_uri === undefined) throw new Error('the provider names no jwks_uri');
+      const url = new URL(jwks_uri);
+      if (url.protocol !== 'https:' && !isPlain) throw new Error('its jwks_uri is not https');
+      const keys = createRemoteJWKSet(url, {
+        timeoutDuration: TIMEOUT * 1000,
+        cooldownDuration: this.#keyCooldown,
+        [keyFetch]: (address, options) => fetch(address, options),
+      });
+      return { client, keys, until: this.#clock.now() + DESCRIBED_FOR };
+    });
+  }
+
+  /**
+   * Sends requests to the provider. After one that failed, the next ones wait for none.
+   * @param refusalOf what an error is thrown as that does not mean the provider can't be used; null for all others
+   * @throws HttpError 503 where it can't be used
+   */
+  async #asking<T>(
+    ask: () => Promise<T>,
+    refusalOf: (error: unknown) => unknown = () => null,
+  ): Promise<T> {
+    if (this.#pausedUntil > this.#clock.now()) throw providerUnavailable();
+    try {
+      const answer = await ask();
+      this.#failures.worked(UNAVAILABLE);
+      return answer;
+    } catch (error) {
+      const refusal = refusalOf(error);
+      if (refusal !== null) throw refusal;
+      this.#pausedUntil = this.#clock.now() + PAUSE;
+      this.#failures.failed(UNAVAILABLE, error, { issuer: this.#settings.issuer });
+      throw providerUnavailable();
+    }
+  }
+}
+
+/** The provider of the settings; null without. @param keyCooldown see {@link IdentityProvider} */
+export function identityProviderOf(
+  settings: PeopleSettings | null,
+  clock: Pick<Clock, 'now'>,
+  failures: Failures,
+  keyCooldown = 30_000,
+): IdentityProvider | null {
+  return settings === null ? null : new IdentityProvider(settings, clock, failures, keyCooldown);
+}
+
+/** By the header or the body, whichever the provider takes; OpenID Connect Core, section 9. */
+function authenticationBy(secret: string | undefined): oidc.ClientAuth {
+  if (secret === undefined) return oidc.None();
+  const [basic, post] = [oidc.ClientSecretBasic(secret), oidc.ClientSecretPost(secret)];
+  return (server, client, body, headers) => {
+    const methods = server.token_endpoint_auth_methods_supported ?? ['client_secret_basic'];
+    const isBasic = methods.includes('client_secret_basic');
+    return (isBasic ? basic : post)(server, client, body, headers);
+  };
+}
+
+const providerUnavailable = (): HttpError =>
+  unavailable('identity_provider', 'the identity provider does not respond; try again');
