@@ -21,7 +21,7 @@ export const responseHeaders = {
   'X-RateLimit-Reset': whole('end of the window, in seconds since 1970'),
   'Idempotent-Replayed': text('this is a repeated response', { enum: ['true'] }),
   ETag: text("the resource's revision, for If-Match"),
-  Location: text('path of the created resource'),
+  Location: text('path of the created resource, or where a redirect leads'),
   'X-Total-Count': whole('total number of items'),
   'Retry-After': whole('seconds to wait before trying again'),
   'WWW-Authenticate': text('how to authenticate'),

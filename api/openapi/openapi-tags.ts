@@ -33,6 +33,7 @@ const others: Readonly<Record<string, keyof typeof descriptions>> = {
   stats: 'statistics',
   jobs: 'workers',
   oauth: 'agents',
+  auth: 'agents',
   topics: 'events',
   stream: 'events',
   health: 'service',

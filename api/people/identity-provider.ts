@@ -144,7 +144,9 @@ export class IdentityProvider {
           ],
         },
       );
-      const { jwks_uri } = client.serverMetadata();
+      const { jwks_uri, issuer: named } = client.serverMetadata();
+      // People are told apart by it, and tokens name it exactly so.
+      if (named !== issuer) throw new Error(`the provider calls itself ${named}`);
       if (jwks_uri === undefined) throw new Error('the provider names no jwks_uri');
       const url = new URL(jwks_uri);
       if (url.protocol !== 'https:' && !isPlain) throw new Error('its jwks_uri is not https');

@@ -112,10 +112,16 @@ export const SignInQuery = Type.Object({
 });
 export type SignInQuery = Static<typeof SignInQuery>;
 
-const ofProvider = Type.Optional(Type.String({ maxLength: 4000 }));
+const ofProvider = (description: string) =>
+  Type.Optional(Type.String({ maxLength: 4000, description }));
 /** The response of a provider (RFC 6749, section 4.1.2; RFC 9207). Providers add parameters of their own. */
 export const SignInResponseQuery = Type.Object(
-  { code: ofProvider, state: ofProvider, iss: ofProvider, error: ofProvider },
+  {
+    code: ofProvider('exchanged for the tokens of the person, once'),
+    state: ofProvider('the one that this browser was given when it began'),
+    iss: ofProvider('the issuer that responds'),
+    error: ofProvider('why nobody was signed in, such as `access_denied`'),
+  },
   { additionalProperties: true },
 );
 export type SignInResponseQuery = Static<typeof SignInResponseQuery>;

@@ -73,13 +73,14 @@ export const isAuditedInLog = (stream: string): boolean => stream.startsWith(RUN
 export const auditProjection: Projection<AuditDocument> = {
   name: 'audit',
   schema: 7,
-  // Schema 6 cannot be asked for a namespace. Schema 5 lacks workers, which its release did not have. Schema 4 lacks tools that were called directly, which its release did not have. Schema 3 indexes the streams of
+  // Schema 6 cannot be asked for a namespace, and lacks people. Schema 5 lacks workers, which its release did not have. Schema 4 lacks tools that were called directly, which its release did not have. Schema 3 indexes the streams of
   // runs. Earlier ones lack orders for replays and demo streams; schema 1 also lacks an index or two.
   readsOlder: [1, 2, 3, 4, 5, 6],
   addedFields: { namespace: 7 },
   streams: [
     'agent-',
     'session-',
+    'person-',
     'task-',
     'run-',
     'backfill-',

@@ -140,6 +140,7 @@ export const byName: Readonly<Record<string, string>> = {
   missed: 'which missed fires run',
   more_waiters: 'number of waiters that are not listed; null: not counted',
   name: 'its name',
+  namespace: 'where it belongs; `default` for those that name none',
   name_filter: 'part of the name, in any case',
   new_state: 'state after the command',
   new_status: 'status after the command',

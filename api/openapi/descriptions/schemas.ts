@@ -84,6 +84,8 @@ export const byPlace: Readonly<Record<string, string>> = {
   OAuthRefusal: 'A refusal in the form of OAuth 2.0 (RFC 6749, section 5.2).',
   Operations: 'Whether the service is held.',
   'Operations.hold': 'the hold in force; null: none',
+  PageSession: 'Who is signed in at the web page.',
+  'PageSession.expires_at': 'when the session ends; null without one',
   ParkedKey: 'A key of a view that is frozen because an event could not be applied.',
   ParkedKeyPage: 'A page of parked keys.',
   Projection: 'A view that is built from the log.',

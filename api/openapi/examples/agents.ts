@@ -17,6 +17,11 @@ const tokens = {
   expires_in: 3600,
   scope: 'tasks:read tasks:write runs:read',
 };
+const pageSession = {
+  agent: { id: agentId, namespace: 'default', name: agent.name, scopes: agent.scopes },
+  expires_at: ended,
+  openid_connect: true,
+};
 const sent = (message: string) =>
   done(message, { agent_id: agentId, delivery_id: deliveryId, state: 'pending' });
 
@@ -48,6 +53,22 @@ export const agentExamples: Readonly<Record<string, Examples>> = {
   revokeToken: {
     body: { token: tokens.access_token },
     responses: { 200: done('the token is no longer valid', {}) },
+  },
+  beginPageSession: {
+    body: { agent_id: agentId, agent_secret: secret },
+    responses: { 200: pageSession },
+  },
+  getPageSession: { responses: { 200: pageSession } },
+  endPageSession: { responses: { 200: done('signed out', {}) } },
+  beginSignIn: { responses: { 303: '<!doctype html><title>Sign in</title>' } },
+  completeSignIn: {
+    parameters: {
+      code: 'Vr3n5mPdx8Qw',
+      state: '2Jm8cS4vTq1k',
+      iss: 'https://login.example',
+      error: 'access_denied',
+    },
+    responses: { 200: '<!doctype html><title>Signed in</title>' },
   },
   createAgent: {
     body: { name: agent.name, scopes: agent.scopes, webhook_url: agent.webhook_url },

@@ -9,6 +9,7 @@ import { namespaceRows } from './refusal-rows-namespaces.ts';
 import { operationsRows } from './refusal-rows-operations.ts';
 import { retryRows } from './refusal-rows-retry.ts';
 import { runListRows } from './refusal-rows-run-list.ts';
+import { sessionRows } from './refusal-rows-sessions.ts';
 import { statisticsRows } from './refusal-rows-statistics.ts';
 import { webhookRows } from './refusal-rows-webhooks.ts';
 import { workerRows } from './refusal-rows-workers.ts';
@@ -376,6 +377,7 @@ export const refusalTable: readonly Row[] = [
   { method: 'GET', path: '/runs/{run}', scope: 'runs:read', resource: 'run' },
   { method: 'POST', path: '/runs/{run}/cancel', scope: 'tasks:write', resource: 'run' },
   ...retryRows,
+  ...sessionRows,
   ...statisticsRows,
   ...eventRows,
   ...namespaceRows,

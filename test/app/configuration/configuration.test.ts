@@ -46,6 +46,8 @@ describe('the configuration', () => {
       leaseSeconds: 30,
       accessTokenSeconds: 3_600,
       refreshTokenSeconds: 2_592_000,
+      pageSessionSeconds: 43_200,
+      people: null,
       adminId: undefined,
       adminSecret: undefined,
       allowSecretless: false,

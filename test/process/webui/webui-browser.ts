@@ -54,13 +54,17 @@ export class Browsing {
     });
   }
 
-  /** Opens the page again, which logs out. */
+  /** Opens the page as somebody who has no session. */
   async open(): Promise<void> {
+    await this.page.context().clearCookies();
     await this.page.goto(`${this.#address()}/ext/webui/`);
   }
 
   async logIn(credentials: Credentials, to = ''): Promise<void> {
     const { page } = this;
+    await page.context().clearCookies();
+    // From elsewhere: another fragment of the same address would not load the page.
+    if (page.url() !== 'about:blank') await page.goto('about:blank');
     await page.goto(`${this.#address()}/ext/webui/${to === '' ? '' : `#/${to}`}`);
     await this.fillIn(credentials);
     await page.getByRole('navigation').getByRole('link').first().waitFor();

@@ -134,41 +134,6 @@ describe('the web page, when things go wrong', function () {
     expect(outcome).to.equal('connect-src require-trusted-types-for style-src-attr style-src-elem');
   });
 
-  it('renews its token while it is open, and stays live', async () => {
-    const { page } = browsing();
-    await browsing().logIn(credentials);
-    const live = page.locator('.live[data-how=live]');
-    await live.waitFor();
-    const renewed = await page.waitForResponse('**/agents/auth/refresh');
-    expect(renewed.status()).to.equal(200);
-    await live.waitFor();
-    await browsing().goTo('tasks');
-    await page.getByRole('heading', { level: 1, name: 'Tasks' }).waitFor();
-  });
-
-  it('logs out even while the token is being renewed', async () => {
-    const { page } = browsing();
-    await browsing().logIn(credentials, 'tasks');
-    let letGo = (): void => {};
-    const gone = new Promise<void>((resolve) => (letGo = resolve));
-    await page.route('**/agents/auth/refresh', async (route) => {
-      await gone;
-      await route.continue();
-    });
-    const asked = page.waitForRequest('**/agents/auth/refresh');
-    await browsing().goTo('overview');
-    await asked;
-    await page.getByRole('button', { name: 'Log out' }).click();
-    const id = page.getByLabel('Agent ID');
-    await id.fill('another');
-    const answered = page.waitForResponse('**/agents/auth/refresh');
-    letGo();
-    await answered;
-    // The page has handled that response when it has handled the next.
-    await page.evaluate(`fetch('../../health/live').then((response) => response.text())`);
-    expect(await id.inputValue()).to.equal('another');
-  });
-
   it('creates one task if a command is repeated after its response was lost', async () => {
     const { page } = browsing();
     await browsing().logIn(credentials, 'tasks/new');

@@ -80,7 +80,6 @@ describe('the graph of steps in the web page', function () {
     await state('check', 'did not end');
     // The run keeps the steps that it began with.
     await page.reload();
-    await browsing().fillIn(service().credentials);
     await state('send', 'did not end');
     expect(await graph().locator('.box').count()).to.equal(7);
     expect(complaints).to.deep.equal([]);

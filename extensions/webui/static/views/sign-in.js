@@ -30,7 +30,7 @@ export function SignIn() {
   };
   return html`<div class="narrow">
     ${hasPersonal &&
-    html`<p class="card"><a class="main-action" href=${personalSignIn()}>Log in with your account</a></p>`}
+    html`<p class="card"><a class="button main-action" href=${personalSignIn()}>Log in with your account</a></p>`}
     <form class="card" ref=${form} onSubmit=${submit}>
       <${Heading} title="Log in" />
       <${Field} label="Agent ID" value=${id} onInput=${setId} name="agent_id" required
