@@ -147,7 +147,8 @@ async function refuseOlderThanRemoval(
 }
 
 function stale(agentId: string): SignInRefusal {
-  const message = 'the agent was changed or removed after these claims were made; sign in again';
+  const message =
+    'the agent was changed or removed after these claims were made; sign in again, or get a new token';
   return new SignInRefusal('stale_claims', message, { agentId });
 }
 

@@ -9,6 +9,7 @@ import { admitPerson } from './admit-person.ts';
 import type { IdentityProvider } from './identity-provider.ts';
 import type { PeopleSettings } from './people-settings.ts';
 import { identify } from './sign-in-person.ts';
+import { SignInRefusal } from './sign-in-refusal.ts';
 
 /** Signatures with a key pair. With `none` or a shared key, anybody could make tokens who has the public key. */
 const algorithms = [
@@ -118,6 +119,8 @@ export class ForeignTokens {
       dependencies: this.#dependencies,
       person,
       context,
+    }).catch((error: unknown) => {
+      throw error instanceof SignInRefusal ? unauthorized(error.message, scopes) : error;
     });
     const { namespace } = agent;
     return { agentId, namespace, scopes: person.grant.scopes, expiresAt: exp * 1000 };
