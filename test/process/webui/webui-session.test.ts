@@ -59,7 +59,6 @@ describe('a session of the web page', () => {
     service = await start(port);
     await page.reload();
     await runs.waitFor();
-    await page.locator('.live[data-how=live]').first().waitFor();
     await page.getByRole('button', { name: 'Log out' }).click();
     await page.getByLabel('Agent ID').waitFor();
     await page.reload();
