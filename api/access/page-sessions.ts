@@ -1,13 +1,12 @@
 import { toIso } from '../../domain/clock.ts';
 import type { RegisteredAgent } from '../../domain/agents/agent.ts';
 import { endSession, sessionFold } from '../../domain/agents/session.ts';
-import type { SessionEvent } from '../../domain/events/catalogue.ts';
 import type { Position } from '../../domain/event-store.ts';
-import { handle, toNewEvents } from '../../domain/handle.ts';
-import { newId } from '../../domain/ids.ts';
+import { handle } from '../../domain/handle.ts';
 import { streams } from '../../domain/streams.ts';
 import type { Call } from '../endpoint.ts';
 import { SESSION_COOKIE, setCookie } from './page-cookie.ts';
+import { startSession } from './token-pairs.ts';
 import { signToken } from './tokens.ts';
 
 /** A session of the page. */
@@ -23,27 +22,16 @@ export interface PageSession {
  * a session of its own, so that nobody can plant one beforehand.
  */
 export async function beginPageSession(
-  { dependencies, context, base }: Pick<Call, 'dependencies' | 'context' | 'base'>,
+  call: Pick<Call, 'dependencies' | 'context' | 'base'>,
   agentId: string,
-  { name, credentials }: RegisteredAgent,
+  agent: RegisteredAgent,
 ): Promise<PageSession> {
-  const { settings, store } = dependencies;
+  const { dependencies, context, base } = call;
+  const { settings } = dependencies;
   const { pageSessionSeconds: seconds } = settings;
-  const sid = newId(context.now);
-  const jti = newId(context.now);
   const expiresAt = toIso(context.now + seconds * 1000);
-  const started: SessionEvent = {
-    type: 'SessionStarted',
-    data: {
-      agent_id: agentId,
-      refresh_id: jti,
-      expires_at: expiresAt,
-      credentials_revision: credentials?.revision ?? null,
-    },
-  };
-  const stream = streams.session(sid);
-  const events = toNewEvents(stream, [started], { ...context, actor: agentId });
-  const { position } = await store.append(stream, events, 'none');
+  const { sid, jti, position } = await startSession(call, agentId, agent, expiresAt);
+  const { name } = agent;
   // Without the scopes: browsers drop cookies over 4 KiB.
   const claims = { sub: agentId, type: 'page', scope: '', name, sid, jti } as const;
   const token = signToken(claims, seconds, context.now, settings.tokenKeys.jwtKey);

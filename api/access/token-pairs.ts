@@ -2,6 +2,7 @@ import { agentFold, type RegisteredAgent } from '../../domain/agents/agent.ts';
 import { refreshSession, sessionFold } from '../../domain/agents/session.ts';
 import { toIso } from '../../domain/clock.ts';
 import { RefusalError } from '../../domain/errors.ts';
+import type { Position } from '../../domain/event-store.ts';
 import type { SessionEvent } from '../../domain/events/catalogue.ts';
 import { handle, load, toNewEvents, type CommandContext } from '../../domain/handle.ts';
 import { newId } from '../../domain/ids.ts';
@@ -34,26 +35,39 @@ export async function signIn(
 
 /** Begins a session of an agent. @returns its first pair of tokens */
 export async function beginSession(
-  { dependencies, context }: TokenCall,
+  call: TokenCall,
   agentId: string,
   agent: RegisteredAgent,
 ): Promise<EndpointResponse> {
-  const sessionId = newId(context.now);
-  const refreshId = newId(context.now);
-  const stream = streams.session(sessionId);
+  const { dependencies, context } = call;
+  const expiresAt = refreshExpiry(dependencies, context);
+  const { sid, jti, position } = await startSession(call, agentId, agent, expiresAt);
+  return { body: tokensFor(dependencies, agentId, agent, sid, jti, context), position };
+}
+
+/** Starts a session of an agent. @returns its id, and that of its first token other than access tokens */
+export async function startSession(
+  { dependencies, context }: Pick<TokenCall, 'dependencies' | 'context'>,
+  agentId: string,
+  agent: RegisteredAgent,
+  expiresAt: string,
+): Promise<{ readonly sid: string; readonly jti: string; readonly position: Position }> {
+  const sid = newId(context.now);
+  const jti = newId(context.now);
+  const stream = streams.session(sid);
   const started: SessionEvent = {
     type: 'SessionStarted',
     data: {
       agent_id: agentId,
-      refresh_id: refreshId,
-      expires_at: refreshExpiry(dependencies, context),
+      refresh_id: jti,
+      expires_at: expiresAt,
       credentials_revision: agent.credentials?.revision ?? null,
     },
   };
   const own = { ...context, actor: agentId, namespace: agent.namespace };
   const events = toNewEvents(stream, [started], own);
   const { position } = await dependencies.store.append(stream, events, 'none');
-  return { body: tokensFor(dependencies, agentId, agent, sessionId, refreshId, context), position };
+  return { sid, jti, position };
 }
 
 /**

@@ -38,7 +38,9 @@ const show = endpoint(`GET ${PATH}`, {
   async handle(call) {
     const caller = await call.identify();
     if (caller === null) return { body: shown(call, null) };
-    return { body: shown(call, { ...caller, expiresAt: toIso(caller.expiresAt) }) };
+    const { expiresAt } = caller;
+    const ends = Number.isFinite(expiresAt) ? toIso(expiresAt) : null;
+    return { body: shown(call, { ...caller, expiresAt: ends }) };
   },
 });
 
@@ -71,7 +73,7 @@ function shown(
   who:
     | (Pick<RegisteredAgent, 'namespace' | 'name' | 'scopes'> & {
         readonly agentId: string;
-        readonly expiresAt: string;
+        readonly expiresAt: string | null;
       })
     | null,
 ): PageSession {

@@ -103,7 +103,7 @@ async function admitOnce(admission: Admission): Promise<AdmittedPerson | null> {
   const agentId = isUsable && present !== undefined ? present : newId(context.now);
   const before = isUsable && found !== null ? found : await loadAgent(dependencies, agentId);
   const others = await formerAgents(dependencies, known.state, agentId);
-  const asAgent = { ...context, actor: agentId };
+  const asAgent = { ...context, actor: agentId, namespace: grant.namespace };
   if (person.isSignIn || !isKnown(known.state, agentId, grant)) {
     const event = personIdentified(person, agentId, grant, issuedAt);
     const events = toNewEvents(stream, [event], asAgent);

@@ -35,7 +35,7 @@ const allowedHeaders = [
 const PREFLIGHT_MAX_AGE = 600;
 
 /**
- * Lets pages of other origins call this service (`SVC_CORS_ORIGINS`). They send a token themselves; cookies are not used.
+ * Lets pages of other origins call this service (`SVC_CORS_ORIGINS`). They send a token themselves; the page's cookie does not count in their requests.
  * @param origins `*` for every origin
  * @returns null where none is configured: browsers then block pages of other origins
  */

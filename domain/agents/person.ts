@@ -23,6 +23,7 @@ export type PersonState = {
 
 export const personFold: Fold<PersonState, PersonEvent> = {
   initial: null,
+  namespaceOf: (state) => state?.namespace,
   evolve(state, { data }) {
     const { agent_id, scopes, issued_at } = data;
     const namespace = namespaceOf(data);

@@ -187,6 +187,42 @@ describe('the sign-in of people', () => {
     }
   });
 
+  it('takes over the new claims after a process died while it changed the agents', async () => {
+    const moves = [
+      ['authors', 'agent-'],
+      ['billing', 'agent-'],
+      ['billing', 'agentname-'],
+    ] as const;
+    for (const [index, [group, prefix]] of moves.entries()) {
+      const sub = `moves-${index}`;
+      knows(sub, ['operators']);
+      const browser = new CookieBrowser(api().url);
+      await signIn(browser, sub);
+      const former = (await sessionOf(browser)).agent?.id ?? '';
+      knows(sub, [group]);
+      api().store.failNext(prefix);
+      expect((await signIn(new CookieBrowser(api().url), sub)).status, sub).to.equal(503);
+      await signIn(browser, sub);
+      const { agent: present } = await sessionOf(browser);
+      const scopes = group === 'authors' ? ['tasks:read', 'tasks:write'] : ['tasks:read'];
+      expect(present?.scopes).to.deep.equal(scopes);
+      if (present?.id !== former) expect(await agent(former)).to.deep.include({ scopes: [] });
+    }
+  });
+
+  it('begins another agent where the registration of the first was given up', async () => {
+    knows('slow', ['operators']);
+    api().store.failNext('agent-', 'before', 'AgentRegistered');
+    expect((await signIn(new CookieBrowser(api().url), 'slow')).status).to.equal(503);
+    api().clock.shift(61_000);
+    const other = await api().admin.client.post('/agents', { name: 'slow', scopes: [] });
+    expect(other.status, other.text).to.equal(201);
+    const browser = new CookieBrowser(api().url);
+    await signIn(browser, 'slow');
+    expect((await sessionOf(browser)).agent?.name).to.match(/^slow \([0-9a-f]{8}\)$/);
+    api().clock.shift(-61_000);
+  });
+
   it('makes one agent of a person who signs in twice at once', async () => {
     knows('twin', ['operators']);
     const browsers = [new CookieBrowser(api().url), new CookieBrowser(api().url)] as const;

@@ -29,8 +29,10 @@ export function SignIn() {
     await attempt(learnAgents);
   };
   return html`<div class="narrow">
-    ${hasPersonal &&
-    html`<p class="card"><a class="button main-action" href=${personalSignIn()}>Log in with your account</a></p>`}
+    ${
+      hasPersonal &&
+      html`<p class="card"><a class="button main-action" href=${personalSignIn()}>Log in with your account</a></p>`
+    }
     <form class="card" ref=${form} onSubmit=${submit}>
       <${Heading} title="Log in" />
       <${Field} label="Agent ID" value=${id} onInput=${setId} name="agent_id" required
