@@ -109,7 +109,7 @@ export class IdentityProvider {
   /** The provider's keys. An unknown one is looked for at most every 30 seconds. @throws HttpError 503 */
   async keys(): Promise<JWTVerifyGetKey> {
     const { keys } = await this.#describe();
-    const unknown = (error: unknown): unknown => (isUnknownKey(error) ? error : null);
+    const unknown = (error: unknown): Error | null => (isUnknownKey(error) ? error : null);
     return (header, token) => this.#asking(async () => keys(header, token), unknown);
   }
 
@@ -166,7 +166,7 @@ export class IdentityProvider {
    */
   async #asking<T>(
     ask: () => Promise<T>,
-    refusalOf: (error: unknown) => unknown = () => null,
+    refusalOf: (error: unknown) => Error | null = () => null,
   ): Promise<T> {
     if (this.#pausedUntil > this.#clock.now()) throw providerUnavailable();
     try {

@@ -37,7 +37,7 @@ export function refusalIn(error: unknown): SignInRefusal | null {
 }
 
 /** Whether a key was not found among the provider's, which answered. */
-export const isUnknownKey = (error: unknown): boolean =>
+export const isUnknownKey = (error: unknown): error is jose.JOSEError =>
   error instanceof jose.JWKSNoMatchingKey ||
   error instanceof jose.JWKSMultipleMatchingKeys ||
   error instanceof jose.JOSENotSupported;

@@ -53,7 +53,11 @@ describe('the tables of settings', () => {
   it('have their defaults', () => {
     const configuration = readConfiguration({});
     const { artifacts } = readConfiguration({ SVC_ARTIFACTS_S3_BUCKET: 'any' });
+    const oidc = { SVC_OIDC_ISSUER: 'https://a.example', SVC_OIDC_CLIENT_ID: 'b' };
+    const claims = { SVC_OIDC_CLAIMS: '[{"scopes":["runs:read"]}]' };
+    const { people } = readConfiguration({ ...oidc, ...claims });
     const nested = new Map<string, unknown>([
+      ['SVC_OIDC_SCOPES', people?.scopes],
       ['SVC_HTTP_ALLOW_PRIVATE', configuration.http.allowPrivate],
       ['SVC_EXT_PLUGINS', configuration.extPlugins === 'all' ? '*' : configuration.extPlugins],
       ['SVC_ARTIFACTS_MAX_BYTES', artifacts.maxBytes],

@@ -88,10 +88,9 @@ export class CookieBrowser {
   #take(line: string): void {
     this.set.push(line);
     const [pair = ''] = line.split(';');
-    const [name = '', value = ''] = [
-      pair.slice(0, pair.indexOf('=')),
-      pair.slice(pair.indexOf('=') + 1),
-    ];
+    const end = pair.indexOf('=');
+    const name = pair.slice(0, end);
+    const value = pair.slice(end + 1);
     if (value === '' || /max-age=0/i.test(line)) this.cookies.delete(name);
     else this.cookies.set(name, value);
   }
