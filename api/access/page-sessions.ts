@@ -4,7 +4,7 @@ import { endSession, sessionFold } from '../../domain/agents/session.ts';
 import type { Position } from '../../domain/event-store.ts';
 import { handle } from '../../domain/handle.ts';
 import { streams } from '../../domain/streams.ts';
-import type { Call } from '../endpoint.ts';
+import type { Call, Caller } from '../endpoint.ts';
 import { SESSION_COOKIE, setCookie } from './page-cookie.ts';
 import { startSession } from './token-pairs.ts';
 import { signToken } from './tokens.ts';
@@ -43,7 +43,7 @@ export async function beginPageSession(
 export async function endPageSession(
   { dependencies, context }: Pick<Call, 'dependencies' | 'context'>,
   sid: string,
-  agentId: string,
+  { agentId, namespace }: Pick<Caller, 'agentId' | 'namespace'>,
 ): Promise<Position | null> {
   const { store, sessions } = dependencies;
   const handled = await handle({
@@ -51,7 +51,7 @@ export async function endPageSession(
     stream: streams.session(sid),
     fold: sessionFold,
     decide: endSession,
-    context: { ...context, actor: agentId },
+    context: { ...context, namespace, actor: agentId },
   });
   sessions.learn(sid, handled);
   return handled.position;

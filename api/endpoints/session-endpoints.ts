@@ -54,7 +54,7 @@ const end = endpoint(`DELETE ${PATH}`, {
     requireOwnPage(call);
     const caller = await call.identify();
     const sid = caller?.sessionId ?? null;
-    const position = caller && sid ? await endPageSession(call, sid, caller.agentId) : null;
+    const position = caller && sid ? await endPageSession(call, sid, caller) : null;
     const ended = success('signed out', {}, position);
     return { ...ended, cookies: [noSession(call.base())] };
   },
