@@ -229,7 +229,7 @@ async function namespaceFor(
  * Removes an agent whose namespace was deleted during its registration.
  * @throws RefusalError if so
  */
-async function removeUnlessOpen(
+export async function removeUnlessOpen(
   { dependencies, context }: Pick<Call, 'dependencies' | 'context'>,
   id: string,
   agent: RegisteredAgent,

@@ -21,8 +21,10 @@ import {
   type Loaded,
 } from '../../domain/handle.ts';
 import { nameBasedId, newId } from '../../domain/ids.ts';
+import { requireOpenNamespace } from '../../domain/namespaces/namespace-commands.ts';
 import { streams } from '../../domain/streams.ts';
 import { tryAppend } from '../../domain/try-append.ts';
+import { removeUnlessOpen } from '../endpoints/agent-endpoints.ts';
 import { adminsIn } from '../endpoints/agent-removal.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import { SignInRefusal } from './sign-in-refusal.ts';
@@ -94,6 +96,7 @@ async function admitOnce(admission: Admission): Promise<AdmittedPerson | null> {
   if (known.state !== null && known.state.issued_at > issuedAt) {
     return presentAgent(dependencies, known.state, grant.namespace);
   }
+  await inNamespace(grant, () => requireOpenNamespace(store, grant.namespace));
   const present = known.state?.agents[grant.namespace];
   const found = present === undefined ? null : await loadAgent(dependencies, present);
   const isUsable = found?.state.status === 'registered' || found?.state.status === 'none';
@@ -114,7 +117,22 @@ async function admitOnce(admission: Admission): Promise<AdmittedPerson | null> {
     before.state.status === 'registered'
       ? await giveScopes(dependencies, agentId, before, grant.scopes, asAgent)
       : await register(dependencies, agentId, person, asAgent);
-  return handled.state.status === 'registered' ? { agentId, agent: handled.state } : null;
+  const { state: agent } = handled;
+  if (agent.status !== 'registered') return null;
+  // Again, as it may have been deleted meanwhile.
+  await inNamespace(grant, () => removeUnlessOpen({ dependencies, context }, agentId, agent));
+  return { agentId, agent };
+}
+
+/** @throws SignInRefusal for a namespace that does not exist, or is being deleted */
+async function inNamespace({ namespace }: Grant, check: () => Promise<void>): Promise<void> {
+  try {
+    await check();
+  } catch (error) {
+    if (!(error instanceof RefusalError)) throw error;
+    const message = `your account belongs to the namespace ${namespace}, which does not exist here; ask an administrator of this service`;
+    throw new SignInRefusal('no_namespace', message, { cause: error.message });
+  }
 }
 
 const isKnown = (state: PersonState, agentId: string, { namespace, scopes }: Grant): boolean =>

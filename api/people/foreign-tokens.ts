@@ -2,6 +2,7 @@ import { errors as jose, jwtVerify, type JWTPayload } from 'jose';
 import type { RegisteredAgent } from '../../domain/agents/agent.ts';
 import { newId } from '../../domain/ids.ts';
 import { isJsonObject } from '../../domain/json.ts';
+import { effectiveScopes } from '../access/namespace-admins.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import type { Caller } from '../endpoint.ts';
 import { HttpError, forbidden, unauthorized } from '../errors.ts';
@@ -83,7 +84,7 @@ export class ForeignTokens {
       this.#remembered.delete(token);
       throw unauthorized('the token is no longer valid', scopes);
     }
-    const granted = commonScopes(given, state);
+    const granted = effectiveScopes(namespace, commonScopes(given, state));
     const admin = granted.includes('admin');
     const { name } = state;
     return { agentId, namespace, name, scopes: granted, admin, sessionId: null, expiresAt };

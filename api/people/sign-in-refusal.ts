@@ -7,6 +7,7 @@ export const signInReasons = [
   'invalid_response',
   'code_rejected',
   'no_scopes',
+  'no_namespace',
   'stale_claims',
   'conflict',
 ] as const;

@@ -1,7 +1,8 @@
 import type { ClaimRule } from '../../domain/agents/claim-rules.ts';
+import { effectiveScopes } from '../../api/access/namespace-admins.ts';
 import type { PeopleSettings } from '../../api/people/people-settings.ts';
 import { isJsonObject } from '../../domain/json.ts';
-import { NAMESPACE_PATTERN } from '../../domain/namespaces/namespace.ts';
+import { DEFAULT_NAMESPACE, NAMESPACE_PATTERN } from '../../domain/namespaces/namespace.ts';
 import {
   ConfigurationError,
   quoted,
@@ -141,6 +142,9 @@ function ruleIn(rule: unknown, at: number): ClaimRule {
   if (namespace !== undefined && !isName) {
     throw wrong('namespace must be 1 to 63 of a-z, 0-9 and -, beginning with a letter');
   }
+  const useful = effectiveScopes((namespace as string | undefined) ?? DEFAULT_NAMESPACE, scopes);
+  const useless = scopes.find((each) => !useful.includes(each));
+  if (useless !== undefined) throw wrong(`${useless} concerns the whole service, not a namespace`);
   return { claim, is, scopes, namespace } as ClaimRule;
 }
 

@@ -61,6 +61,7 @@ export class TestIdentityProvider {
         { claim: ['groups'], is: 'authors', scopes: ['tasks:read', 'tasks:write'] },
         { claim: ['groups'], is: 'admins', scopes: ['admin'] },
         { claim: ['groups'], is: 'billing', scopes: ['tasks:read'], namespace: 'billing' },
+        { claim: ['groups'], is: 'nobody', scopes: ['tasks:read'], namespace: 'nowhere' },
       ],
       audience: AUDIENCE,
       ...given,

@@ -102,9 +102,7 @@ describe('an access token of the identity provider', () => {
 
   it('allows for clocks that differ by some seconds', async () => {
     const claims = { sub: 'ada', ...operators };
-    expect((await get(await provider().token({ ...claims, exp: now() - 5 }))).status).to.equal(
-      200,
-    );
+    expect((await get(await provider().token({ ...claims, exp: now() - 5 }))).status).to.equal(200);
     expect((await get(await provider().token({ ...claims, nbf: now() + 10 }))).status).to.equal(
       200,
     );

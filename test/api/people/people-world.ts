@@ -31,6 +31,7 @@ export function usePeopleWorld(settings: Partial<ApiSettings> = {}): () => Peopl
     const provider = await TestIdentityProvider.start();
     const api = await RunningApi.start({ people: provider.settings(), ...settings });
     await provider.serve(api.url);
+    await api.admin.client.post('/namespaces', { name: 'billing' });
     stop = async () => {
       await api.close();
       await provider.stop();

@@ -125,6 +125,13 @@ describe('the sign-in of people', () => {
     expect(await agent(moved?.id ?? '')).to.deep.include({ scopes: [] });
   });
 
+  it('is refused for a namespace that does not exist', async () => {
+    knows('nobody', ['nobody']);
+    const refused = await signIn(new CookieBrowser(api().url), 'nobody');
+    expect(refused.status).to.equal(403);
+    expect(refused.text).to.include('the namespace nowhere, which does not exist here');
+  });
+
   it('keeps the last admin, and says so', async () => {
     knows('root', ['admins']);
     const browser = new CookieBrowser(api().url);

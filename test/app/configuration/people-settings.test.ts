@@ -75,6 +75,7 @@ describe('the settings of OpenID Connect', () => {
     ['[{"claim":"a","scopes":[]}]', /scopes must be a list of scopes/],
     ['[{"claim":"a","scopes":["Tasks Read"]}]', /scopes must be a list of scopes/],
     ['[{"claim":"a","scopes":["b"],"namespace":"A b"}]', /namespace must be/],
+    ['[{"claim":"a","scopes":["ops"],"namespace":"b"}]', /ops concerns the whole service/],
   ];
   for (const [rules, words] of bad) {
     it(`refuse the rules ${rules}`, () => {

@@ -1,4 +1,5 @@
 import type { DataOf, EventType } from '../../../domain/events/catalogue.ts';
+import { signInSamples } from './sign-in-samples.ts';
 import { workerSamples } from './worker-samples.ts';
 import { definition, failure, request, stepEnd, success } from '../../projections/recorded.ts';
 
@@ -105,16 +106,9 @@ export const samples: { readonly [T in EventType]: readonly DataOf<T>[] } = {
     { withdrawals: [] },
     { withdrawals: [{ agent_id: 'a', revision: 3, since: at }] },
   ],
-  SessionStarted: [
-    { agent_id: 'a', refresh_id: 'r', expires_at: at, credentials_revision: null },
-    { agent_id: 'a', refresh_id: 'r', expires_at: at, credentials_revision: 1 },
-  ],
+  ...signInSamples(at, text),
   SessionRefreshed: [{ refresh_id: 's', expires_at: at }],
   SessionEnded: [{ reason: 'revoked' }, { reason: 'reuse' }],
-  PersonIdentified: [
-    { issuer: text, subject: text, agent_id: 'a', scopes: [text], issued_at: at },
-    { issuer: text, subject: text, agent_id: 'a', namespace: 'n', scopes: [], issued_at: at },
-  ],
   TaskCreated: [
     { definition: definition(), anchor: at, next_fire_at: at },
     {
