@@ -142,7 +142,8 @@ function ruleIn(rule: unknown, at: number): ClaimRule {
   if (namespace !== undefined && !isName) {
     throw wrong('namespace must be 1 to 63 of a-z, 0-9 and -, beginning with a letter');
   }
-  const useful = effectiveScopes((namespace as string | undefined) ?? DEFAULT_NAMESPACE, scopes);
+  const place = isName ? namespace : DEFAULT_NAMESPACE;
+  const useful = effectiveScopes(place, scopes);
   const useless = scopes.find((each) => !useful.includes(each));
   if (useless !== undefined) throw wrong(`${useless} concerns the whole service, not a namespace`);
   return { claim, is, scopes, namespace } as ClaimRule;
