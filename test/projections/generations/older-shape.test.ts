@@ -67,7 +67,7 @@ describe('an older shape of a view', () => {
     expect(await harness.readModel.checkpoint(runsProjection)).to.equal(later);
   });
 
-  it('is read and fed without a queried field that it lacks, and is not asked for it', async () => {
+  it('is read and fed without a queried field that it lacks, which is null in all of it', async () => {
     const { parent_run_id: _parent, ...fields } = runsProjection.fields;
     const older: Projection = {
       ...(runsProjection as Projection),
@@ -102,6 +102,10 @@ describe('an older shape of a view', () => {
     ]) {
       expect(await codeOf(asked)).to.equal('NO_VIEW');
     }
+    const none: Filter = { field: 'parent_run_id', op: 'eq', value: null };
+    expect(await reads.count(newer, [task, none])).to.equal(2);
+    const listed = await reads.list(newer, { filters: [none], sort: [], limit: 5 });
+    expect(listed.total).to.equal(2);
     open();
     await eventually(() => {
       expect(projector.status()[0]).to.deep.include({ state: 'following', version: 1 });

@@ -70,7 +70,7 @@ describe('the projector', () => {
     expect(projector.status()[0]).to.deep.equal({
       name: 'agents',
       version: 1,
-      schema: 1,
+      schema: 2,
       state: 'following',
       position: after,
       lag_seconds: 0,
