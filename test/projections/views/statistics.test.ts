@@ -110,6 +110,42 @@ describe('the answers computed from days', () => {
   log.add('run-2', 'RunFailed', failure({ started_at: '2026-03-01T07:59:59.000Z' }));
   const days = [dayOf(log, 'task-1/2026-03-01')];
 
+  it('are of one namespace, and are added up for those who see several', () => {
+    const log = new LogOfTest();
+    log.add('run-1', 'RunSucceeded', success({}));
+    log.add('run-2', 'RunSucceeded', success({ task_id: 'task-2', namespace: 'north' }));
+    const documents = folded(statisticsProjection, log.events);
+    const [date = ''] = [...documents.keys()]
+      .filter((key) => key.startsWith('all/'))
+      .map((key) => key.slice('all/'.length));
+    const of = (key: string) => documents.get(key) as DayDocument;
+    expect(of(`all/${date}`)).to.include({ scope: 'all', total: 1 });
+    expect(of(`all/${date}`)).to.not.have.property('namespace');
+    expect(of(`all@north/${date}`)).to.include({ scope: 'all', namespace: 'north', total: 1 });
+    expect(documents.get('tasks/task-2')).to.include({ scope: 'tasks', namespace: 'north' });
+    const days = [of(`all/${date}`), of(`all@north/${date}`)];
+    const summary = statisticsSummary(1, days, 2, Date.parse(`${date}T12:00:00.000Z`));
+    expect(summary.total_runs).to.equal(2);
+    expect(summary.by_day[0]?.total_runs).to.equal(2);
+  });
+
+  it('keep the figures of each namespace when its runs are removed', () => {
+    const log = new LogOfTest();
+    log.add('run-1', 'RunSucceeded', success({ namespace: 'north' }));
+    const before = folded(statisticsProjection, log.events);
+    const figures = [...before.values()].flatMap((document) => {
+      if (!('total' in document)) return [];
+      const { day: _day, ...rest } = document as DayDocument;
+      return [rest];
+    });
+    const day = [...before.values()].map((document) => String(document['day']))[0] ?? '';
+    const kept = new LogOfTest();
+    kept.add(`kept-${day}`, 'StatisticsKept', { day, figures, complete: true } as never);
+    expect(Object.fromEntries(folded(statisticsProjection, kept.events))).to.deep.equal(
+      Object.fromEntries(before),
+    );
+  });
+
   it('give the figures of a task over the period, with every day of it', () => {
     const answer = taskStatistics('task-1', 3, days, now);
     expect(answer).to.deep.include({
