@@ -39,7 +39,7 @@ const runs = endpoint('GET /runs/export', {
     const taskId = rest.task_id?.toLowerCase();
     const { reach } = call;
     const filter = { reach, ...times, success, state, trigger, taskId };
-    const names = namesIn(dependencies);
+    const names = namesIn(call);
     const behind = await runOf(readModel, cursor, reach);
     const parts = () =>
       exportRuns(readModel, format, filter, { behind, names, params: dependencies });
@@ -67,7 +67,7 @@ const events = endpoint('GET /events/export', {
     const parts = (signal: AbortSignal) => {
       const isVisible = streamsInReach(call);
       const log = eventsOfLog(store, { after: cursor ?? BEGINNING, stream, signal, isVisible });
-      return exportEvents(log, format, filter, namesIn(dependencies));
+      return exportEvents(log, format, filter, namesIn(call));
     };
     return rowsResponse(call, { name: 'events', endMark: eventsEndMark, parts });
   },

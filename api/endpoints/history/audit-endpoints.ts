@@ -47,7 +47,7 @@ const list = endpoint('GET /audit', {
     };
     await recordReading(call);
     const { store, readModel, clock } = dependencies;
-    const stores = { store, readModel, clock, names: namesIn(dependencies) };
+    const stores = { store, readModel, clock, names: namesIn(call) };
     const { stream } = filters;
     const isVisible = auditInReach(call);
     if (filters.actor === SERVICE) {
@@ -79,7 +79,7 @@ const live = endpoint('GET /audit/live', {
         const { auditTail } = dependencies;
         const client = await openEventStream(dependencies, streaming, () => auditTail.open());
         if (client === null) return;
-        const names = namesIn(dependencies);
+        const names = namesIn(call);
         auditTail.join(client, { ...filters, actor }, names, auditInReach(call));
       },
     };

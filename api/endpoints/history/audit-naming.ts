@@ -1,7 +1,8 @@
 import { streams } from '../../../domain/streams.ts';
 import { nameOfAgent, Names, titleOfTask } from '../../../projections/reading/names.ts';
 import type { AuditDocument } from '../../../projections/views/audit.ts';
-import type { ApiDependencies } from '../../dependencies.ts';
+import { reaches } from '../../../projections/reach.ts';
+import type { Call } from '../../endpoint.ts';
 import type { AuditItem } from '../../schemas/response-schemas-audit.ts';
 
 /** Filters that apply to items with their names. */
@@ -12,12 +13,16 @@ export interface AuditItemFilters {
   readonly search?: string | undefined;
 }
 
-/** Looks up the names of agents and tasks. */
-export function namesIn(dependencies: Pick<ApiDependencies, 'agents' | 'tasks' | 'store'>): Names {
+/** Looks up the names of agents, and of tasks within the caller's reach: a refused request may name any. */
+export function namesIn({ dependencies, reach }: Pick<Call, 'dependencies' | 'reach'>): Names {
   const { agents, tasks, store } = dependencies;
   return new Names({
     agentName: async (id) => nameOfAgent((await agents.get(id)).state),
-    taskTitle: async (id) => titleOfTask((await tasks.get(id)).state),
+    taskTitle: async (id) => {
+      const { state } = await tasks.get(id);
+      const isKnown = state.status !== 'none' && reaches(reach, state.namespace);
+      return isKnown ? titleOfTask(state) : null;
+    },
     store,
   });
 }

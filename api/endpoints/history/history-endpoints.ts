@@ -63,7 +63,7 @@ function historyEndpoint(
       const page = await read(call.dependencies, id, { from, limit: call.query.limit });
       if (page === null) throw notFound(kind, id);
       const next_cursor = page.next === null ? null : String(page.next);
-      const names = namesIn(call.dependencies);
+      const names = namesIn(call);
       const items = await Promise.all(
         page.items.map(async ({ revision, at, actor, ...rest }) => {
           return { revision, at, actor, actor_name: await names.agentName(actor), ...rest };

@@ -16,10 +16,11 @@ import { scheduleOf } from '../../../domain/tasks/task-schedule.ts';
 import { taskDefaults, type TaskDefinition } from '../../../domain/tasks/task-definition.ts';
 import { SchedulePreview } from '../../schemas/response-schemas-schedules.ts';
 import type { ApiDependencies } from '../../dependencies.ts';
-import { endpoint, type Endpoint } from '../../endpoint.ts';
+import { endpoint, type Call, type Endpoint } from '../../endpoint.ts';
 import { badRequest, notFound } from '../../errors.ts';
 import { PreviewSchedule, scheduleFields } from '../../schemas/schedule-schemas.ts';
 import { instantOf } from '../history/instant.ts';
+import { inReach } from '../lookup.ts';
 import { wordsOf } from './task-records.ts';
 import { checkDefinition } from './task-definitions.ts';
 
@@ -44,11 +45,12 @@ const preview = endpoint('POST /schedules/preview', {
   body: PreviewSchedule,
   responses: { 200: SchedulePreview },
   refusals: ['not_found'],
-  async handle({ dependencies, body, context }) {
+  async handle(call) {
+    const { dependencies, body, context } = call;
     const subject =
       body.task_id === undefined
         ? givenSchedule(body, dependencies, context.now)
-        : await taskSchedule(body.task_id.toLowerCase(), body, dependencies);
+        : await taskSchedule(body.task_id.toLowerCase(), body, call);
     const { definition, budget, fires: isActive } = subject;
     const from =
       body.from === undefined ? context.now : instantOf('from', body.from, definition.timezone);
@@ -89,17 +91,19 @@ const placeholders = { title: '-', description: '-', created_by: '', payload: { 
 async function taskSchedule(
   id: string,
   body: PreviewSchedule,
-  { store, tasks }: ApiDependencies,
+  call: Pick<Call, 'dependencies' | 'reach' | 'own'>,
 ): Promise<Subject> {
   const [beside] = Object.keys(scheduleFields).filter((field) => field in body);
   if (beside !== undefined) {
     throw badRequest([{ field: beside, issue: 'must not be given together with task_id' }]);
   }
+  const { store, tasks } = call.dependencies;
   const [{ state }, [newest]] = await Promise.all([
     tasks.get(id),
     store.readStream(streams.fires(id), { direction: 'backwards', limit: 1 }),
   ]);
   if (state.status === 'none') throw notFound('task', id);
+  inReach(call, 'task', id, state);
   const last = (newest as unknown as (FiresEvent & EventPlace) | undefined) ?? null;
   const { definition, anchor } = state;
   const [budget, warnings] = [budgetOf(state, last), taskWarnings(state, last)];

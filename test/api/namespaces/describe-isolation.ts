@@ -44,6 +44,7 @@ const byId = [
   'POST /agents/{agent}/webhook-secret',
   'POST /agents/{agent}/webhook-test',
   'GET /agents/{agent}/webhooks/deliveries',
+  'POST /schedules/preview {"task_id":"{task}"}',
   'GET /streams/task-{task}',
   'GET /streams/run-{run}',
   'GET /streams/agent-{agent}',
@@ -127,8 +128,10 @@ export function describeIsolation(title: string, openStores: OpenStores | undefi
 
     const ask = (client: ApiClient, line: string, ids: Things): Promise<ReceivedResponse> => {
       const [method = '', rest = '', body] = line.match(/^(\S+) (\S+)(?: (.*))?$/)?.slice(1) ?? [];
-      const path = rest.replace(/\{(\w+)\}/g, (_, name) => ids[name as keyof Things]);
-      const sent = body === undefined ? undefined : (JSON.parse(body) as object);
+      const filled = (text: string): string =>
+        text.replace(/\{(\w+)\}/g, (_, name) => ids[name as keyof Things]);
+      const path = filled(rest);
+      const sent = body === undefined ? undefined : (JSON.parse(filled(body)) as object);
       return client.send(method, path, sent === undefined ? {} : { body: sent });
     };
 
@@ -198,6 +201,16 @@ export function describeIsolation(title: string, openStores: OpenStores | undefi
         expect((await north.client.get(`/tasks/${things.task}`)).status).to.equal(200);
         expect((await south.client.get(`/tasks/${things.task}`)).status).to.equal(404);
       }
+    });
+
+    it('are not named in the audit of a neighbour whose request was refused', async () => {
+      const weak = await agentIn(api(), 'south', [], 'weak');
+      const paused = await weak.client.post(`/tasks/${things.task}/pause`);
+      expect(paused.status).to.equal(403);
+      await api().refusals.flush();
+      const after = await api().store.head();
+      const { text } = await south.client.get(`/audit?outcome=refused&after=${after}`);
+      expect(text).to.include('/pause').and.to.not.include('A secret of the north');
     });
 
     it('let a task be owned only by agents of its own', async () => {
