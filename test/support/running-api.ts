@@ -1,7 +1,6 @@
 import { createSecretKey } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
 import type { AddressInfo } from 'node:net';
-import { join } from 'node:path';
 import { createApi, prepareApi } from '../../api/app.ts';
 import type { ArtifactKeeping } from '../../domain/artifacts/keep-result.ts';
 import type { ApiDependencies, ApiSettings } from '../../api/dependencies.ts';
@@ -19,13 +18,11 @@ import { registerAgentCommand } from '../../domain/agents/agent-registration.ts'
 import { toIso, type Clock } from '../../domain/clock.ts';
 import type { EventStore, Position } from '../../domain/event-store.ts';
 import type { DomainEvent } from '../../domain/events/catalogue.ts';
-import { createEventCodec } from '../../domain/events/codec.ts';
 import { toNewEvents, type CommandContext } from '../../domain/handle.ts';
 import { newId } from '../../domain/ids.ts';
 import { sessionFold } from '../../domain/agents/session.ts';
 import { streams } from '../../domain/streams.ts';
 import { taskFold } from '../../domain/tasks/task.ts';
-import type { Telemetry } from '../../observability/telemetry.ts';
 import { createTelemetry } from '../../observability/create-telemetry.ts';
 import { LiveStreams } from '../../projections/reading/live-streams.ts';
 import { Replayer } from '../../projections/replays/replayer.ts';
@@ -42,9 +39,8 @@ import { createBuiltInTools } from '../../scheduler/tools/built-in.ts';
 import type { ToolRegistry } from '../../scheduler/tools/registry.ts';
 import { FileArtifacts } from '../../stores/artifacts/file-artifacts.ts';
 import { openSqliteCoordination } from '../../stores/sqlite/coordination/coordination.ts';
-import { openSqliteEventStore } from '../../stores/sqlite/event-log/event-store.ts';
-import { openSqliteReadModel } from '../../stores/sqlite/read-model/read-model.ts';
 import { ApiClient } from './api-client.ts';
+import { openEmbedded, type OpenStores } from './api-stores.ts';
 import { FaultyEventStore, faultyReadModel } from './faulty-stores.ts';
 import { ShiftedClock } from './shifted-clock.ts';
 import { makeTemporaryDirectory } from './temporary-directory.ts';
@@ -57,24 +53,6 @@ export interface SignedIn {
 
 /** The secrets of pipelines, by name. */
 export const pipelineSecrets: Readonly<Record<string, string>> = { TOKEN: 'hush-hush-7' };
-
-/** Opens a log and views for {@link RunningApi}. `stop` is called when both are closed. */
-export type OpenStores = (
-  directory: string,
-  telemetry: Telemetry,
-) => Promise<{
-  readonly log: EventStore;
-  readonly kept: ReadModel;
-  readonly stop?: () => Promise<void>;
-}>;
-
-const openEmbedded: OpenStores = async (directory, telemetry) => {
-  const codec = createEventCodec();
-  return {
-    log: await openSqliteEventStore({ directory: join(directory, 'log'), codec, telemetry }),
-    kept: await openSqliteReadModel({ directory: join(directory, 'views'), telemetry }),
-  };
-};
 
 /** The HTTP interface over the embedded stores, with a projector and no scheduler or worker. */
 export class RunningApi {

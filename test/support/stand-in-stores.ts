@@ -3,7 +3,7 @@ import { openEventStoreDb } from '../../stores/eventstoredb/event-store.ts';
 import { openMongoReadModel } from '../../stores/mongodb/read-model.ts';
 import { EventStoreDbServer } from './eventstoredb-server/server.ts';
 import { MongoServer } from './mongodb-server/server.ts';
-import type { OpenStores } from './running-api.ts';
+import type { OpenStores } from './api-stores.ts';
 
 /** Opens EventStoreDB and MongoDB, on servers of the tests. */
 export const openStandIns: OpenStores = async (_directory, telemetry) => {

@@ -3,7 +3,8 @@ import type { DataOf } from '../../../domain/events/catalogue.ts';
 import { newId } from '../../../domain/ids.ts';
 import { streams } from '../../../domain/streams.ts';
 import type { ApiClient, ReceivedResponse } from '../../support/api-client.ts';
-import { useRunningApi, type OpenStores, type SignedIn } from '../../support/running-api.ts';
+import type { OpenStores } from '../../support/api-stores.ts';
+import { useRunningApi, type SignedIn } from '../../support/running-api.ts';
 import { agentIn, allScopes } from './agent-in.ts';
 
 const payload = { pipeline: [{ uses: 'echo', with: { text: 'north only' } }] };
