@@ -138,9 +138,9 @@ describe('the answers computed from days', () => {
       const { day: _day, ...rest } = document as DayDocument;
       return [rest];
     });
-    const day = [...before.values()].map((document) => String(document['day']))[0] ?? '';
+    const { day } = [...before.values()][0] as DayDocument;
     const kept = new LogOfTest();
-    kept.add(`kept-${day}`, 'StatisticsKept', { day, figures, complete: true } as never);
+    kept.add(`kept-${day}`, 'StatisticsKept', { day, figures, complete: true });
     expect(Object.fromEntries(folded(statisticsProjection, kept.events))).to.deep.equal(
       Object.fromEntries(before),
     );
