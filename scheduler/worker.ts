@@ -3,9 +3,9 @@ import type { CallSlots } from './call-slots.ts';
 import { neverHeld, type HoldView } from './hold.ts';
 import { isPreferred } from './runs/preferred-worker.ts';
 import type { RunExecutor, RunHandle } from './runs/run-executor.ts';
-import type { QueuedRun } from './runs/queued-run.ts';
+import { partyOf, type QueuedRun } from './runs/queued-run.ts';
 import type { RunParts } from './runs/run-work.ts';
-import { Slots, type SlotUse } from './runs/slots.ts';
+import { Slots, type SlotLimits, type SlotUse } from './runs/slots.ts';
 
 /** How long a run is left to its preferred worker. Milliseconds. */
 const HOLD_BACK = 75;
@@ -30,6 +30,8 @@ export interface WorkerOptions extends Pick<
   readonly executor: RunExecutor;
   /** How many runs execute at once. */
   readonly slots: number;
+  /** How many of them one agent or namespace may hold. Default: all. */
+  readonly limits?: SlotLimits | undefined;
   /** Whether a run waits for nothing, once its key is granted. Default: none. */
   readonly isInstant?: (run: QueuedRun, granted?: boolean) => boolean;
   /** Whether a run must wait for its key; then it returns to the queue by itself. Default: none. */
@@ -64,9 +66,9 @@ export class Worker {
   #onIdle: () => void = () => {};
 
   constructor(options: WorkerOptions) {
-    const { queue, slots, isInstant, hold, calls } = options;
+    const { queue, slots, limits, isInstant, hold, calls } = options;
     this.#options = options;
-    this.#slots = new Slots(slots, () => calls?.taken ?? 0);
+    this.#slots = new Slots(slots, () => calls?.taken ?? 0, limits);
     this.#maxStarting = Math.max(MIN_STARTING, slots * STARTING_PER_SLOT);
     this.#isInstant = isInstant ?? (() => false);
     this.#hold = hold ?? neverHeld;
@@ -103,7 +105,8 @@ export class Worker {
   /** Whether a run that is ready, and has its key, would be taken at once. */
   hasRoom(run: QueuedRun): boolean {
     if (!this.#mayStart(this.#maxStarting)) return false;
-    return this.#slots.isFree || this.#isInstant(run, true);
+    const hasSlot = this.#slots.isFree && this.#slots.limitReached(run) === null;
+    return hasSlot || this.#isInstant(run, true);
   }
 
   /** Whether this worker takes a run before it is in the log. @param maxStarting limit of runs without a slot */
@@ -162,17 +165,22 @@ export class Worker {
         this.wake();
         return false;
       }
-      const run = queue.next(now);
+      const run = queue.peek(now);
       if (run === null) return false;
       if (parks?.(run) === true) {
+        queue.take();
         parked += 1;
         continue;
       }
       const instant = this.#isInstant(run);
-      if (!instant && !this.#slots.isFree) {
-        queue.putBack(run, now);
-        return true;
+      // It keeps its turn, so that the next free slot is its own.
+      if (!instant && !this.#slots.isFree) return true;
+      const full = instant ? null : this.#slots.limitReached(run);
+      if (full !== null) {
+        queue.hold(full);
+        continue;
       }
+      queue.take();
       if (this.#isLeftToAnother(run)) queue.putBack(run, now + HOLD_BACK);
       else this.#take(run, instant);
     }
@@ -215,6 +223,7 @@ export class Worker {
     this.#slots.take(run, now);
     return () => {
       this.#slots.release(run);
+      this.#options.queue.release(partyOf(run));
       this.#options.calls?.offer();
     };
   }

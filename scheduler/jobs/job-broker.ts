@@ -26,6 +26,8 @@ export interface BrokerOptions {
   readonly clock: Clock;
   readonly telemetry: Telemetry;
   readonly hold?: HoldView;
+  /** A namespace's share of the jobs, 1 or more. Default: 1 for each. */
+  readonly weightOf?: ((namespace: string) => number) | undefined;
   /** How long a silent worker keeps a job. Milliseconds. */
   readonly ttl: number;
   /** Whether a worker may have jobs. */
@@ -57,10 +59,11 @@ export class JobBroker {
   constructor(options: BrokerOptions) {
     this.#options = options;
     this.#hold = options.hold ?? neverHeld;
-    this.index = new JobIndex(options.queue, options.clock, {
-      onFree: (tool) => this.#match(tool),
-      onLookDue: (jobs) => void this.#look(jobs),
-    });
+    const listener = {
+      onFree: (tool: string) => this.#match(tool),
+      onLookDue: (jobs: readonly Job[]) => void this.#look(jobs),
+    };
+    this.index = new JobIndex(options.queue, options.clock, listener, options.weightOf);
   }
 
   /**

@@ -1,6 +1,8 @@
 import { fromIso, type Cancel, type Clock } from '../../domain/clock.ts';
 import { isOpen, type Wait } from '../../domain/runs/run-waits.ts';
 import { hasLabels } from '../../domain/workers/worker.ts';
+import { FairQueue } from '../fairness/fair-queue.ts';
+import { RecentTurns } from '../fairness/recent-turns.ts';
 import { Heap } from '../heap.ts';
 import type { QueuedRun } from '../runs/queued-run.ts';
 import type { RunQueue } from '../runs/run-queue.ts';
@@ -9,7 +11,7 @@ import type { Job, Labels, Offer } from './job.ts';
 /** Free jobs of one tool that need the same labels. */
 interface Bucket {
   readonly labels: Labels | undefined;
-  readonly free: Heap<Job>;
+  readonly free: FairQueue<Job>;
 }
 
 export interface IndexListener {
@@ -18,6 +20,8 @@ export interface IndexListener {
   /** The leases of these jobs may be over. Each must then be passed to `free`, `leased` or `drop`. */
   readonly onLookDue: (jobs: readonly Job[]) => void;
 }
+
+type WeightOf = ((namespace: string) => number) | undefined;
 
 /** Ended jobs that are remembered. */
 const MAX_ENDED = 50_000;
@@ -36,6 +40,9 @@ export class JobIndex {
     (one, other) => one.at < other.at,
   );
   readonly #ended = new Set<string>();
+  /** Agents and namespaces whose jobs were picked. */
+  readonly #picked = new RecentTurns();
+  readonly #weightOf: WeightOf;
   #turns = 0;
   #cancelLater: Cancel = () => {};
   #laterAt = Infinity;
@@ -43,7 +50,14 @@ export class JobIndex {
   #lookAt = Infinity;
   #stopped = false;
 
-  constructor(queue: Pick<RunQueue, 'subscribe'>, clock: Clock, listener: IndexListener) {
+  /** @param weightOf a namespace's share, 1 or more. Default: 1 for each */
+  constructor(
+    queue: Pick<RunQueue, 'subscribe'>,
+    clock: Clock,
+    listener: IndexListener,
+    weightOf?: WeightOf,
+  ) {
+    this.#weightOf = weightOf;
     this.#clock = clock;
     this.#listener = listener;
     queue.subscribe({ onWaits: (run) => this.#sync(run) });
@@ -72,16 +86,20 @@ export class JobIndex {
     return this.#ended.has(id);
   }
 
-  /** Takes the first free jobs that fit a worker, by priority and age. Each must be passed on or back. */
+  /**
+   * Takes the first free jobs that fit a worker: by the turns of namespaces and agents, then by priority and age. Each
+   * must be passed on or back.
+   */
   pick(worker: Offer, most: number): readonly Job[] {
     const picked: Job[] = [];
     const passedOver: Job[] = [];
     const buckets = this.#bucketsFor(worker);
     while (picked.length < most) {
-      const best = firstOf(buckets);
+      const best = this.#firstOf(buckets);
       if (best === undefined) break;
       const job = best.bucket.free.pop();
       if (job === undefined) break;
+      this.#picked.note(job);
       if (job.unfit?.has(best.schema) === true) passedOver.push(job);
       else {
         job.state = 'taking';
@@ -95,8 +113,7 @@ export class JobIndex {
   /** Whether any job of a tool is free. */
   hasFreeOf(tool: string): boolean {
     for (const bucket of this.#buckets.get(tool)?.values() ?? []) {
-      dropStale(bucket);
-      if (bucket.free.size > 0) return true;
+      if (bucket.free.peek() !== undefined) return true;
     }
     return false;
   }
@@ -159,6 +176,8 @@ export class JobIndex {
       id: wait_id,
       runId: run.id,
       taskId: run.taskId,
+      namespace: run.namespace,
+      agent: run.createdBy,
       step,
       tool: waits_for.tool,
       labels: waits_for.labels,
@@ -186,7 +205,13 @@ export class JobIndex {
     const key = labels === undefined ? '' : JSON.stringify(Object.entries(labels).toSorted());
     const known = ofTool.get(key);
     if (known !== undefined) return known;
-    const bucket = { labels, free: new Heap<Job>(goesBefore) };
+    const free = new FairQueue<Job>({
+      before: goesBefore,
+      partyOf: (job) => job,
+      isLive: (job) => job.state === 'free',
+      weightOf: this.#weightOf,
+    });
+    const bucket = { labels, free };
     ofTool.set(key, bucket);
     return bucket;
   }
@@ -197,12 +222,26 @@ export class JobIndex {
       const ofTool = this.#buckets.get(name);
       if (ofTool === undefined) continue;
       for (const [key, bucket] of ofTool) {
-        dropStale(bucket);
-        if (bucket.free.size === 0) ofTool.delete(key);
+        if (bucket.free.peek() === undefined) ofTool.delete(key);
         else if (hasLabels(worker.labels, bucket.labels)) found.push({ bucket, schema });
       }
     }
     return found;
+  }
+
+  /** The bucket whose next job is of the namespace, and then of the agent, that waits longest for a turn. */
+  #firstOf(buckets: readonly Open[]): Open | undefined {
+    let first: Open | undefined;
+    let job: Job | undefined;
+    for (const open of buckets) {
+      const top = open.bucket.free.peek();
+      if (top === undefined) continue;
+      const order = job === undefined ? -1 : this.#picked.compare(top, job);
+      if (order > 0 || (order === 0 && job !== undefined && !goesBefore(top, job))) continue;
+      first = open;
+      job = top;
+    }
+    return first;
   }
 
   #armLater(): void {
@@ -258,24 +297,6 @@ const isOpenJob = (wait: Wait): wait is JobWait => wait.waits_for.kind === 'job'
 interface Open {
   readonly bucket: Bucket;
   readonly schema: object;
-}
-
-function dropStale({ free }: Bucket): void {
-  while (free.peek() !== undefined && free.peek()?.state !== 'free') free.pop();
-}
-
-/** The bucket with the first job of all. */
-function firstOf(buckets: readonly Open[]): Open | undefined {
-  let first: Open | undefined;
-  let job: Job | undefined;
-  for (const open of buckets) {
-    dropStale(open.bucket);
-    const top = open.bucket.free.peek();
-    if (top === undefined || (job !== undefined && !goesBefore(top, job))) continue;
-    first = open;
-    job = top;
-  }
-  return first;
 }
 
 function goesBefore(a: Job, b: Job): boolean {

@@ -17,12 +17,15 @@ export interface Job {
   readonly id: string;
   readonly runId: string;
   readonly taskId: string;
+  readonly namespace: string;
+  /** The task's owner. */
+  readonly agent: string;
   readonly step: string;
   readonly tool: string;
   /** Those that its worker must have. */
   readonly labels: Labels | undefined;
   readonly priority: number;
-  /** Orders jobs of the same priority. */
+  /** Orders jobs of an agent that have the same priority. */
   readonly since: Instant;
   /** Orders jobs of the same millisecond. */
   readonly turn: number;

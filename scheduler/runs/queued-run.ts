@@ -5,6 +5,7 @@ import { namespaceOf } from '../../domain/namespaces/namespace.ts';
 import { noWaits, type Wait } from '../../domain/runs/run-waits.ts';
 import type { RunTrigger, UnfinishedRunState } from '../../domain/vocabulary.ts';
 import type { RunDocument } from '../../projections/views/runs.ts';
+import type { Party } from '../fairness/fair-queue.ts';
 
 /** An unfinished run in a worker's memory. Small, as there may be many. */
 export interface QueuedRun {
@@ -13,13 +14,14 @@ export interface QueuedRun {
   readonly taskId: string;
   readonly taskRevision: number;
   readonly createdBy: string;
+  readonly namespace: string;
   readonly trigger: RunTrigger;
   readonly priority: number;
   /** The run that waits for its end; null for none. */
   readonly parentRunId: string | null;
   /** Nominal time; null for a run triggered by hand or by an event. */
   readonly scheduledFor: string | null;
-  /** Orders runs of the same priority. */
+  /** Orders runs of an agent that have the same priority. */
   readonly since: Instant;
   /** Orders runs of the same millisecond, by when this process saw them. */
   readonly turn: number;
@@ -78,6 +80,7 @@ export function fromRequest(
     taskId: data.task_id,
     taskRevision: data.task_revision,
     createdBy: data.created_by,
+    namespace: namespaceOf(data as { readonly namespace?: string }),
     trigger: data.trigger,
     priority: data.priority,
     parentRunId: data.parent?.run_id ?? null,
@@ -109,6 +112,7 @@ export function fromDocument(run: RunDocument, turn: number) {
     taskId: run.task_id,
     taskRevision: run.task_revision,
     createdBy: run.created_by,
+    namespace: namespaceOf(run as { readonly namespace?: string }),
     trigger: run.trigger,
     priority: run.priority,
     parentRunId: run.parent_run_id ?? null,
@@ -137,7 +141,7 @@ const isPlain = ({ retry_of, params = null }: Partial<RunDocument>): boolean =>
 
 type Order = Pick<QueuedRun, 'priority' | 'since' | 'turn'>;
 
-/** By priority, then age. */
+/** The order of an agent's runs: by priority, then age. */
 export function goesBefore(a: Order, b: Order): boolean {
   if (a.priority !== b.priority) return a.priority < b.priority;
   return a.since !== b.since ? a.since < b.since : a.turn < b.turn;
@@ -149,3 +153,9 @@ export const mayStart = ({ state }: QueuedRun): boolean =>
 
 /** Whether it waits in this process's queue. */
 export const isWaiting = (run: QueuedRun): boolean => !run.ended && !run.taken && mayStart(run);
+
+/** The agent and the namespace on whose share a run starts. */
+export const partyOf = ({ namespace, createdBy: agent }: QueuedRun): Party => ({
+  namespace,
+  agent,
+});

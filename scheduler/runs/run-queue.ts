@@ -10,6 +10,7 @@ import type { Telemetry } from '../../observability/telemetry.ts';
 import { loadView, type ReadableViews } from '../../projections/reading/load-view.ts';
 import { ReachedPosition } from '../../projections/reading/reached-position.ts';
 import { runsProjection, type RunDocument } from '../../projections/views/runs.ts';
+import { FairQueue, type HeldScope, type Party } from '../fairness/fair-queue.ts';
 import { Heap } from '../heap.ts';
 import {
   fromDocument,
@@ -17,6 +18,7 @@ import {
   goesBefore,
   isWaiting,
   mayStart,
+  partyOf,
   type QueuedRun,
   type RunQueueListener,
 } from './queued-run.ts';
@@ -37,7 +39,7 @@ export class RunQueue {
   readonly #clock: Clock;
   readonly #telemetry: Telemetry;
   readonly #runs = new Map<string, QueuedRun>();
-  readonly #ready = new Heap<QueuedRun>(goesBefore);
+  readonly #ready: FairQueue<QueuedRun>;
   readonly #later = new Heap<{ at: Instant; run: QueuedRun }>((a, b) => a.at < b.at);
   readonly #listeners: RunQueueListener[] = [];
   readonly #startsRuns: boolean;
@@ -46,14 +48,19 @@ export class RunQueue {
   #current = false;
   #turns = 0;
 
-  /** @param startsRuns whether this process starts runs, which are ordered for it. */
+  /**
+   * @param startsRuns whether this process starts runs, which are ordered for it
+   * @param weightOf a namespace's share of the starts, 1 or more. Default: 1 for each
+   */
   constructor(
     store: EventStore,
     readModel: ReadableViews,
     clock: Clock,
     telemetry: Telemetry,
     startsRuns = true,
+    weightOf?: (namespace: string) => number,
   ) {
+    this.#ready = new FairQueue({ before: goesBefore, partyOf, isLive: isWaiting, weightOf });
     this.#startsRuns = startsRuns;
     this.#store = store;
     this.#readModel = readModel;
@@ -142,24 +149,39 @@ export class RunQueue {
     }
   }
 
-  /** The next run that may start now, by priority and age; null if there is none. */
-  next(now: Instant): QueuedRun | null {
-    for (
-      let top = this.#later.peek();
-      top !== undefined && top.at <= now;
-      top = this.#later.peek()
-    ) {
+  /**
+   * The run whose turn it is to start now: by the turns of namespaces and agents, then by priority and age. Follow it with
+   * `take`, or with `hold`.
+   *
+   * @returns null if no run may start now
+   */
+  peek(now: Instant): QueuedRun | null {
+    for (let top = this.#later.peek(); top && top.at <= now; top = this.#later.peek()) {
       this.#later.pop();
       if (isWaiting(top.run)) this.#ready.push(top.run);
     }
-    for (;;) {
-      const run = this.#ready.pop();
-      if (run === undefined) return null;
-      if (!isWaiting(run)) continue;
+    for (let run = this.#ready.peek(); run !== undefined; run = this.#ready.peek()) {
       if (run.runAt <= now) return run;
       // Its next attempt is later, or the clock was set back.
+      this.#ready.drop();
       this.#later.push({ at: run.runAt, run });
     }
+    return null;
+  }
+
+  /** Takes the run that `peek` has just returned out of the queue. Its agent has had a turn. */
+  take(): void {
+    this.#ready.pop();
+  }
+
+  /** The agent, or the namespace, of the run that `peek` has just returned gets no turn before `release`. */
+  hold(scope: HeldScope): void {
+    this.#ready.hold(scope);
+  }
+
+  /** Ends what `hold` began. */
+  release(party: Party): void {
+    this.#ready.release(party);
   }
 
   /** When the next waiting run may start; null if none waits for its time. */

@@ -1,9 +1,13 @@
 import { toIso, type Instant } from '../../domain/clock.ts';
 import type { JsonObject } from '../../domain/json.ts';
+import type { HeldScope } from '../fairness/fair-queue.ts';
 import type { QueuedRun } from './queued-run.ts';
 
 /** How many tasks are listed as holders of slots, those with the most runs first. */
 const MAX_HOLDERS = 5;
+
+/** How many reached limits are listed. */
+const MAX_REACHED = 100;
 
 /** A task whose runs hold slots. */
 export type SlotHolder = JsonObject & {
@@ -17,6 +21,21 @@ export type SlotHolder = JsonObject & {
   readonly run_id: string;
 };
 
+/** How many slots of one process each agent and each namespace may hold, 1 or more. */
+export interface SlotLimits {
+  readonly perAgent: number;
+  readonly perNamespace: number;
+}
+
+/** An agent or a namespace that holds as many slots of a process as it may. */
+export type LimitReached = JsonObject & {
+  readonly scope: HeldScope;
+  /** The agent's id, or the namespace. */
+  readonly id: string;
+  readonly taken: number;
+  readonly limit: number;
+};
+
 /** The usage of a worker's slots, part of its heartbeat. */
 export type SlotUse = JsonObject & {
   readonly slots: number;
@@ -27,19 +46,28 @@ export type SlotUse = JsonObject & {
   readonly holders: readonly SlotHolder[];
   /** Slots held by direct tool calls; omitted if none. */
   readonly calls?: number;
+  /** Namespaces and agents that hold as many as they may; omitted if there are none. */
+  readonly limits_reached?: readonly LimitReached[];
 };
 
 /** The slots of a worker, for runs that are not instant. */
 export class Slots {
   readonly size: number;
   readonly #held = new Map<string, { readonly run: QueuedRun; readonly at: Instant }>();
+  readonly #byAgent = new Map<string, number>();
+  readonly #byNamespace = new Map<string, number>();
   readonly #calls: () => number;
+  readonly #limits: SlotLimits;
   #fullSince: Instant | null = null;
 
-  /** @param calls slots held by direct tool calls */
-  constructor(size: number, calls: () => number = () => 0) {
+  /**
+   * @param calls slots held by direct tool calls
+   * @param limits Default: none but the size
+   */
+  constructor(size: number, calls: () => number = () => 0, limits?: SlotLimits) {
     this.size = size;
     this.#calls = calls;
+    this.#limits = limits ?? { perAgent: size, perNamespace: size };
   }
 
   /** Slots that runs hold now. */
@@ -51,12 +79,23 @@ export class Slots {
     return this.#held.size + this.#calls() < this.size;
   }
 
+  /** Whose limit keeps a run from a slot that is free; null if none does. */
+  limitReached({ createdBy, namespace }: QueuedRun): HeldScope | null {
+    const { perAgent, perNamespace } = this.#limits;
+    if ((this.#byAgent.get(createdBy) ?? 0) >= perAgent) return 'agent';
+    return (this.#byNamespace.get(namespace) ?? 0) >= perNamespace ? 'namespace' : null;
+  }
+
   take(run: QueuedRun, at: Instant): void {
     this.#held.set(run.id, { run, at });
+    add(this.#byAgent, run.createdBy, 1);
+    add(this.#byNamespace, run.namespace, 1);
   }
 
   release(run: QueuedRun): void {
-    this.#held.delete(run.id);
+    if (!this.#held.delete(run.id)) return;
+    add(this.#byAgent, run.createdBy, -1);
+    add(this.#byNamespace, run.namespace, -1);
   }
 
   /** Records a pass over the queue. @param short whether a run had to wait because no slot was free */
@@ -72,13 +111,27 @@ export class Slots {
   use(waiting: number): SlotUse {
     const since = this.fullSince(waiting);
     const calls = this.#calls();
+    const reached = this.#reached();
     return {
       slots: this.size,
       taken: this.taken + calls,
       ...(calls === 0 ? {} : { calls }),
+      ...(reached.length === 0 ? {} : { limits_reached: reached }),
       full_since: since === null ? null : toIso(since),
       holders: since === null ? [] : this.#holders(),
     };
+  }
+
+  #reached(): readonly LimitReached[] {
+    const { perAgent, perNamespace } = this.#limits;
+    const reachedOf = (scope: HeldScope, held: ReadonlyMap<string, number>, limit: number) =>
+      [...held]
+        .filter(([, taken]) => taken >= limit && limit < this.size)
+        .map(([id, taken]) => ({ scope, id, taken, limit }));
+    return [
+      ...reachedOf('namespace', this.#byNamespace, perNamespace),
+      ...reachedOf('agent', this.#byAgent, perAgent),
+    ].slice(0, MAX_REACHED);
   }
 
   #holders(): readonly SlotHolder[] {
@@ -133,6 +186,12 @@ export function slotShortage(uses: readonly (SlotUse | null)[]): SlotShortage | 
 export function slotUseIn(about: JsonObject): SlotUse | null {
   const use = about['slots'];
   return typeof use === 'object' && use !== null && 'full_since' in use ? (use as SlotUse) : null;
+}
+
+function add(counts: Map<string, number>, key: string, by: number): void {
+  const count = (counts.get(key) ?? 0) + by;
+  if (count > 0) counts.set(key, count);
+  else counts.delete(key);
 }
 
 function largestFirst(holders: readonly SlotHolder[]): readonly SlotHolder[] {

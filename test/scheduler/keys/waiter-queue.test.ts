@@ -97,12 +97,10 @@ describe('the waiters of a concurrency key', () => {
     await soon(async () => expect(await waiters()).to.deep.equal(['r2']));
     // The slot is handed on just before the worker stops.
     stopping.queue.notifyReady = () => {};
-    const next = stopping.queue.next.bind(stopping.queue);
-    stopping.queue.next = (now) => {
-      const run = next(now);
-      if (run?.id !== 'r2') return run;
-      stopping.queue.putBack(run, now);
-      return null;
+    const peek = stopping.queue.peek.bind(stopping.queue);
+    stopping.queue.peek = (now) => {
+      const run = peek(now);
+      return run?.id === 'r2' ? null : run;
     };
     stopping.finish('r1');
     await soon(async () => expect(await holders()).to.deep.equal(['r2']));

@@ -18,6 +18,7 @@ import { RunDeadlines } from '../../../scheduler/runs/run-deadlines.ts';
 import { RunExecutor } from '../../../scheduler/runs/run-executor.ts';
 import type { PipelineRunner } from '../../../scheduler/runs/run-work.ts';
 import type { QueuedRun } from '../../../scheduler/runs/queued-run.ts';
+import type { SlotLimits } from '../../../scheduler/runs/slots.ts';
 import { RunQueue } from '../../../scheduler/runs/run-queue.ts';
 import { TakeOver } from '../../../scheduler/runs/take-over.ts';
 import { taskAdmission } from '../../../scheduler/runs/task-admission.ts';
@@ -68,6 +69,7 @@ class Reachable {
 /** Options of a worker in a test. */
 interface WorkerOptions {
   readonly slots?: number;
+  readonly limits?: SlotLimits;
   readonly calls?: CallSlots;
   readonly runPipeline?: PipelineRunner;
   readonly isInstant?: (run: QueuedRun) => boolean;
