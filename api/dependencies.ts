@@ -77,6 +77,8 @@ export interface ApiSettings {
   /** Requests per window of an agent, or of an address without one; 0: no limit. */
   readonly rateLimit: number;
   readonly rateLimitWindowSeconds: number;
+  /** What one agent or namespace may take. */
+  readonly sharing: SharingLimits;
   readonly accessTokenSeconds: number;
   readonly refreshTokenSeconds: number;
   /** How long a session of the page lasts. */
@@ -91,6 +93,15 @@ export interface ApiSettings {
   readonly jobHeartbeatSeconds: number;
   /** Sign and verify tokens. Read them at each use: they may be replaced while the service runs. */
   readonly tokenKeys: TokenKeys;
+}
+
+/** What one agent or namespace may take of the service; 0: no limit. */
+export interface SharingLimits {
+  /** Runs that may wait when it asks for more. */
+  readonly waitingRunsPerAgent: number;
+  readonly waitingRunsPerNamespace: number;
+  /** Live streams in a process. */
+  readonly liveStreamsPerAgent: number;
 }
 
 /** Waiting until a view has passed a position of the log. */
@@ -113,6 +124,11 @@ export interface ToolSchemas {
 
 /** The jobs of workers. Errors are those of the stores, where not said otherwise. */
 export interface WorkerJobs {
+  /** How many unfinished runs an agent and its namespace have; null while this process does not know. */
+  unfinishedRuns(party: {
+    readonly agent: string;
+    readonly namespace: string;
+  }): { readonly agent: number; readonly namespace: number } | null;
   /** Waits for jobs that fit a worker. @param most how many it takes @returns none if the time is over */
   poll(
     worker: RegisteredWorker,

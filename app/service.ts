@@ -199,9 +199,9 @@ class Service implements RunningService {
     }
     let burst: SchedulerRoleOptions['burst'] = {};
     if (queue !== undefined) {
-      const concurrency = configuration.workerConcurrency;
+      const { workerConcurrency: concurrency, sharing } = configuration;
       const calls = this.#extensions?.calls;
-      const parts = { ...shared, membership, tools, queue };
+      const parts = { ...shared, membership, tools, queue, sharing };
       // The address is known once the service listens.
       const callbackUrl = (token: string): string =>
         `${configuration.publicUrl ?? this.address}/callbacks/${token}`;
@@ -326,7 +326,7 @@ class Service implements RunningService {
     if (scarcity !== null) telemetry.log.warn(scarcity);
     const room = maxClientConnections(files, runs);
     const tls = readTlsFiles(configuration);
-    this.#server = await listen(app, configuration, room, { clock, log: telemetry.log, tls });
+    this.#server = await listen(app, configuration, room, { clock, telemetry, tls });
     if (this.#extensions !== null && api !== null) {
       this.#extensions.host.takeUpgrades(this.#server, app);
     }

@@ -127,3 +127,13 @@ export type AuditOutcome = (typeof auditOutcomes)[number];
 /** What a run can cause, and what is rejected where its chain is too long. */
 export const causedKinds = ['run', 'event'] as const;
 export type CausedKind = (typeof causedKinds)[number];
+
+/** The limits that keep one agent, namespace or address from taking all. */
+export const sharedLimits = [
+  'address',
+  'unauthenticated',
+  'live_streams',
+  'waiting_runs_agent',
+  'waiting_runs_namespace',
+] as const;
+export type SharedLimit = (typeof sharedLimits)[number];

@@ -115,6 +115,10 @@ export const counters = {
     help: 'Jobs that were given to another worker because the first fell silent.',
     labels: [],
   },
+  limit_refusals_total: {
+    help: 'Requests and connections that were refused because of a limit or a quota, by which.',
+    labels: ['limit'],
+  },
   webhook_deliveries_total: {
     help: 'Attempts to send a message to a webhook, by outcome.',
     labels: ['outcome'],

@@ -168,7 +168,7 @@ export class Worker {
       const run = queue.peek(now);
       if (run === null) return false;
       if (parks?.(run) === true) {
-        queue.take();
+        queue.ready.pop();
         parked += 1;
         continue;
       }
@@ -177,10 +177,10 @@ export class Worker {
       if (!instant && !this.#slots.isFree) return true;
       const full = instant ? null : this.#slots.limitReached(run);
       if (full !== null) {
-        queue.hold(full);
+        queue.ready.hold(full);
         continue;
       }
-      queue.take();
+      queue.ready.pop();
       if (this.#isLeftToAnother(run)) queue.putBack(run, now + HOLD_BACK);
       else this.#take(run, instant);
     }
@@ -223,7 +223,7 @@ export class Worker {
     this.#slots.take(run, now);
     return () => {
       this.#slots.release(run);
-      this.#options.queue.release(partyOf(run));
+      this.#options.queue.ready.release(partyOf(run));
       this.#options.calls?.offer();
     };
   }

@@ -8,6 +8,7 @@ import type { Caller } from '../endpoint.ts';
 import { HttpError, forbidden, unauthorized } from '../errors.ts';
 import { effectiveScopes } from './namespace-admins.ts';
 import type { ForeignTokens } from '../people/foreign-tokens.ts';
+import { noteAuthenticated } from '../serving/client-connections.ts';
 import { verifyToken, type Claims, type TokenKeys } from './tokens.ts';
 
 /** Verified tokens that are remembered, so that not every request computes a signature. */
@@ -45,7 +46,10 @@ export class Authentication {
     const known = this.#identified.get(request);
     if (known === undefined) {
       const identifying = this.#identify(request.headers.authorization, scopes);
-      return identifying.then((caller) => admitted(caller, scopes, acceptsOwn));
+      return identifying.then((caller) => {
+        noteAuthenticated(request.socket);
+        return admitted(caller, scopes, acceptsOwn);
+      });
     }
     // Taken once: a long response authenticates again, and needs the present state.
     this.#identified.delete(request);
@@ -59,6 +63,7 @@ export class Authentication {
     try {
       const caller = await this.#identify(authorization, []);
       this.#identified.set(request, caller);
+      noteAuthenticated(request.socket);
       return caller;
     } catch (error) {
       if (error instanceof HttpError || error instanceof EventStoreError) return null;

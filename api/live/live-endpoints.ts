@@ -4,7 +4,14 @@ import { runStates } from '../../domain/vocabulary.ts';
 import type { Position } from '../../domain/event-store.ts';
 import { eventStream } from '../schemas/response-schemas.ts';
 import type { ApiDependencies } from '../dependencies.ts';
-import { endpoint, idIn, type Endpoint, type Streaming } from '../endpoint.ts';
+import {
+  ANONYMOUS,
+  endpoint,
+  idIn,
+  type Caller,
+  type Endpoint,
+  type Streaming,
+} from '../endpoint.ts';
 import { taskWithId } from '../endpoints/lookup.ts';
 import { LiveClient, type LiveFilter } from './live-client.ts';
 import { checkPosition } from '../positions.ts';
@@ -27,9 +34,10 @@ const runs = endpoint('GET /runs/live', {
   scopes,
   query: LiveQuery,
   responses: { 200: eventStream },
-  handle({ dependencies, query }) {
+  handle({ dependencies, query, caller }) {
     const filter = { taskId: query.task_id?.toLowerCase(), state: query.state };
-    return { stream: (streaming) => watch(dependencies, streaming, filter) };
+    const agentId = agentOf(caller);
+    return { stream: (streaming) => watch(dependencies, streaming, agentId, filter) };
   },
 });
 
@@ -44,7 +52,8 @@ const task = endpoint('GET /tasks/:id/live', {
     const taskId = idIn(call, 'id');
     await taskWithId(call, taskId);
     const filter = { taskId, state: query.state };
-    return { stream: (streaming) => watch(dependencies, streaming, filter) };
+    const agentId = agentOf(call.caller);
+    return { stream: (streaming) => watch(dependencies, streaming, agentId, filter) };
   },
 });
 
@@ -53,27 +62,44 @@ export const liveEndpoints: readonly Endpoint[] = [runs, task];
 async function watch(
   dependencies: ApiDependencies,
   streaming: Streaming,
+  agentId: string,
   filter: LiveFilter,
 ): Promise<void> {
   const { live } = dependencies;
-  const client = await openEventStream(dependencies, streaming, () => live.open(), filter);
+  const open = (): Promise<Position> => live.open();
+  const client = await openEventStream(dependencies, streaming, { agentId, open, filter });
   if (client !== null) live.join(client);
 }
 
 const noFilter: LiveFilter = { taskId: undefined, state: undefined };
 
+/** The agent on whose places a stream counts. */
+export const agentOf = (caller: Caller | null): string => caller?.agentId ?? ANONYMOUS;
+
+/** A client of a new stream. */
+interface Opening {
+  readonly agentId: string;
+  /** Reserves a place; resolves with the position at which a new client begins. */
+  readonly open: () => Promise<Position>;
+  /** Default: all. */
+  readonly filter?: LiveFilter;
+}
+
 /**
  * Begins an answer of server-sent events.
- * @param open reserves a place; resolves with the position at which a new client begins
  * @returns the client; null for HEAD
- * @throws HttpError 400 for a `Last-Event-ID` that is no position of this log, and what `open` throws
+ * @throws HttpError 400 for a `Last-Event-ID` that is no position of this log, 429 where the agent has too many streams,
+ *   and what `open` throws
  */
 export async function openEventStream(
-  { store, clock }: Pick<ApiDependencies, 'store' | 'clock'>,
+  { store, clock, live, settings }: Pick<ApiDependencies, 'store' | 'clock' | 'live' | 'settings'>,
   { request, response, stillAdmitted }: Streaming,
-  open: () => Promise<Position>,
-  filter: LiveFilter = noFilter,
+  { agentId, open, filter = noFilter }: Opening,
 ): Promise<LiveClient | null> {
+  const giveBack = live.places.take(agentId, settings.sharing.liveStreamsPerAgent);
+  // The client may have left before.
+  if (response.closed) giveBack();
+  else response.once('close', giveBack);
   const given = request.get('last-event-id');
   const after = given === undefined || given === '' ? null : given;
   if (after !== null) await checkPosition(store, 'Last-Event-ID', after);

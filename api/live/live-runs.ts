@@ -6,6 +6,7 @@ import { BackOff } from '../../projections/projector/back-off.ts';
 import { RunChanges, type RunChange } from '../../projections/views/run-changes.ts';
 import { FairTurns } from '../access/fair-turns.ts';
 import { unavailable } from '../errors.ts';
+import { AgentPlaces } from './agent-places.ts';
 import type { Frame, LiveClient } from './live-client.ts';
 import { LiveSending } from './live-sending.ts';
 import type { ParamsSource } from '../params/shown-params.ts';
@@ -45,6 +46,8 @@ export interface LiveRunsOptions {
  * while there are clients, serves the whole process. Clients resume from memory, or from the log.
  */
 export class LiveRuns {
+  /** Those of all live streams, also of the audit. */
+  readonly places: AgentPlaces;
   readonly #options: LiveRunsOptions;
   readonly #maxClients: number;
   readonly #clients = new Set<LiveClient>();
@@ -70,6 +73,7 @@ export class LiveRuns {
 
   constructor(options: LiveRunsOptions) {
     this.#options = options;
+    this.places = new AgentPlaces(options.telemetry);
     this.#outgoing = new LiveSending(options.clock, this.#caughtUp);
     this.#maxClients = options.maxClients ?? MAX_CLIENTS;
   }

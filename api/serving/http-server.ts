@@ -2,9 +2,9 @@ import { createServer, type RequestListener, type Server } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { Duplex } from 'node:stream';
 import type { Express } from 'express';
-import { newId } from '../../domain/ids.ts';
-import { HttpError, errorBody, errorStatuses, type ErrorCode } from '../errors.ts';
+import { HttpError, type ErrorCode } from '../errors.ts';
 import { messageClasses } from './message-classes.ts';
+import { rawResponse } from './raw-response.ts';
 
 // Timeouts in milliseconds.
 const HEADERS_TIMEOUT = 15_000;
@@ -82,12 +82,6 @@ const faults: Readonly<Record<string, readonly [code: ErrorCode, message: string
   ERR_HTTP_REQUEST_TIMEOUT: ['request_timeout', 'the request did not arrive in time'],
 };
 
-const reasons: Readonly<Partial<Record<ErrorCode, string>>> = {
-  headers_too_large: 'Request Header Fields Too Large',
-  payload_too_large: 'Payload Too Large',
-  request_timeout: 'Request Timeout',
-};
-
 function refuse(fault: NodeJS.ErrnoException, socket: Duplex): void {
   // The client is gone, or a response has begun.
   if (fault.code === 'ECONNRESET' || !socket.writable || hasBegunResponse(socket)) {
@@ -98,19 +92,8 @@ function refuse(fault: NodeJS.ErrnoException, socket: Duplex): void {
     'bad_request',
     'this is not an HTTP request',
   ];
-  const details = detailsOf(code, message);
-  const id = newId(Date.now());
-  const body = JSON.stringify(errorBody(new HttpError(code, message, details), id));
-  const lines = [
-    `HTTP/1.1 ${errorStatuses[code]} ${reasons[code] ?? 'Bad Request'}`,
-    'Content-Type: application/json; charset=utf-8',
-    `Content-Length: ${Buffer.byteLength(body)}`,
-    `X-Request-Id: ${id}`,
-    'Cache-Control: no-store',
-    'X-Content-Type-Options: nosniff',
-    'Connection: close',
-  ];
-  socket.end(`${lines.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy());
+  const error = new HttpError(code, message, detailsOf(code, message));
+  socket.end(rawResponse(error), () => socket.destroy());
 }
 
 function detailsOf(code: ErrorCode, issue: string): Record<string, unknown> {

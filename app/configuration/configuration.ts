@@ -22,6 +22,7 @@ import type { TraceSettings } from '../../observability/trace-settings.ts';
 import { peopleConfiguration } from './people-settings.ts';
 import { httpConfiguration, type HttpSettings } from './http-settings.ts';
 import { keySettings } from './key-settings.ts';
+import { sharingConfiguration, type SharingSettings } from './sharing-settings.ts';
 import { traceConfiguration } from './trace-settings.ts';
 import {
   allowedPlugins,
@@ -61,6 +62,8 @@ export interface Configuration {
   readonly readModelUrl: string | undefined;
   /** `SVC_WORKER_CONCURRENCY`: runs at a time in this process, 1 to 10,000. 64. */
   readonly workerConcurrency: number;
+  /** `SVC_SLOTS_PER_AGENT` and others: what one agent, namespace or address may take. */
+  readonly sharing: SharingSettings;
   /** `SVC_MAX_CAUSATION_DEPTH`: the most runs in a chain in which each causes the next, 1 to 1,000. 32. */
   readonly maxCausationDepth: number;
   /** `SVC_LOG_LEVEL`: the lowest level that is logged. info. */
@@ -166,6 +169,7 @@ export function readConfiguration(env: Environment): Configuration {
     eventStoreUrl,
     readModelUrl,
     workerConcurrency: number('SVC_WORKER_CONCURRENCY', 1, 10_000, 64),
+    sharing: sharingConfiguration(env),
     maxCausationDepth: number('SVC_MAX_CAUSATION_DEPTH', 1, 1_000, 32),
     logLevel: oneOf(env, 'SVC_LOG_LEVEL', logLevels, 'info'),
     trustProxy: trustedProxies(env, 'SVC_TRUST_PROXY'),

@@ -1,5 +1,6 @@
 import { artifactVariables } from './artifact-settings.ts';
 import { peopleVariables } from './people-settings.ts';
+import { sharingVariables } from './sharing-settings.ts';
 import { secretFileSettings } from './secret-files.ts';
 import { isExtensionSetting } from './extension-settings.ts';
 import { settingOf, type Environment } from './setting-readers.ts';
@@ -15,6 +16,7 @@ export const settings = [
   'SVC_EVENT_STORE_URL',
   'SVC_READ_MODEL_URL',
   'SVC_WORKER_CONCURRENCY',
+  ...sharingVariables,
   'SVC_MAX_CAUSATION_DEPTH',
   'SVC_LOG_LEVEL',
   'SVC_TRUST_PROXY',

@@ -2,9 +2,10 @@ import type { Server } from 'node:http';
 import { Server as TlsServer } from 'node:https';
 import { createServer, type Socket } from 'node:net';
 import type { Express } from 'express';
+import { limitConnections, type ConnectionLimit } from '../../api/serving/client-connections.ts';
 import { createHttpServer, secureContext } from '../../api/serving/http-server.ts';
 import type { Clock } from '../../domain/clock.ts';
-import type { Log } from '../../observability/telemetry.ts';
+import type { Telemetry } from '../../observability/telemetry.ts';
 import type { Configuration } from '../configuration/configuration.ts';
 import { ConfigurationError } from '../configuration/setting-readers.ts';
 import { raiseLimitAdvice } from '../starting/open-files.ts';
@@ -19,17 +20,27 @@ const connections = new WeakMap<Server, Set<Socket>>();
 /** Refused connections are logged at most this often. Milliseconds. */
 const LOG_INTERVAL = 60_000;
 
+/** What watches the connections of a server. */
+interface ListenParts {
+  readonly clock: Clock;
+  readonly telemetry: Pick<Telemetry, 'log' | 'count'>;
+  readonly tls: TlsFiles | null;
+}
+
 /**
- * Listens for HTTP. Connections beyond the limit are closed at once, which is logged once a minute.
+ * Listens for HTTP. Connections beyond a limit are refused, which is logged once a minute.
+ * @param settings `sharing` limits the connections of an address, and those without a token; without it, none are
  * @param room maximum number of client connections
  * @throws Error of one line when the address is not available
  */
 export function listen(
   app: Express,
-  { host, port }: Pick<Configuration, 'host' | 'port'>,
+  settings: Pick<Configuration, 'host' | 'port'> & Partial<Pick<Configuration, 'sharing'>>,
   room: number,
-  { clock, log, tls }: { readonly clock: Clock; readonly log: Log; readonly tls: TlsFiles | null },
+  { clock, telemetry, tls }: ListenParts,
 ): Promise<Server> {
+  const { host, port, sharing } = settings;
+  const { log } = telemetry;
   const server = createHttpServer(app, { tls });
   if (room < Infinity) server.maxConnections = room;
   const open = new Set<Socket>();
@@ -38,21 +49,48 @@ export function listen(
     open.add(socket);
     socket.once('close', () => open.delete(socket));
   });
-  let lastLogged = Number.NEGATIVE_INFINITY;
-  let refused = 0;
-  server.on('drop', () => {
-    refused += 1;
-    const now = clock.steady();
-    if (now - lastLogged < LOG_INTERVAL) return;
+  const warnOfRoom = rarely(clock, (refused) => {
     const fields = { connections: room, refused };
     log.warn(`connections refused, the limit is reached: ${raiseLimitAdvice}`, fields);
-    lastLogged = now;
-    refused = 0;
   });
+  server.on('drop', warnOfRoom);
+  if (sharing !== undefined) {
+    const warnOfLimit = rarely(clock, (refused) => {
+      const settings = 'SVC_CONNECTIONS_PER_ADDRESS or SVC_UNAUTHENTICATED_CONNECTIONS';
+      log.warn(`connections refused, the limit of ${settings} is reached`, { refused });
+    });
+    const limits = {
+      perAddress: sharing.connectionsPerAddress,
+      unauthenticated: sharing.unauthenticatedConnections,
+      isProxy: (address: string) => (app.get('trust proxy fn') as ProxyTrust)(address, 0),
+      onRefused: (limit: ConnectionLimit) => {
+        telemetry.count('limit_refusals_total', { limit });
+        warnOfLimit();
+      },
+    };
+    limitConnections(server, limits, tls !== null);
+  }
   return new Promise((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => reject(refusalOf(error, host, port)));
     server.listen(port, host, () => resolve(server));
   });
+}
+
+/** Express's answer to whether the machine at an address is a trusted proxy; hop 0 is the connected one. */
+type ProxyTrust = (address: string, hop: number) => boolean;
+
+/** Counts what happens and logs it once a minute. */
+function rarely(clock: Clock, warn: (count: number) => void): () => void {
+  let lastLogged = Number.NEGATIVE_INFINITY;
+  let count = 0;
+  return () => {
+    count += 1;
+    const now = clock.steady();
+    if (now - lastLogged < LOG_INTERVAL) return;
+    warn(count);
+    lastLogged = now;
+    count = 0;
+  };
 }
 
 /**

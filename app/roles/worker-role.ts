@@ -5,6 +5,7 @@ import type { Telemetry } from '../../observability/telemetry.ts';
 import { createQueueAudit } from '../../scheduler/audit/scheduler-audit.ts';
 import { EarlyStarts } from '../../scheduler/burst/early-starts.ts';
 import type { CallSlots } from '../../scheduler/call-slots.ts';
+import { slotLimits } from '../../scheduler/fairness/slot-limits.ts';
 import type { Hold } from '../../scheduler/hold.ts';
 import { KeySemaphore } from '../../scheduler/keys/key-semaphore.ts';
 import { Leadership } from '../../scheduler/processes/leadership.ts';
@@ -24,6 +25,7 @@ import { EventMatching } from '../../scheduler/waits/event-matching.ts';
 import { WaitResumer } from '../../scheduler/waits/wait-resumer.ts';
 import { WaitTimers } from '../../scheduler/waits/wait-timers.ts';
 import { Worker } from '../../scheduler/worker.ts';
+import type { SharingSettings } from '../configuration/sharing-settings.ts';
 import type { Stores } from '../stores.ts';
 import type { Supervisor } from './supervisor.ts';
 import type { LiveIndexes } from './live-indexes.ts';
@@ -62,6 +64,8 @@ export function createWorkerRole(options: {
   readonly going: Supervisor;
   readonly hold: Hold;
   readonly concurrency: number;
+  /** How many of those slots one agent or namespace may hold. */
+  readonly sharing: Pick<SharingSettings, 'slotsPerAgent' | 'slotsPerNamespace'>;
   /** Slots that direct tool calls take. */
   readonly calls: CallSlots | undefined;
   readonly secrets: (name: string) => string | undefined;
@@ -71,7 +75,7 @@ export function createWorkerRole(options: {
   readonly callbackUrl: (token: string) => string;
 }): WorkerRole {
   const { stores, membership, tools, clock, telemetry, going, hold, secrets } = options;
-  const { callbackUrl, artifacts } = options;
+  const { callbackUrl, artifacts, sharing } = options;
   const { store, readModel, coordination } = stores;
   const tasks = options.indexes.pinnedTasks;
   const { queue } = options;
@@ -103,6 +107,7 @@ export function createWorkerRole(options: {
     executor,
     hold,
     slots: options.concurrency,
+    limits: slotLimits(options.concurrency, sharing.slotsPerAgent, sharing.slotsPerNamespace),
     calls: options.calls,
     isInstant,
     parks: (run: QueuedRun) => keys.park(run),

@@ -6,6 +6,7 @@ import {
   causedKinds,
   retainedKinds,
   runSkipReasons,
+  sharedLimits,
   spanSkipReasons,
 } from '../../domain/vocabulary.ts';
 import type { counters } from '../../observability/metric-catalogue.ts';
@@ -52,6 +53,7 @@ export const knownSeries: Partial<Record<CounterName, readonly Labels[]>> = {
   scheduler_audit_findings_total: each({ kind: findingKinds }),
   scheduler_audit_mended_total: each({ kind: findingKinds }),
   scheduler_audit_faults_total: each({ check: auditChecks }),
+  limit_refusals_total: each({ limit: sharedLimits }),
   retention_removed_total: each({ kind: retainedKinds }),
   artifact_failures_total: each({ code: ['unavailable', 'damaged'] }),
   lease_changes_total: each({

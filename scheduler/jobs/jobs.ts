@@ -11,6 +11,7 @@ import { streams } from '../../domain/streams.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
 import type { WorkerDirectory } from '../../projections/reading/worker-directory.ts';
 import type { Coordination, HeldJob, JobLease } from '../coordination.ts';
+import type { Party } from '../fairness/fair-queue.ts';
 import { neverHeld, type HoldView } from '../hold.ts';
 import type { PinnedTasks } from '../pinned-tasks.ts';
 import type { RunQueue } from '../runs/run-queue.ts';
@@ -81,6 +82,13 @@ export class Jobs {
   /** Open jobs, as far as this process follows them. */
   get size(): number {
     return this.#broker.index.size;
+  }
+
+  /** How many unfinished runs an agent and its namespace have; null while this process does not know. */
+  unfinishedRuns(party: Party): ReturnType<RunQueue['countOf']> | null {
+    this.#begin();
+    const { queue } = this.#options;
+    return queue.isCurrent ? queue.countOf(party) : null;
   }
 
   /** Requests of workers that wait for jobs. */

@@ -14,7 +14,6 @@ export interface QueuedRun {
   readonly taskId: string;
   readonly taskRevision: number;
   readonly createdBy: string;
-  readonly namespace: string;
   readonly trigger: RunTrigger;
   readonly priority: number;
   /** The run that waits for its end; null for none. */
@@ -80,7 +79,6 @@ export function fromRequest(
     taskId: data.task_id,
     taskRevision: data.task_revision,
     createdBy: data.created_by,
-    namespace: namespaceOf(data as { readonly namespace?: string }),
     trigger: data.trigger,
     priority: data.priority,
     parentRunId: data.parent?.run_id ?? null,
@@ -112,7 +110,6 @@ export function fromDocument(run: RunDocument, turn: number) {
     taskId: run.task_id,
     taskRevision: run.task_revision,
     createdBy: run.created_by,
-    namespace: namespaceOf(run as { readonly namespace?: string }),
     trigger: run.trigger,
     priority: run.priority,
     parentRunId: run.parent_run_id ?? null,

@@ -10,7 +10,7 @@ import type { Telemetry } from '../../observability/telemetry.ts';
 import { loadView, type ReadableViews } from '../../projections/reading/load-view.ts';
 import { ReachedPosition } from '../../projections/reading/reached-position.ts';
 import { runsProjection, type RunDocument } from '../../projections/views/runs.ts';
-import { FairQueue, type HeldScope, type Party } from '../fairness/fair-queue.ts';
+import { FairQueue, type Party } from '../fairness/fair-queue.ts';
 import { Heap } from '../heap.ts';
 import {
   fromDocument,
@@ -22,6 +22,7 @@ import {
   type QueuedRun,
   type RunQueueListener,
 } from './queued-run.ts';
+import { UnfinishedRuns } from './unfinished-runs.ts';
 
 /** How many streams are read in parallel. */
 const CONCURRENT_READS = 32;
@@ -34,12 +35,13 @@ const NOT_WRITTEN = -1;
  * so a stale entry costs a lost race.
  */
 export class RunQueue {
+  /** Runs that may start now. After `peek`, its `pop` and `hold` act on the run that was returned. */
+  readonly ready: FairQueue<QueuedRun>;
   readonly #store: EventStore;
   readonly #readModel: ReadableViews;
   readonly #clock: Clock;
   readonly #telemetry: Telemetry;
-  readonly #runs = new Map<string, QueuedRun>();
-  readonly #ready: FairQueue<QueuedRun>;
+  readonly #runs = new UnfinishedRuns();
   readonly #later = new Heap<{ at: Instant; run: QueuedRun }>((a, b) => a.at < b.at);
   readonly #listeners: RunQueueListener[] = [];
   readonly #startsRuns: boolean;
@@ -60,7 +62,7 @@ export class RunQueue {
     startsRuns = true,
     weightOf?: (namespace: string) => number,
   ) {
-    this.#ready = new FairQueue({ before: goesBefore, partyOf, isLive: isWaiting, weightOf });
+    this.ready = new FairQueue({ before: goesBefore, partyOf, isLive: isWaiting, weightOf });
     this.#startsRuns = startsRuns;
     this.#store = store;
     this.#readModel = readModel;
@@ -81,9 +83,14 @@ export class RunQueue {
     return this.#runs.size;
   }
 
+  /** How many unfinished runs an agent and its namespace have. */
+  countOf(party: Party): ReturnType<UnfinishedRuns['countOf']> {
+    return this.#runs.countOf(party);
+  }
+
   /** How many runs are not running. An upper bound, as stale entries count too. */
   get waiting(): number {
-    return this.#ready.size + this.#later.size;
+    return this.ready.size + this.#later.size;
   }
 
   /** Whether the end of the log was reached, so that the queue holds exactly the unfinished runs. */
@@ -116,7 +123,7 @@ export class RunQueue {
     // After an interruption, known runs may have ended. Those that this process executes stay.
     for (const run of [...this.#runs.values()].filter(({ taken }) => !taken)) {
       run.ended = true;
-      this.#runs.delete(run.id);
+      this.#runs.delete(run);
     }
     const unfinished = { field: 'state', op: 'in', value: unfinishedRunStates } as const;
     const after = await loadView(
@@ -150,38 +157,22 @@ export class RunQueue {
   }
 
   /**
-   * The run whose turn it is to start now: by the turns of namespaces and agents, then by priority and age. Follow it with
-   * `take`, or with `hold`.
+   * The run whose turn it is to start now: by the turns of namespaces and agents, then by priority and age.
    *
    * @returns null if no run may start now
    */
   peek(now: Instant): QueuedRun | null {
     for (let top = this.#later.peek(); top && top.at <= now; top = this.#later.peek()) {
       this.#later.pop();
-      if (isWaiting(top.run)) this.#ready.push(top.run);
+      if (isWaiting(top.run)) this.ready.push(top.run);
     }
-    for (let run = this.#ready.peek(); run !== undefined; run = this.#ready.peek()) {
+    for (let run = this.ready.peek(); run !== undefined; run = this.ready.peek()) {
       if (run.runAt <= now) return run;
       // Its next attempt is later, or the clock was set back.
-      this.#ready.drop();
+      this.ready.drop();
       this.#later.push({ at: run.runAt, run });
     }
     return null;
-  }
-
-  /** Takes the run that `peek` has just returned out of the queue. Its agent has had a turn. */
-  take(): void {
-    this.#ready.pop();
-  }
-
-  /** The agent, or the namespace, of the run that `peek` has just returned gets no turn before `release`. */
-  hold(scope: HeldScope): void {
-    this.#ready.hold(scope);
-  }
-
-  /** Ends what `hold` began. */
-  release(party: Party): void {
-    this.#ready.release(party);
   }
 
   /** When the next waiting run may start; null if none waits for its time. */
@@ -196,7 +187,7 @@ export class RunQueue {
   /** Puts a run back into the queue, to start at `at` or later. */
   putBack(run: QueuedRun, at: Instant): void {
     if (!isWaiting(run)) return;
-    if (at <= this.#clock.now() && run.runAt <= at) this.#ready.push(run);
+    if (at <= this.#clock.now() && run.runAt <= at) this.ready.push(run);
     else this.#later.push({ at: Math.max(at, run.runAt), run });
   }
 
@@ -213,7 +204,7 @@ export class RunQueue {
     run.plain = false;
     if (hasEnded(known)) {
       run.ended = true;
-      this.#runs.delete(run.id);
+      this.#runs.delete(run);
       this.#setWaits(run, noWaits);
       this.#notifyStarted(run);
       for (const { onFinished } of this.#listeners) onFinished?.(run);
@@ -245,7 +236,7 @@ export class RunQueue {
   expect(draft: QueuedRun): boolean {
     if (this.#runs.has(draft.id)) return false;
     draft.taken = true;
-    this.#runs.set(draft.id, draft);
+    this.#runs.add(draft);
     return true;
   }
 
@@ -257,7 +248,7 @@ export class RunQueue {
       return;
     }
     run.ended = true;
-    this.#runs.delete(run.id);
+    this.#runs.delete(run);
   }
 
   /** Adds an unfinished run of the view that this queue has missed. */
@@ -303,7 +294,7 @@ export class RunQueue {
 
   #add(run: QueuedRun): void {
     if (this.#runs.has(run.id)) return;
-    this.#runs.set(run.id, run);
+    this.#runs.add(run);
     this.#enqueue(run);
     this.#notifyWaits(run);
   }
@@ -319,7 +310,7 @@ export class RunQueue {
     this.#notifyStarted(run);
     // A taken run is put back by the worker; here it would be skipped and lost.
     if (!this.#startsRuns || !mayStart(run) || run.taken) return;
-    if (run.runAt <= this.#clock.now()) this.#ready.push(run);
+    if (run.runAt <= this.#clock.now()) this.ready.push(run);
     else this.#later.push({ at: run.runAt, run });
   }
 
@@ -377,7 +368,7 @@ export class RunQueue {
       case 'RunSkipped':
       case 'Abandoned':
         run.ended = true;
-        this.#runs.delete(run.id);
+        this.#runs.delete(run);
         this.#notifyStarted(run);
         if (!run.taken) for (const { onEnded } of this.#listeners) onEnded?.(run);
         for (const { onFinished } of this.#listeners) onFinished?.(run);

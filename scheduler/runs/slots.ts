@@ -2,6 +2,7 @@ import { toIso, type Instant } from '../../domain/clock.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import type { HeldScope } from '../fairness/fair-queue.ts';
 import type { QueuedRun } from './queued-run.ts';
+import { increase } from './unfinished-runs.ts';
 
 /** How many tasks are listed as holders of slots, those with the most runs first. */
 const MAX_HOLDERS = 5;
@@ -88,14 +89,14 @@ export class Slots {
 
   take(run: QueuedRun, at: Instant): void {
     this.#held.set(run.id, { run, at });
-    add(this.#byAgent, run.createdBy, 1);
-    add(this.#byNamespace, run.namespace, 1);
+    increase(this.#byAgent, run.createdBy, 1);
+    increase(this.#byNamespace, run.namespace, 1);
   }
 
   release(run: QueuedRun): void {
     if (!this.#held.delete(run.id)) return;
-    add(this.#byAgent, run.createdBy, -1);
-    add(this.#byNamespace, run.namespace, -1);
+    increase(this.#byAgent, run.createdBy, -1);
+    increase(this.#byNamespace, run.namespace, -1);
   }
 
   /** Records a pass over the queue. @param short whether a run had to wait because no slot was free */
@@ -186,12 +187,6 @@ export function slotShortage(uses: readonly (SlotUse | null)[]): SlotShortage | 
 export function slotUseIn(about: JsonObject): SlotUse | null {
   const use = about['slots'];
   return typeof use === 'object' && use !== null && 'full_since' in use ? (use as SlotUse) : null;
-}
-
-function add(counts: Map<string, number>, key: string, by: number): void {
-  const count = (counts.get(key) ?? 0) + by;
-  if (count > 0) counts.set(key, count);
-  else counts.delete(key);
 }
 
 function largestFirst(holders: readonly SlotHolder[]): readonly SlotHolder[] {

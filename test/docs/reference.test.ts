@@ -8,6 +8,10 @@ import { errorStatuses } from '../../api/errors.ts';
 import { readConfiguration, type Configuration } from '../../app/configuration/configuration.ts';
 import { proxyVariables } from '../../app/configuration/http-settings.ts';
 import { settings } from '../../app/configuration/known-settings.ts';
+import {
+  sharingVariables,
+  type SharingSettings,
+} from '../../app/configuration/sharing-settings.ts';
 import { refusalCodes } from '../../domain/errors.ts';
 import { eventStoreErrorCodes } from '../../domain/event-store.ts';
 import { catalogue } from '../../domain/events/catalogue.ts';
@@ -56,7 +60,12 @@ describe('the tables of settings', () => {
     const oidc = { SVC_OIDC_ISSUER: 'https://a.example', SVC_OIDC_CLIENT_ID: 'b' };
     const claims = { SVC_OIDC_CLAIMS: '[{"scopes":["runs:read"]}]' };
     const { people } = readConfiguration({ ...oidc, ...claims });
+    const { sharing } = configuration;
+    const shared = sharingVariables.map(
+      (name) => [name, sharing[fieldOf(name) as unknown as keyof SharingSettings]] as const,
+    );
     const nested = new Map<string, unknown>([
+      ...shared,
       ['SVC_OIDC_SCOPES', people?.scopes],
       ['SVC_HTTP_ALLOW_PRIVATE', configuration.http.allowPrivate],
       ['SVC_EXT_PLUGINS', configuration.extPlugins === 'all' ? '*' : configuration.extPlugins],

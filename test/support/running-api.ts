@@ -349,6 +349,7 @@ const plainSettings: ApiSettings = {
   auditReads: false,
   jobLeaseSeconds: 30,
   jobHeartbeatSeconds: 10,
+  sharing: { waitingRunsPerAgent: 0, waitingRunsPerNamespace: 0, liveStreamsPerAgent: 0 },
   tokenKeys: { jwtKey: createSecretKey(Buffer.alloc(32, 7)), previousJwtKey: null },
 };
 

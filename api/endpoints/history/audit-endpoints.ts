@@ -25,7 +25,7 @@ import { ANONYMOUS, endpoint, type EndpointResponse, type Endpoint } from '../..
 import { badRequest } from '../../errors.ts';
 import { instant, instantsOf } from './instant.ts';
 import { ItemList, behindCursor, cursorOf, listJson, readPage } from '../listing.ts';
-import { openEventStream } from '../../live/live-endpoints.ts';
+import { agentOf, openEventStream } from '../../live/live-endpoints.ts';
 
 const SERVICE = 'service';
 
@@ -77,7 +77,9 @@ const live = endpoint('GET /audit/live', {
     return {
       stream: async (streaming) => {
         const { auditTail } = dependencies;
-        const client = await openEventStream(dependencies, streaming, () => auditTail.open());
+        const open = (): Promise<Position> => auditTail.open();
+        const agentId = agentOf(call.caller);
+        const client = await openEventStream(dependencies, streaming, { agentId, open });
         if (client === null) return;
         const names = namesIn(call);
         auditTail.join(client, { ...filters, actor }, names, auditInReach(call));

@@ -19,7 +19,8 @@ import {
   RetryQuery,
   RetryRun,
 } from '../../schemas/run-retry-schemas.ts';
-import { mayChange, ownedTaskOf, owns } from '../tasks/task-ownership.ts';
+import { requireRoomForRuns } from '../../access/waiting-run-limit.ts';
+import { mayChange, ownedTaskOf, ownerOf, owns } from '../tasks/task-ownership.ts';
 
 const scopes = ['tasks:write'] as const;
 
@@ -43,6 +44,7 @@ const retry = endpoint('POST /runs/:run_id/retry', {
     inReach(call, 'run', id, request);
     const { taskId, taskRevision } = request;
     const task = await ownedTaskOf(call, 'run', taskId);
+    requireRoomForRuns(dependencies, ownerOf(task));
     const isAsPinned = from === 'start' || task.revision === taskRevision;
     const { definition } = isAsPinned ? task : await taskAt(store, taskId, taskRevision);
     const params = paramsFor(definition, { ...request.params, ...body?.params });

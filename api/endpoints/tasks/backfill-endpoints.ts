@@ -38,13 +38,14 @@ import {
 } from '../../endpoint.ts';
 import { HttpError, badRequest, notFound } from '../../errors.ts';
 import { readInstant } from '../history/instant.ts';
+import { requireRoomForRuns } from '../../access/waiting-run-limit.ts';
 import { paramsFor } from '../../params/params-check.ts';
 import { listPage } from '../listing.ts';
 import { inReach, taskWithId } from '../lookup.ts';
 import { BackfillQuery, RequestBackfill } from '../../schemas/schedule-schemas.ts';
 import { ReadQuery } from '../../schemas/schemas.ts';
 import { overlappingBackfills } from './overlapping-backfills.ts';
-import { mayChange, ownedTaskOf } from './task-ownership.ts';
+import { mayChange, ownedTaskOf, ownerOf } from './task-ownership.ts';
 
 const read = ['tasks:read'] as const;
 const write = ['tasks:write'] as const;
@@ -71,6 +72,7 @@ const request = endpoint('POST /tasks/:id/backfill', {
     const id = createdId('backfill', call);
     const earlierResponse = call.keyed ? await replayedResponse(call, id) : null;
     if (earlierResponse !== null) return earlierResponse;
+    requireRoomForRuns(dependencies, ownerOf(task));
     const { only = 'missing', concurrency = DEFAULT_CONCURRENCY, dry_run = false } = body;
     const { timezone } = task.definition;
     const span = spanOf(body, timezone);

@@ -12,6 +12,14 @@ import { cancelTask } from './task-cancellation.ts';
 
 type Calling = Pick<Call, 'caller' | 'reach' | 'own'>;
 
+/** The agent and the namespace to which a task's runs count. */
+export function ownerOf({ definition }: LiveTask): {
+  readonly agent: string;
+  readonly namespace: string;
+} {
+  return { agent: definition.created_by, namespace: DEFAULT_NAMESPACE };
+}
+
 /** @returns whether the caller may change a task: an admin any, others their own */
 export function owns({ caller, reach }: Calling): (task: LiveTask) => boolean {
   return ({ definition, namespace }) =>

@@ -11,9 +11,10 @@ describe('a server at its connection limit', () => {
   it('refuses further connections, logs that once a minute, and accepts them when one has ended', async () => {
     const said = new Signal<object>('warnings');
     const log = { ...silent.log, warn: (_: string, fields = {}) => said.send(fields) };
+    const telemetry = { ...silent, log };
     const clock = new ShiftedClock(undefined, { passes: true });
     const place = { host: '127.0.0.1', port: 0 };
-    const server = await listen(express(), place, 1, { clock, log, tls: null });
+    const server = await listen(express(), place, 1, { clock, telemetry, tls: null });
     const { port } = server.address() as AddressInfo;
     const open = (): Socket => connect(port, '127.0.0.1').on('error', () => {});
     const refused = async (): Promise<unknown> => once(open(), 'close');

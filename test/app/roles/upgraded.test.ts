@@ -15,11 +15,13 @@ describe('a server with WebSockets', () => {
   let waiting = 0;
 
   beforeEach(async () => {
-    const { log } = createTelemetry({ level: 'silent' });
+    const telemetry = createTelemetry({ level: 'silent' });
     const app = express();
     app.get('/waits', () => void (waiting += 1));
     const clock = new VirtualClock();
-    server = await listen(app, { host: '127.0.0.1', port: 0 }, Infinity, { clock, log, tls: null });
+    server = await listen(app, { host: '127.0.0.1', port: 0 }, Infinity, {
+      ...{ clock, telemetry, tls: null },
+    });
     const upgrades = new Sockets();
     server.on('upgrade', (...given) => upgrades.receive(app, server, ...given));
   });

@@ -8,7 +8,7 @@ import { WorkerWorld } from './worker-world.ts';
 /** Takes the run whose turn it is. */
 function nextOf(queue: RunQueue, now: number): QueuedRun | null {
   const run = queue.peek(now);
-  queue.take();
+  queue.ready.pop();
   return run;
 }
 

@@ -1,0 +1,36 @@
+import type { SharedLimit } from '../../domain/vocabulary.ts';
+import type { ApiDependencies } from '../dependencies.ts';
+import { HttpError } from '../errors.ts';
+
+/** After how many seconds a refused client may try again. */
+const RETRY_AFTER = '10';
+
+/**
+ * Checks that an agent may have more runs. Runs count from their request to their end. In a process without workers, the
+ * check begins some moments after the first request.
+ * @param owner the agent whose runs they would be
+ * @throws HttpError 429 where it, or its namespace, has as many unfinished runs as it may
+ */
+export function requireRoomForRuns(
+  { jobs, settings, telemetry }: Pick<ApiDependencies, 'jobs' | 'settings' | 'telemetry'>,
+  owner: { readonly agent: string; readonly namespace: string },
+): void {
+  const { waitingRunsPerAgent, waitingRunsPerNamespace } = settings.sharing;
+  if (waitingRunsPerAgent === 0 && waitingRunsPerNamespace === 0) return;
+  const unfinished = jobs.unfinishedRuns(owner);
+  if (unfinished === null) return;
+  const refuse = (limit: SharedLimit, whose: string, most: number, setting: string): HttpError => {
+    telemetry.count('limit_refusals_total', { limit });
+    const message = `${most} runs of ${whose} have not ended, as many as it may have: wait, or cancel some`;
+    const headers = { 'Retry-After': RETRY_AFTER };
+    return new HttpError('rate_limit_exceeded', message, { limit: most, setting }, headers);
+  };
+  if (waitingRunsPerAgent > 0 && unfinished.agent >= waitingRunsPerAgent) {
+    const setting = 'SVC_WAITING_RUNS_PER_AGENT';
+    throw refuse('waiting_runs_agent', 'this agent', waitingRunsPerAgent, setting);
+  }
+  if (waitingRunsPerNamespace > 0 && unfinished.namespace >= waitingRunsPerNamespace) {
+    const setting = 'SVC_WAITING_RUNS_PER_NAMESPACE';
+    throw refuse('waiting_runs_namespace', 'this namespace', waitingRunsPerNamespace, setting);
+  }
+}

@@ -1,0 +1,37 @@
+import type { Telemetry } from '../../observability/telemetry.ts';
+import { HttpError } from '../errors.ts';
+
+/** After how many seconds a refused client may try again. */
+const RETRY_AFTER = '5';
+
+/** The live streams that each agent has open in this process. */
+export class AgentPlaces {
+  readonly #telemetry: Pick<Telemetry, 'count'>;
+  readonly #open = new Map<string, number>();
+
+  constructor(telemetry: Pick<Telemetry, 'count'>) {
+    this.#telemetry = telemetry;
+  }
+
+  /**
+   * Takes a place.
+   * @param limit `SVC_LIVE_STREAMS_PER_AGENT`; 0: none
+   * @returns gives it back; once
+   * @throws HttpError 429 where the agent has as many as it may
+   */
+  take(agentId: string, limit: number): () => void {
+    const open = this.#open.get(agentId) ?? 0;
+    if (limit > 0 && open >= limit) {
+      this.#telemetry.count('limit_refusals_total', { limit: 'live_streams' });
+      const message = `you have ${open} live streams open, as many as an agent may: close one first`;
+      const details = { limit, setting: 'SVC_LIVE_STREAMS_PER_AGENT' };
+      throw new HttpError('rate_limit_exceeded', message, details, { 'Retry-After': RETRY_AFTER });
+    }
+    this.#open.set(agentId, open + 1);
+    return () => {
+      const left = (this.#open.get(agentId) ?? 1) - 1;
+      if (left > 0) this.#open.set(agentId, left);
+      else this.#open.delete(agentId);
+    };
+  }
+}
