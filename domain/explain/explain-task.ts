@@ -33,6 +33,8 @@ export interface ExplainRequest {
   readonly now: Instant;
   /** An agent's name; null where unknown. */
   readonly nameOf: (agentId: string) => Promise<string | null>;
+  /** What runs of an agent that are ready to start wait for, such as a slot; null for nothing in particular. */
+  readonly readyRunsWaitFor?: (agentId: string) => Promise<string | null>;
   readonly findRuns: RunFinder;
   readonly findBackfills: BackfillFinder;
 }
@@ -53,7 +55,9 @@ export async function explainTask(request: ExplainRequest): Promise<Explanation>
   ]);
   if (history === null) throw notFound('task', taskId);
   const era = history.eraAt(at);
-  const words = new Words(era.definition.timezone, await namesOf(history, orders, request));
+  const { timezone, created_by } = era.definition;
+  const waitFor = (await request.readyRunsWaitFor?.(created_by)) ?? null;
+  const words = new Words(timezone, await namesOf(history, orders, request), waitFor);
   const context = { store, taskId, at, now, history, era, decisions, orders, words };
   const due = dueWithin(context, start, end);
   const verdict = await judge(context, due, findRuns);

@@ -90,6 +90,9 @@ function waitingWords(waits: readonly Wait[], words: Words): string {
   return `waits for ${named.join(', for ')}${more}`;
 }
 
+const readyWords = (what: string, since: string): string =>
+  `has been waiting since ${since} and waits for ${what}`;
+
 /** What a step waits for, as the object of `waits for`. */
 function awaited(waitsFor: WaitsFor): string {
   switch (waitsFor.kind) {
@@ -121,6 +124,7 @@ export function standing({ first, started, last, waits, key }: RunAccount, words
   const attempts = (attempt: number): string => (attempt > 1 ? `, in attempt ${attempt}` : '');
   switch (last.type) {
     case 'RunRequested':
+      if (words.readyRunsWaitFor !== null) return readyWords(words.readyRunsWaitFor, at);
       return `has been waiting for a worker since ${at} and may start from ${words.at(last.data.run_at)}`;
     case 'RunStarted':
     case 'RunStepCompleted': {
@@ -132,6 +136,7 @@ export function standing({ first, started, last, waits, key }: RunAccount, words
     case 'RunReleased':
       return waits.length === 0 ? `was left by its worker at ${at}` : waitingWords(waits, words);
     case 'RunStepResumed':
+      if (words.readyRunsWaitFor !== null) return readyWords(words.readyRunsWaitFor, at);
       return `has been waiting for a worker since its step ${last.data.step} resumed at ${at}`;
     case 'RunCancelRequested':
       return `was asked to stop at ${at} ${words.by(last)}`;

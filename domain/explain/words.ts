@@ -49,12 +49,20 @@ export function excerpt(text: string, most = 200): string {
 export class Words {
   readonly #zone: Zone | null;
   readonly #names: ReadonlyMap<string, string>;
+  /** What runs of the task that are ready to start wait for, such as a slot; null: nothing in particular. */
+  readonly readyRunsWaitFor: string | null;
 
   /**
    * @param timezone the task's at that time: instants are written in it
    * @param names of agents, by their ids
+   * @param readyRunsWaitFor as the object of `waits for`
    */
-  constructor(timezone: string, names: ReadonlyMap<string, string>) {
+  constructor(
+    timezone: string,
+    names: ReadonlyMap<string, string>,
+    readyRunsWaitFor: string | null = null,
+  ) {
+    this.readyRunsWaitFor = readyRunsWaitFor;
     const zone = zoneOf(timezone);
     this.#zone = zone === null || /^(etc\/)?utc$/i.test(zone.name) ? null : zone;
     this.#names = names;

@@ -1,6 +1,7 @@
 import { toIso, type Instant } from '../../../domain/clock.ts';
 import type { Position } from '../../../domain/event-store.ts';
 import { explainTask } from '../../../domain/explain/explain-task.ts';
+import { DEFAULT_NAMESPACE } from '../../../domain/namespaces/namespace.ts';
 import { NEARBY_MS, type RunFinder } from '../../../domain/explain/nearby-runs.ts';
 import { ReadModelError, type Projection } from '../../../projections/read-model.ts';
 import { backfillsProjection } from '../../../projections/views/backfills.ts';
@@ -12,6 +13,7 @@ import { havePassed, requirePassed } from '../../positions.ts';
 import { instantOf } from '../history/instant.ts';
 import { ExplainQuery } from '../../schemas/schedule-schemas.ts';
 import { taskWithId } from '../lookup.ts';
+import { slotWait } from './slot-wait.ts';
 import { overlappingBackfills } from './overlapping-backfills.ts';
 
 /** Runs by hand or by event that are named on either side of the instant. */
@@ -38,6 +40,7 @@ const explain = endpoint('GET /tasks/:id/explain', {
       at,
       now: context.now,
       nameOf: (agentId) => nameOf(dependencies, agentId),
+      readyRunsWaitFor: (agent) => waitOf(dependencies, agent),
       findRuns: (triggers) => findRuns(views, taskId, at, triggers),
       findBackfills: (nominal) => findBackfills(views, taskId, nominal),
     });
@@ -53,6 +56,19 @@ async function nameOf(
 ): Promise<string | null> {
   const { state } = await agents.get(agentId);
   return 'name' in state ? state.name : null;
+}
+
+/** null, so that the rest is explained, where the coordination store can't be read. */
+async function waitOf(
+  { coordination, telemetry }: Pick<ApiDependencies, 'coordination' | 'telemetry'>,
+  agent: string,
+): Promise<string | null> {
+  try {
+    return await slotWait(coordination, { agent, namespace: DEFAULT_NAMESPACE });
+  } catch (error) {
+    telemetry.failures.failed('explained a task without the slots of workers', error);
+    return null;
+  }
 }
 
 interface Views extends Pick<ApiDependencies, 'readModel' | 'positions' | 'telemetry'> {

@@ -56,6 +56,17 @@ describe('the account of a waiting run', () => {
     }
   });
 
+  it('says for which slot it waits', () => {
+    const log = new LogOfTest();
+    const first = log.add('run-1', 'RunRequested', request()) as RunAccount['first'];
+    const run = { ...account({ kind: 'timer', seconds: 5 }, 0), first, last: first };
+    const limited = new Words('UTC', new Map(), 'a slot of its agent: 8 of 8 in use');
+    expect(standing(run, limited)).to.match(
+      /^has been waiting since .* and waits for a slot of its agent: 8 of 8 in use$/,
+    );
+    expect(standing(run, words)).to.match(/^has been waiting for a worker since /);
+  });
+
   it('names three of many waits', () => {
     const said = standing(account({ kind: 'timer', seconds: 5 }, 5), words);
     expect(said).to.match(/^waits for a time .*, for a time .*, for a time .* and 2 more$/);
