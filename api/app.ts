@@ -10,6 +10,7 @@ import { newId } from '../domain/ids.ts';
 import type { Telemetry } from '../observability/telemetry.ts';
 import { namespaceEndpoints } from './endpoints/namespace-endpoints.ts';
 import { agentEndpoints } from './endpoints/agent-endpoints.ts';
+import { namespaceUsageEndpoints } from './endpoints/namespace-usage-endpoint.ts';
 import {
   applyHeaders,
   applyHeadersOnAccess,
@@ -80,6 +81,7 @@ export const endpoints: readonly Endpoint[] = [
   ...sessionEndpoints,
   ...peopleEndpoints,
   ...agentEndpoints,
+  ...namespaceUsageEndpoints,
   ...webhookEndpoints,
   // Before `/tasks/{id}`, which its path would match.
   ...dueEndpoints,

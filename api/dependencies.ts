@@ -2,6 +2,7 @@ import type { ArtifactKeeping } from '../domain/artifacts/keep-result.ts';
 import type { Clock } from '../domain/clock.ts';
 import type { RefusalError } from '../domain/errors.ts';
 import type { EventStore, Position } from '../domain/event-store.ts';
+import type { QuotaSettings } from '../domain/namespaces/quotas.ts';
 import type { CommandContext } from '../domain/handle.ts';
 import type { AgentState } from '../domain/agents/agent.ts';
 import type { AgentEvent, SessionEvent, TaskEvent } from '../domain/events/catalogue.ts';
@@ -79,6 +80,7 @@ export interface ApiSettings {
   readonly rateLimitWindowSeconds: number;
   /** What one agent or namespace may take. */
   readonly sharing: SharingLimits;
+  readonly quotas: QuotaSettings | undefined;
   readonly accessTokenSeconds: number;
   readonly refreshTokenSeconds: number;
   /** How long a session of the page lasts. */

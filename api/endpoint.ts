@@ -3,6 +3,7 @@ import type { Request, Response } from 'express';
 import type { Instant } from '../domain/clock.ts';
 import type { CommandContext, SeenRevision } from '../domain/handle.ts';
 import { nameBasedId, newId } from '../domain/ids.ts';
+import { DEFAULT_NAMESPACE } from '../domain/namespaces/namespace.ts';
 import type { Position } from '../domain/event-store.ts';
 import type { CausedKind } from '../domain/vocabulary.ts';
 import type { Reach } from '../projections/reach.ts';
@@ -207,6 +208,10 @@ export function createdId(
 ): string {
   return keyed ? nameBasedId(kind, context.commandId) : newId(context.now);
 }
+
+/** The namespace on whose quotas a request counts. */
+export const namespaceOfCaller = ({ caller }: Pick<Call, 'caller'>): string =>
+  caller?.namespace ?? DEFAULT_NAMESPACE;
 
 /** The response to a command that shows no resource. @param position of its last event */
 export function success(

@@ -10,6 +10,7 @@ import { LiveRuns } from '../api/live/live-runs.ts';
 import { Refusals } from '../api/access/refusals.ts';
 import { ExportPlaces } from '../api/exporting/export-places.ts';
 import type { ArtifactKeeping } from '../domain/artifacts/keep-result.ts';
+import { weightIn } from '../domain/namespaces/quotas.ts';
 import type { Clock } from '../domain/clock.ts';
 import type { ProcessTelemetry } from '../observability/create-telemetry.ts';
 import { discardForeignViews } from '../projections/generations/foreign-views.ts';
@@ -169,12 +170,14 @@ class Service implements RunningService {
     const userAgent = `task-scheduling-service/${version}`;
     const limit = configuration.maxCausationDepth;
     const causation = new Causation({ store: stores.store, limit, telemetry });
-    const actions = serviceActions(stores.store, indexes, clock, causation);
+    const metering = { coordination: stores.coordination, telemetry, settings: configuration };
+    const actions = serviceActions(stores.store, indexes, clock, causation, metering);
     this.#tools = createBuiltInTools({ actions, offered: indexes.workers, ...http, userAgent });
     const { registry: tools } = this.#tools;
     const shared = { stores, artifacts, indexes, clock, telemetry, going: this.#going, hold };
+    const weightOf = weightIn(configuration.quotas);
     const queue = roles.includes('worker')
-      ? new RunQueue(stores.store, stores.readModel, clock, telemetry)
+      ? new RunQueue(stores.store, stores.readModel, clock, telemetry, true, weightOf)
       : undefined;
     const made: MadeBefore = {
       ...{ artifacts, tools },
@@ -199,9 +202,9 @@ class Service implements RunningService {
     }
     let burst: SchedulerRoleOptions['burst'] = {};
     if (queue !== undefined) {
-      const { workerConcurrency: concurrency, sharing } = configuration;
+      const { workerConcurrency: concurrency, sharing, quotas } = configuration;
       const calls = this.#extensions?.calls;
-      const parts = { ...shared, membership, tools, queue, sharing };
+      const parts = { ...shared, membership, tools, queue, sharing, quotas };
       // The address is known once the service listens.
       const callbackUrl = (token: string): string =>
         `${configuration.publicUrl ?? this.address}/callbacks/${token}`;

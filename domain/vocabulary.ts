@@ -128,12 +128,16 @@ export type AuditOutcome = (typeof auditOutcomes)[number];
 export const causedKinds = ['run', 'event'] as const;
 export type CausedKind = (typeof causedKinds)[number];
 
-/** The limits that keep one agent, namespace or address from taking all. */
+/** The limits and quotas that keep one agent, namespace or address from taking all. */
 export const sharedLimits = [
   'address',
   'unauthenticated',
   'live_streams',
   'waiting_runs_agent',
   'waiting_runs_namespace',
+  'tasks',
+  'agents',
+  'runs_per_minute',
+  'payload_bytes_per_minute',
 ] as const;
 export type SharedLimit = (typeof sharedLimits)[number];

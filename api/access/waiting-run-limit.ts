@@ -1,9 +1,29 @@
 import type { SharedLimit } from '../../domain/vocabulary.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import { HttpError } from '../errors.ts';
+import { countPayload, requireRunRate } from './quota-gate.ts';
 
 /** After how many seconds a refused client may try again. */
 const RETRY_AFTER = '10';
+
+type Parts = Pick<ApiDependencies, 'jobs' | 'settings' | 'telemetry' | 'coordination' | 'clock'>;
+
+interface Owner {
+  readonly agent: string;
+  readonly namespace: string;
+}
+
+/**
+ * Checks that an agent may have more runs, by its limits and the quotas of its namespace.
+ * @param owner the agent whose runs they would be
+ * @param params of the runs, which count as payload
+ * @throws HttpError 429
+ */
+export async function requireMoreRuns(parts: Parts, owner: Owner, params: unknown): Promise<void> {
+  requireRoom(parts, owner);
+  await requireRunRate(parts, owner.namespace);
+  await countPayload(parts, owner.namespace, params);
+}
 
 /**
  * Checks that an agent may have more runs. Runs count from their request to their end. In a process without workers, the
@@ -11,9 +31,9 @@ const RETRY_AFTER = '10';
  * @param owner the agent whose runs they would be
  * @throws HttpError 429 where it, or its namespace, has as many unfinished runs as it may
  */
-export function requireRoomForRuns(
-  { jobs, settings, telemetry }: Pick<ApiDependencies, 'jobs' | 'settings' | 'telemetry'>,
-  owner: { readonly agent: string; readonly namespace: string },
+function requireRoom(
+  { jobs, settings, telemetry }: Pick<Parts, 'jobs' | 'settings' | 'telemetry'>,
+  owner: Owner,
 ): void {
   const { waitingRunsPerAgent, waitingRunsPerNamespace } = settings.sharing;
   if (waitingRunsPerAgent === 0 && waitingRunsPerNamespace === 0) return;

@@ -30,6 +30,8 @@ import {
   type AgentDocument,
 } from '../../projections/views/agents.ts';
 import { Agent, AgentList, Credentials } from '../schemas/response-schemas-agents.ts';
+import { createWithinQuota } from '../access/quota-gate.ts';
+import { exists, presentCount } from './present-counts.ts';
 import { adminsIn, remove } from './agent-removal.ts';
 import { PastQuery, pastAskedFor } from './history/audit-access.ts';
 import {
@@ -90,7 +92,16 @@ const create = endpoint('POST /agents', {
     if (caller !== null) checkGrant(caller, namespace, body.scopes);
     const id = createdId('agent', call);
     const fields = { name: body.name, scopes: body.scopes, webhook_url: body.webhook_url ?? null };
-    const handled = await registerAgentCommand(store, id, fields, null, context, namespace);
+    const handled = await createWithinQuota(
+      dependencies,
+      {
+        namespace,
+        quota: 'agents',
+        isThere: call.keyed && (await exists(store, streams.agent(id))),
+      },
+      () => presentCount(dependencies, namespace, 'agents'),
+      () => registerAgentCommand(store, id, fields, null, context, namespace),
+    );
     agents.learn(id, handled);
     await removeUnlessOpen(call, id, requireAgent(handled.state));
     const headers = { Location: `/agents/${id}`, ...etag(handled.revision) };

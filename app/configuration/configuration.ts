@@ -16,12 +16,14 @@ import {
   wholeNumber,
   booleanSetting,
 } from './setting-readers.ts';
+import type { QuotaSettings } from '../../domain/namespaces/quotas.ts';
 import type { AllowedPlugins } from '../../extensions/host/plugins.ts';
 import type { PeopleSettings } from '../../api/people/people-settings.ts';
 import type { TraceSettings } from '../../observability/trace-settings.ts';
 import { peopleConfiguration } from './people-settings.ts';
 import { httpConfiguration, type HttpSettings } from './http-settings.ts';
 import { keySettings } from './key-settings.ts';
+import { quotaSettings } from './quota-settings.ts';
 import { sharingConfiguration, type SharingSettings } from './sharing-settings.ts';
 import { traceConfiguration } from './trace-settings.ts';
 import {
@@ -64,6 +66,8 @@ export interface Configuration {
   readonly workerConcurrency: number;
   /** `SVC_SLOTS_PER_AGENT` and others: what one agent, namespace or address may take. */
   readonly sharing: SharingSettings;
+  /** `SVC_QUOTAS`: quotas by namespace, as JSON. None. */
+  readonly quotas: QuotaSettings | undefined;
   /** `SVC_MAX_CAUSATION_DEPTH`: the most runs in a chain in which each causes the next, 1 to 1,000. 32. */
   readonly maxCausationDepth: number;
   /** `SVC_LOG_LEVEL`: the lowest level that is logged. info. */
@@ -170,6 +174,7 @@ export function readConfiguration(env: Environment): Configuration {
     readModelUrl,
     workerConcurrency: number('SVC_WORKER_CONCURRENCY', 1, 10_000, 64),
     sharing: sharingConfiguration(env),
+    quotas: quotaSettings(env),
     maxCausationDepth: number('SVC_MAX_CAUSATION_DEPTH', 1, 1_000, 32),
     logLevel: oneOf(env, 'SVC_LOG_LEVEL', logLevels, 'info'),
     trustProxy: trustedProxies(env, 'SVC_TRUST_PROXY'),

@@ -17,6 +17,7 @@ export const settings = [
   'SVC_READ_MODEL_URL',
   'SVC_WORKER_CONCURRENCY',
   ...sharingVariables,
+  'SVC_QUOTAS',
   'SVC_MAX_CAUSATION_DEPTH',
   'SVC_LOG_LEVEL',
   'SVC_TRUST_PROXY',

@@ -1,5 +1,6 @@
 import type { ArtifactKeeping } from '../../domain/artifacts/keep-result.ts';
 import type { Clock } from '../../domain/clock.ts';
+import { weightIn } from '../../domain/namespaces/quotas.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
 import type { Hold } from '../../scheduler/hold.ts';
 import { Jobs } from '../../scheduler/jobs/jobs.ts';
@@ -25,7 +26,7 @@ export interface SharedParts {
  */
 export function createJobs(
   options: SharedParts & {
-    readonly configuration: Pick<Configuration, 'jobLeaseSeconds'>;
+    readonly configuration: Pick<Configuration, 'jobLeaseSeconds' | 'quotas'>;
     readonly secrets: (name: string) => string | undefined;
     readonly artifacts: ArtifactKeeping;
     /** The runs that this process executes; undefined: none. */
@@ -43,5 +44,6 @@ export function createJobs(
   };
   const { jobLeaseSeconds: leaseSeconds } = configuration;
   const parts = { store, coordination, queue, tasks, directory, clock, telemetry, hold };
-  return new Jobs({ ...parts, leaseSeconds, secrets, artifacts, begin });
+  const weightOf = weightIn(configuration.quotas);
+  return new Jobs({ ...parts, leaseSeconds, secrets, artifacts, begin, weightOf });
 }

@@ -1,3 +1,4 @@
+import { countPayload, type QuotaParts } from '../../api/access/quota-gate.ts';
 import { paramsFor } from '../../api/params/params-check.ts';
 import { requireAgent } from '../../domain/agents/agent.ts';
 import type { Clock } from '../../domain/clock.ts';
@@ -11,12 +12,16 @@ import type { ActionOrigin, ServiceActions } from '../../scheduler/tools/service
 import type { Causation } from '../causation.ts';
 import type { LiveIndexes } from './live-indexes.ts';
 
+/** What counts for the quotas of namespaces. */
+type Metering = Omit<QuotaParts, 'clock'>;
+
 /** Commands that pipelines issue, as the HTTP interface does: for the task's owner, with the owner's present scopes. */
 export function serviceActions(
   store: EventStore,
   { agents, tasks, topics }: LiveIndexes,
   clock: Clock,
   causation: Pick<Causation, 'depthAfter' | 'present'>,
+  metering: Metering,
 ): ServiceActions {
   const contextOf = async (action: ActionOrigin, what: CausedKind): Promise<CommandContext> => {
     const { actor, commandId, origin } = action;
@@ -40,6 +45,8 @@ export function serviceActions(
   return {
     async publishEvent({ topic, payload, ...origin }) {
       await scopesOf(origin.actor, 'events:publish');
+      const { namespace } = requireAgent((await agents.get(origin.actor)).state);
+      await countPayload({ ...metering, clock }, namespace, payload);
       const event = { topic, payload, source_agent_id: origin.actor };
       const context = await contextOf(origin, 'event');
       // After its start, a process does not know all subscriptions yet.

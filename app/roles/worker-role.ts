@@ -1,10 +1,12 @@
 import type { ArtifactKeeping } from '../../domain/artifacts/keep-result.ts';
 import type { Clock } from '../../domain/clock.ts';
+import type { QuotaSettings } from '../../domain/namespaces/quotas.ts';
 import type { Wait } from '../../domain/runs/run-waits.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
 import { createQueueAudit } from '../../scheduler/audit/scheduler-audit.ts';
 import { EarlyStarts } from '../../scheduler/burst/early-starts.ts';
 import type { CallSlots } from '../../scheduler/call-slots.ts';
+import { RunRate } from '../../scheduler/fairness/run-rate.ts';
 import { slotLimits } from '../../scheduler/fairness/slot-limits.ts';
 import type { Hold } from '../../scheduler/hold.ts';
 import { KeySemaphore } from '../../scheduler/keys/key-semaphore.ts';
@@ -66,6 +68,7 @@ export function createWorkerRole(options: {
   readonly concurrency: number;
   /** How many of those slots one agent or namespace may hold. */
   readonly sharing: Pick<SharingSettings, 'slotsPerAgent' | 'slotsPerNamespace'>;
+  readonly quotas: QuotaSettings | undefined;
   /** Slots that direct tool calls take. */
   readonly calls: CallSlots | undefined;
   readonly secrets: (name: string) => string | undefined;
@@ -88,12 +91,13 @@ export function createWorkerRole(options: {
     ...{ store, tools, clock, telemetry, secrets, callbackUrl, artifacts, evaluator },
     refreshTools: () => options.indexes.workers.catchUp(clock, MAX_TOOLS_LAG),
   });
+  const rate = new RunRate({ ...shared, coordination, quotas: options.quotas });
   const isInstant = instantRuns(tasks, tools, (run) => keys.isGranted(run));
   const executor = new RunExecutor({
     ...shared,
     runPipeline,
     startsWithEnd: runsStartingWithEnd(tasks, tools, isInstant),
-    admit: runAdmission(tasks, keys, clock),
+    admit: runAdmission(tasks, keys, clock, rate),
     handOver: (run, task, end) => keys.handOver(run, task, end),
     released: (run, task) => {
       keys.released(run, task);
@@ -110,10 +114,13 @@ export function createWorkerRole(options: {
     limits: slotLimits(options.concurrency, sharing.slotsPerAgent, sharing.slotsPerNamespace),
     calls: options.calls,
     isInstant,
-    parks: (run: QueuedRun) => keys.park(run),
+    parks: (run: QueuedRun) => rate.park(run) || keys.park(run),
     affinityOf: (run: QueuedRun) => keys.affinityOf(run),
   });
-  const early = new EarlyStarts({ ...shared, executor, worker, isInstant });
+  // A run that counts for a quota is admitted before it starts.
+  const mayStartEarly = (run: QueuedRun, granted: boolean): boolean =>
+    !rate.limits(run.namespace) && isInstant(run, granted);
+  const early = new EarlyStarts({ ...shared, executor, worker, isInstant: mayStartEarly });
   const takeOver = new TakeOver({ ...shared, coordination, failed });
   const deadlines = new RunDeadlines({ ...shared, failed, hold });
   const leading = { ...shared, coordination, owner: membership.id };

@@ -41,6 +41,8 @@ export interface JobsOptions {
   readonly secrets: (name: string) => string | undefined;
   /** Where large results go. Default: nowhere, they are cut. */
   readonly artifacts?: ArtifactKeeping | undefined;
+  /** A namespace's share of the jobs. Default: 1 for each. */
+  readonly weightOf?: (namespace: string) => number;
   /** Called before the first use: the queue has to follow the log from then on. */
   readonly begin: () => void;
 }
@@ -68,6 +70,7 @@ export class Jobs {
     this.#broker = new JobBroker({
       ...shared,
       ...(hold === undefined ? {} : { hold }),
+      weightOf: options.weightOf,
       isActive,
       failTry: (job, error) => this.#answers.failTry(job, error),
     });

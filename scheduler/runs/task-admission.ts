@@ -1,5 +1,6 @@
 import type { Clock } from '../../domain/clock.ts';
 import { requireTask, type LiveTask } from '../../domain/tasks/task.ts';
+import type { RunRate } from '../fairness/run-rate.ts';
 import type { KeySemaphore } from '../keys/key-semaphore.ts';
 import { namespaceField } from '../../domain/namespaces/namespace.ts';
 import type { PinnedTasks } from '../pinned-tasks.ts';
@@ -27,21 +28,26 @@ export function taskAdmission(
   };
 }
 
-/** Admits a run by its task's status, then by its keys. */
+/** Admits a run by its task's status, then by the quota of its namespace, then by its keys. */
 export function runAdmission(
   tasks: PinnedTasks,
   keys: KeySemaphore,
   clock: Pick<Clock, 'now'>,
+  rate?: Pick<RunRate, 'admit'>,
 ): (run: QueuedRun, task: LiveTask) => Admission | Promise<Admission> {
   const byTask = taskAdmission(tasks, clock);
   return (run, task) => {
-    const admitting = byTask(run);
-    const then = (admission: Admission): Admission | Promise<Admission> => {
+    const byKeys = (admission: Admission): Admission | Promise<Admission> => {
       if (admission.kind === 'go') return keys.admit(run, task);
       if (admission.kind === 'wait') keys.postpone(run, task);
       return admission;
     };
-    return admitting instanceof Promise ? admitting.then(then) : then(admitting);
+    const byRate = (admission: Admission): Admission | Promise<Admission> => {
+      const admitting = admission.kind === 'go' && rate ? rate.admit(run) : admission;
+      return admitting instanceof Promise ? admitting.then(byKeys) : byKeys(admitting);
+    };
+    const admitting = byTask(run);
+    return admitting instanceof Promise ? admitting.then(byRate) : byRate(admitting);
   };
 }
 

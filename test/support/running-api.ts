@@ -38,6 +38,7 @@ import { RunQueue } from '../../scheduler/runs/run-queue.ts';
 import { createBuiltInTools } from '../../scheduler/tools/built-in.ts';
 import type { ToolRegistry } from '../../scheduler/tools/registry.ts';
 import { FileArtifacts } from '../../stores/artifacts/file-artifacts.ts';
+import type { Coordination } from '../../scheduler/coordination.ts';
 import { openSqliteCoordination } from '../../stores/sqlite/coordination/coordination.ts';
 import { ApiClient } from './api-client.ts';
 import { openEmbedded, type OpenStores } from './api-stores.ts';
@@ -77,6 +78,7 @@ export class RunningApi {
   readonly exportPlaces: ExportPlaces;
   readonly settings: ApiSettings;
   readonly artifacts: ArtifactKeeping;
+  readonly coordination: Coordination;
   /** The tools that pipelines may use. */
   readonly tools: ToolRegistry;
   /** The jobs of workers. */
@@ -106,6 +108,7 @@ export class RunningApi {
     this.exportPlaces = parts.exportPlaces;
     this.settings = parts.settings;
     this.artifacts = parts.artifacts;
+    this.coordination = parts.coordination;
     this.tools = parts.tools;
     this.jobs = parts.jobs;
     this.logged = parts.logged;
@@ -270,7 +273,7 @@ export class RunningApi {
       auditTail,
       refusals,
       exportPlaces,
-      ...{ settings, artifacts },
+      ...{ settings, artifacts, coordination },
       tools: tools.registry,
       ...{ jobs, logged, metricsText, admin },
     };
@@ -350,6 +353,7 @@ const plainSettings: ApiSettings = {
   jobLeaseSeconds: 30,
   jobHeartbeatSeconds: 10,
   sharing: { waitingRunsPerAgent: 0, waitingRunsPerNamespace: 0, liveStreamsPerAgent: 0 },
+  quotas: undefined,
   tokenKeys: { jwtKey: createSecretKey(Buffer.alloc(32, 7)), previousJwtKey: null },
 };
 

@@ -5,7 +5,8 @@ import { MAX_PUBLISHED_BYTES } from '../../../domain/topics/topic.ts';
 import type { Sort } from '../../../projections/read-model.ts';
 import { topicsProjection } from '../../../projections/views/topics.ts';
 import { EventPublished, Topics } from '../../schemas/response-schemas-events.ts';
-import { endpoint, success, type Call, type Endpoint } from '../../endpoint.ts';
+import { countPayload } from '../../access/quota-gate.ts';
+import { endpoint, namespaceOfCaller, success, type Call, type Endpoint } from '../../endpoint.ts';
 import { HttpError, badRequest, forbidden, unavailable } from '../../errors.ts';
 import { ItemList, behindCursor, cursorOf, listJson } from '../listing.ts';
 import { PublishEvent, TopicsQuery } from '../../schemas/schemas.ts';
@@ -34,6 +35,7 @@ const publish = endpoint('POST /events', {
       throw new HttpError('payload_too_large', message, details);
     }
     const source_agent_id = await sourceOf(call);
+    await countPayload(dependencies, namespaceOfCaller(call), body.payload);
     await awaitTopics(dependencies, call.ownPosition);
     const { topic, payload } = body;
     const triggered = dependencies.topics.matching(topic);

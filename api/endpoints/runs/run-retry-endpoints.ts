@@ -19,7 +19,7 @@ import {
   RetryQuery,
   RetryRun,
 } from '../../schemas/run-retry-schemas.ts';
-import { requireRoomForRuns } from '../../access/waiting-run-limit.ts';
+import { requireMoreRuns } from '../../access/waiting-run-limit.ts';
 import { mayChange, ownedTaskOf, ownerOf, owns } from '../tasks/task-ownership.ts';
 
 const scopes = ['tasks:write'] as const;
@@ -44,7 +44,7 @@ const retry = endpoint('POST /runs/:run_id/retry', {
     inReach(call, 'run', id, request);
     const { taskId, taskRevision } = request;
     const task = await ownedTaskOf(call, 'run', taskId);
-    requireRoomForRuns(dependencies, ownerOf(task));
+    await requireMoreRuns(dependencies, ownerOf(task), body?.params);
     const isAsPinned = from === 'start' || task.revision === taskRevision;
     const { definition } = isAsPinned ? task : await taskAt(store, taskId, taskRevision);
     const params = paramsFor(definition, { ...request.params, ...body?.params });

@@ -38,7 +38,7 @@ import {
 } from '../../endpoint.ts';
 import { HttpError, badRequest, notFound } from '../../errors.ts';
 import { readInstant } from '../history/instant.ts';
-import { requireRoomForRuns } from '../../access/waiting-run-limit.ts';
+import { requireMoreRuns } from '../../access/waiting-run-limit.ts';
 import { paramsFor } from '../../params/params-check.ts';
 import { listPage } from '../listing.ts';
 import { inReach, taskWithId } from '../lookup.ts';
@@ -72,7 +72,7 @@ const request = endpoint('POST /tasks/:id/backfill', {
     const id = createdId('backfill', call);
     const earlierResponse = call.keyed ? await replayedResponse(call, id) : null;
     if (earlierResponse !== null) return earlierResponse;
-    requireRoomForRuns(dependencies, ownerOf(task));
+    await requireMoreRuns(dependencies, ownerOf(task), body.params);
     const { only = 'missing', concurrency = DEFAULT_CONCURRENCY, dry_run = false } = body;
     const { timezone } = task.definition;
     const span = spanOf(body, timezone);

@@ -27,7 +27,7 @@ import { taskWithId } from '../lookup.ts';
 import { showPlannedRun } from '../runs/run-records.ts';
 import { runAtEnd } from '../runs/run-waiting.ts';
 import { ResumeQuery, RunNow, RunNowQuery, SnoozeTask } from '../../schemas/schemas.ts';
-import { requireRoomForRuns } from '../../access/waiting-run-limit.ts';
+import { requireMoreRuns } from '../../access/waiting-run-limit.ts';
 import { paramsFor } from '../../params/params-check.ts';
 import { cancelRunsOf, cancelTask } from './task-cancellation.ts';
 import { mayChange, ownerOf } from './task-ownership.ts';
@@ -52,7 +52,7 @@ const runNow = endpoint('POST /tasks/:id/run_now', {
     const id = idIn(call, 'id');
     const task = await taskWithId(call, id);
     mayChange(call, id)(task);
-    requireRoomForRuns(dependencies, ownerOf(task));
+    await requireMoreRuns(dependencies, ownerOf(task), body?.params);
     const params = paramsFor(task.definition, body?.params);
     const context = { ...call.context, depth: await call.depth('run') };
     const manual = await requestManualRun(store, id, task, context, { params });

@@ -1,3 +1,4 @@
+import { streams } from '../../../domain/streams.ts';
 import { requireTask } from '../../../domain/tasks/task.ts';
 import {
   createTaskCommand,
@@ -11,8 +12,10 @@ import { statisticsProjection } from '../../../projections/views/statistics.ts';
 import { taskFilters, tasksProjection } from '../../../projections/views/tasks.ts';
 import { Task, TaskPage } from '../../schemas/response-schemas-tasks.ts';
 import { PastQuery, pastAskedFor } from '../history/audit-access.ts';
+import { countPayload, createWithinQuota } from '../../access/quota-gate.ts';
 import { createdId, endpoint, etag, idIn, type Endpoint } from '../../endpoint.ts';
 import { cutPayload, listPage } from '../listing.ts';
+import { exists, presentCount } from '../present-counts.ts';
 import { inReach, taskWithId } from '../lookup.ts';
 import { placeOfReading, viewRefusals } from '../history/replay-reading.ts';
 import { CreateTask, TaskQuery, UpdateTask } from '../../schemas/schemas.ts';
@@ -46,8 +49,13 @@ const create = endpoint('POST /tasks', {
     const id = createdId('task', call);
     // With an Idempotency-Key, an earlier attempt may have created it.
     const isNew = !call.keyed;
-    const asked = { store, taskId: id, definition, namespace, context, isNew };
-    const handled = await createTaskCommand(asked);
+    await countPayload(dependencies, namespace, definition.payload);
+    const handled = await createWithinQuota(
+      dependencies,
+      { namespace, quota: 'tasks', isThere: call.keyed && (await exists(store, streams.task(id))) },
+      () => presentCount(dependencies, namespace, 'tasks'),
+      () => createTaskCommand({ store, taskId: id, definition, namespace, context, isNew }),
+    );
     tasks.learn(id, handled);
     await cancelOrphan(call, id, definition.created_by);
     const task = requireTask(handled.state);

@@ -1,7 +1,6 @@
 import { toIso, type Instant } from '../../../domain/clock.ts';
 import type { Position } from '../../../domain/event-store.ts';
 import { explainTask } from '../../../domain/explain/explain-task.ts';
-import { DEFAULT_NAMESPACE } from '../../../domain/namespaces/namespace.ts';
 import { NEARBY_MS, type RunFinder } from '../../../domain/explain/nearby-runs.ts';
 import { ReadModelError, type Projection } from '../../../projections/read-model.ts';
 import { backfillsProjection } from '../../../projections/views/backfills.ts';
@@ -31,7 +30,7 @@ const explain = endpoint('GET /tasks/:id/explain', {
     const taskId = idIn(call, 'id');
     // An invalid timestamp is reported before an unknown task.
     instantOf('at', query.at, 'UTC');
-    const { definition } = await taskWithId(call, taskId);
+    const { definition, namespace } = await taskWithId(call, taskId);
     const at = instantOf('at', query.at, definition.timezone);
     const views = { ...dependencies, own: call.ownPosition, after: query.after };
     const explanation = await explainTask({
@@ -40,7 +39,7 @@ const explain = endpoint('GET /tasks/:id/explain', {
       at,
       now: context.now,
       nameOf: (agentId) => nameOf(dependencies, agentId),
-      readyRunsWaitFor: (agent) => waitOf(dependencies, agent),
+      readyRunsWaitFor: (agent) => waitOf(dependencies, { agent, namespace }),
       findRuns: (triggers) => findRuns(views, taskId, at, triggers),
       findBackfills: (nominal) => findBackfills(views, taskId, nominal),
     });
@@ -61,10 +60,10 @@ async function nameOf(
 /** null, so that the rest is explained, where the coordination store can't be read. */
 async function waitOf(
   { coordination, telemetry }: Pick<ApiDependencies, 'coordination' | 'telemetry'>,
-  agent: string,
+  owner: { readonly agent: string; readonly namespace: string },
 ): Promise<string | null> {
   try {
-    return await slotWait(coordination, { agent, namespace: DEFAULT_NAMESPACE });
+    return await slotWait(coordination, owner);
   } catch (error) {
     telemetry.failures.failed('explained a task without the slots of workers', error);
     return null;

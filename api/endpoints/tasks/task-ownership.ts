@@ -13,11 +13,11 @@ import { cancelTask } from './task-cancellation.ts';
 type Calling = Pick<Call, 'caller' | 'reach' | 'own'>;
 
 /** The agent and the namespace to which a task's runs count. */
-export function ownerOf({ definition }: LiveTask): {
+export function ownerOf({ definition, namespace }: LiveTask): {
   readonly agent: string;
   readonly namespace: string;
 } {
-  return { agent: definition.created_by, namespace: DEFAULT_NAMESPACE };
+  return { agent: definition.created_by, namespace };
 }
 
 /** @returns whether the caller may change a task: an admin any, others their own */

@@ -187,6 +187,18 @@ export const byPlace: Readonly<Record<string, string>> = {
   WebhookDeliveryPage: 'A page of messages to a webhook, newest first.',
   WebhookSecret: 'The new secret of a webhook, shown only once.',
   'WebhookSecret.version': 'number of the secret, increased by each rotation',
+  NamespaceUsage: 'What a namespace uses of its quotas.',
+  'NamespaceUsage.namespace': 'the namespace',
+  'NamespaceUsage.quotas.quota': 'the name of the quota',
+  'NamespaceUsage.quotas.used': 'how much of it is used now, or in the present minute',
+  'NamespaceUsage.quotas.limit': 'how much may be used; null: no limit',
+  'NamespaceUsage.quotas.frees_at':
+    'when a rate that is used up frees; null for other quotas, and while some of it is left',
+  'NamespaceUsage.weight': 'its share of starts among the namespaces with waiting runs',
+  'NamespaceUsage.unfinished_runs':
+    'runs that have not ended; null while the process does not know',
+  'NamespaceUsage.quotas': 'its use, by quota; rates are of the present minute',
+  'getNamespaceUsage.name': 'the namespace',
   'backfillTask.from': 'the first instant, inclusive',
   'backfillTask.details.from': 'the first instant, inclusive',
   'previewSchedule.from': 'only times after this instant; now, if left out',

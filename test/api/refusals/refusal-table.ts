@@ -364,6 +364,12 @@ export const refusalTable: readonly Row[] = [
   },
   {
     method: 'GET',
+    path: '/namespaces/default/usage',
+    scope: [],
+    queries: [['after=nowhere', 'after']],
+  },
+  {
+    method: 'GET',
     path: '/concurrency/{key}',
     scope: 'tasks:read',
     queries: [

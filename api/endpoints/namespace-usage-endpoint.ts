@@ -1,0 +1,69 @@
+import { toIso } from '../../domain/clock.ts';
+import { DEFAULT_NAMESPACE } from '../../domain/namespaces/namespace.ts';
+import {
+  QUOTA_WINDOW,
+  countQuotas,
+  quotaCounter,
+  quotasOf,
+  rateQuotas,
+} from '../../domain/namespaces/quotas.ts';
+import { reaches, within } from '../../projections/reach.ts';
+import { agentsProjection } from '../../projections/views/agents.ts';
+import { tasksProjection } from '../../projections/views/tasks.ts';
+import { endpoint, type Call, type Endpoint } from '../endpoint.ts';
+import { notFound } from '../errors.ts';
+import { presentCount } from './present-counts.ts';
+import { NamespaceUsage } from '../schemas/quota-schemas.ts';
+
+const usage = endpoint('GET /namespaces/:name/usage', {
+  operationId: 'getNamespaceUsage',
+  summary: 'Shows what a namespace uses of its quotas',
+  scopes: [],
+  reads: [tasksProjection, agentsProjection],
+  responses: { 200: NamespaceUsage },
+  refusals: ['not_found'],
+  async handle(call) {
+    const { dependencies } = call;
+    const { coordination, clock, settings, jobs } = dependencies;
+    const namespace = await namespaceInPath(call);
+    const { weight = 1, ...limits } = quotasOf(settings.quotas, namespace);
+    const counts = countQuotas.map(async (quota) => {
+      const used = await presentCount(dependencies, namespace, quota);
+      return { quota, used, limit: limits[quota] ?? null, frees_at: null };
+    });
+    const rates = rateQuotas.map(async (quota) => {
+      const counted = await coordination.readCount(quotaCounter(quota, namespace), QUOTA_WINDOW);
+      const limit = limits[quota] ?? null;
+      const { sum = 0, remaining = QUOTA_WINDOW } = counted ?? {};
+      const isUsedUp = limit !== null && sum >= limit;
+      return {
+        quota,
+        // Refused attempts count too, but nothing more was used.
+        used: limit === null ? sum : Math.min(sum, limit),
+        limit,
+        frees_at: isUsedUp ? toIso(clock.now() + remaining) : null,
+      };
+    });
+    const unfinished = jobs.unfinishedRuns({ agent: '', namespace });
+    const body: NamespaceUsage = {
+      namespace,
+      weight,
+      unfinished_runs: unfinished?.namespace ?? null,
+      quotas: await Promise.all([...counts, ...rates]),
+    };
+    return { body };
+  },
+});
+
+export const namespaceUsageEndpoints: readonly Endpoint[] = [usage];
+
+/** @throws HttpError 404 for a namespace out of reach, or without agents */
+async function namespaceInPath(call: Call): Promise<string> {
+  const { dependencies, parameters, reach } = call;
+  const name = parameters['name'] ?? '';
+  if (!reaches(reach, name)) throw notFound('namespace', name);
+  if (name === call.caller?.namespace || name === DEFAULT_NAMESPACE) return name;
+  const agents = await dependencies.readModel.count(agentsProjection, within(name));
+  if (agents === 0) throw notFound('namespace', name);
+  return name;
+}
