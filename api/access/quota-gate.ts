@@ -46,6 +46,21 @@ export async function requireRunRate(parts: QuotaParts, namespace: string): Prom
   if (sum >= limit) throw usedUp(parts, 'runs_per_minute', limit, remaining);
 }
 
+/** What runs of a namespace wait for whose quota of this minute is used up; null where it is not. @throws CoordinationError */
+export async function rateWait(
+  { coordination, settings }: Pick<QuotaParts, 'coordination' | 'settings'>,
+  namespace: string,
+): Promise<string | null> {
+  const limit = quotasOf(settings.quotas, namespace).runs_per_minute;
+  if (limit === undefined) return null;
+  const counted = await coordination.readCount(
+    quotaCounter('runs_per_minute', namespace),
+    QUOTA_WINDOW,
+  );
+  if (counted === null || counted.sum < limit) return null;
+  return `the next minute: its namespace has started ${limit} of ${limit} runs in this one (quota runs_per_minute)`;
+}
+
 /** null while the coordination store is unavailable. */
 async function unlessAway<T>(
   { coordination, telemetry }: QuotaParts,

@@ -1,5 +1,6 @@
 import { toIso } from '../../domain/clock.ts';
-import { DEFAULT_NAMESPACE } from '../../domain/namespaces/namespace.ts';
+import { load } from '../../domain/handle.ts';
+import { namespaceFold, requireNamespace } from '../../domain/namespaces/namespace-state.ts';
 import {
   QUOTA_WINDOW,
   countQuotas,
@@ -7,7 +8,8 @@ import {
   quotasOf,
   rateQuotas,
 } from '../../domain/namespaces/quotas.ts';
-import { reaches, within } from '../../projections/reach.ts';
+import { streams } from '../../domain/streams.ts';
+import { reaches } from '../../projections/reach.ts';
 import { agentsProjection } from '../../projections/views/agents.ts';
 import { tasksProjection } from '../../projections/views/tasks.ts';
 import { endpoint, type Call, type Endpoint } from '../endpoint.ts';
@@ -57,13 +59,12 @@ const usage = endpoint('GET /namespaces/:name/usage', {
 
 export const namespaceUsageEndpoints: readonly Endpoint[] = [usage];
 
-/** @throws HttpError 404 for a namespace out of reach, or without agents */
+/** @throws HttpError, RefusalError 404 for a namespace out of reach, or that does not exist */
 async function namespaceInPath(call: Call): Promise<string> {
   const { dependencies, parameters, reach } = call;
   const name = parameters['name'] ?? '';
   if (!reaches(reach, name)) throw notFound('namespace', name);
-  if (name === call.caller?.namespace || name === DEFAULT_NAMESPACE) return name;
-  const agents = await dependencies.readModel.count(agentsProjection, within(name));
-  if (agents === 0) throw notFound('namespace', name);
+  const { state } = await load(dependencies.store, streams.namespace(name), namespaceFold(name));
+  requireNamespace(state, name);
   return name;
 }

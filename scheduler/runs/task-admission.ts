@@ -31,7 +31,7 @@ export function taskAdmission(
 /** Admits a run by its task's status, then by the quota of its namespace, then by its keys. */
 export function runAdmission(
   tasks: PinnedTasks,
-  keys: KeySemaphore,
+  keys: Pick<KeySemaphore, 'admit' | 'postpone'>,
   clock: Pick<Clock, 'now'>,
   rate?: Pick<RunRate, 'admit'>,
 ): (run: QueuedRun, task: LiveTask) => Admission | Promise<Admission> {

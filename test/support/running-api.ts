@@ -1,4 +1,3 @@
-import { createSecretKey } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { createApi, prepareApi } from '../../api/app.ts';
@@ -38,8 +37,8 @@ import { RunQueue } from '../../scheduler/runs/run-queue.ts';
 import { createBuiltInTools } from '../../scheduler/tools/built-in.ts';
 import type { ToolRegistry } from '../../scheduler/tools/registry.ts';
 import { FileArtifacts } from '../../stores/artifacts/file-artifacts.ts';
-import type { Coordination } from '../../scheduler/coordination.ts';
 import { openSqliteCoordination } from '../../stores/sqlite/coordination/coordination.ts';
+import { noActions, plainSettings } from './api-settings.ts';
 import { ApiClient } from './api-client.ts';
 import { openEmbedded, type OpenStores } from './api-stores.ts';
 import { FaultyEventStore, faultyReadModel } from './faulty-stores.ts';
@@ -78,7 +77,7 @@ export class RunningApi {
   readonly exportPlaces: ExportPlaces;
   readonly settings: ApiSettings;
   readonly artifacts: ArtifactKeeping;
-  readonly coordination: Coordination;
+  readonly coordination: ApiDependencies['coordination'];
   /** The tools that pipelines may use. */
   readonly tools: ToolRegistry;
   /** The jobs of workers. */
@@ -334,34 +333,6 @@ export function useRunningApi(
 
 /** A multiple of all windows, in milliseconds. */
 const WINDOWS_BEGIN = 1_800_000_000_000;
-
-const plainSettings: ApiSettings = {
-  version: '0.0.0',
-  production: false,
-  maxBodyBytes: 1_048_576,
-  trustProxy: 0,
-  corsOrigins: undefined,
-  publicUrl: undefined,
-  rateLimit: 1_000_000,
-  rateLimitWindowSeconds: 60,
-  accessTokenSeconds: 3600,
-  refreshTokenSeconds: 86_400,
-  pageSessionSeconds: 43_200,
-  allowSecretless: false,
-  people: null,
-  auditReads: false,
-  jobLeaseSeconds: 30,
-  jobHeartbeatSeconds: 10,
-  sharing: { waitingRunsPerAgent: 0, waitingRunsPerNamespace: 0, liveStreamsPerAgent: 0 },
-  quotas: undefined,
-  tokenKeys: { jwtKey: createSecretKey(Buffer.alloc(32, 7)), previousJwtKey: null },
-};
-
-/** Tools run in workers, and there are none here. */
-export const noActions = {
-  publishEvent: () => Promise.reject(new Error('there is no worker')),
-  runTask: () => Promise.reject(new Error('there is no worker')),
-};
 
 async function signIn(
   {

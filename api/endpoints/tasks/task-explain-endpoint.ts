@@ -12,6 +12,7 @@ import { havePassed, requirePassed } from '../../positions.ts';
 import { instantOf } from '../history/instant.ts';
 import { ExplainQuery } from '../../schemas/schedule-schemas.ts';
 import { taskWithId } from '../lookup.ts';
+import { rateWait } from '../../access/quota-gate.ts';
 import { slotWait } from './slot-wait.ts';
 import { overlappingBackfills } from './overlapping-backfills.ts';
 
@@ -59,13 +60,14 @@ async function nameOf(
 
 /** null, so that the rest is explained, where the coordination store can't be read. */
 async function waitOf(
-  { coordination, telemetry }: Pick<ApiDependencies, 'coordination' | 'telemetry'>,
+  dependencies: Pick<ApiDependencies, 'coordination' | 'telemetry' | 'settings'>,
   owner: { readonly agent: string; readonly namespace: string },
 ): Promise<string | null> {
   try {
-    return await slotWait(coordination, owner);
+    const { coordination } = dependencies;
+    return (await rateWait(dependencies, owner.namespace)) ?? (await slotWait(coordination, owner));
   } catch (error) {
-    telemetry.failures.failed('explained a task without the slots of workers', error);
+    dependencies.telemetry.failures.failed('explained a task without the slots of workers', error);
     return null;
   }
 }

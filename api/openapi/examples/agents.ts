@@ -26,22 +26,6 @@ const sent = (message: string) =>
   done(message, { agent_id: agentId, delivery_id: deliveryId, state: 'pending' });
 
 export const agentExamples: Readonly<Record<string, Examples>> = {
-  getNamespaceUsage: {
-    parameters: { name: 'default' },
-    responses: {
-      200: {
-        namespace: 'default',
-        weight: 1,
-        unfinished_runs: 12,
-        quotas: [
-          { quota: 'tasks', used: 40, limit: 100, frees_at: null },
-          { quota: 'agents', used: 3, limit: null, frees_at: null },
-          { quota: 'runs_per_minute', used: 600, limit: 600, frees_at: ended },
-          { quota: 'payload_bytes_per_minute', used: 18_200, limit: null, frees_at: null },
-        ],
-      },
-    },
-  },
   issueToken: {
     body: { agent_id: agentId, agent_secret: secret },
     responses: { 200: tokens },

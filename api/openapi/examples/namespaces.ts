@@ -1,5 +1,5 @@
 import type { Examples } from '../examples.ts';
-import { created, done } from './values.ts';
+import { created, done, ended } from './values.ts';
 
 const reports = {
   name: 'reports',
@@ -25,5 +25,21 @@ export const namespaceExamples: Readonly<Record<string, Examples>> = {
   deleteNamespace: {
     ...named,
     responses: { 200: done('the namespace is deleted', { name: 'reports' }) },
+  },
+  getNamespaceUsage: {
+    parameters: { name: 'default' },
+    responses: {
+      200: {
+        namespace: 'default',
+        weight: 1,
+        unfinished_runs: 12,
+        quotas: [
+          { quota: 'tasks', used: 40, limit: 100, frees_at: null },
+          { quota: 'agents', used: 3, limit: null, frees_at: null },
+          { quota: 'runs_per_minute', used: 600, limit: 600, frees_at: ended },
+          { quota: 'payload_bytes_per_minute', used: 18_200, limit: null, frees_at: null },
+        ],
+      },
+    },
   },
 };

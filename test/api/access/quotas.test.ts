@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { rateWait } from '../../../api/access/quota-gate.ts';
 import { quotaCounter } from '../../../domain/namespaces/quotas.ts';
 import { useRunningApi } from '../../support/running-api.ts';
 import { plainTask } from '../plain-task.ts';
@@ -72,7 +73,9 @@ describe('the quotas of a namespace', () => {
     const listed = await client.get('/tasks?status=active');
     const task = listed.textAt('items.0.id');
     expect((await client.post(`/tasks/${task}/run_now`)).status).to.equal(200);
+    expect(await rateWait(api(), 'default')).to.equal(null);
     await api().coordination.count(quotaCounter('runs_per_minute', 'default'), 2, 60_000);
+    expect(await rateWait(api(), 'default')).to.match(/^the next minute: .* 2 of 2 runs/);
     const refused = await client.post(`/tasks/${task}/run_now`);
     expect(refused.status, refused.text).to.equal(429);
     expect(refused.at('details')).to.include({ quota: 'runs_per_minute', limit: 2 });

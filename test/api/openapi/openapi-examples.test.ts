@@ -16,7 +16,7 @@ import type { JsonObject } from '../../../domain/json.ts';
 import { checkPayload } from '../../../domain/pipeline/check-payload.ts';
 import { createBuiltInTools } from '../../../scheduler/tools/built-in.ts';
 import { builtInEndpoints } from '../../support/response-check.ts';
-import { noActions } from '../../support/running-api.ts';
+import { noActions } from '../../support/api-settings.ts';
 
 /** As the tests check real responses: no field beyond the schema. */
 const ajv = new Ajv({

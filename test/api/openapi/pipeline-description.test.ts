@@ -4,7 +4,7 @@ import { wholeInterface } from '../../../app/interface/whole-interface.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 import { checkPayload } from '../../../domain/pipeline/check-payload.ts';
 import { createBuiltInTools } from '../../../scheduler/tools/built-in.ts';
-import { noActions } from '../../support/running-api.ts';
+import { noActions } from '../../support/api-settings.ts';
 
 describe('the described pipeline of a task', () => {
   const { registry } = createBuiltInTools({ actions: noActions, allowPrivate: false });

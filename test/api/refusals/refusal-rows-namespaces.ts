@@ -42,4 +42,10 @@ export const namespaceRows: readonly Row[] = [
     ],
   },
   { method: 'DELETE', path: '/namespaces/reports', scope: 'admin' },
+  {
+    method: 'GET',
+    path: '/namespaces/default/usage',
+    scope: [],
+    queries: [['after=nowhere', 'after']],
+  },
 ];

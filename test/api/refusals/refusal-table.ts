@@ -364,12 +364,6 @@ export const refusalTable: readonly Row[] = [
   },
   {
     method: 'GET',
-    path: '/namespaces/default/usage',
-    scope: [],
-    queries: [['after=nowhere', 'after']],
-  },
-  {
-    method: 'GET',
     path: '/concurrency/{key}',
     scope: 'tasks:read',
     queries: [

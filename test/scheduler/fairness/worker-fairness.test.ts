@@ -109,4 +109,19 @@ describe('a worker of several agents', () => {
     await world.clock.advance(1000);
     expect(isBegun(other)).to.equal(true);
   });
+
+  it('leaves runs over the quota of a minute in the queue, and starts them after a crash too', async () => {
+    await world.task('short', ['s'], { created_by: BOB });
+    const quotas = { default: { runs_per_minute: 3 } };
+    const one = await world.start('one', { quotas });
+    await requestMany('short', 7);
+    expect(begun()).to.have.lengthOf(3);
+    await one.stop();
+    await world.start('two', { quotas });
+    expect(begun()).to.have.lengthOf(3);
+    await world.clock.advance(60_000);
+    expect(begun()).to.have.lengthOf(6);
+    await world.clock.advance(60_000);
+    expect(new Set(begun()).size).to.equal(7);
+  });
 });

@@ -6,6 +6,7 @@ import type { JsonValue } from '../../../domain/json.ts';
 import { requireRun, runFold, type KnownRun } from '../../../domain/runs/run.ts';
 import { streams } from '../../../domain/streams.ts';
 import { cancelRunCommand, requestManualRun } from '../../../domain/tasks/task-commands.ts';
+import type { QuotaSettings } from '../../../domain/namespaces/quotas.ts';
 import type { TaskDefinition } from '../../../domain/tasks/task-definition.ts';
 import { taskFold } from '../../../domain/tasks/task.ts';
 import { silent } from '../../../observability/telemetry.ts';
@@ -19,9 +20,10 @@ import { RunExecutor } from '../../../scheduler/runs/run-executor.ts';
 import type { PipelineRunner } from '../../../scheduler/runs/run-work.ts';
 import type { QueuedRun } from '../../../scheduler/runs/queued-run.ts';
 import type { SlotLimits } from '../../../scheduler/runs/slots.ts';
+import { RunRate } from '../../../scheduler/fairness/run-rate.ts';
 import { RunQueue } from '../../../scheduler/runs/run-queue.ts';
 import { TakeOver } from '../../../scheduler/runs/take-over.ts';
-import { taskAdmission } from '../../../scheduler/runs/task-admission.ts';
+import { runAdmission } from '../../../scheduler/runs/task-admission.ts';
 import { WaitResumer } from '../../../scheduler/waits/wait-resumer.ts';
 import { WaitTimers } from '../../../scheduler/waits/wait-timers.ts';
 import { Leadership } from '../../../scheduler/processes/leadership.ts';
@@ -66,10 +68,13 @@ class Reachable {
   }
 }
 
+const noKeys = { admit: () => ({ kind: 'go' }) as const, postpone: () => {} };
+
 /** Options of a worker in a test. */
 interface WorkerOptions {
   readonly slots?: number;
   readonly limits?: SlotLimits;
+  readonly quotas?: QuotaSettings;
   readonly calls?: CallSlots;
   readonly runPipeline?: PipelineRunner;
   readonly isInstant?: (run: QueuedRun) => boolean;
@@ -246,17 +251,19 @@ export class WorkerProcess {
     });
     for (const tool of [...basicTools, ...waitingTools]) tools.register(tool);
     const failurePause = new FailurePause({ ...shared, readModel, name: id });
+    const rate = new RunRate({ ...shared, coordination, quotas: options.quotas });
+    const parks = (run: QueuedRun): boolean => rate.park(run);
     const executor = new RunExecutor({
       ...shared,
       runPipeline:
         options.runPipeline ?? pipelineRunner({ ...shared, tools, secrets: () => undefined }),
-      admit: taskAdmission(tasks, clock),
+      admit: runAdmission(tasks, noKeys, clock, rate),
       ...(options.startsWithEnd === undefined ? {} : { startsWithEnd: options.startsWithEnd }),
       released: (run, task) => failurePause.after(run, task),
       lost: () => {},
       random: () => 0.5,
     });
-    const worker = (this.worker = new Worker({ ...shared, executor, slots: 8, ...options }));
+    const worker = (this.worker = new Worker({ ...shared, executor, slots: 8, parks, ...options }));
     const { isInstant = () => false } = options;
     this.early = new EarlyStarts({ ...shared, executor, worker, isInstant });
     this.takeOver = new TakeOver({
