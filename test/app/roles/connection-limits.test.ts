@@ -19,10 +19,10 @@ describe('a server with limits for connections', () => {
 
   async function start(
     settings: Readonly<Record<string, string>>,
-    { trust = false as boolean | number, secure = false } = {},
+    { trust = 0, secure = false } = {},
   ): Promise<void> {
     const app = express();
-    app.set('trust proxy', trust);
+    app.set('trust proxy', trust === 0 ? false : trust);
     app.get('/private', (request, response) => {
       noteAuthenticated(request.socket);
       response.end('ok');
