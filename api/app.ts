@@ -8,9 +8,11 @@ import express, {
 } from 'express';
 import { newId } from '../domain/ids.ts';
 import type { Telemetry } from '../observability/telemetry.ts';
+import { agentDisablingEndpoints } from './endpoints/agent-disabling.ts';
 import { namespaceEndpoints } from './endpoints/namespace-endpoints.ts';
 import { agentEndpoints } from './endpoints/agent-endpoints.ts';
 import { namespaceUsageEndpoints } from './endpoints/namespace-usage-endpoint.ts';
+import { apiKeyEndpoints } from './endpoints/api-key-endpoints.ts';
 import {
   applyHeaders,
   applyHeadersOnAccess,
@@ -82,6 +84,8 @@ export const endpoints: readonly Endpoint[] = [
   ...peopleEndpoints,
   ...agentEndpoints,
   ...namespaceUsageEndpoints,
+  ...agentDisablingEndpoints,
+  ...apiKeyEndpoints,
   ...webhookEndpoints,
   // Before `/tasks/{id}`, which its path would match.
   ...dueEndpoints,

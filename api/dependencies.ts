@@ -5,7 +5,13 @@ import type { EventStore, Position } from '../domain/event-store.ts';
 import type { QuotaSettings } from '../domain/namespaces/quotas.ts';
 import type { CommandContext } from '../domain/handle.ts';
 import type { AgentState } from '../domain/agents/agent.ts';
-import type { AgentEvent, SessionEvent, TaskEvent } from '../domain/events/catalogue.ts';
+import type { ApiKeyState } from '../domain/agents/api-key.ts';
+import type {
+  AgentEvent,
+  ApiKeyEvent,
+  SessionEvent,
+  TaskEvent,
+} from '../domain/events/catalogue.ts';
 import type { SessionState } from '../domain/agents/session.ts';
 import type { Wait } from '../domain/runs/run-waits.ts';
 import type { TaskState } from '../domain/tasks/task.ts';
@@ -20,6 +26,7 @@ import type { Coordination, HeldJob, JobLease } from '../scheduler/coordination.
 import type { ExportPlaces } from './exporting/export-places.ts';
 import type { AuditTail } from './live/audit-tail.ts';
 import type { LiveRuns } from './live/live-runs.ts';
+import type { ApiKeyUses } from './access/api-key-uses.ts';
 import type { Refusals } from './access/refusals.ts';
 import type { ParamsSource } from './params/shown-params.ts';
 import type { IdentityProvider } from './people/identity-provider.ts';
@@ -37,9 +44,11 @@ export interface ApiDependencies extends ParamsSource {
   readonly settings: ApiSettings;
   /** The secret of an agent's webhook, by its version. */
   readonly webhookSecret: (agentId: string, version: number) => string;
-  /** The present state of agents and sessions, for authentication; kept current by the log. */
+  /** The present state of agents, sessions and keys, for authentication; kept current by the log. */
   readonly agents: LiveStreams<AgentState, AgentEvent>;
   readonly sessions: LiveStreams<SessionState, SessionEvent>;
+  readonly apiKeys: LiveStreams<ApiKeyState, ApiKeyEvent>;
+  readonly apiKeyUses: ApiKeyUses;
   readonly tasks: LiveStreams<TaskState, TaskEvent>;
   readonly topics: TopicIndex;
   /** All views. */

@@ -21,9 +21,11 @@ export interface Caller {
   readonly scopes: readonly string[];
   /** Has the scope `admin`, which implies all. */
   readonly admin: boolean;
-  /** Null for a token of another issuer, which has none. */
+  /** Null for an API key, and for a token of another issuer. */
   readonly sessionId: string | null;
-  /** When the token expires. */
+  /** Null for a token. */
+  readonly keyId: string | null;
+  /** When the token or key expires; Infinity for a key that does not. */
   readonly expiresAt: Instant;
 }
 

@@ -88,6 +88,9 @@ export function badRequest(issues: readonly [Issue, ...Issue[]]): HttpError {
   return new HttpError('bad_request', `${field}: ${issue}`, { field, issue, issues });
 }
 
+/** Why a disabled agent is refused that has proved who it is. */
+export const DISABLED = 'the agent is disabled; an administrator can enable it';
+
 /** No token, or an invalid one. */
 export function unauthorized(message: string, requiredScopes: readonly string[] = []): HttpError {
   const headers = { 'WWW-Authenticate': 'Bearer' };

@@ -7,7 +7,7 @@ import type { ApiDependencies, HealthReports } from '../api/dependencies.ts';
 import { AuditTail } from '../api/live/audit-tail.ts';
 import { identityProviderOf } from '../api/people/identity-provider.ts';
 import { LiveRuns } from '../api/live/live-runs.ts';
-import { Refusals } from '../api/access/refusals.ts';
+import { AccessRecords } from '../api/access/access-records.ts';
 import { ExportPlaces } from '../api/exporting/export-places.ts';
 import type { ArtifactKeeping } from '../domain/artifacts/keep-result.ts';
 import { weightIn } from '../domain/namespaces/quotas.ts';
@@ -119,7 +119,7 @@ class Service implements RunningService {
   #jobs: Jobs | null = null;
   #live: LiveRuns | null = null;
   #auditTail: AuditTail | null = null;
-  #refusals: Refusals | null = null;
+  #records: AccessRecords | null = null;
   readonly #views: LeadingViews;
   #started = false;
   readonly #stopping = new AbortController();
@@ -264,7 +264,7 @@ class Service implements RunningService {
       () => this.#extensions?.host.endConnections(),
       () => this.#auditTail?.close(),
       () => (this.#server === null ? undefined : stopServing(this.#server)),
-      () => this.#refusals?.close(),
+      () => this.#records?.close(),
       () => this.#extensions?.close(),
       () => this.#going.end(),
       () => this.#projector?.stop(),
@@ -341,11 +341,12 @@ class Service implements RunningService {
   #apiDependencies(stores: Stores, indexes: LiveIndexes, made: MadeBefore): ApiDependencies {
     const { configuration, clock, telemetry, secrets } = this.#options;
     const { store, readModel, coordination } = stores;
-    const { agents, sessions, tasks, pinnedTasks, topics, workers } = indexes;
+    const { agents, sessions, apiKeys, tasks, pinnedTasks, topics, workers } = indexes;
     const params = { pinnedTasks, secrets };
     const live = (this.#live = new LiveRuns({ store, params, clock, telemetry }));
     const auditTail = (this.#auditTail = new AuditTail({ store, clock, telemetry }));
-    const refusals = (this.#refusals = new Refusals({ store, clock, telemetry }));
+    this.#records = new AccessRecords({ store, clock, telemetry });
+    const { refusals, apiKeyUses } = this.#records;
     return {
       store,
       readModel,
@@ -355,14 +356,14 @@ class Service implements RunningService {
       identityProvider: identityProviderOf(configuration.people, clock, telemetry.failures),
       settings: { ...configuration, tokenKeys: this.#keys, version },
       webhookSecret: webhookSecrets(configuration, this.#keys),
-      ...{ agents, sessions, tasks },
+      ...{ agents, sessions, apiKeys, tasks },
       ...params,
       topics,
       workers,
       projections,
       live,
       auditTail,
-      refusals,
+      ...{ refusals, apiKeyUses },
       exportPlaces: new ExportPlaces(),
       ...made,
       requestedUpTo: () => eventsHandledUpTo(coordination, store),

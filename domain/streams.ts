@@ -14,6 +14,8 @@ export const streams = {
   /** A person, by what the identity provider calls it. */
   person: (issuer: string, subject: string): string =>
     `person-${nameBasedId('person', issuer, subject)}`,
+  apiKey: (id: string): string => `apikey-${id}`,
+  apiKeyUse: (id: string): string => `apikeyuse-${id}`,
   task: (id: string): string => `task-${id}`,
   fires: (taskId: string): string => `fires-${taskId}`,
   run: (id: string): string => `run-${id}`,

@@ -120,6 +120,18 @@ export type WorkerEnd = (typeof workerEnds)[number];
 export const workerStates = ['active', ...workerEnds] as const;
 export type WorkerState = (typeof workerStates)[number];
 
+/** What becomes of the runs of an agent that is disabled: started ones finish, or all are canceled. */
+export const disabledRuns = ['finish', 'cancel'] as const;
+export type DisabledRuns = (typeof disabledRuns)[number];
+
+/** Why a task is paused. The last two: its agent lost the scope `tasks:write`, or was removed. */
+export const pauseReasons = ['request', 'failures', 'scope_lost', 'agent_removed'] as const;
+export type PauseReason = (typeof pauseReasons)[number];
+
+/** Why the service paused a task whose agent may no longer have it. */
+export const pauseCauses = ['scope_lost', 'agent_removed'] as const;
+export type PauseCause = (typeof pauseCauses)[number];
+
 /** The result of a command, as the audit shows it. */
 export const auditOutcomes = ['done', 'failed', 'refused'] as const;
 export type AuditOutcome = (typeof auditOutcomes)[number];

@@ -1,11 +1,13 @@
 import type { Cancel, Clock, Instant } from '../domain/clock.ts';
 import { EventStoreError, isConflict, type EventStore } from '../domain/event-store.ts';
+import type { MissedOrder } from '../domain/operators/operations.ts';
 import { decideFires } from '../domain/tasks/fires.ts';
 import type { ScheduleState } from '../domain/tasks/schedule-state.ts';
 import type { Telemetry } from '../observability/telemetry.ts';
 import type { DueEntry, DueIndex } from './fires/due-index.ts';
 import type { FireWriter, PreparedFires, WriteContext } from './fires/fire-writer.ts';
 import { neverHeld, type HoldView } from './hold.ts';
+import { anyOwner, type Owners } from './owners/owners.ts';
 import type { Leadership } from './processes/leadership.ts';
 import { traceFire } from './tracing.ts';
 
@@ -24,6 +26,9 @@ const MAX_LOST_RACES = 8;
 
 /** The longest pause after errors that are not the event log's, such as an invalid rule. Milliseconds. */
 const MAX_RETRY_AFTER = 60_000;
+
+/** How often a task is looked at again whose agent holds it back, if no change of the agent is noticed. Milliseconds. */
+const HELD_RECHECK = 30_000;
 
 /** How long a scheduler that does not lead waits for the leader to decide. Milliseconds. */
 const HOLD_BACK = 2000;
@@ -56,6 +61,8 @@ export interface SchedulerOptions {
   /** Whether operators hold the service. Default: never. Call `holdChanged` when it changes. */
   readonly hold?: HoldView | undefined;
   readonly burst?: SchedulerBurst | undefined;
+  /** Whose tasks may fire. Default: everybody's. */
+  readonly owners?: Owners | undefined;
 }
 
 /**
@@ -67,6 +74,7 @@ export interface SchedulerOptions {
 export class Scheduler {
   readonly #options: SchedulerOptions;
   readonly #hold: HoldView;
+  readonly #owners: Owners;
   readonly #inFlight = new Set<Promise<void>>();
   #cancelTimer: Cancel = () => {};
   #timerAt: Instant | null = null;
@@ -78,6 +86,8 @@ export class Scheduler {
   constructor(options: SchedulerOptions) {
     this.#options = options;
     this.#hold = options.hold ?? neverHeld;
+    this.#owners = options.owners ?? anyOwner;
+    this.#owners.onChange((agentId) => options.index.releaseHeld(agentId));
     options.index.onChange(() => this.#arm());
     options.leadership.onChange(() => this.#arm());
   }
@@ -189,8 +199,13 @@ export class Scheduler {
     let decided = state;
     let retryAt = 0;
     try {
-      const fires = burst?.take(entry, now) ?? {
-        decision: decideFires(taskId, state, index.scheduleOf(entry), now, this.#hold.missed),
+      const denying = this.#owners.startDenial(state.definition.created_by);
+      const denial = denying instanceof Promise ? await denying : denying;
+      if (denial !== null) return index.holdBack(entry, denial, now + HELD_RECHECK);
+      const missed = this.#missedOrderFor(entry);
+      const prepared = missed === this.#hold.missed ? burst?.take(entry, now) : null;
+      const fires = prepared ?? {
+        decision: decideFires(taskId, state, index.scheduleOf(entry), now, missed),
       };
       if (fires.decision.events.length > 0) decided = await this.#write(entry, fires, now);
       else retryAt = now + RETRY_AFTER;
@@ -208,6 +223,14 @@ export class Scheduler {
       }
     }
     index.settle(entry, decided, retryAt);
+  }
+
+  /** What the end of a hold, or of its agent's disabling, ordered for a task that is due; the later of the two. */
+  #missedOrderFor({ state, dueAt }: DueEntry): MissedOrder | null {
+    const ofHold = this.#hold.missed;
+    const ofOwner = this.#owners.missedOf(state.definition.created_by);
+    if (ofOwner === null || dueAt === null || dueAt > ofOwner.upTo) return ofHold;
+    return ofHold !== null && ofHold.upTo > ofOwner.upTo ? ofHold : ofOwner;
   }
 
   #write(

@@ -1,11 +1,12 @@
 import type { IncomingMessage } from 'node:http';
 import { fromIso } from '../../domain/clock.ts';
 import type { AgentState, RegisteredAgent } from '../../domain/agents/agent.ts';
-import type { SessionState } from '../../domain/agents/session.ts';
+import { isOpenFor, type SessionState } from '../../domain/agents/session.ts';
 import { EventStoreError } from '../../domain/event-store.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import type { Caller } from '../endpoint.ts';
-import { HttpError, forbidden, unauthorized } from '../errors.ts';
+import { DISABLED, HttpError, forbidden, unauthorized } from '../errors.ts';
+import { apiKeyIn, KeyAuthentication } from './key-authentication.ts';
 import { effectiveScopes } from './namespace-admins.ts';
 import type { ForeignTokens } from '../people/foreign-tokens.ts';
 import { noteAuthenticated } from '../serving/client-connections.ts';
@@ -14,10 +15,11 @@ import { verifyToken, type Claims, type TokenKeys } from './tokens.ts';
 /** Verified tokens that are remembered, so that not every request computes a signature. */
 const MAX_VERIFIED = 10_000;
 
-/** Identifies callers. A token is valid as long as its session is open and its agent exists. */
+/** Identifies callers. A token is valid as long as its session is open and its agent exists and is enabled. */
 export class Authentication {
   readonly #dependencies: ApiDependencies;
   readonly #foreign: ForeignTokens | null;
+  readonly #byKey: KeyAuthentication;
   /** By `Authorization`; their expiry is checked each time. */
   readonly #verified = new Map<string, Claims>();
   /** Callers that the rate limit identified, until {@link authenticate} takes them: each request is identified once. */
@@ -29,6 +31,7 @@ export class Authentication {
   constructor(dependencies: ApiDependencies, foreign: ForeignTokens | null) {
     this.#dependencies = dependencies;
     this.#foreign = foreign;
+    this.#byKey = new KeyAuthentication(dependencies);
     this.#keys = { ...dependencies.settings.tokenKeys };
   }
 
@@ -45,7 +48,7 @@ export class Authentication {
   ): Promise<Caller> | Caller {
     const known = this.#identified.get(request);
     if (known === undefined) {
-      const identifying = this.#identify(request.headers.authorization, scopes);
+      const identifying = this.#identify(request, scopes);
       return identifying.then((caller) => {
         noteAuthenticated(request.socket);
         return admitted(caller, scopes, acceptsOwn);
@@ -58,10 +61,9 @@ export class Authentication {
 
   /** The caller; null without a valid token, or where it can't be checked now: {@link authenticate} reports that. */
   async callerOf(request: IncomingMessage): Promise<Caller | null> {
-    const { authorization } = request.headers;
-    if (authorization === undefined) return null;
+    if (request.headers.authorization === undefined) return null;
     try {
-      const caller = await this.#identify(authorization, []);
+      const caller = await this.#identify(request, []);
       this.#identified.set(request, caller);
       noteAuthenticated(request.socket);
       return caller;
@@ -73,7 +75,8 @@ export class Authentication {
 
   /** Whether a caller would still be admitted, by its token, its session and its scopes. */
   async stillAdmits(caller: Caller, scopes: readonly string[]): Promise<boolean> {
-    const { agentId, sessionId, expiresAt } = caller;
+    const { agentId, sessionId, keyId, expiresAt } = caller;
+    if (keyId !== null) return this.#byKey.stillAdmits(keyId, scopes);
     if (expiresAt <= this.#dependencies.clock.now()) return false;
     const { agents, sessions } = this.#dependencies;
     const [agent, session] = await Promise.all([
@@ -83,7 +86,7 @@ export class Authentication {
     const found =
       session !== null
         ? this.#agentOfSession(agentId, agent.state, session.state)
-        : agent.state.status === 'registered'
+        : agent.state.status === 'registered' && agent.state.disabled === null
           ? agent.state
           : null;
     if (found === null) return false;
@@ -91,7 +94,10 @@ export class Authentication {
     return ['admin', ...scopes].some((each) => granted.includes(each));
   }
 
-  async #identify(header: string | undefined, scopes: readonly string[]): Promise<Caller> {
+  async #identify(request: IncomingMessage, scopes: readonly string[]): Promise<Caller> {
+    const header = request.headers.authorization;
+    const key = apiKeyIn(header);
+    if (key !== null) return this.#byKey.identify(key, scopes, addressOf(request));
     if (header === undefined) throw unauthorized('a bearer token is required', scopes);
     this.#forgetTokensOfReplacedKeys();
     const verified = this.#verified.get(header);
@@ -114,12 +120,15 @@ export class Authentication {
         ? await Promise.all([known, open])
         : [known, open];
     const found = this.#agentOfSession(sub, agent.state, session.state);
-    if (found === null) throw unauthorized('the token is no longer valid', scopes);
+    if (found === null) {
+      const isDisabled = agent.state.status === 'registered' && agent.state.disabled !== null;
+      throw unauthorized(isDisabled ? DISABLED : 'the token is no longer valid', scopes);
+    }
     const { namespace, name } = found;
     const granted = effectiveScopes(namespace, found.scopes);
     const admin = granted.includes('admin');
-    const expiresAt = exp * 1000;
-    return { agentId: sub, namespace, name, scopes: granted, admin, sessionId: sid, expiresAt };
+    const token = { sessionId: sid, keyId: null, expiresAt: exp * 1000 };
+    return { agentId: sub, namespace, name, scopes: granted, admin, ...token };
   }
 
   #forgetTokensOfReplacedKeys(): void {
@@ -146,18 +155,21 @@ export class Authentication {
     return claims;
   }
 
-  /** The agent; null if it is gone, or its session has ended. */
+  /** The agent; null if it is gone or disabled, or its session has ended. */
   #agentOfSession(sub: string, agent: AgentState, session: SessionState): RegisteredAgent | null {
-    if (agent.status !== 'registered' || session.status !== 'open') return null;
+    if (agent.status !== 'registered' || !isOpenFor(agent, session)) return null;
     if (session.agent_id !== sub) return null;
-    // New credentials end every earlier session.
-    if (session.credentials_revision !== (agent.credentials?.revision ?? null)) return null;
     return fromIso(session.expires_at) > this.#dependencies.clock.now() ? agent : null;
   }
 }
 
 /** The token of an `Authorization`; undefined for another scheme. */
 const bearerIn = (header: string): string | undefined => /^bearer +([^ ]+) *$/i.exec(header)?.[1];
+
+/** The address of the client; behind trusted proxies where express has found it. */
+function addressOf(request: IncomingMessage & { readonly ip?: string | undefined }): string {
+  return request.ip ?? request.socket.remoteAddress ?? '';
+}
 
 /** @throws HttpError 403 */
 function admitted(caller: Caller, scopes: readonly string[], acceptsOwn: boolean): Caller {

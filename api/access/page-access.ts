@@ -7,7 +7,7 @@ import { agentBySecret } from './agent-secret.ts';
 import type { Authentication } from './authentication.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import type { Caller } from '../endpoint.ts';
-import { HttpError } from '../errors.ts';
+import { DISABLED, HttpError } from '../errors.ts';
 import { limitFailures } from './token-brake.ts';
 
 /** Makes a browser ask for the id and the secret. */
@@ -24,7 +24,7 @@ export type Visitor = Pick<Caller, 'agentId' | 'name' | 'scopes' | 'admin'>;
 
 interface Remembered {
   readonly agentId: string;
-  /** Of the credentials: a new secret invalidates it. */
+  /** The agent's `sessions_revision`: a new secret and a disabling invalidate it. */
   readonly revision: number | null;
   readonly until: Instant;
 }
@@ -74,6 +74,7 @@ export class PageAccess {
       agentBySecret(this.#dependencies, agentId, secret === '' ? undefined : secret, network),
     );
     if (agent === null) throw refused('the agent is unknown, or the secret is wrong');
+    if (agent.disabled !== null) throw refused(DISABLED);
     this.#remember(key, agentId, agent);
     return visitorOf(agentId, agent);
   }
@@ -86,15 +87,16 @@ export class PageAccess {
     const isValid =
       known.until > clock.now() &&
       state.status === 'registered' &&
-      (state.credentials?.revision ?? null) === known.revision;
+      state.disabled === null &&
+      state.sessions_revision === known.revision;
     if (isValid) return visitorOf(known.agentId, state);
     this.#remembered.delete(key);
     return null;
   }
 
-  #remember(key: string, agentId: string, { credentials }: RegisteredAgent): void {
+  #remember(key: string, agentId: string, { sessions_revision: revision }: RegisteredAgent): void {
     const until = this.#dependencies.clock.now() + REMEMBERED_FOR;
-    this.#remembered.set(key, { agentId, revision: credentials?.revision ?? null, until });
+    this.#remembered.set(key, { agentId, revision, until });
     const [oldest] = this.#remembered.keys();
     const isFull = this.#remembered.size > MAX_REMEMBERED;
     if (isFull && oldest !== undefined) this.#remembered.delete(oldest);

@@ -2,6 +2,7 @@ import type { Request } from 'express';
 import { isJsonObject } from '../../domain/json.ts';
 import { namespaceOfEvent } from '../../domain/events/metadata.ts';
 import type { CommandContext } from '../../domain/handle.ts';
+import { isApiKey } from '../../domain/agents/api-key.ts';
 import { isUuid, newId } from '../../domain/ids.ts';
 import { DEFAULT_NAMESPACE } from '../../domain/namespaces/namespace.ts';
 import { streams } from '../../domain/streams.ts';
@@ -11,6 +12,7 @@ import { OAuthError, errorStatuses, toHttpError, type ErrorCode } from '../error
 import { ANONYMOUS } from '../endpoint.ts';
 import { recordedReason } from '../serving/headers.ts';
 import { holdsToken, shownPath } from '../serving/shown-path.ts';
+import { KeyAuthentication } from './key-authentication.ts';
 import type { Refused } from './refusals.ts';
 import { SignInRefusal } from '../people/sign-in-refusal.ts';
 import { verifyAnyToken } from './tokens.ts';
@@ -33,10 +35,12 @@ export interface RefusedRequest {
 export class RefusedRequests {
   readonly #dependencies: ApiDependencies;
   readonly #authentication: Authentication;
+  readonly #keys: KeyAuthentication;
 
   constructor(dependencies: ApiDependencies, authentication: Authentication) {
     this.#dependencies = dependencies;
     this.#authentication = authentication;
+    this.#keys = new KeyAuthentication(dependencies);
   }
 
   /** Records a request that failed with an error. */
@@ -110,6 +114,7 @@ export class RefusedRequests {
     const bearer = /^bearer +([^ ]+) *$/i.exec(request.headers.authorization ?? '')?.[1];
     for (const token of [bearer, fields['refresh_token']]) {
       if (typeof token !== 'string') continue;
+      if (isApiKey(token)) return this.#keys.agentOf(token);
       const claims = verifyAnyToken(token, this.#dependencies.settings.tokenKeys);
       if (claims !== null) return this.#known(claims.sub);
     }

@@ -1,4 +1,5 @@
 import { randomBytes, scrypt, timingSafeEqual, type ScryptOptions } from 'node:crypto';
+import { API_KEY_PREFIX } from '../../domain/agents/api-key.ts';
 import { FairTurns } from './fair-turns.ts';
 
 /** Cost of a hash: 32 MiB and some 60 ms of a thread (RFC 7914; OWASP password storage cheat sheet). */
@@ -10,6 +11,11 @@ const MEMORY = 64 * 1024 * 1024;
 /** A secret of 32 random bytes, in base64url. */
 export function newSecret(): string {
   return randomBytes(32).toString('base64url');
+}
+
+/** A new API key: 32 random bytes after a prefix by which it is recognised. */
+export function newApiKey(): string {
+  return API_KEY_PREFIX + randomBytes(32).toString('base64url');
 }
 
 /** The hash of a secret: `scrypt$N$r$p$salt$key`. Computed off the event loop. */

@@ -1,5 +1,5 @@
 import { agentFold, type RegisteredAgent } from '../../domain/agents/agent.ts';
-import { refreshSession, sessionFold } from '../../domain/agents/session.ts';
+import { isOpenFor, refreshSession, sessionFold } from '../../domain/agents/session.ts';
 import { toIso } from '../../domain/clock.ts';
 import { RefusalError } from '../../domain/errors.ts';
 import type { Position } from '../../domain/event-store.ts';
@@ -9,7 +9,7 @@ import { newId } from '../../domain/ids.ts';
 import { streams } from '../../domain/streams.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import type { EndpointResponse, Call } from '../endpoint.ts';
-import { unauthorized } from '../errors.ts';
+import { DISABLED, unauthorized } from '../errors.ts';
 import { agentBySecret } from './agent-secret.ts';
 import { limitFailures } from './token-brake.ts';
 import { signToken, verifyToken } from './tokens.ts';
@@ -19,7 +19,7 @@ type TokenCall = Pick<Call, 'dependencies' | 'context' | 'address'>;
 /**
  * The agent if the secret is right; see {@link limitFailures} and {@link agentBySecret}.
  * @param agentId in lower case
- * @throws HttpError 401 for an unknown agent or a wrong secret, 429
+ * @throws HttpError 401 for an unknown or disabled agent or a wrong secret, 429
  */
 export async function signIn(
   { dependencies, address }: TokenCall,
@@ -30,6 +30,8 @@ export async function signIn(
     agentBySecret(dependencies, agentId, secret, network),
   );
   if (agent === null) throw unauthorized('the agent is unknown, or the secret is wrong');
+  // Told only to those who know the secret.
+  if (agent.disabled !== null) throw unauthorized(DISABLED);
   return agent;
 }
 
@@ -61,7 +63,7 @@ export async function startSession(
       agent_id: agentId,
       refresh_id: jti,
       expires_at: expiresAt,
-      credentials_revision: agent.credentials?.revision ?? null,
+      credentials_revision: agent.sessions_revision,
     },
   };
   const own = { ...context, actor: agentId, namespace: agent.namespace };
@@ -88,11 +90,9 @@ export async function refreshTokens(
   const { state: agent } = await load(store, streams.agent(claims.sub), agentFold);
   const stream = streams.session(claims.sid);
   const { state: session } = await load(store, stream, sessionFold);
-  const isOpen =
-    agent.status === 'registered' &&
-    session.status === 'open' &&
-    session.credentials_revision === (agent.credentials?.revision ?? null);
-  if (!isOpen) throw unauthorized('the session has ended');
+  if (agent.status !== 'registered' || !isOpenFor(agent, session)) {
+    throw unauthorized('the session has ended');
+  }
   const refreshId = newId(context.now);
   const next = { refresh_id: refreshId, expires_at: refreshExpiry(dependencies, context) };
   let reused = false;

@@ -33,6 +33,7 @@ import type { RedriveRuns, RetryQuery } from '../schemas/run-retry-schemas.ts';
 import type * as Spans from '../schemas/schedule-schemas.ts';
 import type * as Taken from '../schemas/schemas.ts';
 import type { DeliveryQuery } from '../schemas/webhook-schemas.ts';
+import { agents, keys } from './agent-methods.ts';
 import { jobs, workers } from './worker-methods.ts';
 
 export { ApiError } from './client-connection.ts';
@@ -46,7 +47,7 @@ export type {
   Watching,
 } from './client-connection.ts';
 export type { ServerSentEvent } from './server-sent-events.ts';
-export type { Agent } from '../schemas/response-schemas-agents.ts';
+export type { Agent, ApiKey } from '../schemas/response-schemas-agents.ts';
 export type { Approval } from '../schemas/response-schemas-approvals.ts';
 export type { RecentEvents, Topics } from '../schemas/response-schemas-events.ts';
 export type { HealthReport } from '../schemas/response-schemas-health.ts';
@@ -88,6 +89,7 @@ export function createClient(options: ClientOptions) {
     token: () => connection.token(),
     tokens: tokens(api),
     agents: agents(api),
+    keys: keys(api),
     tasks: tasks(api),
     schedules: schedules(api),
     backfills: backfills(api),
@@ -118,7 +120,7 @@ interface Page {
   readonly offset: number;
   readonly cursor: string;
 }
-interface ReadAsOf extends Read {
+export interface ReadAsOf extends Read {
   /** A position or a time: the resource as it was then. */
   readonly as_of?: string | undefined;
 }
@@ -186,6 +188,11 @@ function methodsOver(ask: <T>(asking: Asking) => Promise<ApiResponse<T>>) {
       <T>(path: string) =>
       (id: string, part: string, call: CallOptions = {}) =>
         ask<T>({ ...call, method: 'POST', path: pathTo(path, id, part) }),
+    /** Removes what a path with two ids names. */
+    removePart:
+      <T>(path: string) =>
+      (id: string, part: string, call: CallOptions = {}) =>
+        ask<T>({ ...call, method: 'DELETE', path: pathTo(path, id, part) }),
   };
 }
 
@@ -210,22 +217,6 @@ const tokens = ({ ask }: Api) => ({
     ask<Agents.Tokens>({ method: 'POST', path: '/agents/auth/refresh', body, open: true }),
   revoke: (body: Taken.RevokeRequest) =>
     ask<Agents.Revoked>({ method: 'POST', path: '/agents/auth/revoke', body, open: true }),
-});
-
-const agents = ({ ask, read, readOne, send, sendTo, actWith }: Api) => ({
-  create: send<Agents.Agent, Taken.CreateAgent>('POST', '/agents'),
-  list: read<Agents.AgentList, Taken.AgentQuery>('/agents'),
-  get: readOne<Agents.Agent, ReadAsOf>('/agents/:id'),
-  update: sendTo<Agents.Agent, Taken.UpdateAgent>('PUT', '/agents/:id'),
-  remove: actWith<Agents.AgentRemoved, Taken.RemoveAgentQuery>('DELETE', '/agents/:id'),
-  setCredentials: (id: string, body: Taken.SetCredentials = {}, call: CallOptions = {}) =>
-    ask<Agents.Credentials>({
-      ...call,
-      method: 'POST',
-      path: pathTo('/agents/:id/credentials', id),
-      body,
-    }),
-  history: readOne<Audit.History, Looked.HistoryQuery>('/agents/:id/history'),
 });
 
 const tasks = ({ ask, read, readOne, send, sendTo, act, actWith, runWith }: Api) => ({

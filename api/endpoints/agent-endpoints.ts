@@ -15,23 +15,16 @@ import {
 import { RefusalError } from '../../domain/errors.ts';
 import { handle, type Handled, type SeenRevision } from '../../domain/handle.ts';
 import { nameBasedId } from '../../domain/ids.ts';
-import {
-  DEFAULT_NAMESPACE,
-  namespaceField,
-  namespaceOf,
-} from '../../domain/namespaces/namespace.ts';
+import { DEFAULT_NAMESPACE } from '../../domain/namespaces/namespace.ts';
 import { requireOpenNamespace } from '../../domain/namespaces/namespace-commands.ts';
 import { streams } from '../../domain/streams.ts';
 import { reaches } from '../../projections/reach.ts';
 import { documentAsOf } from '../../projections/reading/as-of.ts';
-import {
-  agentFilters,
-  agentsProjection,
-  type AgentDocument,
-} from '../../projections/views/agents.ts';
+import { agentFilters, agentsProjection } from '../../projections/views/agents.ts';
 import { Agent, AgentList, Credentials } from '../schemas/response-schemas-agents.ts';
 import { createWithinQuota } from '../access/quota-gate.ts';
 import { exists, presentCount } from './present-counts.ts';
+import { showAgent } from './agent-records.ts';
 import { adminsIn, remove } from './agent-removal.ts';
 import { PastQuery, pastAskedFor } from './history/audit-access.ts';
 import {
@@ -54,20 +47,6 @@ import { hashSecret, newSecret } from '../access/secrets.ts';
 const scopes = ['admin', namespaceAdmin] as const;
 /** Auditors may read them, as the log shows the same. */
 const readers = ['admin', namespaceAdmin, 'audit:read'] as const;
-
-/** An agent as clients see it. */
-function showAgent(id: string, agent: RegisteredAgent | AgentDocument): object {
-  const { name, scopes: granted, webhook_url, created_at, updated_at } = agent;
-  return {
-    id,
-    ...namespaceField(namespaceOf(agent)),
-    name,
-    scopes: granted,
-    webhook_url,
-    created_at,
-    updated_at,
-  };
-}
 
 function changedAgent(
   id: string,

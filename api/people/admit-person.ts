@@ -63,7 +63,8 @@ interface Admission {
  * sign-ins at once, the one with the older claims comes to nothing. After a crash in between, the next sign-in finds
  * the recorded agent and completes it.
  *
- * @throws SignInRefusal for claims that give nothing, or are older than the removal of the agent
+ * @throws SignInRefusal for claims that give nothing, or are older than the removal of the agent, and for one that is
+ *   disabled
  * @throws RefusalError `STATE_CONFLICT` for the last agent with the scope `admin`, and where others keep changing it
  */
 export async function admitPerson(admission: Admission): Promise<AdmittedPerson> {
@@ -76,13 +77,21 @@ export async function admitPerson(admission: Admission): Promise<AdmittedPerson>
     };
     try {
       const admitted = await admitOnce({ ...admission, context });
-      if (admitted !== null) return admitted;
+      if (admitted !== null) return enabled(admitted);
     } catch (error) {
       if (!(error instanceof RefusalError) || error.code !== 'REVISION_MISMATCH') throw error;
     }
   }
   const message = 'other requests keep changing the agent of this person; try again';
   throw new RefusalError('STATE_CONFLICT', message);
+}
+
+/** @throws SignInRefusal for an agent that is disabled */
+function enabled(admitted: AdmittedPerson): AdmittedPerson {
+  const { agentId, agent } = admitted;
+  if (agent.disabled === null) return admitted;
+  const message = 'your account is disabled; ask an administrator of this service';
+  throw new SignInRefusal('disabled', message, { agentId });
 }
 
 /** @returns null where another request was faster */

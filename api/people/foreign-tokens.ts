@@ -5,7 +5,7 @@ import { isJsonObject } from '../../domain/json.ts';
 import { effectiveScopes } from '../access/namespace-admins.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import type { Caller } from '../endpoint.ts';
-import { HttpError, forbidden, unauthorized } from '../errors.ts';
+import { DISABLED, HttpError, forbidden, unauthorized } from '../errors.ts';
 import { admitPerson } from './admit-person.ts';
 import type { IdentityProvider } from './identity-provider.ts';
 import type { PeopleSettings } from './people-settings.ts';
@@ -84,10 +84,12 @@ export class ForeignTokens {
       this.#remembered.delete(token);
       throw unauthorized('the token is no longer valid', scopes);
     }
+    if (state.disabled !== null) throw unauthorized(DISABLED, scopes);
     const granted = effectiveScopes(namespace, commonScopes(given, state));
     const admin = granted.includes('admin');
     const { name } = state;
-    return { agentId, namespace, name, scopes: granted, admin, sessionId: null, expiresAt };
+    const ids = { agentId, namespace, sessionId: null, keyId: null };
+    return { ...ids, name, scopes: granted, admin, expiresAt };
   }
 
   #recall(token: string, scopes: readonly string[]): Promise<Remembered> {

@@ -9,6 +9,7 @@ export const signInReasons = [
   'no_scopes',
   'no_namespace',
   'stale_claims',
+  'disabled',
   'conflict',
 ] as const;
 export type SignInReason = (typeof signInReasons)[number];

@@ -1,5 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox';
 import { Nullable, OneOf } from '../../domain/events/schema-parts.ts';
+import { disabledRuns } from '../../domain/vocabulary.ts';
 import { oauthErrorCodes } from '../errors.ts';
 import { done, id, time, namespace } from './response-schemas.ts';
 
@@ -12,6 +13,12 @@ export const Agent = Type.Object(
     name: Type.String({ minLength: 1, maxLength: 100 }),
     scopes: Type.Array(Type.String()),
     webhook_url: Nullable(Type.String()),
+    disabled: Nullable(
+      Type.Object(
+        { runs: OneOf(disabledRuns), by: id, since: time },
+        { additionalProperties: false },
+      ),
+    ),
     created_at: time,
     updated_at: time,
   },
@@ -30,6 +37,38 @@ export const Credentials = Type.Object(
   { title: 'Credentials', additionalProperties: false },
 );
 export type Credentials = Static<typeof Credentials>;
+
+/** An API key without the key itself. */
+export const ApiKey = Type.Object(
+  {
+    id,
+    agent_id: id,
+    name: Type.String({ minLength: 1, maxLength: 100 }),
+    scopes: Type.Array(Type.String()),
+    created_at: time,
+    created_by: id,
+    expires_at: Nullable(time),
+    last_used_at: Nullable(time),
+  },
+  { title: 'ApiKey', additionalProperties: false },
+);
+export type ApiKey = Static<typeof ApiKey>;
+
+export const ApiKeyList = Type.Object(
+  { items: Type.Array(ApiKey) },
+  { title: 'ApiKeyList', additionalProperties: false },
+);
+export type ApiKeyList = Static<typeof ApiKeyList>;
+
+/** The only response that has the key. */
+export const NewApiKey = Type.Object(
+  { ...ApiKey.properties, key: Type.String({ minLength: 1 }), message: Type.String() },
+  { title: 'NewApiKey', additionalProperties: false },
+);
+export type NewApiKey = Static<typeof NewApiKey>;
+
+export const ApiKeyRevoked = done({ agent_id: id, key_id: id });
+export type ApiKeyRevoked = Static<typeof ApiKeyRevoked>;
 
 export const Tokens = Type.Object(
   {

@@ -1,7 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox';
 import { AnyObject, Nullable, OneOf } from '../../domain/events/schema-parts.ts';
 import { taskFields } from '../../domain/tasks/task-definition.ts';
-import { taskStatuses } from '../../domain/vocabulary.ts';
+import { pauseReasons, taskStatuses } from '../../domain/vocabulary.ts';
 import { scheduleText } from './response-schemas-schedules.ts';
 import { count, done, id, listedPayload, pageOf, time, namespace } from './response-schemas.ts';
 import { Run } from './response-schemas-runs.ts';
@@ -23,6 +23,7 @@ export const Task = Type.Object(
     starts_at: Nullable(time),
     ends_at: Nullable(time),
     status: OneOf(taskStatuses),
+    pause_reason: Nullable(OneOf(pauseReasons)),
     created_at: time,
     updated_at: time,
     next_run_at: Nullable(time),

@@ -1,6 +1,7 @@
 import { Type, type Static, type TProperties } from '@sinclair/typebox';
 import { taskDefaults, taskFields } from '../../domain/tasks/task-definition.ts';
 import {
+  disabledRuns,
   misfirePolicies,
   runStates,
   runTriggers,
@@ -86,6 +87,25 @@ export type AgentQuery = Static<typeof AgentQuery>;
 
 export const RemoveAgentQuery = Type.Object({ cancel_tasks: Type.Boolean({ default: false }) });
 export type RemoveAgentQuery = Static<typeof RemoveAgentQuery>;
+
+export const DisableQuery = Type.Object({
+  runs: Type.Unsafe<(typeof disabledRuns)[number]>({
+    type: 'string',
+    enum: [...disabledRuns],
+    default: 'finish',
+  }),
+});
+export type DisableQuery = Static<typeof DisableQuery>;
+
+export const CreateApiKey = Type.Object(
+  {
+    name,
+    scopes: Type.Optional(scopes),
+    expires_at: Type.Optional(Nullable(Type.String({ maxLength: 64 }))),
+  },
+  { title: 'CreateApiKey', additionalProperties: false },
+);
+export type CreateApiKey = Static<typeof CreateApiKey>;
 
 const secret = Type.String({ minLength: 16, maxLength: 200, ...wellFormed });
 
@@ -208,6 +228,10 @@ export const ResumeQuery = Type.Object({
   }),
 });
 export type ResumeQuery = Static<typeof ResumeQuery>;
+
+/** As for a paused task that is resumed. */
+export const EnableQuery = ResumeQuery;
+export type EnableQuery = Static<typeof EnableQuery>;
 
 export const RunNowQuery = Type.Object({
   wait: Type.Optional(Type.Number({ minimum: 0, maximum: 60 })),

@@ -5,6 +5,7 @@ import { CommandLine } from './program.ts';
 import { addAgentCommands } from './records/agent-commands.ts';
 import { addAuditCommand } from './records/audit-commands.ts';
 import { addEventCommands } from './records/event-commands.ts';
+import { addKeyCommands } from './records/key-commands.ts';
 import { addOperationsCommands } from './records/operations-commands.ts';
 import { addOverviewCommands } from './records/overview-commands.ts';
 import { addStreamCommands } from './records/stream-commands.ts';
@@ -31,6 +32,7 @@ export function createCommandLine(environment: CliEnvironment, version: string):
   addWorkerCommands(line);
   addBackfillCommands(line);
   addAgentCommands(line);
+  addKeyCommands(line);
   addWebhookCommands(line);
   addEventCommands(line);
   addOverviewCommands(line);

@@ -1,6 +1,12 @@
 import type { KeyObject } from 'node:crypto';
 import { signToken, type TokenKeys } from '../../api/access/tokens.ts';
-import { agentFold, requireAgent, type RegisteredAgent } from '../../domain/agents/agent.ts';
+import {
+  agentFold,
+  requireAgent,
+  requireEnabled,
+  type RegisteredAgent,
+} from '../../domain/agents/agent.ts';
+import { isOpenFor } from '../../domain/agents/session.ts';
 import { registerAgentCommand } from '../../domain/agents/agent-registration.ts';
 import { toIso, type Clock, type Instant } from '../../domain/clock.ts';
 import { stringifyExactly } from '../../domain/exact-numbers.ts';
@@ -107,7 +113,7 @@ export class ExtensionAgents implements AgentPort {
       agent_id: sub,
       refresh_id: newId(now),
       expires_at: toIso(until),
-      credentials_revision: agent.credentials?.revision ?? null,
+      credentials_revision: agent.sessions_revision,
     };
     const stream = streams.session(sid);
     const events = [{ type: 'SessionStarted', data }] as const;
@@ -132,8 +138,7 @@ export class ExtensionAgents implements AgentPort {
       agents.get(sub),
       sessions.get(sid),
     ]);
-    if (agent.status !== 'registered' || session.status !== 'open') return false;
-    return session.credentials_revision === (agent.credentials?.revision ?? null);
+    return agent.status === 'registered' && isOpenFor(agent, session);
   }
 
   async publish(extension: AgentExtension, topic: string, payload: object): Promise<string> {
@@ -169,11 +174,11 @@ export class ExtensionAgents implements AgentPort {
     }
   }
 
-  /** @throws RefusalError if the agent was removed, because then the extension must not act */
+  /** @throws RefusalError if the agent was removed or disabled, because then the extension must not act */
   async #agent(extension: AgentExtension): Promise<RegisteredAgent> {
     const id = agentIdOf(extension.id);
     const { state } = await load(this.#store, streams.agent(id), agentFold);
-    if (state.status !== 'none') return requireAgent(state);
+    if (state.status !== 'none') return requireEnabled(state);
     const fields = { name: `ext-${extension.id}`, scopes: scopesOf(extension), webhook_url: null };
     // The same command id in every process, so that the agent is created once.
     const context = { ...this.#context('service'), commandId: nameBasedId('extension', id) };

@@ -1,4 +1,5 @@
 import { agentsProjection } from '../../projections/views/agents.ts';
+import { apiKeysProjection } from '../../projections/views/api-keys.ts';
 import { auditProjection } from '../../projections/views/audit.ts';
 import { backfillsProjection } from '../../projections/views/backfills.ts';
 import { dueProjection } from '../../projections/views/due.ts';
@@ -15,6 +16,7 @@ import { toolsProjection, workersProjection } from '../../projections/views/work
 /** Every view of the service. Each takes only its own documents, which the type cannot say. */
 export const projections = [
   agentsProjection,
+  apiKeysProjection,
   tasksProjection,
   runsProjection,
   dueProjection,

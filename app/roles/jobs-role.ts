@@ -36,7 +36,7 @@ export function createJobs(
   const { stores, indexes, configuration, clock, telemetry, going, hold, secrets } = options;
   const { artifacts } = options;
   const { store, readModel, coordination } = stores;
-  const { pinnedTasks: tasks, workers: directory } = indexes;
+  const { pinnedTasks: tasks, workers: directory, owners } = indexes;
   const queue = options.queue ?? new RunQueue(store, readModel, clock, telemetry, false);
   const begin = (): void => {
     if (options.queue !== undefined) return;
@@ -45,5 +45,5 @@ export function createJobs(
   const { jobLeaseSeconds: leaseSeconds } = configuration;
   const parts = { store, coordination, queue, tasks, directory, clock, telemetry, hold };
   const weightOf = weightIn(configuration.quotas);
-  return new Jobs({ ...parts, leaseSeconds, secrets, artifacts, begin, weightOf });
+  return new Jobs({ ...parts, leaseSeconds, secrets, artifacts, owners, begin, weightOf });
 }

@@ -1,12 +1,19 @@
+import { apiKeyFold, type ApiKeyState } from '../../domain/agents/api-key.ts';
 import { agentFold, type AgentState } from '../../domain/agents/agent.ts';
 import type { EventStore } from '../../domain/event-store.ts';
-import type { AgentEvent, SessionEvent, TaskEvent } from '../../domain/events/catalogue.ts';
+import type {
+  AgentEvent,
+  ApiKeyEvent,
+  SessionEvent,
+  TaskEvent,
+} from '../../domain/events/catalogue.ts';
 import { sessionFold, type SessionState } from '../../domain/agents/session.ts';
 import { taskFold, type TaskState } from '../../domain/tasks/task.ts';
 import { LiveStreams } from '../../projections/reading/live-streams.ts';
 import type { ReadModel } from '../../projections/read-model.ts';
 import { WorkerDirectory } from '../../projections/reading/worker-directory.ts';
 import { TopicIndex } from '../../projections/reading/topic-index.ts';
+import { LiveOwners } from '../../scheduler/owners/owners.ts';
 import { PinnedTasks } from '../../scheduler/pinned-tasks.ts';
 import type { Supervisor } from './supervisor.ts';
 
@@ -14,8 +21,10 @@ import type { Supervisor } from './supervisor.ts';
 export interface LiveIndexes {
   readonly agents: LiveStreams<AgentState, AgentEvent>;
   readonly sessions: LiveStreams<SessionState, SessionEvent>;
+  readonly apiKeys: LiveStreams<ApiKeyState, ApiKeyEvent>;
   readonly tasks: LiveStreams<TaskState, TaskEvent>;
   readonly pinnedTasks: PinnedTasks;
+  readonly owners: LiveOwners;
   readonly topics: TopicIndex;
   readonly workers: WorkerDirectory;
 }
@@ -28,14 +37,18 @@ export function followIndexes(
 ): LiveIndexes {
   const agents = new LiveStreams(store, 'agent-', agentFold);
   const sessions = new LiveStreams(store, 'session-', sessionFold);
+  const apiKeys = new LiveStreams(store, 'apikey-', apiKeyFold);
   const tasks = new LiveStreams(store, 'task-', taskFold);
-  const topics = new TopicIndex(store, readModel);
+  const owners = new LiveOwners(agents);
+  const topics = new TopicIndex(store, readModel, (owner) => owners.isStopped(owner));
   const workers = new WorkerDirectory(store, readModel);
   const { signal } = going;
   going.supervise('following agents', (started) => agents.follow(signal, started));
   going.supervise('following sessions', (started) => sessions.follow(signal, started));
+  going.supervise('following API keys', (started) => apiKeys.follow(signal, started));
   going.supervise('following tasks', (started) => tasks.follow(signal, started));
   going.supervise('following topics', (started) => topics.follow(signal, started));
   going.supervise('following workers', (started) => workers.follow(signal, started));
-  return { agents, sessions, tasks, topics, workers, pinnedTasks: new PinnedTasks(store, tasks) };
+  const pinnedTasks = new PinnedTasks(store, tasks);
+  return { agents, owners, sessions, apiKeys, tasks, topics, workers, pinnedTasks };
 }

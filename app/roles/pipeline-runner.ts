@@ -1,4 +1,5 @@
 import type { ArtifactKeeping } from '../../domain/artifacts/keep-result.ts';
+import { notPermitted, type Denial } from '../../domain/agents/permissions.ts';
 import { toIso, type Clock } from '../../domain/clock.ts';
 import type { EventStore } from '../../domain/event-store.ts';
 import type { StepEnd } from '../../domain/events/catalogue.ts';
@@ -14,6 +15,7 @@ import type { ExpressionEvaluator } from '../../scheduler/pipeline/costly-expres
 import { executePipeline } from '../../scheduler/pipeline/pipeline-execution.ts';
 import { permanentFailure } from '../../scheduler/runs/run-ending.ts';
 import type { PipelineRunner } from '../../scheduler/runs/run-work.ts';
+import { anyOwner, type Owners } from '../../scheduler/owners/owners.ts';
 import type { ToolRegistry } from '../../scheduler/tools/registry.ts';
 
 /** Executes the pipeline of a run's pinned task with the tools of this process. */
@@ -31,12 +33,23 @@ export function pipelineRunner(options: {
   readonly evaluator?: ExpressionEvaluator | undefined;
   /** Where large results go. Default: nowhere, they are cut. */
   readonly artifacts?: ArtifactKeeping | undefined;
+  /** Whose runs may go on. Default: everybody's. */
+  readonly owners?: Owners | undefined;
   /** The address of a callback. Default: its path. */
   readonly callbackUrl?: (token: string) => string;
 }): PipelineRunner {
   const { store, tools, clock, telemetry, secrets, callbackUrl, refreshTools, artifacts } = options;
-  const { evaluator } = options;
-  return ({ run, task, known, attempt, record, onResumed, stop, span }) => {
+  const { evaluator, owners = anyOwner } = options;
+  const execute: PipelineRunner = ({
+    run,
+    task,
+    known,
+    attempt,
+    record,
+    onResumed,
+    stop,
+    span,
+  }) => {
     const { id, taskId, trigger, priority } = run;
     const { title, tags, payload } = task.definition;
     const fault = trigger === 'event' ? defaultsFault(task.definition) : null;
@@ -48,9 +61,11 @@ export function pipelineRunner(options: {
       run: { id, attempt, trigger, scheduled_for: run.scheduledFor, run_at: toIso(run.runAt) },
       event: (known?.request.event ?? null) as JsonObject | null,
     };
-    const shared = { tools, clock, telemetry, secrets, callbackUrl, artifacts, evaluator };
+    const denial = (): ReturnType<Owners['stepDenial']> => owners.stepDenial(run.createdBy);
+    const calling = { callbackUrl, artifacts, evaluator, denial };
+    const shared = { tools, clock, telemetry, secrets, ...calling };
     const environment = { ...shared, stop, record, onResumed, span };
-    const execute = (finished: readonly StepEnd[]): ReturnType<PipelineRunner> =>
+    const executeAfter = (finished: readonly StepEnd[]): ReturnType<PipelineRunner> =>
       executePipeline(
         {
           pipeline,
@@ -68,13 +83,19 @@ export function pipelineRunner(options: {
         environment,
       );
     const begin = (): ReturnType<PipelineRunner> => {
-      if (known === null) return execute([]);
-      if (known.request.prior_results === null) return execute(endsOf(known.steps));
-      return copyPriorResults(store, known, pipeline, record, stop.signal).then(execute);
+      if (known === null) return executeAfter([]);
+      if (known.request.prior_results === null) return executeAfter(endsOf(known.steps));
+      return copyPriorResults(store, known, pipeline, record, stop.signal).then(executeAfter);
     };
     // Its worker may have registered the tool through another process just now.
     const isReady = refreshTools === undefined || hasAllTools(pipeline.steps, tools);
     return isReady ? begin() : refreshTools().then(begin);
+  };
+  return (work) => {
+    const denying = owners.stepDenial(work.run.createdBy);
+    const run = (denial: Denial | null): ReturnType<PipelineRunner> =>
+      denial === null ? execute(work) : permanentFailure(notPermitted(denial));
+    return denying instanceof Promise ? denying.then(run) : run(denying);
   };
 }
 

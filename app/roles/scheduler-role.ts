@@ -12,6 +12,7 @@ import type { Hold } from '../../scheduler/hold.ts';
 import type { AllowedPrivate } from '../../scheduler/http/address-rules.ts';
 import type { ProxySettings } from '../../scheduler/http/proxies.ts';
 import { SilentWorkers } from '../../scheduler/jobs/silent-workers.ts';
+import { OwnerEnforcement } from '../../scheduler/owners/owner-enforcement.ts';
 import { Leadership } from '../../scheduler/processes/leadership.ts';
 import { Retention, type RetentionLimits } from '../../scheduler/retention/retention.ts';
 import type { Scheduler } from '../../scheduler/scheduler.ts';
@@ -77,14 +78,15 @@ export interface SchedulerRoleOptions {
 export function startSchedulerRole(options: SchedulerRoleOptions): SchedulerRole {
   const { stores, clock, telemetry, going, hold, member, lease, limits } = options;
   const { store, readModel, coordination } = stores;
-  const tasks = options.indexes.pinnedTasks;
+  const { pinnedTasks: tasks, owners, agents } = options.indexes;
   const shared = { store, readModel, coordination, clock, telemetry, tasks, hold, name: member };
   const leadership = new Leadership({ ...shared, name: 'scheduler', owner: member, lease: LEASE });
   const index = new DueIndex(store, readModel, telemetry);
   const led = { ...shared, leadership, index };
   const requester = new RunRequester(led);
   const timer = nodeScheduleTimer;
-  const scheduler = createScheduler({ ...led, ...options.burst, timer, requests: requester });
+  const parts = { ...led, ...options.burst, timer, requests: requester, owners };
+  const scheduler = createScheduler(parts);
   hold.onChange(() => scheduler.holdChanged());
   const backfills = new Backfills(led);
   const audit = createSchedulerAudit({ ...led, requester, source: member, lease });
@@ -113,6 +115,8 @@ export function startSchedulerRole(options: SchedulerRoleOptions): SchedulerRole
     const retention = new Retention({ ...led, limits, artifacts: options.artifacts.store });
     going.superviseStarted('removing old records', () => retention.run(signal));
   }
+  const enforcement = new OwnerEnforcement({ ...led, agents });
+  going.superviseStarted('enforcing the rights of agents', () => enforcement.run(signal));
   const silentWorkers = new SilentWorkers({ ...led, directory: options.indexes.workers });
   going.superviseStarted('removing silent workers', () => silentWorkers.run(signal));
   going.superviseStarted('auditing the scheduler', () => audit.run(signal));

@@ -1,6 +1,7 @@
 import { countPayload, type QuotaParts } from '../../api/access/quota-gate.ts';
 import { paramsFor } from '../../api/params/params-check.ts';
-import { requireAgent } from '../../domain/agents/agent.ts';
+import { requireAgent, requireEnabled } from '../../domain/agents/agent.ts';
+import { hasScope } from '../../domain/agents/permissions.ts';
 import type { Clock } from '../../domain/clock.ts';
 import { RefusalError, notFound } from '../../domain/errors.ts';
 import { BEGINNING, type EventStore } from '../../domain/event-store.ts';
@@ -35,8 +36,10 @@ export function serviceActions(
     return { ...command, source, correlationId: runId, causationId: runId };
   };
   const scopesOf = async (agentId: string, scope: string): Promise<readonly string[]> => {
-    const { scopes } = requireAgent((await agents.get(agentId)).state);
-    if (scopes.includes(scope) || scopes.includes('admin')) return scopes;
+    const agent = requireAgent((await agents.get(agentId)).state);
+    if (agent.disabled?.runs === 'cancel') requireEnabled(agent);
+    const { scopes } = agent;
+    if (hasScope(agent, scope)) return scopes;
     throw new RefusalError('FORBIDDEN', `the task's owner lacks the scope ${scope}`, {
       required_scopes: [scope],
       granted_scopes: scopes,
@@ -57,7 +60,8 @@ export function serviceActions(
     async runTask({ task_id, params: given, parent, ...origin }) {
       const scopes = await scopesOf(origin.actor, 'tasks:write');
       const isAdmin = scopes.includes('admin');
-      const { namespace } = requireAgent((await agents.get(origin.actor)).state);
+      // The runs of a disabled agent may finish, but start no others.
+      const { namespace } = requireEnabled((await agents.get(origin.actor)).state);
       const { state } = await tasks.get(task_id);
       const isVisible = state.status !== 'none' && (isAdmin || state.namespace === namespace);
       if (!isVisible) throw notFound('task', task_id);

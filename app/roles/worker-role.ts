@@ -80,7 +80,7 @@ export function createWorkerRole(options: {
   const { stores, membership, tools, clock, telemetry, going, hold, secrets } = options;
   const { callbackUrl, artifacts, sharing } = options;
   const { store, readModel, coordination } = stores;
-  const tasks = options.indexes.pinnedTasks;
+  const { pinnedTasks: tasks, owners } = options.indexes;
   const { queue } = options;
   const shared = { store, queue, membership, clock, telemetry, tasks };
   const keys = new KeySemaphore({ ...shared, hasRoom: (run) => worker.hasRoom(run) });
@@ -88,7 +88,7 @@ export function createWorkerRole(options: {
   const failed = failures.afterEnd.bind(failures);
   const evaluator = new ExpressionPool();
   const runPipeline = pipelineRunner({
-    ...{ store, tools, clock, telemetry, secrets, callbackUrl, artifacts, evaluator },
+    ...{ store, tools, clock, telemetry, secrets, callbackUrl, artifacts, evaluator, owners },
     refreshTools: () => options.indexes.workers.catchUp(clock, MAX_TOOLS_LAG),
   });
   const rate = new RunRate({ ...shared, coordination, quotas: options.quotas });
@@ -97,7 +97,7 @@ export function createWorkerRole(options: {
     ...shared,
     runPipeline,
     startsWithEnd: runsStartingWithEnd(tasks, tools, isInstant),
-    admit: runAdmission(tasks, keys, clock, rate),
+    admit: runAdmission(tasks, keys, clock, { rate, owners }),
     handOver: (run, task, end) => keys.handOver(run, task, end),
     released: (run, task) => {
       keys.released(run, task);

@@ -36,7 +36,7 @@ const adminsFold: Fold<readonly Withdrawal[], AdminsEvent> = {
   evolve: (_state, event) => event.data.withdrawals,
 };
 
-/** A change that takes the scope from an agent. */
+/** A change that takes the scope, or the use of it, from an agent. */
 interface WithdrawalCommand<T> {
   readonly store: EventStore;
   readonly agentId: string;
@@ -50,7 +50,7 @@ interface WithdrawalCommand<T> {
 }
 
 /**
- * Takes the scope `admin` from an agent, if it has it and another agent keeps it.
+ * Takes the scope `admin`, or the use of it, from an agent, if it has it and another enabled agent keeps it.
  *
  * Two admins that take it from each other at once would each find the other. So a withdrawal is first announced in the
  * one stream `admins`, at the revision read before the other admins were looked at. The loser of that race looks again,
@@ -108,7 +108,7 @@ async function hasOtherAdmin(
   return false;
 }
 
-/** Whether an agent has the scope and is not about to lose it. Voids a withdrawal that a crash left behind. */
+/** Whether an agent has the scope, is enabled, and is not about to lose the scope. Voids a withdrawal that a crash left behind. */
 async function keepsAdmin(
   { store, context }: Pick<WithdrawalCommand<unknown>, 'store' | 'context'>,
   id: string,
@@ -117,6 +117,7 @@ async function keepsAdmin(
   const stream = streams.agent(id);
   const { state, revision } = await load(store, stream, agentFold);
   if (state.status !== 'registered' || !state.scopes.includes(ADMIN)) return false;
+  if (state.disabled !== null) return false;
   const found = withdrawals.find((each) => each.agent_id === id && each.revision === revision);
   if (found === undefined) return true;
   // In both directions: the clock may have been set back.

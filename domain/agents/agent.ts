@@ -2,12 +2,15 @@ import { RefusalError } from '../errors.ts';
 import type { AgentEvent, AgentNameEvent } from '../events/catalogue.ts';
 import type { EventPlace, Fold } from '../handle.ts';
 import { DEFAULT_NAMESPACE, namespaceField, namespaceOf } from '../namespaces/namespace.ts';
+import type { DisabledRuns, MisfirePolicy } from '../vocabulary.ts';
 
 /**
  * An agent: an identity that owns tasks, publishes events and authenticates.
  *
  *   none ──AgentRegistered──► registered ──AgentRemoved──► removed
  *   none ──Abandoned──► abandoned      (its name was reserved, but it was never registered)
+ *
+ * A registered agent is enabled or disabled (AgentDisabled, AgentEnabled).
  */
 export type AgentState =
   | { readonly status: 'none' }
@@ -23,10 +26,31 @@ export interface RegisteredAgent {
   readonly webhook_url: string | null;
   /** Null without a secret. `revision`: of the event that set it. */
   readonly credentials: { readonly secret_hash: string; readonly revision: number } | null;
+  /** Of the event that ended all earlier sessions: new credentials, or a disabling; null before the first. */
+  readonly sessions_revision: number | null;
+  /** Null while the agent is enabled. */
+  readonly disabled: Disabling | null;
+  /** The last time that it was enabled again; null before. */
+  readonly enabled: Enabling | null;
   readonly webhook_secret_version: number;
   readonly created_at: string;
   readonly updated_at: string;
   readonly revision: number;
+}
+
+/** While an agent is disabled, nothing may act for it, except runs that may finish. */
+export interface Disabling {
+  readonly runs: DisabledRuns;
+  /** The agent that disabled it. */
+  readonly by: string;
+  readonly since: string;
+}
+
+/** The end of a disabling. */
+export interface Enabling {
+  readonly at: string;
+  /** The policy for fires of the agent's tasks that came due meanwhile. */
+  readonly missed: MisfirePolicy;
 }
 
 /** The fields that a client sets. */
@@ -50,6 +74,9 @@ function evolveAgent(state: AgentState, event: AgentEvent, at: EventPlace): Agen
       ...event.data,
       namespace: namespaceOf(event.data),
       credentials: null,
+      sessions_revision: null,
+      disabled: null,
+      enabled: null,
       webhook_secret_version: 0,
       created_at: occurredAt,
       updated_at: occurredAt,
@@ -67,6 +94,7 @@ function evolveAgent(state: AgentState, event: AgentEvent, at: EventPlace): Agen
         ...changed,
         updated_at: state.updated_at,
         credentials: { secret_hash: event.data.secret_hash, revision: at.revision },
+        sessions_revision: at.revision,
       };
     case 'WebhookSecretRotated':
       return {
@@ -74,6 +102,14 @@ function evolveAgent(state: AgentState, event: AgentEvent, at: EventPlace): Agen
         updated_at: state.updated_at,
         webhook_secret_version: event.data.version,
       };
+    case 'AgentDisabled': {
+      const { runs } = event.data;
+      const since = state.disabled?.since ?? occurredAt;
+      const disabled = { runs, by: at.metadata.actor, since };
+      return { ...changed, disabled, sessions_revision: at.revision };
+    }
+    case 'AgentEnabled':
+      return { ...changed, disabled: null, enabled: { at: occurredAt, ...event.data } };
     case 'AgentRemoved':
       return { status: 'removed', namespace: state.namespace, name: state.name };
   }
@@ -124,6 +160,18 @@ export function rotateWebhookSecret(state: AgentState): readonly AgentEvent[] {
   return [{ type: 'WebhookSecretRotated', data: { version: webhook_secret_version + 1 } }];
 }
 
+/** Disables an agent; no event where that was done with the same choice for its runs. */
+export function disableAgent(state: AgentState, runs: DisabledRuns): readonly AgentEvent[] {
+  const { disabled } = requireAgent(state);
+  return disabled?.runs === runs ? [] : [{ type: 'AgentDisabled', data: { runs } }];
+}
+
+/** Ends a disabling; no event where the agent is enabled. @param missed the policy for fires that came due meanwhile */
+export function enableAgent(state: AgentState, missed: MisfirePolicy): readonly AgentEvent[] {
+  const { disabled } = requireAgent(state);
+  return disabled === null ? [] : [{ type: 'AgentEnabled', data: { missed } }];
+}
+
 export function removeAgent(state: AgentState): readonly AgentEvent[] {
   requireAgent(state);
   return [{ type: 'AgentRemoved', data: {} }];
@@ -133,6 +181,13 @@ export function removeAgent(state: AgentState): readonly AgentEvent[] {
 export function requireAgent(state: AgentState): RegisteredAgent {
   if (state.status !== 'registered') throw new RefusalError('NOT_FOUND', 'there is no such agent');
   return state;
+}
+
+/** @throws RefusalError `NOT_FOUND`; `FORBIDDEN` for a disabled agent */
+export function requireEnabled(state: AgentState): RegisteredAgent {
+  const agent = requireAgent(state);
+  if (agent.disabled === null) return agent;
+  throw new RefusalError('FORBIDDEN', 'the agent is disabled', { disabled: agent.disabled });
 }
 
 const credentialsSet = (secretHash: string): AgentEvent => ({

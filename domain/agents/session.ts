@@ -1,3 +1,4 @@
+import type { RegisteredAgent } from './agent.ts';
 import { RefusalError } from '../errors.ts';
 import type { SessionEvent } from '../events/catalogue.ts';
 import type { Fold } from '../handle.ts';
@@ -14,7 +15,7 @@ export type SessionState =
       readonly agent_id: string;
       readonly refresh_id: string;
       readonly expires_at: string;
-      /** The agent's credentials at its start; new ones end it. */
+      /** The agent's `sessions_revision` at its start: new credentials and a disabling end it. */
       readonly credentials_revision: number | null;
     };
 
@@ -28,6 +29,15 @@ export const sessionFold: Fold<SessionState, SessionEvent> = {
       : { ...state, status: 'ended' };
   },
 };
+
+/** Whether a session is open, by its own events and those of its agent. Its expiry is not checked. */
+export function isOpenFor(
+  agent: RegisteredAgent,
+  session: SessionState,
+): session is Exclude<SessionState, { readonly status: 'none' }> {
+  if (session.status !== 'open' || agent.disabled !== null) return false;
+  return session.credentials_revision === agent.sessions_revision;
+}
 
 /** Exchanges a refresh token. One that was used before may be stolen: the session ends, and `reused` is true. */
 export function refreshSession(

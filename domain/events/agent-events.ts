@@ -1,5 +1,6 @@
 import { Type } from '@sinclair/typebox';
-import { closed, event, Id, Namespace, Nullable, Timestamp } from './schema-parts.ts';
+import { disabledRuns, misfirePolicies } from '../vocabulary.ts';
+import { closed, event, Id, Namespace, Nullable, OneOf, Timestamp } from './schema-parts.ts';
 
 const AgentFields = {
   name: Type.String(),
@@ -17,6 +18,10 @@ export const agentEvents = {
   /** Holds only the secret's scrypt hash. Ends every earlier session. */
   AgentCredentialsSet: event({ secret_hash: Type.String() }),
   WebhookSecretRotated: event({ version: Type.Integer({ minimum: 1 }) }),
+  /** Ends every earlier session. Nothing may act for the agent; `runs`: what becomes of its runs. */
+  AgentDisabled: event({ runs: OneOf(disabledRuns) }),
+  /** `missed`: the policy for fires of its tasks that came due meanwhile. */
+  AgentEnabled: event({ missed: OneOf(misfirePolicies) }),
   AgentRemoved: event({}),
   NameReserved: event({ name: Type.String(), agent_id: Id }),
   NameReleased: event({ name: Type.String(), agent_id: Id }),
@@ -37,7 +42,7 @@ export const sessionEvents = {
     /** `jti` of the valid refresh token. */
     refresh_id: Id,
     expires_at: Type.String(),
-    /** Revision of the agent's AgentCredentialsSet; null for an agent without credentials. */
+    /** Revision of the agent's last AgentCredentialsSet or AgentDisabled; null where it has neither. */
     credentials_revision: Nullable(Type.Integer({ minimum: 0 })),
   }),
   SessionRefreshed: event({ refresh_id: Id, expires_at: Type.String() }),

@@ -1,5 +1,6 @@
 import type { Static } from '@sinclair/typebox';
 import { agentEvents, sessionEvents } from './agent-events.ts';
+import { apiKeyEvents, apiKeyUseEvents } from './api-key-events.ts';
 import { auditEvents } from './audit-events.ts';
 import { backfillEvents } from './backfill-events.ts';
 import { importEvents } from './import-events.ts';
@@ -21,6 +22,8 @@ export const catalogue = {
   ...agentEvents,
   ...sessionEvents,
   ...personEvents,
+  ...apiKeyEvents,
+  ...apiKeyUseEvents,
   ...taskEvents,
   ...firesEvents,
   ...runEvents,
@@ -60,6 +63,8 @@ export type AgentEvent = EventOf<
   | 'AgentUpdated'
   | 'AgentCredentialsSet'
   | 'WebhookSecretRotated'
+  | 'AgentDisabled'
+  | 'AgentEnabled'
   | 'AgentRemoved'
   | 'Abandoned'
 >;
@@ -67,6 +72,7 @@ export type AgentNameEvent = EventOf<'NameReserved' | 'NameReleased'>;
 export type AdminsEvent = EventOf<'AdminWithdrawn'>;
 export type SessionEvent = EventOf<keyof typeof sessionEvents>;
 export type PersonEvent = EventOf<keyof typeof personEvents>;
+export type ApiKeyEvent = EventOf<keyof typeof apiKeyEvents>;
 export type TaskEvent = EventOf<keyof typeof taskEvents | 'Abandoned'>;
 export type FiresEvent = EventOf<keyof typeof firesEvents>;
 export type RunEvent = EventOf<keyof typeof runEvents | 'Abandoned'>;

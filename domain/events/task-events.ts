@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import { TaskDefinitionSchema, taskFields } from '../tasks/task-definition.ts';
-import { misfirePolicies, spanSkipReasons } from '../vocabulary.ts';
+import { misfirePolicies, pauseCauses, spanSkipReasons } from '../vocabulary.ts';
 import { event, Id, Namespace, Nullable, OneOf, Timestamp } from './schema-parts.ts';
 
 /** What a rule's schedule comes to when it is set. */
@@ -23,7 +23,8 @@ export const taskEvents = {
     },
     2,
   ),
-  TaskPaused: event({ by_failures: Type.Boolean() }),
+  /** `cause`: the service paused it, because its agent may no longer have tasks. */
+  TaskPaused: event({ by_failures: Type.Boolean(), cause: Type.Optional(OneOf(pauseCauses)) }, 2),
   TaskResumed: event({ missed: OneOf(misfirePolicies), next_fire_at: Nullable(Timestamp) }),
   TaskSnoozed: event({
     delay_seconds: Type.Integer({ minimum: 1 }),

@@ -15,6 +15,10 @@ export const upcasters: Readonly<Record<string, Readonly<Record<number, Upcaster
     /** Version 1 lacked `params_schema`. */
     1: (data) => data,
   },
+  TaskPaused: {
+    /** Version 1 lacked `cause`. */
+    1: (data) => data,
+  },
   RunRequested: {
     /** Version 1 had no overlap policies, and a retry began at the start. */
     1: (data) => ({ ...data, prior_steps: [], overlap_policy: 'allow' }),

@@ -12,7 +12,7 @@ import {
   type RecordOf,
   type Verdict,
 } from './explanation.ts';
-import { holdNote, holdWithin, type Hold } from './holds.ts';
+import { stopWithin, type Stop } from './holds.ts';
 import { readRun, runNote, skipOf, standing, type RunAccount } from './run-account.ts';
 import type { Pause } from './task-history.ts';
 import { counted, duration } from './words.ts';
@@ -60,7 +60,7 @@ function heldBackNote({ history, now, words }: ExplainContext, { last }: RunAcco
 
 /** Why a fire was decided later than its nominal time. */
 function latenessNote(context: ExplainContext, fired: RecordOf<'Fired'>): Note {
-  const { history, orders, words } = context;
+  const { history } = context;
   const nominal = fromIso(fired.data.nominal);
   const decided = fromIso(fired.metadata.occurredAt);
   const lateness = decided - nominal;
@@ -75,19 +75,19 @@ function latenessNote(context: ExplainContext, fired: RecordOf<'Fired'>): Note {
   }
   if (snooze !== null) return snoozeNote(context, snooze);
   const { definition } = history.atRevision(fired.data.task_revision);
-  const hold = holdWithin(orders, nominal, decided);
-  const paused = hold === null ? history.pauseWithin(nominal, decided) : null;
+  const stop = stopWithin(context, nominal, decided);
+  const paused = stop === null ? history.pauseWithin(nominal, decided) : null;
   const why =
-    hold !== null
-      ? 'the service was on hold'
+    stop !== null
+      ? stop.why
       : `no scheduler had handled it ${paused === null ? 'earlier' : 'before the task was paused'}`;
   const permitted =
     lateness <= graceOf(definition)
       ? `It was within its grace of ${duration(definition.misfire_grace_seconds * 1000)}.`
-      : `${capitalised(policyOf(definition, hold))} still let it run.`;
+      : `${capitalised(policyOf(definition, stop))} still let it run.`;
   return joined(
     note(`It was decided ${duration(lateness)} late because ${why}.`),
-    hold === null ? NO_NOTE : holdNote(hold, words),
+    stop?.note ?? NO_NOTE,
     paused === null ? NO_NOTE : pauseNote(context, paused),
     note(permitted),
   );
@@ -117,12 +117,10 @@ function pauseNote({ words }: ExplainContext, { paused, ended }: Pause): Note {
   return { sentences, evidence: [paused, ended] };
 }
 
-/** The policy for late fires: the release of a hold may have replaced the task's. */
-function policyOf({ misfire_policy }: TaskDefinition, hold: Hold | null): string {
-  const missed = hold?.released?.data.missed ?? null;
-  return missed === null
-    ? `misfire_policy ${misfire_policy}`
-    : `the release of the hold with missed=${missed}`;
+/** The policy for late fires: the end of a stop may have replaced the task's. */
+function policyOf({ misfire_policy }: TaskDefinition, stop: Stop | null): string {
+  if (stop === null || stop.missed === null) return `misfire_policy ${misfire_policy}`;
+  return `${stop.end} with missed=${stop.missed}`;
 }
 
 /** Why a run was skipped: a clause, and what it rests on. */
@@ -213,7 +211,7 @@ function missedNote(
   span: RecordOf<'FiresSkipped'>,
   nominal: Instant,
 ): Note {
-  const { history, orders, words } = context;
+  const { history, words } = context;
   const { definition } = history.atRevision(span.data.task_revision);
   const { misfire_grace_seconds, misfire_policy } = definition;
   const decided = fromIso(span.metadata.occurredAt);
@@ -223,19 +221,19 @@ function missedNote(
   const due = snooze === null || change !== null ? nominal : fromIso(snooze.data.next_run_at);
   const wasLateByChange = change !== null && change.after - nominal > graceOf(definition);
   const from = snooze === null ? fromIso(span.data.from) : history.endOf(snooze);
-  const hold = holdWithin(orders, from, decided);
-  const paused = hold === null ? history.pauseWithin(Math.max(from, due), decided) : null;
+  const stop = stopWithin(context, from, decided);
+  const paused = stop === null ? history.pauseWithin(Math.max(from, due), decided) : null;
   let why = `no scheduler handled this task from ${words.when(from)} to ${words.when(decided)} (${duration(decided - from)})`;
-  if (hold !== null) why = 'the service was on hold';
+  if (stop !== null) why = stop.why;
   else if (wasLateByChange) why = 'it was already late when the snooze ended';
   else if (paused !== null) why = 'no scheduler had handled it before the task was paused';
-  const ordered = hold?.released?.data.missed ?? null;
+  const ordered = stop?.missed ?? null;
   const decision =
     ordered === null ? `, beyond its grace of ${duration(misfire_grace_seconds * 1000)}` : '';
-  const effect = `${capitalised(policyOf(definition, hold))} ${effects[ordered ?? misfire_policy]}.`;
+  const effect = `${capitalised(policyOf(definition, stop))} ${effects[ordered ?? misfire_policy]}.`;
   return joined(
     note(`The fire at ${words.when(nominal)} was missed because ${why}.`),
-    hold === null ? NO_NOTE : holdNote(hold, words),
+    stop?.note ?? NO_NOTE,
     paused === null ? NO_NOTE : pauseNote(context, paused),
     snooze === null ? NO_NOTE : snoozeNote(context, snooze),
     note(`It was decided ${duration(decided - due)} late${decision}.`),

@@ -17,5 +17,7 @@ export interface ExplainContext {
   readonly decisions: Decisions;
   /** Orders for the whole service, the newest first. */
   readonly orders: readonly RecordedEvent[];
+  /** When the task's agent was disabled and enabled, the newest first. */
+  readonly disablings: readonly RecordedEvent[];
   readonly words: Words;
 }

@@ -7,7 +7,7 @@ import { explainFired, explainSkippedSpan } from './decided.ts';
 import { endOf, findDecisions, startOf, type Decision } from './decisions.ts';
 import type { ExplainContext } from './explain-context.ts';
 import { evidenceOf, joined, NO_NOTE, type Explanation, type Verdict } from './explanation.ts';
-import { readOrders } from './holds.ts';
+import { readDisablings, readOrders } from './holds.ts';
 import {
   backfillNote,
   explainEventTask,
@@ -57,8 +57,11 @@ export async function explainTask(request: ExplainRequest): Promise<Explanation>
   const era = history.eraAt(at);
   const { timezone, created_by } = era.definition;
   const waitFor = (await request.readyRunsWaitFor?.(created_by)) ?? null;
-  const words = new Words(timezone, await namesOf(history, orders, request), waitFor);
-  const context = { store, taskId, at, now, history, era, decisions, orders, words };
+  const disablings = await readDisablings(store, history.task.definition.created_by);
+  const stops = [...orders, ...disablings];
+  const words = new Words(timezone, await namesOf(history, stops, request), waitFor);
+  const about = { history, era, decisions, orders, disablings, words };
+  const context = { store, taskId, at, now, ...about };
   const due = dueWithin(context, start, end);
   const verdict = await judge(context, due, findRuns);
   const backfills = due === null ? NO_NOTE : await backfillNote(context, due.at, findBackfills);

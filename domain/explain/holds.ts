@@ -1,6 +1,8 @@
 import { fromIso, type Instant } from '../clock.ts';
 import type { EventStore, RecordedEvent } from '../event-store.ts';
 import { streams } from '../streams.ts';
+import type { MisfirePolicy } from '../vocabulary.ts';
+import type { ExplainContext } from './explain-context.ts';
 import type { Note, RecordOf } from './explanation.ts';
 import type { Words } from './words.ts';
 
@@ -8,7 +10,7 @@ import type { Words } from './words.ts';
 const MAX_ORDERS = 1000;
 
 /** A hold on the whole service, during which nothing fires and no run starts. */
-export interface Hold {
+interface Hold {
   readonly held: RecordOf<'OperationsHeld'>;
   /** Null while it lasts. */
   readonly released: RecordOf<'OperationsReleased'> | null;
@@ -19,12 +21,83 @@ export function readOrders(store: EventStore): Promise<readonly RecordedEvent[]>
   return store.readStream(streams.operations(), { direction: 'backwards', limit: MAX_ORDERS });
 }
 
+/** When the task's agent was disabled and enabled, the newest first. */
+export async function readDisablings(
+  store: EventStore,
+  agentId: string,
+): Promise<readonly RecordedEvent[]> {
+  const newest = { direction: 'backwards', limit: MAX_ORDERS } as const;
+  const events = await store.readStream(streams.agent(agentId), newest);
+  return events.filter(({ type }) => type === 'AgentDisabled' || type === 'AgentEnabled');
+}
+
+/** What kept fires from running in time, beside a pause: a hold of the whole service, or a disabled agent. */
+export interface Stop {
+  /** A clause: `the service was on hold`. */
+  readonly why: string;
+  /** What its end ordered for the fires; null: nothing, each task's own policy applies. */
+  readonly missed: MisfirePolicy | null;
+  /** What ordered it: `the release of the hold`. */
+  readonly end: string;
+  /** When nothing stands in the way any more: `the service is released`. */
+  readonly until: string;
+  /** Who began it, and who ended it. */
+  readonly note: Note;
+}
+
+type Stops = Pick<ExplainContext, 'orders' | 'disablings' | 'words'>;
+
+/** The last hold, or else the last disabling of the agent, in force at any time of a span (inclusive). */
+export function stopWithin(context: Stops, start: Instant, end: Instant): Stop | null {
+  const hold = holdWithin(context.orders, start, end);
+  return hold === null ? disablingWithin(context, start, end) : stopOfHold(hold, context.words);
+}
+
+function stopOfHold({ held, released }: Hold, words: Words): Stop {
+  const sentences = [words.act(held, 'put the service on hold')];
+  if (released !== null) sentences.push(words.act(released, 'released it'));
+  return {
+    why: 'the service was on hold',
+    missed: released?.data.missed ?? null,
+    end: 'the release of the hold',
+    until: 'the service is released',
+    note: { sentences, evidence: [held, released] },
+  };
+}
+
+function disablingWithin({ disablings, words }: Stops, start: Instant, end: Instant): Stop | null {
+  let enabled: RecordOf<'AgentEnabled'> | null = null;
+  for (const event of disablings) {
+    const at = fromIso(event.metadata.occurredAt);
+    if (event.type === 'AgentEnabled') {
+      if (at < start) return null;
+      enabled = event;
+    } else if (event.type === 'AgentDisabled') {
+      if (at <= end) return stopOfDisabling(event, enabled, words);
+      enabled = null;
+    }
+  }
+  return null;
+}
+
+function stopOfDisabling(
+  disabled: RecordOf<'AgentDisabled'>,
+  enabled: RecordOf<'AgentEnabled'> | null,
+  words: Words,
+): Stop {
+  const sentences = [words.act(disabled, "disabled the task's agent")];
+  if (enabled !== null) sentences.push(words.act(enabled, 'enabled it'));
+  return {
+    why: 'its agent was disabled',
+    missed: enabled?.data.missed ?? null,
+    end: 'the enabling of the agent',
+    until: 'the agent is enabled',
+    note: { sentences, evidence: [disabled, enabled] },
+  };
+}
+
 /** The last hold in force at any time of a span (inclusive). @param orders the newest first */
-export function holdWithin(
-  orders: readonly RecordedEvent[],
-  start: Instant,
-  end: Instant,
-): Hold | null {
+function holdWithin(orders: readonly RecordedEvent[], start: Instant, end: Instant): Hold | null {
   let released: Hold['released'] = null;
   for (const order of orders) {
     const at = fromIso(order.metadata.occurredAt);
@@ -37,11 +110,4 @@ export function holdWithin(
     }
   }
   return null;
-}
-
-/** Who put the service on hold, and who released it. */
-export function holdNote({ held, released }: Hold, words: Words): Note {
-  const sentences = [words.act(held, 'put the service on hold')];
-  if (released !== null) sentences.push(words.act(released, 'released it'));
-  return { sentences, evidence: [held, released] };
 }

@@ -4,7 +4,7 @@ import { graceOf } from '../tasks/grace.ts';
 import { maxJitter } from '../tasks/jitter.ts';
 import type { ExplainContext } from './explain-context.ts';
 import { joined, note, notRun, NO_NOTE, type Note, type Verdict } from './explanation.ts';
-import { holdNote, holdWithin } from './holds.ts';
+import { stopWithin } from './holds.ts';
 import { snoozeNote } from './decided.ts';
 import { compileEra, type Pause } from './task-history.ts';
 import { counted, duration } from './words.ts';
@@ -103,12 +103,12 @@ function snoozed(context: ExplainContext, at: Instant): Verdict | null {
 
 /** It fires when its time comes, or is due and waits for a decision. */
 function waiting(context: ExplainContext, at: Instant): Verdict {
-  const { history, now, orders, words } = context;
+  const { history, now } = context;
   const verdict = at > now ? ahead(context, at) : overdue(context, at);
-  const hold = history.canceled === null ? holdWithin(orders, now, now) : null;
-  if (hold === null) return verdict;
-  const held = note('Nothing fires until the service is released.');
-  return { ...verdict, ...joined(verdict, holdNote(hold, words), held) };
+  const stop = history.canceled === null ? stopWithin(context, now, now) : null;
+  if (stop === null) return verdict;
+  const held = note(`Nothing fires until ${stop.until}.`);
+  return { ...verdict, ...joined(verdict, stop.note, held) };
 }
 
 function ahead({ history, era, words, now }: ExplainContext, at: Instant): Verdict {

@@ -96,7 +96,7 @@ export class Words {
       /^(the |agent )/,
       (word) => `${word[0]?.toUpperCase()}${word.slice(1)}`,
     );
-    const cause = isByFailures(event) ? ' after too many failures' : '';
+    const cause = isByFailures(event) ? ' after too many failures' : pauseCauseOf(event);
     const reason = reasonOf(event);
     const why = reason === null ? '' : ` (reason: "${reason}")`;
     return `${who} ${did} at ${this.time(event)}${cause}${why}.`;
@@ -112,6 +112,15 @@ export class Words {
 
 const isByFailures = (event: RecordedEvent): boolean =>
   event.type === 'TaskPaused' && event.data.by_failures;
+
+/** Why the service paused a task whose agent may no longer have it. */
+function pauseCauseOf(event: RecordedEvent): string {
+  const cause = event.type === 'TaskPaused' ? event.data.cause : undefined;
+  if (cause === undefined) return '';
+  return cause === 'scope_lost'
+    ? ' because its agent had lost the scope tasks:write'
+    : ' because its agent had been removed';
+}
 
 /** Holds of early releases have their reason only in the data. */
 function reasonOf(event: RecordedEvent): string | null {

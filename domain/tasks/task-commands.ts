@@ -25,6 +25,7 @@ import {
   anchorAt,
   cancelTask,
   createTask,
+  pauseForCause,
   pauseTask,
   requireTask,
   resumeTask,
@@ -36,7 +37,7 @@ import {
 } from './task.ts';
 import type { TaskDefinition } from './task-definition.ts';
 import { firstFire, scheduleOf } from './task-schedule.ts';
-import type { MisfirePolicy } from '../vocabulary.ts';
+import type { MisfirePolicy, PauseCause } from '../vocabulary.ts';
 
 /** Throws a RefusalError where the caller may not change this task. */
 export type MayChange = (task: LiveTask) => void;
@@ -129,6 +130,27 @@ export function pauseAfterFailuresCommand(
     fold: taskFold,
     decide: (state) =>
       state.status === 'active' && state.revision === seen ? pauseTask(state, true) : [],
+    context,
+  });
+}
+
+/**
+ * Pauses a task whose agent may no longer have it, unless it is no longer active or belongs to another agent by now.
+ * @param command.owner the agent
+ */
+export function pauseForCauseCommand(
+  command: Pick<TaskCommand, 'store' | 'taskId' | 'context'> & {
+    readonly owner: string;
+    readonly cause: PauseCause;
+  },
+): Promise<Handled<TaskState>> {
+  const { store, taskId, context, owner, cause } = command;
+  return handle({
+    store,
+    stream: streams.task(taskId),
+    fold: taskFold,
+    decide: (state) =>
+      requireTask(state).definition.created_by === owner ? pauseForCause(state, cause) : [],
     context,
   });
 }

@@ -5,7 +5,7 @@ import type { EventPlace, Fold } from '../handle.ts';
 import { LAST_INSTANT } from '../schedule/civil.ts';
 import { DEFAULT_NAMESPACE, namespaceField, namespaceOf } from '../namespaces/namespace.ts';
 import type { TaskDefinition } from './task-definition.ts';
-import type { MisfirePolicy, TaskStatus } from '../vocabulary.ts';
+import type { MisfirePolicy, PauseCause, PauseReason, TaskStatus } from '../vocabulary.ts';
 
 /**
  * A task: a pipeline and when it is due.
@@ -18,6 +18,8 @@ export type TaskState = { readonly status: 'none' } | LiveTask;
 export interface LiveTask {
   readonly namespace: string;
   readonly status: TaskStatus;
+  /** Null unless the task is paused. */
+  readonly pause_reason: PauseReason | null;
   readonly definition: TaskDefinition;
   /** When the rule was set: what it counts from without DTSTART. */
   readonly anchor: string;
@@ -43,6 +45,7 @@ function evolveTask(state: TaskState, event: TaskEvent, at: EventPlace): TaskSta
   if (event.type === 'TaskCreated') {
     return {
       status: 'active',
+      pause_reason: null,
       ...event.data,
       namespace: namespaceOf(event.data),
       next_run_at: null,
@@ -63,11 +66,12 @@ function evolveTask(state: TaskState, event: TaskEvent, at: EventPlace): TaskSta
       return { ...rescheduled, definition, anchor, next_fire_at, next_run_at: null };
     }
     case 'TaskPaused':
-      return { ...changed, status: 'paused' };
+      return { ...changed, status: 'paused', pause_reason: pauseReasonOf(event.data) };
     case 'TaskResumed':
       return {
         ...rescheduled,
         status: 'active',
+        pause_reason: null,
         next_fire_at: event.data.next_fire_at,
         next_run_at: event.data.next_fire_at === state.next_fire_at ? state.next_run_at : null,
       };
@@ -76,10 +80,24 @@ function evolveTask(state: TaskState, event: TaskEvent, at: EventPlace): TaskSta
       return { ...rescheduled, next_fire_at, next_run_at };
     }
     case 'TaskCanceled':
-      return { ...rescheduled, status: 'canceled', next_fire_at: null, next_run_at: null };
+      return {
+        ...rescheduled,
+        status: 'canceled',
+        pause_reason: null,
+        next_fire_at: null,
+        next_run_at: null,
+      };
     case 'Abandoned':
       return state;
   }
+}
+
+/** Why a task was paused. */
+export function pauseReasonOf(paused: {
+  readonly by_failures: boolean;
+  readonly cause?: PauseCause;
+}): PauseReason {
+  return paused.cause ?? (paused.by_failures ? 'failures' : 'request');
 }
 
 /** What a rule that was just set comes to: its anchor, cut to the second, and its next fire. */
@@ -128,6 +146,12 @@ export function pauseTask(state: TaskState, byFailures = false): readonly TaskEv
   if (task.status === 'canceled') throw canceledTask('paused');
   if (task.status === 'paused') return [];
   return [{ type: 'TaskPaused', data: { by_failures: byFailures } }];
+}
+
+/** Pauses a task whose agent may no longer have it; no event unless it is active. */
+export function pauseForCause(state: TaskState, cause: PauseCause): readonly TaskEvent[] {
+  if (requireTask(state).status !== 'active') return [];
+  return [{ type: 'TaskPaused', data: { by_failures: false, cause } }];
 }
 
 /** Resumes a task; no event when it is active. @param nextFireAt the next fire after now, or one snoozed beyond it */

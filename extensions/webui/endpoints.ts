@@ -50,6 +50,7 @@ const task = {
   updated_at: '2026-11-20T08:00:00.000Z',
   next_run_at: '2026-11-23T09:00:00.000Z',
   last_run_at: null,
+  pause_reason: null,
   exhausted: false,
   revision: 0,
   warnings: [],

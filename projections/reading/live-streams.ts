@@ -28,6 +28,7 @@ export class LiveStreams<S, E extends DomainEvent> {
   readonly #loading = new Map<string, { promise: Promise<Loaded<S>>; seen: number }>();
   /** The subscription has delivered everything up to here. */
   #reached: Position = BEGINNING;
+  readonly #listeners: ((id: string | null) => void)[] = [];
   /** How often {@link follow} has started. */
   #followings = 0;
 
@@ -48,6 +49,7 @@ export class LiveStreams<S, E extends DomainEvent> {
     this.#followings += 1;
     this.#reached = after;
     started();
+    this.#notify(null);
     for await (const message of this.#store.subscribe({
       after,
       prefixes: [this.#prefix],
@@ -77,6 +79,11 @@ export class LiveStreams<S, E extends DomainEvent> {
     // The subscription has already delivered this event, and perhaps later ones that were not cached.
     if (position <= this.#reached) return;
     this.#keep(id, { state, revision, position });
+  }
+
+  /** Calls the listener with the id of each stream that changes; with null when any may have changed unnoticed. */
+  onChange(listener: (id: string | null) => void): void {
+    this.#listeners.push(listener);
   }
 
   /** The cached state, without reading. */
@@ -123,5 +130,10 @@ export class LiveStreams<S, E extends DomainEvent> {
         this.#cached.delete(id);
       }
     }
+    this.#notify(id);
+  }
+
+  #notify(id: string | null): void {
+    for (const listener of this.#listeners) listener(id);
   }
 }

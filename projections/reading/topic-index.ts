@@ -13,13 +13,20 @@ import { topicsProjection } from '../views/topics.ts';
 export class TopicIndex {
   readonly #store: EventStore;
   readonly #readModel: ReadModel;
+  readonly #isStopped: (owner: string) => boolean;
   #listeners = new TopicListeners();
   /** Before the index has been level with the log, it knows no listeners. */
   readonly #reached = new ReachedPosition();
 
-  constructor(store: EventStore, readModel: ReadModel) {
+  /** @param isStopped whether nothing may begin for an agent, so that no event triggers its tasks. Default: never */
+  constructor(
+    store: EventStore,
+    readModel: ReadModel,
+    isStopped: (owner: string) => boolean = () => false,
+  ) {
     this.#store = store;
     this.#readModel = readModel;
+    this.#isStopped = isStopped;
   }
 
   /** Loads the view, then follows the log until the signal is aborted. */
@@ -56,9 +63,9 @@ export class TopicIndex {
     }
   }
 
-  /** Sorted ids of the active event tasks whose pattern matches. */
+  /** Sorted ids of the active event tasks whose pattern matches, except those of agents for which nothing may begin. */
   matching(topic: string): readonly string[] {
-    return this.#listeners.matching(topic);
+    return this.#listeners.matching(topic, this.#isStopped);
   }
 
   /**

@@ -50,12 +50,18 @@ export class TopicListeners {
     if (now !== null) this.#join(now, taskId);
   }
 
-  /** Sorted ids of the tasks whose pattern matches. */
-  matching(topic: string): readonly string[] {
+  /**
+   * Sorted ids of the tasks whose pattern matches.
+   * @param isStopped whether nothing may begin for an agent. Default: never
+   */
+  matching(topic: string, isStopped: (owner: string) => boolean = () => false): readonly string[] {
     const ids: string[] = [];
     for (const { pattern, tasks } of this.#listened.values()) {
       if (!pattern.matches(topic)) continue;
-      for (const id of tasks.values()) ids.push(id);
+      for (const id of tasks.values()) {
+        const owner = this.#tasks.get(id)?.document.created_by;
+        if (owner === undefined || !isStopped(owner)) ids.push(id);
+      }
     }
     return ids.sort();
   }

@@ -1,4 +1,5 @@
 import type { RecordedEvent } from '../../domain/event-store.ts';
+import type { Disabling } from '../../domain/agents/agent.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { idOf } from '../../domain/streams.ts';
 import { within, type Reach } from '../reach.ts';
@@ -21,13 +22,15 @@ export type AgentDocument = JsonObject & {
   readonly credentials_revision: number | null;
   /** 0 before the first webhook secret. */
   readonly webhook_secret_version: number;
+  /** Null while the agent is enabled. Documents of an older shape lack it. */
+  readonly disabled?: (JsonObject & Disabling) | null;
 };
 
 /** All registered agents; removed ones are not here. */
 export const agentsProjection: Projection<AgentDocument> = {
   name: 'agents',
   schema: 2,
-  // Schema 1 cannot be asked for a namespace.
+  // Schema 1 cannot be asked for a namespace, and lacks `disabled`.
   readsOlder: [1],
   addedFields: { namespace: 2 },
   streams: ['agent-'],
@@ -68,6 +71,7 @@ function evolveAgentDocument(
       revision: event.revision,
       credentials_revision: null,
       webhook_secret_version: 0,
+      disabled: null,
     };
   }
   if (agent === null) return null;
@@ -79,6 +83,13 @@ function evolveAgentDocument(
       return { ...agent, credentials_revision: revision, revision };
     case 'WebhookSecretRotated':
       return { ...agent, webhook_secret_version: event.data.version, revision };
+    case 'AgentDisabled': {
+      const since = agent.disabled?.since ?? occurredAt;
+      const disabled = { runs: event.data.runs, by: event.metadata.actor, since };
+      return { ...agent, disabled, updated_at: occurredAt, revision };
+    }
+    case 'AgentEnabled':
+      return { ...agent, disabled: null, updated_at: occurredAt, revision };
     case 'AgentRemoved':
       return null;
     default:

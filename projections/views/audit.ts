@@ -73,7 +73,8 @@ export const isAuditedInLog = (stream: string): boolean => stream.startsWith(RUN
 export const auditProjection: Projection<AuditDocument> = {
   name: 'audit',
   schema: 7,
-  // Schema 6 cannot be asked for a namespace, and lacks people. Schema 5 lacks workers, which its release did not have. Schema 4 lacks tools that were called directly, which its release did not have. Schema 3 indexes the streams of
+  // Schema 6 cannot be asked for a namespace, and lacks people, keys and the tasks that the service pauses because of
+  // their agents. Schema 5 lacks workers, which its release did not have. Schema 4 lacks tools that were called directly, which its release did not have. Schema 3 indexes the streams of
   // runs. Earlier ones lack orders for replays and demo streams; schema 1 also lacks an index or two.
   readsOlder: [1, 2, 3, 4, 5, 6],
   addedFields: { namespace: 7 },
@@ -81,6 +82,7 @@ export const auditProjection: Projection<AuditDocument> = {
     'agent-',
     'session-',
     'person-',
+    'apikey-',
     'task-',
     'run-',
     'backfill-',
@@ -107,13 +109,19 @@ export const auditProjection: Projection<AuditDocument> = {
   isFinal: () => true,
   keys(event) {
     if (event.type === 'RecordsRemoved') return event.data.audited;
-    return event.metadata.actor === SERVICE || isOfJob(event) ? [] : [event.position];
+    return isOfService(event) || isOfJob(event) ? [] : [event.position];
   },
   evolve: (document, event) =>
     event.type === 'RecordsRemoved'
       ? withoutRemoved(document, event.data.streams)
       : auditDocumentOf(event),
 };
+
+/** What the service does by itself. That it paused a task because of its agent follows from what somebody did, and counts. */
+function isOfService(event: RecordedEvent): boolean {
+  if (event.type === 'TaskPaused' && event.data.cause !== undefined) return false;
+  return event.metadata.actor === SERVICE;
+}
 
 /** What workers say of their jobs is as frequent as what the service does itself, and is left out as well. */
 function isOfJob(event: RecordedEvent): boolean {
@@ -208,9 +216,7 @@ export function auditFilters(wanted: AuditFilters): readonly Filter[] {
 
 /** Whether an event belongs to the audit and passes the filters; its namespace is the caller's to check. */
 export function isAudited(event: RecordedEvent, wanted: EventFilters): boolean {
-  const { actor } = event.metadata;
-  const { fault } = event;
-  return fault === undefined && actor !== SERVICE && passes(event, wanted);
+  return event.fault === undefined && !isOfService(event) && passes(event, wanted);
 }
 
 /** Whether an event passes the filters. */

@@ -8,7 +8,8 @@ import {
 } from '../../domain/tasks/schedule-state.ts';
 import { idOf } from '../../domain/streams.ts';
 import type { TaskDefinition } from '../../domain/tasks/task-definition.ts';
-import type { ScheduleKind, TaskStatus } from '../../domain/vocabulary.ts';
+import { pauseReasonOf } from '../../domain/tasks/task.ts';
+import type { PauseReason, ScheduleKind, TaskStatus } from '../../domain/vocabulary.ts';
 import { within, type Reach } from '../reach.ts';
 import type { Filter, Projection } from '../read-model.ts';
 import { withinNamespaces } from './namespaced.ts';
@@ -23,6 +24,8 @@ export type TaskDocument = JsonObject &
     /** Left out in `default`. */
     readonly namespace?: string;
     readonly status: TaskStatus;
+    /** Null unless it is paused. Documents of an older shape lack it. */
+    readonly pause_reason?: PauseReason | null;
     readonly created_at: string;
     /** When someone last changed it; a fire does not count. */
     readonly updated_at: string;
@@ -46,7 +49,8 @@ const listedFields = ['status', 'created_by', 'schedule_kind', 'title', 'namespa
 export const tasksProjection: Projection<TaskDocument> = {
   name: 'tasks',
   schema: 6,
-  // Schema 5 cannot be asked for a namespace. Schema 4 has other indexes too, which make some lists slower.
+  // Schema 5 cannot be asked for a namespace, and lacks `pause_reason`. Schema 4 has other indexes too, which make some
+  // lists slower.
   readsOlder: [4, 5],
   addedFields: { namespace: 6 },
   streams: ['task-', 'fires-'],
@@ -149,7 +153,15 @@ function evolveTaskDocument(
     const { revision } = event;
     // A field comes first: V8 adds fields to an object that begins with a spread on a slow path.
     const { definition, namespace } = known.data;
-    const document = { id, ...definition, ...dates, revision, ...derived } as TaskDocument;
+    const paused = { pause_reason: null };
+    const document = {
+      id,
+      ...definition,
+      ...paused,
+      ...dates,
+      revision,
+      ...derived,
+    } as TaskDocument;
     return namespace === undefined ? document : Object.assign(document, { namespace });
   }
   if (task === null) return null;
@@ -157,7 +169,13 @@ function evolveTaskDocument(
   const changed = event.stream.startsWith('task-')
     ? { updated_at: occurredAt, revision: event.revision }
     : {};
-  return { ...task, ...changes, ...changed, ...derived } as TaskDocument;
+  const pause_reason =
+    known.type === 'TaskPaused'
+      ? pauseReasonOf(known.data)
+      : status === 'paused'
+        ? (task.pause_reason ?? null)
+        : null;
+  return { ...task, ...changes, ...changed, ...derived, pause_reason } as TaskDocument;
 }
 
 function rhythmOf(task: TaskDocument): ScheduleState {

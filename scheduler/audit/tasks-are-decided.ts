@@ -13,7 +13,7 @@ const REST_MS = 5;
 const MAX_LATE = 1000;
 
 /**
- * No active task is due without a decision. A task that is late in two passes without a change in between is inspected:
+ * No active task is due without a decision, unless its agent holds it back. A task that is late in two passes without a change in between is inspected:
  * the index has lost its place or missed an event, or the log keeps it from being decided, which only people can repair.
  */
 export class TasksAreDecided implements AuditCheck {
@@ -46,8 +46,9 @@ export class TasksAreDecided implements AuditCheck {
     }
   }
 
-  #isLate({ dueAt }: DueEntry): boolean {
+  #isLate({ dueAt, held }: DueEntry): boolean {
     const { hold, clock } = this.#parts;
+    if (held !== null) return false;
     return hold?.held !== true && dueAt !== null && clock.now() - dueAt > OVERDUE;
   }
 

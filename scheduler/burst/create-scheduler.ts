@@ -18,10 +18,10 @@ export interface SchedulerParts
 /** A scheduler that prepares for bursts. */
 export function createScheduler(parts: SchedulerParts): Scheduler {
   const { index, store, clock, leadership, telemetry, name, requests, tasks, early } = parts;
-  const { hold = neverHeld, onPrepare } = parts;
+  const { hold = neverHeld, onPrepare, owners } = parts;
   const timer = parts.timer ?? ((at, callback) => clock.at(at, callback));
   const writer = new FireWriter({ store, telemetry, name, requests, appender: early });
   const shared = { index, writer, clock, timer, telemetry, hold };
   const burst = new Burst({ ...shared, tasks, early, onPrepare });
-  return new Scheduler({ ...shared, store, leadership, burst });
+  return new Scheduler({ ...shared, store, leadership, burst, owners });
 }

@@ -1,3 +1,4 @@
+import type { Denial } from '../../domain/agents/permissions.ts';
 import { fromIso, type Instant } from '../../domain/clock.ts';
 import { type EventStore, type RecordedEvent } from '../../domain/event-store.ts';
 import { ruleInForce } from '../../domain/tasks/fires.ts';
@@ -29,7 +30,9 @@ export interface DueEntry {
   dueAt: Instant | null;
   /** A decision is being written. */
   deciding: boolean;
-  /** No earlier than this, after a decision could not be written. */
+  /** Why its agent keeps it from firing; null for nothing, as far as is known. */
+  held: Denial | null;
+  /** No earlier than this, after a decision could not be written, or while its agent holds it back. */
   retryAt: Instant;
   /** Failed decisions in a row. */
   failures: number;
@@ -122,6 +125,7 @@ export class DueIndex {
       // The heap has an element for each change of an entry; only the latest counts.
       if (!this.#isCurrent(top)) continue;
       entry.deciding = true;
+      entry.held = null;
       due.push(entry);
     }
     return due;
@@ -164,6 +168,29 @@ export class DueIndex {
     entry.failures = entry.retryAt === 0 ? 0 : entry.failures + 1;
     if (this.#isNewer(entry.state, state)) entry.state = state;
     this.#place(entry);
+  }
+
+  /** Leaves an entry undecided, because of its agent. It is due again when the agent changes, or then. */
+  holdBack(entry: DueEntry, denial: Denial, until: Instant): void {
+    entry.deciding = false;
+    entry.held = denial;
+    entry.retryAt = until;
+    entry.failures = 0;
+    this.#place(entry);
+  }
+
+  /** An agent has changed: what it held back is due again. @param agentId null: of all agents */
+  releaseHeld(agentId: string | null): void {
+    let changed = false;
+    for (const entry of this.#entries.values()) {
+      const { held, state } = entry;
+      if (held === null || (agentId !== null && state.definition.created_by !== agentId)) continue;
+      entry.held = null;
+      entry.retryAt = 0;
+      this.#place(entry);
+      changed = true;
+    }
+    if (changed) this.#notify();
   }
 
   /** The compiled schedule of a task, cached per definition. */
@@ -216,8 +243,8 @@ export class DueIndex {
   }
 
   #put(taskId: string, state: ScheduleState): void {
-    const idle = { dueAt: null, deciding: false, retryAt: 0, failures: 0, compiled: null };
-    const entry: DueEntry = { taskId, state: state, ...idle };
+    const idle = { dueAt: null, deciding: false, held: null, retryAt: 0, failures: 0 };
+    const entry: DueEntry = { taskId, state: state, ...idle, compiled: null };
     this.#entries.set(taskId, entry);
     this.#place(entry);
   }

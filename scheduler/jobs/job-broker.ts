@@ -79,16 +79,20 @@ export class JobBroker {
   ): Promise<readonly HandedJob[]> {
     const { clock, isActive } = this.#options;
     const end = clock.steady() + seconds * 1000;
-    let jobs = this.#hold.held ? [] : this.index.pick(worker, most);
+    let jobs = this.#mayPick(worker) ? this.index.pick(worker, most) : [];
     for (;;) {
       const handed = await this.#hand(worker, jobs, signal);
       if (handed.length > 0 || signal.aborted || !isActive(worker.id)) return handed;
-      jobs = this.#hold.held ? [] : this.index.pick(worker, most);
+      jobs = this.#mayPick(worker) ? this.index.pick(worker, most) : [];
       if (jobs.length > 0) continue;
       const left = end - clock.steady();
       if (left <= 0) return [];
       jobs = await this.#wait(worker, most, left, signal);
     }
+  }
+
+  #mayPick({ id }: Offer): boolean {
+    return !this.#hold.held && this.#options.isActive(id);
   }
 
   /** Requests that wait for jobs. */
@@ -164,6 +168,7 @@ export class JobBroker {
   #matchTool(tool: string): void {
     if (this.#hold.held) return;
     for (const { worker, most, give } of [...(this.#waiting.get(tool) ?? [])]) {
+      if (!this.#options.isActive(worker.id)) continue;
       if (!this.index.hasFreeOf(tool)) return;
       const jobs = this.index.pick(worker, most);
       if (jobs.length > 0) give(jobs);

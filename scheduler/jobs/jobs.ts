@@ -13,6 +13,7 @@ import type { WorkerDirectory } from '../../projections/reading/worker-directory
 import type { Coordination, HeldJob, JobLease } from '../coordination.ts';
 import type { Party } from '../fairness/fair-queue.ts';
 import { neverHeld, type HoldView } from '../hold.ts';
+import { anyOwner, type Owners } from '../owners/owners.ts';
 import type { PinnedTasks } from '../pinned-tasks.ts';
 import type { RunQueue } from '../runs/run-queue.ts';
 import { RunAppender } from '../waits/run-appender.ts';
@@ -43,6 +44,8 @@ export interface JobsOptions {
   readonly artifacts?: ArtifactKeeping | undefined;
   /** A namespace's share of the jobs. Default: 1 for each. */
   readonly weightOf?: (namespace: string) => number;
+  /** Whose workers may have jobs. Default: everybody's. */
+  readonly owners?: Owners | undefined;
   /** Called before the first use: the queue has to follow the log from then on. */
   readonly begin: () => void;
 }
@@ -57,6 +60,7 @@ export class Jobs {
 
   constructor(options: JobsOptions) {
     const { store, coordination, queue, directory, clock, telemetry, hold, artifacts } = options;
+    const { owners = anyOwner } = options;
     this.#options = options;
     const leases = coordination.jobs;
     const ttl = options.leaseSeconds * 1000;
@@ -64,7 +68,8 @@ export class Jobs {
     const appender = new RunAppender({ store, queue });
     const isActive = (id: string): boolean => {
       const worker = directory.find(id);
-      return worker !== null && worker !== 'replaced' && worker.state === 'active';
+      if (worker === null || worker === 'replaced' || worker.state !== 'active') return false;
+      return !owners.isDisabled(worker.agent_id);
     };
     const shared = { store, queue, leases, details, clock, telemetry, ttl };
     this.#broker = new JobBroker({
@@ -79,6 +84,7 @@ export class Jobs {
     this.#answers = new JobAnswers({ ...shared, appender, index, secretsOf, artifacts });
     this.#sightings = new WorkerSightings(leases, clock, telemetry);
     directory.subscribe({ onWorker: () => this.#broker.workersChanged() });
+    owners.onChange(() => this.#broker.workersChanged());
     hold?.onChange?.(() => this.#broker.holdChanged());
   }
 

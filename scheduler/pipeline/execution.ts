@@ -1,3 +1,4 @@
+import type { Denial } from '../../domain/agents/permissions.ts';
 import type { ArtifactKeeping } from '../../domain/artifacts/keep-result.ts';
 import type { Clock } from '../../domain/clock.ts';
 import type { EventOf, StepEnd } from '../../domain/events/catalogue.ts';
@@ -64,6 +65,8 @@ export interface Environment {
    * When it rejects, the execution stops and rejects with the same error.
    */
   readonly record: (records: readonly StepRecord[]) => Promise<void>;
+  /** Why the run may call no tool now; null where it may. Default: it always may. */
+  readonly denial?: (() => Denial | null | Promise<Denial | null>) | undefined;
   /** Passes on waits that end while the execution goes on. Default: none do. */
   readonly onResumed?: ResumptionSource | undefined;
   /** Where results go that are too large for the log. Default: nowhere, they are cut. */

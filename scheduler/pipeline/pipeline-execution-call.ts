@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import { notPermitted } from '../../domain/agents/permissions.ts';
 import { toIso, type Instant } from '../../domain/clock.ts';
 import type { JsonValue } from '../../domain/json.ts';
 import { formatErrors } from '../../domain/pipeline/arguments.ts';
@@ -13,6 +14,7 @@ import type { RegisteredTool } from '../tools/registry.ts';
 import { Suspension, ToolError, type Tool, type ToolCall } from '../tools/tool.ts';
 import { hashOf, renderArguments } from './pipeline-execution-arguments.ts';
 import type { Progress } from './pipeline-execution-progress.ts';
+import { unlessDenied } from './permitted-call.ts';
 import { StepLog, type LogLine } from './step-log.ts';
 
 /** How a try of a tool ended. */
@@ -109,7 +111,8 @@ function callWith(
   if (isRecorded && !isDeepStrictEqual(masked, args)) {
     return permanentFailure(`arguments for ${step.uses} hold a secret, and ${recordedAs(tool)}`);
   }
-  if (tool.isExternal === true) return jobOf(progress, step, args, earlier);
+  const offer = (): CallOutcome => jobOf(progress, step, args, earlier);
+  if (tool.isExternal === true) return unlessDenied(progress.environment, offer, permanentFailure);
   const call = new Call({ progress, step, name, tool, args, signal, span });
   if (earlier !== undefined) return call.runWithRetries(earlier.tries, earlier.failure);
   const isAtOnce = tool.synchronous === true && !step.waitsForCallback;
@@ -222,6 +225,8 @@ class Call {
     for (let tried = tries; ; tried += 1) {
       if (failure && !(await this.#pause(tried, failure))) return { kind: 'aborted' };
       if (this.#signal.aborted) return { kind: 'aborted' };
+      const denial = (await progress.environment.denial?.()) ?? null;
+      if (denial !== null) return permanentFailure(notPermitted(denial));
       const outcome = await this.#runWithTimeout();
       if (outcome.kind !== 'failure') return outcome;
       failure = outcome;

@@ -1,6 +1,8 @@
+import type { Denial } from '../../domain/agents/permissions.ts';
 import type { Clock } from '../../domain/clock.ts';
 import { requireTask, type LiveTask } from '../../domain/tasks/task.ts';
 import type { RunRate } from '../fairness/run-rate.ts';
+import { anyOwner, type Owners } from '../owners/owners.ts';
 import type { KeySemaphore } from '../keys/key-semaphore.ts';
 import { namespaceField } from '../../domain/namespaces/namespace.ts';
 import type { PinnedTasks } from '../pinned-tasks.ts';
@@ -9,33 +11,52 @@ import type { QueuedRun } from './queued-run.ts';
 
 const go: Admission = { kind: 'go' };
 
-/** How often a backfill run checks whether its task is still paused. Milliseconds. */
+/** How often a run that waits checks whether its task is still paused, or its agent disabled. Milliseconds. */
 const PAUSE_CHECK_INTERVAL = 5000;
 
 /**
- * Admits a run by its task's status. While the task is paused, a scheduled run is skipped and a backfill run waits. Runs
- * of a canceled task are canceled.
+ * Admits a run by its agent's state and its task's status. While the agent is disabled, no run starts: it waits, or is
+ * canceled with all runs of the agent, as the disabling says. While the task is paused, or its agent may not have it, a
+ * scheduled run is skipped and a backfill run waits. Runs of a canceled task are canceled.
  */
 export function taskAdmission(
   tasks: PinnedTasks,
   clock: Pick<Clock, 'now'>,
+  owners: Owners = anyOwner,
 ): (run: QueuedRun) => Admission | Promise<Admission> {
   return (run) => {
     const latest = tasks.latest(run.taskId);
-    return latest instanceof Promise
-      ? latest.then((task) => admit(run, requireTask(task).status, clock))
-      : admit(run, latest.status, clock);
+    const starting = owners.startDenial(run.createdBy);
+    const going = owners.stepDenial(run.createdBy);
+    if (latest instanceof Promise || starting instanceof Promise || going instanceof Promise) {
+      return Promise.all([latest, starting, going]).then(([task, toStart, toGoOn]) =>
+        admit(run, requireTask(task).status, { toStart, toGoOn }, clock),
+      );
+    }
+    return admit(run, latest.status, { toStart: starting, toGoOn: going }, clock);
   };
 }
 
-/** Admits a run by its task's status, then by the quota of its namespace, then by its keys. */
+/** Why a run may not start, and why it may do nothing more. */
+interface Denials {
+  readonly toStart: Denial | null;
+  readonly toGoOn: Denial | null;
+}
+
+/** What else admits runs. Defaults: no quota, and every owner. */
+interface AdmissionOptions {
+  readonly rate?: Pick<RunRate, 'admit'> | undefined;
+  readonly owners?: Owners | undefined;
+}
+
+/** Admits a run by its agent's state and its task's status, then by the quota of its namespace, then by its keys. */
 export function runAdmission(
   tasks: PinnedTasks,
   keys: Pick<KeySemaphore, 'admit' | 'postpone'>,
   clock: Pick<Clock, 'now'>,
-  rate?: Pick<RunRate, 'admit'>,
+  { rate, owners }: AdmissionOptions = {},
 ): (run: QueuedRun, task: LiveTask) => Admission | Promise<Admission> {
-  const byTask = taskAdmission(tasks, clock);
+  const byTask = taskAdmission(tasks, clock, owners);
   return (run, task) => {
     const byKeys = (admission: Admission): Admission | Promise<Admission> => {
       if (admission.kind === 'go') return keys.admit(run, task);
@@ -54,14 +75,18 @@ export function runAdmission(
 function admit(
   run: QueuedRun,
   status: 'active' | 'paused' | 'canceled',
+  { toStart, toGoOn }: Denials,
   clock: Pick<Clock, 'now'>,
 ): Admission {
-  if (status === 'canceled') {
+  if (status === 'canceled' || toGoOn?.code === 'agent_disabled') {
     return { kind: 'end', event: { type: 'RunCanceled', data: { attempt: run.attempt } } };
   }
-  if (status === 'active' || run.attempt > 0) return go;
-  if (run.trigger === 'backfill')
-    return { kind: 'wait', until: clock.now() + PAUSE_CHECK_INTERVAL };
+  if (run.attempt > 0) return go;
+  const wait = { kind: 'wait', until: clock.now() + PAUSE_CHECK_INTERVAL } as const;
+  if (toStart?.code === 'agent_disabled') return wait;
+  if (status === 'active' && toStart === null) return go;
+  if (run.trigger === 'backfill') return wait;
+  // Without the right to it, a run by hand or by an event fails when it starts, and says why.
   if (run.trigger !== 'schedule') return go;
   return {
     kind: 'end',

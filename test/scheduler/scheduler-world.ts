@@ -7,6 +7,7 @@ import {
   type Position,
   type RecordedEvent,
 } from '../../domain/event-store.ts';
+import { agentFold } from '../../domain/agents/agent.ts';
 import { createEventCodec } from '../../domain/events/codec.ts';
 import { load, type CommandContext } from '../../domain/handle.ts';
 import { createTaskCommand, type TaskCommand } from '../../domain/tasks/task-commands.ts';
@@ -18,6 +19,8 @@ import { createProjector } from '../../projections/projector/projector.ts';
 import type { Projection, ReadModel } from '../../projections/read-model.ts';
 import type { Coordination } from '../../scheduler/coordination.ts';
 import { DueIndex } from '../../scheduler/fires/due-index.ts';
+import { LiveOwners } from '../../scheduler/owners/owners.ts';
+import { OwnerEnforcement } from '../../scheduler/owners/owner-enforcement.ts';
 import { Hold } from '../../scheduler/hold.ts';
 import { Leadership } from '../../scheduler/processes/leadership.ts';
 import { PinnedTasks } from '../../scheduler/pinned-tasks.ts';
@@ -108,6 +111,8 @@ export class World {
       readonly store?: WatchedStore;
       /** It follows the hold of the service. */
       readonly held?: boolean;
+      /** It follows the agents that own the tasks. */
+      readonly owned?: boolean;
     } = {},
   ): Promise<SchedulerProcess> {
     const { store = this.connect(), clock = this.clock } = options;
@@ -272,6 +277,7 @@ export class SchedulerProcess {
       readonly lease?: number;
       readonly requester?: boolean;
       readonly held?: boolean;
+      readonly owned?: boolean;
     },
   ) {
     const { coordination, readModel } = world;
@@ -290,11 +296,25 @@ export class SchedulerProcess {
       options.requester === true
         ? new RunRequester({ ...shared, leadership, tasks, name })
         : undefined;
-    const parts = { ...shared, index, leadership, name, requests: requester };
+    const agents = new LiveStreams(store, 'agent-', agentFold);
+    const owners = options.owned === true ? new LiveOwners(agents) : undefined;
+    const parts = { ...shared, index, leadership, name, requests: requester, owners };
     this.scheduler = createScheduler({ ...parts, ...obeying });
     if (hold !== null) {
       hold.onChange(() => this.scheduler.holdChanged());
       this.#works.push(this.keep(() => hold.follow(signal, () => {})));
+    }
+    if (owners !== undefined) {
+      const enforcement = new OwnerEnforcement({
+        ...shared,
+        readModel,
+        agents,
+        index,
+        leadership,
+        name,
+      });
+      this.#works.push(this.keep(() => agents.follow(signal)));
+      this.#works.push(enforcement.run(signal));
     }
     this.#works.push(leadership.run(signal));
     this.#works.push(this.live.follow(signal));

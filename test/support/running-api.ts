@@ -7,11 +7,14 @@ import { createHttpServer } from '../../api/serving/http-server.ts';
 import { AuditTail } from '../../api/live/audit-tail.ts';
 import { LiveRuns } from '../../api/live/live-runs.ts';
 import { ExportPlaces } from '../../api/exporting/export-places.ts';
-import { Refusals } from '../../api/access/refusals.ts';
+import { AccessRecords } from '../../api/access/access-records.ts';
+import type { ApiKeyUses } from '../../api/access/api-key-uses.ts';
+import type { Refusals } from '../../api/access/refusals.ts';
 import { identityProviderOf } from '../../api/people/identity-provider.ts';
 import { signToken } from '../../api/access/tokens.ts';
 import { reportProjections } from '../../app/projecting/projector-report.ts';
 import { projections } from '../../app/projecting/projections.ts';
+import { apiKeyFold } from '../../domain/agents/api-key.ts';
 import { agentFold } from '../../domain/agents/agent.ts';
 import { registerAgentCommand } from '../../domain/agents/agent-registration.ts';
 import { toIso, type Clock } from '../../domain/clock.ts';
@@ -74,6 +77,7 @@ export class RunningApi {
   readonly live: LiveRuns;
   readonly auditTail: AuditTail;
   readonly refusals: Refusals;
+  readonly apiKeyUses: ApiKeyUses;
   readonly exportPlaces: ExportPlaces;
   readonly settings: ApiSettings;
   readonly artifacts: ArtifactKeeping;
@@ -104,6 +108,7 @@ export class RunningApi {
     this.live = parts.live;
     this.auditTail = parts.auditTail;
     this.refusals = parts.refusals;
+    this.apiKeyUses = parts.apiKeyUses;
     this.exportPlaces = parts.exportPlaces;
     this.settings = parts.settings;
     this.artifacts = parts.artifacts;
@@ -157,18 +162,12 @@ export class RunningApi {
     projector.onCheckpoint(positions.notify);
     const agents = new LiveStreams(store, 'agent-', agentFold);
     const sessions = new LiveStreams(store, 'session-', sessionFold);
+    const apiKeys = new LiveStreams(store, 'apikey-', apiKeyFold);
     const tasks = new LiveStreams(store, 'task-', taskFold);
     const topics = new TopicIndex(store, readModel);
     const workers = new WorkerDirectory(store, readModel);
     const queue = new RunQueue(store, readModel, clock, telemetry, false);
-    const following = [
-      (started: () => void) => agents.follow(stop.signal, started),
-      (started: () => void) => sessions.follow(stop.signal, started),
-      (started: () => void) => tasks.follow(stop.signal, started),
-      (started: () => void) => topics.follow(stop.signal, started),
-      (started: () => void) => workers.follow(stop.signal, started),
-      (started: () => void) => queue.follow(stop.signal, started),
-    ];
+    const followers = [agents, sessions, apiKeys, tasks, topics, workers, queue];
     const replayer = new Replayer({
       ...{ store: log, readModel: kept, telemetry, clock, fence: 1 },
       tell: async (progress) => {
@@ -189,10 +188,10 @@ export class RunningApi {
       }),
     ];
     await Promise.all(
-      following.map(
-        (follow) =>
+      followers.map(
+        (follower) =>
           new Promise<void>((started, failed) => {
-            running.push(follow(started).catch(failed));
+            running.push(follower.follow(stop.signal, started).catch(failed));
           }),
       ),
     );
@@ -213,7 +212,8 @@ export class RunningApi {
     });
     const live = new LiveRuns({ store, params, clock, telemetry, beat: 20, maxClients: 1_100 });
     const auditTail = new AuditTail({ store, clock, telemetry, beat: 20 });
-    const refusals = new Refusals({ store, clock, telemetry });
+    const records = new AccessRecords({ store, clock, telemetry });
+    const { refusals, apiKeyUses } = records;
     const exportPlaces = new ExportPlaces();
     const dependencies: ApiDependencies = {
       store,
@@ -223,7 +223,7 @@ export class RunningApi {
       telemetry,
       settings,
       webhookSecret: (agentId, version) => `whsec_${btoa(`${agentId}/${version}`)}`,
-      ...{ agents, sessions, tasks },
+      ...{ agents, sessions, apiKeys, tasks },
       ...params,
       topics,
       workers,
@@ -231,7 +231,7 @@ export class RunningApi {
       projections,
       live,
       auditTail,
-      refusals,
+      ...{ refusals, apiKeyUses },
       identityProvider: identityProviderOf(settings.people, clock, telemetry.failures, 0),
       exportPlaces,
       positions: {
@@ -270,7 +270,7 @@ export class RunningApi {
       clock,
       live,
       auditTail,
-      refusals,
+      ...{ refusals, apiKeyUses },
       exportPlaces,
       ...{ settings, artifacts, coordination },
       tools: tools.registry,
@@ -285,7 +285,7 @@ export class RunningApi {
         server.closeAllConnections();
       });
       jobs.stop();
-      await refusals.close();
+      await records.close();
       stop.abort();
       await Promise.all(running);
       await tools.close();

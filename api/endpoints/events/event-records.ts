@@ -7,6 +7,7 @@ export const HIDDEN = '***';
 /** Fields of events that nobody sees: the hash of a secret would allow guessing it offline. */
 export const hiddenFields: Partial<Record<EventType, readonly string[]>> = {
   AgentCredentialsSet: ['secret_hash'],
+  ApiKeyCreated: ['key_hash'],
 };
 
 /** An event as an auditor sees it: complete, but for hidden fields. */

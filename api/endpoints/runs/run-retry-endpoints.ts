@@ -20,7 +20,13 @@ import {
   RetryRun,
 } from '../../schemas/run-retry-schemas.ts';
 import { requireMoreRuns } from '../../access/waiting-run-limit.ts';
-import { mayChange, ownedTaskOf, ownerOf, owns } from '../tasks/task-ownership.ts';
+import {
+  mayChange,
+  ownedTaskOf,
+  ownerOf,
+  owns,
+  requirePermittedOwner,
+} from '../tasks/task-ownership.ts';
 
 const scopes = ['tasks:write'] as const;
 
@@ -44,6 +50,7 @@ const retry = endpoint('POST /runs/:run_id/retry', {
     inReach(call, 'run', id, request);
     const { taskId, taskRevision } = request;
     const task = await ownedTaskOf(call, 'run', taskId);
+    await requirePermittedOwner(call, task.definition.created_by);
     await requireMoreRuns(dependencies, ownerOf(task), body?.params);
     const isAsPinned = from === 'start' || task.revision === taskRevision;
     const { definition } = isAsPinned ? task : await taskAt(store, taskId, taskRevision);

@@ -45,7 +45,7 @@ import { inReach, taskWithId } from '../lookup.ts';
 import { BackfillQuery, RequestBackfill } from '../../schemas/schedule-schemas.ts';
 import { ReadQuery } from '../../schemas/schemas.ts';
 import { overlappingBackfills } from './overlapping-backfills.ts';
-import { mayChange, ownedTaskOf, ownerOf } from './task-ownership.ts';
+import { mayChange, ownedTaskOf, ownerOf, requirePermittedOwner } from './task-ownership.ts';
 
 const read = ['tasks:read'] as const;
 const write = ['tasks:write'] as const;
@@ -92,6 +92,7 @@ const request = endpoint('POST /tasks/:id/backfill', {
       const message = 'another backfill of the task is running in this span';
       throw new HttpError('conflict', message, { backfill_id: running.id, state: running.state });
     }
+    await requirePermittedOwner(call, task.definition.created_by);
     const { position } = await requestBackfillCommand(store, id, plan, context);
     return accepted(id, plan, position);
   },

@@ -1,3 +1,4 @@
+import { ownerDenial } from '../../../domain/agents/permissions.ts';
 import type { EventStore, Position } from '../../../domain/event-store.ts';
 import { streams } from '../../../domain/streams.ts';
 import { requireTask } from '../../../domain/tasks/task.ts';
@@ -30,7 +31,7 @@ import { ResumeQuery, RunNow, RunNowQuery, SnoozeTask } from '../../schemas/sche
 import { requireMoreRuns } from '../../access/waiting-run-limit.ts';
 import { paramsFor } from '../../params/params-check.ts';
 import { cancelRunsOf, cancelTask } from './task-cancellation.ts';
-import { mayChange, ownerOf } from './task-ownership.ts';
+import { mayChange, ownerOf, requirePermittedOwner } from './task-ownership.ts';
 
 const scopes = ['tasks:write'] as const;
 
@@ -52,6 +53,7 @@ const runNow = endpoint('POST /tasks/:id/run_now', {
     const id = idIn(call, 'id');
     const task = await taskWithId(call, id);
     mayChange(call, id)(task);
+    await requirePermittedOwner(call, task.definition.created_by);
     await requireMoreRuns(dependencies, ownerOf(task), body?.params);
     const params = paramsFor(task.definition, body?.params);
     const context = { ...call.context, depth: await call.depth('run') };
@@ -120,6 +122,10 @@ const resume = endpoint('POST /tasks/:id/resume', {
   responses: { 200: StatusChanged },
   async handle(call) {
     const { missed } = call.query;
+    const id = idIn(call, 'id');
+    const task = await taskWithId(call, id);
+    mayChange(call, id)(task);
+    await requirePermittedOwner(call, task.definition.created_by, ownerDenial);
     const handled = await resumeTaskCommand({ ...command(call), missed });
     return changed(call, 'paused', 'active', handled);
   },

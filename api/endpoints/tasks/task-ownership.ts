@@ -1,4 +1,5 @@
-import { agentFold } from '../../../domain/agents/agent.ts';
+import { agentFold, type AgentState } from '../../../domain/agents/agent.ts';
+import { ownerDenial, startDenial, type Denial } from '../../../domain/agents/permissions.ts';
 import { load } from '../../../domain/handle.ts';
 import { nameBasedId } from '../../../domain/ids.ts';
 import { DEFAULT_NAMESPACE } from '../../../domain/namespaces/namespace.ts';
@@ -70,6 +71,8 @@ export async function checkOwner(
   if (state.status !== 'registered' || !reaches(reach, state.namespace)) {
     throw badRequest([{ field: 'created_by', issue: 'is not an agent' }]);
   }
+  const denial = ownerDenial(owner, state);
+  if (denial !== null) throw badRequest([{ field: 'created_by', issue: denial.why }]);
   return state.namespace;
 }
 
@@ -83,6 +86,24 @@ export async function checkNewOwner(
   throw badRequest([
     { field: 'created_by', issue: `is not an agent of the namespace ${namespace}` },
   ]);
+}
+
+/**
+ * Refuses what would begin something for an agent that may not have it now, such as a run or the resumption of a task.
+ * @param rule what is asked; default: whether something may begin
+ * @throws HttpError 409 with the reason
+ */
+export async function requirePermittedOwner(
+  { dependencies }: Pick<Call, 'dependencies'>,
+  owner: string,
+  rule: (agentId: string, agent: AgentState) => Denial | null = startDenial,
+): Promise<void> {
+  // From the log: the state in memory may be older.
+  const { state } = await load(dependencies.store, streams.agent(owner), agentFold);
+  const denial = rule(owner, state);
+  if (denial === null) return;
+  const details = { created_by: owner, reason: denial.code };
+  throw new HttpError('conflict', `not possible: ${denial.why}`, details);
 }
 
 /** A changed task, which may become active by that, must have an owner. @throws HttpError 409 */

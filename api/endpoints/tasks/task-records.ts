@@ -31,7 +31,7 @@ export function showTask(
     readonly warnings: readonly string[];
   },
 ): object {
-  const { definition, status, created_at, updated_at, revision } = task;
+  const { definition, status, pause_reason, created_at, updated_at, revision } = task;
   const timed = definition.schedule_kind !== 'event';
   const exhausted = status === 'active' && timed && next_run_at === null;
   const dates = { created_at, updated_at, next_run_at, last_run_at };
@@ -44,6 +44,7 @@ export function showTask(
     params_schema,
     schedule_text,
     status,
+    pause_reason,
     ...dates,
     exhausted,
     revision,
@@ -60,8 +61,9 @@ export function showDocument(
   const warnings = warningsOf(task, task.rhythm.anchor, dependencies);
   const schedule_text = wordsOf(task, task.rhythm.anchor);
   // Documents of an older shape lack it.
-  const { params_schema = null } = task;
-  return { ...task, params_schema, rhythm: undefined, schedule_text, last_run_at, warnings };
+  const { params_schema = null, pause_reason = null } = task;
+  const shown = { ...task, params_schema, pause_reason, rhythm: undefined };
+  return { ...shown, schedule_text, last_run_at, warnings };
 }
 
 /** A task's schedule in words. @param anchor when its expression was last set */

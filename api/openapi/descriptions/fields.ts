@@ -55,6 +55,7 @@ export const byName: Readonly<Record<string, string>> = {
   delay_seconds: 'seconds of delay; repeated snoozes add up',
   deleted_count: 'number of deleted events',
   delivery_id: 'id of the delivery',
+  key_id: 'id of the API key',
   depth: 'number of runs that led to this one, each causing the next',
   description: 'what it is for',
   detail: 'more about the state',

@@ -1,15 +1,25 @@
 import type { Examples } from '../examples.ts';
-import { agentId, created, deliveryId, done, ended, page, runId, taskId } from './values.ts';
+import { agentId, created, deliveryId, done, ended, keyId, page, runId, taskId } from './values.ts';
 
 const agent = {
   id: agentId,
   name: 'reporting',
   scopes: ['tasks:read', 'tasks:write', 'runs:read'],
   webhook_url: 'https://reports.example/hook',
+  disabled: null,
   created_at: created,
   updated_at: created,
 };
 const secret = 'b3f1c2a49d8e47c6a5f0e1d2c3b4a596';
+const key = {
+  id: keyId,
+  agent_id: agentId,
+  name: 'deploy',
+  scopes: ['tasks:read', 'tasks:write'],
+  created_at: created,
+  created_by: agentId,
+  expires_at: null,
+};
 const tokens = {
   access_token: 'eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJ0eXBlIjoiYWNjZXNzIn0.c2lnbmF0dXJl',
   refresh_token: 'eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJ0eXBlIjoicmVmcmVzaCJ9.c2lnbmF0dXJl',
@@ -83,6 +93,30 @@ export const agentExamples: Readonly<Record<string, Examples>> = {
     },
   },
   deleteAgent: { responses: { 200: done('the agent is removed', { agent_id: agentId }) } },
+  disableAgent: {
+    responses: {
+      200: {
+        ...agent,
+        disabled: { runs: 'finish', by: agentId, since: ended },
+        updated_at: ended,
+      },
+    },
+  },
+  enableAgent: { responses: { 200: { ...agent, updated_at: ended } } },
+  createApiKey: {
+    body: { name: key.name, scopes: key.scopes },
+    responses: {
+      201: {
+        ...{ ...key, last_used_at: null },
+        key: 'svck_q2r0mX1bJ5W7d3T9vYk8eN6hLpZsAcUfGiOyQwRtBxM',
+        message: 'keep the key: it is not shown again',
+      },
+    },
+  },
+  listApiKeys: { responses: { 200: { items: [{ ...key, last_used_at: ended }] } } },
+  revokeApiKey: {
+    responses: { 200: done('the key is revoked', { agent_id: agentId, key_id: keyId }) },
+  },
   setAgentCredentials: {
     body: { agent_secret: secret },
     responses: {

@@ -68,6 +68,7 @@ const task = {
   updated_at: created,
   next_run_at: due,
   last_run_at: null,
+  pause_reason: null,
   exhausted: false,
   revision: 0,
   warnings: [],

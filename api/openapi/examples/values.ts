@@ -6,6 +6,7 @@ export const runId = '6f1c1f0e-5f3b-5d0b-9a55-0d4f2f4f2a11';
 export const retryId = '8e2d7a64-1c8b-5f0e-8d7c-2b9b8f5a7c31';
 export const backfillId = '01a1fc20-7b3e-7c11-a0f4-5d2c90b1e6aa';
 export const deliveryId = '01a1fc31-12ab-7f08-b6c2-9e7d43a10f57';
+export const keyId = '5b0f3c2e-8a41-5d7e-9c20-3f6d1e8b7a94';
 export const approvalId = '01a1fc55-3d1e-7b62-9c0a-4e8f7a21d3b0';
 export const eventId = '01a1fc42-90cd-7a35-8e14-6b1f02d7c9e8';
 export const position = '00000000000000001742';

@@ -1,9 +1,10 @@
 import type { Agent } from '../../../api/client/client.ts';
 import { usageError } from '../calling/command-errors.ts';
 import type { Session } from '../calling/session.ts';
-import { asOf, flag, repeatable, text, view, wholeNumber } from '../options.ts';
+import { asOf, choice, flag, repeatable, text, view, wholeNumber } from '../options.ts';
 import type { CommandLine } from '../program.ts';
 import { shortTime } from '../terminal/units.ts';
+import { disabledRuns, misfirePolicies } from '../../../domain/vocabulary.ts';
 import { addHistory } from './history-commands.ts';
 
 const fields = {
@@ -34,6 +35,10 @@ export function addAgentCommands(line: CommandLine): void {
             { title: 'NAME', maxWidth: 40, cell: ({ name: title }) => title },
             { title: 'SCOPES', cell: ({ scopes }) => scopes.join(' ') },
             { title: 'CREATED', cell: ({ created_at }) => shortTime(created_at) },
+            {
+              title: 'DISABLED',
+              cell: ({ disabled }) => (disabled ? shortTime(disabled.since) : ''),
+            },
           ],
           agents,
           'no agents',
@@ -83,6 +88,29 @@ export function addAgentCommands(line: CommandLine): void {
     run: (session, { cancelTasks: cancel_tasks }, [id = '']) =>
       session.done((api) => api.agents.remove(id, { cancel_tasks })),
   });
+  line.add(group, 'disable <id>', {
+    description:
+      'stop an agent: its tokens, keys, sessions, tasks and workers, until it is enabled',
+    options: { runs: choice('what', 'what becomes of its runs (default: finish)', disabledRuns) },
+    examples: ['agents disable 01a1fc11-…', 'agents disable 01a1fc11-… --runs cancel'],
+    run: (session, { runs }, [id = '']) =>
+      session.show(
+        (api) => api.agents.disable(id, { runs }),
+        (agent) => showAgent(session, agent),
+      ),
+  });
+  line.add(group, 'enable <id>', {
+    description: 'let a disabled agent go on; it signs in anew, and its API keys work again',
+    options: {
+      missed: choice('policy', 'what becomes of missed fires (default: skip)', misfirePolicies),
+    },
+    examples: ['agents enable 01a1fc11-…', 'agents enable 01a1fc11-… --missed latest'],
+    run: (session, { missed }, [id = '']) =>
+      session.show(
+        (api) => api.agents.enable(id, { missed }),
+        (agent) => showAgent(session, agent),
+      ),
+  });
   line.add(group, 'credentials <id>', {
     description: 'give an agent a new secret, shown once, and end its sessions',
     // As an argument, every user of the machine could read the secret.
@@ -114,9 +142,17 @@ function showAgent(session: Session, agent: Agent): string {
     ['name', agent.name],
     ['scopes', agent.scopes.join(' ') || '(none)'],
     ['webhook', agent.webhook_url],
+    ['disabled', disabledText(agent)],
     ['created', shortTime(agent.created_at)],
     ['updated', shortTime(agent.updated_at)],
   ]);
+}
+
+/** Since when, by whom, and what becomes of the runs; null for an enabled agent. */
+function disabledText({ disabled }: Agent): string | null {
+  if (disabled === null) return null;
+  const { since, by, runs } = disabled;
+  return `since ${shortTime(since)}, by ${by}; its runs ${runs === 'finish' ? 'finish' : 'are canceled'}`;
 }
 
 function bodyOf({

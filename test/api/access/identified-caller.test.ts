@@ -14,7 +14,10 @@ describe('the caller of a request', () => {
   const setUp = () => {
     const clock = new VirtualClock(1_800_000_000_000);
     const [sub, sid] = [newId(1), newId(2)];
-    const agent = { status: 'registered', name: 'a', scopes: ['tasks:read'], credentials: null };
+    const agent = {
+      ...{ status: 'registered', name: 'a', scopes: ['tasks:read'] },
+      ...{ sessions_revision: null, disabled: null },
+    };
     const session = {
       status: 'open',
       agent_id: sub,

@@ -36,6 +36,7 @@ describe('the agents of the HTTP interface', () => {
       'name',
       'scopes',
       'webhook_url',
+      'disabled',
       'created_at',
       'updated_at',
     );

@@ -256,6 +256,20 @@ describe('live streams of runs', () => {
     expect(ended(await other.named('live.ended'))).to.equal('access_ended');
   });
 
+  it('end when the agent is disabled, and when the API key is revoked', async () => {
+    const { client } = api().admin;
+    const disabled = await api().signIn(['runs:read']);
+    const stream = await open('/runs/live', { token: disabled.client.token });
+    await client.post(`/agents/${disabled.id}/disable`);
+    expect(ended(await stream.named('live.ended'))).to.equal('access_ended');
+
+    const { id } = await api().signIn(['runs:read']);
+    const key = await client.post(`/agents/${id}/keys`, { name: 'live' });
+    const other = await open('/runs/live', { token: key.textAt('key') });
+    await client.delete(`/agents/${id}/keys/${key.textAt('id')}`);
+    expect(ended(await other.named('live.ended'))).to.equal('access_ended');
+  });
+
   it('end for a client that reads too slowly, which can resume', async () => {
     const slow = await open('/runs/live');
     const quick = await open('/runs/live');

@@ -1,6 +1,7 @@
 import { newId } from '../../../domain/ids.ts';
 import { plainTask } from '../plain-task.ts';
 import { cursors, long, pages } from './refusal-parts.ts';
+import { agentRows } from './refusal-rows-agents.ts';
 import { approvalRows } from './refusal-rows-approvals.ts';
 import { auditRows } from './refusal-rows-audit.ts';
 import { eventRows } from './refusal-rows-events.ts';
@@ -386,4 +387,5 @@ export const refusalTable: readonly Row[] = [
   ...approvalRows,
   ...workerRows,
   ...auditRows,
+  ...agentRows,
 ];

@@ -20,6 +20,7 @@ describe('every endpoint of the HTTP interface refuses', () => {
     ids['projection'] = 'runs';
     ids['delivery'] = newId(0);
     ids['approval'] = newId(0);
+    ids['api_key'] = newId(0);
     ids['job'] = newId(0);
     const offered = [{ name: 'some.tool', description: '', schema: {} }];
     const worker = { name: 'w', tools: offered, slots: 1 };

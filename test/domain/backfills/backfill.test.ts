@@ -162,6 +162,7 @@ describe('planning a backfill', () => {
   const task = (fields: Partial<TaskDefinition> = {}, more: Partial<LiveTask> = {}): LiveTask => ({
     namespace: 'default',
     status: 'active',
+    pause_reason: null,
     definition: definition({ schedule_expr: '* * * * *', ...fields }),
     anchor: at(0),
     next_fire_at: null,

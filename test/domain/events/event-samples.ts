@@ -1,5 +1,6 @@
 import type { DataOf, EventType } from '../../../domain/events/catalogue.ts';
 import { signInSamples } from './sign-in-samples.ts';
+import { accessSamples } from './access-samples.ts';
 import { workerSamples } from './worker-samples.ts';
 import { definition, failure, request, stepEnd, success } from '../../projections/recorded.ts';
 
@@ -107,8 +108,6 @@ export const samples: { readonly [T in EventType]: readonly DataOf<T>[] } = {
     { withdrawals: [{ agent_id: 'a', revision: 3, since: at }] },
   ],
   ...signInSamples(at, text),
-  SessionRefreshed: [{ refresh_id: 's', expires_at: at }],
-  SessionEnded: [{ reason: 'revoked' }, { reason: 'reuse' }],
   TaskCreated: [
     { definition: definition(), anchor: at, next_fire_at: at },
     {
@@ -132,7 +131,7 @@ export const samples: { readonly [T in EventType]: readonly DataOf<T>[] } = {
       next_fire_at: null,
     },
   ],
-  TaskPaused: [{ by_failures: true }],
+  TaskPaused: [{ by_failures: true }, { by_failures: false, cause: 'scope_lost' }],
   TaskResumed: [{ missed: 'all', next_fire_at: null }],
   TaskSnoozed: [{ delay_seconds: 60, next_fire_at: at, next_run_at: at }],
   TaskCanceled: [{}],
@@ -395,4 +394,5 @@ export const samples: { readonly [T in EventType]: readonly DataOf<T>[] } = {
   ],
   AuditRead: [{ agent_id: 'a', action: 'GET /audit', asked: { actor: 'b', limit: '50' } }],
   ...workerSamples(id),
+  ...accessSamples(at),
 };

@@ -22,6 +22,7 @@ describe('an agent in the agents view', () => {
       revision: 0,
       credentials_revision: null,
       webhook_secret_version: 0,
+      disabled: null,
     });
   });
 

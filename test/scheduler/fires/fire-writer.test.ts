@@ -43,7 +43,7 @@ describe("the append of a fire's decision", () => {
     if (schedule === null) throw new Error('the task has a schedule state');
     entry = {
       ...{ taskId: 't', state: schedule, dueAt: due, deciding: true },
-      ...{ retryAt: 0, failures: 0, compiled: null },
+      ...{ held: null, retryAt: 0, failures: 0, compiled: null },
     };
   });
 

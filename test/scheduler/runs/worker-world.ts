@@ -1,4 +1,5 @@
 import { pipelineRunner } from '../../../app/roles/pipeline-runner.ts';
+import { agentFold } from '../../../domain/agents/agent.ts';
 import { toIso } from '../../../domain/clock.ts';
 import type { RecordedEvent } from '../../../domain/event-store.ts';
 import { load } from '../../../domain/handle.ts';
@@ -13,6 +14,7 @@ import { silent } from '../../../observability/telemetry.ts';
 import { LiveStreams } from '../../../projections/reading/live-streams.ts';
 import type { Coordination } from '../../../scheduler/coordination.ts';
 import { Membership } from '../../../scheduler/processes/membership.ts';
+import { anyOwner, LiveOwners } from '../../../scheduler/owners/owners.ts';
 import { PinnedTasks } from '../../../scheduler/pinned-tasks.ts';
 import { FailurePause } from '../../../scheduler/runs/failure-pause.ts';
 import { RunDeadlines } from '../../../scheduler/runs/run-deadlines.ts';
@@ -78,6 +80,8 @@ interface WorkerOptions {
   readonly calls?: CallSlots;
   readonly runPipeline?: PipelineRunner;
   readonly isInstant?: (run: QueuedRun) => boolean;
+  /** It follows the agents that own the tasks. */
+  readonly owned?: boolean;
   /** Whose start may be written with the end. Default: none. */
   readonly startsWithEnd?: (run: QueuedRun) => boolean;
 }
@@ -237,6 +241,8 @@ export class WorkerProcess {
     const tasks = new PinnedTasks(store, live);
     const queue = (this.queue = new RunQueue(store, readModel, clock, telemetry));
     const shared = { store, queue, tasks, membership, clock, telemetry };
+    const agents = new LiveStreams(store, 'agent-', agentFold);
+    const owners = options.owned === true ? new LiveOwners(agents) : anyOwner;
     const tools = new ToolRegistry();
     for (const kind of ['act', 'hold', 'deaf']) {
       const run = (_args: JsonValue, call: ToolCall): unknown => world.call(id, kind, call);
@@ -256,8 +262,9 @@ export class WorkerProcess {
     const executor = new RunExecutor({
       ...shared,
       runPipeline:
-        options.runPipeline ?? pipelineRunner({ ...shared, tools, secrets: () => undefined }),
-      admit: runAdmission(tasks, noKeys, clock, rate),
+        options.runPipeline ??
+        pipelineRunner({ ...shared, tools, owners, secrets: () => undefined }),
+      admit: runAdmission(tasks, noKeys, clock, { rate, owners }),
       ...(options.startsWithEnd === undefined ? {} : { startsWithEnd: options.startsWithEnd }),
       released: (run, task) => failurePause.after(run, task),
       lost: () => {},
@@ -284,6 +291,7 @@ export class WorkerProcess {
       membership.run(signal),
       leadership.run(signal),
       live.follow(signal),
+      this.keep(() => agents.follow(signal)),
       this.keep(() => queue.follow(signal, () => this.begin())),
       this.takeOver.run(signal),
     );

@@ -53,11 +53,10 @@ describe('the history of a record over HTTP', () => {
     expect(items[0]?.changes).to.deep.include({ path: 'title', before: null, after: 'before' });
     expect(items[1]?.changes).to.deep.equal([{ path: 'title', before: 'before', after: 'after' }]);
     expect(items[1]).to.include({ actor: admin.id, reason: 'a better name' });
-    expect(items[2]?.changes[0]).to.deep.equal({
-      path: 'status',
-      before: 'active',
-      after: 'paused',
-    });
+    expect(items[2]?.changes.slice(0, 2)).to.deep.equal([
+      { path: 'pause_reason', before: null, after: 'request' },
+      { path: 'status', before: 'active', after: 'paused' },
+    ]);
     expect(items[2]?.reason).to.equal('holidays');
   });
 

@@ -1,0 +1,34 @@
+import type * as Agents from '../schemas/response-schemas-agents.ts';
+import type * as Audit from '../schemas/response-schemas-audit.ts';
+import type * as Looked from '../schemas/audit-schemas.ts';
+import type * as Taken from '../schemas/schemas.ts';
+import type { Api, ReadAsOf } from './client.ts';
+import type { CallOptions } from './client-connection.ts';
+
+/** Registers agents, changes and stops them. */
+export const agents = ({ read, readOne, send, sendTo, actWith }: Api) => {
+  const setCredentials = sendTo<Agents.Credentials, Taken.SetCredentials>(
+    'POST',
+    '/agents/:id/credentials',
+  );
+  return {
+    create: send<Agents.Agent, Taken.CreateAgent>('POST', '/agents'),
+    list: read<Agents.AgentList, Taken.AgentQuery>('/agents'),
+    get: readOne<Agents.Agent, ReadAsOf>('/agents/:id'),
+    update: sendTo<Agents.Agent, Taken.UpdateAgent>('PUT', '/agents/:id'),
+    remove: actWith<Agents.AgentRemoved, Taken.RemoveAgentQuery>('DELETE', '/agents/:id'),
+    setCredentials: (id: string, body: Taken.SetCredentials = {}, call: CallOptions = {}) =>
+      setCredentials(id, body, call),
+    disable: actWith<Agents.Agent, Taken.DisableQuery>('POST', '/agents/:id/disable'),
+    enable: actWith<Agents.Agent, Taken.EnableQuery>('POST', '/agents/:id/enable'),
+    history: readOne<Audit.History, Looked.HistoryQuery>('/agents/:id/history'),
+  };
+};
+
+/** API keys of agents. */
+export const keys = ({ readOne, sendTo, removePart }: Api) => ({
+  /** Only this response has the key itself. */
+  create: sendTo<Agents.NewApiKey, Taken.CreateApiKey>('POST', '/agents/:id/keys'),
+  list: readOne<Agents.ApiKeyList>('/agents/:id/keys'),
+  revoke: removePart<Agents.ApiKeyRevoked>('/agents/:id/keys/:key'),
+});
