@@ -63,6 +63,8 @@ import { sessionEndpoints } from './endpoints/session-endpoints.ts';
 import { scheduleEndpoints } from './endpoints/tasks/schedule-endpoints.ts';
 import { servePlainly } from './serving/plain-paths.ts';
 import { respondWithJson, sendJson } from './serving/sending.ts';
+import { secretEndpoints } from './endpoints/secrets/secret-endpoints.ts';
+import { secretKeyEndpoints } from './endpoints/secrets/secret-key-endpoint.ts';
 import { streamEndpoints } from './endpoints/history/stream-endpoints.ts';
 import { taskControlEndpoints } from './endpoints/tasks/task-control-endpoints.ts';
 import { taskEndpoints } from './endpoints/tasks/task-endpoints.ts';
@@ -87,6 +89,9 @@ export const endpoints: readonly Endpoint[] = [
   ...agentDisablingEndpoints,
   ...apiKeyEndpoints,
   ...webhookEndpoints,
+  // Before `/secrets/{name}`.
+  ...secretKeyEndpoints,
+  ...secretEndpoints,
   // Before `/tasks/{id}`, which its path would match.
   ...dueEndpoints,
   ...taskEndpoints,

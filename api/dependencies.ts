@@ -14,6 +14,9 @@ import type {
 } from '../domain/events/catalogue.ts';
 import type { SessionState } from '../domain/agents/session.ts';
 import type { Wait } from '../domain/runs/run-waits.ts';
+import type { SecretAccess } from '../domain/secrets/secret-access.ts';
+import type { SecretCipher } from '../domain/secrets/secret-cipher.ts';
+import type { SecretEvent, SecretState } from '../domain/secrets/secret.ts';
 import type { TaskState } from '../domain/tasks/task.ts';
 import type { CausedKind } from '../domain/vocabulary.ts';
 import type { RegisteredWorker } from '../domain/workers/worker.ts';
@@ -50,6 +53,7 @@ export interface ApiDependencies extends ParamsSource {
   readonly apiKeys: LiveStreams<ApiKeyState, ApiKeyEvent>;
   readonly apiKeyUses: ApiKeyUses;
   readonly tasks: LiveStreams<TaskState, TaskEvent>;
+  readonly secretStore: SecretStore;
   readonly topics: TopicIndex;
   /** All views. */
   readonly projections: readonly Projection[];
@@ -113,6 +117,17 @@ export interface SharingLimits {
   readonly waitingRunsPerNamespace: number;
   /** Live streams in a process. */
   readonly liveStreamsPerAgent: number;
+}
+
+/** The secrets of the log, and the keys that seal them. */
+export interface SecretStore {
+  readonly access: Pick<SecretAccess, 'tasksOf'>;
+  readonly cipher: SecretCipher;
+  readonly keyring: {
+    /** Makes a new key the one that seals. @returns false where `SVC_SECRETS_KEY` gives the keys */
+    rotate(): boolean;
+  };
+  readonly stored: LiveStreams<SecretState, SecretEvent>;
 }
 
 /** Waiting until a view has passed a position of the log. */

@@ -2,6 +2,7 @@ import type { NextFunction, Request, Response } from 'express';
 import { ArtifactError } from '../domain/artifacts/artifact-store.ts';
 import { RefusalError, type Issue, type RefusalCode } from '../domain/errors.ts';
 import { EventStoreError, type EventStoreErrorCode } from '../domain/event-store.ts';
+import { SecretError } from '../domain/secrets/secret-source.ts';
 import type { Telemetry } from '../observability/telemetry.ts';
 import { ReadModelError } from '../projections/read-model.ts';
 import { CoordinationError } from '../scheduler/coordination.ts';
@@ -150,6 +151,9 @@ export function toHttpError(error: unknown): HttpError {
     return error.code === 'UNAVAILABLE'
       ? unavailable('artifact_store', 'artifact store unavailable')
       : new HttpError('internal_error', error.message, { error_type: error.code });
+  }
+  if (error instanceof SecretError && error.retryable) {
+    return unavailable('secrets', 'a backend of secrets is unavailable');
   }
   // A part of the path can't be decoded.
   if (error instanceof URIError) {

@@ -71,7 +71,7 @@ async function serveAndPlay(
     configuration,
     clock,
     telemetry,
-    secrets: () => undefined,
+    env: {},
   });
   try {
     signal.throwIfAborted();

@@ -3,7 +3,7 @@ import { createTelemetry } from '../observability/create-telemetry.ts';
 import type { Log } from '../observability/telemetry.ts';
 import { SystemClock } from './clock.ts';
 import { readConfiguration, type Configuration } from './configuration/configuration.ts';
-import { pipelineSecret, withSecretFiles } from './configuration/secret-files.ts';
+import { withSecretFiles } from './configuration/secret-files.ts';
 import { announce } from './starting/announcement.ts';
 import { greeting } from './starting/greeting.ts';
 import { requireAddress } from './roles/serving.ts';
@@ -47,7 +47,7 @@ async function run(): Promise<void> {
     configuration,
     clock: new SystemClock(),
     telemetry,
-    secrets: (name) => secretOf(name, telemetry.log),
+    env: process.env,
   });
   // From here on, as it fires tasks and answers requests before its start is complete.
   let withdraw = (): void => {};
@@ -138,17 +138,6 @@ function reloadOnHangup(starting: Promise<RunningService>, log: Log): void {
   };
   // A failed start reports itself.
   process.on('SIGHUP', () => void starting.then(reload, () => {}));
-}
-
-/** A secret with an unreadable file counts as unset: the step fails, and the log says why. */
-function secretOf(name: string, log: Log): string | undefined {
-  try {
-    return pipelineSecret(process.env, name);
-  } catch (error) {
-    if (!(error instanceof ConfigurationError)) throw error;
-    log.error('could not read the file of a secret', { secret: name, error });
-    return undefined;
-  }
 }
 
 /** Prints which servers cannot be used, if only a person can change that. The log has the same. Never rejects. */

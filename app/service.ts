@@ -22,6 +22,7 @@ import { createBuiltInTools, type BuiltInTools } from '../scheduler/tools/built-
 import { openArtifacts } from './artifacts.ts';
 import { Causation } from './causation.ts';
 import type { Configuration } from './configuration/configuration.ts';
+import type { Environment } from './configuration/setting-readers.ts';
 import { startExtensions, type ProcessExtensions } from './extending/extensions.ts';
 import { makeFirstAdmin, type AdminCredentials } from './starting/first-start.ts';
 import { addGauges } from './watching/gauges.ts';
@@ -34,6 +35,7 @@ import { createHealth } from './watching/health.ts';
 import { jwtKeys, TokenKeyring, webhookSecrets } from './starting/keys.ts';
 import { readTlsFiles } from './starting/tls-files.ts';
 import { closeFilesToOthers } from './starting/private-files.ts';
+import { createSecrets, type ProcessSecrets } from './starting/process-secrets.ts';
 import { maxOpenFiles, maxClientConnections, openFilesWarning } from './starting/open-files.ts';
 import { createJobs, type SharedParts } from './roles/jobs-role.ts';
 import { followIndexes, type LiveIndexes } from './roles/live-indexes.ts';
@@ -85,8 +87,8 @@ export async function startService(options: {
   readonly configuration: Configuration;
   readonly clock: Clock;
   readonly telemetry: ProcessTelemetry;
-  /** The value of `${secrets.NAME}`. */
-  readonly secrets: (name: string) => string | undefined;
+  /** Holds secrets and their key. */
+  readonly env: Environment;
 }): Promise<RunningService> {
   const service = new Service(options);
   try {
@@ -120,6 +122,7 @@ class Service implements RunningService {
   #live: LiveRuns | null = null;
   #auditTail: AuditTail | null = null;
   #records: AccessRecords | null = null;
+  #secrets: ProcessSecrets | null = null;
   readonly #views: LeadingViews;
   #started = false;
   readonly #stopping = new AbortController();
@@ -139,7 +142,7 @@ class Service implements RunningService {
   }
 
   async start(): Promise<void> {
-    const { configuration, clock, telemetry, secrets } = this.#options;
+    const { configuration, clock, telemetry } = this.#options;
     const { roles, http } = configuration;
     rejectUnfinishedRestore(configuration);
     const opened = (this.#opened = await openStores(configuration, telemetry));
@@ -150,6 +153,10 @@ class Service implements RunningService {
     if (configuration.eventStoreUrl === undefined && configuration.readModelUrl === undefined) {
       await discardForeignViews(projections, stores.store, stores.readModel, telemetry);
     }
+    const member = this.#member;
+    const going = this.#going;
+    const secretStore = (this.#secrets = createSecrets({ ...this.#options, store, going, member }));
+    const secrets = secretStore.access;
     const positions = createPositionWaiter({ readModel: stores.readModel, clock });
     // Of projectors in other processes of this machine.
     stores.notices?.subscribe((notice) => {
@@ -157,16 +164,15 @@ class Service implements RunningService {
       if (checkpoint !== null) positions.notify(checkpoint.name, checkpoint.position);
     });
     if (roles.includes('projector')) {
-      const owner = this.#member;
-      const data = projectorData(configuration, { version, owner });
+      const data = projectorData(configuration, { version, owner: member });
       const parts = { data, stores: opened, clock, telemetry, positions, views: this.#views };
       this.#projector = startProjector(parts);
     }
     const membership = this.#join(stores);
-    const indexes = followIndexes(stores.store, stores.readModel, this.#going);
+    const indexes = followIndexes(stores.store, stores.readModel, going);
     const hold = new Hold(stores.store);
-    const { signal } = this.#going;
-    this.#going.supervise('following operator orders', (started) => hold.follow(signal, started));
+    const { signal } = going;
+    going.supervise('following operator orders', (started) => hold.follow(signal, started));
     const userAgent = `task-scheduling-service/${version}`;
     const limit = configuration.maxCausationDepth;
     const causation = new Causation({ store: stores.store, limit, telemetry });
@@ -174,16 +180,16 @@ class Service implements RunningService {
     const actions = serviceActions(stores.store, indexes, clock, causation, metering);
     this.#tools = createBuiltInTools({ actions, offered: indexes.workers, ...http, userAgent });
     const { registry: tools } = this.#tools;
-    const shared = { stores, artifacts, indexes, clock, telemetry, going: this.#going, hold };
+    const shared = { stores, artifacts, indexes, clock, telemetry, going, hold, secrets };
     const weightOf = weightIn(configuration.quotas);
     const queue = roles.includes('worker')
       ? new RunQueue(stores.store, stores.readModel, clock, telemetry, true, weightOf)
       : undefined;
     const made: MadeBefore = {
-      ...{ artifacts, tools },
+      ...{ artifacts, tools, secrets: secrets.values, secretStore },
       positions: measuredPositions(positions, telemetry),
       depthOfRequest: (ticket, what) => causation.depthOfRequest(ticket, what),
-      jobs: (this.#jobs = createJobs({ ...shared, configuration, secrets, queue })),
+      jobs: (this.#jobs = createJobs({ ...shared, configuration, queue })),
     };
     const api = roles.includes('api')
       ? prepareApi(this.#apiDependencies(stores, indexes, made))
@@ -192,10 +198,7 @@ class Service implements RunningService {
       this.#extensions = await startExtensions({
         ...shared,
         configuration,
-        tools,
-        causation,
-        member: this.#member,
-        version,
+        ...{ tools, causation, member, version },
         keys: this.#keys,
         http: api?.rules ?? null,
       });
@@ -208,7 +211,7 @@ class Service implements RunningService {
       // The address is known once the service listens.
       const callbackUrl = (token: string): string =>
         `${configuration.publicUrl ?? this.address}/callbacks/${token}`;
-      const worker = createWorkerRole({ ...parts, concurrency, calls, secrets, callbackUrl });
+      const worker = createWorkerRole({ ...parts, concurrency, calls, callbackUrl });
       this.#worker = worker;
       const { runPipeline } = worker;
       const warmUp = { ...parts, store: stores.store, tasks: indexes.pinnedTasks, runPipeline };
@@ -218,7 +221,7 @@ class Service implements RunningService {
       const secretOf = webhookSecrets(configuration, this.#keys);
       this.#scheduler = startSchedulerRole({
         ...shared,
-        member: this.#member,
+        member,
         lease: configuration.leaseSeconds * 1000,
         limits: retentionLimits(configuration),
         burst,
@@ -265,6 +268,7 @@ class Service implements RunningService {
       () => this.#auditTail?.close(),
       () => (this.#server === null ? undefined : stopServing(this.#server)),
       () => this.#records?.close(),
+      () => this.#secrets?.close(),
       () => this.#extensions?.close(),
       () => this.#going.end(),
       () => this.#projector?.stop(),
@@ -339,31 +343,22 @@ class Service implements RunningService {
   }
 
   #apiDependencies(stores: Stores, indexes: LiveIndexes, made: MadeBefore): ApiDependencies {
-    const { configuration, clock, telemetry, secrets } = this.#options;
+    const { configuration, clock, telemetry } = this.#options;
     const { store, readModel, coordination } = stores;
     const { agents, sessions, apiKeys, tasks, pinnedTasks, topics, workers } = indexes;
-    const params = { pinnedTasks, secrets };
+    const params = { pinnedTasks, secrets: made.secrets };
     const live = (this.#live = new LiveRuns({ store, params, clock, telemetry }));
     const auditTail = (this.#auditTail = new AuditTail({ store, clock, telemetry }));
     this.#records = new AccessRecords({ store, clock, telemetry });
     const { refusals, apiKeyUses } = this.#records;
     return {
-      store,
-      readModel,
-      coordination,
-      clock,
-      telemetry,
+      ...{ store, readModel, coordination, clock, telemetry },
       identityProvider: identityProviderOf(configuration.people, clock, telemetry.failures),
       settings: { ...configuration, tokenKeys: this.#keys, version },
       webhookSecret: webhookSecrets(configuration, this.#keys),
       ...{ agents, sessions, apiKeys, tasks },
       ...params,
-      topics,
-      workers,
-      projections,
-      live,
-      auditTail,
-      ...{ refusals, apiKeyUses },
+      ...{ topics, workers, projections, live, auditTail, refusals, apiKeyUses },
       exportPlaces: new ExportPlaces(),
       ...made,
       requestedUpTo: () => eventsHandledUpTo(coordination, store),
@@ -399,5 +394,6 @@ class Service implements RunningService {
 }
 
 /** Dependencies of the API that other parts of the process use too. */
-type Shared = 'artifacts' | 'positions' | 'tools' | 'depthOfRequest' | 'jobs';
+type Shared =
+  'artifacts' | 'positions' | 'tools' | 'depthOfRequest' | 'jobs' | 'secrets' | 'secretStore';
 type MadeBefore = Pick<ApiDependencies, Shared>;

@@ -20,6 +20,9 @@ export const streams = {
   fires: (taskId: string): string => `fires-${taskId}`,
   run: (id: string): string => `run-${id}`,
   backfill: (id: string): string => `backfill-${id}`,
+  /** A secret of a namespace. */
+  secret: (namespace: string, name: string): string =>
+    `secret-${nameBasedId('secret', namespace, name)}`,
   webhook: (id: string): string => `webhook-${id}`,
   /** @param name of the worker, unique for its agent */
   worker: (agentId: string, name: string): string =>
@@ -43,6 +46,8 @@ export const streams = {
   refusals: (agentId: string, day: string): string => `refusals-${agentId}-${day}`,
   /** @param day `2026-11-21` */
   toolCalls: (agentId: string, day: string): string => `calls-${agentId}-${day}`,
+  /** @param day `2026-11-21` */
+  secretUses: (agentId: string, day: string): string => `uses-${agentId}-${day}`,
   /** @param day `2026-11-21` */
   auditReads: (agentId: string, day: string): string => `reads-${agentId}-${day}`,
 } as const;

@@ -66,6 +66,8 @@ export const scopes = [
   'events:read',
   'jobs:work',
   'audit:read',
+  'secrets:read',
+  'secrets:write',
   'ops',
   'admin',
 ];

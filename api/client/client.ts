@@ -34,6 +34,7 @@ import type * as Spans from '../schemas/schedule-schemas.ts';
 import type * as Taken from '../schemas/schemas.ts';
 import type { DeliveryQuery } from '../schemas/webhook-schemas.ts';
 import { agents, keys } from './agent-methods.ts';
+import { secrets } from './secret-methods.ts';
 import { jobs, workers } from './worker-methods.ts';
 
 export { ApiError } from './client-connection.ts';
@@ -67,6 +68,7 @@ export type { Task, TaskItem, TaskPage } from '../schemas/response-schemas-tasks
 export type { WebhookDelivery } from '../schemas/response-schemas-webhooks.ts';
 export type { Job, Worker } from '../schemas/response-schemas-workers.ts';
 export type { CreateTask, PublishEvent, UpdateTask } from '../schemas/schemas.ts';
+export type { Secret } from '../schemas/secret-schemas.ts';
 
 /** The client's methods; each throws {@link ApiError} when the service refuses. */
 export type Client = ReturnType<typeof createClient>;
@@ -100,6 +102,7 @@ export function createClient(options: ClientOptions) {
     events: events(api),
     audit: audit(api),
     webhooks: webhooks(api),
+    secrets: secrets(api),
     workers: workers(api),
     jobs: jobs(api),
     projections: projections(api),

@@ -12,9 +12,10 @@ import {
   type NamespaceState,
 } from '../../domain/namespaces/namespace-state.ts';
 import { idOf, streams } from '../../domain/streams.ts';
-import { EVERY_NAMESPACE, reaches } from '../../projections/reach.ts';
+import { EVERY_NAMESPACE, reaches, within } from '../../projections/reach.ts';
 import { shapeRead } from '../../projections/generations/older-shape.ts';
 import { agentFilters, agentsProjection } from '../../projections/views/agents.ts';
+import { secretsProjection } from '../../projections/views/secrets.ts';
 import { liveTasksIn, tasksProjection } from '../../projections/views/tasks.ts';
 import { namespaceAdmin } from '../access/namespace-admins.ts';
 import type { ApiDependencies } from '../dependencies.ts';
@@ -162,12 +163,14 @@ async function shownOf(
     .map(({ name, state }) => show(name, state));
 }
 
-/** Whether it has neither agents nor live tasks. @throws HttpError 503 where the views lag behind the log's end */
+/** Whether it has neither agents, live tasks nor secrets. @throws HttpError 503 where the views lag behind the log's end */
 async function isEmpty(dependencies: ApiDependencies, name: string): Promise<boolean> {
   const { store, readModel } = dependencies;
-  await requirePassed(dependencies, [agentsProjection, tasksProjection], await store.head());
+  const views = [agentsProjection, tasksProjection, secretsProjection];
+  await requirePassed(dependencies, views, await store.head());
   const agents = await readModel.count(agentsProjection, agentFilters(name, {}));
-  return agents === 0 && (await readModel.count(tasksProjection, liveTasksIn(name))) === 0;
+  const tasks = await readModel.count(tasksProjection, liveTasksIn(name));
+  return agents + tasks + (await readModel.count(secretsProjection, within(name))) === 0;
 }
 
 /**

@@ -6,6 +6,7 @@ import { historyExamples } from './examples/history.ts';
 import { namespaceExamples } from './examples/namespaces.ts';
 import { operationsExamples } from './examples/operations.ts';
 import { runExamples } from './examples/runs.ts';
+import { secretExamples } from './examples/secrets.ts';
 import { serviceExamples } from './examples/service.ts';
 import { taskExamples } from './examples/tasks.ts';
 import { workerExamples } from './examples/workers.ts';
@@ -25,6 +26,7 @@ export interface Examples {
 export const examples: Readonly<Record<string, Examples>> = {
   ...namespaceExamples,
   ...agentExamples,
+  ...secretExamples,
   ...taskExamples,
   ...runExamples,
   ...approvalExamples,

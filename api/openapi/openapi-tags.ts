@@ -3,6 +3,7 @@ import type { JsonObject } from '../../domain/json.ts';
 const descriptions = {
   namespaces: 'What keeps the agents of different teams apart.',
   agents: 'The identities that own tasks and call the service, and their tokens.',
+  secrets: 'Values that steps and webhooks use, and nobody reads.',
   tasks: 'Pipelines on a schedule or a topic.',
   schedules: 'When a schedule fires.',
   backfills: 'Runs for the past times of a schedule.',

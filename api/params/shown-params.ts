@@ -1,9 +1,9 @@
 import { RefusalError } from '../../domain/errors.ts';
 import { EventStoreError } from '../../domain/event-store.ts';
 import type { JsonObject } from '../../domain/json.ts';
-import { compilePipeline } from '../../domain/pipeline/compile.ts';
 import { defaultParams, mergeParams } from '../../domain/pipeline/params.ts';
-import { Secrets } from '../../domain/pipeline/secrets.ts';
+import { pipelineSecrets, type SecretValues } from '../../domain/pipeline/pipeline-secrets.ts';
+import { SecretError } from '../../domain/secrets/secret-source.ts';
 import type { LiveTask } from '../../domain/tasks/task.ts';
 import type { RunDocument } from '../../projections/views/runs.ts';
 
@@ -16,13 +16,13 @@ export interface ParamsSource {
     /** @throws RefusalError `NOT_FOUND`; EventStoreError */
     at(taskId: string, revision: number): Promise<LiveTask>;
   };
-  /** The value of `${secrets.NAME}`, as far as this process has it. */
-  readonly secrets: (name: string) => string | undefined;
+  /** Values to mask. */
+  readonly secrets: SecretValues;
 }
 
 /**
  * The params that a run's expressions see, with the values of the pipeline's secrets masked.
- * @returns null where the task can't be read: the run is shown without them
+ * @returns null where the task or its secrets can't be read: the run is shown without them
  */
 export function shownParams(
   source: ParamsSource,
@@ -48,16 +48,20 @@ export function pinnedTask(
 
 function paramsOf(
   { secrets }: Pick<ParamsSource, 'secrets'>,
-  { definition }: LiveTask,
+  task: LiveTask,
   // Documents of an older shape lack them.
   { params: given = null }: Partial<RunDocument>,
-): JsonObject {
-  const payload = definition.payload as JsonObject;
+): JsonObject | null | Promise<JsonObject | null> {
+  const payload = task.definition.payload as JsonObject;
   const params = mergeParams(defaultParams(payload), given);
   if (Object.keys(params).length === 0) return params;
-  const { secretNames } = compilePipeline(payload);
-  if (secretNames.length === 0) return params;
-  const masking = new Secrets(secrets);
-  for (const name of secretNames) masking.expect(name);
-  return masking.mask(params) as JsonObject;
+  const masking = pipelineSecrets(payload, task.namespace, secrets);
+  if (!(masking instanceof Promise)) return masking.mask(params) as JsonObject;
+  return masking.then(
+    (known) => known.mask(params) as JsonObject,
+    (error: unknown) => {
+      if (error instanceof SecretError) return null;
+      throw error;
+    },
+  );
 }

@@ -124,6 +124,22 @@ const AuditItem = Type.Object(
         { ...closedAs('ToolCall'), description: 'a direct call of a tool' },
       ),
     ),
+    use: Type.Optional(
+      Type.Object(
+        {
+          name: Type.String(),
+          version: Nullable(Type.Integer({ minimum: 1 })),
+          source: Type.String({ description: 'store, vault, files or environment' }),
+          task_id: Nullable(id),
+          run_id: Nullable(Type.String({ description: 'null if several were summed' })),
+          step: Nullable(Type.String()),
+          count: Type.Integer({ minimum: 1 }),
+          first_at: time,
+          last_at: time,
+        },
+        { ...closedAs('SecretUse'), description: 'a use of a secret' },
+      ),
+    ),
   },
   closedAs('AuditItem'),
 );

@@ -5,6 +5,7 @@ import { addLengthKeywords } from '../../domain/events/length-keywords.ts';
 import { isUuid } from '../../domain/ids.ts';
 import { truncateString } from '../../domain/pipeline/json-size.ts';
 import { limitMessage } from '../../domain/pipeline/schema-errors.ts';
+import { placesWholeSecrets } from '../../domain/secrets/secret-url.ts';
 import { badRequest, type HttpError } from '../errors.ts';
 
 /** Issues in an error, and characters of a field's path. */
@@ -169,6 +170,7 @@ function isWellFormed(value: string): boolean {
 /** Without user and password: events and responses show the URL, but no secrets. */
 function isHttpUrl(value: string): boolean {
   if (!/^https?:\/\/[^\s/]/i.test(value) || !URL.canParse(value)) return false;
+  if (!placesWholeSecrets(value)) return false;
   const { username, password } = new URL(value);
   return username === '' && password === '';
 }

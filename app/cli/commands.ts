@@ -8,6 +8,7 @@ import { addEventCommands } from './records/event-commands.ts';
 import { addKeyCommands } from './records/key-commands.ts';
 import { addOperationsCommands } from './records/operations-commands.ts';
 import { addOverviewCommands } from './records/overview-commands.ts';
+import { addSecretCommands } from './records/secret-commands.ts';
 import { addStreamCommands } from './records/stream-commands.ts';
 import { addWebhookCommands } from './records/webhook-commands.ts';
 import { addApprovalCommands } from './runs/approval-commands.ts';
@@ -34,6 +35,7 @@ export function createCommandLine(environment: CliEnvironment, version: string):
   addAgentCommands(line);
   addKeyCommands(line);
   addWebhookCommands(line);
+  addSecretCommands(line);
   addEventCommands(line);
   addOverviewCommands(line);
   addOperationsCommands(line);

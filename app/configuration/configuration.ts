@@ -25,6 +25,7 @@ import { httpConfiguration, type HttpSettings } from './http-settings.ts';
 import { keySettings } from './key-settings.ts';
 import { quotaSettings } from './quota-settings.ts';
 import { sharingConfiguration, type SharingSettings } from './sharing-settings.ts';
+import { secretConfiguration, type SecretSettings } from './secret-settings.ts';
 import { traceConfiguration } from './trace-settings.ts';
 import {
   allowedPlugins,
@@ -128,6 +129,8 @@ export interface Configuration {
   readonly webuiRequireAuth: boolean;
   /** `SVC_WEBHOOK_KEY`: derives webhook secrets, 32 bytes or more. The signing key. */
   readonly webhookKey: string | undefined;
+  /** `SVC_SECRETS_…`, `SVC_SECRET_…` and `SVC_VAULT_…`: where secrets come from. The log and the environment. */
+  readonly secrets: SecretSettings;
   /** `SVC_ARTIFACTS_…`: where results over 256 KiB go, and which are too large. The data directory; 16 MiB. */
   readonly artifacts: ArtifactSettings;
   /** `SVC_RETAIN_RUNS_DAYS`: retention of ended runs, 1 to 36,500 days; 0 is permanent. 0. */
@@ -163,6 +166,8 @@ export function readConfiguration(env: Environment): Configuration {
   const { http, warnings: httpWarnings } = httpConfiguration(env);
   const isDistributed = eventStoreUrl !== undefined;
   const { keys, warnings: keyWarnings } = keySettings(env, { production, isDistributed });
+  const isSecretless = allowSecretless(env, production);
+  const { secrets, warnings: secretWarnings } = secretConfiguration(env, production);
   return {
     production,
     port: number('SVC_PORT', 0, 65_535, 8080),
@@ -191,7 +196,7 @@ export function readConfiguration(env: Environment): Configuration {
     people: peopleConfiguration(env, production),
     adminId: adminId(env),
     adminSecret: secret(env, 'SVC_ADMIN_SECRET', { fromBytes: 16, toBytes: 200 }),
-    allowSecretless: allowSecretless(env, production),
+    allowSecretless: isSecretless,
     auditReads: isSet('SVC_AUDIT_READS'),
     http,
     ...keys,
@@ -203,6 +208,7 @@ export function readConfiguration(env: Environment): Configuration {
     extensionSeconds: number('SVC_EXTENSION_SECONDS', 1, 110, 30),
     requireScopes: isSet('SVC_REQUIRE_SCOPES'),
     webuiRequireAuth: isSet('SVC_WEBUI_REQUIRE_AUTH'),
+    secrets,
     artifacts,
     retainRunsDays: days('SVC_RETAIN_RUNS_DAYS'),
     retainDeliveriesDays: days('SVC_RETAIN_DELIVERIES_DAYS'),
@@ -215,6 +221,13 @@ export function readConfiguration(env: Environment): Configuration {
       ...warnings,
       ...httpWarnings,
       ...keyWarnings,
+      ...secretWarnings,
+      ...(eventStoreUrl !== undefined && secrets.keys === undefined
+        ? [
+            'SVC_EVENT_STORE_URL is set without SVC_SECRETS_KEY: ' +
+              'other machines cannot open the secrets that are set on this one',
+          ]
+        : []),
       ...(eventStoreUrl !== undefined && readModelUrl === undefined
         ? [
             'SVC_EVENT_STORE_URL is set without SVC_READ_MODEL_URL: ' +

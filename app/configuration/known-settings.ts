@@ -2,6 +2,7 @@ import { artifactVariables } from './artifact-settings.ts';
 import { peopleVariables } from './people-settings.ts';
 import { sharingVariables } from './sharing-settings.ts';
 import { secretFileSettings } from './secret-files.ts';
+import { secretVariables } from './secret-settings.ts';
 import { isExtensionSetting } from './extension-settings.ts';
 import { settingOf, type Environment } from './setting-readers.ts';
 
@@ -39,6 +40,7 @@ export const settings = [
   'SVC_AUDIT_READS',
   'SVC_HTTP_ALLOW_PRIVATE',
   'SVC_WEBHOOK_KEY',
+  ...secretVariables,
   ...artifactVariables,
   'SVC_EXT_PATHS',
   'SVC_EXT_PLUGINS',

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { isSecretName } from './secret-settings.ts';
 import { ConfigurationError, quoted, settingOf, type Environment } from './setting-readers.ts';
 
 /** Secret settings. `<NAME>_FILE` can name a file with the value instead. */
@@ -8,6 +9,7 @@ export const secretSettings = [
   'SVC_ADMIN_SECRET',
   'SVC_OIDC_CLIENT_SECRET',
   'SVC_WEBHOOK_KEY',
+  'SVC_SECRETS_KEY',
   'SVC_ARTIFACTS_S3_SECRET',
   'SVC_EVENT_STORE_URL',
   'SVC_READ_MODEL_URL',
@@ -38,11 +40,12 @@ export function withSecretFiles(env: Environment): Environment {
 }
 
 /**
- * The value of `${secrets.NAME}`: `SVC_SECRET_NAME`, or the content of the file in `SVC_SECRET_NAME_FILE`; undefined if
+ * A secret of the environment: `SVC_SECRET_NAME`, or the content of the file in `SVC_SECRET_NAME_FILE`; undefined if
  * neither is set. The file is read at each call, so that a changed secret needs no restart.
  * @throws ConfigurationError if the file cannot be read or is empty
  */
 export function pipelineSecret(env: Environment, name: string): string | undefined {
+  if (!isSecretName(name)) return undefined;
   const variable = `SVC_SECRET_${name}`;
   const value = env[variable];
   if (value !== undefined) return value;

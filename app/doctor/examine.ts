@@ -13,6 +13,7 @@ import { checkArtifacts } from './artifact-checks.ts';
 import { failedCheck, wordsOf, type Finding } from './finding.ts';
 import { checkLog, checkTasks } from './invariant-checks.ts';
 import { checkDisk, checkFolder, checkKey, checkSettings } from './machine-checks.ts';
+import { checkSealedSecrets, checkSecrets } from './secret-checks.ts';
 import {
   checkClocks,
   checkOrders,
@@ -50,6 +51,7 @@ export async function examine(options: Examination): Promise<readonly Finding[]>
     ...checkFolder(settings),
     ...(isFolder ? [checkKey(settings, configuration), checkDisk(settings)] : []),
     ...(isFolder && configuration !== null ? [await checkArtifacts(settings, configuration)] : []),
+    ...(isFolder && configuration !== null ? await checkSecrets(configuration, env) : []),
   ];
   // Opening missing stores would create them.
   if (settings.eventStoreUrl === undefined && !existsSync(logFile(settings.dataDirectory))) {
@@ -94,7 +96,7 @@ async function examineStores(options: Examination, lease: number): Promise<reado
 
 async function checkOpenStores(
   stores: Stores,
-  { settings, clock, url, whole, progress }: Examination,
+  { env, settings, clock, url, whole, progress }: Examination,
   lease: number,
 ): Promise<readonly Finding[]> {
   const { answer, findings } = await checkStores(stores, settings);
@@ -115,6 +117,10 @@ async function checkOpenStores(
   await run('processes', () => checkProcesses(stores, now()));
   await run('lag', () => checkViews(stores, now()));
   await run('clocks', () => checkClocks(stores, now, url));
+  const { configuration } = checkSettings(env);
+  if (configuration !== null) {
+    await run('keys of secrets', () => checkSealedSecrets(stores, configuration));
+  }
   await run('tasks', async () => [await checkTasks(stores, now(), isHeld, progress.signal)]);
   if (!whole) return found;
   progress.stage('reading the log');

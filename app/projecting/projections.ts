@@ -6,6 +6,7 @@ import { dueProjection } from '../../projections/views/due.ts';
 import { publishedProjection } from '../../projections/views/published.ts';
 import type { Projection } from '../../projections/read-model.ts';
 import { runsProjection } from '../../projections/views/runs.ts';
+import { secretsProjection } from '../../projections/views/secrets.ts';
 import { statisticsProjection } from '../../projections/views/statistics.ts';
 import { tasksProjection } from '../../projections/views/tasks.ts';
 import { topicsProjection } from '../../projections/views/topics.ts';
@@ -28,5 +29,6 @@ export const projections = [
   webhooksProjection,
   workersProjection,
   toolsProjection,
+  secretsProjection,
   auditProjection,
 ] as unknown as readonly Projection[];

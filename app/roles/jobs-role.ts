@@ -1,6 +1,7 @@
 import type { ArtifactKeeping } from '../../domain/artifacts/keep-result.ts';
 import type { Clock } from '../../domain/clock.ts';
 import { weightIn } from '../../domain/namespaces/quotas.ts';
+import type { SecretAccess } from '../../domain/secrets/secret-access.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
 import type { Hold } from '../../scheduler/hold.ts';
 import { Jobs } from '../../scheduler/jobs/jobs.ts';
@@ -18,6 +19,7 @@ export interface SharedParts {
   readonly telemetry: Telemetry;
   readonly going: Supervisor;
   readonly hold: Hold;
+  readonly secrets: SecretAccess;
 }
 
 /**
@@ -27,7 +29,6 @@ export interface SharedParts {
 export function createJobs(
   options: SharedParts & {
     readonly configuration: Pick<Configuration, 'jobLeaseSeconds' | 'quotas'>;
-    readonly secrets: (name: string) => string | undefined;
     readonly artifacts: ArtifactKeeping;
     /** The runs that this process executes; undefined: none. */
     readonly queue: RunQueue | undefined;
@@ -43,7 +44,11 @@ export function createJobs(
     going.supervise('following jobs', (started) => queue.follow(going.signal, started));
   };
   const { jobLeaseSeconds: leaseSeconds } = configuration;
+  const { values } = secrets;
   const parts = { store, coordination, queue, tasks, directory, clock, telemetry, hold };
   const weightOf = weightIn(configuration.quotas);
-  return new Jobs({ ...parts, leaseSeconds, secrets, artifacts, owners, begin, weightOf });
+  return new Jobs({
+    ...{ ...parts, leaseSeconds, artifacts, owners, begin, weightOf },
+    secrets: values,
+  });
 }

@@ -6,6 +6,8 @@ import type { StepEnd } from '../../domain/events/catalogue.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { compilePipeline, type CompiledPipeline } from '../../domain/pipeline/compile.ts';
 import { defaultParamsIssues, mergeParams } from '../../domain/pipeline/params.ts';
+import type { SecretAccess, SecretUser } from '../../domain/secrets/secret-access.ts';
+import { SecretError } from '../../domain/secrets/secret-source.ts';
 import { copyPriorResults } from '../../domain/runs/run-results.ts';
 import { noWaits } from '../../domain/runs/run-waits.ts';
 import { endsOf } from '../../domain/runs/run-steps.ts';
@@ -14,7 +16,8 @@ import type { Telemetry } from '../../observability/telemetry.ts';
 import type { ExpressionEvaluator } from '../../scheduler/pipeline/costly-expressions.ts';
 import { executePipeline } from '../../scheduler/pipeline/pipeline-execution.ts';
 import { permanentFailure } from '../../scheduler/runs/run-ending.ts';
-import type { PipelineRunner } from '../../scheduler/runs/run-work.ts';
+import type { RunSecrets } from '../../scheduler/pipeline/execution.ts';
+import type { PipelineOutcome, PipelineRunner } from '../../scheduler/runs/run-work.ts';
 import { anyOwner, type Owners } from '../../scheduler/owners/owners.ts';
 import type { ToolRegistry } from '../../scheduler/tools/registry.ts';
 
@@ -27,8 +30,7 @@ export function pipelineRunner(options: {
   readonly refreshTools?: () => Promise<void>;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
-  /** The value of `${secrets.NAME}`. */
-  readonly secrets: (name: string) => string | undefined;
+  readonly secrets: Pick<SecretAccess, 'values' | 'open'>;
   /** Evaluates costly expressions. Default: they are evaluated at once. */
   readonly evaluator?: ExpressionEvaluator | undefined;
   /** Where large results go. Default: nowhere, they are cut. */
@@ -61,11 +63,15 @@ export function pipelineRunner(options: {
       run: { id, attempt, trigger, scheduled_for: run.scheduledFor, run_at: toIso(run.runAt) },
       event: (known?.request.event ?? null) as JsonObject | null,
     };
+    const { namespace } = task;
+    const user = { namespace, agentId: run.createdBy, taskId, runId: id };
     const denial = (): ReturnType<Owners['stepDenial']> => owners.stepDenial(run.createdBy);
-    const calling = { callbackUrl, artifacts, evaluator, denial };
-    const shared = { tools, clock, telemetry, secrets, ...calling };
+    const shared = { tools, clock, telemetry, callbackUrl, artifacts, evaluator, denial };
     const environment = { ...shared, stop, record, onResumed, span };
-    const executeAfter = (finished: readonly StepEnd[]): ReturnType<PipelineRunner> =>
+    const executeWith = (
+      finished: readonly StepEnd[],
+      masked: Iterable<string>,
+    ): ReturnType<PipelineRunner> =>
       executePipeline(
         {
           pipeline,
@@ -80,8 +86,16 @@ export function pipelineRunner(options: {
           attempt,
           priority,
         },
-        environment,
+        { ...environment, secrets: secretsOf(secrets, user, masked) },
       );
+    const executeAfter = (finished: readonly StepEnd[]): ReturnType<PipelineRunner> => {
+      const { secretNames } = pipeline;
+      if (secretNames.length === 0) return executeWith(finished, []);
+      return secrets.values(namespace, secretNames).then(
+        (values) => executeWith(finished, values.values()),
+        (error: unknown) => withoutSecrets(error),
+      );
+    };
     const begin = (): ReturnType<PipelineRunner> => {
       if (known === null) return executeAfter([]);
       if (known.request.prior_results === null) return executeAfter(endsOf(known.steps));
@@ -97,6 +111,21 @@ export function pipelineRunner(options: {
       denial === null ? execute(work) : permanentFailure(notPermitted(denial));
     return denying instanceof Promise ? denying.then(run) : run(denying);
   };
+}
+
+function secretsOf(
+  secrets: Pick<SecretAccess, 'open'>,
+  user: Omit<SecretUser, 'step'>,
+  masked: Iterable<string>,
+): RunSecrets {
+  return { masked, open: (name, step) => secrets.open(name, { ...user, step }) };
+}
+
+/** An attempt cannot begin while its secrets are unknown: it could not mask them. */
+function withoutSecrets(error: unknown): PipelineOutcome {
+  if (!(error instanceof SecretError)) throw error;
+  const { message, retryable } = error;
+  return { kind: 'failed', error: message, step: null, retryable, steps: [], output: {} };
 }
 
 /** An event task may have defaults that do not satisfy its schema, as runs by hand may be given the rest. */

@@ -1,5 +1,6 @@
 import type { ArtifactKeeping } from '../../domain/artifacts/keep-result.ts';
 import type { Clock } from '../../domain/clock.ts';
+import type { SecretAccess } from '../../domain/secrets/secret-access.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
 import type { Audit } from '../../scheduler/audit/audit.ts';
 import { createSchedulerAudit } from '../../scheduler/audit/scheduler-audit.ts';
@@ -63,6 +64,7 @@ export interface SchedulerRoleOptions {
   /** Milliseconds that a worker's heartbeat lasts. */
   readonly lease: number;
   readonly limits: RetentionLimits;
+  readonly secrets: Pick<SecretAccess, 'open'>;
   /** Given if this process has a worker. */
   readonly burst: Pick<SchedulerParts, 'early' | 'onPrepare'>;
   readonly webhooks: {
@@ -105,7 +107,7 @@ export function startSchedulerRole(options: SchedulerRoleOptions): SchedulerRole
     const { secretOf, ...sending } = options.webhooks;
     const sender = new WebhookSender({ clock, ...sending });
     try {
-      webhooks = new Webhooks({ ...led, sender, secretOf });
+      webhooks = new Webhooks({ ...led, sender, secretOf, secrets: options.secrets });
       await webhooks.follow(signal);
     } finally {
       await sender.close();

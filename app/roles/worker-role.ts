@@ -2,6 +2,7 @@ import type { ArtifactKeeping } from '../../domain/artifacts/keep-result.ts';
 import type { Clock } from '../../domain/clock.ts';
 import type { QuotaSettings } from '../../domain/namespaces/quotas.ts';
 import type { Wait } from '../../domain/runs/run-waits.ts';
+import type { SecretAccess } from '../../domain/secrets/secret-access.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
 import { createQueueAudit } from '../../scheduler/audit/scheduler-audit.ts';
 import { EarlyStarts } from '../../scheduler/burst/early-starts.ts';
@@ -71,7 +72,7 @@ export function createWorkerRole(options: {
   readonly quotas: QuotaSettings | undefined;
   /** Slots that direct tool calls take. */
   readonly calls: CallSlots | undefined;
-  readonly secrets: (name: string) => string | undefined;
+  readonly secrets: Pick<SecretAccess, 'values' | 'open'>;
   /** Where large results go. */
   readonly artifacts: ArtifactKeeping;
   /** The address of a callback. */
@@ -125,7 +126,12 @@ export function createWorkerRole(options: {
   const deadlines = new RunDeadlines({ ...shared, failed, hold });
   const leading = { ...shared, coordination, owner: membership.id };
   const leadership = new Leadership({ ...leading, name: 'waits', lease: WAITS_LEASE });
-  const resumer = new WaitResumer({ ...shared, source: membership.id, secrets, artifacts });
+  const resumer = new WaitResumer({
+    ...shared,
+    source: membership.id,
+    secrets: secrets.values,
+    artifacts,
+  });
   const awaiting = { ...shared, resumer, leadership, source: membership.id, artifacts };
   const children = new ChildRuns(awaiting);
   const matching = new EventMatching({ ...awaiting, coordination });

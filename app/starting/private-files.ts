@@ -4,6 +4,7 @@ import type { Log } from '../../observability/telemetry.ts';
 import { ANNOUNCEMENT } from './announcement.ts';
 import { credentialsFile } from './credentials-file.ts';
 import { KEY_FILE } from './keys.ts';
+import { SECRET_KEY_PREFIX } from './secret-keyring.ts';
 
 /** Permission bits of everyone but the owner. */
 const OTHERS = 0o077;
@@ -67,8 +68,8 @@ export function closeFilesToOthers(directory: string, log: Log): void {
 
 const isOfService = (name: string): boolean =>
   /\.(sqlite|db)(-wal|-shm|-journal)?$/.test(name) ||
-  [KEY_FILE, credentialsFile('').replace(/\.json$/, ''), ANNOUNCEMENT].some((prefix) =>
-    name.startsWith(prefix),
+  [KEY_FILE, SECRET_KEY_PREFIX, credentialsFile('').replace(/\.json$/, ''), ANNOUNCEMENT].some(
+    (prefix) => name.startsWith(prefix),
   ) ||
   ['peers', 'artifacts'].includes(name);
 

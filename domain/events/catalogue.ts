@@ -12,6 +12,7 @@ import { projectionEvents } from './projection-events.ts';
 import { replayEvents } from './replay-events.ts';
 import { retentionEvents } from './retention-events.ts';
 import { runEvents } from './run-events.ts';
+import { secretEvents, secretUseEvents } from './secret-events.ts';
 import { firesEvents, taskEvents } from './task-events.ts';
 import { extensionEvents, idempotencyEvents, topicEvents } from './topic-events.ts';
 import { webhookEvents } from './webhook-events.ts';
@@ -41,6 +42,8 @@ export const catalogue = {
   ...retentionEvents,
   ...webhookEvents,
   ...workerEvents,
+  ...secretEvents,
+  ...secretUseEvents,
 } as const;
 
 type Catalogue = typeof catalogue;

@@ -58,7 +58,7 @@ export async function deleteNamespaceCommand(
   const ending = { ...command, context: { ...context, commandId }, expectedRevision: undefined };
   const handled = await onNamespace(ending, (state) => endClosing(state, canEnd));
   if (canEnd) return handled;
-  const message = `the namespace ${name} is not empty; remove its agents first`;
+  const message = `the namespace ${name} is not empty; remove its agents and secrets first`;
   throw new RefusalError('STATE_CONFLICT', message, { name });
 }
 

@@ -1,9 +1,12 @@
 import type { Issue } from '../errors.ts';
-import type { JsonObject } from '../json.ts';
+import type { JsonObject, JsonValue } from '../json.ts';
 import { argumentCheck } from './arguments.ts';
 import { argumentsOf } from './compile.ts';
 import { parseExpression, scopeNames, type Expression } from './expression.ts';
 import { readPayload } from './parse.ts';
+import { SECRET_RULE } from './placed-secrets.ts';
+import { placedSecret, takesSecret, type SecretPlace } from './secret-places.ts';
+import { truncateString } from './json-size.ts';
 import { isGroup, type CallStep, type Step } from './pipeline.ts';
 import { compileTemplate, parseWrapped } from './template.ts';
 
@@ -11,6 +14,8 @@ import { compileTemplate, parseWrapped } from './template.ts';
 export interface KnownTools {
   /** The JSON schema of a tool's arguments; undefined if there is no such tool. */
   schemaOf(name: string): object | undefined;
+  /** Whether a tool is the service's or an extension's: a worker's never gets a secret. */
+  isOwn(name: string): boolean;
 }
 
 /** The result of checking a task's payload at create and update. */
@@ -23,7 +28,7 @@ export interface PayloadCheck {
 
 /**
  * Checks a payload: the form of each step, and its arguments without templates by the tool's
- * schema. An unregistered tool is a warning, since an extension may add it later. An invalid
+ * schema, and that secrets are only placed where the tool takes them. An unregistered tool is a warning, since an extension may add it later. An invalid
  * expression is one too; it fails the run.
  */
 export function checkPayload(payload: JsonObject, tools: KnownTools): PayloadCheck {
@@ -37,10 +42,10 @@ export function checkPayload(payload: JsonObject, tools: KnownTools): PayloadChe
   if (issues.length > 0) return found;
   parsed.pipeline.forEach((step, index) => {
     const field = `payload.pipeline.${index}`;
-    checkCondition(step, field, found.warnings);
+    checkCondition(step, field, found);
     if (!isGroup(step)) return checkCall(step, field, tools, found);
     step.parallel.forEach((child, place) => {
-      checkCondition(child, `${field}.parallel.${place}`, found.warnings);
+      checkCondition(child, `${field}.parallel.${place}`, found);
       checkCall(child, `${field}.parallel.${place}`, tools, found);
     });
   });
@@ -55,18 +60,30 @@ interface Found {
 function checkCall(step: CallStep, field: string, tools: KnownTools, found: Found): void {
   const { for_each } = step;
   if (typeof for_each === 'string') {
-    warnAboutExpression(parseWrapped(for_each), `${field}.for_each`, found.warnings);
+    checkExpression(parseWrapped(for_each), `${field}.for_each`, found);
+  } else if (for_each !== undefined) {
+    compileTemplate(for_each as JsonValue, (expression, path) =>
+      checkExpression(expression, [field, 'for_each', ...path].join('.'), found),
+    );
   }
   const args = argumentsOf(step);
   const templates: (readonly string[])[] = [];
+  const secrets: SecretPlace[] = [];
   compileTemplate(args, (expression, path) => {
     templates.push(path.map(String));
-    warnAboutExpression(expression, [field, 'with', ...path].join('.'), found.warnings);
+    const name = placedSecret(expression);
+    if (name !== null) secrets.push({ name, path });
+    else checkExpression(expression, [field, 'with', ...path].join('.'), found);
   });
   const schema = tools.schemaOf(step.uses);
   if (schema === undefined) {
     found.warnings.push(`${field}.uses: no tool named ${step.uses} is registered`);
     return;
+  }
+  for (const place of secrets) {
+    const issue = placeIssue(step.uses, schema, tools.isOwn(step.uses), place);
+    if (issue !== null)
+      found.issues.push({ field: [field, 'with', ...place.path].join('.'), issue });
   }
   for (const { path, issue, keyword } of argumentCheck(schema)(args)) {
     if (dependsOnTemplate(path, keyword, templates)) continue;
@@ -103,12 +120,37 @@ function dependsOnTemplate(
   );
 }
 
-function checkCondition(step: Step, field: string, warnings: string[]): void {
-  if (typeof step.if !== 'string') return;
-  warnAboutExpression(parseWrapped(step.if), `${field}.if`, warnings);
+/**
+ * Why a secret cannot be in a place of a tool's arguments; null if it can.
+ * @param isOwn whether the tool is the service's or an extension's
+ */
+export function placeIssue(
+  tool: string,
+  schema: object,
+  isOwn: boolean,
+  { name, path }: SecretPlace,
+): string | null {
+  if (!isOwn) {
+    return `the secret ${name} cannot be given to ${tool}, as a job records its arguments: let the worker read the secret itself`;
+  }
+  return takesSecret(schema, path)
+    ? null
+    : `the secret ${name} cannot be used in this argument of ${tool}: ${SECRET_RULE}`;
 }
 
-function warnAboutExpression(expression: Expression, field: string, warnings: string[]): void {
+function checkCondition(step: Step, field: string, found: Found): void {
+  if (typeof step.if !== 'string') return;
+  checkExpression(parseWrapped(step.if), `${field}.if`, found);
+}
+
+/** Rejects an expression that reads secrets, and warns of a faulty one. */
+function checkExpression(expression: Expression, field: string, found: Found): void {
+  const { warnings } = found;
+  if (expression.readsSecrets) {
+    const text = truncateString(expression.text, 200);
+    found.issues.push({ field, issue: `the expression "${text}" reads a secret: ${SECRET_RULE}` });
+    return;
+  }
   if (expression.error !== null) {
     warnings.push(`${field}: ${expression.error}`);
     return;

@@ -11,6 +11,7 @@ import {
   type Step,
 } from './pipeline.ts';
 import { jsonBytes } from './json-size.ts';
+import { placedSecret, type SecretPlace } from './secret-places.ts';
 import { compileTemplate, parseWrapped, type Template } from './template.ts';
 
 /** A compiled step that calls a tool. */
@@ -19,6 +20,8 @@ export interface CompiledCall {
   readonly id: string;
   readonly uses: string;
   readonly args: Template;
+  /** Where its arguments have secrets. */
+  readonly secretPlaces: readonly SecretPlace[];
   readonly saveAs: string | null;
   readonly condition: Expression | boolean | null;
   /** Whether the condition reads the item and is evaluated for each item of the `for_each`. */
@@ -139,13 +142,18 @@ function compileCall(step: CallStep): CompiledCall {
   const { for_each } = step;
   const usesItem =
     isExpression(condition) && (condition.roots.has('item') || condition.roots.has('index'));
-  const args = compileTemplate(argumentsOf(step));
+  const secretPlaces: SecretPlace[] = [];
+  const args = compileTemplate(argumentsOf(step), (expression, path) => {
+    const name = placedSecret(expression);
+    if (name !== null) secretPlaces.push({ name, path });
+  });
   const each = eachOf(for_each);
   return {
     kind: 'call',
     id: step.id,
     uses: step.uses,
     args,
+    secretPlaces,
     saveAs: step.save_as ?? null,
     condition,
     conditionPerItem: for_each !== undefined && usesItem,

@@ -5,7 +5,8 @@ import { checkLiteral } from './exact-arithmetic.ts';
 import { PipelineError } from './pipeline-error.ts';
 import { CostlyExpressionError } from './costly-expression-error.ts';
 import { evaluateNode, member, type ExpressionNode } from './jmespath.ts';
-import { Secrets } from './secrets.ts';
+import { PlacedSecrets, SECRET_RULE } from './placed-secrets.ts';
+import { readsSecrets } from './reads-secrets.ts';
 import { truncateString } from './json-size.ts';
 import { wellFormed } from './well-formed.ts';
 
@@ -25,7 +26,8 @@ export interface Scope {
   readonly index: number | null;
   /** `{url, token}` of a step that waits for its callback; null elsewhere. */
   readonly callback?: unknown;
-  readonly secrets: Secrets;
+  /** Only placeholders read it. */
+  readonly secrets: PlacedSecrets;
 }
 
 /** The names of {@link Scope}. */
@@ -51,6 +53,8 @@ export interface Expression {
   readonly path: readonly string[] | null;
   /** Names of the scope that it may use. */
   readonly roots: ReadonlySet<string>;
+  /** Whether it reads `secrets`, as far as its form shows. */
+  readonly readsSecrets: boolean;
   /** Whether its value may contain the whole `steps` object. */
   readonly givesSteps: boolean;
   /**
@@ -105,7 +109,13 @@ export function parseExpression(text: string): Expression {
       throw new PipelineError(describeError(text, 'is invalid', error, mask));
     };
     const message = describeError(text, 'is invalid', error);
-    return { text, error: message, path: null, roots: new Set(), givesSteps: false, evaluate };
+    const nothing = {
+      path: null,
+      roots: new Set<string>(),
+      readsSecrets: false,
+      givesSteps: false,
+    };
+    return { text, error: message, ...nothing, evaluate };
   }
   const { node, shifts, path, roots } = parsed;
   const read =
@@ -123,7 +133,8 @@ export function parseExpression(text: string): Expression {
     }
   };
   const givesSteps = path === null ? reachesSteps(text, roots) : path.join() === 'steps';
-  return { text, error: null, path, roots, givesSteps, evaluate };
+  const isReading = roots.has('secrets') && readsSecrets(node);
+  return { text, error: null, path, roots, readsSecrets: isReading, givesSteps, evaluate };
 }
 
 /** @throws PipelineError for a failure elsewhere; its message leaves out the reason if it could quote a secret */
@@ -254,7 +265,7 @@ function fieldPath(node: ExpressionNode): readonly string[] | null {
 function walk(path: readonly string[], scope: unknown): unknown {
   let value = scope;
   for (const name of path) value = member(value, name);
-  if (value instanceof Secrets) throw new PipelineError('a secret can only be read by its name');
+  if (value instanceof PlacedSecrets) throw new Error(SECRET_RULE);
   return value;
 }
 

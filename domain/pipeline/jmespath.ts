@@ -1,7 +1,6 @@
 import { TreeInterpreter } from '@jmespath-community/jmespath';
 import { CostlyExpressionError } from './costly-expression-error.ts';
 import { checkSum, requireExact } from './exact-arithmetic.ts';
-import { PipelineError } from './pipeline-error.ts';
 import {
   areSortKeys,
   groupByKey,
@@ -11,7 +10,7 @@ import {
   type Keyed,
   type Charge,
 } from './ordering.ts';
-import { Secrets } from './secrets.ts';
+import { PlacedSecrets, SECRET_RULE } from './placed-secrets.ts';
 import { MAX_VALUE_LENGTH, approximateLength } from './json-size.ts';
 import {
   MAX_ARRAY_LENGTH,
@@ -28,7 +27,7 @@ import { indexOfPart } from './string-search.ts';
  * - Evaluation is bounded in time and memory.
  * - Ordering follows the JMESPath specification and computes each item's key once. The library
  *   sorts numbers as strings and finds no largest item by a string.
- * - `secrets` only gives out members by name.
+ * - `secrets` gives out nothing: only placeholders read it.
  *
  * The library's interpreter calls `this.visit` for every node, which this module overrides.
  */
@@ -87,9 +86,8 @@ const interpreter = bounded(TreeInterpreter.withScope({}));
 
 /**
  * Evaluates a parsed expression.
- * @throws PipelineError for a missing secret, or `secrets` itself
  * @throws CostlyExpressionError under {@link evaluateQuickly}
- * @throws Error for any other failure of the expression
+ * @throws Error for any other failure of the expression, such as reading `secrets`
  */
 export function evaluateNode(node: Node, scope: unknown): unknown {
   const own = Math.min(MAX_VISITS, visitsLeftForValue);
@@ -99,7 +97,7 @@ export function evaluateNode(node: Node, scope: unknown): unknown {
   variables = new Map();
   try {
     const value: unknown = interpreter.search(node, scope as Value);
-    if (value instanceof Secrets) throw new PipelineError('a secret can only be read by its name');
+    if (value instanceof PlacedSecrets) throw new Error(SECRET_RULE);
     const length = approximateLength(value, MAX_VALUE_LENGTH);
     if (length > MAX_VALUE_LENGTH) throw new Error('the result is too large');
     charge(length / COUNTED_PER_VISIT);
@@ -136,7 +134,7 @@ export function evaluateQuickly<T>(work: () => T): T {
 /** The member of a value that the expression `name` gives. */
 export function member(value: unknown, name: string): unknown {
   if (value === null || typeof value !== 'object' || Array.isArray(value)) return null;
-  if (value instanceof Secrets) return value.get(name);
+  if (value instanceof PlacedSecrets) throw new Error(SECRET_RULE);
   return Object.hasOwn(value, name) ? ((value as Record<string, unknown>)[name] ?? null) : null;
 }
 
@@ -255,7 +253,7 @@ function sizeOf(value: unknown): number {
 
 /** Whether a value can contain others. */
 function isLarge(value: unknown): value is object {
-  return typeof value === 'object' && value !== null && !(value instanceof Secrets);
+  return typeof value === 'object' && value !== null && !(value instanceof PlacedSecrets);
 }
 
 /** Falsy values of JMESPath: null, false and anything empty. Zero is true. */

@@ -1,42 +1,30 @@
 import { isArtifact } from '../artifacts/artifact.ts';
 import { decodeEscapes, type DecodedString } from './escape-decoding.ts';
-import { PipelineError } from './pipeline-error.ts';
 import { setOwn } from './set-own.ts';
 import { formsOf, MAX_ESCAPE_LEVELS } from './secret-forms.ts';
 
 /** Replaces a secret's value. */
 export const MASK = '***';
 
-/** The object `secrets` of expressions: read by name, not listable. Masks all values given out. */
+/** The values to mask wherever they appear. The second line of defence: see `placed-secrets.ts` for the first. */
 export class Secrets {
-  readonly #lookUp: (name: string) => string | undefined;
   readonly #given = new Set<string>();
   /** All forms to mask. */
   #forms: readonly string[] = [];
   /** Length of the shortest form; infinite if there are none. */
   #shortest = Infinity;
 
-  constructor(lookUp: (name: string) => string | undefined) {
-    this.#lookUp = lookUp;
+  constructor(values: Iterable<string> = []) {
+    for (const value of values) this.hide(value);
   }
 
-  /** Reads a secret. @throws PipelineError naming the secret if it does not exist */
-  get(name: string): string {
-    const value = this.#lookUp(name);
-    if (value === undefined) throw new PipelineError(`there is no secret ${name}`);
-    this.#remember(value);
-    return value;
-  }
-
-  /** Masks this secret too, if it exists: an earlier worker may have used it. */
-  expect(name: string): void {
-    const value = this.#lookUp(name);
-    if (value !== undefined) this.#remember(value);
-  }
-
-  /** Masks a value that is no named secret, such as a token. */
+  /** Masks a value from now on. */
   hide(value: string): void {
-    this.#remember(value);
+    if (value === '' || this.#given.has(value)) return;
+    this.#given.add(value);
+    const known = new Set([...this.#forms, ...formsOf(value)]);
+    this.#forms = [...known];
+    this.#shortest = Math.min(...this.#forms.map(({ length }) => length));
   }
 
   /**
@@ -81,14 +69,6 @@ export class Secrets {
       setOwn(masked, this.maskText(key), this.mask(member));
     }
     return masked;
-  }
-
-  #remember(value: string): void {
-    if (value === '' || this.#given.has(value)) return;
-    this.#given.add(value);
-    const known = new Set([...this.#forms, ...formsOf(value)]);
-    this.#forms = [...known];
-    this.#shortest = Math.min(...this.#forms.map(({ length }) => length));
   }
 
   /** The positions of secrets in a string, unordered and possibly overlapping. */

@@ -9,6 +9,7 @@ import {
 } from './expression.ts';
 import { PipelineError } from './pipeline-error.ts';
 import { evaluateWithSharedLimit } from './jmespath.ts';
+import { placedSecret } from './secret-places.ts';
 import { setOwn } from './set-own.ts';
 import { MAX_VALUE_LENGTH } from './json-size.ts';
 
@@ -134,18 +135,30 @@ function compileText(text: string, found: (expression: Expression) => void): Par
   for (const part of parts) if (typeof part !== 'string') found(part);
   if (parts.length === 1 && first !== undefined) {
     if (typeof first === 'string') return constant(first);
-    return { constant: false, render: (scope) => toJson(evaluateSnapshot(first, scope)) };
+    return {
+      constant: false,
+      render: (scope) => toJson(placedIn(first, scope) ?? evaluateSnapshot(first, scope)),
+    };
   }
   const render = (scope: Scope): string => {
     let rendered = '';
     for (const part of parts) {
-      rendered += typeof part === 'string' ? part : toTemplateString(part.evaluate(scope));
+      rendered +=
+        typeof part === 'string'
+          ? part
+          : toTemplateString(placedIn(part, scope) ?? part.evaluate(scope));
       if (rendered.length > MAX_VALUE_LENGTH)
         throw new PipelineError('the rendered string is too long');
     }
     return rendered;
   };
   return { constant: false, render };
+}
+
+/** The value of a placeholder of a secret, which is not evaluated; null for any other expression. */
+function placedIn(part: Expression, scope: Scope): string | null {
+  const secret = placedSecret(part);
+  return secret === null ? null : scope.secrets.place(secret);
 }
 
 /** Expressions give JSON values, or undefined if a library function finds nothing. */

@@ -62,6 +62,7 @@ export class StreamNamespaces {
       case 'refusals':
       case 'calls':
       case 'reads':
+      case 'uses':
         // Those of callers without a token are about several.
         return isUuid(id.slice(0, ID_LENGTH)) ? this.#source.ofAgent(id.slice(0, ID_LENGTH)) : null;
       case 'topic':

@@ -35,6 +35,8 @@ export type AuditDocument = JsonObject & {
   readonly refusal: RefusalPart | null;
   /** Of a tool that was called directly; missing in views of older shapes. */
   readonly call?: CallPart | null;
+  /** Of a secret that was used; missing elsewhere. */
+  readonly use?: UsePart;
 };
 
 /** The refusals; `path` is null if several were summed. */
@@ -60,6 +62,20 @@ export type CallPart = JsonObject & {
   readonly last_at: string;
 };
 
+/** The uses of one secret. */
+export type UsePart = JsonObject & {
+  readonly name: string;
+  readonly version: number | null;
+  readonly source: string;
+  readonly task_id: string | null;
+  /** Null for a sum, as the step. */
+  readonly run_id: string | null;
+  readonly step: string | null;
+  readonly count: number;
+  readonly first_at: string;
+  readonly last_at: string;
+};
+
 const RUNS = 'run-';
 
 /** Whether the audit of a stream is read from the log, as the stream is short. The view is not asked for it. */
@@ -73,8 +89,8 @@ export const isAuditedInLog = (stream: string): boolean => stream.startsWith(RUN
 export const auditProjection: Projection<AuditDocument> = {
   name: 'audit',
   schema: 7,
-  // Schema 6 cannot be asked for a namespace, and lacks people, keys and the tasks that the service pauses because of
-  // their agents. Schema 5 lacks workers, which its release did not have. Schema 4 lacks tools that were called directly, which its release did not have. Schema 3 indexes the streams of
+  // Schema 6 cannot be asked for a namespace, and lacks people, keys, secrets and the tasks that the service pauses
+  // because of their agents. Schema 5 lacks workers, which its release did not have. Schema 4 lacks tools that were called directly, which its release did not have. Schema 3 indexes the streams of
   // runs. Earlier ones lack orders for replays and demo streams; schema 1 also lacks an index or two.
   readsOlder: [1, 2, 3, 4, 5, 6],
   addedFields: { namespace: 7 },
@@ -90,6 +106,8 @@ export const auditProjection: Projection<AuditDocument> = {
     'refusals-',
     'calls-',
     'reads-',
+    'secret-',
+    'uses-',
     'operations',
     'projection-',
     'replays',
@@ -167,6 +185,13 @@ export function auditDocumentOf(event: RecordedEvent): AuditDocument {
     const { tool, outcome, code, count, first_at, last_at } = event.data;
     const call = { tool, code, count, first_at, last_at };
     return { ...done, action: `call ${tool}`, outcome, call };
+  }
+  if (event.type === 'SecretUsed') {
+    const { name, secret_version, source, task_id, run_id, step } = event.data;
+    const { count, first_at, last_at } = event.data;
+    const secret = { name, version: secret_version, source, task_id, run_id, step };
+    const use = { ...secret, count, first_at, last_at };
+    return { ...done, action: `use secret ${name}`, use };
   }
   return done;
 }

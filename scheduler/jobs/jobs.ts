@@ -3,7 +3,7 @@ import type { Clock } from '../../domain/clock.ts';
 import type { EventStore } from '../../domain/event-store.ts';
 import { load, type CommandContext } from '../../domain/handle.ts';
 import type { JsonObject } from '../../domain/json.ts';
-import { pipelineSecrets } from '../../domain/pipeline/pipeline-secrets.ts';
+import { pipelineSecrets, type SecretValues } from '../../domain/pipeline/pipeline-secrets.ts';
 import type { Secrets } from '../../domain/pipeline/secrets.ts';
 import { requireRun, runFold } from '../../domain/runs/run.ts';
 import { isOpen, type Wait } from '../../domain/runs/run-waits.ts';
@@ -38,8 +38,8 @@ export interface JobsOptions {
   readonly hold?: HoldView & { onChange?(listener: () => void): void };
   /** How long a silent worker keeps a job. Seconds. */
   readonly leaseSeconds: number;
-  /** The value of `${secrets.NAME}`. */
-  readonly secrets: (name: string) => string | undefined;
+  /** Values to mask. */
+  readonly secrets: SecretValues;
   /** Where large results go. Default: nowhere, they are cut. */
   readonly artifacts?: ArtifactKeeping | undefined;
   /** A namespace's share of the jobs. Default: 1 for each. */
@@ -217,7 +217,7 @@ export class Jobs {
     );
   }
 
-  /** The secrets of the task that a run is pinned to, as far as this process has them. */
+  /** The secrets of the task that a run is pinned to. */
   async #secretsOf(runId: string): Promise<Secrets> {
     const { queue, tasks, store, secrets } = this.#options;
     const queued = queue.get(runId);
@@ -226,7 +226,8 @@ export class Jobs {
         ? await pinnedOf(store, runId)
         : ([queued.taskId, queued.taskRevision] as const);
     const task = tasks.peek(taskId, revision) ?? (await tasks.at(taskId, revision));
-    return pipelineSecrets(task.definition.payload as JsonObject, secrets);
+    const payload = task.definition.payload as JsonObject;
+    return pipelineSecrets(payload, task.namespace, secrets);
   }
 }
 

@@ -5,6 +5,7 @@ import type { EventOf, StepEnd } from '../../domain/events/catalogue.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import type { CompiledPipeline } from '../../domain/pipeline/compile.ts';
 import type { Wait } from '../../domain/runs/run-waits.ts';
+import type { Secret } from '../../domain/secrets/secret-source.ts';
 import type { Span, Telemetry } from '../../observability/telemetry.ts';
 import type { ToolRegistry } from '../tools/registry.ts';
 import type { ExpressionEvaluator } from './costly-expressions.ts';
@@ -53,13 +54,23 @@ export interface StopSignal {
   readonly aborted: boolean;
 }
 
+/** The secrets of one run. */
+export interface RunSecrets {
+  /** Values to mask from the beginning: an earlier worker may have used them. */
+  readonly masked: Iterable<string>;
+  /**
+   * Opens a secret for a step.
+   * @throws PipelineError if there is none; SecretError if it cannot be read, or its task may not use it
+   */
+  open(name: string, step: string): Promise<Secret>;
+}
+
 /** What an execution uses. */
 export interface Environment {
   readonly tools: Pick<ToolRegistry, 'find'>;
   readonly clock: Clock;
   readonly stop: StopSignal;
-  /** The value of `${secrets.NAME}`. */
-  readonly secrets: (name: string) => string | undefined;
+  readonly secrets: RunSecrets;
   /**
    * Makes records durable, in this order. Called one at a time, and before the next step with an outside effect.
    * When it rejects, the execution stops and rejects with the same error.

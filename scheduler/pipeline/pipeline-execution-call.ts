@@ -5,17 +5,20 @@ import type { JsonValue } from '../../domain/json.ts';
 import { formatErrors } from '../../domain/pipeline/arguments.ts';
 import type { CompiledCall } from '../../domain/pipeline/compile.ts';
 import type { Expression, Scope } from '../../domain/pipeline/expression.ts';
+import { PlacedSecrets, noPlacedSecrets } from '../../domain/pipeline/placed-secrets.ts';
 import { DEFAULT_JOB_SECONDS } from '../../domain/pipeline/pipeline.ts';
-import { PipelineError } from '../../domain/pipeline/pipeline-error.ts';
 import { MAX_VALUE_LENGTH, approximateLength } from '../../domain/pipeline/json-size.ts';
 import type { WaitsFor } from '../../domain/runs/run-waits.ts';
+import type { Secret } from '../../domain/secrets/secret-source.ts';
 import type { Span } from '../../observability/telemetry.ts';
 import type { RegisteredTool } from '../tools/registry.ts';
-import { Suspension, ToolError, type Tool, type ToolCall } from '../tools/tool.ts';
+import { Suspension, type Tool, type ToolCall } from '../tools/tool.ts';
+import { failureOf, messageOf, type Failure } from './call-failure.ts';
 import { hashOf, renderArguments } from './pipeline-execution-arguments.ts';
 import type { Progress } from './pipeline-execution-progress.ts';
 import { unlessDenied } from './permitted-call.ts';
 import { StepLog, type LogLine } from './step-log.ts';
+import { openSecrets } from './step-secrets.ts';
 
 /** How a try of a tool ended. */
 type TryOutcome =
@@ -28,12 +31,6 @@ type TryOutcome =
 
 /** How a call of a tool ended, with the lines of its log that are not recorded. */
 export type CallOutcome = TryOutcome & { readonly log: readonly LogLine[] };
-
-export interface Failure {
-  readonly message: string;
-  readonly retryable: boolean;
-  readonly retryAfterMs?: number;
-}
 
 /** The tries of a step whose last one failed while the step waited. */
 export interface EarlierTries {
@@ -54,25 +51,44 @@ const MAX_RETRY_AFTER_MS = 60_000;
 /**
  * Renders and checks a step's arguments, then calls its tool, with the retries of the step. Answers at once for a
  * synchronous tool. Before any other tool is called, all earlier steps are made durable. A step of an external tool
- * waits for a worker's result.
+ * waits for a worker's result. Its secrets are opened first.
  */
 export function callTool(
   progress: Progress,
   step: CompiledCall,
   name: string,
-  scope: () => Scope,
+  scope: (secrets: PlacedSecrets) => Scope,
   signal: () => AbortSignal,
   span?: Span,
   earlier?: EarlierTries,
 ): CallOutcome | Promise<CallOutcome> {
   const registered = progress.environment.tools.find(step.uses);
   if (!registered) return permanentFailure(`there is no tool named ${step.uses}`);
+  const calling = { progress, step, name, signal, span, earlier };
+  if (step.secretPlaces.length === 0) {
+    return renderAndCall(registered, () => scope(noPlacedSecrets), { ...calling, secrets: [] });
+  }
+  return openSecrets(progress, step, name, registered.tool).then(
+    (secrets) => {
+      const placed = new PlacedSecrets(new Map(secrets.map(({ name, value }) => [name, value])));
+      return renderAndCall(registered, () => scope(placed), { ...calling, secrets });
+    },
+    (error: unknown): CallOutcome => ({ kind: 'failure', log: [], ...failureOf(error) }),
+  );
+}
+
+/** Renders the arguments of a step whose secrets are open, then calls its tool. */
+function renderAndCall(
+  registered: RegisteredTool,
+  scope: () => Scope,
+  calling: Calling,
+): CallOutcome | Promise<CallOutcome> {
   const call = (args: JsonValue): CallOutcome | Promise<CallOutcome> =>
-    callWith(args, registered, { progress, step, name, signal, span, earlier });
+    callWith(args, registered, calling);
   const failed = (error: unknown): CallOutcome => permanentFailure(messageOf(error));
   let rendered: JsonValue | Promise<JsonValue>;
   try {
-    rendered = renderArguments(progress, step, scope);
+    rendered = renderArguments(calling.progress, calling.step, scope);
   } catch (error) {
     return failed(error);
   }
@@ -87,13 +103,15 @@ interface Calling {
   readonly signal: () => AbortSignal;
   readonly span: Span | undefined;
   readonly earlier: EarlierTries | undefined;
+  /** Those in the arguments. */
+  readonly secrets: readonly Secret[];
 }
 
 /** Checks rendered arguments, then calls the tool. */
 function callWith(
   rendered: JsonValue,
   { tool, check }: RegisteredTool,
-  { progress, step, name, signal, span, earlier }: Calling,
+  { progress, step, name, signal, span, earlier, secrets }: Calling,
 ): CallOutcome | Promise<CallOutcome> {
   let args = rendered;
   if (!step.args.constant && approximateLength(args, MAX_VALUE_LENGTH) > MAX_VALUE_LENGTH) {
@@ -113,7 +131,7 @@ function callWith(
   }
   const offer = (): CallOutcome => jobOf(progress, step, args, earlier);
   if (tool.isExternal === true) return unlessDenied(progress.environment, offer, permanentFailure);
-  const call = new Call({ progress, step, name, tool, args, signal, span });
+  const call = new Call({ progress, step, name, tool, args, signal, span, secrets });
   if (earlier !== undefined) return call.runWithRetries(earlier.tries, earlier.failure);
   const isAtOnce = tool.synchronous === true && !step.waitsForCallback;
   return isAtOnce ? call.runOnce() : call.runWithRetries(0);
@@ -165,6 +183,8 @@ interface CallOptions {
   readonly args: JsonValue;
   readonly signal: () => AbortSignal;
   readonly span: Span | undefined;
+  /** Those in the arguments. */
+  readonly secrets: readonly Secret[];
 }
 
 class Call {
@@ -325,12 +345,13 @@ class ToolContext implements ToolCall {
   readonly actAs: string;
   readonly mask: ToolCall['mask'];
   readonly log: ToolCall['log'];
+  readonly secrets: readonly Secret[];
   readonly span?: Span;
   readonly #signal: () => AbortSignal;
   readonly #progress: Progress;
 
   constructor(
-    { progress, name, span }: CallOptions,
+    { progress, name, span, secrets: opened }: CallOptions,
     log: ToolCall['log'],
     signal: () => AbortSignal,
   ) {
@@ -344,6 +365,7 @@ class ToolContext implements ToolCall {
     this.actAs = execution.actAs;
     this.mask = (text) => secrets.maskText(text);
     this.log = log;
+    this.secrets = opened;
     this.#signal = signal;
     this.#progress = progress;
     if (span !== undefined) this.span = span;
@@ -366,34 +388,4 @@ function resulting(result: unknown): TryOutcome {
 
 function permanentFailure(message: string): CallOutcome {
   return { kind: 'failure', log: [], message, retryable: false };
-}
-
-/** Pipeline faults are permanent; unknown errors may pass. Never throws, whatever the error is. */
-function failureOf(error: unknown): Failure {
-  const message = messageOf(error);
-  try {
-    if (error instanceof PipelineError) return { message, retryable: false };
-    if (error instanceof ToolError) return { message, ...retryingOf(error) };
-  } catch {
-    // Reading the error throws: nothing is known about retrying.
-  }
-  return { message, retryable: true };
-}
-
-/** An extension may have changed the fields of the error. */
-function retryingOf({ retryable, retryAfterMs }: ToolError): Omit<Failure, 'message'> {
-  const isDuration = typeof retryAfterMs === 'number' && Number.isFinite(retryAfterMs);
-  return { retryable: retryable !== false, ...(isDuration ? { retryAfterMs } : {}) };
-}
-
-/** The message or name of an error. Never throws: an extension's error may have throwing getters. */
-function messageOf(error: unknown): string {
-  try {
-    const said: readonly unknown[] = error instanceof Error ? [error.message, error.name] : [error];
-    const text = said.find((each) => typeof each === 'string' && each !== '');
-    if (typeof text === 'string') return text;
-  } catch {
-    // Its message cannot be read.
-  }
-  return 'the tool failed without an error message';
 }

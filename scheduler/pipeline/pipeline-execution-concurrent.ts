@@ -1,5 +1,5 @@
 import { setMaxListeners } from 'node:events';
-import type { Failure } from './pipeline-execution-call.ts';
+import type { Failure } from './call-failure.ts';
 import type { Progress } from './pipeline-execution-progress.ts';
 import { aborted, done, suspended, type StepOutcome } from './step-outcome.ts';
 

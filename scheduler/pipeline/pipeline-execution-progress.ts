@@ -5,6 +5,7 @@ import type { CompiledCall, CompiledGroup } from '../../domain/pipeline/compile.
 import type { Expression, Scope } from '../../domain/pipeline/expression.ts';
 import { itemName, resultOf, splitItemName } from '../../domain/pipeline/output.ts';
 import { PipelineError } from '../../domain/pipeline/pipeline-error.ts';
+import { noPlacedSecrets, type PlacedSecrets } from '../../domain/pipeline/placed-secrets.ts';
 import { MAX_FOR_EACH_ITEMS_PER_RUN } from '../../domain/pipeline/pipeline.ts';
 import { finishedSteps, storedOutput } from '../../domain/pipeline/progress.ts';
 import { Secrets } from '../../domain/pipeline/secrets.ts';
@@ -62,8 +63,7 @@ export class Progress {
     executions += 1;
     this.#key = `${execution.runId}/${executions}`;
     this.environment = environment;
-    this.secrets = new Secrets(environment.secrets);
-    for (const name of pipeline.secretNames) this.secrets.expect(name);
+    this.secrets = new Secrets(environment.secrets.masked);
     this.#room = new RunRoom(this.secrets);
     this.#ids = callsById(execution);
     this.#finished = finishedSteps(pipeline, execution.finished);
@@ -148,6 +148,7 @@ export class Progress {
     item: unknown = null,
     index: number | null = null,
     callback: unknown = null,
+    secrets: PlacedSecrets = noPlacedSecrets,
   ): Scope {
     const { context } = this.execution;
     return {
@@ -160,7 +161,7 @@ export class Progress {
       item,
       index,
       callback,
-      secrets: this.secrets,
+      secrets,
     };
   }
 

@@ -5,18 +5,15 @@ import type { CompiledCall, CompiledStep } from '../../domain/pipeline/compile.t
 import { evaluateSnapshot, type Expression, type Scope } from '../../domain/pipeline/expression.ts';
 import { PipelineError } from '../../domain/pipeline/pipeline-error.ts';
 import { isFalsy } from '../../domain/pipeline/jmespath.ts';
+import type { PlacedSecrets } from '../../domain/pipeline/placed-secrets.ts';
 import { itemName } from '../../domain/pipeline/output.ts';
 import { tokenHash } from '../../domain/ids.ts';
 import type { Resumption, Wait } from '../../domain/runs/run-waits.ts';
 import { DEFAULT_CALLBACK_SECONDS, MAX_FOR_EACH_ITEMS } from '../../domain/pipeline/pipeline.ts';
 import { truncateString } from '../../domain/pipeline/json-size.ts';
 import type { Span } from '../../observability/telemetry.ts';
-import {
-  callTool,
-  type CallOutcome,
-  type EarlierTries,
-  type Failure,
-} from './pipeline-execution-call.ts';
+import type { Failure } from './call-failure.ts';
+import { callTool, type CallOutcome, type EarlierTries } from './pipeline-execution-call.ts';
 import { runConcurrently, type Unit } from './pipeline-execution-concurrent.ts';
 import type { Progress } from './pipeline-execution-progress.ts';
 import type { LogLine } from './step-log.ts';
@@ -62,7 +59,7 @@ interface StepCall {
   /** The step, or the item of its `for_each`. */
   readonly name: string;
   readonly startedAt: Instant;
-  readonly scope: (callback?: unknown) => Scope;
+  readonly scope: (callback?: unknown, secrets?: PlacedSecrets) => Scope;
   readonly signal: () => AbortSignal;
 }
 
@@ -71,7 +68,7 @@ function runOnce(calling: StepCall, earlier?: EarlierTries): StepOutcome | Promi
   const { progress, step, name, signal } = calling;
   const { span } = progress.environment;
   const callback = step.waitsForCallback ? issueCallback(calling, earlier) : null;
-  const scope = (): Scope => calling.scope(callback);
+  const scope = (secrets: PlacedSecrets): Scope => calling.scope(callback, secrets);
   const call = (traced?: Span): StepOutcome | Promise<StepOutcome> => {
     const outcome = callTool(progress, step, name, scope, signal, traced, earlier);
     return outcome instanceof Promise
@@ -270,7 +267,8 @@ export function runCall(
   if (progress.isFinished(step.id)) return done;
   const wait = progress.waits.of(step.id);
   const startedAt = startOf(progress, wait);
-  const scope = (callback?: unknown): Scope => progress.scope(startedAt, null, null, callback);
+  const scope: StepCall['scope'] = (callback, secrets) =>
+    progress.scope(startedAt, null, null, callback, secrets);
   const calling = { progress, step, name: step.id, startedAt, scope, signal };
   if (wait !== undefined) return continueWait(calling, wait);
   const { each } = step;
@@ -368,7 +366,8 @@ function runItem(
   if (progress.isFinished(name)) return done;
   const wait = progress.waits.of(name);
   const startedAt = startOf(progress, wait);
-  const scope = (callback?: unknown): Scope => progress.scope(startedAt, item, index, callback);
+  const scope: StepCall['scope'] = (callback, secrets) =>
+    progress.scope(startedAt, item, index, callback, secrets);
   const calling = { progress, step, name, startedAt, scope, signal: () => signal };
   if (wait !== undefined) return continueWait(calling, wait);
   if (!step.conditionPerItem) return runOnce(calling);

@@ -1,4 +1,4 @@
-import type { Failure } from './pipeline-execution-call.ts';
+import type { Failure } from './call-failure.ts';
 
 /** How a step ended, as far as the pipeline needs to know. */
 export type StepOutcome =

@@ -1,5 +1,6 @@
 import { MASK } from '../../domain/pipeline/secrets.ts';
 import { truncateString } from '../../domain/pipeline/json-size.ts';
+import { hostIssue } from '../../domain/secrets/host-check.ts';
 import type { HttpArguments, Method } from './http-arguments.ts';
 import { ToolError, type ToolCall } from './tool.ts';
 
@@ -60,14 +61,39 @@ export function firstHop(args: HttpArguments, call: ToolCall, userAgent: string)
     body === undefined ? null : typeof body === 'string' ? body : JSON.stringify(body);
   refuseFraming(headers, written);
   const shown = shownAs(call.mask(args.url));
+  const host = hostIn(shown, url);
+  refuseHost(url, host, headers, call);
   return {
     url,
     shown,
-    host: hostIn(shown, url),
+    host,
     method: (args.method ?? 'GET').toUpperCase() as Method,
     headers,
     body: written,
   };
+}
+
+/**
+ * Sends secrets only where they may be sent. A redirect must lead there too, even if it drops the headers: its server
+ * may have put a secret into the address.
+ * @param host as errors may show it
+ * @throws ToolError
+ */
+function refuseHost(
+  url: URL,
+  host: string,
+  headers: ReadonlyMap<string, string>,
+  { secrets = [] }: ToolCall,
+): void {
+  if (secrets.length === 0) return;
+  const issue = hostIssue(secrets, url, host);
+  if (issue !== null) throw new ToolError(issue, { retryable: false });
+  // Servers of many names choose by this header, not by the address.
+  const named = headers.get('host');
+  if (named !== undefined && named.toLowerCase() !== url.host) {
+    const message = 'the header host must be left out of a request with a secret';
+    throw new ToolError(message, { retryable: false });
+  }
 }
 
 /** Prevents request smuggling: rejects headers that contradict the framing. @throws ToolError */
@@ -121,10 +147,12 @@ export function nextHop(hop: Hop, status: number, location: string, call: ToolCa
   // Servers write their host in lower case, which hides a secret from the mask.
   const masked = call.mask(location).replaceAll(hop.url.hostname, hop.host);
   const shown = shownAs(masked, hop.shown);
+  const host = hostIn(shown, url);
+  refuseHost(url, host, headers, call);
   return {
     url,
     shown,
-    host: hostIn(shown, url),
+    host,
     method: toGet ? 'GET' : hop.method,
     headers,
     body: withoutBody ? null : hop.body,

@@ -41,6 +41,7 @@ export function createHttpTool(options: HttpClientOptions & { readonly userAgent
     name: 'http.request',
     description: 'Makes an HTTP request.',
     schema: HttpArguments,
+    checksHosts: true,
     run: (args, call) => fetchAll(args, call, { client, userAgent }),
   });
   return { tool, close: () => client.close() };

@@ -1,6 +1,7 @@
 import type { Expression } from '../../domain/pipeline/expression.ts';
 import type { WaitsFor } from '../../domain/runs/run-waits.ts';
 import type { Clock, Instant } from '../../domain/clock.ts';
+import type { Secret } from '../../domain/secrets/secret-source.ts';
 import type { JsonValue } from '../../domain/json.ts';
 import type { Span } from '../../observability/telemetry.ts';
 
@@ -10,7 +11,10 @@ export interface Tool {
   readonly name: string;
   /** One line. */
   readonly description: string;
-  /** JSON schema of the arguments (`with`). Checked when a task is created and before each call. */
+  /**
+   * JSON schema of the arguments (`with`). Checked when a task is created and before each call. Arguments that may hold
+   * a secret are marked `x-secret`.
+   */
   readonly schema: object;
   /** When the schema replaced another one, ISO 8601. Tasks from before are not checked against it. Default: never. */
   readonly schemaSince?: string;
@@ -22,6 +26,8 @@ export interface Tool {
   readonly isExternal?: boolean;
   /** Its arguments end up in events: secrets in them are masked before the call. */
   readonly withoutSecrets?: boolean;
+  /** It sends secrets only where they may be sent. Others are only given secrets that may be sent everywhere. */
+  readonly checksHosts?: boolean;
   /** Its arguments end up in events as they are: a step whose arguments hold a secret fails before the call. */
   readonly recordsArguments?: boolean;
   /**
@@ -47,6 +53,8 @@ export interface ToolCall {
   readonly attempt?: number;
   /** Id of the agent on whose behalf the run acts: the task's `created_by`. */
   readonly actAs: string;
+  /** The secrets in the arguments, with where they may be sent. Default: none. */
+  readonly secrets?: readonly Secret[];
   /** Set for a call outside a run. */
   readonly origin?: CallOrigin;
   /** Of the step, if it is traced. */

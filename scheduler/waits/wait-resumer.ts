@@ -5,7 +5,7 @@ import { handle, toNewEvents, type CommandContext } from '../../domain/handle.ts
 import { newId } from '../../domain/ids.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { toPlainJson } from '../../domain/pipeline/json-size.ts';
-import { pipelineSecrets } from '../../domain/pipeline/pipeline-secrets.ts';
+import { pipelineSecrets, type SecretValues } from '../../domain/pipeline/pipeline-secrets.ts';
 import { resumeStep, type Resumption } from '../../domain/runs/run-waits.ts';
 import { runFold } from '../../domain/runs/run.ts';
 import { streams } from '../../domain/streams.ts';
@@ -15,8 +15,8 @@ import type { QueuedRun } from '../runs/queued-run.ts';
 export type ResumerParts = Pick<RunParts, 'store' | 'queue' | 'tasks' | 'clock'> & {
   /** This process, in the metadata. */
   readonly source: string;
-  /** The value of `${secrets.NAME}`. */
-  readonly secrets: (name: string) => string | undefined;
+  /** Values to mask. */
+  readonly secrets: SecretValues;
   /** Where large results go. Default: nowhere, they are cut. */
   readonly artifacts?: ArtifactKeeping | undefined;
 };
@@ -37,7 +37,7 @@ export class WaitResumer {
    * the run's task are masked, and a large result becomes an artifact.
    *
    * @returns false when the wait has ended otherwise
-   * @throws EventStoreError all that the log throws, except lost races; ArtifactError
+   * @throws EventStoreError all that the log throws, except lost races; ArtifactError; SecretError
    */
   async resume(run: QueuedRun, waitId: string, given: Resumption): Promise<boolean> {
     const resumption = broughtIn.has(given.by.kind) ? await this.#kept(run, given) : given;
@@ -63,10 +63,11 @@ export class WaitResumer {
   }
 
   async #kept(run: QueuedRun, given: Resumption): Promise<Resumption> {
-    const { tasks, secrets: lookUp, artifacts } = this.#parts;
+    const { tasks, secrets: values, artifacts } = this.#parts;
     const { taskId, taskRevision } = run;
     const task = tasks.peek(taskId, taskRevision) ?? (await tasks.at(taskId, taskRevision));
-    const secrets = pipelineSecrets(task.definition.payload as JsonObject, lookUp);
+    const payload = task.definition.payload as JsonObject;
+    const secrets = await pipelineSecrets(payload, task.namespace, values);
     const masked = secrets.mask(given) as Resumption;
     if (masked.result === undefined) return masked;
     const { value: result } = await keptResult(artifacts, run.id, toPlainJson(masked.result));

@@ -2,6 +2,7 @@ import { fromIso, type Cancel, type Instant } from '../../domain/clock.ts';
 import { isConflict, type ExpectedRevision } from '../../domain/event-store.ts';
 import { load, toNewEvents, type CommandContext } from '../../domain/handle.ts';
 import { newId } from '../../domain/ids.ts';
+import type { SecretAccess } from '../../domain/secrets/secret-access.ts';
 import { streams } from '../../domain/streams.ts';
 import {
   recordAttempt,
@@ -14,6 +15,7 @@ import type { Span } from '../../observability/telemetry.ts';
 import { Heap } from '../heap.ts';
 import type { ProcessParts } from '../parts.ts';
 import { traceDelivery } from '../tracing.ts';
+import { addressOf } from './webhook-address.ts';
 import { signingVersions, type WebhookRegistry } from './webhook-registry.ts';
 import type { WebhookSender } from './webhook-sender.ts';
 
@@ -32,6 +34,8 @@ export interface SendingParts {
   readonly sender: WebhookSender;
   /** A version of an agent's secret. */
   readonly secretOf: (agentId: string, version: number) => string;
+  /** The secrets that addresses place. */
+  readonly secrets: Pick<SecretAccess, 'open'>;
 }
 
 /** A pending delivery. */
@@ -252,21 +256,30 @@ export class WebhookDeliveries {
     span: Span | undefined,
   ): Promise<AttemptResult> {
     const { agents, sender, clock, secretOf } = this.#options;
-    const { agent_id, payload } = scheduled;
-    const webhook = await agents.find(agent_id);
+    const { agent_id: agentId, payload, task_id: taskId, run_id: runId } = scheduled;
+    const webhook = await agents.find(agentId);
     if (webhook === undefined) {
       const nothing = { url: null, secretVersion: 0, status: null, answer: null, took: 0 };
       const error = 'the agent no longer has a webhook_url';
       return { ...nothing, retryAfter: undefined, error, end: 'no_url' };
     }
     const begun = clock.steady();
-    const { url, secretVersion } = webhook;
+    const { url, namespace, secretVersion } = webhook;
+    const user = { namespace, agentId, taskId, runId, step: null };
+    const address = await addressOf(url, this.#options.secrets, user);
+    const tookUntilNow = (): number => Math.round(clock.steady() - begun);
+    if ('error' in address) {
+      const nothing = { status: null, answer: null, retryAfter: undefined, end: null };
+      return { ...nothing, ...address, url, secretVersion, took: tookUntilNow() };
+    }
     const secrets = signingVersions(webhook, clock.now()).map((version) =>
-      secretOf(agent_id, version),
+      secretOf(agentId, version),
     );
-    const request = { id, url, body: JSON.stringify(payload), secrets, span };
+    const request = { id, url: address.url, body: JSON.stringify(payload), secrets, span };
     const { refused, ...reply } = await sender.send(request, signal);
-    const took = Math.round(clock.steady() - begun);
-    return { ...reply, url, secretVersion, took, end: refused ? 'refused' : null };
+    const masked = (text: string | null): string | null =>
+      text === null ? null : address.mask(text);
+    const said = { ...reply, answer: masked(reply.answer), error: masked(reply.error) };
+    return { ...said, url, secretVersion, took: tookUntilNow(), end: refused ? 'refused' : null };
   }
 }

@@ -14,7 +14,10 @@ const MAX_SIGNATURES = 5;
 
 /** An agent's webhook, as it is now. */
 export interface Webhook {
+  /** With placeholders of secrets. */
   readonly url: string;
+  /** Of the agent: its secrets are meant. */
+  readonly namespace: string;
   /** Where the agent set this URL: it is not notified of earlier events. */
   readonly since: Position;
   /** Of its secret; 0 before the first was shown. */
@@ -96,9 +99,9 @@ export class WebhookRegistry {
     const url = urlOf(state);
     if (state.status !== 'registered' || url === null || since === null) this.#webhooks.delete(id);
     else {
-      const { webhook_secret_version: secretVersion } = state;
+      const { webhook_secret_version: secretVersion, namespace } = state;
       const latest = rotatedAt.slice(-MAX_SIGNATURES);
-      this.#webhooks.set(id, { url, since, secretVersion, rotatedAt: latest });
+      this.#webhooks.set(id, { url, namespace, since, secretVersion, rotatedAt: latest });
     }
   }
 }

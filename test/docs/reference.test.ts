@@ -64,6 +64,8 @@ describe('the tables of settings', () => {
     const shared = sharingVariables.map(
       (name) => [name, sharing[fieldOf(name) as unknown as keyof SharingSettings]] as const,
     );
+    const vault = { SVC_VAULT_ADDR: 'http://a', SVC_VAULT_TOKEN: 'any' };
+    const { secrets } = readConfiguration(vault);
     const nested = new Map<string, unknown>([
       ...shared,
       ['SVC_OIDC_SCOPES', people?.scopes],
@@ -72,6 +74,8 @@ describe('the tables of settings', () => {
       ['SVC_ARTIFACTS_MAX_BYTES', artifacts.maxBytes],
       ['SVC_ARTIFACTS_S3_REGION', artifacts.s3?.region],
       ['SVC_ARTIFACTS_S3_PREFIX', artifacts.s3?.prefix],
+      ['SVC_VAULT_MOUNT', secrets.vault?.mount],
+      ['SVC_VAULT_PATH', secrets.vault?.path],
     ]);
     const wrong = [...settings, 'JWT_SECRET_KEY', 'JWT_PREVIOUS_SECRET_KEY'].filter((name) => {
       const value = nested.has(name) ? nested.get(name) : configuration[fieldOf(name)];

@@ -99,7 +99,7 @@ async function start(settings: Readonly<Record<string, string>>) {
     }),
     clock: new SystemClock(),
     telemetry: createTelemetry({ level: 'silent' }),
-    secrets: () => undefined,
+    env: {},
   });
   const open = new ApiClient(service.address, null);
   const close = async (): Promise<void> => {

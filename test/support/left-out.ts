@@ -41,6 +41,7 @@ const servers = {
   SVC_TEST_ESDB_URL: 'a real EventStoreDB',
   SVC_TEST_MONGODB_URL: 'a real MongoDB',
   SVC_TEST_S3_URL: 'a real server of S3',
+  SVC_TEST_VAULT_ADDR: 'a real Vault',
 } as const;
 
 /** Whether the long versions of tests run (`npm run test:long`). The closing lines of a run without them say so. */

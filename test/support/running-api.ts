@@ -47,6 +47,7 @@ import { openEmbedded, type OpenStores } from './api-stores.ts';
 import { FaultyEventStore, faultyReadModel } from './faulty-stores.ts';
 import { ShiftedClock } from './shifted-clock.ts';
 import { makeTemporaryDirectory } from './temporary-directory.ts';
+import { plainSecrets, secretStoreOver } from './test-secrets.ts';
 
 /** An agent with a client. */
 export interface SignedIn {
@@ -167,7 +168,9 @@ export class RunningApi {
     const topics = new TopicIndex(store, readModel);
     const workers = new WorkerDirectory(store, readModel);
     const queue = new RunQueue(store, readModel, clock, telemetry, false);
-    const followers = [agents, sessions, apiKeys, tasks, topics, workers, queue];
+    const secretStore = secretStoreOver(store, plainSecrets(pipelineSecrets));
+    const { stored } = secretStore;
+    const followers = [agents, sessions, apiKeys, tasks, topics, workers, queue, stored];
     const replayer = new Replayer({
       ...{ store: log, readModel: kept, telemetry, clock, fence: 1 },
       tell: async (progress) => {
@@ -197,17 +200,13 @@ export class RunningApi {
     );
     const tools = createBuiltInTools({ actions: noActions, allowPrivate: false });
     const settings: ApiSettings = { ...plainSettings, ...given };
-    const params = {
-      pinnedTasks: new PinnedTasks(store, tasks),
-      secrets: (name: string): string | undefined => pipelineSecrets[name],
-    };
+    const { values: secrets } = secretStore.access;
+    const params = { pinnedTasks: new PinnedTasks(store, tasks), secrets };
     tools.registry.addOffered(workers);
     const artifacts = { store: new FileArtifacts(directory.path), maxBytes: 16 * 1024 * 1024 };
     const jobs = new Jobs({
       ...{ artifacts, store, coordination, queue, directory: workers, clock, telemetry },
-      tasks: params.pinnedTasks,
-      leaseSeconds: settings.jobLeaseSeconds,
-      secrets: params.secrets,
+      ...{ tasks: params.pinnedTasks, leaseSeconds: settings.jobLeaseSeconds, secrets },
       begin: () => {},
     });
     const live = new LiveRuns({ store, params, clock, telemetry, beat: 20, maxClients: 1_100 });
@@ -216,24 +215,13 @@ export class RunningApi {
     const { refusals, apiKeyUses } = records;
     const exportPlaces = new ExportPlaces();
     const dependencies: ApiDependencies = {
-      store,
-      readModel,
-      ...{ coordination, artifacts },
-      clock,
-      telemetry,
-      settings,
+      ...{ store, readModel, coordination, artifacts, clock, telemetry, settings },
       webhookSecret: (agentId, version) => `whsec_${btoa(`${agentId}/${version}`)}`,
       ...{ agents, sessions, apiKeys, tasks },
       ...params,
-      topics,
-      workers,
-      jobs,
-      projections,
-      live,
-      auditTail,
+      ...{ secretStore, topics, workers, jobs, projections, live, auditTail, exportPlaces },
       ...{ refusals, apiKeyUses },
       identityProvider: identityProviderOf(settings.people, clock, telemetry.failures, 0),
-      exportPlaces,
       positions: {
         wait: async (projection, position, limit) =>
           !waiting.inVain && (await positions.passed(projection, position, limit)).passed,

@@ -4,10 +4,12 @@ import type { EventType } from '../../../domain/events/catalogue.ts';
 /** Replaces a hidden value. */
 export const HIDDEN = '***';
 
-/** Fields of events that nobody sees: the hash of a secret would allow guessing it offline. */
+/** Fields of events that nobody sees: hashes, by which a secret could be guessed offline, and encrypted secrets. */
 export const hiddenFields: Partial<Record<EventType, readonly string[]>> = {
   AgentCredentialsSet: ['secret_hash'],
   ApiKeyCreated: ['key_hash'],
+  SecretSet: ['sealed'],
+  SecretResealed: ['data_key'],
 };
 
 /** An event as an auditor sees it: complete, but for hidden fields. */

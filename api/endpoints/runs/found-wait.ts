@@ -29,16 +29,16 @@ export async function findWait(
 }
 
 /**
- * The secrets of a run's pipeline, as far as this process knows them, to mask what a call from outside brings into the
- * log. A worker masks with all of them when it records the step's end.
+ * The secrets of a run's pipeline, to mask what a call from outside brings into the log.
+ * @throws SecretError where a backend of secrets is unavailable
  */
 export async function secretsOfRun(
-  { store, secrets: lookUp }: Pick<ApiDependencies, 'store' | 'secrets'>,
+  { store, secrets }: Pick<ApiDependencies, 'store' | 'secrets'>,
   runId: string,
 ): Promise<Secrets> {
   const { state } = await load(store, streams.run(runId), runFold);
-  if (!('request' in state)) return new Secrets(lookUp);
+  if (!('request' in state)) return new Secrets();
   const { task_id, task_revision } = state.request;
-  const { definition } = await taskAt(store, task_id, task_revision);
-  return pipelineSecrets(definition.payload as JsonObject, lookUp);
+  const task = await taskAt(store, task_id, task_revision);
+  return pipelineSecrets(task.definition.payload as JsonObject, task.namespace, secrets);
 }

@@ -27,6 +27,7 @@ import {
   mayChange,
   requireOwner,
 } from './task-ownership.ts';
+import { checkSecretUse } from './task-secrets.ts';
 import { lastRunAt, pastTask, showDocument, showTask } from './task-records.ts';
 
 const read = ['tasks:read'] as const;
@@ -47,6 +48,7 @@ const create = endpoint('POST /tasks', {
     const { definition, warnings } = checkDefinition(given, dependencies, context.now);
     const namespace = await checkOwner(call, definition.created_by);
     const id = createdId('task', call);
+    await checkSecretUse(dependencies, id, definition, namespace);
     // With an Idempotency-Key, an earlier attempt may have created it.
     const isNew = !call.keyed;
     await countPayload(dependencies, namespace, definition.payload);
@@ -140,6 +142,7 @@ const update = endpoint('PUT /tasks/:id', {
     const { definition, warnings } = checkDefinition(changed, dependencies, context.now);
     if (body.created_by !== undefined) await checkNewOwner(call, known, definition.created_by);
     else if (known.status !== 'canceled') await requireOwner(call, definition.created_by);
+    await checkSecretUse(dependencies, id, definition, known.namespace);
     const changes = Object.fromEntries(
       Object.keys(body).map((field) => [field, definition[field as keyof TaskDefinition]]),
     ) as Partial<TaskDefinition>;

@@ -7,6 +7,7 @@ import { counted } from '../../../domain/explain/words.ts';
 import { load } from '../../../domain/handle.ts';
 import { isUuid } from '../../../domain/ids.ts';
 import type { WantedEvents } from '../../../domain/log-transfer.ts';
+import { noSecretValues } from '../../../domain/pipeline/pipeline-secrets.ts';
 import {
   parseInstant,
   parseTimestamp,
@@ -79,7 +80,7 @@ export async function exportRows(
         throw new CommandError(exitCodes.conflict, `there is no view of runs yet; ${hint}`);
       }
       const names = storedNames(store);
-      const params = { pinnedTasks: storedTasks(store), secrets: () => undefined };
+      const params = { pinnedTasks: storedTasks(store), secrets: noSecretValues };
       const reading = { names, params };
       const wanted = { reach: EVERY_NAMESPACE, ...filter, state, trigger };
       const parts = exportRuns(readModel, format, wanted, reading);

@@ -6,7 +6,7 @@ import {
 } from '../../../domain/pipeline/expression.ts';
 import { evaluateWithSharedLimit } from '../../../domain/pipeline/jmespath.ts';
 import { PipelineError } from '../../../domain/pipeline/pipeline-error.ts';
-import { Secrets } from '../../../domain/pipeline/secrets.ts';
+import { noPlacedSecrets } from '../../../domain/pipeline/placed-secrets.ts';
 import { silent } from '../../../observability/telemetry.ts';
 import { threadPriority } from '../../projecting/thread-priority.ts';
 import {
@@ -29,7 +29,6 @@ threadPriority(NICENESS, silent.log).lower();
 
 const runs = new KeptRuns<SharedScope>();
 const parsed = new Map<string, Expression>();
-const noSecrets = new Secrets(() => undefined);
 
 port.on('message', (order: ToExpressionThread) => {
   const subject = subjectOf(order);
@@ -43,7 +42,7 @@ function subjectOf(order: ToExpressionThread): unknown {
   const before = runs.use(owner) ?? { params: null, event: null, steps: {} };
   const now = { ...before, ...shared };
   runs.keep(owner, now);
-  return { ...scope, ...now, secrets: noSecrets };
+  return { ...scope, ...now, secrets: noPlacedSecrets };
 }
 
 function evaluateAll(texts: readonly string[], subject: unknown): readonly Evaluated[] {

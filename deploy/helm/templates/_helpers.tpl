@@ -51,6 +51,7 @@ containers:
       capabilities: { drop: [ALL] }
     env:
       - { name: JWT_SECRET_KEY_FILE, value: /secrets/jwt-secret-key }
+      - { name: SVC_SECRETS_KEY_FILE, value: /secrets/secrets-key }
       - name: SVC_ADMIN_SECRET
         valueFrom:
           secretKeyRef:

@@ -11,6 +11,7 @@ import { operationsRows } from './refusal-rows-operations.ts';
 import { retryRows } from './refusal-rows-retry.ts';
 import { runListRows } from './refusal-rows-run-list.ts';
 import { sessionRows } from './refusal-rows-sessions.ts';
+import { secretRows } from './refusal-rows-secrets.ts';
 import { statisticsRows } from './refusal-rows-statistics.ts';
 import { webhookRows } from './refusal-rows-webhooks.ts';
 import { workerRows } from './refusal-rows-workers.ts';
@@ -384,6 +385,7 @@ export const refusalTable: readonly Row[] = [
   ...namespaceRows,
   ...operationsRows,
   ...webhookRows,
+  ...secretRows,
   ...approvalRows,
   ...workerRows,
   ...auditRows,

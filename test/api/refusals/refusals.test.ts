@@ -19,6 +19,8 @@ describe('every endpoint of the HTTP interface refuses', () => {
     ids['key'] = 'printer';
     ids['projection'] = 'runs';
     ids['delivery'] = newId(0);
+    ids['secret'] = 'API_TOKEN';
+    await admin.client.put('/secrets/API_TOKEN', { value: 'hush' });
     ids['approval'] = newId(0);
     ids['api_key'] = newId(0);
     ids['job'] = newId(0);

@@ -134,7 +134,7 @@ export function useWorkerWorld(settings: Readonly<Record<string, string>> = {}):
       }),
       clock: new SystemClock(),
       telemetry: createTelemetry({ level: 'silent' }),
-      secrets: () => undefined,
+      env: {},
     });
     const open = new ApiClient(service.address, null);
     close = async () => {

@@ -22,6 +22,7 @@ import {
 } from '../../support/temporary-directory.ts';
 import { svc, type Called } from '../cli/command-line.ts';
 import { addRetried, addRunNaming, addRuns, addTask, onLog } from './small-log.ts';
+import { noSecretValues } from '../../../domain/pipeline/pipeline-secrets.ts';
 
 interface Row {
   readonly type: string;
@@ -237,7 +238,7 @@ describe('the runs of a view, exported', () => {
       peek: () => undefined,
       at: (id: string) => Promise.reject(notFound('task', id)),
     },
-    secrets: () => undefined,
+    secrets: noSecretValues,
   };
 
   /** A view with so many runs, each with an error of so many bytes, that responds like a store. */

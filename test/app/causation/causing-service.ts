@@ -53,7 +53,7 @@ export class CausingService {
       }),
       clock: new SystemClock(),
       telemetry: createTelemetry({ level: 'silent' }),
-      secrets: () => undefined,
+      env: {},
     });
     const client = new ApiClient(service.address, null);
     await eventually(async () => (await client.get('/health/ready')).status === 200, patient);

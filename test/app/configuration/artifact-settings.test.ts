@@ -78,6 +78,7 @@ describe('the settings of artifacts', () => {
       SVC_EVENT_STORE_URL: 'esdb://store',
       SVC_READ_MODEL_URL: 'mongodb://m',
       JWT_SECRET_KEY: 'JzqBWcj8nlGdmgS9MFIm0yYi2Zt4vUxV',
+      SVC_SECRETS_KEY: Buffer.from(`${'k'.repeat(31)}!`).toString('base64'),
     };
     const warnings = (env: Environment) => readConfiguration({ ...servers, ...env }).warnings;
     expect(warnings({})).to.deep.equal([

@@ -73,6 +73,10 @@ describe('the configuration', () => {
       extensionSettings: {},
       requireScopes: false,
       webuiRequireAuth: false,
+      secrets: {
+        ...{ keys: undefined, directory: undefined, vault: undefined },
+        grants: { namespaces: new Map(), hosts: new Map(), grantsDefault: true },
+      },
       artifacts: { maxBytes: 16_777_216, s3: undefined },
       retainRunsDays: 0,
       retainDeliveriesDays: 0,
@@ -115,6 +119,7 @@ describe('the configuration', () => {
       SVC_RETAIN_RUNS_DAYS: '90',
       JWT_SECRET_KEY: key,
       JWT_PREVIOUS_SECRET_KEY: key,
+      SVC_SECRETS_KEY: Buffer.from(key.slice(0, 31) + '!').toString('base64'),
     });
     expect(configuration).to.include({ production: true, port: 0, host: '0.0.0.0' });
     expect(configuration.roles).to.deep.equal(['api', 'worker']);
@@ -215,7 +220,11 @@ describe('the configuration', () => {
   });
 
   it('allows no npm plugins in production unless they are named', () => {
-    const production = { NODE_ENV: 'production', JWT_SECRET_KEY: key };
+    const production = {
+      NODE_ENV: 'production',
+      SVC_SECRETS_KEY: 'SnpxQldjajhubEdkbWdTOU1GSW0weVlpMlp0NHZVeFY=',
+      JWT_SECRET_KEY: key,
+    };
     expect(readConfiguration(production).extPlugins).to.deep.equal([]);
     const all = { ...production, SVC_EXT_PLUGINS: '*' };
     expect(readConfiguration(all).extPlugins).to.equal('all');
@@ -247,7 +256,8 @@ describe('the configuration', () => {
 
   it('does not warn of secrets of tasks, of the command line, and of tests', () => {
     const names = ['SVC_SECRET_MAIL', 'SVC_TEST_LONG', ...clientSettings];
-    const env = Object.fromEntries(names.map((name) => [name, 'x']));
+    const set = Object.fromEntries(names.map((name) => [name, 'x']));
+    const env = { ...set, SVC_SECRET_HOSTS: 'MAIL=a.example' };
     expect(readConfiguration(env).warnings).to.deep.equal([]);
   });
 

@@ -41,7 +41,7 @@ describe('a folder with a restore', () => {
     const configuration = readConfiguration({ SVC_DATA_DIR: path('there'), SVC_PORT: '0' });
     return startService({
       ...{ configuration, clock, telemetry: createTelemetry({ level: 'silent' }) },
-      secrets: () => undefined,
+      env: {},
     }).then(
       async (service) => {
         await service.stop();

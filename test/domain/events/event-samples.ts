@@ -1,6 +1,7 @@
 import type { DataOf, EventType } from '../../../domain/events/catalogue.ts';
 import { signInSamples } from './sign-in-samples.ts';
 import { accessSamples } from './access-samples.ts';
+import { secretSamples } from './secret-samples.ts';
 import { workerSamples } from './worker-samples.ts';
 import { definition, failure, request, stepEnd, success } from '../../projections/recorded.ts';
 
@@ -377,9 +378,7 @@ export const samples: { readonly [T in EventType]: readonly DataOf<T>[] } = {
       path: null,
       status: 409,
       code: 'conflict',
-      count: 70,
-      first_at: at,
-      last_at: at,
+      ...{ count: 70, first_at: at, last_at: at },
     },
   ],
   ToolCalled: [
@@ -395,4 +394,5 @@ export const samples: { readonly [T in EventType]: readonly DataOf<T>[] } = {
   AuditRead: [{ agent_id: 'a', action: 'GET /audit', asked: { actor: 'b', limit: '50' } }],
   ...workerSamples(id),
   ...accessSamples(at),
+  ...secretSamples(id),
 };

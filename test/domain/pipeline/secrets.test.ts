@@ -1,6 +1,22 @@
 import { expect } from 'chai';
 import { Secrets } from '../../../domain/pipeline/secrets.ts';
 
+/** Masks secrets from when they are given out. */
+class GivenSecrets extends Secrets {
+  readonly #lookUp: (name: string) => string | undefined;
+
+  constructor(lookUp: (name: string) => string | undefined) {
+    super();
+    this.#lookUp = lookUp;
+  }
+
+  get(name: string): string {
+    const value = this.#lookUp(name) ?? '';
+    this.hide(value);
+    return value;
+  }
+}
+
 describe('a secret', () => {
   const values = new Map([
     ['KEY', 'pa"ss wörd'],
@@ -12,21 +28,18 @@ describe('a secret', () => {
   ]);
 
   it('is masked once given out', () => {
-    const secrets = new Secrets((name) => values.get(name));
+    const secrets = new GivenSecrets((name) => values.get(name));
     expect(secrets.maskText('PIN 1234')).to.equal('PIN 1234');
     expect(secrets.get('PIN')).to.equal('1234');
     expect(secrets.maskText('PIN 1234, 12345')).to.equal('PIN ***, ***5');
   });
 
-  it('is masked before it is given out, if expected', () => {
-    const secrets = new Secrets((name) => values.get(name));
-    secrets.expect('PIN');
-    secrets.expect('UNKNOWN');
-    expect(secrets.maskText('1234')).to.equal('***');
+  it('is masked from the beginning, if known', () => {
+    expect(new Secrets(['1234']).maskText('1234')).to.equal('***');
   });
 
   it('is masked in values, keys and numbers, at any depth', () => {
-    const secrets = new Secrets((name) => values.get(name));
+    const secrets = new GivenSecrets((name) => values.get(name));
     secrets.get('PIN');
     expect(secrets.mask({ a: ['x1234y', { '1234': 1234 }], b: 12345, c: null })).to.deep.equal({
       a: ['x***y', { '***': '***' }],
@@ -36,7 +49,7 @@ describe('a secret', () => {
   });
 
   it('is masked if escaped', () => {
-    const secrets = new Secrets((name) => values.get(name));
+    const secrets = new GivenSecrets((name) => values.get(name));
     const value = secrets.get('KEY');
     const forms = [
       JSON.stringify({ value }),
@@ -49,7 +62,7 @@ describe('a secret', () => {
 
   for (const encoding of ['base64', 'base64url'] as const) {
     it(`is masked within a longer string in ${encoding}, at any position`, () => {
-      const secrets = new Secrets(() => 'q?~\u00ff>s3cret-t0ken');
+      const secrets = new GivenSecrets(() => 'q?~\u00ff>s3cret-t0ken');
       const value = secrets.get('KEY');
       for (const before of ['', 'a', 'ab', 'user:', 'admin:']) {
         for (const after of ['', 'y', 'yz', ':xyz']) {
@@ -64,27 +77,27 @@ describe('a secret', () => {
   }
 
   it('that is short masks nothing else because of its Base64', () => {
-    const secrets = new Secrets(() => 'abc');
+    const secrets = new GivenSecrets(() => 'abc');
     secrets.get('KEY');
     // Strings that begin or end with a part of it.
     expect(secrets.maskText('hYm xhY mM')).to.equal('hYm xhY mM');
   });
 
   it('that is part of another leaves nothing of it', () => {
-    const secrets = new Secrets((name) => values.get(name));
+    const secrets = new GivenSecrets((name) => values.get(name));
     secrets.get('KEY');
     secrets.get('LONG');
     expect(secrets.maskText(`<${values.get('LONG') ?? ''}>`)).to.equal('<***>');
   });
 
   it('that is empty masks nothing', () => {
-    const secrets = new Secrets((name) => values.get(name));
+    const secrets = new GivenSecrets((name) => values.get(name));
     secrets.get('EMPTY');
     expect(secrets.maskText('text')).to.equal('text');
   });
 
   it('is masked in the path, query and parameters of a URL', () => {
-    const secrets = new Secrets((name) => values.get(name));
+    const secrets = new GivenSecrets((name) => values.get(name));
     const value = secrets.get('ODD');
     const url = new URL(`https://a.example/${value}?q=${value}`);
     expect(secrets.maskText(url.href)).to.equal('https://a.example/***?q=***');
@@ -135,7 +148,7 @@ describe('a secret', () => {
   ];
   for (const [how, value, written] of spellings) {
     it(`is masked where ${how}`, () => {
-      const secrets = new Secrets(() => value);
+      const secrets = new GivenSecrets(() => value);
       secrets.get('KEY');
       const masked = secrets.maskText(`<p>${written}</p>`);
       expect(masked).to.match(/^<p>.*\*\*\*.*<\/p>$/s);
@@ -146,7 +159,7 @@ describe('a secret', () => {
   }
 
   it('leaves its surroundings unchanged', () => {
-    const secrets = new Secrets(() => 'k/😀"k');
+    const secrets = new GivenSecrets(() => 'k/😀"k');
     secrets.get('KEY');
     const written = String.raw`{"a":"\u00e9\/k\/\ud83d\ude00\"k\/%C3%A9k%2F%F0%9F%98%80%22k&amp;k/😀"k"}`;
     const masked = String.raw`{"a":"\u00e9\/***\/%C3%A9***&amp;***"}`;
@@ -154,21 +167,21 @@ describe('a secret', () => {
   });
 
   it('that overlaps with another leaves nothing of either', () => {
-    const secrets = new Secrets((name) => (name === 'ONE' ? 'abcdef' : 'defghijk'));
+    const secrets = new GivenSecrets((name) => (name === 'ONE' ? 'abcdef' : 'defghijk'));
     secrets.get('ONE');
     secrets.get('TWO');
     expect(secrets.maskText('<abcdefghijk>')).to.equal('<***>');
   });
 
   it('that is short masks nothing else because of its shortened forms', () => {
-    const secrets = new Secrets((name) => ({ END: 'a\n', UP: 'Admin', HEX: '%41%42' })[name]);
+    const secrets = new GivenSecrets((name) => ({ END: 'a\n', UP: 'Admin', HEX: '%41%42' })[name]);
     for (const name of ['END', 'UP', 'HEX']) secrets.get(name);
     const text = 'a banana for admin, AB';
     expect(secrets.maskText(text)).to.equal(text);
   });
 
   it('is found in time linear in the string', () => {
-    const secrets = new Secrets((name) => `${name}/wJalrXUtnFEMI+K7MDENG"bPxRfiCY`);
+    const secrets = new GivenSecrets((name) => `${name}/wJalrXUtnFEMI+K7MDENG"bPxRfiCY`);
     for (let each = 0; each < 50; each += 1) secrets.get(String(each));
     const text = String.raw`wJalrXUtnFEMI\u002bK7\/%2F&quot;a1b2c3d4e5f6`.repeat(6000);
     const began = performance.now();
@@ -177,7 +190,7 @@ describe('a secret', () => {
   });
 
   it('masks nothing else because of its URL forms', () => {
-    const secrets = new Secrets((name) => values.get(name));
+    const secrets = new GivenSecrets((name) => values.get(name));
     secrets.get('UP');
     expect(secrets.maskText('a text of b')).to.equal('a text of b');
   });

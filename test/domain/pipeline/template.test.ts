@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { JsonValue } from '../../../domain/json.ts';
 import type { Scope } from '../../../domain/pipeline/expression.ts';
 import { PipelineError } from '../../../domain/pipeline/pipeline-error.ts';
-import { Secrets } from '../../../domain/pipeline/secrets.ts';
+import { PlacedSecrets } from '../../../domain/pipeline/placed-secrets.ts';
 import { compileTemplate, soleExpression } from '../../../domain/pipeline/template.ts';
 
 function scope(values: Partial<Scope> = {}): Scope {
@@ -15,7 +15,7 @@ function scope(values: Partial<Scope> = {}): Scope {
     run: { id: 'r1', attempt: 2 },
     item: null,
     index: null,
-    secrets: new Secrets((name) => (name === 'TOKEN' ? 'hush' : undefined)),
+    secrets: new PlacedSecrets(new Map([['TOKEN', 'hush']])),
     ...values,
   };
 }
@@ -183,9 +183,31 @@ describe('a template', () => {
       expect(render('Bearer ${secrets.TOKEN}')).to.equal('Bearer hush');
     });
 
-    it('fails for an unknown name, naming it', () => {
-      expect(() => render('${secrets.OTHER}')).to.throw(PipelineError, 'there is no secret OTHER');
+    it('fails for one that is not placed there, naming it', () => {
+      const message = 'the secret OTHER cannot be used here: a secret is used whole';
+      expect(() => render('${secrets.OTHER}')).to.throw(PipelineError, message);
     });
+
+    for (const text of [
+      '${reverse(secrets.TOKEN)}',
+      "${join('-', [secrets.TOKEN, 'a'])}",
+      "${secrets.TOKEN || 'none'}",
+      '${secrets.TOKEN == `1`}',
+      '${secrets.TOKEN[0:1]}',
+      '${secrets.TOKEN.length}',
+      '${secrets}',
+      '${@.secrets.TOKEN}',
+      '${$.secrets.TOKEN}',
+      '${[@][0].secrets.TOKEN}',
+      '${map(&secrets.TOKEN, [@])}',
+      '${let $s = secrets in $s.TOKEN}',
+      '${@ | secrets.TOKEN}',
+      '${values(@)[*].TOKEN}',
+    ]) {
+      it(`gives none to an expression: ${text}`, () => {
+        expect(() => render(text)).to.throw(/a secret is used whole/);
+      });
+    }
 
     const used = '${[secrets.TOKEN == `1`, values([secrets][0])]}';
     for (const text of [

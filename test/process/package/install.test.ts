@@ -257,6 +257,8 @@ describe('the package', function () {
     const credentials = inFolder('credentials');
     await mkdir(credentials);
     await writeFile(join(credentials, 'jwt-secret-key'), `${'k'.repeat(64)}\n`, { mode: 0o400 });
+    const secretsKey = Buffer.from(`${'k'.repeat(31)}!`).toString('base64');
+    await writeFile(join(credentials, 'secrets-key'), secretsKey, { mode: 0o400 });
     const unit = await readFile(
       join(projectRoot, 'deploy/systemd/task-scheduling-service.service'),
       'utf8',

@@ -35,6 +35,7 @@ describe('traces', function () {
     const cluster = new Cluster(roles, {
       SVC_DATA_DIR: join(directory(), roles.join()),
       SVC_SECRET_PASS: secret,
+      SVC_SECRET_HOSTS: 'PASS=*',
       OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
       OTEL_EXPORTER_OTLP_HEADERS: 'x-collector-key=of%20the%20collector',
       OTEL_BSP_SCHEDULE_DELAY: '50',

@@ -26,6 +26,7 @@ import { Worker } from '../../../scheduler/worker.ts';
 import { Signal } from '../../support/signals.ts';
 import type { World } from '../scheduler-world.ts';
 import type { WatchedStore } from '../watched-store.ts';
+import { noSecrets } from '../../support/test-secrets.ts';
 
 /** Milliseconds that a lease and a heartbeat last here. */
 export const LEASE = 3000;
@@ -94,7 +95,7 @@ export class CrashProcess {
     const tools = this.tools();
     const executor = new RunExecutor({
       ...forWork,
-      runPipeline: pipelineRunner({ ...shared, tools, secrets: () => undefined }),
+      runPipeline: pipelineRunner({ ...shared, tools, secrets: noSecrets }),
       admit: runAdmission(tasks, keeper, clock),
       handOver: (run, task, end) => keeper.handOver(run, task, end),
       released: (run, task) => keeper.released(run, task),

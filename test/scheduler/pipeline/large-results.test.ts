@@ -47,7 +47,8 @@ describe('a result that is too large for the log', () => {
   });
 
   it('holds no secret', async () => {
-    const pipeline = [{ ...big, with: { rows: '${params.large}', key: '${secrets.KEY}' } }];
+    const args = { rows: '${params.large}', key: '${secrets.KEY}' };
+    const pipeline = [{ ...big, uses: 'reveal', with: args }];
     const went = await run({ pipeline, secrets: { KEY: 'open sesame' } });
     const { artifact } = resultOf(went, 'big') as Artifact;
     expect(store.jsonOf(RUN, artifact)).to.deep.equal({ rows: large, key: '***' });
@@ -55,7 +56,7 @@ describe('a result that is too large for the log', () => {
 
   it('keeps its reference when a short secret occurs in the digits', async () => {
     const again = { id: 'again', uses: 'echo', with: '${steps.big}' };
-    const key = { id: 'key', uses: 'echo', with: '${secrets.KEY}' };
+    const key = { id: 'key', uses: 'reveal', with: '${secrets.KEY}' };
     const digit = referenceTo({ rows: large }).artifact.slice(0, 1);
     const went = await run({ pipeline: [big, again, key], secrets: { KEY: digit } });
     expect(resultOf(went, 'again')).to.deep.equal(referenceTo({ rows: large }));

@@ -15,6 +15,8 @@ import { ToolRegistry } from '../../../scheduler/tools/registry.ts';
 import { waitingTools } from '../../../scheduler/tools/waiting-tools.ts';
 import type { Tool, ToolCall } from '../../../scheduler/tools/tool.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
+import type { Secret } from '../../../domain/secrets/secret-source.ts';
+import { plainSecrets, reveal, secretsOfRun } from '../../support/test-secrets.ts';
 
 /** What a test says of an attempt; everything else has a plain default. */
 export interface Given {
@@ -25,7 +27,9 @@ export interface Given {
   readonly event?: JsonObject;
   /** Beside the basic tools: by name, called with arguments and call. */
   readonly tools?: Readonly<Record<string, Tool['run'] | Omit<Tool, 'name'>>>;
+  /** They may be sent everywhere, unless `secretLimits` say otherwise. */
   readonly secrets?: Readonly<Record<string, string>>;
+  readonly secretLimits?: Partial<Secret>;
   readonly clock?: VirtualClock;
   readonly signal?: AbortSignal;
   readonly stop?: Environment['stop'];
@@ -77,9 +81,12 @@ const stopBy = (signal: AbortSignal): Environment['stop'] => ({
 export async function execute(given: Given): Promise<Went> {
   const { clock = new VirtualClock(), secrets = {}, finished = [] } = given;
   const tools = new ToolRegistry();
-  for (const tool of [...basicTools, ...waitingTools, nap]) tools.register(tool);
+  for (const tool of [...basicTools, ...waitingTools, nap, reveal]) tools.register(tool);
   for (const [name, tool] of Object.entries(given.tools ?? {})) {
-    const rest = typeof tool === 'function' ? { description: '', schema: {}, run: tool } : tool;
+    const rest =
+      typeof tool === 'function'
+        ? { description: '', schema: { 'x-secret': true }, run: tool }
+        : tool;
     tools.register({ ...rest, name });
   }
   const recorded: StepEnd[][] = [];
@@ -108,7 +115,7 @@ export async function execute(given: Given): Promise<Went> {
       tools,
       clock,
       stop: given.stop ?? stopBy(given.signal ?? never),
-      secrets: (name) => (Object.hasOwn(secrets, name) ? secrets[name] : undefined),
+      secrets: secretsOfRun(plainSecrets(secrets, given.secretLimits), Object.values(secrets)),
       record: async (some) => {
         const steps = endsIn(some);
         await given.record?.(steps);

@@ -207,7 +207,7 @@ describe('a step', () => {
     ['an unknown tool', { uses: 'acme.ship' }, /no tool named acme\.ship/],
     ['bad arguments', { uses: 'sleep', with: { seconds: '${params.x}' } }, /with\.seconds/],
     ['a broken expression', { uses: 'echo', with: '${a(}' }, /"a\("/],
-    ['a missing secret', { uses: 'echo', with: '${secrets.NOPE}' }, /no secret NOPE/],
+    ['a missing secret', { uses: 'reveal', with: '${secrets.NOPE}' }, /no secret NOPE/],
     ['a for_each over text', { uses: 'echo', for_each: "'x'" }, /must give an array, got string/],
     ['a result that is not JSON', { uses: 'cycle' }, /not JSON/],
     ['a fault that says so', { uses: 'fail', with: { message: 'm', retryable: false } }, /m/],
@@ -333,62 +333,5 @@ describe('a step', () => {
       },
     ]);
     expect(ends[1]?.log[0]).to.include({ message: 'about to fail', step: 'step_1' });
-  });
-});
-
-describe('a secret in a pipeline', () => {
-  const secrets = { TOKEN: 'hush-hush' };
-
-  it('reaches the tool, and is masked in results, errors and logs', async () => {
-    const tool = recorder((args, call) => {
-      call.log('info', `got ${JSON.stringify(args)}`, { args });
-      return { [`said ${String(args)}`]: args };
-    });
-    const { ends, output } = await execute({
-      secrets,
-      pipeline: [
-        { uses: 'tool', with: '${secrets.TOKEN}' },
-        { uses: 'echo', with: '${steps.step_0}' },
-        { uses: 'fail', with: { message: 'bad ${secrets.TOKEN}' }, on_error: 'continue' },
-        { uses: 'tool', with: '${steps.step_2.error}' },
-      ],
-      tools: { tool: tool.run },
-    });
-    expect(tool.calls.map(({ args }) => args)).to.deep.equal(['hush-hush', 'bad ***']);
-    expect(JSON.stringify([ends, output])).not.to.include('hush');
-    expect(ends[0]?.result).to.deep.equal({ 'said ***': '***' });
-    expect(ends[2]?.error).to.equal('bad ***');
-  });
-
-  it('is masked in the error of the run', async () => {
-    const { result } = await execute({
-      secrets,
-      pipeline: [{ uses: 'fail', with: { message: '${secrets.TOKEN}!' } }],
-    });
-    expect(result).to.include({ kind: 'failed', error: '***!' });
-  });
-
-  it('is masked when the step that used it ran elsewhere', async () => {
-    const first = await execute({
-      secrets,
-      pipeline: [{ uses: 'echo', with: '${secrets.TOKEN}' }],
-    });
-    const { ends } = await execute({
-      secrets,
-      finished: first.ends,
-      pipeline: [{ uses: 'echo', with: '${secrets.TOKEN}' }, { uses: 'leak' }],
-      tools: { leak: () => 'the server says hush-hush' },
-    });
-    expect(ends.map(({ result }) => result)).to.deep.equal(['the server says ***']);
-  });
-
-  it('is masked for tools whose arguments end up in events', async () => {
-    const tool = recorder();
-    await execute({
-      secrets,
-      pipeline: [{ uses: 'tool', with: { key: '${secrets.TOKEN}' } }],
-      tools: { tool: { description: '', schema: {}, withoutSecrets: true, run: tool.run } },
-    });
-    expect(tool.calls[0]?.args).to.deep.equal({ key: '***' });
   });
 });

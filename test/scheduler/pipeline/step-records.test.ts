@@ -27,7 +27,7 @@ describe("the end of a step records its arguments' hash", () => {
     const { ends } = await execute({
       secrets: { TOKEN: 'a-very-secret-token' },
       pipeline: [
-        { uses: 'echo', with: { token: '${secrets.TOKEN}' } },
+        { uses: 'reveal', with: { token: '${secrets.TOKEN}' } },
         { uses: 'echo', with: { token: 'a-very-secret-token' } },
       ],
     });

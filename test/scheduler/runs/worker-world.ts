@@ -39,6 +39,7 @@ import { Worker } from '../../../scheduler/worker.ts';
 import { deferred, Signal, type Deferred } from '../../support/signals.ts';
 import { World } from '../scheduler-world.ts';
 import type { WatchedStore } from '../watched-store.ts';
+import { noSecrets } from '../../support/test-secrets.ts';
 
 /** How long a heartbeat lasts here. Milliseconds. */
 export const LEASE = 30_000;
@@ -262,8 +263,7 @@ export class WorkerProcess {
     const executor = new RunExecutor({
       ...shared,
       runPipeline:
-        options.runPipeline ??
-        pipelineRunner({ ...shared, tools, owners, secrets: () => undefined }),
+        options.runPipeline ?? pipelineRunner({ ...shared, tools, owners, secrets: noSecrets }),
       admit: runAdmission(tasks, noKeys, clock, { rate, owners }),
       ...(options.startsWithEnd === undefined ? {} : { startsWithEnd: options.startsWithEnd }),
       released: (run, task) => failurePause.after(run, task),
@@ -285,7 +285,7 @@ export class WorkerProcess {
     const { signal } = this.#stop;
     const leading = { owner: id, lease: 3000, coordination, clock, telemetry };
     const leadership = new Leadership({ ...leading, name: 'waits' });
-    const resumer = new WaitResumer({ ...shared, source: id, secrets: () => undefined });
+    const resumer = new WaitResumer({ ...shared, source: id, secrets: noSecrets.values });
     this.timers = new WaitTimers({ ...shared, resumer, leadership });
     this.#works.push(
       membership.run(signal),

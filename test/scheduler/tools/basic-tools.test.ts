@@ -98,14 +98,14 @@ describe('the tool transform', () => {
   });
 
   for (const [what, expression] of [
-    ['broken, and cut where a secret stands', `${' '.repeat(195)}${'${secrets.KEY}'} [`],
-    ['broken at a part of a secret', '${secrets.KEY}'],
-    ['failing at a function that is a part of a secret', '${secrets.CALL}'],
+    ['broken, and cut where a secret stands', `${' '.repeat(195)}${'${params.KEY}'} [`],
+    ['broken at a part of a secret', '${params.KEY}'],
+    ['failing at a function that is a part of a secret', '${params.CALL}'],
   ] as const) {
     it(`shows no part of a secret in an expression that is ${what}`, async () => {
       const secrets = { KEY: 'open sesame', CALL: 'sesame()' };
       const pipeline = [{ uses: 'transform', with: { expression, input: {} } }];
-      const { result } = await execute({ secrets, pipeline });
+      const { result } = await execute({ secrets, params: secrets, pipeline });
       expect(result)
         .to.have.property('error')
         .that.matches(/^the expression ".*" (is invalid|failed)$/)

@@ -27,7 +27,7 @@ async function run(
   const tools = Object.fromEntries(serviceTools(actions).map((tool) => [tool.name, tool]));
   const went = await execute({
     pipeline: [step],
-    params: { id: 'task-9' },
+    params: { id: 'task-9', key: 'hush' },
     secrets: { KEY: 'hush' },
     tools,
   });
@@ -60,7 +60,7 @@ describe('the tool events.publish', () => {
   it('never publishes a secret', async () => {
     const secret = {
       uses: 'events.publish',
-      with: { topic: 'a', payload: { k: '${secrets.KEY}' } },
+      with: { topic: 'a', payload: { k: '${params.key}' } },
     };
     const { asked } = await run(secret, () => ({}));
     expect(asked[0]?.payload).to.deep.equal({ k: '***' });

@@ -81,7 +81,7 @@ describe('runs with large results', () => {
         with: '${params.half} open sesame',
       });
       await task('child', [some('a'), some('b')]);
-      const key = { id: 'key', uses: 'echo', with: '${secrets.KEY}', if: 'params.none' };
+      const key = { id: 'key', uses: 'reveal', with: '${secrets.KEY}', if: 'params.none' };
       await task('parent', [call, key]);
       await world.start('a');
       const parent = await world.request('parent');

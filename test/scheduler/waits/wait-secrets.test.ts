@@ -15,7 +15,7 @@ describe('a secret of a run that waits', () => {
   });
   afterEach(() => world.close());
 
-  const reads = { id: 'reads', uses: 'echo', with: '${secrets.TOKEN}' };
+  const reads = { id: 'reads', uses: 'reveal', with: '${secrets.TOKEN}' };
 
   const waiting = async (...steps: readonly object[]): Promise<string> => {
     await world.task('t', [reads, ...steps]);
@@ -67,7 +67,7 @@ describe('a secret of a run that waits', () => {
     const { state } = await world.untilEnded(runId);
     expect(state).to.equal('failed');
     expect(await recorded())
-      .to.contain('arguments for wait.event hold a secret, and a wait records them')
+      .to.contain('the secret TOKEN cannot be used in this argument of wait.event')
       .and.not.to.contain(SECRET);
   });
 

@@ -20,6 +20,7 @@ import { RunQueue } from '../../../scheduler/runs/run-queue.ts';
 import { TakeOver } from '../../../scheduler/runs/take-over.ts';
 import { runAdmission } from '../../../scheduler/runs/task-admission.ts';
 import { basicTools } from '../../../scheduler/tools/basic-tools.ts';
+import { reveal } from '../../support/test-secrets.ts';
 import { ToolRegistry } from '../../../scheduler/tools/registry.ts';
 import { serviceTools, type ServiceActions } from '../../../scheduler/tools/service-tools.ts';
 import { waitingTools } from '../../../scheduler/tools/waiting-tools.ts';
@@ -94,12 +95,12 @@ export class WaitsProcess {
     const live = new LiveStreams(store, 'task-', taskFold);
     const tasks = new PinnedTasks(store, live);
     const queue = (this.queue = new RunQueue(store, readModel, clock, telemetry));
-    const shared = { ...common, queue, tasks, membership, hold, secrets };
+    const shared = { ...common, queue, tasks, membership, hold, secrets: secrets.values };
     const hasRoom = (run: QueuedRun): boolean => this.worker.hasRoom(run);
     const keeper = (this.keeper = new KeySemaphore({ ...shared, hasRoom }));
     const executor = new RunExecutor({
       ...shared,
-      runPipeline: pipelineRunner({ ...shared, tools: this.#tools() }),
+      runPipeline: pipelineRunner({ ...common, secrets, tools: this.#tools() }),
       admit: runAdmission(tasks, keeper, clock),
       handOver: (run, task, end) => keeper.handOver(run, task, end),
       released: (run, task) => keeper.released(run, task),
@@ -202,7 +203,8 @@ export class WaitsProcess {
     const publishEvent = (): never => {
       throw new Error('nothing is published here');
     };
-    const offered = [...waitingTools, ...serviceTools({ runTask, publishEvent }), ...basicTools];
+    const own = serviceTools({ runTask, publishEvent });
+    const offered = [...waitingTools, ...own, ...basicTools, reveal];
     for (const tool of offered) tools.register(tool);
     tools.register({
       name: 'hold',

@@ -9,6 +9,7 @@ import { silent, type Telemetry } from '../../../observability/telemetry.ts';
 import { MemoryArtifacts } from '../../support/memory-artifacts.ts';
 import { World } from '../scheduler-world.ts';
 import { WaitsProcess } from './waits-process.ts';
+import { accessTo, plainSecrets } from '../../support/test-secrets.ts';
 
 /** Workers over one log, with all that ends waits. */
 export class WaitsWorld {
@@ -29,7 +30,7 @@ export class WaitsWorld {
     return new WaitsWorld(await World.open());
   }
 
-  readonly secrets = (name: string): string | undefined => this.secretValues.get(name);
+  readonly secrets = accessTo(plainSecrets(this.secretValues));
 
   get clock(): World['clock'] {
     return this.world.clock;

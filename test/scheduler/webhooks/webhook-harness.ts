@@ -18,6 +18,8 @@ import { failure, success } from '../../projections/recorded.ts';
 import { Signal } from '../../support/signals.ts';
 import type { World } from '../scheduler-world.ts';
 import { WatchedStore } from '../watched-store.ts';
+import { noSecrets } from '../../support/test-secrets.ts';
+import type { SecretAccess } from '../../../domain/secrets/secret-access.ts';
 
 /** A received message. */
 export interface Received {
@@ -100,7 +102,11 @@ export class WebhookProcess {
   constructor(
     world: World,
     name: string,
-    options: { readonly allowPrivate?: boolean; readonly lead?: string } = {},
+    options: {
+      readonly allowPrivate?: boolean;
+      readonly lead?: string;
+      readonly secrets?: SecretAccess;
+    } = {},
   ) {
     const { coordination, clock, readModel } = world;
     // With another lease name, it leads beside others.
@@ -129,7 +135,8 @@ export class WebhookProcess {
     const { leadership } = this;
     const sender = (this.#sender = new WebhookSender({ clock, allowPrivate, userAgent: 'test' }));
     const secretOf = (id: string, version: number): string => secretOfTest(id, version);
-    const means = { ...shared, readModel, leadership, tasks, sender, secretOf, name };
+    const { secrets = noSecrets } = options;
+    const means = { ...shared, readModel, leadership, tasks, sender, secretOf, secrets, name };
     this.webhooks = new Webhooks(means);
     const { signal } = this.#stop;
     this.#works.push(leadership.run(signal), live.follow(signal), this.#keep(signal));

@@ -116,6 +116,12 @@ export const rooms: readonly Room[] = [
     node: 'all',
   },
   {
+    path: 'stores/secrets/',
+    inside: ['stores/secrets/', ...ports],
+    packages: [],
+    node: 'all',
+  },
+  {
     path: 'stores/artifacts/',
     inside: ['stores/artifacts/', 'stores/folder.ts', ...ports],
     packages: ['@aws-sdk/client-s3'],

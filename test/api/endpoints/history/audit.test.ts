@@ -332,18 +332,20 @@ describe('audit reads, if they are recorded', () => {
 
 describe('hidden fields of events', () => {
   it('are all from which a secret could be guessed', () => {
-    /** Similar names that are not secret: a request's kind, masked arguments, a valid token, a signing secret. */
+    /** Similar names that are not secret: a request's kind, masked arguments, a valid token, a signing secret, a used one. */
     const harmless = [
       'CommandReceived.request_hash',
       'RunStepCompleted.arguments_hash',
       'RunStepSuspended.arguments_hash',
+      'SecretUsed.secret_id',
+      'SecretUsed.secret_version',
       'SessionStarted.credentials_revision',
       'WebhookDelivered.secret_version',
       'WebhookFailed.secret_version',
     ];
     const sounding = Object.entries(catalogue).flatMap(([type, { schema }]) =>
       Object.keys(schema.properties)
-        .filter((field) => /secret|hash|token|password|credential/.test(field))
+        .filter((field) => /secret|hash|token|password|credential|sealed|data_key/.test(field))
         .map((field) => `${type}.${field}`),
     );
     const hidden = Object.entries(hiddenFields).flatMap(([type, fields]) =>

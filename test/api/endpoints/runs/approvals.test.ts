@@ -83,7 +83,11 @@ describe('an approval', () => {
   });
 
   it('masks the secrets of the pipeline in what the approver says', async () => {
-    const payload = { pipeline: [{ id: 'pay', uses: 'echo', with: '${secrets.TOKEN}' }] };
+    const payload = {
+      pipeline: [
+        { id: 'pay', uses: 'http.request', with: { url: 'http://a/', body: '${secrets.TOKEN}' } },
+      ],
+    };
     const waits_for = { kind: 'approval', message: 'Pay?', on_timeout: 'fail' } as const;
     for (const [decision, said] of [
       ['approve', 'by hush-hush-7'],

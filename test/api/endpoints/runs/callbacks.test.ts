@@ -160,7 +160,9 @@ describe('a callback', () => {
 
   it('masks the secrets of the pipeline and its own token before they reach the log', async () => {
     const secret = 'hush-hush-7';
-    const pipeline = [{ id: 'pay', uses: 'echo', with: '${secrets.TOKEN}' }];
+    const pipeline = [
+      { id: 'pay', uses: 'http.request', with: { url: 'http://a/', body: '${secrets.TOKEN}' } },
+    ];
     const { token, stream } = await waiting({ pipeline });
     await client().post(`/callbacks/${token}`, { echoed: `key ${secret}`, url: `/x/${token}` });
     const [resumed] = await resumedIn(stream);
@@ -171,7 +173,9 @@ describe('a callback', () => {
   });
 
   it('masks them in the reason that its caller gives, which is not recorded when it comes too late', async () => {
-    const pipeline = [{ id: 'pay', uses: 'echo', with: '${secrets.TOKEN}' }];
+    const pipeline = [
+      { id: 'pay', uses: 'http.request', with: { url: 'http://a/', body: '${secrets.TOKEN}' } },
+    ];
     const { token, stream } = await waiting({ pipeline });
     const headers = { 'x-reason': `hush-hush-7 for ${token}` };
     const call = () => client().send('POST', `/callbacks/${token}`, { headers });

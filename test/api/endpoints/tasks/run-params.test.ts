@@ -202,7 +202,9 @@ describe('params over HTTP', () => {
 
     it("show a mask in place of a secret's value that the pipeline reads", async () => {
       const { TOKEN = '' } = pipelineSecrets;
-      const pipeline = [{ uses: 'echo', with: { token: '${secrets.TOKEN}' } }];
+      const pipeline = [
+        { uses: 'http.request', with: { url: 'http://a/', body: '${secrets.TOKEN}' } },
+      ];
       const payload = { params: { header: `Bearer ${TOKEN}` }, pipeline };
       const id = await taskWith({}, { payload, params_schema: null });
       const shown = await paramsOf(await run(id, { more: [TOKEN], limit: 1 }));

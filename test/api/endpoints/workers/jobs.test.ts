@@ -301,7 +301,9 @@ describe('jobs over HTTP', () => {
   describe('a heartbeat', () => {
     it('shows progress and lines of the log at once, masked', async () => {
       const payload = {
-        pipeline: [{ id: 'one', uses: 'echo', with: { key: '${secrets.TOKEN}' } }],
+        pipeline: [
+          { id: 'one', uses: 'http.request', with: { url: 'http://a/', body: '${secrets.TOKEN}' } },
+        ],
       };
       const secretive = await OpenJobs.make(api(), payload);
       const tool = newTool();

@@ -15,6 +15,7 @@ import { ToolRegistry } from '../../../../scheduler/tools/registry.ts';
 import type { PipelineRunner } from '../../../../scheduler/runs/run-work.ts';
 import { World } from '../../../scheduler/scheduler-world.ts';
 import { deferred, Signal } from '../../../support/signals.ts';
+import { noSecrets } from '../../../support/test-secrets.ts';
 
 describe('a warm-up for many tasks that are due at once', () => {
   let world: World;
@@ -37,8 +38,7 @@ describe('a warm-up for many tasks that are due at once', () => {
     alive = membership.run(ending.signal);
     const hold = new Hold(store);
     hold.held = false;
-    const secrets = (): undefined => undefined;
-    const runPipeline = pipelineRunner({ store, tools, clock, telemetry, secrets });
+    const runPipeline = pipelineRunner({ store, tools, clock, telemetry, secrets: noSecrets });
     const tasks = { at: () => Promise.reject(new Error('there are none')) };
     options = { store, tools, clock, telemetry, hold, membership, runPipeline, tasks };
     await world.idle();

@@ -1,0 +1,48 @@
+import { Type } from '@sinclair/typebox';
+import { closed, event, Id, Nullable, Timestamp } from './schema-parts.ts';
+
+/** A data key, encrypted with a key-encryption key, which its id names. */
+const sealedKey = {
+  key_id: Type.String(),
+  /** In Base64: nonce, encrypted bytes and tag of AES-256-GCM. */
+  data_key: Type.String(),
+};
+
+/** Events of `secret-<hash>`: a secret of a namespace, encrypted. */
+export const secretEvents = {
+  /** `namespace`: absent in `default`. */
+  SecretSet: event({
+    namespace: Type.Optional(Type.String()),
+    name: Type.String(),
+    version: Type.Integer({ minimum: 1 }),
+    sealed: closed({ ...sealedKey, value: Type.String() }),
+    allow_hosts: Type.Array(Type.String()),
+    /** Null: all tasks of the namespace. */
+    allow_tasks: Nullable(Type.Array(Id)),
+  }),
+  /** The data key of a version was encrypted with another key. The value stays as it is. */
+  SecretResealed: event({ version: Type.Integer({ minimum: 1 }), ...sealedKey }),
+  SecretDeleted: event({}),
+} as const;
+
+/** Events of `uses-<agent>-<day>`: who used which secret. The first ones of a minute one by one, the others as sums. */
+export const secretUseEvents = {
+  SecretUsed: event({
+    agent_id: Id,
+    /** Absent in `default`. */
+    namespace: Type.Optional(Type.String()),
+    /** The part of the stream's name after `secret-`, which every backend's secrets have. */
+    secret_id: Id,
+    name: Type.String(),
+    /** Null where the backend has no versions. */
+    secret_version: Nullable(Type.Integer({ minimum: 1 })),
+    source: Type.String(),
+    /** Null: a test message of a webhook. */
+    task_id: Nullable(Id),
+    run_id: Nullable(Id),
+    step: Nullable(Type.String()),
+    count: Type.Integer({ minimum: 1 }),
+    first_at: Timestamp,
+    last_at: Timestamp,
+  }),
+} as const;
