@@ -29,9 +29,7 @@ export const streams = {
     `worker-${nameBasedId('worker', agentId, name)}`,
   key: (kind: string, owner: string, key: string): string =>
     `key-${nameBasedId('key', kind, owner, key)}`,
-  /** No topic has an `@`, so that no topic of `default` has the stream of another namespace's. */
-  topic: (namespace: string, topic: string): string =>
-    namespace === DEFAULT_NAMESPACE ? `topic-${topic}` : `topic-@${namespace}/${topic}`,
+  topic: (namespace: string, topic: string): string => `topic-${placedName(namespace, topic)}`,
   namespace: (name: string): string => `namespace-${name}`,
   operations: (): string => 'operations',
   imports: (): string => 'import',
@@ -66,10 +64,18 @@ export function idOf(stream: string): string {
   return stream.slice(stream.indexOf('-') + 1);
 }
 
-/** Where a topic's stream belongs: `topic-@<namespace>/<topic>`, in `default` `topic-<topic>`. */
+/**
+ * The name of a topic, or of an extension's stream, in the log: outside `default` with its namespace. No topic has a `~`,
+ * so that no name of `default` is that of another namespace.
+ */
+export function placedName(namespace: string, name: string): string {
+  return namespace === DEFAULT_NAMESPACE ? name : `~${namespace}~${name}`;
+}
+
+/** Where a topic's stream belongs: `topic-~<namespace>~<topic>`, in `default` `topic-<topic>`. */
 export function topicIn(stream: string): { readonly namespace: string; readonly topic: string } {
   const id = idOf(stream);
-  if (!id.startsWith('@')) return { namespace: DEFAULT_NAMESPACE, topic: id };
-  const slash = id.indexOf('/');
-  return { namespace: id.slice(1, slash), topic: id.slice(slash + 1) };
+  if (!id.startsWith('~')) return { namespace: DEFAULT_NAMESPACE, topic: id };
+  const end = id.indexOf('~', 1);
+  return { namespace: id.slice(1, end), topic: id.slice(end + 1) };
 }

@@ -305,6 +305,7 @@ export type TopicsQuery = Static<typeof TopicsQuery>;
 
 export const RecentQuery = Type.Object({
   ...ReadQuery.properties,
+  namespace: pageParameters.namespace,
   count: Type.Integer({ minimum: 1, maximum: KEPT_OF_A_TOPIC, default: 50 }),
   topic: Type.Optional(topic),
 });
@@ -312,6 +313,7 @@ export type RecentQuery = Static<typeof RecentQuery>;
 
 export const CleanupQuery = Type.Object({
   ...ReadQuery.properties,
+  namespace: pageParameters.namespace,
   max_age_hours: Type.Number({ exclusiveMinimum: 0, maximum: 1_000_000, default: 24 }),
 });
 export type CleanupQuery = Static<typeof CleanupQuery>;

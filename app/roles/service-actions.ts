@@ -1,6 +1,6 @@
 import { countPayload, type QuotaParts } from '../../api/access/quota-gate.ts';
 import { paramsFor } from '../../api/params/params-check.ts';
-import { requireAgent, requireEnabled } from '../../domain/agents/agent.ts';
+import { requireAgent, requireEnabled, type RegisteredAgent } from '../../domain/agents/agent.ts';
 import { hasScope } from '../../domain/agents/permissions.ts';
 import type { Clock } from '../../domain/clock.ts';
 import { RefusalError, notFound } from '../../domain/errors.ts';
@@ -35,11 +35,11 @@ export function serviceActions(
     const source = `run ${runId} step ${step}`;
     return { ...command, source, correlationId: runId, causationId: runId };
   };
-  const scopesOf = async (agentId: string, scope: string): Promise<readonly string[]> => {
+  const actorOf = async (agentId: string, scope: string): Promise<RegisteredAgent> => {
     const agent = requireAgent((await agents.get(agentId)).state);
     if (agent.disabled?.runs === 'cancel') requireEnabled(agent);
     const { scopes } = agent;
-    if (hasScope(agent, scope)) return scopes;
+    if (hasScope(agent, scope)) return agent;
     throw new RefusalError('FORBIDDEN', `the task's owner lacks the scope ${scope}`, {
       required_scopes: [scope],
       granted_scopes: scopes,
@@ -47,24 +47,24 @@ export function serviceActions(
   };
   return {
     async publishEvent({ topic, payload, ...origin }) {
-      await scopesOf(origin.actor, 'events:publish');
-      const { namespace } = requireAgent((await agents.get(origin.actor)).state);
+      const { namespace } = await actorOf(origin.actor, 'events:publish');
       await countPayload({ ...metering, clock }, namespace, payload);
       const event = { topic, payload, source_agent_id: origin.actor };
       const context = await contextOf(origin, 'event');
       // After its start, a process does not know all subscriptions yet.
       await topics.passed(BEGINNING, origin.signal);
-      return publishEvent(store, event, topics.matching(topic), context);
+      const triggered = topics.matching(namespace, topic);
+      return publishEvent(store, event, triggered, { ...context, namespace }, namespace);
     },
 
     async runTask({ task_id, params: given, parent, ...origin }) {
-      const scopes = await scopesOf(origin.actor, 'tasks:write');
-      const isAdmin = scopes.includes('admin');
       // The runs of a disabled agent may finish, but start no others.
-      const { namespace } = requireEnabled((await agents.get(origin.actor)).state);
+      const actor = requireEnabled(await actorOf(origin.actor, 'tasks:write'));
+      const isAdmin = actor.scopes.includes('admin');
       const { state } = await tasks.get(task_id);
-      const isVisible = state.status !== 'none' && (isAdmin || state.namespace === namespace);
-      if (!isVisible) throw notFound('task', task_id);
+      if (state.status === 'none' || !(isAdmin || state.namespace === actor.namespace)) {
+        throw notFound('task', task_id);
+      }
       if (state.definition.created_by !== origin.actor && !isAdmin) {
         throw new RefusalError('FORBIDDEN', `task ${task_id} belongs to another agent`);
       }

@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox';
 import { AnyObject, event, Id, Namespace, Nullable, Timestamp } from './schema-parts.ts';
 
-/** Events of `topic-<topic>`, outside `default` `topic-@<namespace>/<topic>`. */
+/** Events of `topic-<topic>`, outside `default` `topic-~<namespace>~<topic>`. */
 export const topicEvents = {
   EventPublished: event(
     {

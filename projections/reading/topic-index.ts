@@ -63,9 +63,12 @@ export class TopicIndex {
     }
   }
 
-  /** Sorted ids of the active event tasks whose pattern matches, except those of agents for which nothing may begin. */
-  matching(topic: string): readonly string[] {
-    return this.#listeners.matching(topic, this.#isStopped);
+  /**
+   * Sorted ids of the active event tasks of a namespace whose pattern matches, except those of agents for which nothing may
+   * begin.
+   */
+  matching(namespace: string, topic: string): readonly string[] {
+    return this.#listeners.matching(namespace, topic, this.#isStopped);
   }
 
   /**

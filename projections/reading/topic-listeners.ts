@@ -1,4 +1,6 @@
+import { namespaceOf } from '../../domain/namespaces/namespace.ts';
 import { compileTopicPattern, type TopicPattern } from '../../domain/schedule/topic-pattern.ts';
+import { EVERY_NAMESPACE, type Reach } from '../reach.ts';
 import { SortedStrings } from './sorted-strings.ts';
 import type { TopicDocument } from '../views/topics.ts';
 
@@ -27,12 +29,11 @@ interface Listened {
   readonly tasks: SortedStrings;
 }
 
-/** Tasks by the patterns they listen to, in memory. */
+/** Tasks by the patterns they listen to, in memory. Those of one namespace never meet those of another. */
 export class TopicListeners {
   /** Includes tasks of other kinds: they may become event tasks. */
   readonly #tasks = new Map<string, KnownTask>();
-  readonly #listened = new Map<string, Listened>();
-  readonly #patterns = new SortedStrings();
+  readonly #namespaces = new Map<string, NamespaceListeners>();
 
   /** A task; undefined if it is unknown or canceled. */
   get(taskId: string): KnownTask | undefined {
@@ -41,70 +42,120 @@ export class TopicListeners {
 
   /** @param document null for a canceled task */
   set(taskId: string, document: TopicDocument | null, revision: number): void {
-    const before = patternOf(this.#tasks.get(taskId)?.document);
+    const known = this.#tasks.get(taskId)?.document;
+    const before = patternOf(known);
     const now = patternOf(document);
     if (document === null) this.#tasks.delete(taskId);
     else this.#tasks.set(taskId, { document, revision });
     if (before === now) return;
-    if (before !== null) this.#leave(before, taskId);
-    if (now !== null) this.#join(now, taskId);
+    const task = document ?? known;
+    if (task === undefined) return;
+    const namespace = namespaceOf(task);
+    const listeners = this.#namespaces.get(namespace) ?? new NamespaceListeners();
+    this.#namespaces.set(namespace, listeners);
+    if (before !== null) listeners.leave(before, taskId);
+    if (now !== null) listeners.join(now, taskId);
+    if (listeners.size === 0) this.#namespaces.delete(namespace);
   }
 
   /**
-   * Sorted ids of the tasks whose pattern matches.
+   * Sorted ids of the tasks of a namespace whose pattern matches.
    * @param isStopped whether nothing may begin for an agent. Default: never
    */
-  matching(topic: string, isStopped: (owner: string) => boolean = () => false): readonly string[] {
-    const ids: string[] = [];
-    for (const { pattern, tasks } of this.#listened.values()) {
-      if (!pattern.matches(topic)) continue;
-      for (const id of tasks.values()) {
-        const owner = this.#tasks.get(id)?.document.created_by;
-        if (owner === undefined || !isStopped(owner)) ids.push(id);
-      }
-    }
-    return ids.sort();
+  matching(
+    namespace: string,
+    topic: string,
+    isStopped: (owner: string) => boolean = () => false,
+  ): readonly string[] {
+    const ids = this.#namespaces.get(namespace)?.matching(topic) ?? [];
+    return ids.filter((id) => {
+      const owner = this.#tasks.get(id)?.document.created_by;
+      return owner === undefined || !isStopped(owner);
+    });
   }
 
   /**
+   * A pattern of several namespaces has the tasks of all that are in reach.
    * @param place.after patterns after it; null: from the first
    * @param place.offset how many of them to leave out
    * @param maxIds ids per pattern
    */
   page(
+    reach: Reach,
     place: { readonly after: string | null; readonly offset: number; readonly limit: number },
     maxIds: number,
   ): ListenedPage {
     const { after, offset, limit } = place;
-    const found = this.#patterns.page(after, offset, limit + 1);
-    const topics: ListenedTopic[] = [];
-    for (const topic of found.slice(0, limit)) {
-      const tasks = this.#listened.get(topic)?.tasks;
-      if (tasks === undefined) continue;
-      const task_ids = tasks.page(null, 0, maxIds);
-      topics.push({ topic, active_tasks: tasks.size, task_ids });
-    }
-    return { total: this.#patterns.size, topics, hasMore: found.length > limit };
+    const asked = reach === EVERY_NAMESPACE ? [...this.#namespaces.values()] : this.#of(reach);
+    const [first, ...rest] = asked;
+    if (first === undefined) return { total: 0, topics: [], hasMore: false };
+    const patterns = rest.length === 0 ? first.patterns : merged(asked);
+    const found = patterns.page(after, offset, limit + 1);
+    const topics = found.slice(0, limit).map((topic): ListenedTopic => {
+      const listened = asked.map((each) => each.tasksOf(topic)).filter((each) => each !== null);
+      const [only, ...others] = listened;
+      const tasks = only === undefined || others.length > 0 ? unionOf(listened) : only;
+      return { topic, active_tasks: tasks.size, task_ids: tasks.page(null, 0, maxIds) };
+    });
+    return { total: patterns.size, topics, hasMore: found.length > limit };
   }
 
-  #join(pattern: string, taskId: string): void {
+  #of(namespace: string): readonly NamespaceListeners[] {
+    const listeners = this.#namespaces.get(namespace);
+    return listeners === undefined ? [] : [listeners];
+  }
+}
+
+/** The listeners of one namespace. */
+class NamespaceListeners {
+  readonly #listened = new Map<string, Listened>();
+  readonly patterns = new SortedStrings();
+
+  /** Patterns that have tasks. */
+  get size(): number {
+    return this.#listened.size;
+  }
+
+  tasksOf(pattern: string): SortedStrings | null {
+    return this.#listened.get(pattern)?.tasks ?? null;
+  }
+
+  matching(topic: string): readonly string[] {
+    const ids: string[] = [];
+    for (const { pattern, tasks } of this.#listened.values()) {
+      if (!pattern.matches(topic)) continue;
+      for (const id of tasks.values()) ids.push(id);
+    }
+    return ids.sort();
+  }
+
+  join(pattern: string, taskId: string): void {
     let listened = this.#listened.get(pattern);
     if (listened === undefined) {
       listened = { pattern: compileTopicPattern(pattern), tasks: new SortedStrings() };
       this.#listened.set(pattern, listened);
-      this.#patterns.add(pattern);
+      this.patterns.add(pattern);
     }
     listened.tasks.add(taskId);
   }
 
-  #leave(pattern: string, taskId: string): void {
+  leave(pattern: string, taskId: string): void {
     const listened = this.#listened.get(pattern);
     if (listened === undefined) return;
     listened.tasks.delete(taskId);
     if (listened.tasks.size > 0) return;
     this.#listened.delete(pattern);
-    this.#patterns.delete(pattern);
+    this.patterns.delete(pattern);
   }
+}
+
+const merged = (all: readonly NamespaceListeners[]): SortedStrings =>
+  unionOf(all.map(({ patterns }) => patterns));
+
+function unionOf(all: readonly SortedStrings[]): SortedStrings {
+  const union = new SortedStrings();
+  for (const strings of all) for (const each of strings.values()) union.add(each);
+  return union;
 }
 
 const patternOf = (task: TopicDocument | null | undefined): string | null =>

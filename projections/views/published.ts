@@ -1,7 +1,9 @@
 import type { RecordedEvent } from '../../domain/event-store.ts';
 import type { JsonObject } from '../../domain/json.ts';
-import { idOf } from '../../domain/streams.ts';
+import { namespaceField, namespaceOf } from '../../domain/namespaces/namespace.ts';
+import { idOf, topicIn } from '../../domain/streams.ts';
 import { streamIdOf } from '../../domain/topics/topic.ts';
+import { within, type Reach } from '../reach.ts';
 import type { Filter, Projection, Query } from '../read-model.ts';
 
 /** Publications kept per topic, in as many slots that are reused in turn. */
@@ -10,6 +12,8 @@ export const KEPT_OF_A_TOPIC = 1000;
 /** A publication, as `GET /stream/recent` shows it. */
 export type PublishedDocument = JsonObject & {
   readonly listed: true;
+  /** Left out in `default`. */
+  readonly namespace?: string;
   readonly topic: string;
   /** In the log: orders publications of all topics. */
   readonly position: string;
@@ -26,6 +30,8 @@ export type PublishedDocument = JsonObject & {
 /** What trimming needs to know of a topic. */
 export type TopicExtentDocument = JsonObject & {
   readonly listed: false;
+  /** Left out in `default`. */
+  readonly namespace?: string;
   readonly topic: string;
   readonly position: null;
   /** No remaining publication is older. */
@@ -42,34 +48,54 @@ export type TopicExtentDocument = JsonObject & {
  */
 export const publishedProjection: Projection<PublishedDocument | TopicExtentDocument> = {
   name: 'published',
-  schema: 1,
+  schema: 2,
+  // Schema 1 cannot be asked for a namespace.
+  readsOlder: [1],
+  addedFields: { namespace: 2 },
   streams: ['topic-'],
-  fields: { listed: 'boolean', topic: 'text', position: 'text', oldest_at: 'text' },
+  fields: {
+    namespace: 'text',
+    listed: 'boolean',
+    topic: 'text',
+    position: 'text',
+    oldest_at: 'text',
+  },
   indexes: [
     ['listed', 'position'],
     ['topic', 'listed', 'position'],
+    ['namespace', 'listed', 'position'],
+    ['namespace', 'topic', 'listed', 'position'],
   ],
+  covered: [['namespace'], ['namespace'], [], []],
+  sparse: ['namespace'],
   keys: keysOf,
   evolve(document, event, key) {
-    const topic = idOf(event.stream);
-    return key === topic ? extentAfter(document, event, topic) : placeAfter(document, event);
+    const isExtent = key === idOf(event.stream);
+    return isExtent ? extentAfter(document, event) : placeAfter(document, event);
   },
 };
 
 /** Publications, newest first, of one topic or of all. Paged by position, as offsets shift with each publication. */
-export function recentQuery(topic: string | undefined, limit: number): Query {
-  const listed: Filter = { field: 'listed', op: 'eq', value: true };
+export function recentQuery(reach: Reach, topic: string | undefined, limit: number): Query {
+  const ofTopic: readonly Filter[] =
+    topic === undefined ? [] : [{ field: 'topic', op: 'eq', value: topic }];
   return {
-    filters: topic === undefined ? [listed] : [{ field: 'topic', op: 'eq', value: topic }, listed],
+    filters: [...within(reach), ...ofTopic, { field: 'listed', op: 'eq', value: true }],
     sort: [{ field: 'position', direction: 'descending' }],
     limit,
   };
 }
 
 /** Topics that may have publications before a time. @param after key to continue after */
-export function olderTopics(cutoff: string, limit: number, after: string | null): Query {
+export function olderTopics(
+  reach: Reach,
+  cutoff: string,
+  limit: number,
+  after: string | null,
+): Query {
   return {
     filters: [
+      ...within(reach),
       { field: 'listed', op: 'eq', value: false },
       { field: 'oldest_at', op: 'lt', value: cutoff },
     ],
@@ -79,7 +105,7 @@ export function olderTopics(cutoff: string, limit: number, after: string | null)
   };
 }
 
-/** The key of a slot; a topic's name has no space in it. */
+/** The key of a slot; a topic's name has no space in it. @param topic with its namespace, as in the stream's name */
 function placeOf(topic: string, revision: number): string {
   return `${topic} ${revision % KEPT_OF_A_TOPIC}`;
 }
@@ -103,9 +129,10 @@ function keysOf(event: RecordedEvent): readonly string[] {
 function extentAfter(
   document: PublishedDocument | TopicExtentDocument | null,
   event: RecordedEvent,
-  topic: string,
 ): PublishedDocument | TopicExtentDocument | null {
-  const extent = { listed: false, topic, position: null } as const;
+  const { namespace, topic } = topicIn(event.stream);
+  const place = namespaceField(namespace);
+  const extent = { listed: false, ...place, topic, position: null } as const;
   if (event.type === 'EventPublished') {
     return { ...extent, oldest_at: event.data.published_at, before: 0, trims: [] };
   }
@@ -133,7 +160,8 @@ function placeAfter(
       published_at,
       triggered_tasks,
     };
-    return { listed: true, topic, position, oldest_at: null, revision, ...fields };
+    const place = namespaceField(namespaceOf(event.data));
+    return { listed: true, ...place, topic, position, oldest_at: null, revision, ...fields };
   }
   if (event.type !== 'TopicTrimmed' || document?.listed !== true) return document;
   return document.revision < event.data.before ? null : document;

@@ -1,5 +1,6 @@
 import type { RecordedEvent } from '../../domain/event-store.ts';
 import type { JsonObject } from '../../domain/json.ts';
+import { namespaceField, namespaceOf } from '../../domain/namespaces/namespace.ts';
 import { idOf } from '../../domain/streams.ts';
 import type { ScheduleKind, TaskStatus } from '../../domain/vocabulary.ts';
 import type { Projection } from '../read-model.ts';
@@ -10,6 +11,8 @@ import type { Projection } from '../read-model.ts';
  */
 export type TopicDocument = JsonObject & {
   readonly task_id: string;
+  /** Left out in `default`. */
+  readonly namespace?: string;
   readonly created_by: string;
   readonly schedule_kind: ScheduleKind;
   readonly status: TaskStatus;
@@ -43,7 +46,8 @@ function evolveTopicDocument(
   if (event.type === 'TaskCreated') {
     const { created_by, schedule_kind, schedule_expr } = event.data.definition;
     const pattern = schedule_expr ?? EVERY_TOPIC;
-    const fields = { task_id: taskId, created_by, schedule_kind, pattern };
+    const place = namespaceField(namespaceOf(event.data));
+    const fields = { task_id: taskId, ...place, created_by, schedule_kind, pattern };
     return listeningOrNot({ ...fields, status: 'active', revision: event.revision });
   }
   if (task === null) return null;
@@ -72,7 +76,7 @@ function evolveTopicDocument(
 
 type TopicFields = Pick<
   TopicDocument,
-  'task_id' | 'created_by' | 'schedule_kind' | 'status' | 'pattern' | 'revision'
+  'task_id' | 'namespace' | 'created_by' | 'schedule_kind' | 'status' | 'pattern' | 'revision'
 >;
 
 function listeningOrNot(fields: TopicFields): TopicDocument {

@@ -8,6 +8,7 @@ import {
 import type { TriggeringEvent } from '../../domain/events/catalogue.ts';
 import { mapInBatches } from '../../domain/map-in-batches.ts';
 import { isOpen } from '../../domain/runs/run-waits.ts';
+import { namespaceOf } from '../../domain/namespaces/namespace.ts';
 import { compileTopicPattern } from '../../domain/schedule/topic-pattern.ts';
 import { ReachedPosition } from '../../projections/reading/reached-position.ts';
 import type { LogCheckpoint } from '../processes/log-checkpoint.ts';
@@ -145,7 +146,8 @@ export class EventFollower {
     let after = isMatched ? matchedUpTo : start.requested;
     for (;;) {
       const upTo = this.#followed.position;
-      const events = publishedBetween(store, wait.topic, after, upTo, this.#ending);
+      const range = { after, upTo };
+      const events = publishedBetween(store, wait, range, this.#ending);
       for await (const published of events) {
         if (!pattern.matches(published.data.topic)) continue;
         const event = shownEvent(published);
@@ -183,7 +185,8 @@ export class EventFollower {
     const { conditions } = this.#parts;
     const before = this.#followed.position;
     const event = shownEvent(published);
-    const candidates = this.#waits.candidates(event.topic, { event });
+    const namespace = namespaceOf(published.data);
+    const candidates = this.#waits.candidates(namespace, event.topic, { event });
     // Searches that end from here on must have seen it.
     this.#followed.reach(published.position);
     const entry = { before, waitId: '' };
@@ -249,7 +252,8 @@ function eventWaitsOf(run: QueuedRun): readonly EventWait[] {
     const { waits_for, wait_id: waitId, until } = wait;
     if (waits_for.kind !== 'event' || !isOpen(wait)) continue;
     const { topic, if: condition = null, since } = waits_for;
-    const what = { topic, condition, sinceRun: since === 'run' };
+    const { namespace } = run;
+    const what = { namespace, topic, condition, sinceRun: since === 'run' };
     found.push({ runId: run.id, waitId, ...what, until: fromIso(until), from: null });
   }
   return found;

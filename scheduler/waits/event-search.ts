@@ -1,8 +1,9 @@
 import type { EventStore, Position, RecordedEvent } from '../../domain/event-store.ts';
 import type { EventOf } from '../../domain/events/catalogue.ts';
 import { isTopic } from '../../domain/schedule/topic-pattern.ts';
-import { DEFAULT_NAMESPACE } from '../../domain/namespaces/namespace.ts';
+import { namespaceOf } from '../../domain/namespaces/namespace.ts';
 import { streams } from '../../domain/streams.ts';
+import type { EventWait } from './open-event-waits.ts';
 
 const PAGE = 100;
 
@@ -42,19 +43,19 @@ export function isPublished(event: RecordedEvent): event is Published {
 }
 
 /**
- * The published events of a topic, or of topics of a pattern, after one position and up to another, in log order. Those
- * of a pattern include other topics. Trimmed events are gone.
+ * The published events of a topic of a namespace, or of topics of a pattern, after one position and up to another, in log
+ * order. Those of a pattern include other topics. Trimmed events are gone.
  */
 export async function* publishedBetween(
   store: EventStore,
-  pattern: string,
-  after: Position,
-  upTo: Position,
+  { namespace, topic: pattern }: Pick<EventWait, 'namespace' | 'topic'>,
+  { after, upTo }: { readonly after: Position; readonly upTo: Position },
   signal: AbortSignal,
 ): AsyncGenerator<Published> {
   if (after >= upTo) return;
   if (isTopic(pattern)) {
-    for (const event of (await latestOf(store, pattern, after)).reverse()) {
+    const stream = streams.topic(namespace, pattern);
+    for (const event of (await latestOf(store, stream, after)).reverse()) {
       if (event.position <= upTo) yield event;
     }
     return;
@@ -64,18 +65,18 @@ export async function* publishedBetween(
     if (message.kind === 'caught-up') continue;
     for (const event of message.events) {
       if (event.position > upTo) return;
-      if (isPublished(event)) yield event;
+      if (isPublished(event) && namespaceOf(event.data) === namespace) yield event;
     }
   }
 }
 
-/** The events of a topic after a position, the latest first. */
-async function latestOf(store: EventStore, topic: string, after: Position): Promise<Published[]> {
+/** The events of a topic's stream after a position, the latest first. */
+async function latestOf(store: EventStore, stream: string, after: Position): Promise<Published[]> {
   const found: Published[] = [];
   for (let from: number | null = null; ;) {
     const part = { direction: 'backwards', limit: PAGE, faulty: true } as const;
     const where = from === null ? part : { ...part, from };
-    const page = await store.readStream(streams.topic(DEFAULT_NAMESPACE, topic), where);
+    const page = await store.readStream(stream, where);
     for (const event of page) {
       if (event.position <= after) return found;
       if (isPublished(event)) found.push(event);

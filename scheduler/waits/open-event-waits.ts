@@ -7,6 +7,8 @@ import { compileTopicPattern, type TopicPattern } from '../../domain/schedule/to
 export interface EventWait {
   readonly runId: string;
   readonly waitId: string;
+  /** Of its run: only events of it count. */
+  readonly namespace: string;
   /** A pattern. */
   readonly topic: string;
   /** Null: every event of the topic counts. */
@@ -75,11 +77,16 @@ interface EqualWaits {
   readonly byKey: Map<string, Set<EventWait>>;
 }
 
-/** The open waits for events, by topic and by the value that their condition requires. */
+/** The waits of one namespace, by topic or pattern. */
+interface NamespaceWaits {
+  readonly exact: Map<string, PatternWaits>;
+  readonly patterns: Map<string, PatternWaits>;
+}
+
+/** The open waits for events, by namespace, by topic and by the value that their condition requires. */
 export class OpenEventWaits {
   readonly #byId = new Map<string, EventWait>();
-  readonly #exact = new Map<string, PatternWaits>();
-  readonly #patterns = new Map<string, PatternWaits>();
+  readonly #namespaces = new Map<string, NamespaceWaits>();
 
   get size(): number {
     return this.#byId.size;
@@ -115,17 +122,23 @@ export class OpenEventWaits {
     if (group?.size === 0) groups.delete(wait.topic);
   }
 
-  /** The waits whose topic matches and whose condition may hold. @param scope the names of a condition */
-  candidates(topic: string, scope: object): readonly EventWait[] {
+  /**
+   * The waits of a namespace whose topic matches and whose condition may hold.
+   * @param scope the names of a condition
+   */
+  candidates(namespace: string, topic: string, scope: object): readonly EventWait[] {
     const found: EventWait[] = [];
-    this.#exact.get(topic)?.collect(scope, found);
-    for (const group of this.#patterns.values()) {
+    const waits = this.#namespaces.get(namespace);
+    waits?.exact.get(topic)?.collect(scope, found);
+    for (const group of waits?.patterns.values() ?? []) {
       if (group.pattern.matches(topic)) group.collect(scope, found);
     }
     return found;
   }
 
-  #groupsOf({ topic }: EventWait): Map<string, PatternWaits> {
-    return /[*#]/.test(topic) ? this.#patterns : this.#exact;
+  #groupsOf({ namespace, topic }: EventWait): Map<string, PatternWaits> {
+    const waits = this.#namespaces.get(namespace) ?? { exact: new Map(), patterns: new Map() };
+    this.#namespaces.set(namespace, waits);
+    return /[*#]/.test(topic) ? waits.patterns : waits.exact;
   }
 }

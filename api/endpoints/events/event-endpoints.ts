@@ -34,14 +34,15 @@ const publish = endpoint('POST /events', {
       const message = `payload: must have at most ${MAX_PUBLISHED_BYTES} bytes, got ${bytes}`;
       throw new HttpError('payload_too_large', message, details);
     }
-    const source_agent_id = await sourceOf(call);
-    await countPayload(dependencies, namespaceOfCaller(call), body.payload);
+    const { id: source_agent_id, namespace } = await sourceOf(call);
+    await countPayload(dependencies, namespace, body.payload);
     await awaitTopics(dependencies, call.ownPosition);
     const { topic, payload } = body;
-    const triggered = dependencies.topics.matching(topic);
+    const triggered = dependencies.topics.matching(namespace, topic);
     const event = { topic, payload: payload as JsonObject, source_agent_id };
-    const context = { ...call.context, depth: await call.depth('event') };
-    const published = await publishEvent(dependencies.store, event, triggered, context);
+    const context = { ...call.context, namespace, depth: await call.depth('event') };
+    const { store } = dependencies;
+    const published = await publishEvent(store, event, triggered, context, namespace);
     const { position, ...details } = published;
     return { ...success('the event is published', details, position), status: 202 };
   },
@@ -56,13 +57,14 @@ const topics = endpoint('GET /topics', {
   hasLargeResponse: true,
   reads: [topicsProjection],
   responses: { 200: Topics },
-  async handle({ dependencies, query }) {
+  async handle(call) {
+    const { dependencies, query } = call;
     const { limit, offset, cursor } = query;
     const after = behindCursor(cursor, byTopic, { fields: { topic: 'text' } }).after?.key ?? null;
     // The index in memory answers, once it has passed what the view has.
     await awaitTopics(dependencies, await dependencies.readModel.checkpoint(topicsProjection));
     const place = { after, limit, offset: after === null ? offset : 0 };
-    const page = dependencies.topics.page(place, MAX_TASK_IDS);
+    const page = dependencies.topics.page(call.reach, place, MAX_TASK_IDS);
     const items = new ItemList();
     const last = page.topics.filter((topic) => items.add(topic)).at(-1);
     const has_more = page.hasMore || items.json.length < page.topics.length;
@@ -77,16 +79,19 @@ const topics = endpoint('GET /topics', {
 
 export const eventEndpoints: readonly Endpoint[] = [publish, topics];
 
-/** An agent publishes as itself; an admin as any agent that exists. */
-async function sourceOf(call: Call<PublishEvent>): Promise<string> {
+/** An agent publishes as itself; an admin as any agent that exists. The event is in the agent's namespace. */
+async function sourceOf(
+  call: Call<PublishEvent>,
+): Promise<{ readonly id: string; readonly namespace: string }> {
   const { caller, dependencies } = call;
+  if (caller === null) throw new Error('the endpoint needs a token');
   const source = call.body.source_agent_id.toLowerCase();
-  if (caller === null || source === caller.agentId) return source;
+  if (source === caller.agentId) return { id: source, namespace: caller.namespace };
   if (!caller.admin) {
     throw forbidden('source_agent_id: must be the caller', ['admin'], caller.scopes);
   }
   const { state } = await dependencies.agents.get(source);
-  if (state.status === 'registered') return source;
+  if (state.status === 'registered') return { id: source, namespace: state.namespace };
   throw badRequest([{ field: 'source_agent_id', issue: 'is not an agent' }]);
 }
 

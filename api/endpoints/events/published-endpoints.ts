@@ -36,7 +36,7 @@ const recent = endpoint('GET /stream/recent', {
     const { items, hasMore, position } = await readPage(
       dependencies.readModel,
       publishedProjection,
-      { ...recentQuery(query.topic, query.count), counted: null, cut: cutPayload },
+      { ...recentQuery(call.reach, query.topic, query.count), counted: null, cut: cutPayload },
       (document) => show(document as PublishedDocument),
     );
     const truncated = hasMore && items.length < query.count;
@@ -92,7 +92,7 @@ async function trimAll(
   let after: string | null = null;
   for (;;) {
     if (clock.steady() > until) return { deleted, position, complete: false };
-    const query = olderTopics(toIso(cutoff), MAX_CONCURRENT, after);
+    const query = olderTopics(call.reach, toIso(cutoff), MAX_CONCURRENT, after);
     const page: readonly Kept[] = await readModel.find(publishedProjection, query);
     const trimmed = await Promise.all(
       page.map(async ({ document }): Promise<Trimmed> =>

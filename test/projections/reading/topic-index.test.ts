@@ -55,38 +55,41 @@ describe('the topic index', () => {
     await listen('c', null);
     await world.createTask('cron');
     await follow();
-    expect(index.matching('orders.new')).to.deep.equal(['a', 'b', 'c']);
-    expect(index.matching('orders.new.eu')).to.deep.equal(['a', 'c']);
-    expect(index.matching('payments')).to.deep.equal(['c']);
+    expect(index.matching('default', 'orders.new')).to.deep.equal(['a', 'b', 'c']);
+    expect(index.matching('default', 'orders.new.eu')).to.deep.equal(['a', 'c']);
+    expect(index.matching('default', 'payments')).to.deep.equal(['c']);
   });
 
   it('follows their changes', async () => {
     await follow();
     await listen('t', 'orders.#');
     await world.idle();
-    expect(index.matching('orders')).to.deep.equal(['t']);
+    expect(index.matching('default', 'orders')).to.deep.equal(['t']);
     await pauseTaskCommand(world.command('t'));
     await world.idle();
-    expect(index.matching('orders')).to.deep.equal([]);
+    expect(index.matching('default', 'orders')).to.deep.equal([]);
     await resumeTaskCommand({ ...world.command('t'), missed: 'skip' });
     await updateTaskCommand({ ...world.command('t'), changes: { schedule_expr: 'payments' } });
     await world.idle();
-    expect([index.matching('orders'), index.matching('payments')]).to.deep.equal([[], ['t']]);
+    expect([
+      index.matching('default', 'orders'),
+      index.matching('default', 'payments'),
+    ]).to.deep.equal([[], ['t']]);
     await updateTaskCommand({
       ...world.command('t'),
       changes: { schedule_kind: 'cron', schedule_expr: '* * * * *' },
     });
     await world.idle();
-    expect(index.matching('payments')).to.deep.equal([]);
+    expect(index.matching('default', 'payments')).to.deep.equal([]);
     await updateTaskCommand({
       ...world.command('t'),
       changes: { schedule_kind: 'event', schedule_expr: '#' },
     });
     await world.idle();
-    expect(index.matching('payments')).to.deep.equal(['t']);
+    expect(index.matching('default', 'payments')).to.deep.equal(['t']);
     await cancelTaskCommand(world.command('t'));
     await world.idle();
-    expect(index.matching('payments')).to.deep.equal([]);
+    expect(index.matching('default', 'payments')).to.deep.equal([]);
   });
 
   it('starts from the view and continues from there', async () => {
@@ -96,7 +99,7 @@ describe('the topic index', () => {
     await world.project([topicsProjection]);
     await listen('c', '#');
     await follow();
-    expect(index.matching('x')).to.deep.equal(['a', 'c']);
+    expect(index.matching('default', 'x')).to.deep.equal(['a', 'c']);
   });
 
   it('leaves out tasks canceled during an interruption, and keeps all others meanwhile', async () => {
@@ -109,7 +112,7 @@ describe('the topic index', () => {
       if (message.kind !== 'events' || broken > 0) return;
       broken += 1;
       await world.project([topicsProjection]);
-      meanwhile = index.matching('x');
+      meanwhile = index.matching('default', 'x');
       throw new EventStoreError('UNAVAILABLE', 'the log broke off');
     };
     const again = ready.next();
@@ -117,7 +120,7 @@ describe('the topic index', () => {
     await again;
     expect(broken).to.equal(1);
     expect(meanwhile).to.include('stays');
-    expect(index.matching('x')).to.deep.equal(['stays']);
+    expect(index.matching('default', 'x')).to.deep.equal(['stays']);
   });
 
   describe('waiting for a position', () => {
@@ -128,7 +131,7 @@ describe('the topic index', () => {
       const never = new AbortController().signal;
       await index.passed(head, never);
       await index.passed(head, never);
-      expect(index.matching('x')).to.deep.equal(['t']);
+      expect(index.matching('default', 'x')).to.deep.equal(['t']);
     });
 
     it('ends when the caller gives up', async () => {
