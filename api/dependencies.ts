@@ -1,4 +1,5 @@
 import type { ArtifactKeeping } from '../domain/artifacts/keep-result.ts';
+import type { KnownTools } from '../domain/pipeline/check-payload.ts';
 import type { Clock } from '../domain/clock.ts';
 import type { RefusalError } from '../domain/errors.ts';
 import type { EventStore, Position } from '../domain/event-store.ts';
@@ -138,8 +139,8 @@ export interface Positions {
 
 /** The tools that a pipeline may use. */
 export interface ToolSchemas {
-  /** JSON schema of a tool's `with`; undefined for an unregistered tool. */
-  schemaOf(name: string): object | undefined;
+  /** Those of a namespace. */
+  of(namespace: string): KnownTools;
   /** Changes whenever a tool is registered or removed. */
   readonly revision: number;
   /** The tools of the service itself, which every process has. */
@@ -165,7 +166,7 @@ export interface WorkerJobs {
   /** Ends jobs. @returns for each: null, or why that was refused */
   finish(
     answers: readonly JobAnswer[],
-    agentId: string,
+    sender: JobSender,
     context: CommandContext,
   ): Promise<readonly (RefusalError | null)[]>;
   /** Keeps a job with its worker. @throws RefusalError for a lease that is not the job's present one */
@@ -180,7 +181,7 @@ export interface WorkerJobs {
         readonly data?: unknown;
       }[];
     },
-    agentId: string,
+    sender: JobSender,
     context: CommandContext,
   ): Promise<{ readonly cancel_requested: boolean }>;
   /** A worker is there. */
@@ -191,13 +192,19 @@ export interface WorkerJobs {
     readonly ago: ReadonlyMap<string, number>;
   }>;
   /** Why open jobs still wait, by the wait's id. */
-  reasons(waits: readonly Wait[]): Promise<ReadonlyMap<string, string>>;
+  reasons(namespace: string, waits: readonly Wait[]): Promise<ReadonlyMap<string, string>>;
 }
 
 /** How a job ended, as its worker says. */
 export type JobAnswer = { readonly job: string; readonly lease: string } & (
   { readonly result: unknown } | { readonly error: string; readonly retryable: boolean }
 );
+
+/** The agent that sends something about its jobs. */
+export interface JobSender {
+  readonly agentId: string;
+  readonly namespace: string;
+}
 
 /** A tool as clients know it. */
 export interface DescribedTool {

@@ -152,6 +152,7 @@ export interface CoreResponse {
 /** The agent of a token, with its current scopes. */
 export interface ExtensionCaller {
   readonly agentId: string;
+  readonly namespace: string;
   readonly name: string;
   readonly scopes: readonly string[];
   /** Whether it has the scope `admin`, which implies all others. */
@@ -191,10 +192,10 @@ export interface ToolAccess {
    * @throws Error if the name is taken or malformed, or the schema is invalid
    */
   registerTool(name: string, func: ToolFunction, schema: object): void;
-  /** All tools by name: built-in ones and those of all extensions. */
-  listTools(): readonly ToolView[];
-  /** @param name the full name */
-  getTool(name: string): ToolView | undefined;
+  /** All tools by name: of the service, of extensions, and of workers in the namespace of an agent that is served. */
+  listTools(options?: { readonly actAs?: string }): readonly ToolView[];
+  /** @param name the full name @param options as of {@link listTools} */
+  getTool(name: string, options?: { readonly actAs?: string }): ToolView | undefined;
   /**
    * Records a rejected call of a tool in the audit, beside the calls that were made.
    * @param name of the tool
@@ -219,6 +220,7 @@ export interface ToolCallView {
   readonly idempotencyKey: string;
   /** Id of the agent that the tool acts for. */
   readonly actAs: string;
+  readonly namespace: string;
   /**
    * Writes a line to the log of the run or of the calling extension. Never throws: an unknown level becomes `info`,
    * and the message is converted to a string. Data is copied at once; if it is not JSON, the reason is logged.
@@ -253,7 +255,7 @@ export interface ToolView {
 
 export interface EventAccess {
   /**
-   * EVENTS_PUB: publishes an event as the agent `ext-<id>`. It triggers tasks like any other.
+   * EVENTS_PUB: publishes an event as the agent `ext-<id>`, in `default`. It triggers tasks like any other.
    * @param topic 1 to 200 characters of `A–Z a–z 0–9 _ . : / -`
    * @param data an object, at most 256 KiB as JSON
    * @returns the event's id
@@ -263,11 +265,10 @@ export interface EventAccess {
    */
   publish(topic: string, data: object): Promise<string>;
   /**
-   * EVENTS_SUB: calls a handler for each event of the matching topics, one at a time and in order, in one process at
-   * a time. The first subscription starts with the next event; after a restart, it continues after the last handled
-   * event. After a crash, an event may arrive again. If the handler throws, the event is delivered up to five times
-   * in all, and then the next one follows. A handler that takes over `SVC_EXTENSION_SECONDS` is not interrupted, but
-   * listed in the extension's status.
+   * EVENTS_SUB: calls a handler for each event of the matching topics of `default`, one at a time and in order, in one
+   * process at a time. The first subscription starts with the next event; after a restart, it continues after the last
+   * handled event. After a crash, an event may arrive again. If the handler throws, the event is delivered up to five
+   * times in all. A handler that takes over `SVC_EXTENSION_SECONDS` is not interrupted, but listed in the status.
    * @param pattern segments are separated by dots; `*` matches one segment, `#` any number. One handler per pattern
    * @throws ExtensionError `bad_request` for an invalid pattern; Error if already subscribed
    */
@@ -298,7 +299,8 @@ export interface StreamAccess {
    * EVENTS_PUB: appends an entry.
    * @param stream 1 to 200 characters of `A–Z a–z 0–9 _ . : / -`
    * @param data any JSON, at most 256 KiB
-   * @param source the agent of the entry: one whose request, WebSocket or step the extension is serving, or its own
+   * @param source the agent of the entry, in whose namespace the stream is: one whose request, WebSocket or step the
+   *   extension is serving, or its own
    * @param options.onBehalfOf the request being answered: the log and the audit show its address, id and reason
    * @throws ExtensionError `bad_request` as {@link EventAccess.publish}, `payload_too_large`, `forbidden` for any
    *   other agent
@@ -313,11 +315,12 @@ export interface StreamAccess {
    * EVENTS_SUB: follows a stream without gaps until the signal is aborted. The start is fixed when the promise
    * resolves.
    * @param options.after id of an entry to start after, or `start` for the first entry. Default: the next new entry
-   * @throws ExtensionError `bad_request` if `after` is not the id of an entry
+   * @param options.actAs the agent in whose namespace the stream is, as `source` of `append`. Default: its own
+   * @throws ExtensionError `bad_request` if `after` is not the id of an entry, `forbidden` for any other agent
    */
   follow(
     stream: string,
-    options: { readonly after?: string; readonly signal: AbortSignal },
+    options: { readonly after?: string; readonly actAs?: string; readonly signal: AbortSignal },
   ): Promise<AsyncIterable<StreamEntry>>;
 }
 
@@ -378,11 +381,7 @@ export class ExtensionError extends Error {
   readonly code: ExtensionErrorCode;
   readonly details: Readonly<Record<string, unknown>>;
 
-  constructor(
-    code: ExtensionErrorCode,
-    message: string,
-    details: Readonly<Record<string, unknown>> = {},
-  ) {
+  constructor(code: ExtensionErrorCode, message: string, details: ExtensionError['details'] = {}) {
     super(message);
     this.name = 'ExtensionError';
     this.code = code;

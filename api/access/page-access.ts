@@ -20,7 +20,7 @@ const REMEMBERED_FOR = 60_000;
 const MAX_REMEMBERED = 1000;
 
 /** The agent that looks at a page. */
-export type Visitor = Pick<Caller, 'agentId' | 'name' | 'scopes' | 'admin'>;
+export type Visitor = Pick<Caller, 'agentId' | 'namespace' | 'name' | 'scopes' | 'admin'>;
 
 interface Remembered {
   readonly agentId: string;
@@ -103,8 +103,8 @@ export class PageAccess {
   }
 }
 
-function visitorOf(agentId: string, { name, scopes }: RegisteredAgent): Visitor {
-  return { agentId, name, scopes, admin: scopes.includes('admin') };
+function visitorOf(agentId: string, { namespace, name, scopes }: RegisteredAgent): Visitor {
+  return { agentId, namespace, name, scopes, admin: scopes.includes('admin') };
 }
 
 function refused(message: string): HttpError {

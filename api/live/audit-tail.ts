@@ -1,5 +1,6 @@
 import type { Cancel, Clock } from '../../domain/clock.ts';
 import type { EventStore, Position, RecordedEvent } from '../../domain/event-store.ts';
+import { DEFAULT_NAMESPACE } from '../../domain/namespaces/namespace.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
 import {
   auditDocumentOf,
@@ -169,5 +170,7 @@ function frameOf(item: AuditItem): Frame {
   const { position, outcome } = item;
   const data = JSON.stringify(item);
   const text = `id: ${position}\nevent: audit.${outcome}\ndata: ${data}\n\n`;
-  return { position, taskId: null, state: null, bytes: Buffer.from(text) };
+  // Its stream is filtered by what is in reach before.
+  const namespace = DEFAULT_NAMESPACE;
+  return { position, namespace, taskId: null, state: null, bytes: Buffer.from(text) };
 }

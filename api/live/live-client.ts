@@ -1,11 +1,14 @@
 import type { ServerResponse } from 'node:http';
 import type { Cancel, Clock } from '../../domain/clock.ts';
 import type { Position } from '../../domain/event-store.ts';
+import { reaches, type Reach } from '../../projections/reach.ts';
 import type { RunState } from '../../domain/vocabulary.ts';
 
 /** A server-sent event, serialized once for all clients. */
 export interface Frame {
   readonly position: Position;
+  /** Of what the event is about. */
+  readonly namespace: string;
   /** The run's task; null for what is no change of a run. */
   readonly taskId: string | null;
   readonly state: RunState | null;
@@ -14,6 +17,7 @@ export interface Frame {
 
 /** Which runs a client watches. */
 export interface LiveFilter {
+  readonly reach: Reach;
   readonly taskId: string | undefined;
   readonly state: RunState | undefined;
 }
@@ -73,9 +77,9 @@ export class LiveClient {
   /**
    * Sends the changes that match the filter. The stream of a client that has too much unread ends; it resumes by
    * `Last-Event-ID`.
-   * @param joined the bytes of all changes, where they are already concatenated
+   * @param joined the bytes of all changes in a client's reach, where they are already concatenated
    */
-  send(frames: readonly Frame[], joined?: () => Buffer): void {
+  send(frames: readonly Frame[], joined?: (reach: Reach) => Buffer): void {
     const end = frames.at(-1)?.position;
     const first = frames[0]?.position;
     if (end === undefined || first === undefined) return;
@@ -84,11 +88,11 @@ export class LiveClient {
       this.end('slow');
       return;
     }
-    const { taskId, state } = this.filter;
+    const { reach, taskId, state } = this.filter;
     const takesAll = taskId === undefined && state === undefined && first > this.#last;
     const bytes =
       takesAll && joined !== undefined
-        ? joined()
+        ? joined(reach)
         : joinedBytes(frames.filter((frame) => this.#wants(frame)));
     this.#last = end;
     if (bytes.length > 0) this.#response.write(bytes);
@@ -140,10 +144,11 @@ export class LiveClient {
     return this.#clock.after(milliseconds, call, { background: true });
   }
 
-  #wants({ position, taskId, state }: Frame): boolean {
+  #wants({ position, namespace, taskId, state }: Frame): boolean {
     const { filter } = this;
     return (
       position > this.#last &&
+      reaches(filter.reach, namespace) &&
       (filter.taskId === undefined || filter.taskId === taskId) &&
       (filter.state === undefined || filter.state === state)
     );

@@ -12,6 +12,8 @@ import {
   type Endpoint,
   type Streaming,
 } from '../endpoint.ts';
+import { EVERY_NAMESPACE } from '../../projections/reach.ts';
+import { pageParameters } from '../endpoints/listing.ts';
 import { taskWithId } from '../endpoints/lookup.ts';
 import { LiveClient, type LiveFilter } from './live-client.ts';
 import { checkPosition } from '../positions.ts';
@@ -23,6 +25,7 @@ const scopes = ['runs:read'] as const;
 const MAX_PENDING = 1024 * 1024;
 
 const LiveQuery = Type.Object({
+  namespace: pageParameters.namespace,
   task_id: Type.Optional(uuid),
   state: Type.Optional(OneOf(runStates)),
   ...ReadQuery.properties,
@@ -34,9 +37,11 @@ const runs = endpoint('GET /runs/live', {
   scopes,
   query: LiveQuery,
   responses: { 200: eventStream },
-  handle({ dependencies, query, caller }) {
-    const filter = { taskId: query.task_id?.toLowerCase(), state: query.state };
-    const agentId = agentOf(caller);
+  handle(call) {
+    const { dependencies, query } = call;
+    const taskId = query.task_id?.toLowerCase();
+    const filter = { reach: call.reach, taskId, state: query.state };
+    const agentId = agentOf(call.caller);
     return { stream: (streaming) => watch(dependencies, streaming, agentId, filter) };
   },
 });
@@ -51,7 +56,7 @@ const task = endpoint('GET /tasks/:id/live', {
     const { dependencies, query } = call;
     const taskId = idIn(call, 'id');
     await taskWithId(call, taskId);
-    const filter = { taskId, state: query.state };
+    const filter = { reach: call.reach, taskId, state: query.state };
     const agentId = agentOf(call.caller);
     return { stream: (streaming) => watch(dependencies, streaming, agentId, filter) };
   },
@@ -71,7 +76,7 @@ async function watch(
   if (client !== null) live.join(client);
 }
 
-const noFilter: LiveFilter = { taskId: undefined, state: undefined };
+const noFilter: LiveFilter = { reach: EVERY_NAMESPACE, taskId: undefined, state: undefined };
 
 /** The agent on whose places a stream counts. */
 export const agentOf = (caller: Caller | null): string => caller?.agentId ?? ANONYMOUS;

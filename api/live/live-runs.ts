@@ -1,5 +1,6 @@
 import { writeJson } from '../../domain/exact-numbers.ts';
 import type { Cancel, Clock } from '../../domain/clock.ts';
+import { namespaceOf } from '../../domain/namespaces/namespace.ts';
 import type { EventStore, Position, RecordedEvent } from '../../domain/event-store.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
 import { BackOff } from '../../projections/projector/back-off.ts';
@@ -299,7 +300,8 @@ async function frameOf(
   const more = progressed === null ? {} : { progressed };
   const data = writeJson({ position, at, run: shownRun, step: shownStep, ...more });
   const text = `id: ${position}\nevent: ${name}\ndata: ${data}\n\n`;
-  return { position, taskId: run.task_id, state: run.state, bytes: Buffer.from(text) };
+  const { task_id: taskId, state } = run;
+  return { position, namespace: namespaceOf(run), taskId, state, bytes: Buffer.from(text) };
 }
 
 /** A result may be large; clients read it with the run. */

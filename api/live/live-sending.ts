@@ -1,4 +1,5 @@
 import type { Cancel, Clock } from '../../domain/clock.ts';
+import { reaches, type Reach } from '../../projections/reach.ts';
 import { joinedBytes, type Frame, type LiveClient } from './live-client.ts';
 
 /** Clients that are written to in one turn of the event loop. */
@@ -50,8 +51,14 @@ export class LiveSending {
     this.#busy = true;
     const frames = this.#unsent;
     this.#unsent = [];
-    let bytes: Buffer | undefined;
-    const joined = (): Buffer => (bytes ??= joinedBytes(frames));
+    const byReach = new Map<Reach, Buffer>();
+    const joined = (reach: Reach): Buffer => {
+      const known = byReach.get(reach);
+      if (known !== undefined) return known;
+      const bytes = joinedBytes(frames.filter(({ namespace }) => reaches(reach, namespace)));
+      byReach.set(reach, bytes);
+      return bytes;
+    };
     let took = 0;
     const clients = [...this.#clients];
     for (let from = 0; from < clients.length; from += CLIENTS_PER_TURN) {

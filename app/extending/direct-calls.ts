@@ -14,6 +14,8 @@ export interface DirectCall {
   readonly tool: string;
   /** The calling agent. */
   readonly actAs: string;
+  /** Of that agent. */
+  readonly namespace: string;
   readonly origin: RequestOrigin;
   /** Aborted when the client no longer waits. */
   readonly signal: AbortSignal;
@@ -89,10 +91,18 @@ export class DirectCalls {
     outcome: ToolCalled['outcome'],
     code: string | null,
   ): void {
-    const { tool, actAs, origin } = call;
+    const { tool, actAs, namespace, origin } = call;
     const now = this.#clock.now();
     const { source, correlationId, reason } = origin;
-    const context = { commandId: newId(now), actor: actAs, source, correlationId, reason, now };
+    const context = {
+      commandId: newId(now),
+      actor: actAs,
+      namespace,
+      source,
+      correlationId,
+      reason,
+      now,
+    };
     this.#record.note({ agentId: actAs, tool, outcome, code, context });
   }
 }

@@ -86,6 +86,11 @@ export class ExtensionAgents implements AgentPort {
     return id;
   }
 
+  async namespaceOf(agentId: string): Promise<string> {
+    const { state } = await this.#indexes.agents.get(agentId);
+    return requireAgent(state).namespace;
+  }
+
   tokenOf(extension: AgentExtension): Promise<string> {
     const { id } = extension;
     let asked = this.#asked.get(id);
@@ -152,14 +157,15 @@ export class ExtensionAgents implements AgentPort {
       const details = { limit: MAX_PUBLISHED_BYTES };
       throw new ExtensionError('payload_too_large', 'the event is too large', details);
     }
-    const agent = await this.idOf(extension);
+    const agent = agentIdOf(extension.id);
+    const { namespace } = await this.#agent(extension);
     const { topics } = this.#indexes;
     // A process that has just started does not know the listening tasks yet.
     await topics.passed(BEGINNING, this.#signal);
     const event = { topic, payload: json, source_agent_id: agent };
-    const triggered = topics.matching(topic);
+    const triggered = topics.matching(namespace, topic);
     const context = { ...this.#context(agent), depth: await this.#depth() };
-    const published = await publishEvent(this.#store, event, triggered, context);
+    const published = await publishEvent(this.#store, event, triggered, context, namespace);
     return published.event_id;
   }
 

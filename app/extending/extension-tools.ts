@@ -20,7 +20,15 @@ import { ExtensionError } from '../../extensions/contract.ts';
 import type { Causation } from '../causation.ts';
 import type { DirectCalls } from './direct-calls.ts';
 import { toReadableError } from '../../extensions/host/extension.ts';
-import type { ProvidedTool, RequestOrigin, ToolPort } from '../../extensions/host/ports.ts';
+import type {
+  ProvidedTool,
+  RequestOrigin,
+  ToolPort,
+  ToolUser,
+} from '../../extensions/host/ports.ts';
+
+/** No namespace has this name, so that it has no workers. */
+const NOWHERE = '';
 
 /**
  * The tool registry of this process, as extensions see it.
@@ -36,8 +44,9 @@ export function toolPort(
   causation: Pick<Causation, 'during'>,
   evaluator?: ExpressionEvaluator,
 ): ToolPort {
-  const view = (name: string, caller: string): ProvidedTool | undefined => {
-    const found = registry.find(name);
+  const view = (name: string, user: ToolUser): ProvidedTool | undefined => {
+    const { extensionId: caller } = user;
+    const found = registry.of(user.namespace ?? NOWHERE).find(name);
     if (found === undefined) return undefined;
     const { tool } = found;
     const check = (args: unknown): void => rejectArguments(found.check(args));
@@ -46,7 +55,7 @@ export function toolPort(
       description: tool.description,
       schema: frozen(tool.schema),
       check,
-      async call(args, { actAs, signal = new AbortController().signal, origin }) {
+      async call(args, { actAs, namespace, signal = new AbortController().signal, origin }) {
         check(args);
         const id = origin?.commandId ?? newId(clock.now());
         const run = async (): Promise<unknown> =>
@@ -58,6 +67,7 @@ export function toolPort(
             taskId: id,
             step: name,
             actAs,
+            namespace,
             // Only pipelines have secrets.
             mask: (text) => text,
             origin: originOf(origin) ?? { source: 'extension', correlationId: id },
@@ -72,7 +82,7 @@ export function toolPort(
         const result =
           origin === undefined
             ? await run()
-            : await direct.carryOut({ tool: name, actAs, origin, signal }, run);
+            : await direct.carryOut({ tool: name, actAs, namespace, origin, signal }, run);
         return truncateTo(MAX_RESULT_BYTES, toPlainJson(plain(result))).value;
       },
     };
@@ -96,11 +106,14 @@ export function toolPort(
       });
     },
     unregister: (name) => registry.unregister(name),
-    list: (caller) =>
-      registry.list().flatMap(({ name }) => {
-        const found = view(name, caller);
-        return found === undefined ? [] : [found];
-      }),
+    list: (user) =>
+      registry
+        .of(user.namespace ?? NOWHERE)
+        .list()
+        .flatMap(({ name }) => {
+          const found = view(name, user);
+          return found === undefined ? [] : [found];
+        }),
     get: view,
     noteRefusal: (name, refusal) => direct.refused({ tool: name, ...refusal }, refusal.code),
   };

@@ -19,13 +19,13 @@ import { permanentFailure } from '../../scheduler/runs/run-ending.ts';
 import type { RunSecrets } from '../../scheduler/pipeline/execution.ts';
 import type { PipelineOutcome, PipelineRunner } from '../../scheduler/runs/run-work.ts';
 import { anyOwner, type Owners } from '../../scheduler/owners/owners.ts';
-import type { ToolRegistry } from '../../scheduler/tools/registry.ts';
+import type { NamespaceTools, ToolRegistry } from '../../scheduler/tools/registry.ts';
 
 /** Executes the pipeline of a run's pinned task with the tools of this process. */
 export function pipelineRunner(options: {
   /** Holds the results that a retry starts with. */
   readonly store: EventStore;
-  readonly tools: ToolRegistry;
+  readonly tools: Pick<ToolRegistry, 'of'>;
   /** Resolves once `tools` has what other processes had registered by now. Default: at once. */
   readonly refreshTools?: () => Promise<void>;
   readonly clock: Clock;
@@ -40,7 +40,7 @@ export function pipelineRunner(options: {
   /** The address of a callback. Default: its path. */
   readonly callbackUrl?: (token: string) => string;
 }): PipelineRunner {
-  const { store, tools, clock, telemetry, secrets, callbackUrl, refreshTools, artifacts } = options;
+  const { store, clock, telemetry, secrets, callbackUrl, refreshTools, artifacts } = options;
   const { evaluator, owners = anyOwner } = options;
   const execute: PipelineRunner = ({
     run,
@@ -52,7 +52,8 @@ export function pipelineRunner(options: {
     stop,
     span,
   }) => {
-    const { id, taskId, trigger, priority } = run;
+    const { id, namespace, taskId, trigger, priority } = run;
+    const tools = options.tools.of(namespace);
     const { title, tags, payload } = task.definition;
     const fault = trigger === 'event' ? defaultsFault(task.definition) : null;
     if (fault !== null) return permanentFailure(fault);
@@ -76,7 +77,7 @@ export function pipelineRunner(options: {
         {
           pipeline,
           runId: id,
-          namespace: run.namespace,
+          namespace,
           taskId,
           taskCreatedAt: task.created_at,
           actAs: run.createdBy,
@@ -134,7 +135,10 @@ function defaultsFault(definition: TaskDefinition): string | null {
   return first === undefined ? null : `${first.field}: ${first.issue}`;
 }
 
-function hasAllTools(steps: CompiledPipeline['steps'], tools: Pick<ToolRegistry, 'find'>): boolean {
+function hasAllTools(
+  steps: CompiledPipeline['steps'],
+  tools: Pick<NamespaceTools, 'find'>,
+): boolean {
   for (const step of steps) {
     if (step.kind === 'group') {
       if (!hasAllTools(step.steps, tools)) return false;

@@ -89,11 +89,11 @@ export function setup(context: ExtensionContext): void {
   });
 
   routes.get('/subscribe/:stream', async (request, response) => {
-    admitted(context.callerOf(request), 'events:read');
+    const { agentId: actAs } = admitted(context.callerOf(request), 'events:read');
     const gone = new AbortController();
     response.once('close', () => gone.abort());
     const after = whereFrom(request);
-    const follow = { signal: gone.signal, ...(after === undefined ? {} : { after }) };
+    const follow = { actAs, signal: gone.signal, ...(after === undefined ? {} : { after }) };
     const entries = await context.streams
       .follow(request.params.stream, follow)
       .catch((error: unknown) => {

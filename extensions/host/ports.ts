@@ -91,10 +91,20 @@ export interface ProvidedTool extends Omit<ToolView, 'call'> {
     args: unknown,
     options: {
       readonly actAs: string;
+      /** Of that agent. */
+      readonly namespace: string;
       readonly signal?: AbortSignal;
       readonly origin?: RequestOrigin | undefined;
     },
   ): Promise<unknown>;
+}
+
+/** An extension that looks for tools. */
+export interface ToolUser {
+  /** Named in the log of a call outside a pipeline. */
+  readonly extensionId: string;
+  /** Of the agent for which it looks; null: none, and no tools of workers. */
+  readonly namespace: string | null;
 }
 
 /** The tools of this process. */
@@ -102,9 +112,9 @@ export interface ToolPort {
   /** @throws Error if the name is taken or the schema is not a valid JSON schema */
   register(name: string, description: string, schema: object, func: ToolFunction): void;
   unregister(name: string): void;
-  /** @param caller named in the log of a call outside a pipeline */
-  list(caller: string): readonly ProvidedTool[];
-  get(name: string, caller: string): ProvidedTool | undefined;
+  /** The tools of the process, and those that workers of the user's namespace offer. */
+  list(user: ToolUser): readonly ProvidedTool[];
+  get(name: string, user: ToolUser): ProvidedTool | undefined;
   /** Records a rejected call of a tool. */
   noteRefusal(name: string, refusal: ToolRefusal): void;
 }
@@ -113,6 +123,8 @@ export interface ToolPort {
 export interface ToolRefusal {
   /** Id of the rejected agent. */
   readonly actAs: string;
+  /** Of that agent. */
+  readonly namespace: string;
   readonly origin: RequestOrigin;
   /** Error code of the response. */
   readonly code: string;
@@ -142,6 +154,8 @@ export interface AgentExtension {
 export interface AgentPort {
   /** The id of `ext-<id>`. Creates the agent if it does not exist. */
   idOf(extension: AgentExtension): Promise<string>;
+  /** The namespace of any agent. @throws RefusalError if it was removed */
+  namespaceOf(agentId: string): Promise<string>;
   /** An access token for the agent, valid for minutes. */
   tokenOf(extension: AgentExtension): Promise<string>;
   /** Publishes as the agent. @returns the event's id */

@@ -82,7 +82,7 @@ export class Catalogue {
 
   /** The tools that the caller may call. */
   list(caller: ExtensionCaller): readonly Entry[] {
-    const entries = [...this.#own.values(), ...this.#registered().values()];
+    const entries = [...this.#own.values(), ...this.#registered(caller).values()];
     return entries.filter((entry) => may(caller, scopeOf(entry)));
   }
 
@@ -91,7 +91,7 @@ export class Catalogue {
    * @throws ExtensionError `not_found`; `forbidden` if the caller lacks its scope
    */
   get(name: string, caller: ExtensionCaller): Entry {
-    const registered = this.#registered();
+    const registered = this.#registered(caller);
     const entry =
       this.#own.get(name) ??
       registered.get(name) ??
@@ -148,9 +148,10 @@ export class Catalogue {
       : this.#call(entry.tool, parameters, invoker);
   }
 
-  /** The tools of pipelines, by exposed name. */
-  #registered(): ReadonlyMap<string, Entry> {
-    const tools = new Map(this.#context.toolRegistry.listTools().map((tool) => [tool.name, tool]));
+  /** The tools that pipelines of the caller's namespace can use, by exposed name. */
+  #registered({ agentId: actAs }: ExtensionCaller): ReadonlyMap<string, Entry> {
+    const listed = this.#context.toolRegistry.listTools({ actAs });
+    const tools = new Map(listed.map((tool) => [tool.name, tool]));
     const found = new Map<string, Entry>();
     for (const [name, ofPipelines] of exposedNames([...this.#own.keys()], [...tools.keys()])) {
       const tool = tools.get(ofPipelines);

@@ -7,12 +7,15 @@ import {
 } from '../../domain/event-store.ts';
 import type { WorkerEvent } from '../../domain/events/catalogue.ts';
 import type { JsonObject } from '../../domain/json.ts';
+import { namespaceField, namespaceOf } from '../../domain/namespaces/namespace.ts';
 import { idOf } from '../../domain/streams.ts';
 import { evolveWorker, type RegisteredWorker } from '../../domain/workers/worker.ts';
 import type { ReadModel } from '../read-model.ts';
 import {
   toolFrom,
   toolIn,
+  toolKey,
+  workerFrom,
   toolsProjection,
   workersProjection,
   type ToolDocument,
@@ -45,7 +48,8 @@ export class WorkerDirectory {
   readonly #named = new Map<string, RegisteredWorker>();
   /** The stream of each worker, and of those that it has replaced. */
   readonly #streams = new Map<string, string>();
-  readonly #tools = new Map<string, ToolDocument>();
+  /** By namespace, then by name. */
+  readonly #tools = new Map<string, Map<string, ToolDocument>>();
   readonly #schemas = new WeighedCache<JsonObject>({
     entries: MAX_SCHEMAS,
     weight: MAX_SCHEMA_WEIGHT,
@@ -69,7 +73,7 @@ export class WorkerDirectory {
     this.#level = false;
     const views = { store: this.#store, readModel: this.#readModel };
     const workers = await loadView(views, workersProjection, [], (worker, stream) =>
-      this.#setWorker(stream, worker),
+      this.#setWorker(stream, workerFrom(worker)),
     );
     const tools = await loadView(views, toolsProjection, [], (tool) => this.#setTool(tool));
     const after = workers < tools ? workers : tools;
@@ -98,19 +102,20 @@ export class WorkerDirectory {
     return worker.id === workerId ? worker : 'replaced';
   }
 
-  /** The agent of a worker, also of one that another has replaced; null for an unknown one. */
-  agentOf(workerId: string): string | null {
+  /** Whose a worker is, also one that another has replaced; null for an unknown one. */
+  ownerOf(workerId: string): Pick<RegisteredWorker, 'agent_id' | 'namespace'> | null {
     const stream = this.#streams.get(workerId);
-    return (stream === undefined ? undefined : this.#named.get(stream))?.agent_id ?? null;
+    return (stream === undefined ? undefined : this.#named.get(stream)) ?? null;
   }
 
-  /** A tool as it was registered last. */
-  tool(name: string): ToolDocument | undefined {
-    return this.#tools.get(name);
+  /** A tool of a namespace, as it was registered last. */
+  tool(namespace: string, name: string): ToolDocument | undefined {
+    return this.#tools.get(namespace)?.get(name);
   }
 
-  tools(): IterableIterator<ToolDocument> {
-    return this.#tools.values();
+  /** The tools of a namespace. */
+  tools(namespace: string): Iterable<ToolDocument> {
+    return this.#tools.get(namespace)?.values() ?? [];
   }
 
   workers(): IterableIterator<RegisteredWorker> {
@@ -124,10 +129,10 @@ export class WorkerDirectory {
     if (known !== undefined && known.revision >= worker.revision) return;
     this.#setWorker(stream, worker);
     if (worker.state !== 'active') return;
-    const { registered_at } = worker;
+    const { registered_at, namespace } = worker;
+    const at = { registered_at, position, ...namespaceField(namespace) };
     for (const tool of worker.tools) {
-      const before = this.#tools.get(tool.name) ?? null;
-      this.#setTool(toolFrom(tool, { registered_at, position }, before));
+      this.#setTool(toolFrom(tool, at, this.tool(namespace, tool.name) ?? null));
     }
   }
 
@@ -168,8 +173,10 @@ export class WorkerDirectory {
       if (worker !== null) this.#setWorker(stream, worker);
     }
     if (event.type !== 'WorkerRegistered') return;
+    const namespace = namespaceOf(event.data);
     for (const { name } of event.data.tools) {
-      const tool = toolIn(event, name, this.#tools.get(name) ?? null);
+      const known = this.tool(namespace, name) ?? null;
+      const tool = toolIn(event, toolKey(namespace, name), known);
       if (tool !== null) this.#setTool(tool);
     }
   }
@@ -184,9 +191,12 @@ export class WorkerDirectory {
   }
 
   #setTool(tool: ToolDocument): void {
-    const known = this.#tools.get(tool.name);
+    const namespace = namespaceOf(tool);
+    const tools = this.#tools.get(namespace) ?? new Map<string, ToolDocument>();
+    const known = tools.get(tool.name);
     if (known !== undefined && known.position >= tool.position) return;
-    this.#tools.set(tool.name, { ...tool, schema: this.#shared(tool.schema) });
+    tools.set(tool.name, { ...tool, schema: this.#shared(tool.schema) });
+    this.#tools.set(namespace, tools);
     this.#revision += 1;
   }
 

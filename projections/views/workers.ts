@@ -1,7 +1,8 @@
 import type { RecordedEvent } from '../../domain/event-store.ts';
 import type { WorkerEvent } from '../../domain/events/catalogue.ts';
 import type { JsonObject } from '../../domain/json.ts';
-import { idOf } from '../../domain/streams.ts';
+import { namespaceField, namespaceOf } from '../../domain/namespaces/namespace.ts';
+import { idOf, placedName } from '../../domain/streams.ts';
 import {
   evolveWorker,
   type OfferedTool,
@@ -10,24 +11,53 @@ import {
 import type { Projection } from '../read-model.ts';
 
 /** The latest worker of each name. */
-export type WorkerDocument = JsonObject & RegisteredWorker;
+export type WorkerDocument = JsonObject &
+  Omit<RegisteredWorker, 'namespace'> & {
+    /** Left out in `default`. */
+    readonly namespace?: string;
+  };
 
 export const workersProjection: Projection<WorkerDocument> = {
   name: 'workers',
-  schema: 1,
+  schema: 2,
+  // Schema 1 cannot be asked for a namespace.
+  readsOlder: [1],
+  addedFields: { namespace: 2 },
   streams: ['worker-'],
   ownStreams: true,
-  fields: { id: 'text', agent_id: 'text', state: 'text', registered_at: 'text' },
+  fields: {
+    namespace: 'text',
+    id: 'text',
+    agent_id: 'text',
+    state: 'text',
+    registered_at: 'text',
+  },
   indexes: [
     ['state', 'registered_at'],
     ['agent_id', 'state', 'registered_at'],
+    ['namespace', 'state', 'registered_at'],
   ],
+  covered: [['namespace'], ['namespace'], []],
+  sparse: ['namespace'],
   keys: (event) => [idOf(event.stream)],
-  evolve: (worker, event) => evolveWorker(worker, event as WorkerEvent, event) as WorkerDocument,
+  evolve(document, event) {
+    const known = document === null ? null : workerFrom(document);
+    const worker = evolveWorker(known, event as WorkerEvent, event);
+    if (worker === null) return null;
+    const { namespace, ...rest } = worker;
+    return { ...rest, ...namespaceField(namespace) } as WorkerDocument;
+  },
 };
 
-/** A tool as the worker that registered it last describes it. */
+/** The worker that a document shows. */
+export function workerFrom(document: WorkerDocument): RegisteredWorker {
+  return { ...document, namespace: namespaceOf(document) };
+}
+
+/** A tool as the worker of its namespace that registered it last describes it. */
 export type ToolDocument = JsonObject & {
+  /** Left out in `default`. */
+  readonly namespace?: string;
   readonly name: string;
   readonly description: string;
   readonly schema: JsonObject;
@@ -46,30 +76,38 @@ export const toolsProjection: Projection<ToolDocument> = {
   fields: { name: 'text' },
   indexes: [['name']],
   keys: (event) =>
-    event.type === 'WorkerRegistered' ? event.data.tools.map(({ name }) => name) : [],
-  evolve: (tool, event, name) => toolIn(event, name, tool) ?? tool,
+    event.type === 'WorkerRegistered'
+      ? event.data.tools.map(({ name }) => toolKey(namespaceOf(event.data), name))
+      : [],
+  evolve: (tool, event, key) => toolIn(event, key, tool) ?? tool,
 };
 
+/** Names a tool of a namespace. */
+export const toolKey = (namespace: string, name: string): string => placedName(namespace, name);
+
 /**
- * A tool as a registration describes it; null where the event has none of that name.
+ * A tool as a registration describes it; null where the event has none of that key.
+ * @param key of {@link toolKey}
  * @param before the tool as it was registered before; null for a new one
  */
 export function toolIn(
   event: RecordedEvent,
-  name: string,
+  key: string,
   before: ToolDocument | null,
 ): ToolDocument | null {
   if (event.type !== 'WorkerRegistered') return null;
-  const tool = event.data.tools.find((each) => each.name === name);
+  const namespace = namespaceOf(event.data);
+  const tool = event.data.tools.find(({ name }) => toolKey(namespace, name) === key);
   if (tool === undefined) return null;
   const { position, metadata } = event;
-  return toolFrom(tool, { registered_at: metadata.occurredAt, position }, before);
+  const at = { registered_at: metadata.occurredAt, position, ...namespaceField(namespace) };
+  return toolFrom(tool, at, before);
 }
 
 /** A tool from its description by a worker, and its registration. @param before as of {@link toolIn} */
 export function toolFrom(
   { name, description, schema }: OfferedTool,
-  at: Pick<ToolDocument, 'registered_at' | 'position'>,
+  at: Pick<ToolDocument, 'namespace' | 'registered_at' | 'position'>,
   before: ToolDocument | null,
 ): ToolDocument {
   const isSame = before !== null && JSON.stringify(before.schema) === JSON.stringify(schema);

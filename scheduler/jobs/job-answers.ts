@@ -40,6 +40,12 @@ export interface JobReport {
   readonly log?: readonly SentLine[] | undefined;
 }
 
+/** The agent that sends something about its jobs. */
+export interface Sender {
+  readonly agentId: string;
+  readonly namespace: string;
+}
+
 export interface AnswerParts {
   readonly store: EventStore;
   readonly queue: RunQueue;
@@ -67,15 +73,14 @@ export class JobAnswers {
 
   /**
    * Ends jobs, each once: the append to its run decides. All are answered by themselves.
-   * @param agentId the agent that sends them
    * @returns for each: null, or a RefusalError `STATE_CONFLICT` for another lease than the present one or a wait that is
-   *   over, `NOT_FOUND` for a job that never existed
+   *   over, `NOT_FOUND` for a job that never existed in the sender's namespace
    * @throws CoordinationError; EventStoreError, ArtifactError when a run or a result could not be written; then some may
    *   have ended
    */
   async finish(
     answers: readonly JobAnswer[],
-    agentId: string,
+    sender: Sender,
     context: CommandContext,
   ): Promise<readonly (RefusalError | null)[]> {
     const { leases } = this.#parts;
@@ -84,7 +89,7 @@ export class JobAnswers {
     const outcomes = await Promise.allSettled(
       answers.map(async (answer, index): Promise<RefusalError | null> => {
         const holder = held[index] ?? null;
-        if (holder === null || holder.agent !== agentId) return this.refusalOf(answer);
+        if (holder?.agent !== sender.agentId) return this.refusalOf(answer, sender);
         const refusal = await this.#resume(answer, holder, context);
         over.push({ job: answer.job, lease: answer.lease });
         return refusal;
@@ -105,12 +110,12 @@ export class JobAnswers {
   async heartbeat(
     { job, lease }: JobLease,
     report: JobReport,
-    agentId: string,
+    sender: Sender,
     context: CommandContext,
   ): Promise<{ readonly isUnwanted: boolean; readonly worker: string }> {
     const { leases, ttl, index } = this.#parts;
     const [holder = null] = await leases.renew([{ job, lease }], ttl);
-    if (holder === null || holder.agent !== agentId) throw await this.refusalOf({ job, lease });
+    if (holder?.agent !== sender.agentId) throw await this.refusalOf({ job, lease }, sender);
     const known = index.get(job);
     if (known !== undefined) index.leased(known, ttl);
     const isNews = report.progress !== undefined || (report.log?.length ?? 0) > 0;
@@ -133,8 +138,8 @@ export class JobAnswers {
   }
 
   /** Why a lease is not the job's present one. */
-  async refusalOf({ job, lease }: JobLease): Promise<RefusalError> {
-    if (!(await this.#hasExisted(job, lease))) return notFound('job', job);
+  async refusalOf({ job, lease }: JobLease, { namespace }: Sender): Promise<RefusalError> {
+    if ((await this.#namespaceOf(job, lease)) !== namespace) return notFound('job', job);
     this.#parts.telemetry.count('job_answers_refused_total');
     const message = `job ${job} is not leased to you any more: its lease has expired, or the job is over`;
     return new RefusalError('STATE_CONFLICT', message, { job_id: job });
@@ -227,14 +232,28 @@ export class JobAnswers {
     return !('request' in state) || state.cancel_requested || !isOpenIn(state.waits, job);
   }
 
-  /** Whether there was ever such a job: this process or a store knows it, or the run that the lease names. */
-  async #hasExisted(job: string, lease: string): Promise<boolean> {
+  /**
+   * Of a job that there ever was: this process or a store knows it, or the run that the lease names. null: there was
+   * none.
+   */
+  async #namespaceOf(job: string, lease: string): Promise<string | null> {
     const { index, leases, details } = this.#parts;
-    if (index.get(job) !== undefined || index.hasEnded(job)) return true;
-    const [runId = ''] = lease.split('.', 1);
-    if (isUuid(runId) && (await details.of({ id: job, runId })) !== null) return true;
+    const known = index.namespaceOf(job);
+    if (known !== undefined) return known;
+    const [named = ''] = lease.split('.', 1);
+    if (isUuid(named) && (await details.of({ id: job, runId: named })) !== null) {
+      return this.#namespaceOfRun(named);
+    }
     const [row = null] = await leases.look([job]);
-    return row !== null;
+    return row === null ? null : this.#namespaceOfRun(row.holder.run);
+  }
+
+  async #namespaceOfRun(runId: string): Promise<string | null> {
+    const { queue, store } = this.#parts;
+    const known = queue.get(runId);
+    if (known !== undefined) return known.namespace;
+    const { state } = await load(store, streams.run(runId), runFold);
+    return 'request' in state ? state.request.namespace : null;
   }
 }
 

@@ -3,6 +3,7 @@ import { toIso, type Cancel, type Clock } from '../../domain/clock.ts';
 import { argumentCheck } from '../../domain/pipeline/arguments.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
 import type { HeldJob, JobLeases } from '../coordination.ts';
+import { toolKey } from '../../projections/views/workers.ts';
 import { neverHeld, type HoldView } from '../hold.ts';
 import type { RunQueue } from '../runs/run-queue.ts';
 import type { Details, JobDetails } from './job-details.ts';
@@ -49,7 +50,7 @@ export class JobBroker {
   readonly index: JobIndex;
   readonly #options: BrokerOptions;
   readonly #hold: HoldView;
-  /** By tool, the longest waiting first. */
+  /** By tool of a namespace, the longest waiting first. */
   readonly #waiting = new Map<string, Set<Waiting>>();
   /** Tools of which jobs became free. */
   readonly #fresh = new Set<string>();
@@ -60,7 +61,7 @@ export class JobBroker {
     this.#options = options;
     this.#hold = options.hold ?? neverHeld;
     const listener = {
-      onFree: (tool: string) => this.#match(tool),
+      onFree: ({ namespace, tool }: Job) => this.#match(toolKey(namespace, tool)),
       onLookDue: (jobs: readonly Job[]) => void this.#look(jobs),
     };
     this.index = new JobIndex(options.queue, options.clock, listener, options.weightOf);
@@ -122,7 +123,7 @@ export class JobBroker {
 
   #wait(worker: Offer, most: number, left: number, signal: AbortSignal): Promise<readonly Job[]> {
     return new Promise((resolve) => {
-      const tools = worker.tools.map(({ name }) => name);
+      const tools = worker.tools.map(({ name }) => toolKey(worker.namespace, name));
       let cancel: Cancel = () => {};
       let isOver = false;
       const give = (jobs: readonly Job[]): void => {

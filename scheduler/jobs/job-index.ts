@@ -1,6 +1,7 @@
 import { fromIso, type Cancel, type Clock } from '../../domain/clock.ts';
 import { isOpen, type Wait } from '../../domain/runs/run-waits.ts';
 import { hasLabels } from '../../domain/workers/worker.ts';
+import { toolKey } from '../../projections/views/workers.ts';
 import { FairQueue } from '../fairness/fair-queue.ts';
 import { RecentTurns } from '../fairness/recent-turns.ts';
 import { Heap } from '../heap.ts';
@@ -15,8 +16,8 @@ interface Bucket {
 }
 
 export interface IndexListener {
-  /** Jobs of this tool became free. */
-  readonly onFree: (tool: string) => void;
+  /** A job became free. */
+  readonly onFree: (job: Job) => void;
   /** The leases of these jobs may be over. Each must then be passed to `free`, `leased` or `drop`. */
   readonly onLookDue: (jobs: readonly Job[]) => void;
 }
@@ -32,14 +33,15 @@ export class JobIndex {
   readonly #listener: IndexListener;
   readonly #jobs = new Map<string, Job>();
   readonly #byRun = new Map<string, Job[]>();
-  /** By tool, then by labels. */
+  /** By tool of a namespace, then by labels. */
   readonly #buckets = new Map<string, Map<string, Bucket>>();
   readonly #later = new Heap<Job>((one, other) => one.notBefore < other.notBefore);
   /** Leased jobs; entries of another `lookAt` are stale. */
   readonly #leased = new Heap<{ readonly at: number; readonly job: Job }>(
     (one, other) => one.at < other.at,
   );
-  readonly #ended = new Set<string>();
+  /** With their namespaces. */
+  readonly #ended = new Map<string, string>();
   /** Agents and namespaces whose jobs were picked. */
   readonly #picked = new RecentTurns();
   readonly #weightOf: WeightOf;
@@ -81,9 +83,9 @@ export class JobIndex {
     return this.#jobs.values();
   }
 
-  /** Whether a job was open and has ended, as far as this process remembers. */
-  hasEnded(id: string): boolean {
-    return this.#ended.has(id);
+  /** The namespace of a job that is open or has ended; undefined if this process does not remember it. */
+  namespaceOf(id: string): string | undefined {
+    return this.#jobs.get(id)?.namespace ?? this.#ended.get(id);
   }
 
   /**
@@ -110,9 +112,9 @@ export class JobIndex {
     return picked;
   }
 
-  /** Whether any job of a tool is free. */
-  hasFreeOf(tool: string): boolean {
-    for (const bucket of this.#buckets.get(tool)?.values() ?? []) {
+  /** Whether any job of a tool is free. @param key of {@link toolKey} */
+  hasFreeOf(key: string): boolean {
+    for (const bucket of this.#buckets.get(key)?.values() ?? []) {
       if (bucket.free.peek() !== undefined) return true;
     }
     return false;
@@ -129,7 +131,7 @@ export class JobIndex {
     }
     job.state = 'free';
     this.#bucketOf(job).free.push(job);
-    this.#listener.onFree(job.tool);
+    this.#listener.onFree(job);
   }
 
   /** A worker has the job, for so many milliseconds. */
@@ -149,9 +151,9 @@ export class JobIndex {
     const left = (this.#byRun.get(job.runId) ?? []).filter((each) => each !== job);
     if (left.length === 0) this.#byRun.delete(job.runId);
     else this.#byRun.set(job.runId, left);
-    this.#ended.add(job.id);
+    this.#ended.set(job.id, job.namespace);
     if (this.#ended.size > MAX_ENDED) {
-      const [oldest] = this.#ended;
+      const [oldest] = this.#ended.keys();
       if (oldest !== undefined) this.#ended.delete(oldest);
     }
   }
@@ -199,9 +201,10 @@ export class JobIndex {
     this.free(job);
   }
 
-  #bucketOf({ tool, labels }: Job): Bucket {
-    const ofTool = this.#buckets.get(tool) ?? new Map<string, Bucket>();
-    this.#buckets.set(tool, ofTool);
+  #bucketOf({ namespace, tool, labels }: Job): Bucket {
+    const name = toolKey(namespace, tool);
+    const ofTool = this.#buckets.get(name) ?? new Map<string, Bucket>();
+    this.#buckets.set(name, ofTool);
     const key = labels === undefined ? '' : JSON.stringify(Object.entries(labels).toSorted());
     const known = ofTool.get(key);
     if (known !== undefined) return known;
@@ -219,7 +222,7 @@ export class JobIndex {
   #bucketsFor(worker: Offer): readonly Open[] {
     const found: Open[] = [];
     for (const { name, schema } of worker.tools) {
-      const ofTool = this.#buckets.get(name);
+      const ofTool = this.#buckets.get(toolKey(worker.namespace, name));
       if (ofTool === undefined) continue;
       for (const [key, bucket] of ofTool) {
         if (bucket.free.peek() === undefined) ofTool.delete(key);

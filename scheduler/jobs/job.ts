@@ -5,6 +5,7 @@ export type Labels = Readonly<Record<string, string>>;
 /** What a worker can do. */
 export interface Offer {
   readonly id: string;
+  readonly namespace: string;
   readonly agent_id: string;
   readonly name: string;
   readonly tools: readonly { readonly name: string; readonly schema: object }[];
@@ -16,8 +17,9 @@ export interface Job {
   /** The wait's id. */
   readonly id: string;
   readonly runId: string;
-  readonly taskId: string;
+  /** Of its run: only workers of it get the job. */
   readonly namespace: string;
+  readonly taskId: string;
   /** The task's owner. */
   readonly agent: string;
   readonly step: string;

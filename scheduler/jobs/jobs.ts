@@ -17,7 +17,7 @@ import { anyOwner, type Owners } from '../owners/owners.ts';
 import type { PinnedTasks } from '../pinned-tasks.ts';
 import type { RunQueue } from '../runs/run-queue.ts';
 import { RunAppender } from '../waits/run-appender.ts';
-import { JobAnswers, type JobAnswer, type JobReport } from './job-answers.ts';
+import { JobAnswers, type JobAnswer, type JobReport, type Sender } from './job-answers.ts';
 import { JobBroker } from './job-broker.ts';
 import { JobDetails } from './job-details.ts';
 import type { HandedJob, Offer } from './job.ts';
@@ -124,22 +124,22 @@ export class Jobs {
   /** See `JobAnswers.finish`. */
   finish(
     answers: readonly JobAnswer[],
-    agentId: string,
+    sender: Sender,
     context: CommandContext,
   ): ReturnType<JobAnswers['finish']> {
     this.#begin();
-    return this.#answers.finish(answers, agentId, context);
+    return this.#answers.finish(answers, sender, context);
   }
 
   /** See `JobAnswers.heartbeat`. */
   async heartbeat(
     lease: JobLease,
     report: JobReport,
-    agentId: string,
+    sender: Sender,
     context: CommandContext,
   ): Promise<{ readonly cancel_requested: boolean }> {
     this.#begin();
-    const { isUnwanted, worker } = await this.#answers.heartbeat(lease, report, agentId, context);
+    const { isUnwanted, worker } = await this.#answers.heartbeat(lease, report, sender, context);
     this.#sightings.note(worker);
     return { cancel_requested: isUnwanted };
   }
@@ -161,8 +161,8 @@ export class Jobs {
     return { held: all.filter(({ remaining }) => remaining > 0), ago };
   }
 
-  /** Why each open job of a run still waits, by the wait's id. Empty while the coordination store is unavailable. */
-  async reasons(waits: readonly Wait[]): Promise<ReadonlyMap<string, string>> {
+  /** Why each open job of a run of a namespace still waits, by the wait's id. Empty while the coordination store is unavailable. */
+  async reasons(namespace: string, waits: readonly Wait[]): Promise<ReadonlyMap<string, string>> {
     const {
       coordination,
       directory,
@@ -196,7 +196,7 @@ export class Jobs {
       const holder = lease !== null && lease.remaining > 0 ? lease.holder.worker : null;
       const { tool, labels } = waits_for;
       const job = this.#broker.index.get(wait_id);
-      reasons.set(wait_id, waitingReason({ tool, labels, job, holder }, known));
+      reasons.set(wait_id, waitingReason({ namespace, tool, labels, job, holder }, known));
     }
     return reasons;
   }

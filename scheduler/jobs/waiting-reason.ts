@@ -6,6 +6,8 @@ import type { Job, Labels } from './job.ts';
 /** Why a step still waits for a worker. */
 export function waitingReason(
   wanted: {
+    /** Of the run: other workers do not exist for it. */
+    readonly namespace: string;
     readonly tool: string;
     readonly labels: Labels | undefined;
     /** As this process knows it, if it does. */
@@ -21,8 +23,10 @@ export function waitingReason(
     readonly now: number;
   },
 ): string {
-  const { tool, labels, job, holder } = wanted;
-  const active = [...known.workers].filter(({ state }) => state === 'active');
+  const { namespace, tool, labels, job, holder } = wanted;
+  const active = [...known.workers].filter(
+    (worker) => worker.state === 'active' && worker.namespace === namespace,
+  );
   if (holder !== null) {
     const worker = active.find(({ id }) => id === holder);
     return `worker ${worker?.name ?? holder} is doing it`;

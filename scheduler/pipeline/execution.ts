@@ -7,7 +7,7 @@ import type { CompiledPipeline } from '../../domain/pipeline/compile.ts';
 import type { Wait } from '../../domain/runs/run-waits.ts';
 import type { Secret } from '../../domain/secrets/secret-source.ts';
 import type { Span, Telemetry } from '../../observability/telemetry.ts';
-import type { ToolRegistry } from '../tools/registry.ts';
+import type { NamespaceTools } from '../tools/registry.ts';
 import type { ExpressionEvaluator } from './costly-expressions.ts';
 
 /** One attempt of a run, executed from its first unfinished step. */
@@ -67,7 +67,7 @@ export interface RunSecrets {
 
 /** What an execution uses. */
 export interface Environment {
-  readonly tools: Pick<ToolRegistry, 'find'>;
+  readonly tools: Pick<NamespaceTools, 'find'>;
   readonly clock: Clock;
   readonly stop: StopSignal;
   readonly secrets: RunSecrets;

@@ -331,10 +331,7 @@ class Call {
   }
 }
 
-/**
- * What a tool receives. The signal is read only if the tool reads it: creating one costs more than a synchronous call. A
- * class, because a literal with a getter is slow to create.
- */
+/** What a tool receives. A class, as a literal with a getter is slow. The signal is created only if the tool reads it. */
 class ToolContext implements ToolCall {
   readonly idempotencyKey: string;
   readonly clock: ToolCall['clock'];
@@ -343,6 +340,7 @@ class ToolContext implements ToolCall {
   readonly step: string;
   readonly attempt: number;
   readonly actAs: string;
+  readonly namespace: string;
   readonly mask: ToolCall['mask'];
   readonly log: ToolCall['log'];
   readonly secrets: readonly Secret[];
@@ -363,6 +361,7 @@ class ToolContext implements ToolCall {
     this.step = name;
     this.attempt = execution.attempt;
     this.actAs = execution.actAs;
+    this.namespace = execution.namespace;
     this.mask = (text) => secrets.maskText(text);
     this.log = log;
     this.secrets = opened;

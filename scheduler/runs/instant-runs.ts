@@ -10,7 +10,7 @@ import { endsOf } from '../../domain/runs/run-steps.ts';
 import { hasResult } from '../../domain/runs/run-waits.ts';
 import type { PinnedTasks } from '../pinned-tasks.ts';
 import type { QueuedRun } from './queued-run.ts';
-import type { ToolRegistry } from '../tools/registry.ts';
+import type { NamespaceTools, ToolRegistry } from '../tools/registry.ts';
 import type { Tool } from '../tools/tool.ts';
 
 /** A longer pipeline would block the event loop, so it is not instant. */
@@ -24,7 +24,7 @@ const MAX_INSTANT_STEPS = 10;
  */
 export function instantRuns(
   tasks: Pick<PinnedTasks, 'peek'>,
-  tools: Pick<ToolRegistry, 'find'>,
+  tools: Pick<ToolRegistry, 'of'>,
   isGranted: (run: QueuedRun) => boolean = () => false,
 ): (run: QueuedRun, granted?: boolean) => boolean {
   return (run, granted) => {
@@ -32,7 +32,8 @@ export function instantRuns(
     if (definition === undefined) return false;
     if (definition.overlap_policy !== 'allow') return false;
     if (definition.concurrency_key !== null && !(granted ?? isGranted(run))) return false;
-    return areInstant(compilePipeline(definition.payload as JsonObject).steps, tools);
+    const { steps } = compilePipeline(definition.payload as JsonObject);
+    return areInstant(steps, tools.of(run.namespace));
   };
 }
 
@@ -44,7 +45,7 @@ export function instantRuns(
  */
 export function runsStartingWithEnd(
   tasks: Pick<PinnedTasks, 'peek'>,
-  tools: Pick<ToolRegistry, 'find'>,
+  tools: Pick<ToolRegistry, 'of'>,
   isInstant: (run: QueuedRun) => boolean,
 ): (run: QueuedRun, resumed: KnownRun | null) => boolean {
   return (run, resumed) => {
@@ -53,8 +54,9 @@ export function runsStartingWithEnd(
     const pipeline = compilePipeline(definition.payload as JsonObject);
     const { steps } = pipeline;
     const left = resumed === null ? steps : stepsLeft(pipeline, resumed);
-    if (resumed === null ? !isInstant(run) : !areInstant(left, tools)) return false;
-    return run.isNew || evaluatesNothing(left, tools);
+    const own = tools.of(run.namespace);
+    if (resumed === null ? !isInstant(run) : !areInstant(left, own)) return false;
+    return run.isNew || evaluatesNothing(left, own);
   };
 }
 
@@ -65,7 +67,7 @@ function stepsLeft(pipeline: CompiledPipeline, run: KnownRun): readonly Compiled
   return pipeline.steps.filter(({ id }) => !finished.has(id) && !resumed.has(id));
 }
 
-function areInstant(steps: readonly CompiledStep[], tools: Pick<ToolRegistry, 'find'>): boolean {
+function areInstant(steps: readonly CompiledStep[], tools: Pick<NamespaceTools, 'find'>): boolean {
   return (
     steps.length <= MAX_INSTANT_STEPS &&
     steps.every(
@@ -82,7 +84,7 @@ function answersAtOnce(tool: Tool | undefined): boolean {
 
 function evaluatesNothing(
   steps: readonly CompiledStep[],
-  tools: Pick<ToolRegistry, 'find'>,
+  tools: Pick<NamespaceTools, 'find'>,
 ): boolean {
   return steps.every(
     (step) =>

@@ -10,9 +10,21 @@ export interface RegisteredTool {
   readonly check: ArgumentCheck;
 }
 
-/** The tools of this process, by name; then those that workers offer. */
-export class ToolRegistry implements KnownTools {
+/** The tools that pipelines of one namespace can use. */
+export interface NamespaceTools extends KnownTools {
+  /** A tool with its compiled schema. */
+  find(name: string): RegisteredTool | undefined;
+  /** All tools, by name. */
+  list(): readonly Tool[];
+}
+
+/**
+ * The tools of this process, which every namespace has; then those that workers offer, each in the namespace of its
+ * worker.
+ */
+export class ToolRegistry {
   readonly #tools = new Map<string, RegisteredTool>();
+  readonly #namespaces = new Map<string, NamespaceTools>();
   #revision = 0;
   #offered: OfferedTools | null = null;
   readonly builtIn: readonly Tool[];
@@ -50,26 +62,31 @@ export class ToolRegistry implements KnownTools {
     if (this.#tools.delete(name)) this.#revision += 1;
   }
 
-  get(name: string): Tool | undefined {
-    return this.find(name)?.tool;
+  /** What the pipelines of a namespace can use, now and later. */
+  of(namespace: string): NamespaceTools {
+    const known = this.#namespaces.get(namespace);
+    if (known !== undefined) return known;
+    const find = (name: string): RegisteredTool | undefined => this.#find(namespace, name);
+    const tools: NamespaceTools = {
+      find,
+      schemaOf: (name) => find(name)?.tool.schema,
+      list: () => this.#list(namespace),
+    };
+    this.#namespaces.set(namespace, tools);
+    return tools;
   }
 
-  /** A tool with its compiled schema. */
-  find(name: string): RegisteredTool | undefined {
+  #find(namespace: string, name: string): RegisteredTool | undefined {
     const own = this.#tools.get(name);
     if (own !== undefined) return own;
-    const offered = this.#offered?.tool(name);
+    const offered = this.#offered?.tool(namespace, name);
     return offered === undefined ? undefined : workerTool(offered);
   }
 
-  schemaOf(name: string): object | undefined {
-    return this.find(name)?.tool.schema;
-  }
-
-  /** All tools, by name. */
-  list(): readonly Tool[] {
-    const offered = [...(this.#offered?.tools() ?? [])].filter(({ name }) => !this.isOwn(name));
-    return [...this.#tools.values(), ...offered.map(workerTool)]
+  #list(namespace: string): readonly Tool[] {
+    const offered = [...(this.#offered?.tools(namespace) ?? [])];
+    const ofWorkers = offered.filter(({ name }) => !this.isOwn(name)).map(workerTool);
+    return [...this.#tools.values(), ...ofWorkers]
       .map(({ tool }) => tool)
       .sort((one, other) => (one.name < other.name ? -1 : 1));
   }

@@ -55,6 +55,8 @@ export interface ToolCall {
   readonly actAs: string;
   /** The secrets in the arguments, with where they may be sent. Default: none. */
   readonly secrets?: readonly Secret[];
+  /** Of that agent. */
+  readonly namespace: string;
   /** Set for a call outside a run. */
   readonly origin?: CallOrigin;
   /** Of the step, if it is traced. */

@@ -12,10 +12,10 @@ export interface DescribedTool {
   readonly schema_since: string;
 }
 
-/** The tools that workers offer, or have offered. */
+/** The tools that workers offer, or have offered, by the namespace of their agent. */
 export interface OfferedTools {
-  tool(name: string): DescribedTool | undefined;
-  tools(): Iterable<DescribedTool>;
+  tool(namespace: string, name: string): DescribedTool | undefined;
+  tools(namespace: string): Iterable<DescribedTool>;
   /** Changes with each registered tool. */
   readonly revision: number;
 }

@@ -98,7 +98,7 @@ describe('a harmful extension', () => {
     expect(reached['codes']).to.deep.equal(
       Object.fromEntries(refused.map((name) => [name, 'unavailable'])),
     );
-    expect(hosting().tools.get('bad.late')).to.equal(undefined);
+    expect(hosting().tools.of('default').find('bad.late')?.tool).to.equal(undefined);
     expect((await info())['reason']).to.include('longer than 0.3 s');
   });
 
@@ -207,7 +207,7 @@ describe('a harmful extension', () => {
       }`;
       const { info } = await start(module);
       expect((await info())['state']).to.equal('failed');
-      expect(hosting().tools.get('bad.tool')).to.equal(undefined);
+      expect(hosting().tools.of('default').find('bad.tool')?.tool).to.equal(undefined);
     });
   }
 
@@ -229,7 +229,7 @@ describe('a harmful extension', () => {
     const run = async (name: string): Promise<unknown> => {
       const call = { actAs: 'somebody' } as Parameters<Tool['run']>[1];
       try {
-        return await hosting().tools.get(`bad.${name}`)?.run(args, call);
+        return await hosting().tools.of('default').find(`bad.${name}`)?.tool?.run(args, call);
       } catch (error) {
         expect(error).to.include({ name: 'ToolError', retryable: false });
         return 'refused';
@@ -286,8 +286,9 @@ describe('a harmful extension', () => {
       expect(status, `${name}: ${text}`).to.equal(200);
       expect(json, name).to.include({ success: false });
       const run = hosting()
-        .tools.get(`bad.${name}`)
-        ?.run({}, { actAs: 'somebody' } as ToolCall);
+        .tools.of('default')
+        .find(`bad.${name}`)
+        ?.tool?.run({}, { actAs: 'somebody' } as ToolCall);
       const thrown = await Promise.resolve(run).catch((error: unknown) => error);
       const said = `${String((thrown as Error | null)?.message)} of ${errorTypeOf(thrown)}`;
       expect(said, name).to.be.a('string');
@@ -315,7 +316,9 @@ describe('a harmful extension', () => {
     const lines: unknown[] = [];
     const log: ToolCall['log'] = (...said) => void lines.push(said);
     const call = { actAs: 'somebody', log } as ToolCall;
-    expect(await hosting().tools.get('bad.log')?.run({}, call)).to.equal('done');
+    expect(await hosting().tools.of('default').find('bad.log')?.tool?.run({}, call)).to.equal(
+      'done',
+    );
     expect(lines).to.deep.equal([
       ['info', 'm', { a: 1 }],
       ['warn', 'm', 'not JSON: it is nested deeper than 500 levels, or contains itself'],
@@ -336,10 +339,10 @@ describe('a harmful extension', () => {
       try { toolRegistry.getTool('echo').schema.type = 'number'; } catch (error) { reached.refused = error.name; }
     }`;
     await start(module);
-    expect(JSON.stringify(hosting().tools.schemaOf('bad.tool'))).to.equal(
+    expect(JSON.stringify(hosting().tools.of('default').schemaOf('bad.tool'))).to.equal(
       '{"type":"object","required":["a"]}',
     );
-    expect(hosting().tools.schemaOf('echo')).to.not.have.property('type', 'number');
+    expect(hosting().tools.of('default').schemaOf('echo')).to.not.have.property('type', 'number');
     expect(reached['refused']).to.equal('TypeError');
   });
 });

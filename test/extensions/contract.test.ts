@@ -131,7 +131,9 @@ describe('an extension', () => {
     }`;
     await hosting().write('plain', manifestOf('plain', { capabilities: ['TOOLS'] }), module);
     await hosting().start();
-    expect(hosting().tools.get('plain.sayHello')?.description).to.equal('Say hello');
+    expect(hosting().tools.of('default').find('plain.sayHello')?.tool?.description).to.equal(
+      'Say hello',
+    );
     type Tools = { getTool(name: string): { call(args: unknown, how: object): Promise<unknown> } };
     const tool = (reached['tools'] as Tools).getTool('plain.sayHello');
     expect(await tool.call({ name: 'Ada' }, { actAs: 'plain' })).to.equal('Hello Ada');
@@ -237,7 +239,7 @@ describe('an extension', () => {
     expect(status.at('extensions.hello.state'), status.text).to.equal('loaded');
     expect(status.at('extensions.hello.info.source')).to.equal('entry_point');
     expect((await client.get('/ext/hello/greet/Ada')).at('message')).to.equal('Hello, Ada!');
-    expect(hosting().tools.get('hello.greet')).not.to.equal(undefined);
+    expect(hosting().tools.of('default').find('hello.greet')?.tool).not.to.equal(undefined);
   });
 
   it('fails if its endpoint descriptions are invalid', async () => {

@@ -145,7 +145,7 @@ describe('a faulty extension', () => {
     }`;
     await hosting().write('bad', manifestOf('bad', { capabilities: ['TOOLS'] }), module);
     await hosting().start();
-    expect(hosting().tools.get('bad.half')).to.equal(undefined);
+    expect(hosting().tools.of('default').find('bad.half')?.tool).to.equal(undefined);
   });
 
   it('is counted with its id and the error type when a handler throws', async () => {

@@ -71,7 +71,13 @@ const authentication = {
       throw unauthorized('a bearer token is needed', scopes);
     const fits = granted.includes('admin') || scopes.every((each) => granted.includes(each));
     if (!fits) throw forbidden('a scope is missing', scopes, granted);
-    return { agentId: name, name, scopes: granted, admin: name === 'admin' } as Caller;
+    return {
+      agentId: name,
+      namespace: 'default',
+      name,
+      scopes: granted,
+      admin: name === 'admin',
+    } as Caller;
   },
   callerOf: () => Promise.resolve(null),
 } satisfies Partial<Authentication>;
@@ -164,6 +170,7 @@ export class Hosting {
       http: this.#http(),
       agents: {
         idOf: async ({ id }) => id,
+        namespaceOf: async () => 'default',
         tokenOf: async ({ id }) => id,
         publish: async (_id, topic, payload) => this.publish(topic, payload as JsonObject),
       },

@@ -129,7 +129,7 @@ describe('an extension that exceeds its capabilities', () => {
     const served = await client.get('/ext/bad/', { token: 'reader' });
     expect(served.json).to.deep.equal(['done', 'done', no]);
     expect(await (reached['after'] as () => Promise<string>)()).to.equal(no);
-    const step = hosting().tools.get('bad.tool');
+    const step = hosting().tools.of('default').find('bad.tool')?.tool;
     const call = { actAs: 'somebody' } as Parameters<NonNullable<typeof step>['run']>[1];
     expect(await step?.run({}, call)).to.deep.equal(['done', no]);
   });

@@ -9,7 +9,13 @@ describe('the catalogue of tools', () => {
 
   beforeEach(() => void warned.splice(0));
 
-  const caller = { agentId: 'a', name: 'a', scopes: ['tasks:write'], admin: false };
+  const caller = {
+    agentId: 'a',
+    namespace: 'default',
+    name: 'a',
+    scopes: ['tasks:write'],
+    admin: false,
+  };
 
   /** A catalogue with one registered tool, which is given up after 20 ms. */
   function withTool(tool: Pick<ToolView, 'name' | 'call'>): Catalogue {

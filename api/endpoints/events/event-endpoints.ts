@@ -6,7 +6,7 @@ import type { Sort } from '../../../projections/read-model.ts';
 import { topicsProjection } from '../../../projections/views/topics.ts';
 import { EventPublished, Topics } from '../../schemas/response-schemas-events.ts';
 import { countPayload } from '../../access/quota-gate.ts';
-import { endpoint, namespaceOfCaller, success, type Call, type Endpoint } from '../../endpoint.ts';
+import { endpoint, success, type Call, type Endpoint } from '../../endpoint.ts';
 import { HttpError, badRequest, forbidden, unavailable } from '../../errors.ts';
 import { ItemList, behindCursor, cursorOf, listJson } from '../listing.ts';
 import { PublishEvent, TopicsQuery } from '../../schemas/schemas.ts';

@@ -3,6 +3,7 @@ import { load } from '../../../domain/handle.ts';
 import { nameBasedId } from '../../../domain/ids.ts';
 import { noWaits } from '../../../domain/runs/run-waits.ts';
 import { runFold } from '../../../domain/runs/run.ts';
+import { namespaceOf } from '../../../domain/namespaces/namespace.ts';
 import { streams } from '../../../domain/streams.ts';
 import { cancelRunCommand } from '../../../domain/tasks/task-commands.ts';
 import { documentAsOf } from '../../../projections/reading/as-of.ts';
@@ -182,7 +183,7 @@ async function withReasons(
   run: RunDocument,
   shown: ShownRun,
 ): Promise<object> {
-  const reasons = await jobs.reasons(run.waits ?? noWaits);
+  const reasons = await jobs.reasons(namespaceOf(run), run.waits ?? noWaits);
   if (reasons.size === 0) return shown;
   const waits = shown.waits.map((wait) => {
     const reason = reasons.get(wait.id);

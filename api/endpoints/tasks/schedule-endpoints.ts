@@ -1,3 +1,4 @@
+import { DEFAULT_NAMESPACE } from '../../../domain/namespaces/namespace.ts';
 import type { Instant } from '../../../domain/clock.ts';
 import type { FiresEvent } from '../../../domain/events/catalogue.ts';
 import {
@@ -79,7 +80,9 @@ function givenSchedule(
     throw badRequest([{ field: 'schedule_kind', issue: 'is required, unless task_id is given' }]);
   }
   const given = { ...taskDefaults, ...placeholders, ...fields, schedule_kind: kind };
-  const { definition } = checkDefinition(given, dependencies, now);
+  // It has no pipeline, so that no tools of workers matter.
+  const place = { namespace: DEFAULT_NAMESPACE, now };
+  const { definition } = checkDefinition(given, dependencies, place);
   const budget = wholeBudget(definition.max_runs);
   return { definition, anchor: null, budget, warnings: [], fires: kind !== 'event' };
 }

@@ -1,6 +1,7 @@
 import { fromIso, toIso, type Instant } from '../../../domain/clock.ts';
 import { RefusalError, type Issue } from '../../../domain/errors.ts';
 import type { JsonObject } from '../../../domain/json.ts';
+import { namespaceOf } from '../../../domain/namespaces/namespace.ts';
 import { checkPayload } from '../../../domain/pipeline/check-payload.ts';
 import { requiredParams, type ParamsRules } from '../../../domain/pipeline/params.ts';
 import { MAX_COMPILE_STEPS, scheduleWarnings } from '../../../domain/schedule/schedule.ts';
@@ -27,12 +28,13 @@ export interface CheckedDefinition {
 
 /**
  * Checks what the schema can't express. The command checks that the schedule will fire.
+ * @param at.namespace whose workers' tools there are
  * @throws HttpError 400 listing every issue, 413
  */
 export function checkDefinition(
   given: TaskDefinition,
   { tools }: Pick<ApiDependencies, 'tools'>,
-  now: Instant,
+  { namespace, now }: { readonly namespace: string; readonly now: Instant },
 ): CheckedDefinition {
   checkSize('payload', given.payload, MAX_PAYLOAD_BYTES);
   checkSize('params_schema', given.params_schema ?? null, MAX_PARAMS_SCHEMA_BYTES);
@@ -42,7 +44,7 @@ export function checkDefinition(
   if (kind !== 'event' && expr === null) {
     issues.push({ field: 'schedule_expr', issue: `is required for ${kind}` });
   }
-  const payload = checkPayload(definition.payload as JsonObject, tools);
+  const payload = checkPayload(definition.payload as JsonObject, tools.of(namespace));
   issues.push(...payload.issues.slice(0, MAX_ISSUES));
   // Fires of a schedule have only the defaults. An event task may be one that is only run by hand.
   issues.push(...paramsRulesIssues(definition, kind === 'event'));
@@ -117,14 +119,15 @@ type ScheduleFields = Pick<
  * @param anchor when its expression was last set
  */
 export function warningsOf(
-  definition: ScheduleFields & ParamsRules,
+  definition: ScheduleFields & ParamsRules & { readonly namespace?: string },
   anchor: string,
   { tools }: Pick<ApiDependencies, 'tools'>,
 ): readonly string[] {
   const warnings = scheduleWarningsOf(definition, anchor);
   // Lists leave out large payloads.
   if (!('pipeline' in definition.payload)) return warnings;
-  const payload = checkPayload(definition.payload as JsonObject, tools);
+  const own = tools.of(namespaceOf(definition));
+  const payload = checkPayload(definition.payload as JsonObject, own);
   return [...warnings, ...payload.warnings, ...paramsWarnings(definition)];
 }
 

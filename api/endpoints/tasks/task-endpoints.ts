@@ -45,8 +45,9 @@ const create = endpoint('POST /tasks', {
     const { dependencies, body, context } = call;
     const { store, tasks } = dependencies;
     const given = withDefaults(body);
-    const { definition, warnings } = checkDefinition(given, dependencies, context.now);
-    const namespace = await checkOwner(call, definition.created_by);
+    const { now } = context;
+    const namespace = await checkOwner(call, given.created_by.toLowerCase());
+    const { definition, warnings } = checkDefinition(given, dependencies, { namespace, now });
     const id = createdId('task', call);
     await checkSecretUse(dependencies, id, definition, namespace);
     // With an Idempotency-Key, an earlier attempt may have created it.
@@ -139,7 +140,8 @@ const update = endpoint('PUT /tasks/:id', {
     const known = await taskWithId(call, id);
     mayChange(call, id)(known);
     const changed = { ...known.definition, ...(body as Partial<TaskDefinition>) };
-    const { definition, warnings } = checkDefinition(changed, dependencies, context.now);
+    const place = { namespace: known.namespace, now: context.now };
+    const { definition, warnings } = checkDefinition(changed, dependencies, place);
     if (body.created_by !== undefined) await checkNewOwner(call, known, definition.created_by);
     else if (known.status !== 'canceled') await requireOwner(call, definition.created_by);
     await checkSecretUse(dependencies, id, definition, known.namespace);

@@ -1,5 +1,5 @@
 import type { RefusalError } from '../../../domain/errors.ts';
-import type { ApiDependencies, JobAnswer } from '../../dependencies.ts';
+import type { ApiDependencies, JobAnswer, JobSender } from '../../dependencies.ts';
 import {
   endpoint,
   idIn,
@@ -69,7 +69,7 @@ const heartbeat = endpoint('POST /jobs/:job_id/heartbeat', {
     const { lease, progress, log } = body;
     const report = { progress, ...(log === undefined ? {} : { log }) };
     const job = { job: idIn(call, 'job_id'), lease };
-    const kept = await dependencies.jobs.heartbeat(job, report, agentOf(call), context);
+    const kept = await dependencies.jobs.heartbeat(job, report, senderOf(call), context);
     return { body: kept };
   },
 });
@@ -118,7 +118,7 @@ const results = endpoint('POST /workers/:worker_id/results', {
       const { job_id, ...answer } = sent;
       return { job: job_id.toLowerCase(), ...answer };
     });
-    const outcomes = await dependencies.jobs.finish(answers, agentOf(call), context);
+    const outcomes = await dependencies.jobs.finish(answers, senderOf(call), context);
     dependencies.jobs.note(id);
     const taken = outcomes.map((refusal, index) => {
       const job_id = answers[index]?.job ?? '';
@@ -135,7 +135,7 @@ export const jobEndpoints: readonly Endpoint[] = [poll, heartbeat, complete, fai
 
 async function finish(call: Call, answer: JobAnswer): Promise<EndpointResponse> {
   const { dependencies, context } = call;
-  const [refusal = null] = await dependencies.jobs.finish([answer], agentOf(call), context);
+  const [refusal = null] = await dependencies.jobs.finish([answer], senderOf(call), context);
   if (refusal !== null) throw refusal;
   return success('the job is over', { job_id: answer.job });
 }
@@ -147,10 +147,14 @@ function noteRefusal(call: Call, jobId: string, refusal: RefusalError): void {
   const status = errorStatuses[code];
   if (status !== 409) return;
   const path = `/jobs/${jobId}`;
-  dependencies.refusals.note({ agentId: agentOf(call), action, path, status, code, context });
+  const { agentId } = senderOf(call);
+  dependencies.refusals.note({ agentId, action, path, status, code, context });
 }
 
-const agentOf = ({ caller }: Pick<Call, 'caller'>): string => caller?.agentId ?? '';
+function senderOf({ caller }: Pick<Call, 'caller'>): JobSender {
+  if (caller === null) throw new Error('the endpoint needs a token');
+  return caller;
+}
 
 /** A signal that aborts once the client has left or the service stops. @returns also what releases it */
 function leaving(

@@ -1,4 +1,5 @@
 import { toIso } from '../../../domain/clock.ts';
+import { namespaceField } from '../../../domain/namespaces/namespace.ts';
 import { handle } from '../../../domain/handle.ts';
 import { argumentCheck } from '../../../domain/pipeline/arguments.ts';
 import { streams } from '../../../domain/streams.ts';
@@ -7,6 +8,7 @@ import type { Issue } from '../../../domain/errors.ts';
 import type { WorkerEvent } from '../../../domain/events/catalogue.ts';
 import type { Filter } from '../../../projections/read-model.ts';
 import { workersProjection, type WorkerDocument } from '../../../projections/views/workers.ts';
+import { within } from '../../../projections/reach.ts';
 import type { HeldJob } from '../../../scheduler/coordination.ts';
 import type { ToolSchemas } from '../../dependencies.ts';
 import { createdId, endpoint, success, type Endpoint } from '../../endpoint.ts';
@@ -26,7 +28,7 @@ const register = endpoint('POST /workers', {
   operationId: 'registerWorker',
   summary: 'Registers a worker, which replaces the one of the same name and agent',
   description:
-    'The tools can be used by all pipelines. The schema that was registered last for a tool applies to new tasks.',
+    'The tools can be used by all pipelines of the same namespace. The schema that was registered last for a tool applies to new tasks.',
   scopes,
   body: RegisterWorker,
   idempotent: true,
@@ -34,12 +36,14 @@ const register = endpoint('POST /workers', {
   refusals: ['conflict'],
   async handle(call) {
     const { dependencies, body, context, caller } = call;
+    if (caller === null) throw new Error('the endpoint needs a token');
     const { store, workers, jobs, settings, tools } = dependencies;
     checkTools(body.tools, tools);
     const { name, slots, labels = {} } = body;
     const id = createdId('worker', call);
-    const agent_id = caller?.agentId ?? '';
-    const data = { worker_id: id, agent_id, name, tools: body.tools, slots, labels };
+    const agent_id = caller.agentId;
+    const place = namespaceField(caller.namespace);
+    const data = { worker_id: id, agent_id, name, tools: body.tools, slots, labels, ...place };
     const registered: WorkerEvent = { type: 'WorkerRegistered', data };
     const stream = streams.worker(agent_id, name);
     const decide = () => [registered];
@@ -56,7 +60,8 @@ const list = endpoint('GET /workers', {
   operationId: 'listWorkers',
   summary:
     'Lists workers, newest first: what they offer, what they do, and when they were last heard of',
-  description: "With the scope `ops` all, else the caller's own. Names have one worker at a time.",
+  description:
+    "With the scope `ops` all of the namespace, else the caller's own. Names have one worker at a time.",
   scopes: ['jobs:work', 'ops'],
   query: WorkerQuery,
   reads: [workersProjection],
@@ -64,7 +69,8 @@ const list = endpoint('GET /workers', {
   async handle(call) {
     const { dependencies, query, caller } = call;
     const { readModel, jobs, clock } = dependencies;
-    const filters: Filter[] = [{ field: 'state', op: 'eq', value: query.state }];
+    const { state } = query;
+    const filters: Filter[] = [...within(call.reach), { field: 'state', op: 'eq', value: state }];
     if (!isOperator(call)) {
       filters.push({ field: 'agent_id', op: 'eq', value: caller?.agentId ?? '' });
     }
@@ -80,7 +86,7 @@ const list = endpoint('GET /workers', {
 const drain = endpoint('DELETE /workers/:worker_id', {
   operationId: 'drainWorker',
   summary: 'Gives a worker no more jobs; those that it has may still be completed',
-  description: "With the scope `ops` any worker, else the caller's own.",
+  description: "With the scope `ops` any worker of the namespace, else the caller's own.",
   scopes: ['jobs:work', 'ops'],
   idempotent: true,
   responses: { 200: WorkerDrained },

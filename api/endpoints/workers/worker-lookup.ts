@@ -1,5 +1,6 @@
 import type { RegisteredWorker } from '../../../domain/workers/worker.ts';
 import { replacedWorker } from '../../../domain/workers/worker.ts';
+import { reaches } from '../../../projections/reach.ts';
 import type { Call } from '../../endpoint.ts';
 import { idIn } from '../../endpoint.ts';
 import { HttpError, forbidden, notFound } from '../../errors.ts';
@@ -16,7 +17,7 @@ export async function workerInPath(call: Call<unknown, unknown>): Promise<Regist
   return registered(call, await ownWorkerInPath(call));
 }
 
-/** As {@link workerInPath}, and any worker for operators. */
+/** As {@link workerInPath}, and any worker of the namespace for operators. */
 export async function drainableWorkerInPath(
   call: Call<unknown, unknown>,
 ): Promise<RegisteredWorker> {
@@ -24,7 +25,7 @@ export async function drainableWorkerInPath(
   return registered(call, id);
 }
 
-/** Whether the caller sees and drains the workers of all agents. */
+/** Whether the caller sees and drains the workers of all agents of its namespace. */
 export const isOperator = ({ caller }: Call<unknown, unknown>): boolean =>
   caller?.admin === true || caller?.scopes.includes('ops') === true;
 
@@ -37,7 +38,7 @@ function registered(call: Call<unknown, unknown>, id: string): RegisteredWorker 
 
 /**
  * The id of the worker in the path, which is or was the caller's: it may have been replaced.
- * @throws HttpError 404 for an unknown one, 403 for another agent's
+ * @throws HttpError 404 for an unknown one, also in another namespace, 403 for another agent's
  */
 export async function ownWorkerInPath(call: Call<unknown, unknown>): Promise<string> {
   const { caller } = call;
@@ -47,16 +48,16 @@ export async function ownWorkerInPath(call: Call<unknown, unknown>): Promise<str
   throw forbidden(message, ['jobs:work'], caller?.scopes ?? []);
 }
 
-/** @throws HttpError 404 */
+/** @throws HttpError 404 for an unknown one, also in another namespace */
 async function ownedWorkerInPath(
   call: Call<unknown, unknown>,
 ): Promise<{ readonly id: string; readonly agentId: string }> {
   const { workers, clock } = call.dependencies;
   const id = idIn(call, 'worker_id');
-  if (workers.agentOf(id) === null) await workers.catchUp(clock, MAX_LAG);
-  const agentId = workers.agentOf(id);
-  if (agentId === null) throw notFound('worker', id);
-  return { id, agentId };
+  if (workers.ownerOf(id) === null) await workers.catchUp(clock, MAX_LAG);
+  const owner = workers.ownerOf(id);
+  if (owner === null || !reaches(call.reach, owner.namespace)) throw notFound('worker', id);
+  return { id, agentId: owner.agent_id };
 }
 
 /** As {@link workerInPath}, for one that may have jobs. @throws also HttpError 409 for one that is drained or silent */

@@ -1,3 +1,4 @@
+import { DEFAULT_NAMESPACE } from '../../../domain/namespaces/namespace.ts';
 import { checkDefinition } from '../../../api/endpoints/tasks/task-definitions.ts';
 import { HttpError } from '../../../api/errors.ts';
 import { CreateTask, UpdateTask } from '../../../api/schemas/schemas.ts';
@@ -15,7 +16,12 @@ const checkCreated = bodyCheck(CreateTask);
 const checkChanged = bodyCheck(UpdateTask);
 
 /** Only the service knows the tools and their arguments. */
-const anyTools = { schemaOf: () => undefined, isOwn: () => false, revision: 0, builtIn: [] };
+const anyTools = {
+  of: () => ({ schemaOf: () => undefined }),
+  isOwn: () => false,
+  revision: 0,
+  builtIn: [],
+};
 
 /**
  * What the service would reject in a step, by its own checks of fields, schedule and pipeline. Permissions and the
@@ -43,6 +49,7 @@ export function rejectionOf(step: Step, now: Instant): string | null {
 
 /** @throws HttpError, RefusalError */
 function check(fields: object, isRescheduled: boolean, now: Instant): void {
-  const { definition } = checkDefinition(fields as TaskDefinition, { tools: anyTools }, now);
+  const place = { namespace: DEFAULT_NAMESPACE, now };
+  const { definition } = checkDefinition(fields as TaskDefinition, { tools: anyTools }, place);
   if (isRescheduled) firstFire(definition, anchorAt(now), now);
 }

@@ -4,6 +4,8 @@ import type { Position, RecordedEvent } from '../../../domain/event-store.ts';
 import { toNewEvents } from '../../../domain/handle.ts';
 import { stringifyExactly } from '../../../domain/exact-numbers.ts';
 import { newId } from '../../../domain/ids.ts';
+import { DEFAULT_NAMESPACE } from '../../../domain/namespaces/namespace.ts';
+import { placedName } from '../../../domain/streams.ts';
 import { isTopic } from '../../../domain/schedule/topic-pattern.ts';
 import { MAX_PUBLISHED_BYTES, streamIdOf } from '../../../domain/topics/topic.ts';
 import { ExtensionError, badInput, type StreamAccess, type StreamEntry } from '../../contract.ts';
@@ -27,6 +29,8 @@ type StreamDependencies = Pick<HostDependencies, 'store' | 'clock' | 'telemetry'
 interface NewEntry {
   /** Name of the stream in the log. */
   readonly name: string;
+  /** Of the agent. */
+  readonly namespace: string;
   /** Name of the stream for the extension. */
   readonly stream: string;
   readonly data: unknown;
@@ -59,27 +63,34 @@ export class ExtensionStreams {
     extension: Extension,
     originOf: (request: Request) => RequestOrigin | undefined,
   ): StreamAccess {
+    const { agents } = this.#dependencies;
     // Hyphens in the id would make stream c of a-b the same as stream b-c of a.
     const prefix = prefixes[extension.id] ?? `ext_${extension.id.replaceAll('-', '.')}-`;
-    const logStreamOf = (stream: string): string => {
-      if (typeof stream === 'string' && isTopic(stream)) return prefix + stream;
+    const logStreamOf = (stream: string, namespace: string): string => {
+      const isValid = typeof stream === 'string' && isTopic(stream);
+      if (isValid) return prefix + placedName(namespace, stream);
       throw badInput('stream', 'must be 1 to 200 characters of A–Z a–z 0–9 _ . : / -');
     };
     return Object.freeze({
       append: async (stream, data, source, { onBehalfOf } = {}) => {
         requireCapability(extension, 'EVENTS_PUB');
-        await checkActingAgent(extension, source, this.#dependencies.agents);
+        await checkActingAgent(extension, source, agents);
         const origin = onBehalfOf === undefined ? undefined : originOf(onBehalfOf);
         // Built-in extensions append request bodies whose numbers were already checked.
         if (extension.source !== 'builtin') rejectLostNumbers('data', stringifyExactly(data).lost);
-        const added = { name: logStreamOf(stream), stream, data, actor: source, origin };
+        const namespace = await agents.namespaceOf(source);
+        const name = logStreamOf(stream, namespace);
+        const added = { name, namespace, stream, data, actor: source, origin };
         const { entry, position } = await this.#append(added);
         if (onBehalfOf !== undefined) RequestContext.of(onBehalfOf)?.setEventPosition(position);
         return entry;
       },
-      follow: async (stream, { after, signal }) => {
+      follow: async (stream, { after, actAs, signal }) => {
         requireCapability(extension, 'EVENTS_SUB');
-        return this.#follow(logStreamOf(stream), stream, after, signal);
+        if (actAs !== undefined) await checkActingAgent(extension, actAs, agents);
+        const namespace = actAs === undefined ? DEFAULT_NAMESPACE : await agents.namespaceOf(actAs);
+        const name = logStreamOf(stream, namespace);
+        return this.#follow(name, stream, after, signal);
       },
     } satisfies StreamAccess);
   }
@@ -89,7 +100,7 @@ export class ExtensionStreams {
     await this.#following;
   }
 
-  async #append({ name, stream, data, actor, origin }: NewEntry): Promise<{
+  async #append({ name, namespace, stream, data, actor, origin }: NewEntry): Promise<{
     readonly entry: StreamEntry;
     readonly position: Position;
   }> {
@@ -102,6 +113,7 @@ export class ExtensionStreams {
     const now = this.#dependencies.clock.now();
     const context = {
       actor,
+      namespace,
       ...(origin ?? { source: 'extension', correlationId: newId(now) }),
       commandId: origin?.commandId ?? newId(now),
       now,

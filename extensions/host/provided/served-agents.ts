@@ -2,22 +2,40 @@ import type { AgentPort } from '../ports.ts';
 import { ExtensionError } from '../../contract.ts';
 import type { Extension } from '../extension.ts';
 
-/** By extension: the agents that it currently serves, with the number of calls. */
-const servedAgents = new WeakMap<Extension, Map<string, number>>();
+/** An agent that an extension currently serves. */
+interface ServedAgent {
+  readonly namespace: string;
+  /** Calls that have not ended. */
+  calls: number;
+}
+
+/** By extension, then by id. */
+const servedAgents = new WeakMap<Extension, Map<string, ServedAgent>>();
 
 /** Records that an extension serves an agent: a request, a WebSocket or a step of a run. */
-export function beginServing(extension: Extension, agentId: string): void {
+export function beginServing(
+  extension: Extension,
+  { agentId, namespace }: { readonly agentId: string; readonly namespace: string },
+): void {
   let agents = servedAgents.get(extension);
   if (agents === undefined) servedAgents.set(extension, (agents = new Map()));
-  agents.set(agentId, (agents.get(agentId) ?? 0) + 1);
+  const served = agents.get(agentId);
+  if (served === undefined) agents.set(agentId, { namespace, calls: 1 });
+  else served.calls += 1;
 }
 
 /** Records the end of a call; once for each {@link beginServing}. */
 export function endServing(extension: Extension, agentId: string): void {
   const agents = servedAgents.get(extension);
-  const remaining = (agents?.get(agentId) ?? 1) - 1;
-  if (remaining > 0) agents?.set(agentId, remaining);
-  else agents?.delete(agentId);
+  const served = agents?.get(agentId);
+  if (served === undefined) return;
+  served.calls -= 1;
+  if (served.calls === 0) agents?.delete(agentId);
+}
+
+/** The namespace of an agent that an extension currently serves; null for any other agent. */
+export function servedNamespace(extension: Extension, agentId: string): string | null {
+  return servedAgents.get(extension)?.get(agentId)?.namespace ?? null;
 }
 
 /**

@@ -1,6 +1,7 @@
 import type { Clock } from '../../../domain/clock.ts';
 import type { EventStore, Position, RecordedEvent } from '../../../domain/event-store.ts';
 import { resumePosition, rememberLandmark } from '../../../domain/log-landmark.ts';
+import { DEFAULT_NAMESPACE, namespaceOf } from '../../../domain/namespaces/namespace.ts';
 import type { TopicPattern } from '../../../domain/schedule/topic-pattern.ts';
 import { streamIdOf } from '../../../domain/topics/topic.ts';
 import type { Telemetry } from '../../../observability/telemetry.ts';
@@ -118,6 +119,8 @@ export class Subscription implements WorkItem {
   /** @returns whether the event was for the handler */
   async #deliver(event: RecordedEvent, signal: AbortSignal): Promise<boolean> {
     if (event.fault !== undefined || event.type !== 'EventPublished') return false;
+    // The agent of an extension sees no other namespace, and neither does the extension.
+    if (namespaceOf(event.data) !== DEFAULT_NAMESPACE) return false;
     const { event_id, topic, payload, source_agent_id, published_at } = event.data;
     if (!this.#options.pattern.matches(topic)) return false;
     const view: TopicEventView = {

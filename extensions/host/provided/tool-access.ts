@@ -1,9 +1,10 @@
 import type { Request } from 'express';
+import { DEFAULT_NAMESPACE } from '../../../domain/namespaces/namespace.ts';
 import { badInput, type ToolAccess, type ToolView } from '../../contract.ts';
-import { beginServing, checkActingAgent, endServing } from './served-agents.ts';
+import { beginServing, checkActingAgent, endServing, servedNamespace } from './served-agents.ts';
 import { requireCapability } from '../context.ts';
 import type { Extension } from '../extension.ts';
-import type { AgentPort, ProvidedTool, RequestOrigin, ToolPort } from '../ports.ts';
+import type { AgentPort, ProvidedTool, RequestOrigin, ToolPort, ToolUser } from '../ports.ts';
 
 /** An extension's access to the tool registry. Its own tools are named `<id>.<name>`. */
 export class ExtensionTools {
@@ -28,10 +29,15 @@ export class ExtensionTools {
         async call(args, { onBehalfOf, ...options }) {
           requireCapability(extension, 'TOOLS');
           await checkActingAgent(extension, options.actAs, agents);
+          const namespace = await agents.namespaceOf(options.actAs);
           const origin = onBehalfOf === undefined ? undefined : originOf(onBehalfOf);
-          return view.call(args, { ...options, origin });
+          return view.call(args, { ...options, namespace, origin });
         },
       } satisfies ToolView);
+    const callerFor = (actAs: string | undefined): ToolUser => {
+      const namespace = actAs === undefined ? DEFAULT_NAMESPACE : servedNamespace(extension, actAs);
+      return { extensionId: id, namespace };
+    };
     this.#tools = tools;
     this.access = Object.freeze({
       registerTool: (name, func, schema) => {
@@ -43,7 +49,7 @@ export class ExtensionTools {
         const fullName = `${id}.${name}`;
         const ownSchema = copySchema(schema);
         tools.register(fullName, descriptionOf(name, ownSchema), ownSchema, async (args, call) => {
-          beginServing(extension, call.actAs);
+          beginServing(extension, { agentId: call.actAs, namespace: call.namespace });
           try {
             return await enter(() => func(args, call));
           } finally {
@@ -52,16 +58,17 @@ export class ExtensionTools {
         });
         this.#registered.add(fullName);
       },
-      listTools: () => tools.list(id).map(viewOf),
-      getTool: (name) => {
-        const view = tools.get(name, id);
+      listTools: ({ actAs } = {}) => tools.list(callerFor(actAs)).map(viewOf),
+      getTool: (name, { actAs } = {}) => {
+        const view = tools.get(name, callerFor(actAs));
         return view === undefined ? undefined : viewOf(view);
       },
       noteRefusal: async (name, { actAs, onBehalfOf, code }) => {
         requireCapability(extension, 'TOOLS');
         await checkActingAgent(extension, actAs, agents);
         const origin = originOf(onBehalfOf);
-        if (origin !== undefined) tools.noteRefusal(name, { actAs, origin, code });
+        const namespace = await agents.namespaceOf(actAs);
+        if (origin !== undefined) tools.noteRefusal(name, { actAs, namespace, origin, code });
       },
     } satisfies ToolAccess);
   }

@@ -299,7 +299,7 @@ export class Routing {
     const { extension, caller } = context;
     if (label !== undefined) context.hostLabel = extension.labels.labelFor(label);
     this.active.set(extension.id, (this.active.get(extension.id) ?? 0) + 1);
-    if (caller !== null) beginServing(extension, caller.agentId);
+    if (caller !== null) beginServing(extension, caller);
     this.#http.whenEnded(context.response, () => this.#recordRequest(context));
   }
 

@@ -58,7 +58,10 @@ describe('the examples of the interface', () => {
           bodyCheck(body)(shown.body);
           const { payload } = shown.body as { readonly payload?: JsonObject };
           if (payload === undefined || !('pipeline' in payload)) return;
-          expect(checkPayload(payload, registry)).to.deep.equal({ issues: [], warnings: [] });
+          expect(checkPayload(payload, registry.of('default'))).to.deep.equal({
+            issues: [],
+            warnings: [],
+          });
         });
       }
       if (query !== undefined) {
@@ -97,9 +100,20 @@ describe('the examples of the interface', () => {
   }
 
   it('have a step with each built-in tool that the service accepts', () => {
-    const steps = registry.list().map(({ name }) => ({ uses: name, ...toolExamples[name] }));
-    expect(Object.keys(toolExamples)).to.have.members(registry.list().map(({ name }) => name));
-    const { issues } = checkPayload({ pipeline: steps as unknown as JsonObject[] }, registry);
+    const steps = registry
+      .of('default')
+      .list()
+      .map(({ name }) => ({ uses: name, ...toolExamples[name] }));
+    expect(Object.keys(toolExamples)).to.have.members(
+      registry
+        .of('default')
+        .list()
+        .map(({ name }) => name),
+    );
+    const { issues } = checkPayload(
+      { pipeline: steps as unknown as JsonObject[] },
+      registry.of('default'),
+    );
     expect(issues).to.deep.equal([]);
   });
 

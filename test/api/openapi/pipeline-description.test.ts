@@ -19,7 +19,7 @@ describe('the described pipeline of a task', () => {
 
   /** Whether the service accepts a payload, and whether the description says so. */
   const verdicts = (payload: unknown): readonly [service: boolean, description: boolean] => {
-    const { issues } = checkPayload(payload as JsonObject, registry);
+    const { issues } = checkPayload(payload as JsonObject, registry.of('default'));
     return [issues.length === 0, described(payload)];
   };
   const step = (more: object): object => ({ pipeline: [more] });
@@ -99,7 +99,12 @@ describe('the described pipeline of a task', () => {
       readonly mapping: Readonly<Record<string, string>>;
     };
     expect(propertyName).to.equal('uses');
-    expect(Object.keys(mapping)).to.have.members(registry.list().map(({ name }) => name));
+    expect(Object.keys(mapping)).to.have.members(
+      registry
+        .of('default')
+        .list()
+        .map(({ name }) => name),
+    );
     expect(mapping['http.request']).to.equal('#/components/schemas/HttpRequestStep');
   });
 });

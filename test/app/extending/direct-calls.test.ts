@@ -13,7 +13,8 @@ function make(size: number) {
   const calls = new DirectCalls({ slots, record, clock });
   const gone = new AbortController();
   const origin = { source: '203.0.113.7', correlationId: 'asked', reason: 'because' };
-  const call = { tool: 'sleep', actAs: 'agent-1', origin, signal: gone.signal };
+  const who = { actAs: 'agent-1', namespace: 'default' };
+  const call = { tool: 'sleep', ...who, origin, signal: gone.signal };
   const outcomes = () => noted.map(({ outcome, code }) => [outcome, code]);
   return { clock, slots, noted, calls, call, gone, outcomes };
 }

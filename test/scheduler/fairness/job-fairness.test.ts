@@ -43,7 +43,7 @@ class WaitingJobs {
   /** The agents of the next jobs that a worker gets. */
   pick(most: number, tools: readonly string[] = ['print']): string {
     const offer: Offer = {
-      ...{ id: 'w', agent_id: 'x', name: 'w', labels: {} },
+      ...{ id: 'w', namespace: 'default', agent_id: 'x', name: 'w', labels: {} },
       tools: tools.map((name) => ({ name, schema: {} })),
     };
     return this.index

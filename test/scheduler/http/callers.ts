@@ -117,6 +117,7 @@ function toolCall(): ToolCall {
     taskId: 'task-1',
     step: 'step_0',
     actAs: 'agent-1',
+    namespace: 'default',
     mask: (text) => text,
     log: () => {},
   };

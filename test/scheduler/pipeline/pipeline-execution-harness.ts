@@ -112,7 +112,7 @@ export async function execute(given: Given): Promise<Went> {
       priority: 5,
     },
     {
-      tools,
+      tools: tools.of('default'),
       clock,
       stop: given.stop ?? stopBy(given.signal ?? never),
       secrets: secretsOfRun(plainSecrets(secrets, given.secretLimits), Object.values(secrets)),

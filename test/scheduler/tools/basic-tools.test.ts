@@ -119,10 +119,15 @@ describe('the registry of tools', () => {
     const registry = new ToolRegistry();
     for (const tool of basicTools) registry.register(tool);
     const names = ['echo', 'fail', 'log', 'transform'];
-    expect(registry.list().map(({ name }) => name)).to.deep.equal(names);
-    expect(registry.get('echo')?.description).to.be.a('string');
-    expect(registry.schemaOf('log')).to.have.nested.property('properties.message');
-    expect(registry.schemaOf('nobody')).to.equal(undefined);
+    expect(
+      registry
+        .of('default')
+        .list()
+        .map(({ name }) => name),
+    ).to.deep.equal(names);
+    expect(registry.of('default').find('echo')?.tool?.description).to.be.a('string');
+    expect(registry.of('default').schemaOf('log')).to.have.nested.property('properties.message');
+    expect(registry.of('default').schemaOf('nobody')).to.equal(undefined);
   });
 
   it('rejects a taken name, and an invalid schema', () => {
@@ -133,7 +138,7 @@ describe('the registry of tools', () => {
     const schema = { type: 'nonsense' };
     expect(() => registry.register({ ...tool, name: 'x.z', schema })).to.throw();
     registry.unregister('x.y');
-    expect(registry.get('x.y')).to.equal(undefined);
+    expect(registry.of('default').find('x.y')?.tool).to.equal(undefined);
   });
 
   it('accepts schemas of any dialect, and two of the same $id', () => {
@@ -146,7 +151,7 @@ describe('the registry of tools', () => {
     for (const [index, $schema] of dialects.entries()) {
       const schema = { $schema, $id: 'same', type: 'object', required: ['a'] };
       registry.register({ ...base, name: `t${index}`, schema });
-      expect(registry.find(`t${index}`)?.check({})).to.have.lengthOf(1);
+      expect(registry.of('default').find(`t${index}`)?.check({})).to.have.lengthOf(1);
     }
   });
 });

@@ -15,7 +15,13 @@ export class JobWorker {
   constructor(world: WaitsWorld, id = 'worker-1') {
     this.#world = world;
     const tools = [{ name: JOB_TOOL, schema: {} }];
-    this.#offer = { id, agent_id: `agent of ${id}`, name: id, tools, labels: {} };
+    const agent_id = `agent of ${id}`;
+    this.#offer = { id, namespace: 'default', agent_id, name: id, tools, labels: {} };
+  }
+
+  get #sender(): { readonly agentId: string; readonly namespace: string } {
+    const { agent_id: agentId, namespace } = this.#offer;
+    return { agentId, namespace };
   }
 
   /** Asks a process for a job. @returns null where there is none, or the process dies */
@@ -35,7 +41,7 @@ export class JobWorker {
   ): Promise<RefusalError | null | undefined> {
     const context = { ...this.#world.world.context(), ...more };
     const answers: JobAnswer[] = [{ job, lease, ...how }];
-    const finished = process.jobs.finish(answers, this.#offer.agent_id, context);
+    const finished = process.jobs.finish(answers, this.#sender, context);
     return (await answerOf(process, this.#world, finished))?.[0];
   }
 
@@ -45,7 +51,7 @@ export class JobWorker {
     said: Parameters<WaitsProcess['jobs']['heartbeat']>[1] = {},
   ): Promise<void> {
     const context = this.#world.world.context();
-    await process.jobs.heartbeat({ job, lease }, said, this.#offer.agent_id, context);
+    await process.jobs.heartbeat({ job, lease }, said, this.#sender, context);
   }
 }
 

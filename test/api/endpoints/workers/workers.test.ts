@@ -134,7 +134,8 @@ describe('workers over HTTP', () => {
     it('is listed for pipelines, and refuses a call outside of a run', async () => {
       await open.worker(['mail.direct']);
       const listed = api()
-        .tools.list()
+        .tools.of('default')
+        .list()
         .find(({ name }) => name === 'mail.direct');
       expect(listed?.isExternal).to.equal(true);
       expect(() => listed?.run({}, {} as never)).to.throw(/only for the step of a run/);
