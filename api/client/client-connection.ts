@@ -1,6 +1,7 @@
 import { writeJson } from '../../domain/exact-numbers.ts';
 import type { Tokens } from '../schemas/response-schemas-agents.ts';
 import type { ErrorBody } from '../schemas/response-schemas.ts';
+import { takesNamespace } from './namespaced-paths.ts';
 import { serverSentEvents, type ServerSentEvent } from './server-sent-events.ts';
 
 export interface Credentials {
@@ -18,6 +19,8 @@ export interface ClientOptions {
   readonly credentials?: Credentials | (() => Credentials);
   /** Stores tokens for later clients; default: they are not stored. */
   readonly kept?: KeptTokens;
+  /** For admins: lists and figures show only this namespace, unless the call names another. Default: all of them. */
+  readonly namespace?: string;
   /** The reason of every command, unless the call gives another (`X-Reason`). */
   readonly reason?: string;
   /** Aborts all running calls. */
@@ -189,7 +192,10 @@ export class ClientConnection {
     token: string | null,
     live?: Pick<Watching, 'lastEventId'>,
   ): Promise<Response> {
-    const { method, path, query, body } = asking;
+    const { method, path, body } = asking;
+    const { namespace } = this.#options;
+    const isNarrowed = namespace !== undefined && takesNamespace(method, path);
+    const query = isNarrowed ? { namespace, ...asking.query } : asking.query;
     const headers = new Headers();
     const { reason = this.#options.reason, idempotencyKey, ifMatch } = asking;
     if (token !== null) headers.set('authorization', `Bearer ${token}`);

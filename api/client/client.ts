@@ -35,6 +35,7 @@ import type * as Taken from '../schemas/schemas.ts';
 import type { DeliveryQuery } from '../schemas/webhook-schemas.ts';
 import { agents, keys } from './agent-methods.ts';
 import { secrets } from './secret-methods.ts';
+import { namespaces } from './namespace-methods.ts';
 import { jobs, workers } from './worker-methods.ts';
 
 export { ApiError } from './client-connection.ts';
@@ -103,6 +104,7 @@ export function createClient(options: ClientOptions) {
     audit: audit(api),
     webhooks: webhooks(api),
     secrets: secrets(api),
+    namespaces: namespaces(api),
     workers: workers(api),
     jobs: jobs(api),
     projections: projections(api),

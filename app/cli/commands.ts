@@ -6,6 +6,7 @@ import { addAgentCommands } from './records/agent-commands.ts';
 import { addAuditCommand } from './records/audit-commands.ts';
 import { addEventCommands } from './records/event-commands.ts';
 import { addKeyCommands } from './records/key-commands.ts';
+import { addNamespaceCommands } from './records/namespace-commands.ts';
 import { addOperationsCommands } from './records/operations-commands.ts';
 import { addOverviewCommands } from './records/overview-commands.ts';
 import { addSecretCommands } from './records/secret-commands.ts';
@@ -34,6 +35,7 @@ export function createCommandLine(environment: CliEnvironment, version: string):
   addBackfillCommands(line);
   addAgentCommands(line);
   addKeyCommands(line);
+  addNamespaceCommands(line);
   addWebhookCommands(line);
   addSecretCommands(line);
   addEventCommands(line);

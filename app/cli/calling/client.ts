@@ -60,15 +60,19 @@ export class Client {
   readonly #clock: Clock;
   readonly #signal: AbortSignal;
 
-  /** @param options.reason recorded in the events of every command (`X-Reason`) */
+  /**
+   * @param options.reason recorded in the events of every command (`X-Reason`)
+   * @param options.namespace lists and figures show only this one
+   */
   constructor(options: {
     readonly url: string;
     readonly access: Pick<ClientOptions, 'token' | 'credentials' | 'kept'>;
     readonly clock: Clock;
     readonly signal: AbortSignal;
     readonly reason?: string | undefined;
+    readonly namespace?: string | undefined;
   }) {
-    const { url, access, clock, signal, reason } = options;
+    const { url, access, clock, signal, reason, namespace } = options;
     this.url = url.replace(/\/+$/, '');
     this.#clock = clock;
     this.#signal = signal;
@@ -77,6 +81,7 @@ export class Client {
       baseUrl: this.url,
       signal,
       ...(reason === undefined ? {} : { reason }),
+      ...(namespace === undefined ? {} : { namespace }),
       fetch: (input, init) => this.#fetch(input, init),
     });
   }

@@ -18,6 +18,7 @@ export interface GlobalOptions {
   /** False with `--no-color`. */
   readonly color: boolean;
   readonly reason?: string;
+  readonly namespace?: string;
 }
 
 /** A column of a table of records. */
@@ -31,6 +32,8 @@ export class Session {
   readonly clock: Clock;
   readonly paint: Paint;
   readonly json: boolean;
+  /** The value of `--namespace`. */
+  readonly namespace: string | undefined;
   /** The value of `--reason`. */
   readonly reason: string | undefined;
   readonly client: Client;
@@ -45,9 +48,11 @@ export class Session {
     this.paint = paintFor(out, env, options.color);
     this.json = options.json ?? false;
     this.reason = options.reason;
+    this.namespace = options.namespace;
     this.urlOption = options.url;
     const access = { ...clientAccess(env), ...tokenCache(env, url, clock) };
-    this.client = new Client({ url, access, clock, signal, reason: options.reason });
+    const { reason, namespace } = options;
+    this.client = new Client({ url, access, clock, signal, reason, namespace });
   }
 
   /**

@@ -5,6 +5,7 @@ import { asOf, choice, flag, repeatable, text, view, wholeNumber } from '../opti
 import type { CommandLine } from '../program.ts';
 import { shortTime } from '../terminal/units.ts';
 import { disabledRuns, misfirePolicies } from '../../../domain/vocabulary.ts';
+import { namespaceColumn } from './namespace-commands.ts';
 import { addHistory } from './history-commands.ts';
 
 const fields = {
@@ -33,6 +34,7 @@ export function addAgentCommands(line: CommandLine): void {
           [
             { title: 'ID', cell: ({ id }) => id },
             { title: 'NAME', maxWidth: 40, cell: ({ name: title }) => title },
+            ...namespaceColumn(agents),
             { title: 'SCOPES', cell: ({ scopes }) => scopes.join(' ') },
             { title: 'CREATED', cell: ({ created_at }) => shortTime(created_at) },
             {
@@ -62,7 +64,9 @@ export function addAgentCommands(line: CommandLine): void {
     options: fields,
     examples: ['agents create reporting --scope tasks:read --scope tasks:write'],
     run: async (session, options, [name = '']) => {
-      const body = { name, scopes: [], ...bodyOf(options) };
+      const { namespace } = session;
+      const place = namespace === undefined ? {} : { namespace };
+      const body = { name, scopes: [], ...bodyOf(options), ...place };
       const agent = await session.client.call((api) => api.agents.create(body));
       session.answer(agent, () => showAgent(session, agent));
       if (!session.json) session.aside(`to create its secret: svc agents credentials ${agent.id}`);
@@ -140,6 +144,7 @@ function showAgent(session: Session, agent: Agent): string {
   return session.fields([
     ['id', agent.id],
     ['name', agent.name],
+    ['namespace', agent.namespace ?? null],
     ['scopes', agent.scopes.join(' ') || '(none)'],
     ['webhook', agent.webhook_url],
     ['disabled', disabledText(agent)],

@@ -1,6 +1,7 @@
 // The client of the service. The session is in a cookie, which no script can read.
 
 import { writeJson } from './json.js';
+import { findNamespaces, inNamespace } from './namespaces.js';
 import { getState, setState } from './store.js';
 
 /** A refusal of the service, with its issues by field. */
@@ -32,12 +33,12 @@ export const mayChange = ({ created_by }) =>
 
 /** Continues the session of the cookie, if there is one. @throws {RefusalError} */
 export async function resume() {
-  begin(await bodyOf(await patiently('GET', 'auth/session', {})));
+  await begin(await bodyOf(await patiently('GET', 'auth/session', {})));
 }
 
 export async function signIn(id, secret) {
   const body = { agent_id: id, ...(secret === '' ? {} : { agent_secret: secret }) };
-  begin(await bodyOf(await send('POST', 'auth/session', { body })));
+  await begin(await bodyOf(await send('POST', 'auth/session', { body })));
 }
 
 export async function signOut() {
@@ -53,15 +54,17 @@ export function personalSignIn() {
   return url.href;
 }
 
-function begin({ agent, openid_connect: hasPersonal }) {
+async function begin({ agent, openid_connect: hasPersonal }) {
   session = agent && { agentId: agent.id, scopes: agent.scopes };
   setState({ agent: session, hasPersonal, isKnown: true });
+  if (may('admin')) await findNamespaces((path, query) => call('GET', path, { query }));
 }
 
 /** @param why shown to the person, who has to log in again */
 function end(why) {
   session = null;
-  setState({ agent: null, signedOut: why, dialog: null, hold: null });
+  const ended = { agent: null, dialog: null, hold: null, namespaces: [], namespace: '' };
+  setState({ ...ended, signedOut: why });
 }
 
 /**
@@ -152,7 +155,7 @@ export const pause = (milliseconds, signal) =>
 
 async function send(method, path, { body, query = {}, headers = {}, signal } = {}) {
   const url = new URL(path, root);
-  for (const [key, value] of Object.entries(query)) {
+  for (const [key, value] of Object.entries(inNamespace(method, path, query))) {
     if (value !== undefined && value !== null && value !== '') url.searchParams.set(key, value);
   }
   // A browser that was asked for Basic credentials sends these too.

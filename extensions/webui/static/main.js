@@ -2,6 +2,7 @@
 
 import { html, options, render, useErrorBoundary, useLayoutEffect, useRef } from './preact.js';
 import { pause, resume, signOut } from './client.js';
+import { chooseNamespace } from './namespaces.js';
 import { findRoute, visibleViews } from './routes.js';
 import { learnAgents } from './names.js';
 import { attempt, getState, setState, useStore } from './store.js';
@@ -49,6 +50,7 @@ function Page() {
   const isLoggedIn = useStore(({ agent }) => agent !== null);
   const isKnown = useStore((state) => state.isKnown);
   const { path: given, query, visit } = useStore(({ address }) => address);
+  const namespace = useStore((state) => state.namespace);
   const dialog = useStore((state) => state.dialog);
   const notice = useStore((state) => state.notice);
   const content = useRef();
@@ -64,7 +66,7 @@ function Page() {
     </header>
     <${Banners} />
     <main id="content" tabindex="-1" ref=${content}>
-      ${isLoggedIn && html`<${View} key=${visit} path=${path} query=${query} />`}
+      ${isLoggedIn && html`<${View} key=${`${visit} ${namespace}`} path=${path} query=${query} />`}
       ${isKnown && !isLoggedIn && html`<${SignIn} />`}
     </main>
     <div id="notice" role="status" aria-live="polite">${notice}</div>
@@ -90,11 +92,24 @@ function Account() {
   const { agentId } = useStore(({ agent }) => agent);
   const isExact = useStore((state) => state.isExact);
   return html`<div class="account">
+    <${NamespaceSwitch} />
     <button class="quiet" type="button" aria-pressed=${isExact} title="Show dates instead of distances"
       onClick=${() => setState({ isExact: !isExact })}>Exact times</button>
     <span class="soft"><${Actor} id=${agentId} /></span>
     <${Button} kind="quiet" onClick=${() => attempt(signOut)}>Log out<//>
   </div>`;
+}
+
+/** For admins of a service with several. */
+function NamespaceSwitch() {
+  const names = useStore(({ namespaces }) => namespaces);
+  const chosen = useStore(({ namespace }) => namespace);
+  if (names.length === 0) return null;
+  return html`<select aria-label="Namespace" value=${chosen}
+    onChange=${(event) => chooseNamespace(event.target.value)}>
+    <option value="">All namespaces</option>
+    ${names.map((name) => html`<option value=${name}>${name}</option>`)}
+  </select>`;
 }
 
 function View({ path, query }) {

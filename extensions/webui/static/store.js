@@ -8,6 +8,7 @@ import { useLayoutEffect, useReducer, useRef } from './preact.js';
  * - `address`: the path and query behind `#/`; `visit` counts navigations
  * - `trouble`: what is wrong with the service, or `''`; `hold`: the service's hold, or null
  * - `dialog`: the options of the open dialog, or null; `notice`: what has just happened, or `''`
+ * - `namespaces`: their names, if there are several and the agent sees all; `namespace`: the chosen one, or `''` for all
  * - `isExact`: whether times are shown as dates
  */
 let state = {
@@ -20,6 +21,8 @@ let state = {
   hold: null,
   dialog: null,
   notice: '',
+  namespaces: [],
+  namespace: '',
   isExact: false,
 };
 const listeners = new Set();

@@ -69,11 +69,4 @@ describe('the jobs of several agents', () => {
     jobs.add('b', { count: 2, tool: 'fold' });
     expect(jobs.pick(4, ['print', 'bind', 'fold'])).to.equal('abab');
   });
-
-  it('are shared by the weights of namespaces', () => {
-    const jobs = new WaitingJobs({ heavy: 3 });
-    jobs.add('a', { count: 100, namespace: 'light' });
-    jobs.add('z', { count: 100, namespace: 'heavy' });
-    expect([...jobs.pick(40)].filter((agent) => agent === 'z')).to.have.lengthOf(30);
-  });
 });

@@ -1,0 +1,31 @@
+/** Paths whose answers an admin can narrow to a namespace by `?namespace=`. A test compares them with the endpoints. */
+const namespaced = [
+  '/agents',
+  '/agents/:id/webhooks/deliveries',
+  '/approvals',
+  '/events/stream/cleanup',
+  '/events/stream/recent',
+  '/events/topics',
+  '/projections/:id/parked',
+  '/runs',
+  '/runs/live',
+  '/runs/stats/summary',
+  '/runs/task/:id/stats',
+  '/stats/summary',
+  '/stream/cleanup',
+  '/stream/recent',
+  '/task/:id/stats',
+  '/tasks',
+  '/tasks/due',
+  '/tasks/:id/backfills',
+  '/topics',
+  '/workers',
+] as const;
+
+const patterns = namespaced.map((path) => new RegExp(`^${path.replace(':id', '[^/]+')}$`));
+
+/** Commands that take a namespace in the query are `DELETE`s; the others have it in their body, or none. */
+export function takesNamespace(method: string, path: string): boolean {
+  const isQueried = method === 'GET' || path.endsWith('/cleanup');
+  return isQueried && patterns.some((pattern) => pattern.test(path));
+}
