@@ -64,7 +64,6 @@ export function pipelineRunner(options: {
       run: { id, attempt, trigger, scheduled_for: run.scheduledFor, run_at: toIso(run.runAt) },
       event: (known?.request.event ?? null) as JsonObject | null,
     };
-    const { namespace } = task;
     const user = { namespace, agentId: run.createdBy, taskId, runId: id };
     const denial = (): ReturnType<Owners['stepDenial']> => owners.stepDenial(run.createdBy);
     const shared = { tools, clock, telemetry, callbackUrl, artifacts, evaluator, denial };

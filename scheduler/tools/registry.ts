@@ -70,6 +70,7 @@ export class ToolRegistry {
     const tools: NamespaceTools = {
       find,
       schemaOf: (name) => find(name)?.tool.schema,
+      isOwn: (name) => this.isOwn(name),
       list: () => this.#list(namespace),
     };
     this.#namespaces.set(namespace, tools);

@@ -66,7 +66,7 @@ export class Neighbourhood {
       }),
       clock: new SystemClock(),
       telemetry: createTelemetry({ level: 'silent' }),
-      secrets: () => undefined,
+      env: {},
     });
     const open = new ApiClient(service.address, null);
     const ready = async () => (await open.get('/health/ready')).status === 200;
