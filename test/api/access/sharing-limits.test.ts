@@ -48,7 +48,7 @@ describe('limits of what one agent may take', () => {
   });
 
   it('count the runs of a namespace together', async () => {
-    const third = await api().signIn(['tasks:read']);
+    const third = await api().signIn(['tasks:write']);
     const [one, other] = [await api().signIn(['tasks:write']), await api().signIn(['tasks:write'])];
     for (const { id } of [one, one, other]) await addRun(newId(0), id);
     await counted(one.id, 2);

@@ -34,6 +34,9 @@ interface Finding {
 /** An unused port. */
 const NOWHERE = 'http://127.0.0.1:1';
 
+/** The first generation of a view. */
+const DUE_FILE = `due-s${dueProjection.schema}-g1.db`;
+
 describe('svc doctor without changes', function () {
   this.timeout(60_000);
   const directory = useTemporaryDirectory();
@@ -136,7 +139,7 @@ describe('svc doctor without changes', function () {
   it('reads the files of a stopped service as they are', async () => {
     await leave('stopped');
     const before = contents(path('stopped'));
-    expect(before).to.include.all.keys('views.db', 'coordination.db', 'due-s2-g1.db');
+    expect(before).to.include.all.keys('views.db', 'coordination.db', DUE_FILE);
     const { of } = await examined(path('stopped'));
     expect(of('processes')?.found).to.match(/^1 alive/);
     expect(of('lag')?.found).to.include('agents');
@@ -156,7 +159,7 @@ describe('svc doctor without changes', function () {
     expect(contents(path('killed'))).to.deep.equal(before);
   });
 
-  for (const name of ['views.db', 'coordination.db', 'due-s2-g1.db']) {
+  for (const name of ['views.db', 'coordination.db', DUE_FILE]) {
     it(`reports a damaged ${name} and keeps it`, async () => {
       await leave('damaged');
       writeFileSync(path(`damaged/${name}`), 'x'.repeat(8_192));

@@ -11,7 +11,11 @@ const given = {
   SVC_OIDC_CLIENT_ID: 'tasks',
   SVC_OIDC_CLAIMS: claims,
 };
-const production = { NODE_ENV: 'production', JWT_SECRET_KEY: 'Zk3x9Qm7Lw2Rt8Yp5Vn1Bc6Hd4Js0GaE' };
+const production = {
+  NODE_ENV: 'production',
+  JWT_SECRET_KEY: 'Zk3x9Qm7Lw2Rt8Yp5Vn1Bc6Hd4Js0GaE',
+  SVC_SECRETS_KEY: 'pQ8vT1mXc5kZr2Lw9sYb4Nf7Hd0JgUaE3iOqVxKzM6A=',
+};
 
 function faultOf(env: Environment): string {
   try {

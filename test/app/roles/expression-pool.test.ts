@@ -81,7 +81,7 @@ describe('threads that evaluate expressions', function () {
 
   it('have no secrets', async () => {
     const values = await pool.evaluate(onScope('one', ['$.secrets.TOKEN']));
-    expect(values.get('$.secrets.TOKEN')).to.deep.equal({ error: 'there is no secret TOKEN' });
+    expect(JSON.stringify(values.get('$.secrets.TOKEN'))).to.include('a secret is used whole');
   });
 
   it('see the results of steps as they become known, of any number of runs', async () => {

@@ -56,7 +56,7 @@ describe('readiness', () => {
     });
     const before = await health.ready();
     expect(before.status).to.equal(503);
-    expect(JSON.stringify(before.body)).to.include('not built yet: agents, tasks, runs');
+    expect(JSON.stringify(before.body)).to.include('not built yet: agents, apikeys, tasks, runs');
     const stop = new AbortController();
     setMaxListeners(0, stop.signal);
     const { store, readModel } = stores;
