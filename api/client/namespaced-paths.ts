@@ -11,6 +11,8 @@ const namespaced = [
   '/runs/live',
   '/runs/stats/summary',
   '/runs/task/:id/stats',
+  '/secrets',
+  '/secrets/:id',
   '/stats/summary',
   '/stream/cleanup',
   '/stream/recent',
@@ -24,8 +26,9 @@ const namespaced = [
 
 const patterns = namespaced.map((path) => new RegExp(`^${path.replace(':id', '[^/]+')}$`));
 
-/** Commands that take a namespace in the query are `DELETE`s; the others have it in their body, or none. */
+/** Most commands have the namespace in their body, or none. */
 export function takesNamespace(method: string, path: string): boolean {
-  const isQueried = method === 'GET' || path.endsWith('/cleanup');
+  const isCommandOnSecret = method !== 'POST' && path.startsWith('/secrets/');
+  const isQueried = method === 'GET' || path.endsWith('/cleanup') || isCommandOnSecret;
   return isQueried && patterns.some((pattern) => pattern.test(path));
 }

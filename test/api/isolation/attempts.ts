@@ -31,6 +31,9 @@ export const pathParameters: Readonly<Record<string, Value>> = {
   'GET /streams/{stream} stream': ({ run }) => `run-${run}`,
   'POST /ext/events_demo/publish/{stream} stream': ({ demoStream }) => demoStream,
   'GET /ext/events_demo/subscribe/{stream} stream': ({ demoStream }) => demoStream,
+  'GET /secrets/{name} name': ({ secretName }) => secretName,
+  'PUT /secrets/{name} name': ({ secretName }) => secretName,
+  'DELETE /secrets/{name} name': ({ secretName }) => secretName,
   'GET /ext/mcp_http/tools/{name}/schema name': ({ workerTool }) => workerTool,
   'DELETE /replays/{name} name': ({ task }) => task,
   'GET /namespaces/{name}/usage name': ({ namespace }) => namespace,
@@ -124,6 +127,12 @@ export const bodies: Readonly<Record<string, Body>> = {
   'POST /namespaces': ({ namespace }) => ({ name: namespace }),
   'PUT /namespaces/{name}': () => ({ description: 'Taken over' }),
   'POST /tasks': ({ agent, topic }) => ({ ...listening(topic), created_by: agent }),
+  // Refused: a secret of this name would be in the neighbour's own lists.
+  'PUT /secrets/{name}': ({ task }) => ({
+    value: 'x',
+    allow_hosts: ['no host'],
+    allow_tasks: [task],
+  }),
   'PUT /tasks/{id}': () => ({ title: 'Taken over' }),
   'POST /tasks/{id}/run_now': empty,
   'POST /tasks/{id}/snooze': () => ({ delay_seconds: 5 }),

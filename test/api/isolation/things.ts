@@ -32,6 +32,7 @@ export interface Things {
   readonly approvalRun: string;
   readonly delivery: string;
   readonly apiKey: string;
+  readonly secretName: string;
   readonly worker: string;
   readonly workerName: string;
   readonly workerTool: string;
@@ -177,6 +178,9 @@ export async function makeThings(
   const key = await client.post(`/agents/${agent}/keys`, { name: `key of ${mark}` });
   const apiKey = ok(key).textAt('id');
 
+  const secretName = `TOKEN_${mark}`;
+  ok(await client.put(`/secrets/${secretName}`, { value: secret, allow_hosts: ['127.0.0.1'] }));
+
   const demoStream = `greetings-${mark}`;
   ok(await client.post(`/ext/events_demo/publish/${demoStream}`, { secret }));
 
@@ -195,6 +199,7 @@ export async function makeThings(
       failedRun,
     },
     ...{ artifactRun, artifact, eventRun, backfill, approval, approvalRun, delivery, apiKey },
+    secretName,
     ...{ worker, workerName, workerTool, job: taken.job_id, lease: taken.lease, jobRun },
     ...{ topic, eventId, concurrencyKey, tag, demoStream, idempotencyKey, correlation },
   };

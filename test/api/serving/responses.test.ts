@@ -17,9 +17,11 @@ describe('the check of responses', () => {
   const headers = { 'content-type': 'application/json; charset=utf-8' };
   const agent = {
     id: newId(0),
+    namespace: 'default',
     name: 'a',
     scopes: [],
     webhook_url: null,
+    disabled: null,
     created_at: '2026-11-21T03:05:36.125Z',
     updated_at: '2026-11-21T03:05:36.125Z',
   };
