@@ -2,11 +2,9 @@ import type { Secret } from '../../../api/client/client.ts';
 import { usageError } from '../calling/command-errors.ts';
 import { addList } from '../calling/lists.ts';
 import type { RecordColumn } from '../calling/session.ts';
-import { repeatable, text } from '../options.ts';
+import { repeatable } from '../options.ts';
 import type { CommandLine } from '../program.ts';
 import { shortTime } from '../terminal/units.ts';
-
-const namespace = text('name', "another namespace than the caller's (admins only)");
 
 /** `svc secrets …` */
 export function addSecretCommands(line: CommandLine): void {
@@ -20,13 +18,12 @@ export function addSecretCommands(line: CommandLine): void {
         'where it may be sent: a name, *.name, an address, with :port; or *',
       ),
       task: repeatable('id', 'a task that may use it (default: all of the namespace)'),
-      namespace,
     },
     examples: [
       'secrets set API_TOKEN --host api.example.com < token.txt',
       'printf %s "$TOKEN" | svc secrets set API_TOKEN --host api.example.com:443',
     ],
-    run: async (session, { host = [], task, namespace: of }, [name = '']) => {
+    run: async (session, { host = [], task }, [name = '']) => {
       const value = (await session.environment.input()).replace(/\r?\n$/, '');
       if (value === '') throw usageError('standard input is empty; it must have the value');
       const body = {
@@ -35,7 +32,7 @@ export function addSecretCommands(line: CommandLine): void {
         ...(task === undefined ? {} : { allow_tasks: [...task] }),
       };
       await session.show(
-        (api) => api.secrets.set(name, body, of === undefined ? {} : { namespace: of }),
+        (api) => api.secrets.set(name, body),
         (secret) =>
           session.fields([
             ['name', secret.name],
@@ -49,10 +46,9 @@ export function addSecretCommands(line: CommandLine): void {
   });
   addList(line, group, 'list', {
     description: 'list secrets by name, with where they may be used and their last use',
-    options: { namespace },
-    examples: ['secrets list', 'secrets list --namespace team-a'],
+    examples: ['secrets list', '--namespace team-a secrets list'],
     path: async () => '/secrets',
-    query: ({ namespace: of }) => ({ namespace: of }),
+    query: () => ({}),
     columns: (): readonly RecordColumn<Secret>[] => [
       { title: 'NAME', cell: ({ name }) => name },
       { title: 'NAMESPACE', cell: (secret) => secret.namespace },
@@ -66,10 +62,8 @@ export function addSecretCommands(line: CommandLine): void {
   });
   line.add(group, 'delete <name>', {
     description: 'delete a secret; steps that use it fail from then on',
-    options: { namespace },
     examples: ['secrets delete API_TOKEN'],
-    run: (session, { namespace: of }, [name = '']) =>
-      session.done((api) => api.secrets.remove(name, { namespace: of })),
+    run: (session, _options, [name = '']) => session.done((api) => api.secrets.remove(name)),
   });
   line.add(group, 'rotate-key', {
     description: 'encrypt all secrets with a new key, while the service runs (scope admin)',

@@ -174,7 +174,7 @@ describe('the command line', () => {
     for (const name of names) {
       const { code, out } = await call([name, '--help']);
       expect(code).to.equal(0);
-      const verbs = out.split('\nCommands:\n')[1]?.matchAll(/^ {2}([a-z]+)/gm) ?? [[]];
+      const verbs = out.split('\nCommands:\n')[1]?.matchAll(/^ {2}([a-z-]+)/gm) ?? [[]];
       for (const [, verb] of verbs) {
         const words = verb === undefined ? [name] : [name, verb];
         const told = await call([...words, '--help']);
