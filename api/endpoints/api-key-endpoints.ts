@@ -5,7 +5,7 @@ import {
   revokeApiKey,
   type ApiKeyFields,
 } from '../../domain/agents/api-key.ts';
-import { hasScope } from '../../domain/agents/permissions.ts';
+import { hasScope } from '../../domain/agents/scopes.ts';
 import { toIso, type Instant } from '../../domain/clock.ts';
 import { handle } from '../../domain/handle.ts';
 

@@ -1,7 +1,7 @@
 import { countPayload, type QuotaParts } from '../../api/access/quota-gate.ts';
 import { paramsFor } from '../../api/params/params-check.ts';
 import { requireAgent, requireEnabled, type RegisteredAgent } from '../../domain/agents/agent.ts';
-import { hasScope } from '../../domain/agents/permissions.ts';
+import { hasScope } from '../../domain/agents/scopes.ts';
 import type { Clock } from '../../domain/clock.ts';
 import { RefusalError, notFound } from '../../domain/errors.ts';
 import { BEGINNING, type EventStore } from '../../domain/event-store.ts';

@@ -1,6 +1,7 @@
 import { RefusalError } from '../errors.ts';
 import type { AgentEvent, AgentNameEvent } from '../events/catalogue.ts';
 import type { EventPlace, Fold } from '../handle.ts';
+import { hasScope, TASKS_SCOPE } from './scopes.ts';
 import { DEFAULT_NAMESPACE, namespaceField, namespaceOf } from '../namespaces/namespace.ts';
 import type { DisabledRuns, MisfirePolicy } from '../vocabulary.ts';
 
@@ -32,6 +33,8 @@ export interface RegisteredAgent {
   readonly disabled: Disabling | null;
   /** The last time that it was enabled again; null before. */
   readonly enabled: Enabling | null;
+  /** Had the scope `tasks:write`, or `admin`, and has neither any more. */
+  readonly lost_tasks_scope: boolean;
   readonly webhook_secret_version: number;
   readonly created_at: string;
   readonly updated_at: string;
@@ -77,6 +80,7 @@ function evolveAgent(state: AgentState, event: AgentEvent, at: EventPlace): Agen
       sessions_revision: null,
       disabled: null,
       enabled: null,
+      lost_tasks_scope: false,
       webhook_secret_version: 0,
       created_at: occurredAt,
       updated_at: occurredAt,
@@ -87,8 +91,12 @@ function evolveAgent(state: AgentState, event: AgentEvent, at: EventPlace): Agen
   if (state.status !== 'registered') return state;
   const changed = { ...state, updated_at: occurredAt, revision: at.revision };
   switch (event.type) {
-    case 'AgentUpdated':
-      return { ...changed, ...event.data.changes };
+    case 'AgentUpdated': {
+      const { changes } = event.data;
+      const had = state.lost_tasks_scope || hasScope(state, TASKS_SCOPE);
+      const updated = { ...changed, ...changes };
+      return { ...updated, lost_tasks_scope: had && !hasScope(updated, TASKS_SCOPE) };
+    }
     case 'AgentCredentialsSet':
       return {
         ...changed,

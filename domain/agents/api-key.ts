@@ -1,4 +1,4 @@
-import { hasScope } from './permissions.ts';
+import { hasScope } from './scopes.ts';
 import type { RegisteredAgent } from './agent.ts';
 import { fromIso, type Instant } from '../clock.ts';
 import { RefusalError } from '../errors.ts';

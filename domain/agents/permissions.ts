@@ -1,22 +1,12 @@
 import type { AgentState } from './agent.ts';
+import { TASKS_SCOPE } from './scopes.ts';
 import type { PauseCause } from '../vocabulary.ts';
-
-/** The scope without which nothing of an agent's tasks may happen. */
-export const TASKS_SCOPE = 'tasks:write';
 
 /** Why something may not be done for an agent: `code` for programs, `why` for people. */
 export interface Denial {
   readonly code: PauseCause | 'agent_disabled';
   /** A clause such as `agent … is disabled`. */
   readonly why: string;
-}
-
-/** Whether an agent has a scope, itself or by `admin`, which implies all. */
-export function hasScope(
-  { scopes }: { readonly scopes: readonly string[] },
-  scope: string,
-): boolean {
-  return scopes.includes(scope) || scopes.includes('admin');
 }
 
 /**
@@ -54,8 +44,9 @@ export function ownerDenial(
   if (agent.status === 'removed') {
     return { code: 'agent_removed', why: `agent ${agentId} was removed` };
   }
-  if (hasScope(agent, TASKS_SCOPE)) return null;
-  return { code: 'scope_lost', why: `agent ${agentId} lacks the scope ${TASKS_SCOPE}` };
+  // An agent that never had it owns tasks because an admin has said so.
+  if (!agent.lost_tasks_scope) return null;
+  return { code: 'scope_lost', why: `agent ${agentId} lost the scope ${TASKS_SCOPE}` };
 }
 
 const disabledDenial = (agentId: string): Denial => ({

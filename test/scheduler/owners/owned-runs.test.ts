@@ -64,7 +64,7 @@ describe('the runs of an agent', () => {
     await agents.grant('ada', ['tasks:read']);
     await workers.let('w', run, 'first');
     expect(workers.stepsOf(run)).to.deep.equal(['first']);
-    const error = 'not permitted: agent ada lacks the scope tasks:write';
+    const error = 'not permitted: agent ada lost the scope tasks:write';
     expect(await errorOf(run)).to.equal(error);
   });
 
@@ -74,7 +74,7 @@ describe('the runs of an agent', () => {
     await agents.grant('ada', []);
     const run = await workers.request('t');
     expect(workers.stepsOf(run)).to.deep.equal([]);
-    expect(await errorOf(run)).to.match(/lacks the scope tasks:write/);
+    expect(await errorOf(run)).to.match(/lost the scope tasks:write/);
   });
 
   for (const when of ['before', 'after'] as const) {

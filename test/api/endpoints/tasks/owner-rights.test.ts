@@ -43,7 +43,7 @@ describe('the tasks of an agent that lost its rights', () => {
     await loseScope(owner, task);
     const refused = await admin.client.post(`/tasks/${task}/resume`);
     expect([refused.status, refused.at('details.reason')]).to.deep.equal([409, 'scope_lost']);
-    expect(refused.textAt('message')).to.match(/lacks the scope tasks:write/);
+    expect(refused.textAt('message')).to.match(/lost the scope tasks:write/);
     await admin.client.put(`/agents/${owner.id}`, { scopes: ['tasks:write'] });
     expect((await admin.client.post(`/tasks/${task}/resume`)).status).to.equal(200);
     const shown = await admin.client.get(`/tasks/${task}`);
@@ -68,9 +68,18 @@ describe('the tasks of an agent that lost its rights', () => {
     }
   });
 
-  it('are not given to an agent without the scope', async () => {
+  it('may be given to an agent that never had the scope, which an admin decides', async () => {
+    const never = await api().signIn(['tasks:read']);
+    const created = await api().admin.client.post('/tasks', plainTask(never.id));
+    expect(created.status, created.text).to.equal(201);
+    const run = await api().admin.client.post(`/tasks/${created.textAt('id')}/run_now`);
+    expect(run.status, run.text).to.equal(200);
+  });
+
+  it('are not given to an agent that has lost the scope', async () => {
     const { admin } = api();
-    const without = await api().signIn(['tasks:read']);
+    const without = await api().signIn(['tasks:write']);
+    await admin.client.put(`/agents/${without.id}`, { scopes: ['tasks:read'] });
     const refused = await admin.client.post('/tasks', plainTask(without.id));
     expect([refused.status, refused.at('details.field')]).to.deep.equal([400, 'created_by']);
   });
