@@ -62,6 +62,7 @@ describe('a service with a server that it cannot use', function () {
     JWT_SECRET_KEY: 'the same for all the processes of the test',
     // Without artifacts, the start does not warn that they are on this machine alone.
     SVC_ARTIFACTS_MAX_BYTES: '0',
+    SVC_SECRETS_KEY: 'pQ8vT1mXc5kZr2Lw9sYb4Nf7Hd0JgUaE3iOqVxKzM6A=',
     SVC_DATA_DIR: join(directory(), name),
     ...set,
   });
