@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import type { Observation } from '../support/interface-record.ts';
 import { projectRoot } from '../support/project-root.ts';
 import { read } from './documents.ts';
@@ -25,6 +25,13 @@ function titlesIn(source: string): readonly RegExp[] {
   });
 }
 
+/** The titles in a file of tests, and in those beside it, from which it may have its tests. */
+function titlesBeside(file: string): readonly RegExp[] {
+  const folder = dirname(file);
+  const sources = readdirSync(folder).filter((name) => name.endsWith('.ts'));
+  return sources.flatMap((name) => titlesIn(readFileSync(join(folder, name), 'utf8')));
+}
+
 const observation: Observation = {
   ...{ file: 'test/a.test.ts', title: 'lists', endpoint: 'GET /a', status: 200, error: null },
   ...{ headers: ['etag'], takes: ['limit'], answers: ['name'] },
@@ -33,9 +40,7 @@ const observation: Observation = {
 describe('the coverage of the interface', () => {
   it('names tests that exist; if not, run `npm run docs:coverage`', () => {
     const files = [...new Set(tests.map(({ file }) => file))];
-    const titles = new Map(
-      files.map((file) => [file, titlesIn(readFileSync(join(projectRoot, file), 'utf8'))]),
-    );
+    const titles = new Map(files.map((file) => [file, titlesBeside(join(projectRoot, file))]));
     const gone = tests.filter(
       ({ file, title }) => !titles.get(file)?.some((pattern) => pattern.test(title)),
     );

@@ -12,6 +12,13 @@ export interface ElsewhereShown {
  */
 export const shownElsewhere: readonly ElsewhereShown[] = [
   {
+    file: 'test/api/people/sign-in-attacks.test.ts',
+    title: "can't put words on the page that refuses",
+    shows: {
+      '`GET /auth/oidc/callback`': ['takes `error`'],
+    },
+  },
+  {
     file: 'test/api/endpoints/history/audit.test.ts',
     title: 'has only actions and refusals of agents',
     shows: {
@@ -31,6 +38,13 @@ export const shownElsewhere: readonly ElsewhereShown[] = [
     title: 'include a run that started before anybody watched',
     shows: {
       '`GET /runs/live`': ['takes `task_id`'],
+    },
+  },
+  {
+    file: 'test/api/live/live.test.ts',
+    title: 'report only the runs of the namespace that an admin names',
+    shows: {
+      '`GET /runs/live`': ['takes `namespace`'],
     },
   },
   {

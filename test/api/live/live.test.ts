@@ -177,6 +177,15 @@ describe('live streams of runs', () => {
     ]);
   });
 
+  it('report only the runs of the namespace that an admin names', async () => {
+    const stream = await open('/runs/live?namespace=books');
+    const [here, elsewhere] = [newId(0), newId(0)];
+    await api().append(`run-${elsewhere}`, [requested()]);
+    await api().append(`run-${here}`, [requested({ namespace: 'books' })]);
+    const first = await stream.named('run.requested');
+    expect((first.data['run'] as { readonly id: string }).id).to.equal(here);
+  });
+
   it('resume after Last-Event-ID, from memory and from the log, without gaps or repetitions', async () => {
     const first = await open('/runs/live');
     const before = first.lastId;

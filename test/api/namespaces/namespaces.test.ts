@@ -31,6 +31,36 @@ describe('a namespace', () => {
     expect(described.status, described.text).to.equal(200);
   });
 
+  it('is what an admin sees of lists, figures and secrets that are narrowed to it', async () => {
+    await admin().post('/namespaces', { name: 'narrow' });
+    const shown = await admin().get('/namespaces/narrow');
+    expect([shown.status, shown.at('name')], shown.text).to.deep.equal([200, 'narrow']);
+    expect(shown.header('etag')).to.equal('"0"');
+    const { id, client } = await agentIn(api(), 'narrow');
+    const made = (await client.post('/tasks', task(id))).textAt('id');
+    const elsewhere = (await admin().post('/tasks', task(api().admin.id))).textAt('id');
+    const ids = async (path: string): Promise<readonly unknown[]> => {
+      const answer = await admin().get(path);
+      expect(answer.status, `${path} ${answer.text}`).to.equal(200);
+      const { items = answer.json } = answer.json as { readonly items?: unknown };
+      return (items as readonly { readonly id?: unknown }[]).map((each) => each.id);
+    };
+    expect(await ids('/agents?namespace=narrow')).to.deep.equal([id]);
+    expect(await ids('/tasks?namespace=narrow')).to.deep.equal([made]);
+    expect(await ids('/workers?namespace=narrow')).to.deep.equal([]);
+    for (const path of ['/topics', '/stats/summary']) {
+      expect((await admin().get(`${path}?namespace=narrow`)).status, path).to.equal(200);
+    }
+    const statsOf = async (of: string): Promise<number> =>
+      (await admin().get(`/task/${of}/stats?namespace=narrow`)).status;
+    expect([await statsOf(made), await statsOf(elsewhere)]).to.deep.equal([200, 404]);
+    const secret = '/secrets/NARROW?namespace=narrow';
+    expect((await admin().put(secret, { value: 'hush-hush' })).status).to.equal(201);
+    expect((await admin().get(secret)).at('namespace')).to.equal('narrow');
+    expect((await admin().get('/secrets/NARROW?namespace=default')).status).to.equal(404);
+    expect((await admin().delete(secret)).status).to.equal(200);
+  });
+
   it('is deleted only when it has no agents, and its name is not used again', async () => {
     await admin().post('/namespaces', { name: 'shortlived' });
     const { id } = await agentIn(api(), 'shortlived');

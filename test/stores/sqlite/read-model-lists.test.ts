@@ -72,7 +72,11 @@ describe('every list of the embedded read model', () => {
       const listing = runListing(reach, wanted);
       if (listing === null) continue;
       const { filters, sort } = listing;
-      plans.expectOrdered(filters, sort, wanted.task_id === undefined ? /by_/ : /by_(namespace_and_)?task_id_/);
+      plans.expectOrdered(
+        filters,
+        sort,
+        wanted.task_id === undefined ? /by_/ : /by_(namespace_and_)?task_id_/,
+      );
       plans.expectCovered(filters);
     }
     plans.close();
