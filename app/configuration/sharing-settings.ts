@@ -13,7 +13,7 @@ export const sharingVariables = [
 
 /** What one agent, namespace or address may take. */
 export interface SharingSettings {
-  /** `SVC_SLOTS_PER_AGENT`: slots of a process that one agent's runs hold at most. Seven eighths of them. */
+  /** `SVC_SLOTS_PER_AGENT`: slots of a process that one agent's runs hold at most. All. */
   readonly slotsPerAgent: number | null;
   /** `SVC_SLOTS_PER_NAMESPACE`: the same of a namespace. All. */
   readonly slotsPerNamespace: number | null;

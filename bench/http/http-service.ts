@@ -24,7 +24,13 @@ export async function startHttpService(
 ): Promise<HttpService> {
   const { agent_id, agent_secret } = ADMIN;
   const admin = { SVC_ADMIN_ID: agent_id, SVC_ADMIN_SECRET: agent_secret };
-  const all = { SVC_RATE_LIMIT: '0', ...admin, ...settings };
+  // All clients have one address, and most are one agent.
+  const unlimited = {
+    SVC_RATE_LIMIT: '0',
+    SVC_CONNECTIONS_PER_ADDRESS: '0',
+    SVC_LIVE_STREAMS_PER_AGENT: '0',
+  };
+  const all = { ...unlimited, ...admin, ...settings };
   const process = await BenchService.start(directory, all, entry);
   const baseUrl = `http://127.0.0.1:${process.port}`;
   const { data } = await createClient({ baseUrl }).tokens.get(ADMIN);

@@ -61,7 +61,7 @@ describe('a worker of several agents', () => {
   });
 
   it('keeps slots for others while 64 long tool calls of one agent run and wait', async () => {
-    const one = await world.start('one', { slots: 64, limits: slotLimits(64) });
+    const one = await world.start('one', { slots: 64, limits: slotLimits(64, 56) });
     await requestMany('alice', 70);
     expect(one.worker.active).to.equal(56);
     const others = [await world.request('bob'), await world.request('carol')];
