@@ -85,8 +85,8 @@ export class IdentityProvider {
   }
 
   /**
-   * Exchanges the code of the provider's response for the person's claims. Those of the ID token count; the provider's
-   * UserInfo endpoint adds the ones that are missing there.
+   * Exchanges the code of the provider's response for the person's claims. Claims of the ID token take precedence; the
+   * UserInfo endpoint adds those that the token lacks.
    * @param address the redirect URI with the response in its query
    * @throws SignInRefusal for an invalid response or code; HttpError 503 while the provider can't be reached
    */

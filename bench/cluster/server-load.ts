@@ -1,4 +1,4 @@
-/** What servers have been asked to do so far. */
+/** Counts of the requests to the servers so far. */
 export interface ServerLoad {
   readonly appends: number;
   /** Reads of single streams. */

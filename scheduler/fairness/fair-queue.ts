@@ -125,7 +125,7 @@ export class FairQueue<T> {
     return item;
   }
 
-  /** Takes the item whose turn it is, without a turn: it does not wait here. */
+  /** Removes the item whose turn it is, and does not count that as a turn. */
   drop(): void {
     if (this.peek() === undefined) return;
     const flow = this.#turns.first?.flows.first;

@@ -33,7 +33,7 @@ export class KeyCipher implements SecretCipher {
     return keyIdOf(this.#keys.present());
   }
 
-  /** The ids of all keys, the one that seals first. */
+  /** The ids of all keys. The first is that of the key that seals. */
   get keyIds(): readonly string[] {
     return this.#keys.known.map(keyIdOf);
   }
