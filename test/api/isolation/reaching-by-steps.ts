@@ -3,7 +3,7 @@ import { eventually, found } from '../../support/signals.ts';
 import { plainTask } from '../plain-task.ts';
 import { leaksIn, steady } from './observing.ts';
 import type { Pair } from './resident.ts';
-import { phantoms, type Things } from './things.ts';
+import { phantoms, type Things, unhurried } from './things.ts';
 import { stepAttempts } from './tool-attempts.ts';
 
 /** Tests that neither events nor steps of pipelines reach from one namespace into another. */
@@ -123,7 +123,7 @@ export function itReachesNothingBySteps(pair: () => Pair): void {
     expect(made.status, made.text).to.equal(201);
     expect((await schemaFor(me.owner)).text).to.include('mine');
     expect((await schemaFor(other.owner)).text).to.equal(before.text);
-    const pipeline = [{ id: 'job', uses: workerTool, with: {} }];
+    const pipeline = [{ id: 'job', uses: workerTool, with: {}, ...unhurried }];
     const { client, id } = other.owner;
     const task = await client.post('/tasks', { ...plainTask(id), payload: { pipeline } });
     expect(task.at('warnings'), task.text).to.deep.equal([]);

@@ -71,6 +71,9 @@ export function phantoms(like: Things): Things {
   return { ...(Object.fromEntries(entries) as unknown as Things), mark, namespace };
 }
 
+/** Of a step that still waits when slow tests end. */
+export const unhurried = { timeout_seconds: 3600 };
+
 const newMark = (): string => `zq${newId(Date.now()).replaceAll('-', '')}`;
 
 /** Makes one thing of each kind. @param admin does what an agent cannot do for itself */
@@ -162,7 +165,9 @@ export async function makeThings(
     await client.post('/workers', { name: workerName, slots: 2, tools, labels: { mark } }),
   );
   const worker = registered.textAt('worker_id');
-  const jobRun = await runOf(await taskOf([{ id: 'job', uses: workerTool, with: { secret } }]));
+  const jobRun = await runOf(
+    await taskOf([{ id: 'job', uses: workerTool, with: { secret }, ...unhurried }]),
+  );
   const taken = await found(
     async () => {
       const polled = ok(await client.post(`/workers/${worker}/jobs?wait=1`));
