@@ -10,22 +10,22 @@ import { Dialog } from './ui/dialog.js';
 import { Button } from './ui/elements.js';
 import { Failure, Heading } from './ui/layout.js';
 import { Actor } from './ui/names.js';
-import { AgentView } from './views/agent.js';
-import { AgentsView } from './views/agents.js';
-import { ApprovalsView } from './views/approvals.js';
-import { AuditView } from './views/audit.js';
-import { Banners } from './views/banners.js';
-import { OverviewView } from './views/overview.js';
-import { ProjectionsView } from './views/projections.js';
-import { RunView } from './views/run.js';
-import { RunsView } from './views/runs.js';
-import { SignIn } from './views/sign-in.js';
-import { StreamView } from './views/stream.js';
-import { StreamsView } from './views/streams.js';
-import { TaskForm } from './views/task-form.js';
-import { TaskView } from './views/task.js';
-import { TasksView } from './views/tasks.js';
-import { WorkersView } from './views/workers.js';
+import { AgentView } from './views/people/agent.js';
+import { AgentsView } from './views/people/agents.js';
+import { ApprovalsView } from './views/approvals/approvals.js';
+import { AuditView } from './views/audit/audit.js';
+import { Banners } from './views/overview/banners.js';
+import { OverviewView } from './views/overview/overview.js';
+import { ProjectionsView } from './views/system/projections.js';
+import { RunView } from './views/runs/run.js';
+import { RunsView } from './views/runs/runs.js';
+import { SignIn } from './views/people/sign-in.js';
+import { StreamView } from './views/system/stream.js';
+import { StreamsView } from './views/system/streams.js';
+import { TaskForm } from './views/tasks/task-form.js';
+import { TaskView } from './views/tasks/task.js';
+import { TasksView } from './views/tasks/tasks.js';
+import { WorkersView } from './views/workers/workers.js';
 
 /** Patterns of addresses. `:id` becomes a property of the view. */
 const routes = [

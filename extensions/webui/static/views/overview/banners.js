@@ -1,0 +1,80 @@
+// Banners in every view: the service does not respond, or is on hold.
+
+import { html, useLayoutEffect } from '../../preact.js';
+import { agentId, call, command, may } from '../../client.js';
+import { useInterval } from '../../data.js';
+import { setState, useStore } from '../../store.js';
+import { AskButton } from '../../ui/dialog.js';
+import { Actor, When } from '../../ui/names.js';
+
+const BEAT = 10_000;
+
+export function Banners() {
+  const agent = useStore(({ agent: each }) => each?.agentId);
+  const trouble = useStore((state) => state.trouble);
+  const hold = useStore((state) => state.hold);
+  // After an outage the service may be on hold.
+  useLayoutEffect(() => {
+    if (trouble === '') void readHold();
+  }, [agent, trouble]);
+  useInterval(readHold, BEAT);
+  return html`<div role="status" aria-live="polite">
+    ${trouble !== '' && html`<div class="banner bad">${trouble}</div>`}
+    ${
+      hold !== null &&
+      html`<div class="banner wait">
+      <span>
+        <strong>On hold: no schedule fires and no run starts. </strong>
+        “${hold.reason}”, <${Actor} id=${hold.by} />, <${When} at=${hold.since} />
+      </span>
+      <${AskButton} text="Release …" done=${readHold} dialog=${releaseDialog} />
+    </div>`
+    }
+  </div>`;
+}
+
+async function readHold() {
+  if (!may('ops')) return;
+  try {
+    const { hold } = await call('GET', 'operations');
+    if (agentId() !== undefined) setState({ hold });
+  } catch (error) {
+    // The other banner says why it is unknown.
+    if (error.status === undefined) throw error;
+  }
+}
+
+const missed = {
+  '': 'what each task’s policy says',
+  skip: 'none',
+  latest: 'the latest of each task',
+  all: 'all',
+};
+const missedField = {
+  name: 'missed',
+  label: 'Missed fires to run',
+  options: missed,
+};
+const releaseDialog = {
+  title: 'Release the service?',
+  text: 'Queued runs start. Choose below what happens to missed fires.',
+  action: 'Release',
+  fields: [missedField],
+  path: 'operations/release',
+  bodyOf: ({ missed }) => (missed === '' ? {} : { missed }),
+  done: 'The service was released.',
+};
+
+/** Puts the service on hold. The reason is part of the command. */
+export const HoldButton = () =>
+  html`<${AskButton} text="Hold the service …" kind="quiet" done=${readHold} dialog=${holdDialog} />`;
+
+const holdDialog = {
+  title: 'Put the whole service on hold?',
+  text: 'No schedule fires and no run starts, in any process, until it is released. Running runs continue.',
+  action: 'Hold',
+  kind: 'danger',
+  required: 'Enter a reason.',
+  act: ({ reason }) => command('operations/hold', { body: { reason } }),
+  done: 'The service is on hold.',
+};

@@ -1,0 +1,53 @@
+// The large results of a run, which it shows as references.
+
+import { html } from '../../preact.js';
+import { open, RefusalError } from '../../client.js';
+import { Button, Table } from '../../ui/elements.js';
+import { Section } from '../../ui/layout.js';
+
+const NAME = /^[0-9a-f]{64}$/;
+/** How long a download may take. Milliseconds. */
+const KEPT_FOR = 60_000;
+const UNITS = ['bytes', 'KiB', 'MiB', 'GiB'];
+
+/** The steps whose result is an artifact; a tool may return the like. */
+const stepsWithArtifacts = ({ steps }) =>
+  steps.filter(({ result }) => NAME.test(result?.artifact) && result.sha256 === result.artifact);
+
+export function RunArtifacts({ run }) {
+  const steps = stepsWithArtifacts(run);
+  if (steps.length === 0) return null;
+  const columns = [
+    ['Step', ({ step }) => html`<code>${step}</code>`],
+    ['Size', ({ result }) => sizeText(result.size_bytes)],
+    [
+      '',
+      ({ step, result }) =>
+        html`<${Button} label="Download the result of ${step}"
+          onClick=${() => download(run.id, step, result.artifact)}>Download<//>`,
+    ],
+  ];
+  return html`<${Section} title="Large results">
+    <${Table} caption="Large results" rowKey="step" columns=${columns} items=${steps} />
+  <//>`;
+}
+
+function sizeText(bytes) {
+  const unit = Math.min(UNITS.length - 1, Math.floor(Math.log2(Math.max(1, bytes)) / 10));
+  const size = bytes / 1024 ** unit;
+  return `${unit === 0 || size >= 10 ? Math.round(size) : size.toFixed(1)} ${UNITS[unit]}`;
+}
+
+/** A link cannot send the token. */
+async function download(runId, step, artifact) {
+  const response = await open('GET', `runs/${runId}/artifacts/${artifact}`);
+  if (!response.ok)
+    throw new RefusalError(response.status, await response.json().catch(() => ({})));
+  const address = URL.createObjectURL(await response.blob());
+  const link = document.createElement('a');
+  link.href = address;
+  link.download = `${runId}-${step}.json`;
+  link.click();
+  // The browser may still be saving it.
+  setTimeout(() => URL.revokeObjectURL(address), KEPT_FOR);
+}

@@ -1,0 +1,69 @@
+// The backfills of a task and their progress, and how to cancel one.
+
+import { html, useEffect } from '../../preact.js';
+import { call, mayChange } from '../../client.js';
+import { useData } from '../../data.js';
+import { count } from '../../times.js';
+import { AskButton } from '../../ui/dialog.js';
+import { State, Table } from '../../ui/elements.js';
+import { Loaded, Section } from '../../ui/layout.js';
+import { Instant } from '../../ui/names.js';
+
+const BEAT = 2000;
+
+/** Shown if there are any; live while one is unfinished. */
+export function Backfills({ task, version }) {
+  const backfills = useData(
+    async (signal) =>
+      (await call('GET', `tasks/${task.id}/backfills`, { query: { limit: 10 }, signal })).items,
+    [version],
+    { pace: BEAT },
+  );
+  const { data } = backfills;
+  useEffect(() => {
+    if (data?.some(({ state, unfinished }) => state === 'running' || unfinished > 0)) {
+      backfills.refresh();
+    }
+  }, [data]);
+  const columns = columnsOf(task, backfills.reload);
+  return html`<${Loaded} of=${backfills}>
+    ${(items) =>
+      items.length > 0 &&
+      html`<${Section} title="Backfills">
+        <${Table} caption="Backfills" columns=${columns} items=${items} />
+      <//>`}
+  <//>`;
+}
+
+const columnsOf = (task, done) => [
+  ['Span', ({ from, to }) => html`<${Instant} at=${from} /> to <${Instant} at=${to} />`],
+  ['State', ({ state }) => html`<${State} of=${state} />`],
+  [
+    'Progress',
+    ({ requested, existing, total }) =>
+      html`<progress value=${requested + existing} max=${total} aria-label="requested"></progress>`,
+  ],
+  ['Fires', ({ total }) => count(total), 'num'],
+  ['Already run', ({ existing }) => count(existing), 'num'],
+  ['Succeeded', ({ succeeded }) => count(succeeded), 'num'],
+  ['Failed', ({ failed }) => count(failed), 'num'],
+  ['Unfinished', ({ unfinished }) => count(unfinished), 'num'],
+  [
+    '',
+    (each) =>
+      mayChange(task) &&
+      each.state === 'running' &&
+      html`<${CancelButton} backfill=${each} done=${done} />`,
+  ],
+];
+
+function CancelButton({ backfill: { id, requested, total }, done }) {
+  const dialog = {
+    title: 'Cancel this backfill?',
+    text: `${requested} of ${total} runs were requested. Its queued runs are canceled; running ones are asked to stop.`,
+    action: 'Cancel the backfill',
+    path: `backfills/${id}/cancel`,
+    done: 'The backfill was canceled.',
+  };
+  return html`<${AskButton} text="Cancel" kind="danger small" dialog=${dialog} done=${done} />`;
+}

@@ -1,0 +1,173 @@
+// Creates or changes a task. Shows the next fires while the schedule is typed, and errors at the field.
+
+import { html, useLayoutEffect, useRef, useState } from '../../preact.js';
+import { agentId, call, callFully, command, reasonHeader } from '../../client.js';
+import { useData } from '../../data.js';
+import { parseTyped } from '../../json.js';
+import { notify } from '../../store.js';
+import { Heading, LoadedView, Section } from '../../ui/layout.js';
+import { Field } from '../../ui/field.js';
+import { NextFires, usePreview } from './schedule-preview.js';
+import { bodyOf, fieldsOf, moreFields, scheduleHints } from './task-fields.js';
+
+const kinds = ['cron', 'rrule', 'once', 'event'];
+const zones = Intl.supportedValuesOf?.('timeZone') ?? [];
+
+export function TaskForm({ id }) {
+  const read = (signal) =>
+    id === undefined ? { body: null } : callFully('GET', `tasks/${id}`, { signal });
+  const task = useData(read, []);
+  return html`<${LoadedView} of=${task}>
+    ${({ body, headers }) => html`<${Form} task=${body} etag=${headers?.get('etag')} />`}
+  <//>`;
+}
+
+/** The values of the form, the errors in them, and the properties of a field by its name. */
+function useForm(task) {
+  const [initial] = useState(() => fieldsOf(task));
+  const [values, setValues] = useState(initial);
+  const [faults, setFaults] = useState({});
+  const change = (name) => (value) => {
+    setValues((before) => ({ ...before, [name]: value }));
+    if (jsonFields.includes(name)) {
+      setFaults((before) => ({ ...before, [name]: jsonFault(name, value) }));
+    }
+  };
+  const field = (name) => ({
+    id: name.replaceAll('_', '-'),
+    value: values[name],
+    onInput: change(name),
+    fault: faults[name],
+  });
+  return { initial, values, faults, setFaults, field };
+}
+
+/** Fields that hold JSON. */
+const jsonFields = ['payload', 'params_schema'];
+
+/** The error in JSON as it is typed, or `''`. */
+function jsonFault(name, text) {
+  if (name === 'params_schema' && text.trim() === '') return '';
+  try {
+    parseTyped(text);
+    return '';
+  } catch (error) {
+    return error instanceof SyntaxError ? `invalid JSON: ${error.message}` : error.message;
+  }
+}
+
+function Form({ task, etag }) {
+  const form = useForm(task);
+  const { initial, values, faults, setFaults } = form;
+  const preview = usePreview(task, initial, values, setFaults);
+  const [problem, setProblem] = useState('');
+  const [isBusy, setBusy] = useState(false);
+  const element = useRef();
+  const focusFault = () =>
+    setTimeout(() => element.current?.querySelector('[aria-invalid]')?.focus());
+  const save = async () => {
+    const body = bodyOf(values, task && initial);
+    const headers = { 'If-Match': etag, ...reasonHeader(values.reason.trim()) };
+    const saved = task
+      ? await call('PUT', `tasks/${task.id}`, { body, headers })
+      : await command('tasks', { body: { ...body, created_by: agentId() } });
+    notify([`“${saved.title}” was saved.`, ...saved.warnings].join(' '));
+    location.hash = `#/tasks/${saved.id}`;
+  };
+  const showError = ({ status, message, issues = [] }) => {
+    const { known, others } = sortIssues(issues, values);
+    setFaults(known);
+    const changed = 'Somebody else has changed this task. Open it again.';
+    setProblem(issues.length > 0 ? others : status === 412 ? changed : message);
+  };
+  const submit = async (event) => {
+    event.preventDefault();
+    const found = jsonFields.map((name) => [name, jsonFault(name, values[name])]);
+    setFaults((before) => ({ ...before, ...Object.fromEntries(found) }));
+    if (found.some(([, fault]) => fault !== '')) return focusFault();
+    setBusy(true);
+    await save().catch(showError);
+    setBusy(false);
+    return focusFault();
+  };
+  const reason = html`<${Section} title="Reason">
+    <${Field} label="Why (goes into the log)" maxlength="500" ...${form.field('reason')} />
+  <//>`;
+  return html`<${Heading} title=${task ? `Change “${task.title}”` : 'New task'} />
+    <form novalidate ref=${element} onSubmit=${submit}>
+      <div class="columns">
+        <${TaskPart} field=${form.field} />
+        <div>
+          <${SchedulePart} field=${form.field} kind=${values.schedule_kind} preview=${preview} />
+          <${MorePart} field=${form.field} faults=${faults} />
+        </div>
+      </div>
+      ${task && reason}
+      <p class="fault" role="alert">${problem}</p>
+      <div class="row">
+        <button class="main-action" type="submit" disabled=${isBusy}>${task ? 'Save' : 'Create'}</button>
+        <a class="button" href=${task ? `#/tasks/${task.id}` : '#/tasks'}>Cancel</a>
+      </div>
+    </form>`;
+}
+
+/** Issues by the field that they belong to, and the others in one line. */
+function sortIssues(issues, values) {
+  const known = {};
+  const others = [];
+  for (const { field: path, issue } of issues) {
+    const [name] = path.split('.');
+    if (name in values) known[name] = path.includes('.') ? `${path}: ${issue}` : issue;
+    else others.push(`${path}: ${issue}`);
+  }
+  return { known, others: others.join('; ') };
+}
+
+/** As many lines as its value has: a field of one line would lose the others. */
+const linesOf = ({ value }) => Math.min(8, value.split('\n').length);
+
+const TaskPart = ({ field }) =>
+  html`<${Section} title="Task">
+    <${Field} label="Title" ...${field('title')} />
+    <${Field} label="Description" type="textarea" class="text" rows=${linesOf(field('description'))}
+      spellcheck hint="Defaults to the title." ...${field('description')} />
+    <${Field} label="Pipeline (JSON)" type="textarea" rows="14" hint="Steps run one after the other."
+      ...${field('payload')} />
+    <${Field} label="Tags" hint="Separated by commas." ...${field('tags')} />
+  <//>`;
+
+function SchedulePart({ field, kind, preview }) {
+  const submitOnEnter = (event) => {
+    // Only rules have several lines.
+    if (event.key !== 'Enter' || event.isComposing || kind === 'rrule') return;
+    event.preventDefault();
+    event.target.form.requestSubmit();
+  };
+  const expression = field('schedule_expr');
+  return html`<${Section} title="Schedule">
+    <div class="pairs">
+      <${Field} label="Kind" options=${kinds} ...${field('schedule_kind')} />
+      <${Field} label="Time zone" list="zones" ...${field('timezone')} />
+    </div>
+    <${Field} label="Schedule" type="textarea" rows=${linesOf(expression)} hint=${scheduleHints[kind]}
+      onKeyDown=${submitOnEnter} ...${expression} />
+    <datalist id="zones">${zones.map((value) => html`<option value=${value}></option>`)}</datalist>
+    <h3>Next fires</h3>
+    <${NextFires} preview=${preview} />
+  <//>`;
+}
+
+function MorePart({ field, faults }) {
+  const details = useRef();
+  useLayoutEffect(() => {
+    if (moreFields.some(({ name }) => faults[name])) details.current.open = true;
+  }, [faults]);
+  return html`<section>
+    <details ref=${details}>
+      <summary>Limits, retries and overlaps</summary>
+      <div class="pairs">
+        ${moreFields.map(({ initial: _initial, ...each }) => html`<${Field} key=${each.name} ...${each} ...${field(each.name)} />`)}
+      </div>
+    </details>
+  </section>`;
+}
