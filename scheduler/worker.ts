@@ -1,14 +1,18 @@
 import type { Cancel, Instant } from '../domain/clock.ts';
 import type { CallSlots } from './call-slots.ts';
 import { neverHeld, type HoldView } from './hold.ts';
-import { isPreferred } from './runs/preferred-worker.ts';
+import { preferredMember } from './runs/preferred-worker.ts';
 import type { RunExecutor, RunHandle } from './runs/run-executor.ts';
 import { partyOf, type QueuedRun } from './runs/queued-run.ts';
 import type { RunParts } from './runs/run-work.ts';
 import { Slots, type SlotLimits, type SlotUse } from './runs/slots.ts';
 
-/** How long a run is left to its preferred worker. Milliseconds. */
+/** How long a run is first left to its preferred worker, and at most at a time. Milliseconds. */
 const HOLD_BACK = 75;
+const MAX_HOLD_BACK = 600;
+
+/** A preferred worker that has started no run for so long may be stuck or full. Milliseconds. */
+const STALLED_AFTER = 1_000;
 
 /** How many runs without a slot may be starting or ending: a multiple of the slots, and a minimum. */
 const STARTING_PER_SLOT = 5;
@@ -54,8 +58,10 @@ export class Worker {
   readonly #hold: HoldView;
   readonly #isInstant: (run: QueuedRun, granted?: boolean) => boolean;
   readonly #handles = new Map<string, RunHandle>();
-  /** Runs that were left to their preferred worker once. */
-  readonly #heldBack = new WeakSet<QueuedRun>();
+  /** Runs that are left to their preferred workers, and for how long the next time. Milliseconds. */
+  readonly #holdBacks = new WeakMap<QueuedRun, number>();
+  /** When each worker started a run last, where that was lately and this process has seen it. */
+  readonly #lastStarts = new Map<string, Instant>();
   readonly #maxStarting: number;
   /** Runs that are starting or ending without a slot. */
   #starting = 0;
@@ -78,6 +84,9 @@ export class Worker {
     });
     queue.subscribe({
       onReady: () => this.wake(),
+      onStarted: ({ owner }) => {
+        if (owner !== null) this.#startedBy(owner);
+      },
       onTaken: (run, event) => this.#handles.get(run.id)?.onEvent(event),
     });
   }
@@ -111,7 +120,7 @@ export class Worker {
 
   /** Whether this worker takes a run before it is in the log. @param maxStarting limit of runs without a slot */
   mayTake(run: QueuedRun, maxStarting: number): boolean {
-    return this.#mayStart(maxStarting) && this.#isPreferredFor(run);
+    return this.#mayStart(maxStarting) && this.#preferredElsewhere(run) === null;
   }
 
   /** Counts a run without a slot. @returns releases it */
@@ -181,8 +190,9 @@ export class Worker {
         continue;
       }
       queue.ready.pop();
-      if (this.#isLeftToAnother(run)) queue.putBack(run, now + HOLD_BACK);
-      else this.#take(run, instant);
+      const heldBack = this.#leftToAnother(run, now);
+      if (heldBack === null) this.#take(run, instant);
+      else queue.putBack(run, now + heldBack);
     }
     return false;
   }
@@ -193,15 +203,40 @@ export class Worker {
     return this.#running && !this.#hold.held && membership.alive && this.#starting < maxStarting;
   }
 
-  #isLeftToAnother(run: QueuedRun): boolean {
-    if (this.#heldBack.has(run) || this.#isPreferredFor(run)) return false;
-    this.#heldBack.add(run);
-    return true;
+  #startedBy(worker: string): void {
+    const now = this.#options.clock.now();
+    // Sorted by time; workers that are gone leave it with the next starts.
+    this.#lastStarts.delete(worker);
+    this.#lastStarts.set(worker, now);
+    for (const [id, at] of this.#lastStarts) {
+      if (now - at < STALLED_AFTER) break;
+      this.#lastStarts.delete(id);
+    }
   }
 
-  #isPreferredFor(run: QueuedRun): boolean {
+  /**
+   * How long a run is left to its preferred worker; null if it is this one or has had its time. While both have runs of
+   * their own to start, each keeps to its own: with a backlog they would otherwise race for every run.
+   */
+  #leftToAnother(run: QueuedRun, now: Instant): number | null {
+    const { membership } = this.#options;
+    const preferred = this.#preferredElsewhere(run);
+    if (preferred === null) return null;
+    const next = this.#holdBacks.get(run);
+    this.#holdBacks.set(run, Math.min((next ?? HOLD_BACK) * 2, MAX_HOLD_BACK));
+    if (next === undefined) return HOLD_BACK;
+    const startedWithin = (worker: string, limit: number): boolean =>
+      now - (this.#lastStarts.get(worker) ?? -Infinity) < limit;
+    const bothStart =
+      startedWithin(membership.id, HOLD_BACK) && startedWithin(preferred, STALLED_AFTER);
+    return bothStart ? next : null;
+  }
+
+  /** The worker that is to take a run first; null if it is this one. */
+  #preferredElsewhere(run: QueuedRun): string | null {
     const { membership, affinityOf } = this.#options;
-    return isPreferred(() => affinityOf?.(run) ?? run.id, membership);
+    const preferred = preferredMember(() => affinityOf?.(run) ?? run.id, membership);
+    return preferred === membership.id ? null : preferred;
   }
 
   #take(run: QueuedRun, instant: boolean): void {

@@ -17,14 +17,21 @@ export function preferredWorker(runId: string, workers: readonly string[]): stri
   return best;
 }
 
-/** Whether this process is the preferred worker. @param affinity gives the run's id, or what decides in its place */
-export function isPreferred(
+/** The preferred worker among the members. @param affinity gives the run's id, or what decides in its place */
+export function preferredMember(
   affinity: () => string,
   membership: Pick<Membership, 'id' | 'withRole'>,
-): boolean {
+): string {
   const workers = membership.withRole('worker');
-  return workers.length < 2 || preferredWorker(affinity(), workers) === membership.id;
+  // Alone, it need not know the affinity.
+  return (workers.length < 2 ? null : preferredWorker(affinity(), workers)) ?? membership.id;
 }
+
+/** Whether this process is the preferred worker. @param affinity as for {@link preferredMember} */
+export const isPreferred = (
+  affinity: () => string,
+  membership: Pick<Membership, 'id' | 'withRole'>,
+): boolean => preferredMember(affinity, membership) === membership.id;
 
 /** FNV-1a, 32 bits, with a final mix so that similar names score differently. */
 function fnv1a(a: string, b: string): number {
