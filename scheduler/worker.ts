@@ -11,7 +11,7 @@ import { Slots, type SlotLimits, type SlotUse } from './runs/slots.ts';
 const HOLD_BACK = 75;
 const MAX_HOLD_BACK = 600;
 
-/** A preferred worker that has started no run for so long may be stuck or full. Milliseconds. */
+/** A worker that has started no run for so long may be stuck, full, or done with its own. Milliseconds. */
 const STALLED_AFTER = 1_000;
 
 /** How many runs without a slot may be starting or ending: a multiple of the slots, and a minimum. */
@@ -225,11 +225,11 @@ export class Worker {
     const next = this.#holdBacks.get(run);
     this.#holdBacks.set(run, Math.min((next ?? HOLD_BACK) * 2, MAX_HOLD_BACK));
     if (next === undefined) return HOLD_BACK;
-    const startedWithin = (worker: string, limit: number): boolean =>
-      now - (this.#lastStarts.get(worker) ?? -Infinity) < limit;
-    const bothStart =
-      startedWithin(membership.id, HOLD_BACK) && startedWithin(preferred, STALLED_AFTER);
-    return bothStart ? next : null;
+    const startsRuns = (worker: string): boolean =>
+      now - (this.#lastStarts.get(worker) ?? -Infinity) < STALLED_AFTER;
+    // What it starts is seen late by a busy process.
+    const mayStart = next < MAX_HOLD_BACK || startsRuns(preferred);
+    return mayStart && startsRuns(membership.id) ? next : null;
   }
 
   /** The worker that is to take a run first; null if it is this one. */
