@@ -307,6 +307,8 @@ describe('the web page', function () {
       const heading = (name: string | RegExp) =>
         page.getByRole('heading', { level: 1, name }).waitFor();
       await here().open();
+      // The form takes the focus when it appears.
+      await page.getByLabel('Agent ID').waitFor();
       await tabTo(/^INPUT/);
       await keyboard.type(credentials.agent_id);
       await keyboard.press('Tab');
@@ -366,7 +368,7 @@ describe('the web page', function () {
       ];
       for (const view of views) {
         await here().goTo(view);
-        await page.locator(`nav a[aria-current=page][href="#/${view.split('/')[0]}"]`).waitFor();
+        await page.locator(`.rail a[aria-current=page][href="#/${view.split('/')[0]}"]`).waitFor();
         await page.getByRole('heading', { level: 1 }).waitFor();
         expect(await here().width(), view).to.be.most(390);
       }

@@ -59,7 +59,7 @@ export function SearchPanel() {
     hurry(false);
   };
   return html`<${Panel} title="Search" kind="search">
-    <input type="search" role="combobox" aria-label="Search tasks, runs, agents and actions"
+    <input type="text" role="combobox" aria-label="Search tasks, runs, agents and actions"
       placeholder="Search tasks, runs, agents and actions" autocomplete="off" spellcheck="false"
       aria-expanded="true" aria-autocomplete="list" aria-controls="found" autofocus
       aria-activedescendant=${items.length > 0 ? `found-${chosen}` : null}

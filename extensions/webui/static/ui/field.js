@@ -63,4 +63,6 @@ function InstantControl({ control: { value, onInput, ...control } }) {
   return html`<input type="datetime-local" step="1" ...${control} value=${shown} onInput=${input} />`;
 }
 
-const fieldOf = (iso) => (Number.isNaN(Date.parse(iso)) ? '' : localField(new Date(iso)));
+/** As browsers write it themselves: without seconds if there are none. */
+const fieldOf = (iso) =>
+  Number.isNaN(Date.parse(iso)) ? '' : localField(new Date(iso)).replace(/:00$/, '');
