@@ -1,16 +1,10 @@
 // Bundles the emitted modules and the packages of every start into few files, because loading 1,100 modules took most of a
 // start. Each entry is replaced by its bundle; shared code is in `chunks/`.
 
-import {
-  existsSync,
-  mkdirSync,
-  readFileSync,
-  readdirSync,
-  realpathSync,
-  writeFileSync,
-} from 'node:fs';
+import { mkdirSync, readFileSync, readdirSync, realpathSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, sep } from 'node:path';
 import { build } from 'esbuild';
+import { bundlePage } from './bundle-page.mjs';
 
 /** The entries of processes; those of threads and extensions are found by names and manifests. */
 const processes = ['app/main.js', 'app/cli.js', 'app/demo.js'];
@@ -116,21 +110,6 @@ export async function bundle(emitted) {
     mkdirSync(dirname(path), { recursive: true });
     writeFileSync(path, path.endsWith('.js') ? addressed(text, path, folder) : text);
   }
-  await bundlePageLibrary(folder);
+  await bundlePage(folder);
   return outputFiles.map(({ path }) => join(emitted, relative(folder, path)));
-}
-
-/** The web page's libraries, from their packages, as one file beside the page's own. */
-async function bundlePageLibrary(folder) {
-  const entry = join(import.meta.dirname, '../extensions/webui/page-library.mjs');
-  if (!existsSync(entry)) return;
-  await build({
-    entryPoints: [entry],
-    outfile: join(folder, 'extensions/webui/static/preact.js'),
-    bundle: true,
-    format: 'esm',
-    minify: true,
-    legalComments: 'none',
-    logLevel: 'warning',
-  });
 }

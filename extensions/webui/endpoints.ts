@@ -111,11 +111,13 @@ export const endpoints: readonly EndpointDescription[] = [
     method: 'get',
     path: '/api/titles',
     operationId: 'listTitlesForPage',
-    examples: { answers: { 200: { tasks: [{ id: TASK_ID, title: task.title }] } } },
-    summary: 'The titles of up to 100 tasks, by their ids separated by commas',
+    examples: {
+      answers: { 200: { tasks: [{ id: TASK_ID, title: task.title, timezone: task.timezone }] } },
+    },
+    summary: 'The titles and time zones of up to 100 tasks, by their ids separated by commas',
     scopes: ['tasks:read'],
     query: Type.Object({ ids: text }),
-    answers: { 200: tasksOf({ id, title: text }) },
+    answers: { 200: tasksOf({ id, title: text, timezone: text }) },
   },
   {
     method: 'post',

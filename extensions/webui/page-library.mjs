@@ -1,4 +1,5 @@
-// The page's libraries. The build bundles this into `static/preact.js`, as browsers resolve no package names.
+// The page's libraries. The build puts this in place of `static/preact.js`, which the page's modules import, as browsers
+// resolve no package names.
 
 import htm from 'htm';
 import { h } from 'preact';

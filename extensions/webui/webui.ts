@@ -45,8 +45,8 @@ export function setup({ routes, core, callerOf }: ExtensionContext): void {
     if (refused !== undefined) throw errorOf(refused);
     const found = answers.filter(({ status }) => status === 200);
     const tasks = found.map(({ body }) => {
-      const { id, title } = body as ListedTask;
-      return { id, title };
+      const { id, title, timezone } = body as ListedTask;
+      return { id, title, timezone };
     });
     response.json({ tasks });
   });
@@ -90,6 +90,7 @@ function idsIn(list: unknown): readonly string[] {
 interface ListedTask {
   readonly id: string;
   readonly title: string;
+  readonly timezone: string;
   readonly status: string;
   readonly next_run_at: string | null;
   readonly schedule_text: string;

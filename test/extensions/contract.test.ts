@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { cp, mkdir, writeFile } from 'node:fs/promises';
+import { cp, mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import WebSocket from 'ws';
 import { projectRoot } from '../support/project-root.ts';
@@ -179,6 +179,38 @@ describe('an extension', () => {
     expect([moved.status, moved.header('location')]).to.deep.equal([308, '/ext/plain/']);
     expect((await client.get('/ext/plain/static/../module.mjs')).status).to.equal(404);
     expect((await client.get('/ext/plain/static/none.js')).status).to.equal(404);
+  });
+
+  it('sends a compressed file to those who accept it, and lets browsers keep a hashed one', async () => {
+    const manifest = manifestOf('plain', { capabilities: ['STATIC'] });
+    await hosting().write('plain', manifest, 'export function setup() {}');
+    const files = join(hosting().folder, 'plain/static');
+    await mkdir(files);
+    const name = 'main.0123456789abcdef.js';
+    await writeFile(join(files, name), 'plain');
+    await writeFile(join(files, `${name}.br`), 'as brotli');
+    await writeFile(join(files, `${name}.gz`), 'as gzip');
+    await writeFile(join(files, 'other.js'), 'other');
+    const { client } = await hosting().start();
+    const get = (codings: string, file = name) =>
+      client.get(`/ext/plain/static/${file}`, { headers: { 'accept-encoding': codings } });
+    for (const [codings, coding, text] of [
+      ['gzip, deflate, br', 'br', 'as brotli'],
+      ['gzip, br;q=0', 'gzip', 'as gzip'],
+      ['deflate', undefined, 'plain'],
+    ] as const) {
+      const answer = await get(codings);
+      expect([answer.headers['content-encoding'], answer.text]).to.deep.equal([coding, text]);
+      expect(answer.header('content-type')).to.match(/^(text|application)\/javascript/);
+      expect(answer.header('vary')).to.include('Accept-Encoding');
+      expect(answer.header('cache-control')).to.equal('private, max-age=31536000, immutable');
+    }
+    const other = await get('br', 'other.js');
+    expect([other.headers['content-encoding'], other.text]).to.deep.equal([undefined, 'other']);
+    expect(other.header('cache-control')).to.equal('no-cache');
+    await rm(join(files, `${name}.br`));
+    const gone = await get('br');
+    expect([gone.status, gone.headers['content-encoding']]).to.deep.equal([404, undefined]);
   });
 
   it('accepts WebSockets, with the token as a subprotocol', async () => {

@@ -78,7 +78,8 @@ describe('a service with extensions', () => {
       const id = task.textAt('id');
       const unknown = '01a1fc11-0505-734a-8920-9c4c55a40f65';
       const titles = await client.get(`/ext/webui/api/titles?ids=${id},${unknown}`);
-      expect(titles.json).to.deep.equal({ tasks: [{ id, title: 'By its id' }] });
+      const timezone = task.textAt('timezone');
+      expect(titles.json).to.deep.equal({ tasks: [{ id, title: 'By its id', timezone }] });
       const refused = await Promise.all(
         ['', '?ids=', `?ids=${Array.from({ length: 101 }, (_, n) => n).join()}`].map((query) =>
           client.get(`/ext/webui/api/titles${query}`),

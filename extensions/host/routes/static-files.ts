@@ -1,15 +1,34 @@
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, readdirSync } from 'node:fs';
+import { extname, join, sep } from 'node:path';
 import express, { type Request, type Response } from 'express';
+
+/** Compressed files that may lie beside a file, by the codings of HTTP; the smallest first. */
+const variants = [
+  ['br', '.br'],
+  ['gzip', '.gz'],
+] as const;
+
+const fileHeaders = ['Last-Modified', 'Content-Type', 'Content-Encoding'];
+
+/** Names such as `main.0123456789abcdef.js` hold a hash of the content. */
+const HASHED = /\.[0-9a-f]{16}\.\w+$/;
 
 /**
  * The files of an extension's folder `static`, at `/static/<path>`, and its `index.html` at `/`. Sent with an ETag
- * and `no-cache`, so a new release shows at once.
+ * and `no-cache`, so a new release shows at once. A file whose name holds a hash of its content never changes, and
+ * browsers keep it. Where `<name>.br` or `<name>.gz` lies beside a file, it is sent to those who accept it.
  */
 export class StaticFiles {
   readonly #serve: ReturnType<typeof express.static>;
+  /** All files, as paths below `static`. */
+  readonly #paths: ReadonlySet<string>;
 
   private constructor(folder: string, pageHeaders: Readonly<Record<string, string>>) {
+    this.#paths = new Set(
+      readdirSync(folder, { recursive: true, encoding: 'utf8' }).map(
+        (path) => `/${path.replaceAll(sep, '/')}`,
+      ),
+    );
     this.#serve = express.static(folder, {
       index: 'index.html',
       redirect: false,
@@ -17,9 +36,12 @@ export class StaticFiles {
       cacheControl: false,
       // The files are small, so ranges would only add error cases.
       acceptRanges: false,
-      setHeaders: (response) => {
+      setHeaders: (response, path) => {
         for (const [name, value] of Object.entries(pageHeaders)) response.setHeader(name, value);
-        response.setHeader('Cache-Control', 'no-cache');
+        const lifetime = HASHED.test(path.replace(/\.(br|gz)$/, ''))
+          ? 'private, max-age=31536000, immutable'
+          : 'no-cache';
+        response.setHeader('Cache-Control', lifetime);
       },
     });
   }
@@ -38,15 +60,30 @@ export class StaticFiles {
     const path = subpath === '/' ? '/' : subpath.startsWith('/static/') ? subpath.slice(7) : null;
     if (path === null || (path !== '/' && path.endsWith('/'))) return Promise.resolve(false);
     const { url } = request;
-    request.url = path;
+    request.url = this.#choose(path, request, response);
     return new Promise((resolve, reject) => {
       response.once('close', () => resolve(true));
       void this.#serve(request, response, (error?: unknown) => {
         request.url = url;
+        // These describe the file, not the answer that is sent in its place.
+        for (const name of fileHeaders) response.removeHeader(name);
         if (error === undefined || error === null) resolve(false);
         else reject(toFileError(error, response));
       });
     });
+  }
+
+  /** The path of the file itself, or of a compressed one, whose headers it sets. */
+  #choose(path: string, request: Request, response: Response): string {
+    const file = path === '/' ? '/index.html' : path;
+    const present = variants.filter(([, ending]) => this.#paths.has(file + ending));
+    if (present.length === 0) return path;
+    response.vary('Accept-Encoding');
+    const chosen = present.find(([coding]) => request.acceptsEncodings(coding) === coding);
+    if (chosen === undefined) return path;
+    response.type(extname(file));
+    response.setHeader('Content-Encoding', chosen[0]);
+    return file + chosen[1];
   }
 }
 
@@ -64,8 +101,6 @@ export class PreconditionFailedError extends Error {
 function toFileError(error: unknown, response: Response): Error {
   if (!(error instanceof Error)) return new Error('could not send a file');
   if ((error as Error & { readonly status?: unknown }).status !== 412) return error;
-  // These describe the file, not the error.
-  for (const name of ['Last-Modified', 'Content-Type']) response.removeHeader(name);
   response.setHeader('Cache-Control', 'no-store');
   return new PreconditionFailedError();
 }

@@ -4,10 +4,12 @@ import { writeJson } from './json.js';
 import { findNamespaces, inNamespace } from './namespaces.js';
 import { getState, setState } from './store.js';
 
-/** A refusal of the service, with its issues by field. */
+/** A refusal of the service, with its issues by field, and its body as it came. */
 export class RefusalError extends Error {
-  constructor(status, { message, details, error } = {}) {
+  constructor(status, body = {}) {
+    const { message, details, error } = body;
     super(message ?? `the service responded with ${status}`);
+    this.body = body;
     this.status = status;
     this.code = error;
     this.details = details ?? {};
@@ -63,7 +65,14 @@ async function begin({ agent, openid_connect: hasPersonal }) {
 /** @param why shown to the person, who has to log in again */
 function end(why) {
   session = null;
-  const ended = { agent: null, dialog: null, hold: null, namespaces: [], namespace: '' };
+  const ended = {
+    agent: null,
+    dialog: null,
+    panel: null,
+    hold: null,
+    namespaces: [],
+    namespace: '',
+  };
   setState({ ...ended, signedOut: why });
 }
 

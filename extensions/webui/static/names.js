@@ -17,8 +17,12 @@ const agents = new Map();
 export const titleOf = (id) => titles.get(id)?.title ?? `task ${id.slice(-6)}`;
 export const agentName = (id) => agents.get(id) ?? `agent ${id.slice(-6)}`;
 
-/** Remembers the title of a task that was read anyway. */
-export const learnTitle = ({ id, title }) => void titles.set(id, { title, at: Date.now() });
+/** The time zone of a task; undefined if it is not known. */
+export const zoneOf = (id) => titles.get(id)?.timezone;
+
+/** Remembers the title and the time zone of a task that was read anyway. */
+export const learnTitle = ({ id, title, timezone = zoneOf(id) }) =>
+  void titles.set(id, { title, timezone, at: Date.now() });
 
 /** Remembers the name of an agent that was read anyway, perhaps of a removed one. */
 export function learnAgent(id, name) {

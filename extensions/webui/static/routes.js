@@ -2,27 +2,83 @@
 
 import { may } from './client.js';
 
-/** The views in the navigation, and the scope that each needs; of several, one. */
+/** The views in the rail, in groups, as they are called there. A view is shown once it has a route. */
+const groups = [
+  [
+    ['overview', 'Overview'],
+    ['tasks', 'Tasks'],
+    ['runs', 'Runs'],
+    ['events', 'Events'],
+    ['insights', 'Insights'],
+  ],
+  [
+    ['approvals', 'Approvals'],
+    ['workers', 'Workers'],
+  ],
+  [
+    ['audit', 'Audit'],
+    ['agents', 'Agents'],
+    ['secrets', 'Secrets'],
+    ['namespaces', 'Namespaces'],
+  ],
+  [['system', 'System']],
+];
+
+/** The scope that an address needs, by its beginning; of several scopes, one. The longest beginning counts. */
 const scopes = {
   overview: 'runs:read',
   tasks: 'tasks:read',
   runs: 'runs:read',
+  events: 'tasks:read',
+  insights: 'runs:read',
   approvals: 'tasks:read',
   workers: ['jobs:work', 'ops'],
-  streams: 'audit:read',
   audit: 'audit:read',
-  projections: 'ops',
   agents: 'admin',
+  secrets: ['secrets:read', 'secrets:write', 'namespace:admin'],
+  namespaces: 'namespace:admin',
+  system: ['ops', 'audit:read'],
+  'system/read-models': 'ops',
+  'system/streams': 'audit:read',
 };
 
-/** The views that the agent may see. The first is shown if the address names none. */
-export const visibleViews = () => Object.keys(scopes).filter(maySee);
+/** Where views are that had another address once. */
+const moved = { streams: 'system/streams', projections: 'system/read-models' };
+
+/** Patterns of addresses with their views, as `[pattern, component]`. */
+let routes = [];
+
+/** @param {[pattern: string, component: unknown][]} all `:id` in a pattern becomes a property of the view */
+export function setRoutes(all) {
+  routes = all;
+}
+
+/** The rail's groups of views that there are and that the agent may see, as `[path, name]`. */
+export const visibleGroups = () =>
+  groups
+    .map((views) => views.filter(([path]) => hasRoute(path) && maySee(path)))
+    .filter((views) => views.length > 0);
+
+/** The view that is shown if the address names none; `''` if the agent may not see any. */
+export const firstView = () => visibleGroups()[0]?.[0][0] ?? '';
+
+const hasRoute = (path) => routes.some(([pattern]) => pattern === path);
 
 /** Whether the agent may see an address, `runs/<id>` for instance. */
-export const maySee = (address) => [scopes[address.split(/[/?]/)[0]]].flat().some(may);
+export function maySee(address) {
+  const parts = presentPath(address.split('?')[0]).split('/');
+  const needed = scopes[parts.slice(0, 2).join('/')] ?? scopes[parts[0]];
+  return [needed].flat().some(may);
+}
 
-/** Finds the route of a path in a list of `[pattern, component]`. `:id` in a pattern becomes a parameter. */
-export function findRoute(routes, path) {
+/** The present address of a path: views may have moved. */
+export function presentPath(path) {
+  const [first, ...others] = path.split('/');
+  return Object.hasOwn(moved, first) ? [moved[first], ...others].join('/') : path;
+}
+
+/** Finds the route of a path. `:id` in its pattern becomes a parameter. */
+export function findRoute(path) {
   const parts = path.split('/');
   for (const [pattern, component] of routes) {
     const wanted = pattern.split('/');

@@ -7,9 +7,12 @@ import { useLayoutEffect, useReducer, useRef } from './preact.js';
  * - `agent`: who is logged in, `{agentId, scopes}`, or null; `signedOut`: why the last session ended
  * - `address`: the path and query behind `#/`; `visit` counts navigations
  * - `trouble`: what is wrong with the service, or `''`; `hold`: the service's hold, or null
+ * - `panel`: what is open above the page, `search`, `keys` or null
  * - `dialog`: the options of the open dialog, or null; `notice`: what has just happened, or `''`
  * - `namespaces`: their names, if there are several and the agent sees all; `namespace`: the chosen one, or `''` for all
  * - `isExact`: whether times are shown as dates
+ * - `zone`: whose times are shown, `mine`, `task` or `utc`; `taskZone`: the zone of the task that is shown, or null
+ * - `theme`: the colours, `system`, `light` or `dark`; `keys`: whether single keys do something, `on` or `off`
  */
 let state = {
   isKnown: false,
@@ -19,11 +22,16 @@ let state = {
   address: { path: '', query: '', visit: 0 },
   trouble: '',
   hold: null,
+  panel: null,
   dialog: null,
   notice: '',
   namespaces: [],
   namespace: '',
   isExact: false,
+  zone: 'mine',
+  taskZone: null,
+  theme: 'system',
+  keys: 'on',
 };
 const listeners = new Set();
 

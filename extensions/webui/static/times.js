@@ -1,12 +1,13 @@
-// Times, durations and numbers for people, in the browser's time zone.
+// Times, durations and numbers for people. Times are in the zone that the person has chosen.
+
+import { formatIn, instantOf, shownZone, wallTime } from './zones.js';
 
 const clockParts = { hour: '2-digit', minute: '2-digit', second: '2-digit' };
-const format = (options) => new Intl.DateTimeFormat('en-GB', options);
 const date = { weekday: 'short', day: 'numeric', month: 'short', year: 'numeric' };
-const full = format({ ...date, ...clockParts, timeZoneName: 'short' });
-const short = format({ day: '2-digit', month: 'short', ...clockParts });
-const shortOfYear = format({ dateStyle: 'medium', timeStyle: 'short' });
-const clock = format(clockParts);
+const full = { ...date, ...clockParts, timeZoneName: 'short' };
+const short = { day: '2-digit', month: 'short', ...clockParts };
+const shortOfYear = { dateStyle: 'medium', timeStyle: 'short' };
+const format = (options, iso) => formatIn(shownZone(), 'en-GB', options).format(new Date(iso));
 const units = [
   ['day', 86_400],
   ['h', 3600],
@@ -26,16 +27,16 @@ export function ago(iso) {
 
 /** `21 Nov, 09:10:05`, or with the year if it is not this one. */
 export function dateText(iso) {
-  const instant = new Date(iso);
-  const isThisYear = instant.getFullYear() === new Date().getFullYear();
-  return (isThisYear ? short : shortOfYear).format(instant);
+  const yearOf = (instant) => wallTime(instant).slice(0, 4);
+  const isThisYear = yearOf(new Date(iso)) === yearOf(new Date());
+  return format(isThisYear ? short : shortOfYear, iso);
 }
 
 /** `09:10:05` */
-export const clockText = (iso) => clock.format(new Date(iso));
+export const clockText = (iso) => format(clockParts, iso);
 
 /** `Sat, 21 Nov 2026, 09:10:05 CET · 2026-11-21T08:10:05.000Z` */
-export const fullText = (iso) => `${full.format(new Date(iso))} · ${iso}`;
+export const fullText = (iso) => `${format(full, iso)} · ${iso}`;
 
 /** `2026-11-22 00:15:00 GMT+01:00`: an instant in a time zone; in UTC if the browser does not know the zone. */
 export function inZone(iso, timeZone) {
@@ -54,11 +55,18 @@ export function inZone(iso, timeZone) {
 }
 
 /** The value of a `datetime-local` field, to the second. */
-export const localField = (instant) =>
-  new Date(instant.getTime() - instant.getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
+export const localField = (instant) => wallTime(instant);
 
-/** The instant of a `datetime-local` field, or `''`. */
-export const isoOf = (value) => (value === '' ? '' : new Date(value).toISOString());
+/**
+ * The instant of a `datetime-local` field in ISO 8601, or `''`. What is an instant already stays, and so does what is no
+ * time: the service refuses it with a message.
+ */
+export function isoOf(value) {
+  const instant = HAS_ZONE.test(value) ? Date.parse(value) : instantOf(value);
+  return Number.isNaN(instant) ? value : new Date(instant).toISOString();
+}
+
+const HAS_ZONE = /(Z|[+-]\d\d:?\d\d)$/;
 
 /** `1.2 s`, `7 min 30 s`, `2 h 05 min`, of milliseconds. */
 export function duration(milliseconds) {

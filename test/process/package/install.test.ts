@@ -87,7 +87,7 @@ const programs = [
   /^dist\/chunks\/[\w.-]+-[A-Z0-9]{8}\.js$/,
   /^dist\/(app|stores)\/[\w/-]+-thread\.js$/,
   /^dist\/extensions\/(\w+)\/[\w-]+\.js$/,
-  /^dist\/extensions\/webui\/static\/[\w/-]+\.js$/,
+  /^dist\/extensions\/webui\/static\/main\.[0-9a-f]{16}\.js$/,
   /^dist\/api\/client\/[a-z-]+\.js$/,
   /^dist\/api\/worker\/[\w-]+\.js$/,
   // The library by which the client writes numbers.
@@ -96,7 +96,9 @@ const programs = [
 const others = [
   /^(package\.json|README\.md|LICENSE|CHANGELOG\.md|dist\/package\.json)$/,
   /^dist\/(api|domain)\/[\w/-]+\.d\.ts$/,
-  /^dist\/extensions\/\w+\/(extension\.json|static\/(index\.html|page\.css))$/,
+  /^dist\/extensions\/\w+\/(extension\.json|static\/index\.html)$/,
+  /^dist\/extensions\/webui\/static\/page\.[0-9a-f]{16}\.css$/,
+  /^dist\/extensions\/webui\/static\/[\w.]+\.(br|gz)$/,
 ];
 
 describe('the package', function () {
@@ -210,7 +212,7 @@ describe('the package', function () {
     const service = begin();
     await service.ready();
     const client = service.client();
-    const paths = ['ext/webui/', 'ext/webui/static/main.js', 'docs', 'openapi.json'];
+    const paths = ['ext/webui/', 'docs', 'openapi.json'];
     for (const path of [...paths, 'ext/observability/metrics']) {
       expect((await client.get(`/${path}`)).status, path).to.equal(200);
     }

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { expect } from 'chai';
-import { chromium, type Browser, type Page } from 'playwright-core';
+import { chromium, type Browser, type BrowserContextOptions, type Page } from 'playwright-core';
 import { requiredProgram } from '../../support/required-program.ts';
 import type { Credentials } from '../../support/service-process.ts';
 
@@ -125,8 +125,14 @@ export class Browsing {
   }
 }
 
-/** Called inside a `describe`: one browser for its tests, and a page for each. Skips them without a browser. */
-export function useBrowser(address: () => string): () => Browsing {
+/**
+ * Called inside a `describe`: one browser for its tests, and a page for each. Skips them without a browser.
+ * @param options of each page: its time zone, for instance
+ */
+export function useBrowser(
+  address: () => string,
+  options: BrowserContextOptions = {},
+): () => Browsing {
   let browser: Browser | undefined;
   let browsing: Browsing | undefined;
   before(async function () {
@@ -136,7 +142,7 @@ export function useBrowser(address: () => string): () => Browsing {
   after(() => browser?.close());
   beforeEach(async () => {
     if (browser === undefined) throw new Error('there is no browser');
-    browsing = new Browsing(await browser.newPage(), address);
+    browsing = new Browsing(await browser.newPage(options), address);
   });
   afterEach(() => browsing?.page.close());
   return () => {

@@ -100,7 +100,7 @@ describe('a list of the web page', function () {
   it('of streams is read again only on request, because each read is recorded', async () => {
     const { page } = browsing();
     await page.clock.install();
-    await browsing().logIn(service().credentials, 'streams');
+    await browsing().logIn(service().credentials, 'system/streams');
     await page.locator('.live[data-how=refused]').waitFor();
     let reads = 0;
     page.on('request', (request) => {

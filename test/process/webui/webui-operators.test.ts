@@ -18,7 +18,7 @@ describe('the web page, for operators and auditors', function () {
 
   it('rebuilds a projection, shows how it differs, switches to it and rolls back', async () => {
     const { page, complaints } = browsing();
-    await browsing().logIn(service().credentials, 'projections');
+    await browsing().logIn(service().credentials, 'system/read-models');
     const row = page.getByRole('row', { name: /^tasks / });
     await row.getByRole('button', { name: 'Rebuild' }).click();
     await browsing().answer('Rebuild', 'to be sure');
@@ -42,7 +42,7 @@ describe('the web page, for operators and auditors', function () {
   it('rolls back only the version that it shows', async () => {
     const { page } = browsing();
     const { client } = service();
-    await browsing().logIn(service().credentials, 'projections');
+    await browsing().logIn(service().credentials, 'system/read-models');
     const row = page.getByRole('row', { name: /^topics / });
     await row.getByRole('button', { name: 'Rebuild' }).click();
     await page.getByRole('dialog').getByRole('combobox').selectOption('auto');
@@ -71,7 +71,7 @@ describe('the web page, for operators and auditors', function () {
       const [view, ...others] = projections;
       await route.fulfill({ json: { projections: [{ ...view, rebuild }, ...others] } });
     });
-    await browsing().logIn(service().credentials, 'projections');
+    await browsing().logIn(service().credentials, 'system/read-models');
     await page.getByText('First differences').click();
     for (let beats = 0; beats < 3; beats += 1) await page.waitForResponse('**/projections');
     expect(await page.getByText('a-key').isVisible()).to.equal(true);
@@ -79,7 +79,7 @@ describe('the web page, for operators and auditors', function () {
 
   it('pauses, resumes and discards a rebuild', async () => {
     const { page, complaints } = browsing();
-    await browsing().logIn(service().credentials, 'projections');
+    await browsing().logIn(service().credentials, 'system/read-models');
     const row = page.getByRole('row', { name: /^audit / });
     await row.getByRole('button', { name: 'Rebuild' }).click();
     await page.getByRole('dialog').getByLabel('Events per second').fill('1');
@@ -127,7 +127,7 @@ describe('the web page, for operators and auditors', function () {
     expect(ran.at('details.run.state'), ran.text).to.equal('succeeded');
     const run = ran.textAt('details.run_id');
     await poison(`run-${run}`);
-    await browsing().logIn(service().credentials, 'projections');
+    await browsing().logIn(service().credentials, 'system/read-models');
     await page.getByRole('button', { name: /1 parked keys of runs/ }).click();
     const keys = page.getByRole('region', { name: 'Keys' });
     await keys.getByRole('row', { name: new RegExp(`${run}.*RunStarted`) }).waitFor();

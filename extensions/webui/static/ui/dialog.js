@@ -107,13 +107,16 @@ export function Dialog(options) {
  * @param done called when it has succeeded
  */
 export function AskButton({ text, kind = '', label, dialog, done }) {
+  const open = () => askCommand({ text, kind, dialog, done });
+  return html`<${Button} kind=${kind} label=${label} onClick=${open}>${text}<//>`;
+}
+
+/** Asks, and then sends a command. The options are those of {@link AskButton}. */
+export async function askCommand({ text, kind = '', dialog, done }) {
   const { path, bodyOf, queryOf, required, fields = [], ...options } = dialog;
   const act = ({ reason, ...values }) =>
     command(path, { reason, body: bodyOf?.(values), query: queryOf?.(values) });
   const danger = kind.includes('danger') ? { kind: 'danger', dismiss: 'Back' } : {};
-  const open = async () => {
-    const all = [...fields, { ...reasonField, required }];
-    if (await ask({ ...danger, action: text, act, ...options, fields: all })) await done?.();
-  };
-  return html`<${Button} kind=${kind} label=${label} onClick=${open}>${text}<//>`;
+  const all = [...fields, { ...reasonField, required }];
+  if (await ask({ ...danger, action: text, act, ...options, fields: all })) await done?.();
 }

@@ -1,6 +1,8 @@
 // Fields of forms, filters and dialogs.
 
-import { html, useId } from '../preact.js';
+import { html, useId, useState } from '../preact.js';
+import { isoOf, localField } from '../times.js';
+import { shownZone } from '../zones.js';
 
 /** Options as `[value, text]`. They are given as words, of which `''` stands for any, or as texts by value. */
 const optionsOf = (options) =>
@@ -11,7 +13,8 @@ const optionsOf = (options) =>
 /**
  * A control with its label. Other properties become attributes of the control.
  * @param {(value: string) => void} onInput
- * @param {'text' | 'number' | 'datetime-local' | 'search' | 'password' | 'textarea'} type
+ * @param {'text' | 'number' | 'datetime-local' | 'instant' | 'search' | 'password' | 'textarea'} type the value of an
+ *   `instant` is in ISO 8601, and is shown and typed in the page's time zone
  * @param {string[] | Record<string, string>} options makes it a choice of these
  * @param hint said below it; `fault`: what is wrong with its value
  */
@@ -31,7 +34,7 @@ export function Field({ id, label, value, onInput, type = 'text', options, hint,
   return html`<div class="field">
     <label for=${control.id}>${label}</label>
     <${Control} type=${type} options=${options} control=${control} />
-    <span class="hint" id="about-${name}">${hint}</span>
+    <span class="hint" id="about-${name}">${hint ?? (type === 'instant' ? shownZone() : null)}</span>
     <span class="fault" id="fault-${name}">${fault}</span>
   </div>`;
 }
@@ -44,5 +47,22 @@ function Control({ type, options, control }) {
     </select>`;
   }
   if (type === 'textarea') return html`<textarea ...${control}></textarea>`;
+  if (type === 'instant') return html`<${InstantControl} control=${control} />`;
   return html`<input type=${type} step=${type === 'datetime-local' ? 1 : null} ...${control} />`;
 }
+
+/** What is typed stays as it is while it means the same instant: rewriting it would disturb the typing. */
+function InstantControl({ control: { value, onInput, ...control } }) {
+  const [typed, setTyped] = useState('');
+  const isSame = typed !== '' && isoOf(typed) === value;
+  const shown = isSame ? typed : fieldOf(value);
+  const input = (event) => {
+    setTyped(event.target.value);
+    onInput({ target: { value: isoOf(event.target.value) } });
+  };
+  return html`<input type="datetime-local" step="1" ...${control} value=${shown} onInput=${input} />`;
+}
+
+/** As browsers write it themselves: without seconds if there are none. */
+const fieldOf = (iso) =>
+  Number.isNaN(Date.parse(iso)) ? '' : localField(new Date(iso)).replace(/:00$/, '');

@@ -23,22 +23,40 @@ export const Section = ({ title, aside, kind = '', children }) =>
     ${children}
   </section>`;
 
+/** What to do about a failure, by the status of the response; 0 for none. */
+const remedies = {
+  0: 'The page tries again by itself.',
+  403: 'Your agent lacks the scope for it. An admin can grant it.',
+  404: 'It may have been removed, or belong to another namespace.',
+  503: 'The service is starting or catching up. The page tries again by itself.',
+};
+
 /** Shown where something could not be read. */
 export const Failure = ({ error, retry }) =>
   html`<div class="failure bad" role="alert">
-    <p>${error.message}</p>
+    <div>
+      <p class="name">${error.message}</p>
+      ${remedies[error.status] && html`<p>${remedies[error.status]}</p>`}
+    </div>
     ${retry && html`<${Button} onClick=${() => retry()}>Try again<//>`}
+  </div>`;
+
+/** Stands where something is being read: bars, after a moment. @param {number} lines */
+export const Loading = ({ lines = 3 }) =>
+  html`<div class="loading">
+    <span class="hidden">Loading</span>
+    ${Array.from({ length: lines }, () => html`<span class="bone" aria-hidden="true"></span>`)}
   </div>`;
 
 /**
  * Draws the data of `useData` with the function between its tags, or says why they could not be read. While the service
  * does not respond, earlier data stay: a banner says so.
  */
-export function Loaded({ of: { data, error, reload }, children }) {
+export function Loaded({ of: { data, error, reload }, lines, children }) {
   if (error !== null && (data === undefined || error.status !== 0)) {
     return html`<${Failure} error=${error} retry=${reload} />`;
   }
-  return data === undefined ? null : children(data);
+  return data === undefined ? html`<${Loading} lines=${lines} />` : children(data);
 }
 
 /** A view whose subject has to be read first, under a heading that says so if that fails. */
@@ -47,7 +65,7 @@ export function LoadedView({ of: { data, error, reload }, children }) {
     const isStale = error !== null && error.status !== 0;
     return [isStale && html`<${Failure} error=${error} retry=${reload} />`, children(data)];
   }
-  if (error === null) return null;
+  if (error === null) return html`<${Loading} lines=${8} />`;
   return html`<${Heading} title=${error.status === 404 ? 'Not found' : 'Could not load this page'} />
     <${Failure} error=${error} retry=${reload} />`;
 }

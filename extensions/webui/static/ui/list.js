@@ -1,9 +1,11 @@
 // Lists with filters, which stand in the page's address, read page by page.
 
 import { html, useEffect, useRef, useState } from '../preact.js';
+import { remembered, setAddress } from '../address.js';
 import { useData } from '../data.js';
 import { LiveMark } from '../live.js';
-import { counted } from '../times.js';
+import { getState } from '../store.js';
+import { counted, isoOf } from '../times.js';
 import { Button, Table } from './elements.js';
 import { Loaded } from './layout.js';
 import { Field } from './field.js';
@@ -13,27 +15,62 @@ const TYPING_DELAY = 200;
 /** Between two reads of a list. Milliseconds. */
 const BEAT = 5000;
 
-/** The values that the address gives to filters, `''` for others. */
-export const filtersIn = (query, fields) =>
-  Object.fromEntries(fields.map(({ name }) => [name, query.get(name) ?? '']));
+/** What a `datetime-local` field holds, and what addresses had of it once. */
+const WALL_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d)?$/;
 
 /**
- * @param {string | null} view whose address keeps the filters; null: they are not kept
+ * The values that the address gives to filters, `''` for others. Times are instants: the address means the same to
+ * everybody, in whatever zone they look at it.
+ */
+export const filtersIn = (query, fields) =>
+  Object.fromEntries(
+    fields.map(({ name }) => {
+      const value = query.get(name) ?? '';
+      return [name, WALL_TIME.test(value) ? isoOf(value) : value];
+    }),
+  );
+
+/** The page of a list in the address; the parameters are no filters. */
+const pageParameters = ['page', 'cursor'];
+const readPage = () => {
+  const query = new URLSearchParams(getState().address.query);
+  return { number: Number(query.get('page')) || 1, cursor: query.get('cursor') ?? undefined };
+};
+
+/** The cursors of the pages up to the present one; null for those that are not known in this browser. */
+function cursorsInAddress() {
+  const { number, cursor } = readPage();
+  if (cursor === undefined) return [undefined];
+  const known = remembered('cursors');
+  return known?.at(-1) === cursor
+    ? [undefined, ...known]
+    : [undefined, ...Array.from({ length: Math.max(0, number - 2) }, () => null), cursor];
+}
+
+/**
+ * @param {string | null} view whose address keeps the filters and the page; null: they are not kept
  * @param {Record<string, string>} initial
  * @param toAddress how the filters are written in the address, if not as they are
  * @returns `typed`: what the fields hold; `asked`: the filters that count, trimmed, with the cursors of the pages;
- *   `change(name, delay)` takes what was typed, in milliseconds; `turnTo(cursors)` goes to another page
+ *   `change(name, delay)` takes what was typed, in milliseconds; `changeAll(changes)` takes several at once;
+ *   `turnTo(cursors)` goes to another page
  */
 export function useFilters(view, initial, toAddress = (filters) => filters) {
   const [typed, setTyped] = useState(initial);
-  const [asked, setAsked] = useState({ filters: initial, cursors: [undefined] });
+  const [asked, setAsked] = useState(() => ({
+    filters: initial,
+    cursors: view === null ? [undefined] : cursorsInAddress(),
+  }));
   const timer = useRef();
+  const isFirst = useRef(true);
   useEffect(() => () => clearTimeout(timer.current), []);
   useEffect(() => {
-    if (view !== null) keepInAddress(view, toAddress(asked.filters));
+    // At first, the address is where they come from.
+    const cursors = isFirst.current ? asked.cursors : [undefined];
+    isFirst.current = false;
+    if (view !== null) setAddress(view, queryOf(toAddress(asked.filters), cursors));
   }, [asked.filters]);
-  const change = (name, delay) => (value) => {
-    const next = { ...typed, [name]: value };
+  const take = (next, delay) => {
     setTyped(next);
     clearTimeout(timer.current);
     const filters = Object.fromEntries(
@@ -41,14 +78,23 @@ export function useFilters(view, initial, toAddress = (filters) => filters) {
     );
     timer.current = setTimeout(() => setAsked({ filters, cursors: [undefined] }), delay);
   };
-  const turnTo = (cursors) => setAsked(({ filters }) => ({ filters, cursors }));
-  return { typed, asked, change, turnTo };
+  const change = (name, delay) => (value) => take({ ...typed, [name]: value }, delay);
+  const changeAll = (changes) => take({ ...typed, ...changes }, 0);
+  const turnTo = (cursors) => {
+    setAsked(({ filters }) => ({ filters, cursors }));
+    if (view === null) return;
+    const values = { cursors: cursors.slice(1) };
+    setAddress(view, queryOf(toAddress(asked.filters), cursors), { values });
+  };
+  return { typed, asked, change, changeAll, turnTo };
 }
 
 /** So that a view can be shared and come back to. */
-function keepInAddress(view, filters) {
+function queryOf(filters, cursors) {
   const query = new URLSearchParams(Object.entries(filters).filter(([, value]) => value !== ''));
-  history.replaceState(null, '', query.size === 0 ? `#/${view}` : `#/${view}?${query}`);
+  const values = [String(cursors.length), cursors.at(-1)];
+  if (cursors.length > 1) pageParameters.forEach((name, n) => query.set(name, values[n]));
+  return query;
 }
 
 /**
@@ -86,10 +132,14 @@ export const Filters = ({ list, fields, children }) =>
   html`<div class="row filters" role="search">
     ${fields.map(({ name, ...field }) => {
       const onInput = list.change(name, field.options === undefined ? TYPING_DELAY : 0);
-      return html`<${Field} key=${name} ...${field} value=${list.typed[name]} onInput=${onInput} />`;
+      return html`<${Field} key=${name} ...${withInstant(field)} value=${list.typed[name]} onInput=${onInput} />`;
     })}
     ${children}
   </div>`;
+
+/** Times in filters are instants. The zone is named once, at the top of the page. */
+const withInstant = (field) =>
+  field.type === 'datetime-local' ? { ...field, type: 'instant', hint: '' } : field;
 
 /**
  * A page of a list, and the buttons to the pages beside it.
@@ -114,9 +164,14 @@ function Pages({ total, next_cursor: next, list, one, several }) {
   ];
   const button = (text, to) =>
     html`<${Button} kind="small" onClick=${() => turnTo(to)}>${text}<//>`;
+  // A page that was opened by its address has none before it that is known, except the first.
+  const isKnown = cursors.at(-2) !== null;
   return html`<div class="row middle pages">
     <span class="soft" aria-live="polite">${texts.filter(Boolean).join(', ')}</span>
-    ${cursors.length > 1 && button('Previous', cursors.slice(0, -1))}
+    ${
+      cursors.length > 1 &&
+      (isKnown ? button('Previous', cursors.slice(0, -1)) : button('First page', [undefined]))
+    }
     ${next !== null && button('Next', [...cursors, next])}
     <${LiveMark} state=${liveness} />
     <${UpdateButton} ...${list} />

@@ -41,7 +41,7 @@ export const RunLink = ({ id, prefix = '' }) =>
 
 /** A link to a stream, at one of its revisions. */
 export const StreamLink = ({ stream, at, kind, children }) => {
-  const to = `streams/${encodeURIComponent(stream)}`;
+  const to = `system/streams/${encodeURIComponent(stream)}`;
   return html`<${Link} to=${at === undefined ? to : `${to}?at=${at}`} kind=${kind}>${children}<//>`;
 };
 

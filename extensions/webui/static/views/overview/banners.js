@@ -3,8 +3,10 @@
 import { html, useLayoutEffect } from '../../preact.js';
 import { agentId, call, command, may } from '../../client.js';
 import { useInterval } from '../../data.js';
+import { readHealth } from '../../health.js';
 import { setState, useStore } from '../../store.js';
-import { AskButton } from '../../ui/dialog.js';
+import { askCommand } from '../../ui/dialog.js';
+import { Button } from '../../ui/elements.js';
 import { Actor, When } from '../../ui/names.js';
 
 const BEAT = 10_000;
@@ -27,16 +29,24 @@ export function Banners() {
         <strong>On hold: no schedule fires and no run starts. </strong>
         “${hold.reason}”, <${Actor} id=${hold.by} />, <${When} at=${hold.since} />
       </span>
-      <${AskButton} text="Release …" done=${readHold} dialog=${releaseDialog} />
+      ${may('ops') && html`<${ReleaseButton} />`}
     </div>`
     }
   </div>`;
 }
 
+/** A hold concerns everybody. Operators read the order itself; it is in the report of the service's health too. */
+async function findHold() {
+  if (may('ops')) return (await call('GET', 'operations')).hold;
+  const { checks } = await readHealth();
+  return checks.find(({ name }) => name === 'scheduler')?.hold ?? null;
+}
+
 async function readHold() {
-  if (!may('ops')) return;
+  if (agentId() === undefined) return;
   try {
-    const { hold } = await call('GET', 'operations');
+    const hold = await findHold();
+    // Somebody may have logged out meanwhile.
     if (agentId() !== undefined) setState({ hold });
   } catch (error) {
     // The other banner says why it is unknown.
@@ -65,9 +75,23 @@ const releaseDialog = {
   done: 'The service was released.',
 };
 
-/** Puts the service on hold. The reason is part of the command. */
-export const HoldButton = () =>
-  html`<${AskButton} text="Hold the service …" kind="quiet" done=${readHold} dialog=${holdDialog} />`;
+/** Asks for a hold, or for its end, and then orders it. */
+export const askToHold = () => askCommand({ text: 'Hold', dialog: holdDialog, done: readHold });
+export const askToRelease = () =>
+  askCommand({ text: 'Release', dialog: releaseDialog, done: readHold });
+
+const afterwards = (ask, done) => async () => {
+  await ask();
+  await done?.();
+};
+
+/** Puts the service on hold. The reason is part of the command. @param done called afterwards */
+export const HoldButton = ({ done }) =>
+  html`<${Button} kind="quiet" onClick=${afterwards(askToHold, done)}>Hold the service …<//>`;
+
+/** Ends the hold. */
+export const ReleaseButton = ({ done }) =>
+  html`<${Button} onClick=${afterwards(askToRelease, done)}>Release …<//>`;
 
 const holdDialog = {
   title: 'Put the whole service on hold?',

@@ -4,9 +4,10 @@ import { html, useRef } from '../../preact.js';
 import { call, command, may, mayChange } from '../../client.js';
 import { useData } from '../../data.js';
 import { LiveMark, useLive } from '../../live.js';
-import { learnTitles } from '../../names.js';
+import { learnTitles, zoneOf } from '../../names.js';
 import { notify } from '../../store.js';
 import { duration, durationOf } from '../../times.js';
+import { useTaskZone } from '../../zones.js';
 import { AskButton } from '../../ui/dialog.js';
 import { Button, Json, Lines, Nothing, State, Table } from '../../ui/elements.js';
 import { Facts, Heading, Loaded, LoadedView, Section } from '../../ui/layout.js';
@@ -56,6 +57,7 @@ async function readTask(id, signal) {
 }
 
 function Run({ run, task, live, done }) {
+  useTaskZone(zoneOf(run.task_id));
   const canRetry = run.state === 'failed' && task?.status !== 'canceled';
   const beside = html`<${State} of=${run.state} />
     ${run.cancel_requested && !isOver(run) && html`<span class="soft">stop requested</span>`}

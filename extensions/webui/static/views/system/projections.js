@@ -1,6 +1,7 @@
 // The projections of the log: how far each is, its rebuild, and the keys that it holds back.
 
-import { html, useState } from '../../preact.js';
+import { html } from '../../preact.js';
+import { setAddress } from '../../address.js';
 import { call } from '../../client.js';
 import { useData } from '../../data.js';
 import { count, duration } from '../../times.js';
@@ -10,17 +11,23 @@ import { Heading, Loaded } from '../../ui/layout.js';
 import { When } from '../../ui/names.js';
 import { ParkedKeys } from './parked.js';
 import { RebuildProgress, comparisonText } from './rebuild-progress.js';
+import { SystemTabs } from './system-tabs.js';
 
 const BEAT = 1500;
 
-export function ProjectionsView() {
-  const [opened, open] = useState(null);
+/** Shows the parked keys of a projection, or none; the address says of which. */
+const open = (name) =>
+  setAddress('system/read-models', name === null ? '' : new URLSearchParams({ parked: name }), {});
+
+export function ProjectionsView({ query }) {
+  const opened = query.get('parked');
   const read = async (signal) => (await call('GET', 'projections', { signal })).projections;
   const projections = useData(read, [], { every: BEAT });
-  const columns = columnsOf(projections.reload, open);
-  return html`<${Heading} title="Projections">
-      <span class="soft">views that are built from the log and serve reads</span>
+  const columns = columnsOf(projections.reload);
+  return html`<${Heading} title="Read models">
+      <span class="soft">views that projections build from the log, and that serve reads</span>
     <//>
+    <${SystemTabs} current="system/read-models" />
     <div class="results">
       <${Loaded} of=${projections}>
         ${(all) => html`<${Table} caption="Projections" columns=${columns} items=${all}
@@ -34,7 +41,7 @@ export function ProjectionsView() {
     }`;
 }
 
-const columnsOf = (done, open) => [
+const columnsOf = (done) => [
   ['Projection', ({ name }) => html`<strong>${name}</strong>`],
   [
     'State',

@@ -1,6 +1,7 @@
 // One stream, event by event: what each says, what it changed, and the state after it.
 
-import { html, useLayoutEffect, useRef, useState } from '../../preact.js';
+import { html, useEffect, useLayoutEffect, useRef, useState } from '../../preact.js';
+import { setAddress } from '../../address.js';
 import { maySee } from '../../routes.js';
 import { count, counted, dateText } from '../../times.js';
 import { Changes } from '../../ui/changes.js';
@@ -9,6 +10,8 @@ import { Facts, Heading, LoadedView, Section } from '../../ui/layout.js';
 import { Actor, InstantAndDistance } from '../../ui/names.js';
 import { foldedKinds, stateAt, timeOf, useEvents } from './stream-events.js';
 
+/** How long the slider rests before the address follows it. Milliseconds. */
+const REST = 250;
 /** Where the subject of a stream is shown, by the prefix of its name. */
 const views = { task: 'tasks', run: 'runs', fires: 'tasks', agent: 'agents' };
 
@@ -34,6 +37,7 @@ function Steps({ stream, at, isFolded, events, changes, next, readOn }) {
     const asked = events.findIndex(({ revision }) => revision === at);
     return asked === -1 ? events.length - 1 : asked;
   });
+  useAddressOf(stream, events[chosen]);
   const goTo = (index) => choose(Math.max(0, Math.min(index, events.length - 1)));
   const starts = events[0].revision;
   const moreText = `Read on after the first ${count(events.length)}`;
@@ -48,7 +52,7 @@ function Steps({ stream, at, isFolded, events, changes, next, readOn }) {
         <${Button} kind="small" onClick=${() => goTo(chosen + 1)}>Next ›<//>
         <span class="soft">${counted(events.length, 'event')}</span>
         ${next !== null && html`<${Button} kind="small" onClick=${more}>${moreText}<//>`}
-        ${starts > 0 && html`<a href="#/streams/${encodeURIComponent(stream)}">From its start</a>`}
+        ${starts > 0 && html`<a href="#/system/streams/${encodeURIComponent(stream)}">From its start</a>`}
       </div>
       <details>
         <summary>All events by name</summary><${List} events=${events} chosen=${chosen} goTo=${goTo} />
@@ -56,6 +60,15 @@ function Steps({ stream, at, isFolded, events, changes, next, readOn }) {
     </section>
     <${Event} event=${events[chosen]} changes=${changes[chosen] ?? []} state=${stateAt(changes, chosen)}
       since=${isFolded ? null : starts} />`;
+}
+
+/** Keeps the event in the address, once the slider has come to rest. */
+function useAddressOf(stream, { revision }) {
+  useEffect(() => {
+    const keep = () => setAddress(`system/streams/${encodeURIComponent(stream)}`, `at=${revision}`);
+    const timer = setTimeout(keep, REST);
+    return () => clearTimeout(timer);
+  }, [revision]);
 }
 
 /** Where the events lie in time. */

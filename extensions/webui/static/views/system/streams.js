@@ -7,6 +7,7 @@ import { Button, Nothing } from '../../ui/elements.js';
 import { Heading } from '../../ui/layout.js';
 import { Filters, List, filtersIn, useList } from '../../ui/list.js';
 import { StreamLink, When } from '../../ui/names.js';
+import { SystemTabs } from './system-tabs.js';
 
 const PAGE = 50;
 const kinds = ['task-', 'fires-', 'run-', 'agent-', 'topic-', 'key-', 'projection-', 'refusals-'];
@@ -25,9 +26,10 @@ const readStreams = (query, signal) =>
   call('GET', 'streams', { query: { ...query, limit: PAGE }, signal });
 
 export function StreamsView({ query }) {
-  const list = useList('streams', filtersIn(query, fields), readStreams, { every: null });
+  const list = useList('system/streams', filtersIn(query, fields), readStreams, { every: null });
   const empty = html`<${Nothing} text="No stream begins like this.">Enter a whole name or its beginning.<//>`;
   return html`<${Heading} title="Streams" />
+    <${SystemTabs} current="system/streams" />
     <${Filters} list=${list} fields=${fields}>
       <div class="row chips" role="group" aria-label="Kinds">
         ${kinds.map(

@@ -1,6 +1,7 @@
 // Creates or changes a task. Shows the next fires while the schedule is typed, and errors at the field.
 
 import { html, useLayoutEffect, useRef, useState } from '../../preact.js';
+import { useRemembered } from '../../address.js';
 import { agentId, call, callFully, command, reasonHeader } from '../../client.js';
 import { useData } from '../../data.js';
 import { parseTyped } from '../../json.js';
@@ -23,9 +24,11 @@ export function TaskForm({ id }) {
 }
 
 /** The values of the form, the errors in them, and the properties of a field by its name. */
-function useForm(task) {
+function useForm(task, etag) {
   const [initial] = useState(() => fieldsOf(task));
-  const [values, setValues] = useState(initial);
+  // What was typed for an earlier revision would undo what others have changed since.
+  const [typed, setValues, forget] = useRemembered(`task ${etag ?? 'new'}`, initial);
+  const values = { ...initial, ...typed };
   const [faults, setFaults] = useState({});
   const change = (name) => (value) => {
     setValues((before) => ({ ...before, [name]: value }));
@@ -39,7 +42,7 @@ function useForm(task) {
     onInput: change(name),
     fault: faults[name],
   });
-  return { initial, values, faults, setFaults, field };
+  return { initial, values, faults, setFaults, field, forget };
 }
 
 /** Fields that hold JSON. */
@@ -57,7 +60,7 @@ function jsonFault(name, text) {
 }
 
 function Form({ task, etag }) {
-  const form = useForm(task);
+  const form = useForm(task, etag);
   const { initial, values, faults, setFaults } = form;
   const preview = usePreview(task, initial, values, setFaults);
   const [problem, setProblem] = useState('');
@@ -71,6 +74,7 @@ function Form({ task, etag }) {
     const saved = task
       ? await call('PUT', `tasks/${task.id}`, { body, headers })
       : await command('tasks', { body: { ...body, created_by: agentId() } });
+    form.forget();
     notify([`“${saved.title}” was saved.`, ...saved.warnings].join(' '));
     location.hash = `#/tasks/${saved.id}`;
   };

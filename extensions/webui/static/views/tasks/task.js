@@ -18,6 +18,7 @@ import { RunsTable } from '../runs/runs-table.js';
 import { BackfillButton, TaskActions } from './task-actions.js';
 import { TaskHistory } from './task-history.js';
 import { Schedule } from './tasks.js';
+import { useTaskZone } from '../../zones.js';
 
 /** Between two reads of the task: not every change of it comes with a run. Milliseconds. */
 const BEAT = 5000;
@@ -45,6 +46,7 @@ export function TaskView({ id }) {
 
 function Task({ task, of: { refresh, reload }, backfills, backfilled }) {
   const { id } = task;
+  useTaskZone(task.timezone);
   // Runs, fires and history are read again with each revision of the task, and after a backfill.
   const version = `${task.revision} ${backfills}`;
   const mayRead = may('runs:read');

@@ -1,0 +1,28 @@
+// The keys of the page, and the switch that turns single keys off.
+
+import { html } from '../preact.js';
+import { prefer } from '../preferences.js';
+import { useStore } from '../store.js';
+import { Button } from '../ui/elements.js';
+import { Panel, closePanel } from '../ui/panel.js';
+
+const keys = [
+  ['Ctrl K', 'search tasks, runs, agents and actions'],
+  ['/', 'go to the search of the view'],
+  ['j', 'next row of a list'],
+  ['k', 'previous row'],
+  ['Enter', 'open the row'],
+  ['?', 'show these keys'],
+  ['Esc', 'close'],
+];
+
+export function KeysPanel() {
+  const isOn = useStore((state) => state.keys === 'on');
+  const change = ({ target }) => prefer('keys', target.checked ? 'on' : 'off');
+  return html`<${Panel} title="Keys" kind="keys">
+    <h2>Keys</h2>
+    <dl>${keys.map(([key, text]) => html`<dt><kbd>${key}</kbd></dt><dd>${text}</dd>`)}</dl>
+    <p><label><input type="checkbox" checked=${isOn} onChange=${change} /> Single keys</label></p>
+    <div class="row end"><${Button} onClick=${closePanel}>Close<//></div>
+  <//>`;
+}

@@ -1,0 +1,131 @@
+import { expect } from 'chai';
+import { useBrowser } from './webui-browser.ts';
+import { useService } from './webui-service.ts';
+
+describe('the frame of the web page', function () {
+  this.timeout(120_000);
+  const service = useService();
+  const browsing = useBrowser(() => service().process.address);
+
+  it('lists the views in groups, and each of them leads to a view', async () => {
+    const { page, complaints } = browsing();
+    await browsing().logIn(service().credentials);
+    const groups = page.getByRole('navigation', { name: 'Views' }).getByRole('list');
+    const first = await groups.first().getByRole('link').allTextContents();
+    expect(first.slice(0, 3)).to.deep.equal(['Overview', 'Tasks', 'Runs']);
+    expect(await groups.last().getByRole('link').allTextContents()).to.deep.equal(['System']);
+    const names = await groups.getByRole('link').allTextContents();
+    for (const name of names) {
+      const link = groups.getByRole('link', { name, exact: true });
+      await link.click();
+      await page.locator('.rail a[aria-current=page]', { hasText: name }).waitFor();
+      await page.getByRole('heading', { level: 1 }).first().waitFor();
+      expect(await page.getByText('There is no page at the address').count(), name).to.equal(0);
+    }
+    expect(complaints).to.deep.equal([]);
+  });
+
+  it('still has views at the addresses that they had once', async () => {
+    const { page, complaints } = browsing();
+    await browsing().logIn(service().credentials, 'projections');
+    await page.getByRole('heading', { level: 1, name: 'Read models' }).waitFor();
+    expect(page.url()).to.match(/#\/system\/read-models$/);
+    await browsing().goTo('streams?prefix=agent-');
+    await page.getByRole('heading', { level: 1, name: 'Streams' }).waitFor();
+    expect(page.url()).to.match(/#\/system\/streams\?prefix=agent-$/);
+    expect(await page.getByLabel('Begins with').inputValue()).to.equal('agent-');
+    await page.getByRole('navigation', { name: 'System' }).getByText('Read models').click();
+    await page.getByRole('heading', { level: 1, name: 'Read models' }).waitFor();
+    await page.goBack();
+    await page.getByRole('heading', { level: 1, name: 'Streams' }).waitFor();
+    expect(complaints).to.deep.equal([]);
+  });
+
+  it('has the colours that a person chooses, also after a reload', async () => {
+    const { page } = browsing();
+    await page.emulateMedia({ colorScheme: 'light' });
+    await browsing().logIn(service().credentials);
+    const ground = (): Promise<string> =>
+      page.evaluate<string>('getComputedStyle(document.body).backgroundColor');
+    const light = await ground();
+    await page.getByLabel('Colours').selectOption('Dark');
+    const dark = await ground();
+    expect(dark).not.to.equal(light);
+    await page.reload();
+    await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
+    expect(await ground()).to.equal(dark);
+    await page.getByLabel('Colours').selectOption('System colours');
+    expect(await ground()).to.equal(light);
+    await page.emulateMedia({ colorScheme: 'dark' });
+    expect(await ground()).to.equal(dark);
+  });
+
+  it('shows bars while a view is read, and what to do when it can’t be', async () => {
+    const { page } = browsing();
+    await browsing().logIn(service().credentials);
+    let answer = (): void => undefined;
+    const held = new Promise<void>((resolve) => (answer = resolve));
+    const refusal = { error: 'forbidden', message: 'the scope ops is missing' };
+    await page.route('**/projections', async (route) => {
+      await held;
+      return route.fulfill({ status: 403, json: refusal });
+    });
+    await browsing().goTo('system/read-models');
+    await page.locator('main .loading').waitFor();
+    await browsing().expectAccessible();
+    answer();
+    const alert = page.getByRole('alert').filter({ hasText: 'the scope ops is missing' });
+    await alert.getByText('An admin can grant it.').waitFor();
+    await browsing().expectAccessible();
+    await page.unroute('**/projections');
+    await alert.getByRole('button', { name: 'Try again' }).click();
+    await page.getByRole('table', { name: 'Projections' }).waitFor();
+  });
+});
+
+describe('System on the web page', function () {
+  this.timeout(120_000);
+  const service = useService();
+  const browsing = useBrowser(() => service().process.address);
+
+  it('shows the health of each part', async () => {
+    const { page, complaints } = browsing();
+    await browsing().logIn(service().credentials, 'system');
+    const health = page.getByRole('table', { name: 'Health' });
+    for (const part of ['database', 'stream store', 'projections', 'scheduler', 'workers']) {
+      await health.getByRole('row', { name: new RegExp(`^${part} `) }).waitFor();
+    }
+    await browsing().expectAccessible();
+    expect(complaints).to.deep.equal([]);
+  });
+
+  it('puts the service on hold, says who, when and why, and lifts the hold', async () => {
+    const { page, complaints } = browsing();
+    await browsing().logIn(service().credentials, 'system');
+    const heading = page.getByRole('heading', { level: 2, name: 'Hold', exact: true });
+    const hold = page.locator('section', { has: heading });
+    await page.getByRole('button', { name: 'Hold the service …' }).click();
+    await browsing().answer('Hold', 'the database is being moved');
+    await hold.getByText('the database is being moved').waitFor();
+    await hold.getByText('admin', { exact: true }).waitFor();
+    await hold.locator('time').first().waitFor();
+    await browsing().expectAccessible();
+    await hold.getByRole('button', { name: 'Release …' }).click();
+    await browsing().answer('Release');
+    await hold.getByText('The service is not on hold').waitFor();
+    await hold.getByText('Last release').waitFor();
+    expect((await service().client.get('/operations')).at('held')).to.equal(false);
+    expect(complaints).to.deep.equal([]);
+  });
+
+  it('keeps the position of a stream’s slider in the address', async () => {
+    const { page } = browsing();
+    const { agent_id } = service().credentials;
+    await service().client.put(`/agents/${agent_id}`, { name: 'renamed' });
+    await browsing().logIn(service().credentials, `system/streams/agent-${agent_id}`);
+    await page.getByLabel('Position in time').press('Home');
+    await page.waitForURL(/\?at=0$/);
+    await page.reload();
+    await page.getByRole('heading', { level: 2, name: /^0: / }).waitFor();
+  });
+});
