@@ -3,7 +3,6 @@ import type { KnownTools } from '../domain/pipeline/check-payload.ts';
 import type { Clock } from '../domain/clock.ts';
 import type { RefusalError } from '../domain/errors.ts';
 import type { EventStore, Position } from '../domain/event-store.ts';
-import type { QuotaSettings } from '../domain/namespaces/quotas.ts';
 import type { CommandContext } from '../domain/handle.ts';
 import type { AgentState } from '../domain/agents/agent.ts';
 import type { ApiKeyState } from '../domain/agents/api-key.ts';
@@ -22,6 +21,7 @@ import type { TaskState } from '../domain/tasks/task.ts';
 import type { CausedKind } from '../domain/vocabulary.ts';
 import type { RegisteredWorker } from '../domain/workers/worker.ts';
 import type { Telemetry } from '../observability/telemetry.ts';
+import type { LiveQuotas } from '../projections/reading/live-quotas.ts';
 import type { LiveStreams } from '../projections/reading/live-streams.ts';
 import type { Projection, ReadModel } from '../projections/read-model.ts';
 import type { TopicIndex } from '../projections/reading/topic-index.ts';
@@ -56,6 +56,7 @@ export interface ApiDependencies extends ParamsSource {
   readonly tasks: LiveStreams<TaskState, TaskEvent>;
   readonly secretStore: SecretStore;
   readonly topics: TopicIndex;
+  readonly quotas: LiveQuotas;
   /** All views. */
   readonly projections: readonly Projection[];
   readonly positions: Positions;
@@ -94,7 +95,6 @@ export interface ApiSettings {
   readonly rateLimitWindowSeconds: number;
   /** What one agent or namespace may take. */
   readonly sharing: SharingLimits;
-  readonly quotas: QuotaSettings | undefined;
   readonly accessTokenSeconds: number;
   readonly refreshTokenSeconds: number;
   /** How long a session of the page lasts. */

@@ -1,3 +1,4 @@
+import { requireArtifactRoom, type QuotaParts } from '../api/access/count-quotas.ts';
 import type { ArtifactStore } from '../domain/artifacts/artifact-store.ts';
 import type { ArtifactKeeping } from '../domain/artifacts/keep-result.ts';
 import { measuredArtifacts } from '../observability/measured-artifacts.ts';
@@ -6,13 +7,21 @@ import type { Configuration } from './configuration/configuration.ts';
 
 type ArtifactPlace = Pick<Configuration, 'artifacts' | 'dataDirectory'>;
 
-/** Opens the store of artifacts. Connects to nothing, and creates nothing. */
+/**
+ * Opens the store of artifacts. Connects to nothing, and creates nothing.
+ * @param quotaParts what the quotas of namespaces are decided by; undefined: nothing is limited
+ */
 export async function openArtifacts(
   place: ArtifactPlace,
   telemetry: Telemetry,
+  quotaParts?: QuotaParts,
 ): Promise<ArtifactKeeping> {
   const store = measuredArtifacts(await openStore(place), telemetry);
-  return { store, maxBytes: place.artifacts.maxBytes };
+  const { maxBytes } = place.artifacts;
+  if (quotaParts === undefined) return { store, maxBytes };
+  const requireRoom = (namespace: string, bytes: number): Promise<void> =>
+    requireArtifactRoom(quotaParts, namespace, bytes);
+  return { store, maxBytes, requireRoom };
 }
 
 /** Imports an adapter on demand: the client of S3 is large. */

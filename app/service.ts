@@ -10,10 +10,10 @@ import { LiveRuns } from '../api/live/live-runs.ts';
 import { AccessRecords } from '../api/access/access-records.ts';
 import { ExportPlaces } from '../api/exporting/export-places.ts';
 import type { ArtifactKeeping } from '../domain/artifacts/keep-result.ts';
-import { weightIn } from '../domain/namespaces/quotas.ts';
 import type { Clock } from '../domain/clock.ts';
 import type { ProcessTelemetry } from '../observability/create-telemetry.ts';
 import { discardForeignViews } from '../projections/generations/foreign-views.ts';
+import { LiveQuotas } from '../projections/reading/live-quotas.ts';
 import { createPositionWaiter } from '../projections/reading/position-waiter.ts';
 import { Hold } from '../scheduler/hold.ts';
 import type { Jobs } from '../scheduler/jobs/jobs.ts';
@@ -149,7 +149,6 @@ class Service implements RunningService {
     closeFilesToOthers(configuration.dataDirectory, telemetry.log);
     const store = await rejectUnfinishedImport(opened.store);
     const stores = (this.#opened = { ...opened, store });
-    const artifacts = (this.#artifacts = await openArtifacts(configuration, telemetry));
     if (configuration.eventStoreUrl === undefined && configuration.readModelUrl === undefined) {
       await discardForeignViews(projections, stores.store, stores.readModel, telemetry);
     }
@@ -169,25 +168,27 @@ class Service implements RunningService {
       this.#projector = startProjector(parts);
     }
     const membership = this.#join(stores);
-    const indexes = followIndexes(stores.store, stores.readModel, going);
+    const quotas = new LiveQuotas(stores.store, configuration.quotas, telemetry.failures);
+    const indexes = followIndexes(stores.store, stores.readModel, going, quotas);
     const hold = new Hold(stores.store);
     const { signal } = going;
     going.supervise('following operator orders', (started) => hold.follow(signal, started));
     const userAgent = `task-scheduling-service/${version}`;
     const limit = configuration.maxCausationDepth;
     const causation = new Causation({ store: stores.store, limit, telemetry });
-    const metering = { coordination: stores.coordination, telemetry, settings: configuration };
-    const actions = serviceActions(stores.store, indexes, clock, causation, metering);
+    const viewPositions = measuredPositions(positions, telemetry);
+    const quotaParts = { ...stores, clock, telemetry, quotas, positions: viewPositions };
+    const artifacts = (this.#artifacts = await openArtifacts(configuration, telemetry, quotaParts));
+    const actions = serviceActions(stores.store, indexes, clock, causation, quotaParts);
     this.#tools = createBuiltInTools({ actions, offered: indexes.workers, ...http, userAgent });
     const { registry: tools } = this.#tools;
     const shared = { stores, artifacts, indexes, clock, telemetry, going, hold, secrets };
-    const weightOf = weightIn(configuration.quotas);
     const queue = roles.includes('worker')
-      ? new RunQueue(stores.store, stores.readModel, clock, telemetry, true, weightOf)
+      ? new RunQueue(stores.store, stores.readModel, clock, telemetry, true, quotas.weightOf)
       : undefined;
     const made: MadeBefore = {
       ...{ artifacts, tools, secrets: secrets.values, secretStore },
-      positions: measuredPositions(positions, telemetry),
+      positions: viewPositions,
       depthOfRequest: (ticket, what) => causation.depthOfRequest(ticket, what),
       jobs: (this.#jobs = createJobs({ ...shared, configuration, queue })),
     };
@@ -198,16 +199,16 @@ class Service implements RunningService {
       this.#extensions = await startExtensions({
         ...shared,
         configuration,
-        ...{ tools, causation, member, version },
+        ...{ tools, causation, member, version, quotaParts },
         keys: this.#keys,
         http: api?.rules ?? null,
       });
     }
     let burst: SchedulerRoleOptions['burst'] = {};
     if (queue !== undefined) {
-      const { workerConcurrency: concurrency, sharing, quotas } = configuration;
+      const { workerConcurrency: concurrency, sharing } = configuration;
       const calls = this.#extensions?.calls;
-      const parts = { ...shared, membership, tools, queue, sharing, quotas };
+      const parts = { ...shared, membership, tools, queue, sharing };
       // The address is known once the service listens.
       const callbackUrl = (token: string): string =>
         `${configuration.publicUrl ?? this.address}/callbacks/${token}`;
@@ -345,7 +346,7 @@ class Service implements RunningService {
   #apiDependencies(stores: Stores, indexes: LiveIndexes, made: MadeBefore): ApiDependencies {
     const { configuration, clock, telemetry } = this.#options;
     const { store, readModel, coordination } = stores;
-    const { agents, sessions, apiKeys, tasks, pinnedTasks, topics, workers } = indexes;
+    const { agents, sessions, apiKeys, tasks, pinnedTasks, topics, workers, quotas } = indexes;
     const params = { pinnedTasks, secrets: made.secrets };
     const live = (this.#live = new LiveRuns({ store, params, clock, telemetry }));
     const auditTail = (this.#auditTail = new AuditTail({ store, clock, telemetry }));
@@ -358,7 +359,7 @@ class Service implements RunningService {
       webhookSecret: webhookSecrets(configuration, this.#keys),
       ...{ agents, sessions, apiKeys, tasks },
       ...params,
-      ...{ topics, workers, projections, live, auditTail, refusals, apiKeyUses },
+      ...{ topics, workers, quotas, projections, live, auditTail, refusals, apiKeyUses },
       exportPlaces: new ExportPlaces(),
       ...made,
       requestedUpTo: () => eventsHandledUpTo(coordination, store),

@@ -149,6 +149,9 @@ export const sharedLimits = [
   'waiting_runs_namespace',
   'tasks',
   'agents',
+  'topics',
+  'events',
+  'artifact_bytes',
   'runs_per_minute',
   'payload_bytes_per_minute',
 ] as const;

@@ -1,12 +1,13 @@
 import type { SharedLimit } from '../../domain/vocabulary.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import { HttpError } from '../errors.ts';
+import { requireEventRoom, type QuotaParts } from './count-quotas.ts';
 import { countPayload, requireRunRate } from './quota-gate.ts';
 
 /** After how many seconds a refused client may try again. */
 const RETRY_AFTER = '10';
 
-type Parts = Pick<ApiDependencies, 'jobs' | 'settings' | 'telemetry' | 'coordination' | 'clock'>;
+type Parts = QuotaParts & Pick<ApiDependencies, 'jobs' | 'settings'>;
 
 interface Owner {
   readonly agent: string;
@@ -17,10 +18,11 @@ interface Owner {
  * Checks that an agent may have more runs, by its limits and the quotas of its namespace.
  * @param owner the agent whose runs they would be
  * @param params of the runs, which count as payload
- * @throws HttpError 429
+ * @throws HttpError 429; RefusalError `STATE_CONFLICT`
  */
 export async function requireMoreRuns(parts: Parts, owner: Owner, params: unknown): Promise<void> {
   requireRoom(parts, owner);
+  await requireEventRoom(parts, owner.namespace);
   await requireRunRate(parts, owner.namespace);
   await countPayload(parts, owner.namespace, params);
 }

@@ -22,8 +22,8 @@ import { reaches } from '../../projections/reach.ts';
 import { documentAsOf } from '../../projections/reading/as-of.ts';
 import { agentFilters, agentsProjection } from '../../projections/views/agents.ts';
 import { Agent, AgentList, Credentials } from '../schemas/response-schemas-agents.ts';
-import { createWithinQuota } from '../access/quota-gate.ts';
-import { exists, presentCount } from './present-counts.ts';
+import { createWithinQuota } from '../access/count-quotas.ts';
+import { exists } from '../access/present-counts.ts';
 import { showAgent } from './agent-records.ts';
 import { adminsIn, remove } from './agent-removal.ts';
 import { PastQuery, pastAskedFor } from './history/audit-access.ts';
@@ -73,12 +73,7 @@ const create = endpoint('POST /agents', {
     const fields = { name: body.name, scopes: body.scopes, webhook_url: body.webhook_url ?? null };
     const handled = await createWithinQuota(
       dependencies,
-      {
-        namespace,
-        quota: 'agents',
-        isThere: call.keyed && (await exists(store, streams.agent(id))),
-      },
-      () => presentCount(dependencies, namespace, 'agents'),
+      { namespace, quota: 'agents', isThere: () => exists(store, streams.agent(id)) },
       () => registerAgentCommand(store, id, fields, null, context, namespace),
     );
     agents.learn(id, handled);

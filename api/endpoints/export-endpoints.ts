@@ -3,7 +3,7 @@ import { catalogue } from '../../domain/events/catalogue.ts';
 import { isUuid } from '../../domain/ids.ts';
 import { namespaceOf } from '../../domain/namespaces/namespace.ts';
 import { streamKinds } from '../../domain/streams.ts';
-import { reaches, type Reach } from '../../projections/reach.ts';
+import { reaches } from '../../projections/reach.ts';
 import type { ViewDocument, ReadModel } from '../../projections/read-model.ts';
 import { runsProjection, type RunDocument } from '../../projections/views/runs.ts';
 import { endpoint, type EndpointResponse, type Call, type Endpoint } from '../endpoint.ts';
@@ -16,6 +16,7 @@ import { sendRows } from '../exporting/row-sending.ts';
 import { exportRuns } from '../exporting/run-rows.ts';
 import { checkPosition } from '../positions.ts';
 import { EventsExportQuery, RunsExportQuery, exportedRows } from '../schemas/export-schemas.ts';
+import { ownTasks, type Seeing } from './lookup.ts';
 import { streamsInReach } from './history/streams-in-reach.ts';
 import { namesIn } from './history/audit-naming.ts';
 import { auditScope, recordReading } from './history/audit-access.ts';
@@ -26,6 +27,7 @@ const runs = endpoint('GET /runs/export', {
   operationId: 'exportRuns',
   summary: 'Exports runs as NDJSON or CSV, the first queued first',
   scopes: ['runs:read'],
+  acceptsOwn: true,
   query: RunsExportQuery,
   reads: [runsProjection],
   responses: { 200: exportedRows },
@@ -38,9 +40,10 @@ const runs = endpoint('GET /runs/export', {
     const { success, state, trigger } = rest;
     const taskId = rest.task_id?.toLowerCase();
     const { reach } = call;
-    const filter = { reach, ...times, success, state, trigger, taskId };
+    const only = await ownTasks(call);
+    const filter = { reach, ...times, success, state, trigger, taskId, only };
     const names = namesIn(call);
-    const behind = await runOf(readModel, cursor, reach);
+    const behind = await runOf(readModel, cursor, call);
     const parts = () =>
       exportRuns(readModel, format, filter, { behind, names, params: dependencies });
     return rowsResponse(call, { name: 'runs', endMark: runsEndMark, parts });
@@ -117,12 +120,14 @@ function instantsIn<Field extends string>(
 async function runOf(
   readModel: ReadModel,
   cursor: string | undefined,
-  reach: Reach,
+  { reach, own }: Seeing,
 ): Promise<ViewDocument<RunDocument> | undefined> {
   if (cursor === undefined) return undefined;
   const isId = isUuid(cursor);
   const found = isId ? await readModel.get(runsProjection, cursor.toLowerCase()) : null;
-  if (found !== null && reaches(reach, namespaceOf(found.document))) return found;
+  if (found !== null && reaches(reach, namespaceOf(found.document))) {
+    if (own === null || own === found.document.created_by) return found;
+  }
   throw badRequest([{ field: 'cursor', issue: 'must be the id of a run; `since` takes a time' }]);
 }
 

@@ -1,6 +1,7 @@
 import { EventStoreError } from '../../domain/event-store.ts';
 import { load } from '../../domain/handle.ts';
 import { DEFAULT_NAMESPACE } from '../../domain/namespaces/namespace.ts';
+import type { Quotas } from '../../domain/namespaces/quotas.ts';
 import {
   createNamespaceCommand,
   deleteNamespaceCommand,
@@ -10,7 +11,9 @@ import {
   namespaceFold,
   requireNamespace,
   type NamespaceState,
+  type QuotaChange,
 } from '../../domain/namespaces/namespace-state.ts';
+import { effectiveQuotas } from '../../domain/namespaces/stored-quotas.ts';
 import { idOf, streams } from '../../domain/streams.ts';
 import { EVERY_NAMESPACE, reaches, within } from '../../projections/reach.ts';
 import { shapeRead } from '../../projections/generations/older-shape.ts';
@@ -44,13 +47,15 @@ const create = endpoint('POST /namespaces', {
   responses: { 201: Namespace },
   responseHeaders: ['Location', 'ETag'],
   async handle({ dependencies, body, context }) {
-    const { name, description = null } = body;
+    const { name, description = null, quotas = {} } = body;
     await requirePresentShapes(dependencies);
     const { store } = dependencies;
-    const handled = await createNamespaceCommand({ store, name, context }, description);
+    const given = { description, quotas };
+    const handled = await createNamespaceCommand({ store, name, context }, given);
+    dependencies.quotas.learn(name, handled);
     return {
       status: 201,
-      body: show(name, handled.state),
+      body: show(dependencies, name, handled.state),
       headers: { Location: `/namespaces/${name}`, ...etag(handled.revision) },
       position: handled.position,
     };
@@ -91,13 +96,15 @@ const one = endpoint('GET /namespaces/:name', {
     const name = nameInPath(call);
     const { store } = call.dependencies;
     const { state, revision } = await load(store, streams.namespace(name), namespaceFold(name));
-    return { body: show(name, state), headers: etag(revision) };
+    return { body: show(call.dependencies, name, state), headers: etag(revision) };
   },
 });
 
 const update = endpoint('PUT /namespaces/:name', {
   operationId: 'updateNamespace',
-  summary: 'Changes the description of a namespace',
+  summary: 'Changes the description or the quotas of a namespace',
+  description:
+    '`quotas` replaces what was set before: for an admin `quota_bounds`, for an administrator of the namespace `own_quotas`. A quota that is left out is as `SVC_QUOTAS` says, or not limited. `own_quotas` may not exceed `quota_bounds`.',
   scopes: administrators,
   body: UpdateNamespace,
   ifMatch: true,
@@ -108,11 +115,12 @@ const update = endpoint('PUT /namespaces/:name', {
     const name = nameInPath(call);
     const { context, expectedRevision, dependencies } = call;
     const command = { store: dependencies.store, name, context, expectedRevision };
-    const { state, revision, position } = await updateNamespaceCommand(
-      command,
-      call.body.description,
-    );
-    return { body: show(name, state), headers: etag(revision), position };
+    const { description, quotas } = call.body;
+    const change = quotas === undefined ? undefined : quotaChange(call, name, quotas);
+    const handled = await updateNamespaceCommand(command, { description, quotas: change });
+    dependencies.quotas.learn(name, handled);
+    const { state, revision, position } = handled;
+    return { body: show(dependencies, name, state), headers: etag(revision), position };
   },
 });
 
@@ -141,17 +149,38 @@ function nameInPath({ parameters, reach }: Pick<Call, 'parameters' | 'reach' | '
   return name;
 }
 
+/** An admin sets the bounds, and others, who administer only this namespace, what they want within them. */
+function quotaChange(
+  { caller, dependencies }: Pick<Call, 'caller' | 'dependencies'>,
+  name: string,
+  quotas: Quotas,
+): QuotaChange {
+  const level = caller?.admin === true ? 'bounds' : 'own';
+  return { level, quotas, boundsBy: (stored) => dependencies.quotas.boundsOf(name, stored) };
+}
+
 /** @throws RefusalError `NOT_FOUND` */
-function show(name: string, state: NamespaceState): Namespace {
-  const { description, created_at, updated_at } = requireNamespace(state, name);
-  return { name, description, created_at, updated_at };
+function show(
+  { quotas }: Pick<ApiDependencies, 'quotas'>,
+  name: string,
+  state: NamespaceState,
+): Namespace {
+  const { description, created_at, updated_at, quotas: stored } = requireNamespace(state, name);
+  const quota_bounds = quotas.boundsOf(name, stored);
+  return {
+    ...{ name, description, created_at, updated_at },
+    quotas: effectiveQuotas(quota_bounds, stored.own),
+    quota_bounds,
+    own_quotas: stored.own,
+  };
 }
 
 /** Those of the names that are not deleted. */
 async function shownOf(
-  { store }: Pick<ApiDependencies, 'store'>,
+  dependencies: Pick<ApiDependencies, 'store' | 'quotas'>,
   names: readonly string[],
 ): Promise<Namespace[]> {
+  const { store } = dependencies;
   const loaded = await Promise.all(
     names.map(async (name) => {
       const { state } = await load(store, streams.namespace(name), namespaceFold(name));
@@ -160,7 +189,7 @@ async function shownOf(
   );
   return loaded
     .filter(({ state }) => state.status === 'active' || state.status === 'closed')
-    .map(({ name, state }) => show(name, state));
+    .map(({ name, state }) => show(dependencies, name, state));
 }
 
 /** Whether it has neither agents, live tasks nor secrets. @throws HttpError 503 where the views lag behind the log's end */

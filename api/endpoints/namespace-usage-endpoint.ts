@@ -5,30 +5,31 @@ import {
   QUOTA_WINDOW,
   countQuotas,
   quotaCounter,
-  quotasOf,
   rateQuotas,
 } from '../../domain/namespaces/quotas.ts';
 import { streams } from '../../domain/streams.ts';
 import { reaches } from '../../projections/reach.ts';
 import { agentsProjection } from '../../projections/views/agents.ts';
+import { publishedProjection } from '../../projections/views/published.ts';
 import { tasksProjection } from '../../projections/views/tasks.ts';
+import { usageProjection } from '../../projections/views/usage.ts';
 import { endpoint, type Call, type Endpoint } from '../endpoint.ts';
 import { notFound } from '../errors.ts';
-import { presentCount } from './present-counts.ts';
+import { presentCount } from '../access/present-counts.ts';
 import { NamespaceUsage } from '../schemas/quota-schemas.ts';
 
 const usage = endpoint('GET /namespaces/:name/usage', {
   operationId: 'getNamespaceUsage',
   summary: 'Shows what a namespace uses of its quotas',
   scopes: [],
-  reads: [tasksProjection, agentsProjection],
+  reads: [tasksProjection, agentsProjection, publishedProjection, usageProjection],
   responses: { 200: NamespaceUsage },
   refusals: ['not_found'],
   async handle(call) {
     const { dependencies } = call;
-    const { coordination, clock, settings, jobs } = dependencies;
+    const { coordination, clock, quotas, jobs } = dependencies;
     const namespace = await namespaceInPath(call);
-    const { weight = 1, ...limits } = quotasOf(settings.quotas, namespace);
+    const { weight = 1, ...limits } = await quotas.of(namespace);
     const counts = countQuotas.map(async (quota) => {
       const used = await presentCount(dependencies, namespace, quota);
       return { quota, used, limit: limits[quota] ?? null, frees_at: null };

@@ -24,6 +24,8 @@ export interface RunsFilter {
   readonly state?: RunState | undefined;
   readonly trigger?: RunTrigger | undefined;
   readonly taskId?: string | undefined;
+  /** What else restricts them. */
+  readonly only?: readonly Filter[] | undefined;
 }
 
 interface RunsReading {
@@ -128,10 +130,17 @@ interface Listing {
 }
 
 /** The list of runs in ascending order; null where nothing can match. */
-function listingOf({ reach, since, until, taskId, ...filter }: RunsFilter): Listing | null {
+function listingOf({
+  reach,
+  since,
+  until,
+  taskId,
+  only = [],
+  ...filter
+}: RunsFilter): Listing | null {
   const listed = runListing(reach, { ...filter, task_id: taskId });
   if (listed === null) return null;
-  const filters = [...listed.filters];
+  const filters = [...listed.filters, ...only];
   if (since !== undefined) filters.push({ field: 'queued_at', op: 'gte', value: since });
   if (until !== undefined) filters.push({ field: 'queued_at', op: 'lt', value: until });
   const field = listed.sort[0]?.field === 'started_at' ? 'started_at' : 'queued_at';

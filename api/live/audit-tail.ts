@@ -172,5 +172,6 @@ function frameOf(item: AuditItem): Frame {
   const text = `id: ${position}\nevent: audit.${outcome}\ndata: ${data}\n\n`;
   // Its stream is filtered by what is in reach before.
   const namespace = DEFAULT_NAMESPACE;
-  return { position, namespace, taskId: null, state: null, bytes: Buffer.from(text) };
+  const noRun = { taskId: null, state: null, createdBy: null };
+  return { position, namespace, ...noRun, bytes: Buffer.from(text) };
 }

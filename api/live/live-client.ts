@@ -12,6 +12,8 @@ export interface Frame {
   /** The run's task; null for what is no change of a run. */
   readonly taskId: string | null;
   readonly state: RunState | null;
+  /** The agent whose run it is; null for what is no change of a run. */
+  readonly createdBy: string | null;
   readonly bytes: Buffer;
 }
 
@@ -20,6 +22,8 @@ export interface LiveFilter {
   readonly reach: Reach;
   readonly taskId: string | undefined;
   readonly state: RunState | undefined;
+  /** Only runs of this agent; null: of all. */
+  readonly own: string | null;
 }
 
 /** Why the service ends a stream. */
@@ -88,8 +92,9 @@ export class LiveClient {
       this.end('slow');
       return;
     }
-    const { reach, taskId, state } = this.filter;
-    const takesAll = taskId === undefined && state === undefined && first > this.#last;
+    const { reach, taskId, state, own } = this.filter;
+    const isNarrow = taskId !== undefined || state !== undefined || own !== null;
+    const takesAll = !isNarrow && first > this.#last;
     const bytes =
       takesAll && joined !== undefined
         ? joined(reach)
@@ -144,11 +149,12 @@ export class LiveClient {
     return this.#clock.after(milliseconds, call, { background: true });
   }
 
-  #wants({ position, namespace, taskId, state }: Frame): boolean {
+  #wants({ position, namespace, taskId, state, createdBy }: Frame): boolean {
     const { filter } = this;
     return (
       position > this.#last &&
       reaches(filter.reach, namespace) &&
+      (filter.own === null || filter.own === createdBy) &&
       (filter.taskId === undefined || filter.taskId === taskId) &&
       (filter.state === undefined || filter.state === state)
     );

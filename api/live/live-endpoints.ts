@@ -35,12 +35,13 @@ const runs = endpoint('GET /runs/live', {
   operationId: 'watchRuns',
   summary: 'Streams every change of runs as it happens (server-sent events)',
   scopes,
+  acceptsOwn: true,
   query: LiveQuery,
   responses: { 200: eventStream },
   handle(call) {
     const { dependencies, query } = call;
     const taskId = query.task_id?.toLowerCase();
-    const filter = { reach: call.reach, taskId, state: query.state };
+    const filter = { reach: call.reach, own: call.own, taskId, state: query.state };
     const agentId = agentOf(call.caller);
     return { stream: (streaming) => watch(dependencies, streaming, agentId, filter) };
   },
@@ -50,13 +51,14 @@ const task = endpoint('GET /tasks/:id/live', {
   operationId: 'watchTaskRuns',
   summary: "Streams every change of a task's runs as it happens (server-sent events)",
   scopes,
+  acceptsOwn: true,
   query: Type.Pick(LiveQuery, ['state', 'after']),
   responses: { 200: eventStream },
   async handle(call) {
     const { dependencies, query } = call;
     const taskId = idIn(call, 'id');
     await taskWithId(call, taskId);
-    const filter = { reach: call.reach, taskId, state: query.state };
+    const filter = { reach: call.reach, own: call.own, taskId, state: query.state };
     const agentId = agentOf(call.caller);
     return { stream: (streaming) => watch(dependencies, streaming, agentId, filter) };
   },
@@ -76,7 +78,10 @@ async function watch(
   if (client !== null) live.join(client);
 }
 
-const noFilter: LiveFilter = { reach: EVERY_NAMESPACE, taskId: undefined, state: undefined };
+const noFilter: LiveFilter = {
+  ...{ reach: EVERY_NAMESPACE, own: null },
+  ...{ taskId: undefined, state: undefined },
+};
 
 /** The agent on whose places a stream counts. */
 export const agentOf = (caller: Caller | null): string => caller?.agentId ?? ANONYMOUS;

@@ -300,8 +300,9 @@ async function frameOf(
   const more = progressed === null ? {} : { progressed };
   const data = writeJson({ position, at, run: shownRun, step: shownStep, ...more });
   const text = `id: ${position}\nevent: ${name}\ndata: ${data}\n\n`;
-  const { task_id: taskId, state } = run;
-  return { position, namespace: namespaceOf(run), taskId, state, bytes: Buffer.from(text) };
+  const { task_id: taskId, state, created_by: createdBy } = run;
+  const about = { namespace: namespaceOf(run), taskId, state, createdBy };
+  return { position, ...about, bytes: Buffer.from(text) };
 }
 
 /** A result may be large; clients read it with the run. */

@@ -24,6 +24,8 @@ import { nameBasedId, newId } from '../../domain/ids.ts';
 import { requireOpenNamespace } from '../../domain/namespaces/namespace-commands.ts';
 import { streams } from '../../domain/streams.ts';
 import { tryAppend } from '../../domain/try-append.ts';
+import { createWithinQuota } from '../access/count-quotas.ts';
+import { exists } from '../access/present-counts.ts';
 import { removeUnlessOpen } from '../endpoints/agent-endpoints.ts';
 import { adminsIn } from '../endpoints/agent-removal.ts';
 import type { ApiDependencies } from '../dependencies.ts';
@@ -217,21 +219,25 @@ async function giveScopes(
   return handled;
 }
 
-/** Registers the agent of a person under a name that is free. */
+/** Registers the agent of a person under a name that is free. @throws RefusalError `STATE_CONFLICT` where its namespace has as many agents as it may */
 async function register(
-  { store, agents }: ApiDependencies,
+  dependencies: ApiDependencies,
   agentId: string,
   { issuer, subject, name, grant }: IdentifiedPerson,
   context: CommandContext,
 ): Promise<Handled<AgentState>> {
+  const { store, agents } = dependencies;
+  const { namespace } = grant;
+  const isThere = () => exists(store, streams.agent(agentId));
+  const creation = { namespace, quota: 'agents', isThere } as const;
   const mark = nameBasedId('person', issuer, subject).slice(0, 8);
   const names = [name, `${name} (${mark})`, `person ${agentId}`];
   for (const [index, each] of names.entries()) {
     const fields = { name: each, scopes: grant.scopes, webhook_url: null };
     const named = { ...context, commandId: nameBasedId('name', context.commandId, String(index)) };
     try {
-      const handled = await registerAgentCommand(
-        ...([store, agentId, fields, null, named, grant.namespace] as const),
+      const handled = await createWithinQuota(dependencies, creation, () =>
+        registerAgentCommand(store, agentId, fields, null, named, namespace),
       );
       agents.learn(agentId, handled);
       return handled;

@@ -1,6 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox';
 import { Nullable } from '../../domain/events/schema-parts.ts';
 import { NAMESPACE_PATTERN } from '../../domain/namespaces/namespace.ts';
+import { QuotasSchema } from '../../domain/namespaces/quotas.ts';
 import { pageParameters } from '../endpoints/listing.ts';
 import { done, time } from './response-schemas.ts';
 
@@ -10,15 +11,21 @@ const name = Type.String({
 });
 const description = Nullable(Type.String({ minLength: 1, maxLength: 2000 }));
 
+/** Those of a response, and those of a request. */
+const quotasOf = (title: 'NamespaceQuotas' | 'SetQuotas') =>
+  Type.Object(QuotasSchema.properties, { title, additionalProperties: false });
+const NamespaceQuotas = quotasOf('NamespaceQuotas');
+const SetQuotas = quotasOf('SetQuotas');
+
 export const CreateNamespace = Type.Object(
-  { name, description: Type.Optional(description) },
+  { name, description: Type.Optional(description), quotas: Type.Optional(SetQuotas) },
   { title: 'CreateNamespace', additionalProperties: false },
 );
 export type CreateNamespace = Static<typeof CreateNamespace>;
 
 export const UpdateNamespace = Type.Object(
-  { description },
-  { title: 'UpdateNamespace', additionalProperties: false },
+  { description: Type.Optional(description), quotas: Type.Optional(SetQuotas) },
+  { title: 'UpdateNamespace', additionalProperties: false, minProperties: 1 },
 );
 export type UpdateNamespace = Static<typeof UpdateNamespace>;
 
@@ -34,6 +41,9 @@ export const Namespace = Type.Object(
       description: 'null for `default`, which exists from the start',
     }),
     updated_at: Nullable(time),
+    quotas: NamespaceQuotas,
+    quota_bounds: NamespaceQuotas,
+    own_quotas: NamespaceQuotas,
   },
   { title: 'Namespace', additionalProperties: false },
 );

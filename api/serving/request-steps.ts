@@ -226,8 +226,12 @@ export function sendStream(exchange: Exchange): Promise<void> | undefined {
   exchange.hasResponded = true;
   notMeasured(response);
   applyHeaders(response);
+  const { scopes } = endpoint;
+  // A stream that began with all is not continued with the variant for the caller's own.
+  const variants = exchange.own === null ? [] : (scopes ?? []).map((scope) => `${scope}:own`);
+  const admitting = [...(scopes ?? []), ...variants];
   const stillAdmitted = async (): Promise<boolean> =>
-    caller === null || shared.authentication.stillAdmits(caller, endpoint.scopes ?? []);
+    caller === null || shared.authentication.stillAdmits(caller, admitting);
   return Promise.resolve(result.stream({ request, response, stillAdmitted }));
 }
 

@@ -1,3 +1,9 @@
+import {
+  publishWithinQuotas,
+  requireEventRoom,
+  type QuotaParts,
+} from '../../api/access/count-quotas.ts';
+import { countPayload } from '../../api/access/quota-gate.ts';
 import type { KeyObject } from 'node:crypto';
 import { signToken, type TokenKeys } from '../../api/access/tokens.ts';
 import {
@@ -56,6 +62,7 @@ export class ExtensionAgents implements AgentPort {
   readonly #keys: Pick<TokenKeys, 'jwtKey'>;
   readonly #life: number;
   readonly #causation: Pick<Causation, 'depthAfter' | 'present'>;
+  readonly #quotaParts: QuotaParts;
   readonly #signal: AbortSignal;
   readonly #tokens = new Map<string, Kept>();
   /** Pending requests: concurrent calls share one session. */
@@ -69,6 +76,7 @@ export class ExtensionAgents implements AgentPort {
     readonly keys: Pick<TokenKeys, 'jwtKey'>;
     readonly tokenSeconds: number;
     readonly causation: Pick<Causation, 'depthAfter' | 'present'>;
+    readonly quotaParts: QuotaParts;
     readonly signal: AbortSignal;
   }) {
     this.#store = options.store;
@@ -77,6 +85,7 @@ export class ExtensionAgents implements AgentPort {
     this.#keys = options.keys;
     this.#life = options.tokenSeconds;
     this.#causation = options.causation;
+    this.#quotaParts = options.quotaParts;
     this.#signal = options.signal;
   }
 
@@ -146,6 +155,11 @@ export class ExtensionAgents implements AgentPort {
     return agent.status === 'registered' && isOpenFor(agent, session);
   }
 
+  async requireEntryRoom(namespace: string, data: unknown): Promise<void> {
+    await requireEventRoom(this.#quotaParts, namespace);
+    await countPayload(this.#quotaParts, namespace, data);
+  }
+
   async publish(extension: AgentExtension, topic: string, payload: object): Promise<string> {
     if (typeof topic !== 'string' || !isTopic(topic))
       throw badInput('topic', 'is not a valid topic');
@@ -165,7 +179,9 @@ export class ExtensionAgents implements AgentPort {
     const event = { topic, payload: json, source_agent_id: agent };
     const triggered = topics.matching(namespace, topic);
     const context = { ...this.#context(agent), depth: await this.#depth() };
-    const published = await publishEvent(this.#store, event, triggered, context, namespace);
+    const published = await publishWithinQuotas(this.#quotaParts, { ...event, namespace }, () =>
+      publishEvent(this.#store, event, triggered, context, namespace),
+    );
     return published.event_id;
   }
 

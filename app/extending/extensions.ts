@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import type { QuotaParts } from '../../api/access/count-quotas.ts';
 import type { TokenKeys } from '../../api/access/tokens.ts';
 import { ToolCalls } from '../../api/access/tool-calls.ts';
 import type { Clock } from '../../domain/clock.ts';
@@ -42,6 +43,8 @@ export async function startExtensions(options: {
   readonly member: string;
   readonly version: string;
   readonly causation: Causation;
+  /** What the quotas of namespaces are decided by. */
+  readonly quotaParts: QuotaParts;
   /** Sign the tokens of extensions' agents. */
   readonly keys: Pick<TokenKeys, 'jwtKey'>;
   /** null without the role `api`. */
@@ -58,6 +61,7 @@ export async function startExtensions(options: {
     keys: options.keys,
     tokenSeconds: configuration.accessTokenSeconds,
     causation,
+    quotaParts: options.quotaParts,
     signal: going.signal,
   });
   const calls = new CallSlots(configuration.workerConcurrency, clock);

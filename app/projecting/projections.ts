@@ -10,6 +10,7 @@ import { secretsProjection } from '../../projections/views/secrets.ts';
 import { statisticsProjection } from '../../projections/views/statistics.ts';
 import { tasksProjection } from '../../projections/views/tasks.ts';
 import { topicsProjection } from '../../projections/views/topics.ts';
+import { usageProjection } from '../../projections/views/usage.ts';
 import { waitsProjection } from '../../projections/views/waits.ts';
 import { webhooksProjection } from '../../projections/views/webhooks.ts';
 import { toolsProjection, workersProjection } from '../../projections/views/workers.ts';
@@ -30,5 +31,6 @@ export const projections = [
   workersProjection,
   toolsProjection,
   secretsProjection,
+  usageProjection,
   auditProjection,
 ] as unknown as readonly Projection[];

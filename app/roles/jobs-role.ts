@@ -1,6 +1,5 @@
 import type { ArtifactKeeping } from '../../domain/artifacts/keep-result.ts';
 import type { Clock } from '../../domain/clock.ts';
-import { weightIn } from '../../domain/namespaces/quotas.ts';
 import type { SecretAccess } from '../../domain/secrets/secret-access.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
 import type { Hold } from '../../scheduler/hold.ts';
@@ -28,7 +27,7 @@ export interface SharedParts {
  */
 export function createJobs(
   options: SharedParts & {
-    readonly configuration: Pick<Configuration, 'jobLeaseSeconds' | 'quotas'>;
+    readonly configuration: Pick<Configuration, 'jobLeaseSeconds'>;
     readonly artifacts: ArtifactKeeping;
     /** The runs that this process executes; undefined: none. */
     readonly queue: RunQueue | undefined;
@@ -46,7 +45,7 @@ export function createJobs(
   const { jobLeaseSeconds: leaseSeconds } = configuration;
   const { values } = secrets;
   const parts = { store, coordination, queue, tasks, directory, clock, telemetry, hold };
-  const weightOf = weightIn(configuration.quotas);
+  const { weightOf } = indexes.quotas;
   return new Jobs({
     ...{ ...parts, leaseSeconds, artifacts, owners, begin, weightOf },
     secrets: values,

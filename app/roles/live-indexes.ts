@@ -12,6 +12,7 @@ import { taskFold, type TaskState } from '../../domain/tasks/task.ts';
 import { LiveStreams } from '../../projections/reading/live-streams.ts';
 import type { ReadModel } from '../../projections/read-model.ts';
 import { WorkerDirectory } from '../../projections/reading/worker-directory.ts';
+import type { LiveQuotas } from '../../projections/reading/live-quotas.ts';
 import { TopicIndex } from '../../projections/reading/topic-index.ts';
 import { LiveOwners } from '../../scheduler/owners/owners.ts';
 import { PinnedTasks } from '../../scheduler/pinned-tasks.ts';
@@ -26,6 +27,7 @@ export interface LiveIndexes {
   readonly pinnedTasks: PinnedTasks;
   readonly owners: LiveOwners;
   readonly topics: TopicIndex;
+  readonly quotas: LiveQuotas;
   readonly workers: WorkerDirectory;
 }
 
@@ -34,6 +36,7 @@ export function followIndexes(
   store: EventStore,
   readModel: ReadModel,
   going: Supervisor,
+  quotas: LiveQuotas,
 ): LiveIndexes {
   const agents = new LiveStreams(store, 'agent-', agentFold);
   const sessions = new LiveStreams(store, 'session-', sessionFold);
@@ -48,7 +51,8 @@ export function followIndexes(
   going.supervise('following API keys', (started) => apiKeys.follow(signal, started));
   going.supervise('following tasks', (started) => tasks.follow(signal, started));
   going.supervise('following topics', (started) => topics.follow(signal, started));
+  going.supervise('following quotas', (started) => quotas.follow(signal, started));
   going.supervise('following workers', (started) => workers.follow(signal, started));
   const pinnedTasks = new PinnedTasks(store, tasks);
-  return { agents, owners, sessions, apiKeys, tasks, topics, workers, pinnedTasks };
+  return { agents, owners, sessions, apiKeys, tasks, topics, quotas, workers, pinnedTasks };
 }

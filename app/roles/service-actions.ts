@@ -1,4 +1,9 @@
-import { countPayload, type QuotaParts } from '../../api/access/quota-gate.ts';
+import {
+  publishWithinQuotas,
+  requireEventRoom,
+  type QuotaParts,
+} from '../../api/access/count-quotas.ts';
+import { countPayload } from '../../api/access/quota-gate.ts';
 import { paramsFor } from '../../api/params/params-check.ts';
 import { requireAgent, requireEnabled, type RegisteredAgent } from '../../domain/agents/agent.ts';
 import { hasScope } from '../../domain/agents/scopes.ts';
@@ -13,16 +18,13 @@ import type { ActionOrigin, ServiceActions } from '../../scheduler/tools/service
 import type { Causation } from '../causation.ts';
 import type { LiveIndexes } from './live-indexes.ts';
 
-/** What counts for the quotas of namespaces. */
-type Metering = Omit<QuotaParts, 'clock'>;
-
 /** Commands that pipelines issue, as the HTTP interface does: for the task's owner, with the owner's present scopes. */
 export function serviceActions(
   store: EventStore,
   { agents, tasks, topics }: LiveIndexes,
   clock: Clock,
   causation: Pick<Causation, 'depthAfter' | 'present'>,
-  metering: Metering,
+  quotaParts: QuotaParts,
 ): ServiceActions {
   const contextOf = async (action: ActionOrigin, what: CausedKind): Promise<CommandContext> => {
     const { actor, commandId, origin } = action;
@@ -48,13 +50,14 @@ export function serviceActions(
   return {
     async publishEvent({ topic, payload, ...origin }) {
       const { namespace } = await actorOf(origin.actor, 'events:publish');
-      await countPayload({ ...metering, clock }, namespace, payload);
       const event = { topic, payload, source_agent_id: origin.actor };
       const context = await contextOf(origin, 'event');
       // After its start, a process does not know all subscriptions yet.
       await topics.passed(BEGINNING, origin.signal);
       const triggered = topics.matching(namespace, topic);
-      return publishEvent(store, event, triggered, { ...context, namespace }, namespace);
+      return publishWithinQuotas(quotaParts, { ...event, namespace }, () =>
+        publishEvent(store, event, triggered, { ...context, namespace }, namespace),
+      );
     },
 
     async runTask({ task_id, params: given, parent, ...origin }) {
@@ -69,6 +72,8 @@ export function serviceActions(
         throw new RefusalError('FORBIDDEN', `task ${task_id} belongs to another agent`);
       }
       const params = paramsFor(state.definition, given);
+      await requireEventRoom(quotaParts, state.namespace);
+      await countPayload(quotaParts, state.namespace, given);
       const context = await contextOf(origin, 'run');
       const asked = { params, parent };
       const { runId } = await requestManualRun(store, task_id, state, context, asked);

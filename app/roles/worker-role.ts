@@ -1,6 +1,6 @@
+import { namespaceUse } from '../../api/access/present-counts.ts';
 import type { ArtifactKeeping } from '../../domain/artifacts/keep-result.ts';
 import type { Clock } from '../../domain/clock.ts';
-import type { QuotaSettings } from '../../domain/namespaces/quotas.ts';
 import type { Wait } from '../../domain/runs/run-waits.ts';
 import type { SecretAccess } from '../../domain/secrets/secret-access.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
@@ -69,7 +69,6 @@ export function createWorkerRole(options: {
   readonly concurrency: number;
   /** How many of those slots one agent or namespace may hold. */
   readonly sharing: Pick<SharingSettings, 'slotsPerAgent' | 'slotsPerNamespace'>;
-  readonly quotas: QuotaSettings | undefined;
   /** Slots that direct tool calls take. */
   readonly calls: CallSlots | undefined;
   readonly secrets: Pick<SecretAccess, 'values' | 'open'>;
@@ -92,7 +91,9 @@ export function createWorkerRole(options: {
     ...{ store, tools, clock, telemetry, secrets, callbackUrl, artifacts, evaluator, owners },
     refreshTools: () => options.indexes.workers.catchUp(clock, MAX_TOOLS_LAG),
   });
-  const rate = new RunRate({ ...shared, coordination, quotas: options.quotas });
+  const { quotas } = options.indexes;
+  const eventsOf = async (namespace: string) => (await namespaceUse(stores, namespace)).events;
+  const rate = new RunRate({ ...shared, coordination, quotas, eventsOf });
   const isInstant = instantRuns(tasks, tools, (run) => keys.isGranted(run));
   const executor = new RunExecutor({
     ...shared,

@@ -9,6 +9,17 @@ export interface ArtifactKeeping {
   readonly store: ArtifactStore;
   /** Larger results are cut instead. 0: all are. */
   readonly maxBytes: number;
+  /**
+   * Throws where a namespace may not keep that many bytes more. Default: it may.
+   * @throws RefusalError `STATE_CONFLICT`
+   */
+  readonly requireRoom?: (namespace: string, bytes: number) => Promise<void>;
+}
+
+/** The run whose result is kept. */
+interface KeepingRun {
+  readonly id: string;
+  readonly namespace: string;
 }
 
 /** Artifacts that are copied at the same time. */
@@ -19,11 +30,11 @@ const CONCURRENT_COPIES = 16;
  * @param keeping undefined: what does not fit is cut
  * @param result masked and plain JSON
  * @param limit bytes from which on it does not fit
- * @throws ArtifactError
+ * @throws ArtifactError; RefusalError `STATE_CONFLICT` where the quota of the run's namespace is used up
  */
 export async function keptResult(
   keeping: ArtifactKeeping | undefined,
-  runId: string,
+  run: KeepingRun,
   result: Measured,
   limit = MAX_RESULT_BYTES,
 ): Promise<Measured> {
@@ -33,7 +44,8 @@ export async function keptResult(
   if (keeping === undefined || content.byteLength > keeping.maxBytes)
     return truncateTo(limit, result);
   const artifact = artifactOf(content);
-  await keeping.store.put(runId, artifact.artifact, content);
+  await keeping.requireRoom?.(run.namespace, content.byteLength);
+  await keeping.store.put(run.id, artifact.artifact, content);
   return { value: artifact, bytes: jsonBytes(artifact) };
 }
 

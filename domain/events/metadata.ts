@@ -22,8 +22,8 @@ export const MetadataSchema = Type.Object({
   /** How many runs led here, each causing the next; left out for none. Read it by {@link depthOf}. */
   depth: Type.Optional(Type.String({ pattern: '^[1-9][0-9]*$' })),
   /**
-   * Of what the command changed; where that has none yet, of the actor. Left out in `default`. The service's own steps
-   * of a run leave it out too: the stream's first event has it. Read it by {@link namespaceOfEvent}.
+   * Of what the command changed; where that has none yet, of the actor. Left out in `default`, and in
+   * some of the service's own events: the stream's first event has it. Read it by {@link namespaceOfEvent}.
    */
   namespace: Type.Optional(Type.String()),
   /** Version of the tz database by which fires were decided, for a schedule in a time zone. */

@@ -1,5 +1,6 @@
 import { Type } from '@sinclair/typebox';
-import { event, Nullable } from './schema-parts.ts';
+import { QuotasSchema, quotaLevels } from '../namespaces/quotas.ts';
+import { event, Nullable, OneOf } from './schema-parts.ts';
 
 const description = Nullable(Type.String({ minLength: 1, maxLength: 2000 }));
 
@@ -7,6 +8,8 @@ const description = Nullable(Type.String({ minLength: 1, maxLength: 2000 }));
 export const namespaceEvents = {
   NamespaceCreated: event({ description }),
   NamespaceUpdated: event({ description }),
+  /** The quotas of one level, all of them: `bounds` is set by an admin, `own` by an administrator of the namespace. */
+  NamespaceQuotasSet: event({ level: OneOf(quotaLevels), quotas: QuotasSchema }),
   /** It is about to be deleted, if it is empty: no agent is registered in it any more. */
   NamespaceClosed: event({}),
   /** It was not empty, and stays. */

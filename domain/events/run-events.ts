@@ -269,7 +269,9 @@ export const runEvents = {
       started: Type.Optional(closed({ task_id: Id, at: Timestamp })),
       /** Ids of its waits for approvals and callbacks; left out where it had none. */
       waits: Type.Optional(Type.Array(Id, { minItems: 1, maxItems: MAX_REMOVED_WAITS })),
+      /** Of the artifacts that its steps referred to; left out where there were none. */
+      artifact_bytes: Type.Optional(Type.Integer({ minimum: 1 })),
     },
-    2,
+    3,
   ),
 } as const;

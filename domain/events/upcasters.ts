@@ -59,6 +59,8 @@ export const upcasters: Readonly<Record<string, Readonly<Record<number, Upcaster
   RunRemoved: {
     /** Version 1 lacked `started`. */
     1: (data) => data,
+    /** Version 2 lacked `artifact_bytes`. */
+    2: (data) => data,
   },
   BackfillRequested: {
     /** Version 1 lacked `params`. */

@@ -12,7 +12,9 @@ import {
   namespaceFold,
   requireNamespace,
   updateNamespace,
+  type NamespaceChanges,
   type NamespaceState,
+  type NewNamespace,
 } from './namespace-state.ts';
 
 /** A command on a namespace. */
@@ -27,17 +29,17 @@ export interface NamespaceCommand {
 /** @throws RefusalError `STATE_CONFLICT` for a name that is or was used */
 export function createNamespaceCommand(
   command: NamespaceCommand,
-  description: string | null,
+  given: NewNamespace,
 ): Promise<Handled<NamespaceState>> {
-  return onNamespace(command, (state) => createNamespace(state, command.name, description));
+  return onNamespace(command, (state) => createNamespace(state, command.name, given));
 }
 
-/** @throws RefusalError `NOT_FOUND`, `REVISION_MISMATCH` */
+/** @throws RefusalError `NOT_FOUND`, `REVISION_MISMATCH`; `FORBIDDEN` for own quotas beyond their bounds */
 export function updateNamespaceCommand(
   command: NamespaceCommand,
-  description: string | null,
+  changes: NamespaceChanges,
 ): Promise<Handled<NamespaceState>> {
-  return onNamespace(command, (state) => updateNamespace(state, command.name, description));
+  return onNamespace(command, (state) => updateNamespace(state, command.name, changes));
 }
 
 /**

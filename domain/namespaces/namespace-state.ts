@@ -2,6 +2,14 @@ import { RefusalError, notFound } from '../errors.ts';
 import type { NamespaceEvent } from '../events/catalogue.ts';
 import type { Fold } from '../handle.ts';
 import { DEFAULT_NAMESPACE } from './namespace.ts';
+import type { QuotaLevel, Quotas } from './quotas.ts';
+import {
+  noQuotas,
+  quotasAfter,
+  requireWithin,
+  setQuotas,
+  type StoredQuotas,
+} from './stored-quotas.ts';
 
 /**
  * A namespace.
@@ -19,6 +27,7 @@ export interface KnownNamespace {
   /** `closed`: it is being deleted, and takes no more agents. */
   readonly status: 'active' | 'closed';
   readonly description: string | null;
+  readonly quotas: StoredQuotas;
   /** null: `default` exists from the start. */
   readonly created_at: string | null;
   readonly updated_at: string | null;
@@ -27,7 +36,8 @@ export interface KnownNamespace {
 /** The fold of `namespace-<name>`. */
 export function namespaceFold(name: string): Fold<NamespaceState, NamespaceEvent> {
   const isDefault = name === DEFAULT_NAMESPACE;
-  const first = { description: null, created_at: null, updated_at: null } as const;
+  const times = { created_at: null, updated_at: null };
+  const first = { description: null, quotas: noQuotas, ...times } as const;
   return {
     initial: isDefault ? { status: 'active', ...first } : { status: 'none' },
     // Its changes are in its own audit.
@@ -35,12 +45,15 @@ export function namespaceFold(name: string): Fold<NamespaceState, NamespaceEvent
     evolve(state, event, { metadata: { occurredAt: at } }) {
       if (event.type === 'NamespaceCreated') {
         const { description } = event.data;
-        return { status: 'active', description, created_at: at, updated_at: at };
+        const quotas = noQuotas;
+        return { status: 'active', description, quotas, created_at: at, updated_at: at };
       }
       if (state.status === 'none' || state.status === 'deleted') return state;
       switch (event.type) {
         case 'NamespaceUpdated':
           return { ...state, description: event.data.description, updated_at: at };
+        case 'NamespaceQuotasSet':
+          return { ...state, quotas: quotasAfter(state.quotas, event), updated_at: at };
         case 'NamespaceClosed':
           return { ...state, status: 'closed' };
         case 'NamespaceReopened':
@@ -56,9 +69,12 @@ export function namespaceFold(name: string): Fold<NamespaceState, NamespaceEvent
 export function createNamespace(
   state: NamespaceState,
   name: string,
-  description: string | null,
+  { description, quotas }: NewNamespace,
 ): readonly NamespaceEvent[] {
-  if (state.status === 'none') return [{ type: 'NamespaceCreated', data: { description } }];
+  if (state.status === 'none') {
+    const created: NamespaceEvent = { type: 'NamespaceCreated', data: { description } };
+    return [created, ...setQuotas(noQuotas, 'bounds', quotas)];
+  }
   const message =
     state.status === 'deleted'
       ? `the namespace ${name} was deleted, and its records keep the name; choose another one`
@@ -66,14 +82,43 @@ export function createNamespace(
   throw new RefusalError('STATE_CONFLICT', message, { field: 'name', name });
 }
 
-/** No event where nothing changes. */
+/** What a new namespace has. */
+export interface NewNamespace {
+  readonly description: string | null;
+  readonly quotas: Quotas;
+}
+
+/** What changes in a namespace; what is left out stays. */
+export interface NamespaceChanges {
+  readonly description?: string | null | undefined;
+  readonly quotas?: QuotaChange | undefined;
+}
+
+export interface QuotaChange {
+  readonly level: QuotaLevel;
+  /** Replaces all quotas of this level. */
+  readonly quotas: Quotas;
+  /** What the settings and an admin allow the namespace, as of a state. */
+  readonly boundsBy: (stored: StoredQuotas) => Quotas;
+}
+
+/**
+ * No event where nothing changes.
+ * @throws RefusalError `NOT_FOUND`; `FORBIDDEN` for own quotas beyond their bounds
+ */
 export function updateNamespace(
   state: NamespaceState,
   name: string,
-  description: string | null,
+  { description, quotas }: NamespaceChanges,
 ): readonly NamespaceEvent[] {
-  if (requireNamespace(state, name).description === description) return [];
-  return [{ type: 'NamespaceUpdated', data: { description } }];
+  const known = requireNamespace(state, name);
+  const events: NamespaceEvent[] = [];
+  if (description !== undefined && description !== known.description) {
+    events.push({ type: 'NamespaceUpdated', data: { description } });
+  }
+  if (quotas === undefined) return events;
+  if (quotas.level === 'own') requireWithin(quotas.boundsBy(known.quotas), quotas.quotas);
+  return [...events, ...setQuotas(known.quotas, quotas.level, quotas.quotas)];
 }
 
 /** The first step of its deletion. No event where an interrupted deletion took it before. */

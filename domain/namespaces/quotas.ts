@@ -2,7 +2,7 @@ import { Type, type Static } from '@sinclair/typebox';
 import { Ajv } from 'ajv';
 
 /** Quotas of which the present number counts. */
-export const countQuotas = ['tasks', 'agents'] as const;
+export const countQuotas = ['tasks', 'agents', 'topics', 'events', 'artifact_bytes'] as const;
 export type CountQuota = (typeof countQuotas)[number];
 
 /** Quotas of what happens in a minute. */
@@ -23,6 +23,12 @@ export const QuotasSchema = Type.Object(
     tasks: most,
     /** Registered agents. */
     agents: most,
+    /** Topics that an event was ever published under. */
+    topics: most,
+    /** Events in the log: of ended runs and of tasks, publications, and entries in streams of extensions. */
+    events: most,
+    /** Bytes of the artifacts of runs. */
+    artifact_bytes: most,
     /** Runs that begin in a minute. */
     runs_per_minute: most,
     /** Bytes of the payloads of events, and of the params of runs, in a minute. */
@@ -31,6 +37,12 @@ export const QuotasSchema = Type.Object(
   { additionalProperties: false },
 );
 export type Quotas = Static<typeof QuotasSchema>;
+export type QuotaName = keyof Quotas;
+export const quotaNames = Object.keys(QuotasSchema.properties) as readonly QuotaName[];
+
+/** Who set quotas: an admin, whose quotas bound those of the namespace's own administrators. */
+export const quotaLevels = ['bounds', 'own'] as const;
+export type QuotaLevel = (typeof quotaLevels)[number];
 
 const check = new Ajv().compile(QuotasSchema);
 
@@ -43,7 +55,7 @@ export function quotasFault(value: unknown): string | null {
   if (additionalProperty === undefined) {
     return `${error.instancePath.slice(1) || 'quotas'}: ${error.message ?? 'is invalid'}`;
   }
-  const known = Object.keys(QuotasSchema.properties).join(', ');
+  const known = quotaNames.join(', ');
   return `${additionalProperty}: is not a quota; known are ${known}`;
 }
 
@@ -55,11 +67,22 @@ export function quotasOf(settings: QuotaSettings | undefined, namespace: string)
   return settings?.[namespace] ?? settings?.['*'] ?? {};
 }
 
-/** A namespace's share of starts. */
-export const weightIn =
-  (settings: QuotaSettings | undefined) =>
-  (namespace: string): number =>
-    quotasOf(settings, namespace).weight ?? 1;
+/** The weight of a namespace for which none is set. */
+export const DEFAULT_WEIGHT = 1;
+
+/** The present quotas of namespaces. */
+export interface QuotaSource {
+  /** Read from the log where they are not known yet. @throws EventStoreError */
+  of(namespace: string): Quotas | Promise<Quotas>;
+  /** Those that are known without reading; undefined where they are not. */
+  peek(namespace: string): Quotas | undefined;
+}
+
+/** Quotas that only settings give. */
+export function quotasFrom(settings: QuotaSettings | undefined): QuotaSource {
+  const of = (namespace: string): Quotas => quotasOf(settings, namespace);
+  return { of, peek: of };
+}
 
 /** The shared counter of a rate. */
 export const quotaCounter = (quota: RateQuota, namespace: string): string =>

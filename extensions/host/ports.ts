@@ -158,6 +158,11 @@ export interface AgentPort {
   namespaceOf(agentId: string): Promise<string>;
   /** An access token for the agent, valid for minutes. */
   tokenOf(extension: AgentExtension): Promise<string>;
+  /**
+   * Checks that an agent may add an entry to a stream, by the quotas of its namespace.
+   * @throws errors for 409 and 429
+   */
+  requireEntryRoom(namespace: string, data: unknown): Promise<void>;
   /** Publishes as the agent. @returns the event's id */
   publish(extension: AgentExtension, topic: string, payload: object): Promise<string>;
 }

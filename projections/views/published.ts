@@ -86,6 +86,11 @@ export function recentQuery(reach: Reach, topic: string | undefined, limit: numb
   };
 }
 
+/** Selects the topics of a namespace, one document each. */
+export function topicsIn(reach: Reach): readonly Filter[] {
+  return [...within(reach), { field: 'listed', op: 'eq', value: false }];
+}
+
 /** Topics that may have publications before a time. @param after key to continue after */
 export function olderTopics(
   reach: Reach,

@@ -2,9 +2,10 @@ import type { Clock, Instant } from '../../domain/clock.ts';
 import {
   QUOTA_WINDOW,
   quotaCounter,
-  quotasOf,
-  type QuotaSettings,
+  type QuotaSource,
+  type Quotas,
 } from '../../domain/namespaces/quotas.ts';
+import type { SharedLimit } from '../../domain/vocabulary.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
 import type { Coordination } from '../coordination.ts';
 import type { QueuedRun } from '../runs/queued-run.ts';
@@ -21,13 +22,18 @@ interface RunRateParts {
   readonly queue: Pick<RunQueue, 'putBack'>;
   readonly clock: Pick<Clock, 'now'>;
   readonly telemetry: Pick<Telemetry, 'count' | 'failures'>;
-  readonly quotas: QuotaSettings | undefined;
+  readonly quotas: QuotaSource;
+  /** How many events a namespace has in the log, as the quota `events` counts them. */
+  readonly eventsOf: (namespace: string) => Promise<number>;
 }
 
+/** How often it is checked whether a namespace may add to the log again. Milliseconds. */
+const EVENTS_CHECK_INTERVAL = 5000;
+
 /**
- * The quota `runs_per_minute` of namespaces, counted over all processes when a run starts for the first time. A run over
- * the quota stays in the queue until the next minute, so none is lost. While the coordination store is unavailable, runs
- * start uncounted.
+ * The quotas of namespaces for runs that start for the first time: `runs_per_minute`, counted over all processes, and
+ * `events`. A run over a quota stays in the queue until that frees, so none is lost. While the store that counts is
+ * unavailable, runs start uncounted.
  */
 export class RunRate {
   readonly #parts: RunRateParts;
@@ -40,9 +46,10 @@ export class RunRate {
     this.#parts = parts;
   }
 
-  /** Whether a namespace has the quota, so that its runs must be admitted before they start. */
+  /** Whether a namespace has such a quota, or may have, so that its runs must be admitted before they start. */
   limits(namespace: string): boolean {
-    return this.#limitOf(namespace) !== undefined;
+    const quotas = this.#parts.quotas.peek(namespace);
+    return quotas === undefined || limitsRuns(quotas);
   }
 
   /** Whether a run must wait; then it has been put back into the queue. */
@@ -61,20 +68,20 @@ export class RunRate {
 
   /** Counts a run that is about to start. */
   admit(run: QueuedRun): Admission | Promise<Admission> {
-    const limit = this.#limitOf(run.namespace);
-    return limit === undefined || !this.#counts(run) ? go : this.#count(run, limit);
+    const quotas = this.#parts.quotas.peek(run.namespace);
+    if (!this.#counts(run) || (quotas !== undefined && !limitsRuns(quotas))) return go;
+    return this.#admit(run);
   }
 
-  async #count(run: QueuedRun, limit: number): Promise<Admission> {
-    const { coordination, clock, telemetry } = this.#parts;
-    const name = quotaCounter('runs_per_minute', run.namespace);
+  async #admit(run: QueuedRun): Promise<Admission> {
+    const { clock, telemetry } = this.#parts;
     try {
-      const { sum, remaining } = await coordination.count(name, 1, QUOTA_WINDOW);
+      const wait = await this.#waitOf(run.namespace);
       telemetry.failures.worked(NOT_COUNTED);
-      if (sum > limit) {
-        const until = clock.now() + Math.max(1, remaining);
+      if (wait !== null) {
+        const until = clock.now() + wait.milliseconds;
         this.#usedUp.set(run.namespace, until);
-        telemetry.count('limit_refusals_total', { limit: 'runs_per_minute' });
+        telemetry.count('limit_refusals_total', { limit: wait.quota });
         return { kind: 'wait', until };
       }
     } catch (error) {
@@ -84,8 +91,21 @@ export class RunRate {
     return go;
   }
 
-  #limitOf(namespace: string): number | undefined {
-    return quotasOf(this.#parts.quotas, namespace).runs_per_minute;
+  /** Counts a run of a namespace. @returns the quota that it exceeds; null for none */
+  async #waitOf(
+    namespace: string,
+  ): Promise<{ readonly quota: SharedLimit; readonly milliseconds: number } | null> {
+    const { coordination, quotas, eventsOf } = this.#parts;
+    const { events, runs_per_minute: runs } = await quotas.of(namespace);
+    // First, as a run that does not start must not count.
+    if (events !== undefined && (await eventsOf(namespace)) >= events) {
+      return { quota: 'events', milliseconds: EVENTS_CHECK_INTERVAL };
+    }
+    if (runs === undefined) return null;
+    const name = quotaCounter('runs_per_minute', namespace);
+    const { sum, remaining } = await coordination.count(name, 1, QUOTA_WINDOW);
+    if (sum <= runs) return null;
+    return { quota: 'runs_per_minute', milliseconds: Math.max(1, remaining) };
   }
 
   /** Whether this is its first start, and not counted yet. */
@@ -93,3 +113,6 @@ export class RunRate {
     return run.startedAt === null && !this.#counted.has(run);
   }
 }
+
+const limitsRuns = ({ runs_per_minute, events }: Quotas): boolean =>
+  runs_per_minute !== undefined || events !== undefined;

@@ -344,7 +344,8 @@ export class RunRequester implements RequestObserver {
       { type: 'RunCanceled', data: { attempt: 0 } },
     ];
     const stream = streams.run(runId);
-    await store.append(stream, toNewEvents(stream, events, context), 'none').catch(ignoreConflict);
+    const placed = toNewEvents(stream, events, { ...context, namespace });
+    await store.append(stream, placed, 'none').catch(ignoreConflict);
   }
 
   #contextOf(commandId: string, cause: RecordedEvent): CommandContext {

@@ -90,7 +90,7 @@ export class JobAnswers {
       answers.map(async (answer, index): Promise<RefusalError | null> => {
         const holder = held[index] ?? null;
         if (holder?.agent !== sender.agentId) return this.refusalOf(answer, sender);
-        const refusal = await this.#resume(answer, holder, context);
+        const refusal = await this.#resume(answer, holder, sender, context);
         over.push({ job: answer.job, lease: answer.lease });
         return refusal;
       }),
@@ -149,13 +149,14 @@ export class JobAnswers {
   async #resume(
     answer: JobAnswer,
     { worker, agent, run }: JobHolder,
+    { namespace }: Sender,
     context: CommandContext,
   ): Promise<RefusalError | null> {
     const { appender, details, telemetry } = this.#parts;
     const { job } = answer;
     const by = { kind: 'job' as const, id: worker, agent_id: agent };
     const secrets = await this.#parts.secretsOf(run);
-    const resumption = await this.#resumptionOf(answer, run, secrets, by);
+    const resumption = await this.#resumptionOf(answer, { id: run, namespace }, secrets, by);
     const commandId = timeBasedId(context.now, context.commandId, job);
     const size = 'result' in resumption ? jsonBytes(resumption.result) : 0;
     try {
@@ -179,7 +180,7 @@ export class JobAnswers {
   /** How a job's wait ends: masked, and small enough for an event. @throws ArtifactError */
   async #resumptionOf(
     answer: JobAnswer,
-    runId: string,
+    run: { readonly id: string; readonly namespace: string },
     secrets: Secrets,
     by: Resumption['by'],
   ): Promise<Resumption> {
@@ -188,7 +189,14 @@ export class JobAnswers {
       return { by, error, retryable: answer.retryable };
     }
     const plain = toPlainJson(secrets.mask(limitMembers(answer.result)));
-    return { by, result: (await keptResult(this.#parts.artifacts, runId, plain)).value };
+    try {
+      return { by, result: (await keptResult(this.#parts.artifacts, run, plain)).value };
+    } catch (error) {
+      if (!(error instanceof RefusalError)) throw error;
+      // The quota of artifacts is used up. The worker has done its job, so that trying again would not help.
+      const why = `its result is too large for the log, and ${error.message}`;
+      return { by, error: why, retryable: false };
+    }
   }
 
   async #progress(

@@ -14,10 +14,10 @@ const FIRST_PAUSE = 500;
  *
  * @param limit bytes up to which the result stays as it is
  * @param signal ends the pauses between tries
- * @throws ArtifactError
+ * @throws ArtifactError; RefusalError `STATE_CONFLICT` where the quota of the namespace is used up
  */
 export async function keepLargeResult(
-  { runId }: Execution,
+  { runId: id, namespace }: Execution,
   { artifacts, clock, random = Math.random }: Environment,
   result: Measured,
   limit: number,
@@ -25,7 +25,7 @@ export async function keepLargeResult(
 ): Promise<Measured> {
   for (let tried = 1; ; tried += 1) {
     try {
-      return await keptResult(artifacts, runId, result, limit);
+      return await keptResult(artifacts, { id, namespace }, result, limit);
     } catch (error) {
       if (!isArtifactOutage(error) || tried === MAX_TRIES || signal.aborted) throw error;
       const pause = (0.5 + 0.5 * random()) * FIRST_PAUSE * 2 ** (tried - 1);

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { ArtifactError } from '../../domain/artifacts/artifact-store.ts';
+import { RefusalError } from '../../domain/errors.ts';
 import { fromIso, type Instant } from '../../domain/clock.ts';
 import type { CompiledCall, CompiledStep } from '../../domain/pipeline/compile.ts';
 import { evaluateSnapshot, type Expression, type Scope } from '../../domain/pipeline/expression.ts';
@@ -142,6 +143,9 @@ async function keptOrFailed(
 /** Why a step fails whose tool has succeeded. */
 function unkeptResult(error: unknown): Failure {
   const why = error instanceof Error ? error.message : 'unknown';
+  if (error instanceof RefusalError) {
+    return { message: `its result is too large for the log, and ${why}`, retryable: false };
+  }
   return error instanceof ArtifactError
     ? { message: `its result is too large for the log, and ${why}`, retryable: true }
     : { message: `its result is not JSON: ${why}`, retryable: false };

@@ -1,3 +1,4 @@
+import { artifactBytesAt } from '../../domain/artifacts/artifact-bytes.ts';
 import { fromIso, type Instant } from '../../domain/clock.ts';
 import type { RecordedEvent } from '../../domain/event-store.ts';
 import type { DataOf, DomainEvent } from '../../domain/events/catalogue.ts';
@@ -33,7 +34,7 @@ export const retentionRules: { readonly [K in RetainedKind]: RetentionRule } = {
     prefix: 'run-',
     tombstone: (events) => ({
       type: 'RunRemoved',
-      data: { ...startIn(events), ...answerableWaitsIn(events) },
+      data: { ...startIn(events), ...answerableWaitsIn(events), ...artifactsIn(events) },
     }),
     endsAt: (events) => (hasEnded(folded(runFold, events)) ? ENDED : null),
   },
@@ -81,6 +82,14 @@ function answerableWaitsIn(events: readonly RecordedEvent[]): Pick<DataOf<'RunRe
   }
   // Of more, the documents stay. No call finds its run through them.
   return waits.size === 0 ? {} : { waits: [...waits].slice(0, MAX_REMOVED_WAITS) };
+}
+
+/** What its removal frees for the quota of artifacts. */
+function artifactsIn(
+  events: readonly RecordedEvent[],
+): Pick<DataOf<'RunRemoved'>, 'artifact_bytes'> {
+  const artifact_bytes = events.reduce((sum, event) => sum + artifactBytesAt(event), 0);
+  return artifact_bytes === 0 ? {} : { artifact_bytes };
 }
 
 function folded<S, E extends DomainEvent>(fold: Fold<S, E>, events: readonly RecordedEvent[]): S {

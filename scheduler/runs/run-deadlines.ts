@@ -183,7 +183,8 @@ export class RunDeadlines {
     const end = ending.at(-1);
     if (end === undefined) return;
     const now = clock.now();
-    const base = { actor: 'service', source: membership.id, correlationId: run.id, now };
+    const { id: correlationId, namespace } = run;
+    const base = { actor: 'service', source: membership.id, correlationId, namespace, now };
     try {
       const events = toNewEvents(stream, ending, { ...base, commandId: newId(now) });
       await store.append(stream, events, revision);

@@ -86,7 +86,7 @@ export class RunStart {
     if (this.#newEvent === undefined) {
       const { id: source } = this.#options.membership;
       const context = { commandId: newId(this.#at), actor: 'service', source, now: this.#at };
-      const about = { ...context, correlationId: this.#run.id };
+      const about = { ...context, correlationId: this.#run.id, namespace: this.#run.namespace };
       [this.#newEvent] = toNewEvents(streams.run(this.#run.id), [this.event], about);
     }
     return this.#newEvent as NewEvent;

@@ -134,6 +134,7 @@ export class RunStream {
       actor: 'service',
       source: this.#options.membership.id,
       correlationId: this.#run.id,
+      namespace: this.#run.namespace,
       traceparent: this.#owner.traceparent,
       now,
     });

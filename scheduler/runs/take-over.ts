@@ -140,7 +140,8 @@ export async function freeRun(
   const events = interruptRun(state, now, retryAt, definition.payload as JsonObject);
   const event = events.at(-1);
   if (event === undefined) return null;
-  const context = { actor: 'service', source, correlationId: run.id, now };
+  const { namespace } = task;
+  const context = { actor: 'service', source, correlationId: run.id, namespace, now };
   try {
     const newEvents = toNewEvents(stream, events, { ...context, commandId: newId(now) });
     await store.append(stream, newEvents, revision);

@@ -70,7 +70,7 @@ export class WaitResumer {
     const secrets = await pipelineSecrets(payload, task.namespace, values);
     const masked = secrets.mask(given) as Resumption;
     if (masked.result === undefined) return masked;
-    const { value: result } = await keptResult(artifacts, run.id, toPlainJson(masked.result));
+    const { value: result } = await keptResult(artifacts, run, toPlainJson(masked.result));
     return { ...masked, result };
   }
 

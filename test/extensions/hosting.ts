@@ -171,6 +171,7 @@ export class Hosting {
       agents: {
         idOf: async ({ id }) => id,
         namespaceOf: async () => 'default',
+        requireEntryRoom: async () => {},
         tokenOf: async ({ id }) => id,
         publish: async (_id, topic, payload) => this.publish(topic, payload as JsonObject),
       },

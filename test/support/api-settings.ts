@@ -20,7 +20,6 @@ export const plainSettings: ApiSettings = {
   jobLeaseSeconds: 30,
   jobHeartbeatSeconds: 10,
   sharing: { waitingRunsPerAgent: 0, waitingRunsPerNamespace: 0, liveStreamsPerAgent: 0 },
-  quotas: undefined,
   tokenKeys: { jwtKey: createSecretKey(Buffer.alloc(32, 7)), previousJwtKey: null },
 };
 

@@ -4,6 +4,7 @@ import { createApi, prepareApi } from '../../api/app.ts';
 import type { ArtifactKeeping } from '../../domain/artifacts/keep-result.ts';
 import type { ApiDependencies, ApiSettings } from '../../api/dependencies.ts';
 import { createHttpServer } from '../../api/serving/http-server.ts';
+import { requireArtifactRoom } from '../../api/access/count-quotas.ts';
 import { AuditTail } from '../../api/live/audit-tail.ts';
 import { LiveRuns } from '../../api/live/live-runs.ts';
 import { ExportPlaces } from '../../api/exporting/export-places.ts';
@@ -22,10 +23,12 @@ import type { EventStore, Position } from '../../domain/event-store.ts';
 import type { DomainEvent } from '../../domain/events/catalogue.ts';
 import { toNewEvents, type CommandContext } from '../../domain/handle.ts';
 import { newId } from '../../domain/ids.ts';
+import type { QuotaSettings } from '../../domain/namespaces/quotas.ts';
 import { sessionFold } from '../../domain/agents/session.ts';
 import { streams } from '../../domain/streams.ts';
 import { taskFold } from '../../domain/tasks/task.ts';
 import { createTelemetry } from '../../observability/create-telemetry.ts';
+import { LiveQuotas } from '../../projections/reading/live-quotas.ts';
 import { LiveStreams } from '../../projections/reading/live-streams.ts';
 import { Replayer } from '../../projections/replays/replayer.ts';
 import { REPLAY_REPORT } from '../../projections/replays/replay-report.ts';
@@ -83,6 +86,7 @@ export class RunningApi {
   readonly settings: ApiSettings;
   readonly artifacts: ArtifactKeeping;
   readonly coordination: ApiDependencies['coordination'];
+  readonly quotas: LiveQuotas;
   /** The tools that pipelines may use. */
   readonly tools: ToolRegistry;
   /** The jobs of workers. */
@@ -114,6 +118,7 @@ export class RunningApi {
     this.settings = parts.settings;
     this.artifacts = parts.artifacts;
     this.coordination = parts.coordination;
+    this.quotas = parts.quotas;
     this.tools = parts.tools;
     this.jobs = parts.jobs;
     this.logged = parts.logged;
@@ -124,9 +129,10 @@ export class RunningApi {
 
   /** @param openStores default: the embedded ones */
   static async start(
-    given: Partial<ApiSettings> = {},
+    given: GivenSettings = {},
     openStores: OpenStores = openEmbedded,
   ): Promise<RunningApi> {
+    const { quotas: quotaSettings, ...givenSettings } = given;
     const directory = await makeTemporaryDirectory();
     const logged: string[] = [];
     const telemetry = createTelemetry({
@@ -167,10 +173,11 @@ export class RunningApi {
     const tasks = new LiveStreams(store, 'task-', taskFold);
     const topics = new TopicIndex(store, readModel);
     const workers = new WorkerDirectory(store, readModel);
+    const quotas = new LiveQuotas(store, quotaSettings, telemetry.failures);
     const queue = new RunQueue(store, readModel, clock, telemetry, false);
     const secretStore = secretStoreOver(store, plainSecrets(pipelineSecrets));
     const { stored } = secretStore;
-    const followers = [agents, sessions, apiKeys, tasks, topics, workers, queue, stored];
+    const followers = [agents, sessions, apiKeys, tasks, topics, quotas, workers, queue, stored];
     const replayer = new Replayer({
       ...{ store: log, readModel: kept, telemetry, clock, fence: 1 },
       tell: async (progress) => {
@@ -199,11 +206,23 @@ export class RunningApi {
       ),
     );
     const tools = createBuiltInTools({ actions: noActions, allowPrivate: false });
-    const settings: ApiSettings = { ...plainSettings, ...given };
+    const settings: ApiSettings = { ...plainSettings, ...givenSettings };
     const { values: secrets } = secretStore.access;
     const params = { pinnedTasks: new PinnedTasks(store, tasks), secrets };
     tools.registry.addOffered(workers);
-    const artifacts = { store: new FileArtifacts(directory.path), maxBytes: 16 * 1024 * 1024 };
+    const viewPositions: ApiDependencies['positions'] = {
+      wait: async (projection, position, limit) =>
+        !waiting.inVain && (await positions.passed(projection, position, limit)).passed,
+    };
+    const quotaParts = {
+      ...{ store, readModel, coordination, clock, telemetry, quotas },
+      positions: viewPositions,
+    };
+    const artifacts: ArtifactKeeping = {
+      store: new FileArtifacts(directory.path),
+      maxBytes: 16 * 1024 * 1024,
+      requireRoom: (namespace, bytes) => requireArtifactRoom(quotaParts, namespace, bytes),
+    };
     const jobs = new Jobs({
       ...{ artifacts, store, coordination, queue, directory: workers, clock, telemetry },
       ...{ tasks: params.pinnedTasks, leaseSeconds: settings.jobLeaseSeconds, secrets },
@@ -219,13 +238,10 @@ export class RunningApi {
       webhookSecret: (agentId, version) => `whsec_${btoa(`${agentId}/${version}`)}`,
       ...{ agents, sessions, apiKeys, tasks },
       ...params,
-      ...{ secretStore, topics, workers, jobs, projections, live, auditTail, exportPlaces },
+      ...{ secretStore, topics, quotas, workers, jobs, projections, live, auditTail, exportPlaces },
       ...{ refusals, apiKeyUses },
       identityProvider: identityProviderOf(settings.people, clock, telemetry.failures, 0),
-      positions: {
-        wait: async (projection, position, limit) =>
-          !waiting.inVain && (await positions.passed(projection, position, limit)).passed,
-      },
+      positions: viewPositions,
       tools: tools.registry,
       // No extension calls it.
       depthOfRequest: async () => 0,
@@ -260,7 +276,7 @@ export class RunningApi {
       auditTail,
       ...{ refusals, apiKeyUses },
       exportPlaces,
-      ...{ settings, artifacts, coordination },
+      ...{ settings, artifacts, coordination, quotas },
       tools: tools.registry,
       ...{ jobs, logged, metricsText, admin },
     };
@@ -300,9 +316,12 @@ export class RunningApi {
   }
 }
 
+/** Settings of a running interface, and the quotas of namespaces. */
+type GivenSettings = Partial<ApiSettings> & { readonly quotas?: QuotaSettings };
+
 /** Called inside a `describe`: one running interface for all its tests. */
 export function useRunningApi(
-  settings: Partial<ApiSettings> = {},
+  settings: GivenSettings = {},
   openStores?: OpenStores,
 ): () => RunningApi {
   let api: RunningApi | undefined;

@@ -5,7 +5,7 @@ import { MAX_PUBLISHED_BYTES } from '../../../domain/topics/topic.ts';
 import type { Sort } from '../../../projections/read-model.ts';
 import { topicsProjection } from '../../../projections/views/topics.ts';
 import { EventPublished, Topics } from '../../schemas/response-schemas-events.ts';
-import { countPayload } from '../../access/quota-gate.ts';
+import { publishWithinQuotas } from '../../access/count-quotas.ts';
 import { endpoint, success, type Call, type Endpoint } from '../../endpoint.ts';
 import { HttpError, badRequest, forbidden, unavailable } from '../../errors.ts';
 import { ItemList, behindCursor, cursorOf, listJson } from '../listing.ts';
@@ -35,14 +35,15 @@ const publish = endpoint('POST /events', {
       throw new HttpError('payload_too_large', message, details);
     }
     const { id: source_agent_id, namespace } = await sourceOf(call);
-    await countPayload(dependencies, namespace, body.payload);
     await awaitTopics(dependencies, call.ownPosition);
     const { topic, payload } = body;
     const triggered = dependencies.topics.matching(namespace, topic);
     const event = { topic, payload: payload as JsonObject, source_agent_id };
     const context = { ...call.context, namespace, depth: await call.depth('event') };
     const { store } = dependencies;
-    const published = await publishEvent(store, event, triggered, context, namespace);
+    const published = await publishWithinQuotas(dependencies, { ...event, namespace }, () =>
+      publishEvent(store, event, triggered, context, namespace),
+    );
     const { position, ...details } = published;
     return { ...success('the event is published', details, position), status: 202 };
   },

@@ -18,7 +18,7 @@ import {
 } from '../../endpoint.ts';
 import { forbidden, notFound } from '../../errors.ts';
 import { listPage } from '../listing.ts';
-import { inReach } from '../lookup.ts';
+import { inReach, ownTasks } from '../lookup.ts';
 import { findWait, secretsOfRun } from './found-wait.ts';
 
 const scopes = ['tasks:read'] as const;
@@ -27,13 +27,17 @@ const list = endpoint('GET /approvals', {
   operationId: 'listApprovals',
   summary: 'Lists what steps wait to have approved, and what was decided, newest first',
   scopes,
+  acceptsOwn: true,
   query: ApprovalQuery,
   reads: [waitsProjection],
   responses: { 200: ApprovalPage },
-  async handle({ dependencies, query, reach }) {
+  async handle(call) {
+    const { dependencies, query, reach } = call;
     const { state, task_id, run_id } = query;
     const wanted = { state, task_id: task_id?.toLowerCase(), run_id: run_id?.toLowerCase() };
-    return listPage(dependencies.readModel, waitsProjection, approvals(reach, wanted), query, show);
+    const { filters, ...rest } = approvals(reach, wanted);
+    const asked = { ...rest, filters: [...filters, ...(await ownTasks(call))] };
+    return listPage(dependencies.readModel, waitsProjection, asked, query, show);
   },
 });
 
@@ -41,14 +45,15 @@ const one = endpoint('GET /approvals/:approval_id', {
   operationId: 'getApproval',
   summary: 'Shows an approval',
   scopes,
+  acceptsOwn: true,
   query: ReadQuery,
   reads: [waitsProjection],
   responses: { 200: Approval },
   async handle(call) {
     const id = idIn(call, 'approval_id');
     const kept = await call.dependencies.readModel.get(waitsProjection, id);
-    const wait = inReach(call, 'approval', id, kept?.document);
-    if (wait.approval === null) throw notFound('approval', id);
+    const wait = inReach({ reach: call.reach, own: null }, 'approval', id, kept?.document);
+    if (wait.approval === null || !(await isOwn(call, wait))) throw notFound('approval', id);
     return { body: show(wait) };
   },
 });
@@ -81,6 +86,16 @@ const reject = endpoint('POST /approvals/:approval_id/reject', {
 });
 
 export const approvalEndpoints: readonly Endpoint[] = [list, one, approve, reject];
+
+/** Whether a caller that sees only its own sees a wait: one of its tasks. */
+async function isOwn(
+  { dependencies, own }: Pick<Call, 'dependencies' | 'own'>,
+  { task_id }: WaitDocument,
+): Promise<boolean> {
+  if (own === null) return true;
+  const { state } = await dependencies.tasks.get(task_id);
+  return state.status !== 'none' && state.definition.created_by === own;
+}
 
 /** @throws HttpError 404, 403; RefusalError `STATE_CONFLICT` once it is decided, has expired, or its run has ended */
 async function decide(

@@ -1,4 +1,5 @@
 import { keptResult } from '../../../domain/artifacts/keep-result.ts';
+import { namespaceOf } from '../../../domain/namespaces/namespace.ts';
 import { MAX_RESULT_BYTES, jsonBytes, toPlainJson } from '../../../domain/pipeline/json-size.ts';
 import { MASK, type Secrets } from '../../../domain/pipeline/secrets.ts';
 import { tokenHash } from '../../../domain/ids.ts';
@@ -76,7 +77,8 @@ async function resultOf(
   if (plain.bytes <= MAX_RESULT_BYTES || jsonBytes(body) <= MAX_RESULT_BYTES) return body;
   const { store, artifacts } = dependencies;
   await requireOpenWait(store, wait);
-  return (await keptResult(artifacts, wait.run_id, plain)).value;
+  const run = { id: wait.run_id, namespace: namespaceOf(wait) };
+  return (await keptResult(artifacts, run, plain)).value;
 }
 
 /** @throws HttpError 404 for an unknown token; RefusalError `STATE_CONFLICT` after the wait's end */

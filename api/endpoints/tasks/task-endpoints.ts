@@ -12,10 +12,11 @@ import { statisticsProjection } from '../../../projections/views/statistics.ts';
 import { taskFilters, tasksProjection } from '../../../projections/views/tasks.ts';
 import { Task, TaskPage } from '../../schemas/response-schemas-tasks.ts';
 import { PastQuery, pastAskedFor } from '../history/audit-access.ts';
-import { countPayload, createWithinQuota } from '../../access/quota-gate.ts';
+import { createWithinQuota, requireEventRoom } from '../../access/count-quotas.ts';
+import { exists } from '../../access/present-counts.ts';
+import { countPayload } from '../../access/quota-gate.ts';
 import { createdId, endpoint, etag, idIn, type Endpoint } from '../../endpoint.ts';
 import { cutPayload, listPage } from '../listing.ts';
-import { exists, presentCount } from '../present-counts.ts';
 import { inReach, taskWithId } from '../lookup.ts';
 import { placeOfReading, viewRefusals } from '../history/replay-reading.ts';
 import { CreateTask, TaskQuery, UpdateTask } from '../../schemas/schemas.ts';
@@ -52,11 +53,11 @@ const create = endpoint('POST /tasks', {
     await checkSecretUse(dependencies, id, definition, namespace);
     // With an Idempotency-Key, an earlier attempt may have created it.
     const isNew = !call.keyed;
+    await requireEventRoom(dependencies, namespace);
     await countPayload(dependencies, namespace, definition.payload);
     const handled = await createWithinQuota(
       dependencies,
-      { namespace, quota: 'tasks', isThere: call.keyed && (await exists(store, streams.task(id))) },
-      () => presentCount(dependencies, namespace, 'tasks'),
+      { namespace, quota: 'tasks', isThere: () => exists(store, streams.task(id)) },
       () => createTaskCommand({ store, taskId: id, definition, namespace, context, isNew }),
     );
     tasks.learn(id, handled);
@@ -145,6 +146,8 @@ const update = endpoint('PUT /tasks/:id', {
     if (body.created_by !== undefined) await checkNewOwner(call, known, definition.created_by);
     else if (known.status !== 'canceled') await requireOwner(call, definition.created_by);
     await checkSecretUse(dependencies, id, definition, known.namespace);
+    await requireEventRoom(dependencies, known.namespace);
+    await countPayload(dependencies, known.namespace, body.payload);
     const changes = Object.fromEntries(
       Object.keys(body).map((field) => [field, definition[field as keyof TaskDefinition]]),
     ) as Partial<TaskDefinition>;

@@ -12,7 +12,7 @@ import { havePassed, requirePassed } from '../../positions.ts';
 import { instantOf } from '../history/instant.ts';
 import { ExplainQuery } from '../../schemas/schedule-schemas.ts';
 import { taskWithId } from '../lookup.ts';
-import { rateWait } from '../../access/quota-gate.ts';
+import { quotaWait } from '../../access/count-quotas.ts';
 import { slotWait } from './slot-wait.ts';
 import { overlappingBackfills } from './overlapping-backfills.ts';
 
@@ -60,12 +60,14 @@ async function nameOf(
 
 /** null, so that the rest is explained, where the coordination store can't be read. */
 async function waitOf(
-  dependencies: Pick<ApiDependencies, 'coordination' | 'telemetry' | 'settings'>,
+  dependencies: Pick<ApiDependencies, 'coordination' | 'telemetry' | 'quotas' | 'readModel'>,
   owner: { readonly agent: string; readonly namespace: string },
 ): Promise<string | null> {
   try {
     const { coordination } = dependencies;
-    return (await rateWait(dependencies, owner.namespace)) ?? (await slotWait(coordination, owner));
+    return (
+      (await quotaWait(dependencies, owner.namespace)) ?? (await slotWait(coordination, owner))
+    );
   } catch (error) {
     dependencies.telemetry.failures.failed('explained a task without the slots of workers', error);
     return null;

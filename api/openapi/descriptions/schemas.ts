@@ -1,3 +1,21 @@
+/** What each quota limits. */
+const quotas = {
+  weight: 'its share of starts among the namespaces with waiting runs; default 1',
+  tasks: 'active and paused tasks',
+  agents: 'registered agents',
+  topics: 'topics that an event was ever published under',
+  events:
+    'events in the log: of ended runs and of tasks, publications, and entries in streams of extensions',
+  artifact_bytes: 'bytes of the artifacts of runs',
+  runs_per_minute: 'runs that start for the first time in a minute',
+  payload_bytes_per_minute: 'bytes of payloads and params in a minute',
+} as const;
+
+const fieldsOf = (title: string): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    Object.entries(quotas).map(([quota, limits]) => [`${title}.${quota}`, limits]),
+  );
+
 /** Descriptions of schemas by title, and of fields and parameters at one place. */
 export const byPlace: Readonly<Record<string, string>> = {
   RegisterWorker: 'A worker, and the tools that it offers.',
@@ -211,9 +229,19 @@ export const byPlace: Readonly<Record<string, string>> = {
   Tokens: 'A pair of tokens.',
   Topics: 'The topics that active tasks wait for.',
   CreateNamespace: 'A new namespace.',
-  UpdateNamespace: 'The new description of a namespace.',
+  UpdateNamespace: 'What changes in a namespace. What is left out stays.',
+  'UpdateNamespace.quotas': 'all quotas that the caller sets; `{}`: none',
+  'CreateNamespace.quotas': 'its quotas, as an admin sets them; none, if left out',
   Namespace: 'What keeps the agents of a team, and all that belongs to them, from others.',
   NamespacePage: 'Namespaces, `default` first.',
+  NamespaceQuotas: 'What a namespace may have. What is left out is not limited.',
+  SetQuotas: 'The quotas that a caller sets. What is left out is not limited by it.',
+  ...fieldsOf('NamespaceQuotas'),
+  ...fieldsOf('SetQuotas'),
+  'Namespace.quotas': 'the quotas that count: the stricter of `quota_bounds` and `own_quotas`',
+  'Namespace.quota_bounds':
+    'what `SVC_QUOTAS` and admins allow; its own administrators may not exceed it',
+  'Namespace.own_quotas': 'what its own administrators set',
   UpdateAgent: 'The fields of an agent to change.',
   UpdateTask: 'The fields of a task to change. A field that is left out keeps its value.',
   WebhookAttempt: 'An attempt to deliver a message.',

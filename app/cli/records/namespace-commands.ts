@@ -1,11 +1,20 @@
 import type { Namespace } from '../../../api/schemas/namespace-schemas.ts';
+import {
+  QuotasSchema,
+  quotaNames,
+  type QuotaName,
+  type Quotas,
+} from '../../../domain/namespaces/quotas.ts';
 import { usageError } from '../calling/command-errors.ts';
 import type { RecordColumn, Session } from '../calling/session.ts';
-import { text } from '../options.ts';
+import { repeatable, text } from '../options.ts';
 import type { CommandLine } from '../program.ts';
 import { shortTime } from '../terminal/units.ts';
 
-const fields = { description: text('text', 'what it is for; "" for none') };
+const fields = {
+  description: text('text', 'what it is for; "" for none'),
+  quota: repeatable('name=number', 'a quota, such as tasks=100; replaces all quotas that you set'),
+};
 
 /** `svc namespaces …` */
 export function addNamespaceCommands(line: CommandLine): void {
@@ -48,21 +57,32 @@ export function addNamespaceCommands(line: CommandLine): void {
   line.add(group, 'create <name>', {
     description: 'create a namespace',
     options: fields,
-    examples: ['namespaces create payments --description "The team of payments"'],
-    run: (session, { description = '' }, [name = '']) =>
-      session.show(
-        (api) => api.namespaces.create({ name, description: description || null }),
+    examples: [
+      'namespaces create payments --description "The team of payments"',
+      'namespaces create payments --quota tasks=100 --quota runs_per_minute=600',
+    ],
+    run: (session, { description = '', quota }, [name = '']) => {
+      const body = { name, description: description || null, ...quotasOf(quota) };
+      return session.show(
+        (api) => api.namespaces.create(body),
         (namespace) => showNamespace(session, namespace),
-      ),
+      );
+    },
   });
   line.add(group, 'update <name>', {
-    description: 'change the description of a namespace',
+    description: 'change the description or the quotas of a namespace',
     options: fields,
-    examples: ['namespaces update payments --description "Payments and refunds"'],
-    run: async (session, { description }, [name = '']) => {
-      if (description === undefined) throw usageError('give a --description');
+    examples: [
+      'namespaces update payments --description "Payments and refunds"',
+      'namespaces update payments --quota tasks=200',
+      'namespaces update payments --quota ""',
+    ],
+    run: async (session, { description, quota }, [name = '']) => {
+      const described = description === undefined ? {} : { description: description || null };
+      const body = { ...described, ...quotasOf(quota) };
+      if (Object.keys(body).length === 0) throw usageError('give a --description or a --quota');
       await session.show(
-        (api) => api.namespaces.update(name, { description: description || null }),
+        (api) => api.namespaces.update(name, body),
         (namespace) => showNamespace(session, namespace),
       );
     },
@@ -74,6 +94,23 @@ export function addNamespaceCommands(line: CommandLine): void {
   });
 }
 
+/** Quotas given as `name=number`; a single empty string: none. */
+function quotasOf(given: readonly string[] | undefined): { readonly quotas?: Quotas } {
+  if (given === undefined) return {};
+  const quotas: Quotas = {};
+  for (const each of given.filter((text) => text !== '')) {
+    const [name = '', value = ''] = each.split('=', 2);
+    if (!isQuota(name)) {
+      throw usageError(`--quota: ${name} is not a quota; known are ${quotaNames.join(', ')}`);
+    }
+    if (!/^\d{1,12}$/.test(value)) throw usageError(`--quota: ${name} must be a whole number`);
+    quotas[name] = Number(value);
+  }
+  return { quotas };
+}
+
+const isQuota = (name: string): name is QuotaName => Object.hasOwn(QuotasSchema.properties, name);
+
 /** The column of a list with records of several namespaces; none where all are in `default`. */
 export function namespaceColumn<T extends { readonly namespace?: string }>(
   records: readonly T[],
@@ -83,10 +120,16 @@ export function namespaceColumn<T extends { readonly namespace?: string }>(
 }
 
 function showNamespace(session: Session, namespace: Namespace): string {
-  const { name, description, created_at, updated_at } = namespace;
+  const { name, description, quotas, quota_bounds, created_at, updated_at } = namespace;
+  const words = (limits: Quotas): string | null =>
+    Object.entries(limits)
+      .map(([quota, limit]) => `${quota}=${limit}`)
+      .join(', ') || null;
   return session.fields([
     ['name', name],
     ['description', description],
+    ['quotas', words(quotas)],
+    ['at most', words(quota_bounds)],
     ['created', created_at === null ? null : shortTime(created_at)],
     ['updated', updated_at === null ? null : shortTime(updated_at)],
   ]);

@@ -80,6 +80,7 @@ export class ExtensionStreams {
         if (extension.source !== 'builtin') rejectLostNumbers('data', stringifyExactly(data).lost);
         const namespace = await agents.namespaceOf(source);
         const name = logStreamOf(stream, namespace);
+        await agents.requireEntryRoom(namespace, data);
         const added = { name, namespace, stream, data, actor: source, origin };
         const { entry, position } = await this.#append(added);
         if (onBehalfOf !== undefined) RequestContext.of(onBehalfOf)?.setEventPosition(position);

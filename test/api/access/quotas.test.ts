@@ -88,3 +88,66 @@ describe('the quotas of a namespace', () => {
     expect((await api().admin.client.get('/namespaces/other/usage')).status).to.equal(404);
   });
 });
+
+describe('the quota of topics', () => {
+  const api = useRunningApi({ quotas: { default: { topics: 1 } } });
+
+  it('refuses another one, but not the events of known ones', async () => {
+    const { id, client } = api().admin;
+    const publish = (topic: string) =>
+      client.post('/events', { topic, payload: {}, source_agent_id: id });
+    const answers = await Promise.all(['a', 'a', 'a'].map(publish));
+    expect(answers.map(({ status }) => status)).to.deep.equal([202, 202, 202]);
+    const refused = await publish('b');
+    expect(refused.status, refused.text).to.equal(409);
+    expect(refused.at('details')).to.deep.equal({
+      ...{ quota: 'topics', limit: 1, used: 1, frees_at: null },
+    });
+    expect((await publish('a')).status).to.equal(202);
+  });
+});
+
+describe('the quota of events in the log', () => {
+  const api = useRunningApi({ quotas: { default: { events: 4, artifact_bytes: 1_000 } } });
+
+  it('refuses what would add to it, and frees once topics are trimmed', async () => {
+    const { id, client } = api().admin;
+    const publish = () => client.post('/events', { topic: 'a', payload: {}, source_agent_id: id });
+    const used = async () => {
+      const all = (await client.get('/namespaces/default/usage')).at('quotas') as {
+        readonly quota: string;
+        readonly used: number;
+      }[];
+      return all.find(({ quota }) => quota === 'events')?.used;
+    };
+    const task = (await client.post('/tasks', plainTask(id))).textAt('id');
+    for (const _each of [1, 2, 3]) expect((await publish()).status).to.equal(202);
+    expect(await used()).to.equal(4);
+    const refused = await publish();
+    const details = { quota: 'events', limit: 4, used: 4, frees_at: null };
+    expect([refused.status, refused.at('details')]).to.deep.equal([409, details]);
+    for (const attempt of [
+      () => client.post(`/tasks/${task}/run_now`),
+      () => client.put(`/tasks/${task}`, { title: 'Another' }),
+      () => client.post('/tasks', plainTask(id)),
+      () =>
+        client.post(`/tasks/${task}/backfill`, {
+          from: '2026-01-01T00:00:00Z',
+          to: '2026-01-02T00:00:00Z',
+        }),
+    ]) {
+      const answer = await attempt();
+      expect([answer.status, answer.at('details.quota')]).to.deep.equal([409, 'events']);
+    }
+    expect((await client.delete('/stream/cleanup?max_age_hours=0.000001')).status).to.equal(200);
+    expect(await used()).to.equal(1);
+    expect((await publish()).status).to.equal(202);
+  });
+
+  it('leaves room for artifacts as long as their bytes allow', async () => {
+    const { requireRoom } = api().artifacts;
+    await requireRoom?.('default', 1_000);
+    const error = await requireRoom?.('default', 1_001).catch((thrown: unknown) => thrown);
+    expect(error).to.have.nested.property('details.quota', 'artifact_bytes');
+  });
+});

@@ -93,7 +93,7 @@ describe('live streams of runs with unreadable events in the log', () => {
     const { live, clock } = api;
     const join = async (stillAdmitted: () => Promise<boolean>): Promise<LiveClient> => {
       const response = new PassThrough().resume() as unknown as ServerResponse;
-      const filter = { reach: EVERY_NAMESPACE, taskId: undefined, state: undefined };
+      const filter = { reach: EVERY_NAMESPACE, own: null, taskId: undefined, state: undefined };
       const after = await live.open();
       const options = { response, filter, after, stillAdmitted, clock, maxPending: 1_000 };
       const client = new LiveClient(options);

@@ -1,6 +1,9 @@
 import { expect } from 'chai';
 import { streams } from '../../../domain/streams.ts';
-import { useRunningApi } from '../../support/running-api.ts';
+import type { ApiClient } from '../../support/api-client.ts';
+import { EventStream } from '../../support/event-stream.ts';
+import { useRunningApi, type SignedIn } from '../../support/running-api.ts';
+import { waitingRun } from '../endpoints/runs/waiting-run.ts';
 import { agentIn, allScopes } from './agent-in.ts';
 
 const task = (created_by: string) => ({
@@ -143,6 +146,43 @@ describe('an agent with namespace:admin', () => {
 
 describe('the :own variant of a scope', () => {
   const api = useRunningApi();
+  const ownScopes = ['tasks:read:own', 'runs:read:own', 'tasks:write'];
+
+  it('shows it the approvals of its own tasks alone', async () => {
+    const [one, other] = [await api().signIn(ownScopes), await api().signIn(ownScopes)];
+    const asked = { kind: 'approval', message: 'Pay?', on_timeout: 'fail' } as const;
+    const { wait } = await waitingRun(api(), asked, task('').payload, one);
+    const read = async (client: ApiClient) => {
+      const list = await client.get(`/approvals?after=${await api().store.head()}`);
+      return [list.at('total'), (await client.get(`/approvals/${wait}`)).status];
+    };
+    expect(await read(one.client)).to.deep.equal([1, 200]);
+    expect(await read(other.client)).to.deep.equal([0, 404]);
+  });
+
+  it('streams and exports its own runs alone', async () => {
+    const [one, other] = [await api().signIn(ownScopes), await api().signIn(ownScopes)];
+    const id = (await one.client.post('/tasks', task(one.id))).textAt('id');
+    const watch = (path: string, { client }: SignedIn) =>
+      EventStream.open(`${api().url}${path}`, client.token);
+    const [mine, foreign] = [await watch('/runs/live', one), await watch('/runs/live', other)];
+    const ofTask = await watch(`/tasks/${id}/live`, other);
+    const run = (await one.client.post(`/tasks/${id}/run_now`, {})).textAt('details.run_id');
+    const theirs = (await other.client.post('/tasks', task(other.id))).textAt('id');
+    await other.client.post(`/tasks/${theirs}/run_now`, {});
+    await Promise.all([mine.named('run.requested'), foreign.named('run.requested')]);
+    const tasksOf = ({ changes }: EventStream) =>
+      changes.map(({ data }) => (data['run'] as { readonly task_id: string }).task_id);
+    expect([tasksOf(mine), tasksOf(foreign)]).to.deep.equal([[id], [theirs]]);
+    expect(ofTask.status).to.equal(404);
+    for (const stream of [mine, foreign, ofTask]) stream.close();
+    const path = `/runs/export?after=${await api().store.head()}`;
+    expect((await one.client.get(path)).text).to.contain(run);
+    const exported = await other.client.get(path);
+    expect(exported.status).to.equal(200);
+    expect(exported.text).to.not.contain(run);
+    expect((await other.client.get(`/runs/export?cursor=${run}`)).status).to.equal(400);
+  });
 
   it("shows an agent its own tasks and their runs, and nobody else's", async () => {
     const scopes = ['tasks:read:own', 'runs:read:own', 'tasks:write'];
@@ -166,6 +206,6 @@ describe('the :own variant of a scope', () => {
       expect((await one.client.get(path)).at('total'), path).to.equal(1);
       expect((await other.client.get(path)).at('total'), path).to.equal(0);
     }
-    expect((await one.client.get('/approvals')).status).to.equal(403);
+    expect((await one.client.get('/topics')).status).to.equal(403);
   });
 });

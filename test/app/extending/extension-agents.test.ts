@@ -3,6 +3,8 @@ import { ExtensionAgents } from '../../../app/extending/extension-agents.ts';
 import { Supervisor } from '../../../app/roles/supervisor.ts';
 import { followIndexes } from '../../../app/roles/live-indexes.ts';
 import { createTelemetry } from '../../../observability/create-telemetry.ts';
+import { silent } from '../../../observability/telemetry.ts';
+import { LiveQuotas } from '../../../projections/reading/live-quotas.ts';
 import { RunningApi } from '../../support/running-api.ts';
 import { eventually } from '../../support/signals.ts';
 
@@ -22,12 +24,17 @@ describe("an extension's own agent", () => {
 
   const agentsOf = async (tokenSeconds: number): Promise<ExtensionAgents> => {
     const { store, readModel, clock, settings } = api;
-    const indexes = followIndexes(store, readModel, going);
+    const quotas = new LiveQuotas(store, undefined, silent.failures);
+    const indexes = followIndexes(store, readModel, going, quotas);
     await eventually(() => going.notRunning().length === 0);
     const { signal } = going;
     return new ExtensionAgents({
       ...{ store, indexes, clock, signal, tokenSeconds },
       keys: settings.tokenKeys,
+      quotaParts: {
+        ...{ store, readModel, clock, quotas, telemetry: silent },
+        ...{ coordination: api.coordination, positions: { wait: () => true } },
+      },
       causation: { present: null, depthAfter: async () => 0 },
     });
   };

@@ -1,6 +1,7 @@
 import type { DataOf, EventType } from '../../../domain/events/catalogue.ts';
 import { signInSamples } from './sign-in-samples.ts';
 import { accessSamples } from './access-samples.ts';
+import { namespaceSamples } from './namespace-samples.ts';
 import { secretSamples } from './secret-samples.ts';
 import { workerSamples } from './worker-samples.ts';
 import { definition, failure, request, stepEnd, success } from '../../projections/recorded.ts';
@@ -268,11 +269,7 @@ export const samples: { readonly [T in EventType]: readonly DataOf<T>[] } = {
   TopicTrimmed: [{ cutoff: at, deleted_count: 3, first: 2, before: 6, oldest_at: at }],
   ImportBegun: [{ export_id: 'export-1', events: 0 }],
   ImportCompleted: [{ export_id: 'export-1', events: 3 }],
-  NamespaceCreated: [{ description: null }, { description: 'Reports of the shop' }],
-  NamespaceUpdated: [{ description: null }],
-  NamespaceClosed: [{}],
-  NamespaceReopened: [{}],
-  NamespaceDeleted: [{}],
+  ...namespaceSamples,
   OperationsHeld: [{ reason: text }],
   OperationsReleased: [{ missed: null }, { missed: 'latest' }],
   ProjectionRebuildRequested: [
@@ -333,7 +330,12 @@ export const samples: { readonly [T in EventType]: readonly DataOf<T>[] } = {
     { name: 'friday', version: 1, cause: 'asked' },
     { name: 'friday', version: 1, cause: 'expired' },
   ],
-  RunRemoved: [{}, { started: { task_id: 'task-1', at } }, { waits: ['wait-1'] }],
+  RunRemoved: [
+    {},
+    { started: { task_id: 'task-1', at } },
+    { waits: ['wait-1'] },
+    { artifact_bytes: 7 },
+  ],
   WebhookRemoved: [{}],
   RecordsRemoved: [
     {

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { quotasFrom } from '../../../domain/namespaces/quotas.ts';
 import { silent } from '../../../observability/telemetry.ts';
 import { RunRate } from '../../../scheduler/fairness/run-rate.ts';
 import type { Coordination } from '../../../scheduler/coordination.ts';
@@ -21,11 +22,13 @@ describe('the quota of runs in a minute', () => {
       return Promise.resolve({ sum, remaining: (begun + 1) * window - clock.now() });
     },
   } satisfies Pick<Coordination, 'count'> & { isAway: boolean };
+  const events = { inLog: 0 };
   const putBack: (readonly [string, number])[] = [];
   const queue = { putBack: ({ id }: QueuedRun, at: number) => void putBack.push([id, at]) };
   const rateOf = (): RunRate => {
-    const quotas = { small: { runs_per_minute: 2 } };
-    return new RunRate({ coordination: store, queue, clock, telemetry: silent, quotas });
+    const quotas = quotasFrom({ small: { runs_per_minute: 2 }, full: { events: 10 } });
+    const eventsOf = () => Promise.resolve(events.inLog);
+    return new RunRate({ coordination: store, queue, clock, telemetry: silent, quotas, eventsOf });
   };
   const run = (id: string, fields: Partial<QueuedRun> = {}): QueuedRun =>
     ({ id, namespace: 'small', startedAt: null, ...fields }) as QueuedRun;
@@ -76,6 +79,19 @@ describe('the quota of runs in a minute', () => {
     const elsewhere = run('x', { namespace: 'other' });
     expect(rate.admit(elsewhere)).to.deep.equal({ kind: 'go' });
     expect([rate.park(elsewhere), rate.limits('other')]).to.deep.equal([false, false]);
+  });
+
+  it('lets runs wait while the namespace has as many events in the log as it may', async () => {
+    const rate = rateOf();
+    events.inLog = 10;
+    const wait = { kind: 'wait', until: START + 5000 };
+    expect(await rate.admit(run('a', { namespace: 'full' }))).to.deep.equal(wait);
+    expect(rate.park(run('b', { namespace: 'full' }))).to.equal(true);
+    expect(rate.limits('full')).to.equal(true);
+    events.inLog = 9;
+    clock.jumpTo(START + 5000);
+    expect(rate.park(run('b', { namespace: 'full' }))).to.equal(false);
+    expect(await rate.admit(run('b', { namespace: 'full' }))).to.deep.equal({ kind: 'go' });
   });
 
   it('starts runs uncounted while the coordination store is unavailable', async () => {

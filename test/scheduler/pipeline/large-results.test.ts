@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import type { Artifact } from '../../../domain/artifacts/artifact.ts';
 import { artifactOf } from '../../../domain/artifacts/artifact.ts';
+import { RefusalError } from '../../../domain/errors.ts';
 import type { StepEnd } from '../../../domain/events/catalogue.ts';
 import { MemoryArtifacts } from '../../support/memory-artifacts.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
@@ -82,6 +83,21 @@ describe('a result that is too large for the log', () => {
     expect(resultOf(went, 'step_0[0]')).to.equal(items[0]);
     expect(resultOf(went, 'step_0[89]')).to.deep.equal(referenceTo(items[89]));
     expect(JSON.stringify(went.ends).length).to.be.below(17 * MIB);
+  });
+
+  it('fails its step for good where the quota of its namespace is used up', async () => {
+    const requireRoom = async (namespace: string, bytes: number): Promise<void> => {
+      const message = `${namespace} may not keep ${bytes} bytes more`;
+      throw new RefusalError('STATE_CONFLICT', message);
+    };
+    const artifacts = { store, maxBytes: 4 * MIB, requireRoom };
+    const went = await run({ pipeline: [{ ...big, max_retries: 3 }], artifacts });
+    const ofBig = went.ends.filter(({ step }) => step === 'big');
+    expect(ofBig.map(({ status }) => status)).to.deep.equal(['failed']);
+    expect(ofBig[0]?.error).to.match(
+      /too large for the log, and \w+ may not keep 30\d+ bytes more/,
+    );
+    expect(store.contents.size).to.equal(0);
   });
 
   it('is cut if it is larger than an artifact may be', async () => {

@@ -7,7 +7,7 @@ import type { JsonValue } from '../../../domain/json.ts';
 import { requireRun, runFold, type KnownRun } from '../../../domain/runs/run.ts';
 import { streams } from '../../../domain/streams.ts';
 import { cancelRunCommand, requestManualRun } from '../../../domain/tasks/task-commands.ts';
-import type { QuotaSettings } from '../../../domain/namespaces/quotas.ts';
+import { quotasFrom, type QuotaSettings } from '../../../domain/namespaces/quotas.ts';
 import type { TaskDefinition } from '../../../domain/tasks/task-definition.ts';
 import { taskFold } from '../../../domain/tasks/task.ts';
 import { silent } from '../../../observability/telemetry.ts';
@@ -95,6 +95,8 @@ export class WorkerWorld {
   readonly arrived = new Signal<Effect>('effects');
   /** Waiting steps, by worker, run and step. */
   readonly gates = new Map<string, Deferred<void>>();
+  /** What the quota `events` counts. */
+  eventsInLog = 0;
   /** What `act` does, by step. Default: nothing. */
   readonly acts = new Map<string, (call: ToolCall) => unknown>();
 
@@ -258,7 +260,10 @@ export class WorkerProcess {
     });
     for (const tool of [...basicTools, ...waitingTools]) tools.register(tool);
     const failurePause = new FailurePause({ ...shared, readModel, name: id });
-    const rate = new RunRate({ ...shared, coordination, quotas: options.quotas });
+    const rate = new RunRate({
+      ...{ ...shared, coordination, quotas: quotasFrom(options.quotas) },
+      eventsOf: () => Promise.resolve(world.eventsInLog),
+    });
     const parks = (run: QueuedRun): boolean => rate.park(run);
     const executor = new RunExecutor({
       ...shared,

@@ -2,7 +2,7 @@ import { toIso } from '../../../../domain/clock.ts';
 import type { DataOf, DomainEvent } from '../../../../domain/events/catalogue.ts';
 import { newId } from '../../../../domain/ids.ts';
 import { streams } from '../../../../domain/streams.ts';
-import type { RunningApi } from '../../../support/running-api.ts';
+import type { RunningApi, SignedIn } from '../../../support/running-api.ts';
 import { plainTask } from '../../plain-task.ts';
 
 /** A run with one step that waits, as a worker leaves it. */
@@ -20,8 +20,8 @@ export async function waitingRun(
   api: RunningApi,
   waits_for: WaitsFor,
   payload: object = { pipeline: [{ id: 'pay', uses: 'echo' }] },
+  { id, client }: SignedIn = api.admin,
 ): Promise<WaitingRun> {
-  const { id, client } = api.admin;
   const task = (await client.post('/tasks', { ...plainTask(id), payload })).textAt('id');
   const run = (await client.post(`/tasks/${task}/run_now`)).textAt('details.run_id');
   const wait = newId(api.clock.now());

@@ -1,0 +1,78 @@
+import { RefusalError } from '../errors.ts';
+import type { NamespaceEvent } from '../events/catalogue.ts';
+import type { Fold } from '../handle.ts';
+import {
+  DEFAULT_WEIGHT,
+  quotaNames,
+  quotasOf,
+  type Quotas,
+  type QuotaLevel,
+  type QuotaName,
+  type QuotaSettings,
+} from './quotas.ts';
+
+/** The quotas of a namespace that its stream gives. */
+export interface StoredQuotas {
+  /** Set by an admin. Each replaces that of `SVC_QUOTAS`. */
+  readonly bounds: Quotas;
+  /** Set by an administrator of the namespace. Each counts where it is stricter. */
+  readonly own: Quotas;
+}
+
+export const noQuotas: StoredQuotas = { bounds: {}, own: {} };
+
+/** The quotas after an event of `namespace-<name>`. */
+export function quotasAfter(quotas: StoredQuotas, event: NamespaceEvent): StoredQuotas {
+  if (event.type === 'NamespaceDeleted') return noQuotas;
+  if (event.type !== 'NamespaceQuotasSet') return quotas;
+  const { level, quotas: set } = event.data;
+  return { ...quotas, [level]: set };
+}
+
+/** The fold of `namespace-<name>` to its quotas alone, which needs no name. */
+export const storedQuotasFold: Fold<StoredQuotas, NamespaceEvent> = {
+  initial: noQuotas,
+  evolve: quotasAfter,
+};
+
+/** What the administrators of a namespace may not exceed. */
+export function boundsOf(
+  settings: QuotaSettings | undefined,
+  namespace: string,
+  { bounds }: StoredQuotas,
+): Quotas {
+  return { ...quotasOf(settings, namespace), ...bounds };
+}
+
+/** The quotas that count: the stricter of both levels. */
+export function effectiveQuotas(bounds: Quotas, own: Quotas): Quotas {
+  const effective = { ...bounds };
+  for (const name of quotaNames) {
+    const value = own[name];
+    if (value !== undefined) effective[name] = Math.min(value, mostOf(bounds, name));
+  }
+  return effective;
+}
+
+/** @throws RefusalError `FORBIDDEN` for a quota that exceeds its bound */
+export function requireWithin(bounds: Quotas, own: Quotas): void {
+  const above = quotaNames.find((name) => (own[name] ?? 0) > mostOf(bounds, name));
+  if (above === undefined) return;
+  const limit = mostOf(bounds, above);
+  const message = `quotas.${above}: must be at most ${limit}, which only an admin can raise`;
+  throw new RefusalError('FORBIDDEN', message, { field: `quotas.${above}`, quota: above, limit });
+}
+
+/** No event where nothing changes. */
+export function setQuotas(
+  present: StoredQuotas,
+  level: QuotaLevel,
+  quotas: Quotas,
+): readonly NamespaceEvent[] {
+  const isSame = quotaNames.every((name) => present[level][name] === quotas[name]);
+  return isSame ? [] : [{ type: 'NamespaceQuotasSet', data: { level, quotas } }];
+}
+
+function mostOf(bounds: Quotas, name: QuotaName): number {
+  return bounds[name] ?? (name === 'weight' ? DEFAULT_WEIGHT : Number.POSITIVE_INFINITY);
+}
