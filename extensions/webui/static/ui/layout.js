@@ -23,12 +23,11 @@ export const Section = ({ title, aside, kind = '', children }) =>
     ${children}
   </section>`;
 
-/** What to do about a failure, by the status of the response; 0 for none. */
+/** What may be behind a failure, and what to do, by the status of the response. */
 const remedies = {
-  0: 'The page tries again by itself.',
   403: 'Your agent lacks the scope for it. An admin can grant it.',
   404: 'It may have been removed, or belong to another namespace.',
-  503: 'The service is starting or catching up. The page tries again by itself.',
+  503: 'The service may be catching up with its log.',
 };
 
 /** Shown where something could not be read. */
