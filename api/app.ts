@@ -38,6 +38,7 @@ import type { Endpoint } from './endpoint.ts';
 import { HttpError, errorHandler, sendError } from './errors.ts';
 import { extensionRules, type ExtensionRules, type MountedExtensions } from './extension-rules.ts';
 import { eventEndpoints } from './endpoints/events/event-endpoints.ts';
+import { eventListEndpoints } from './endpoints/events/event-list-endpoint.ts';
 import { historyEndpoints } from './endpoints/history/history-endpoints.ts';
 import { InnerRequests } from './inner-requests.ts';
 import { KeyedCommands } from './keyed-commands.ts';
@@ -111,6 +112,7 @@ export const endpoints: readonly Endpoint[] = [
   ...approvalEndpoints,
   ...callbackEndpoints,
   ...eventEndpoints,
+  ...eventListEndpoints,
   ...publishedEndpoints,
   ...operationsEndpoints,
   ...projectionEndpoints,

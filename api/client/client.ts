@@ -51,7 +51,7 @@ export type {
 export type { ServerSentEvent } from './server-sent-events.ts';
 export type { Agent, ApiKey } from '../schemas/response-schemas-agents.ts';
 export type { Approval } from '../schemas/response-schemas-approvals.ts';
-export type { RecentEvents, Topics } from '../schemas/response-schemas-events.ts';
+export type { EventPage, RecentEvents, Topics } from '../schemas/response-schemas-events.ts';
 export type { HealthReport } from '../schemas/response-schemas-health.ts';
 export type {
   Backfill,
@@ -318,6 +318,7 @@ const statistics = ({ read, readOne }: Api) => ({
 
 const events = ({ ask, read, send }: Api) => ({
   publish: send<Events.EventPublished, Taken.PublishEvent>('POST', '/events'),
+  list: read<Events.EventPage, Taken.EventQuery>('/events'),
   topics: read<Events.Topics, Taken.TopicsQuery>('/topics'),
   recent: read<Events.RecentEvents, Taken.RecentQuery>('/stream/recent'),
   cleanup: (query: Query<Taken.CleanupQuery> = {}, call: CallOptions = {}) =>

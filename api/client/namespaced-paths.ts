@@ -3,6 +3,7 @@ const namespaced = [
   '/agents',
   '/agents/:id/webhooks/deliveries',
   '/approvals',
+  '/events',
   '/events/stream/cleanup',
   '/events/stream/recent',
   '/events/topics',

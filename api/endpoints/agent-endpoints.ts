@@ -12,6 +12,7 @@ import {
   releaseAgentName,
   updateAgentCommand,
 } from '../../domain/agents/agent-registration.ts';
+import { hasScope } from '../../domain/agents/scopes.ts';
 import { RefusalError } from '../../domain/errors.ts';
 import { handle, type Handled, type SeenRevision } from '../../domain/handle.ts';
 import { nameBasedId } from '../../domain/ids.ts';
@@ -36,7 +37,7 @@ import {
   type EndpointResponse,
   type Endpoint,
 } from '../endpoint.ts';
-import { notFound } from '../errors.ts';
+import { forbidden, notFound } from '../errors.ts';
 import { administeredAgent, inReach } from './lookup.ts';
 import { readPage } from './listing.ts';
 import { placeOfReading, viewRefusals } from './history/replay-reading.ts';
@@ -113,13 +114,17 @@ const list = endpoint('GET /agents', {
 const read = endpoint('GET /agents/:agent_id', {
   operationId: 'getAgent',
   summary: 'Shows an agent, as it is or as it was',
-  scopes: readers,
+  description:
+    'Every agent may read itself. Others need the scope `admin`, `namespace:admin` or `audit:read`.',
+  scopes: [],
   query: PastQuery,
   reads: [agentsProjection],
   responses: { 200: Agent },
   responseHeaders: ['ETag'],
+  refusals: ['forbidden'],
   async handle(call) {
     const id = idIn(call, 'agent_id');
+    requireReader(call, id);
     const { store, readModel } = call.dependencies;
     const past = await pastAskedFor(call);
     const agent =
@@ -233,6 +238,13 @@ export async function removeUnlessOpen(
     await releaseAgentName(store, agent, id, own);
     throw error;
   }
+}
+
+/** @throws HttpError 403 for another agent than the caller, without a scope for that */
+function requireReader({ caller }: Pick<Call, 'caller'>, id: string): void {
+  if (caller === null || caller.agentId === id) return;
+  if (readers.some((scope) => hasScope(caller, scope))) return;
+  throw forbidden('this is another agent', readers, caller.scopes);
 }
 
 /** Adds the agent's id to a refusal that lacks it. */

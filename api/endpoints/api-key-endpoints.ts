@@ -15,6 +15,8 @@ import {
   keysOfAgent,
   type ApiKeyDocument,
 } from '../../projections/views/api-keys.ts';
+import type { ApiDependencies } from '../dependencies.ts';
+import { actorName } from './agent-names.ts';
 import { checkAdministers } from '../access/namespace-admins.ts';
 import { newApiKey } from '../access/secrets.ts';
 import { endpoint, idIn, success, type Call, type Endpoint } from '../endpoint.ts';
@@ -64,7 +66,11 @@ const create = endpoint('POST /agents/:agent_id/keys', {
       isNew: true,
     });
     apiKeys.learn(id, handled);
-    const created = { created_at: toIso(context.now), created_by: context.actor };
+    const created = {
+      created_at: toIso(context.now),
+      created_by: context.actor,
+      created_by_name: call.caller?.name ?? null,
+    };
     const message = 'keep the key: it is not shown again';
     return {
       status: 201,
@@ -128,7 +134,10 @@ const list = endpoint('GET /agents/:agent_id/keys', {
       sort: [{ field: 'created_at', direction: 'descending' }],
       limit: 2 * MAX_KEYS,
     });
-    return { body: { items: found.map(({ document }) => showKey(document)) } };
+    const items = await Promise.all(
+      found.map(({ document }) => showKey(document, call.dependencies)),
+    );
+    return { body: { items } };
   },
 });
 
@@ -161,6 +170,9 @@ const revoke = endpoint('DELETE /agents/:agent_id/keys/:key_id', {
 export const apiKeyEndpoints: readonly Endpoint[] = [create, list, revoke];
 
 /** A key as clients see it: without its namespace, which is its agent's. */
-function showKey({ namespace: _namespace, ...shown }: ApiKeyDocument): object {
-  return shown;
+async function showKey(
+  { namespace: _namespace, ...shown }: ApiKeyDocument,
+  dependencies: Pick<ApiDependencies, 'agents'>,
+): Promise<object> {
+  return { ...shown, created_by_name: await actorName(dependencies, shown.created_by) };
 }

@@ -58,7 +58,7 @@ const parts = {
       minLength: 1,
       maxLength: 200,
       description:
-        'a text in the action, the stream, the reason, the path, the name of the agent or the title of the task; upper and lower case alike',
+        'a text in the action, the stream, the reason, the path, the names of the agent, the task, the secret and what else it is about; upper and lower case alike',
     }),
   ),
 };

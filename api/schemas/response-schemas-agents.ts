@@ -2,7 +2,7 @@ import { Type, type Static } from '@sinclair/typebox';
 import { Nullable, OneOf } from '../../domain/events/schema-parts.ts';
 import { disabledRuns } from '../../domain/vocabulary.ts';
 import { oauthErrorCodes } from '../errors.ts';
-import { done, id, time, namespace } from './response-schemas.ts';
+import { agentName, done, id, time, namespace } from './response-schemas.ts';
 
 /** Responses about agents and tokens. */
 
@@ -47,6 +47,7 @@ export const ApiKey = Type.Object(
     scopes: Type.Array(Type.String()),
     created_at: time,
     created_by: id,
+    created_by_name: agentName,
     expires_at: Nullable(time),
     last_used_at: Nullable(time),
   },

@@ -1,7 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox';
 import { Nullable, OneOf } from '../../domain/events/schema-parts.ts';
 import { approvalStates } from '../../domain/vocabulary.ts';
-import { done, id, pageOf, time } from './response-schemas.ts';
+import { agentName, done, id, pageOf, time } from './response-schemas.ts';
 
 /** Responses about approvals and callbacks. */
 
@@ -13,10 +13,17 @@ export const Approval = Type.Object(
     step: Type.String(),
     message: Type.String(),
     approvers: Nullable(Type.Array(Type.String())),
+    approver_names: Nullable(
+      Type.Array(Nullable(Type.String()), {
+        description:
+          'in the order of `approvers`: the names of its agents; null for a scope and for an agent of another namespace',
+      }),
+    ),
     state: OneOf(approvalStates),
     requested_at: time,
     expires_at: time,
     decided_by: Nullable(id),
+    decided_by_name: agentName,
     decided_at: Nullable(time),
     comment: Nullable(Type.String()),
   },

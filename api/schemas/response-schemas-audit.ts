@@ -93,6 +93,12 @@ const AuditItem = Type.Object(
         description: 'current title of the task, or of the task of the run or backfill',
       }),
     ),
+    subject: Nullable(
+      Type.String({
+        description:
+          'name of the agent, API key, secret, worker, namespace or topic that it is about; null for others',
+      }),
+    ),
     revision: count,
     reason: Nullable(Type.String()),
     correlation_id: Type.String(),

@@ -1,6 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox';
 import { closed, Nullable } from '../../domain/events/schema-parts.ts';
-import { count, done, id, listedPayload, time } from './response-schemas.ts';
+import { agentName, count, done, id, listedPayload, namespace, time } from './response-schemas.ts';
 
 /** Responses about published events. */
 
@@ -44,6 +44,34 @@ export const RecentEvents = Type.Object(
   { title: 'RecentEvents', additionalProperties: false },
 );
 export type RecentEvents = Static<typeof RecentEvents>;
+
+/** Runs that a list shows of one event. */
+export const MAX_SHOWN_RUNS = 100;
+
+export const EventPage = Type.Object(
+  {
+    items: Type.Array(
+      closed({
+        event_id: id,
+        stream_id: streamId,
+        namespace,
+        topic: Type.String(),
+        payload: listedPayload,
+        source_agent_id: id,
+        source_agent_name: agentName,
+        published_at: time,
+        triggered: Type.Integer({ minimum: 0, description: 'number of tasks that it triggered' }),
+        runs: Type.Array(closed({ task_id: id, run_id: id }), {
+          description:
+            'the runs of these tasks, the first 100; a run is requested a little after the event',
+        }),
+      }),
+    ),
+    next_cursor: Nullable(Type.String()),
+  },
+  { title: 'EventPage', additionalProperties: false },
+);
+export type EventPage = Static<typeof EventPage>;
 
 export const EventsRemoved = done({
   deleted_count: count,

@@ -2,7 +2,7 @@ import { Type, type Static } from '@sinclair/typebox';
 import { AnyObject, Nullable, OneOf, closed } from '../../domain/events/schema-parts.ts';
 import { workerStates } from '../../domain/vocabulary.ts';
 import { errorStatuses, type ErrorCode } from '../errors.ts';
-import { done, id, pageOf, time } from './response-schemas.ts';
+import { agentName, done, id, pageOf, time } from './response-schemas.ts';
 
 /** Responses about workers and their jobs. */
 
@@ -26,6 +26,7 @@ export const Worker = Type.Object(
   {
     id,
     agent_id: id,
+    agent_name: agentName,
     name: Type.String(),
     state: OneOf(workerStates),
     tools: Type.Array(

@@ -20,6 +20,11 @@ export const namespace = Type.Optional(
   Type.String({ description: 'the namespace that it belongs to; left out in `default`' }),
 );
 
+/** The name of an agent beside its id. */
+export const agentName = Type.Union([Type.String(), Type.Null()], {
+  description: "the agent's current or last name; null if there is no agent",
+});
+
 /** ISO 8601 in UTC with milliseconds. */
 export const time = Type.String({ format: 'date-time' });
 

@@ -300,6 +300,7 @@ export type PublishEvent = Static<typeof PublishEvent>;
 export const TopicsQuery = Type.Object({
   ...pageParameters,
   limit: Type.Integer({ minimum: 1, maximum: 200, default: 200 }),
+  matching: Type.Optional(topic),
 });
 export type TopicsQuery = Static<typeof TopicsQuery>;
 
@@ -310,6 +311,15 @@ export const RecentQuery = Type.Object({
   topic: Type.Optional(topic),
 });
 export type RecentQuery = Static<typeof RecentQuery>;
+
+export const EventQuery = Type.Object({
+  limit: Type.Integer({ minimum: 1, maximum: 200, default: 50 }),
+  cursor: pageParameters.cursor,
+  after: pageParameters.after,
+  namespace: pageParameters.namespace,
+  topic: Type.Optional(topic),
+});
+export type EventQuery = Static<typeof EventQuery>;
 
 export const CleanupQuery = Type.Object({
   ...ReadQuery.properties,

@@ -1,6 +1,7 @@
 import { Type, type TObject, type TProperties } from '@sinclair/typebox';
 import type { EndpointDescription } from '../contract.ts';
 
+const RUN_ID = '6f1c1f0e-5f3b-5d0b-9a55-0d4f2f4f2a11';
 const TASK_ID = '01a1fc11-0505-734a-8920-9c4c55a40f65';
 
 const given = {
@@ -118,6 +119,16 @@ export const endpoints: readonly EndpointDescription[] = [
     scopes: ['tasks:read'],
     query: Type.Object({ ids: text }),
     answers: { 200: tasksOf({ id, title: text, timezone: text }) },
+  },
+  {
+    method: 'get',
+    path: '/api/states',
+    operationId: 'listRunStatesForPage',
+    examples: { answers: { 200: { runs: [{ id: RUN_ID, state: 'succeeded' }] } } },
+    summary: 'The states of up to 100 runs, by their ids separated by commas',
+    scopes: ['runs:read'],
+    query: Type.Object({ ids: text }),
+    answers: { 200: closed({ runs: Type.Array(closed({ id, state: text })) }) },
   },
   {
     method: 'post',

@@ -1,4 +1,4 @@
-import type { Response } from 'express';
+import type { Request, Response } from 'express';
 import {
   ExtensionError,
   badInput,
@@ -11,13 +11,25 @@ export { endpoints } from './endpoints.ts';
 
 /** Tasks that `GET api/tasks` lists: the largest page of `GET /tasks`. */
 const MAX_TASKS = 200;
-const MAX_TITLES = 100;
+const MAX_IDS = 100;
 
 /**
  * The web page's own endpoints. They act with the caller's token, so that the service's rules apply. The page itself is
  * in `static/` and is an ordinary client of the service.
  */
 export function setup({ routes, core, callerOf }: ExtensionContext): void {
+  /** The records with the ids that a request names, of those that exist and that the caller sees. */
+  const foundOf = async <T>(request: Request, path: string): Promise<readonly T[]> => {
+    const answers = await Promise.all(
+      idsIn(request.query['ids']).map((id) =>
+        core.request('GET', `${path}/${encodeURIComponent(id)}`, { onBehalfOf: request }),
+      ),
+    );
+    const refused = answers.find(({ status }) => status !== 200 && status !== 404);
+    if (refused !== undefined) throw errorOf(refused);
+    return answers.filter(({ status }) => status === 200).map(({ body }) => body as T);
+  };
+
   routes.get('/api/tasks', async (request, response) => {
     const tasks: object[] = [];
     let cursor: string | undefined;
@@ -36,19 +48,13 @@ export function setup({ routes, core, callerOf }: ExtensionContext): void {
   });
 
   routes.get('/api/titles', async (request, response) => {
-    const answers = await Promise.all(
-      idsIn(request.query['ids']).map((id) =>
-        core.request('GET', `/tasks/${encodeURIComponent(id)}`, { onBehalfOf: request }),
-      ),
-    );
-    const refused = answers.find(({ status }) => status !== 200 && status !== 404);
-    if (refused !== undefined) throw errorOf(refused);
-    const found = answers.filter(({ status }) => status === 200);
-    const tasks = found.map(({ body }) => {
-      const { id, title, timezone } = body as ListedTask;
-      return { id, title, timezone };
-    });
-    response.json({ tasks });
+    const found = await foundOf<ListedTask>(request, '/tasks');
+    response.json({ tasks: found.map(({ id, title, timezone }) => ({ id, title, timezone })) });
+  });
+
+  routes.get('/api/states', async (request, response) => {
+    const found = await foundOf<FoundRun>(request, '/runs');
+    response.json({ runs: found.map(({ id, state }) => ({ id, state })) });
   });
 
   routes.post('/api/tasks', async (request, response) => {
@@ -83,8 +89,8 @@ export function setup({ routes, core, callerOf }: ExtensionContext): void {
 /** The ids in a list separated by commas. @throws ExtensionError `bad_request` for none, or too many */
 function idsIn(list: unknown): readonly string[] {
   const ids = typeof list === 'string' ? [...new Set(list.split(','))].filter(Boolean) : [];
-  if (ids.length > 0 && ids.length <= MAX_TITLES) return ids;
-  throw badInput('ids', `must be 1 to ${MAX_TITLES} ids separated by commas`);
+  if (ids.length > 0 && ids.length <= MAX_IDS) return ids;
+  throw badInput('ids', `must be 1 to ${MAX_IDS} ids separated by commas`);
 }
 
 interface ListedTask {
@@ -94,6 +100,11 @@ interface ListedTask {
   readonly status: string;
   readonly next_run_at: string | null;
   readonly schedule_text: string;
+}
+
+interface FoundRun {
+  readonly id: string;
+  readonly state: string;
 }
 
 interface TaskPage {

@@ -1,7 +1,7 @@
 import type { AgentState } from '../../domain/agents/agent.ts';
 import type { EventStore } from '../../domain/event-store.ts';
 import { isUuid } from '../../domain/ids.ts';
-import { idOf, kindOf } from '../../domain/streams.ts';
+import { idOf, kindOf, topicIn } from '../../domain/streams.ts';
 import type { TaskState } from '../../domain/tasks/task.ts';
 
 export interface NameSource {
@@ -24,6 +24,9 @@ const MAX_STREAMS = 10_000;
 /** Kinds of streams whose first event names their task. */
 const ofTasks: ReadonlySet<string> = new Set(['run', 'backfill', 'webhook']);
 
+/** Kinds of streams whose first event has a name, which never changes. */
+const namedAtFirst: ReadonlySet<string> = new Set(['secret', 'worker', 'apikey']);
+
 /**
  * Names of agents and titles of tasks, for readers of an audit or an export. Current names, by which they are found
  * today; changes of a name are in the audit. Removed and canceled ones keep their last name.
@@ -31,6 +34,7 @@ const ofTasks: ReadonlySet<string> = new Set(['run', 'backfill', 'webhook']);
 export class Names {
   readonly #source: NameSource;
   readonly #tasks = new Map<string, string | null>();
+  readonly #subjects = new Map<string, string | null>();
 
   constructor(source: NameSource) {
     this.#source = source;
@@ -62,11 +66,39 @@ export class Names {
     return taskId;
   }
 
-  learn(stream: string, taskId: string | null): void {
-    this.#tasks.set(stream, taskId);
-    const [oldest] = this.#tasks.keys();
-    if (this.#tasks.size > MAX_STREAMS && oldest !== undefined) this.#tasks.delete(oldest);
+  /**
+   * The name of what a stream is about, except a task: of an agent, a secret, an API key, a worker, a namespace or a topic.
+   * @returns null for other streams
+   */
+  async subjectOf(stream: string): Promise<string | null> {
+    const kind = kindOf(stream);
+    if (kind === 'agent') return this.agentName(idOf(stream));
+    if (kind === 'namespace') return idOf(stream);
+    if (kind === 'topic') return topicIn(stream).topic;
+    if (!namedAtFirst.has(kind)) return null;
+    const known = this.#subjects.get(stream);
+    if (known !== undefined) return known;
+    const [first] = await this.#source.store.readStream(stream, { limit: 1, faulty: true });
+    const name = nameInData(first?.data);
+    keep(this.#subjects, stream, name);
+    return name;
   }
+
+  learn(stream: string, taskId: string | null): void {
+    keep(this.#tasks, stream, taskId);
+  }
+}
+
+/** Remembers something about a stream, and forgets the oldest of too many. */
+function keep<T>(known: Map<string, T>, stream: string, value: T): void {
+  known.set(stream, value);
+  const [oldest] = known.keys();
+  if (known.size > MAX_STREAMS && oldest !== undefined) known.delete(oldest);
+}
+
+function nameInData(data: unknown): string | null {
+  const { name } = (data ?? {}) as { readonly name?: unknown };
+  return typeof name === 'string' ? name : null;
 }
 
 /** The task that an event's data names; for a removed run, the task of its start. */

@@ -76,20 +76,29 @@ export class TopicListeners {
 
   /**
    * A pattern of several namespaces has the tasks of all that are in reach.
-   * @param place.after patterns after it; null: from the first
-   * @param place.offset how many of them to leave out
+   * @param wanted.matching only patterns that this topic matches; undefined: all
+   * @param wanted.after patterns after it; null: from the first
+   * @param wanted.offset how many of them to leave out
    * @param maxIds ids per pattern
    */
   page(
     reach: Reach,
-    place: { readonly after: string | null; readonly offset: number; readonly limit: number },
+    wanted: {
+      readonly matching?: string | undefined;
+      readonly after: string | null;
+      readonly offset: number;
+      readonly limit: number;
+    },
     maxIds: number,
   ): ListenedPage {
-    const { after, offset, limit } = place;
+    const { matching, after, offset, limit } = wanted;
     const asked = reach === EVERY_NAMESPACE ? [...this.#namespaces.values()] : this.#of(reach);
     const [first, ...rest] = asked;
     if (first === undefined) return { total: 0, topics: [], hasMore: false };
-    const patterns = rest.length === 0 ? first.patterns : merged(asked);
+    const patterns =
+      rest.length === 0 && matching === undefined
+        ? first.patterns
+        : unionOf(asked.map((each) => each.patternsFor(matching)));
     const found = patterns.page(after, offset, limit + 1);
     const topics = found.slice(0, limit).map((topic): ListenedTopic => {
       const listened = asked.map((each) => each.tasksOf(topic)).filter((each) => each !== null);
@@ -120,6 +129,14 @@ class NamespaceListeners {
     return this.#listened.get(pattern)?.tasks ?? null;
   }
 
+  /** All patterns, or those that a topic matches. */
+  patternsFor(topic: string | undefined): SortedStrings {
+    if (topic === undefined) return this.patterns;
+    const found = new SortedStrings();
+    for (const [text, { pattern }] of this.#listened) if (pattern.matches(topic)) found.add(text);
+    return found;
+  }
+
   matching(topic: string): readonly string[] {
     const ids: string[] = [];
     for (const { pattern, tasks } of this.#listened.values()) {
@@ -148,9 +165,6 @@ class NamespaceListeners {
     this.patterns.delete(pattern);
   }
 }
-
-const merged = (all: readonly NamespaceListeners[]): SortedStrings =>
-  unionOf(all.map(({ patterns }) => patterns));
 
 function unionOf(all: readonly SortedStrings[]): SortedStrings {
   const union = new SortedStrings();

@@ -4,7 +4,7 @@ import { namespaceField, namespaceOf } from '../../domain/namespaces/namespace.t
 import { idOf, topicIn } from '../../domain/streams.ts';
 import { streamIdOf } from '../../domain/topics/topic.ts';
 import { within, type Reach } from '../reach.ts';
-import type { Filter, Projection, Query } from '../read-model.ts';
+import type { Filter, Projection, Query, Sort } from '../read-model.ts';
 
 /** Publications kept per topic, in as many slots that are reused in turn. */
 export const KEPT_OF_A_TOPIC = 1000;
@@ -75,13 +75,16 @@ export const publishedProjection: Projection<PublishedDocument | TopicExtentDocu
   },
 };
 
-/** Publications, newest first, of one topic or of all. Paged by position, as offsets shift with each publication. */
+/** Paged by position, as offsets shift with each publication. */
+export const newestPublished: readonly Sort[] = [{ field: 'position', direction: 'descending' }];
+
+/** Publications, newest first, of one topic or of all. */
 export function recentQuery(reach: Reach, topic: string | undefined, limit: number): Query {
   const ofTopic: readonly Filter[] =
     topic === undefined ? [] : [{ field: 'topic', op: 'eq', value: topic }];
   return {
     filters: [...within(reach), ...ofTopic, { field: 'listed', op: 'eq', value: true }],
-    sort: [{ field: 'position', direction: 'descending' }],
+    sort: newestPublished,
     limit,
   };
 }

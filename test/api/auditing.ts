@@ -8,6 +8,7 @@ export interface Item {
   readonly actor: string;
   readonly actor_name: string | null;
   readonly task_title: string | null;
+  readonly subject: string | null;
   readonly source: string;
   readonly action: string;
   readonly type: string;

@@ -172,6 +172,13 @@ export const shownElsewhere: readonly ElsewhereShown[] = [
   },
   {
     file: 'test/extensions/service.test.ts',
+    title: 'returns the states of existing runs only',
+    shows: {
+      '`GET /ext/webui/api/states`': ['`200`', 'takes `ids`', 'answers `runs`'],
+    },
+  },
+  {
+    file: 'test/extensions/service.test.ts',
     title: 'tells whoever asks how it is, what it measures and which extensions it has',
     shows: {
       '`GET /health`': ['`200`'],

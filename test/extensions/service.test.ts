@@ -88,6 +88,17 @@ describe('a service with extensions', () => {
       expect(refused.map(({ status }) => status)).to.deep.equal([400, 400, 400]);
     });
 
+    it('returns the states of existing runs only', async () => {
+      const { client } = service().admin;
+      const made = await client.post('/ext/webui/api/tasks', { ...morning, title: 'To run' });
+      const ran = await client.post(`/tasks/${made.textAt('id')}/run_now?wait=20`);
+      const id = ran.textAt('details.run_id');
+      const unknown = '01a1fc11-0505-734a-8920-9c4c55a40f65';
+      const states = await client.get(`/ext/webui/api/states?ids=${id},${unknown}`);
+      expect(states.json).to.deep.equal({ runs: [{ id, state: 'succeeded' }] });
+      expect((await client.get('/ext/webui/api/states?ids=')).status).to.equal(400);
+    });
+
     it('reports errors in a schedule that is still being typed', async () => {
       const { client } = service().admin;
       const preview = (body: object) => client.post('/ext/webui/api/preview', body);

@@ -60,12 +60,12 @@ const topics = endpoint('GET /topics', {
   responses: { 200: Topics },
   async handle(call) {
     const { dependencies, query } = call;
-    const { limit, offset, cursor } = query;
+    const { limit, offset, cursor, matching } = query;
     const after = behindCursor(cursor, byTopic, { fields: { topic: 'text' } }).after?.key ?? null;
     // The index in memory answers, once it has passed what the view has.
     await awaitTopics(dependencies, await dependencies.readModel.checkpoint(topicsProjection));
-    const place = { after, limit, offset: after === null ? offset : 0 };
-    const page = dependencies.topics.page(call.reach, place, MAX_TASK_IDS);
+    const wanted = { matching, after, limit, offset: after === null ? offset : 0 };
+    const page = dependencies.topics.page(call.reach, wanted, MAX_TASK_IDS);
     const items = new ItemList();
     const last = page.topics.filter((topic) => items.add(topic)).at(-1);
     const has_more = page.hasMore || items.json.length < page.topics.length;

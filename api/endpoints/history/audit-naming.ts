@@ -31,13 +31,14 @@ export function namesIn({ dependencies, reach }: Pick<Call, 'dependencies' | 're
 export async function namedItem(document: AuditDocument, names: Names): Promise<AuditItem> {
   const { position, at, actor, call = null, ...rest } = document;
   const { source, action, type, stream, ...more } = rest;
-  const [actor_name, taskId] = await Promise.all([
+  const [actor_name, taskId, subject] = await Promise.all([
     names.agentName(actor),
     taskOfItem(document, names),
+    names.subjectOf(stream),
   ]);
   const task_title = await names.taskTitle(taskId);
-  const named = { position, at, actor, actor_name, source, action, type, stream, task_title };
-  return { ...named, ...more, call };
+  const named = { position, at, actor, actor_name, source, action, type, stream };
+  return { ...named, task_title, subject, ...more, call };
 }
 
 /** A refusal is in its agent's stream; it or its path names the task, run or backfill. */
@@ -61,8 +62,8 @@ export function matches(item: AuditItem, filters: AuditItemFilters): boolean {
   if (correlation_id !== undefined && item.correlation_id !== correlation_id) return false;
   if (outcome !== undefined && item.outcome !== outcome) return false;
   if (search === undefined) return true;
-  const { actor_name, task_title, action, type, stream, reason, refusal } = item;
-  const names = [actor_name, task_title, action, type, stream];
+  const { actor_name, task_title, subject, action, type, stream, reason, refusal, use } = item;
+  const names = [actor_name, task_title, subject, use?.name, action, type, stream];
   const wanted = search.toLowerCase();
   return [...names, reason, refusal?.path, refusal?.code].some(
     (value) => value?.toLowerCase().includes(wanted) === true,

@@ -1,3 +1,4 @@
+import { namespaceOf } from '../../../domain/namespaces/namespace.ts';
 import { decidingScopes, decisionEnd, mayDecide } from '../../../domain/runs/approval.ts';
 import { endWaitCommand, withMaskedReason } from '../../../domain/runs/wait-commands.ts';
 import { approvals, waitsProjection, type WaitDocument } from '../../../projections/views/waits.ts';
@@ -17,6 +18,8 @@ import {
   type Endpoint,
 } from '../../endpoint.ts';
 import { forbidden, notFound } from '../../errors.ts';
+import type { ApiDependencies } from '../../dependencies.ts';
+import { actorName, nameIn } from '../agent-names.ts';
 import { listPage } from '../listing.ts';
 import { inReach, ownTasks } from '../lookup.ts';
 import { findWait, secretsOfRun } from './found-wait.ts';
@@ -37,7 +40,9 @@ const list = endpoint('GET /approvals', {
     const wanted = { state, task_id: task_id?.toLowerCase(), run_id: run_id?.toLowerCase() };
     const { filters, ...rest } = approvals(reach, wanted);
     const asked = { ...rest, filters: [...filters, ...(await ownTasks(call))] };
-    return listPage(dependencies.readModel, waitsProjection, asked, query, show);
+    return listPage(dependencies.readModel, waitsProjection, asked, query, (wait) =>
+      show(wait, dependencies),
+    );
   },
 });
 
@@ -54,7 +59,7 @@ const one = endpoint('GET /approvals/:approval_id', {
     const kept = await call.dependencies.readModel.get(waitsProjection, id);
     const wait = inReach({ reach: call.reach, own: null }, 'approval', id, kept?.document);
     if (wait.approval === null || !(await isOwn(call, wait))) throw notFound('approval', id);
-    return { body: show(wait) };
+    return { body: await show(wait, call.dependencies) };
   },
 });
 
@@ -139,10 +144,18 @@ function checkApprover(
   throw forbidden(message, decidingScopes(approvers), granted);
 }
 
-function show({ id, run_id, task_id, step, since, until, ...wait }: WaitDocument): Approval {
+async function show(
+  { id, run_id, task_id, step, since, until, ...wait }: WaitDocument,
+  dependencies: Pick<ApiDependencies, 'agents'>,
+): Promise<Approval> {
   const { approval, approval_state: state } = wait;
   if (approval === null || state === null) throw new Error(`wait ${id} is no approval`);
   const { message, approvers, decided_by, decided_at, comment } = approval;
+  const namespace = namespaceOf(wait);
+  const [decided_by_name, approver_names] = await Promise.all([
+    actorName(dependencies, decided_by),
+    approvers && Promise.all(approvers.map((each) => nameIn(dependencies, namespace, each))),
+  ]);
   return {
     id,
     run_id,
@@ -150,10 +163,12 @@ function show({ id, run_id, task_id, step, since, until, ...wait }: WaitDocument
     step,
     message,
     approvers: approvers === null ? null : [...approvers],
+    approver_names,
     state,
     requested_at: since,
     expires_at: until,
     decided_by,
+    decided_by_name,
     decided_at,
     comment,
   };

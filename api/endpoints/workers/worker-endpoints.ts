@@ -19,6 +19,7 @@ import {
   WorkerPage,
   WorkerRegistered,
 } from '../../schemas/response-schemas-workers.ts';
+import { actorName } from '../agent-names.ts';
 import { listPage } from '../listing.ts';
 import { drainableWorkerInPath, isOperator } from './worker-lookup.ts';
 
@@ -77,8 +78,13 @@ const list = endpoint('GET /workers', {
     const { held, ago } = await jobs.present();
     const now = clock.now();
     const sort = [{ field: 'registered_at', direction: 'descending' }] as const;
-    return listPage(readModel, workersProjection, { filters, sort }, query, (worker) =>
-      showWorker(worker, { held: heldBy(held, worker.id), ago: ago.get(worker.id), now }),
+    return listPage(readModel, workersProjection, { filters, sort }, query, async (worker) =>
+      showWorker(worker, {
+        held: heldBy(held, worker.id),
+        ago: ago.get(worker.id),
+        now,
+        agent_name: await actorName(dependencies, worker.agent_id),
+      }),
     );
   },
 });
@@ -149,14 +155,15 @@ function showWorker(
     readonly held: readonly HeldJob[];
     readonly ago: number | undefined;
     readonly now: number;
+    readonly agent_name: string | null;
   },
 ): object {
   const { id, agent_id, name, state, tools, slots, labels, registered_at, ended_at } = worker;
-  const { held, ago, now } = known;
+  const { held, ago, now, agent_name } = known;
   const jobs = held.map(({ job: job_id, holder: { run: run_id }, remaining }) => {
     return { job_id, run_id, leased_until: toIso(Math.round(now + remaining)) };
   });
   const last_seen_at = ago === undefined ? null : toIso(Math.round(now - ago));
-  const shown = { id, agent_id, name, state, tools, slots, labels };
+  const shown = { id, agent_id, agent_name, name, state, tools, slots, labels };
   return { ...shown, registered_at, ended_at, last_seen_at, jobs };
 }

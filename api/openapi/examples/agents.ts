@@ -18,6 +18,7 @@ const key = {
   scopes: ['tasks:read', 'tasks:write'],
   created_at: created,
   created_by: agentId,
+  created_by_name: 'shop',
   expires_at: null,
 };
 const tokens = {

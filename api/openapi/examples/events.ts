@@ -1,5 +1,5 @@
 import type { Examples } from '../examples.ts';
-import { agentId, due, eventId, done, taskId } from './values.ts';
+import { agentId, due, eventId, done, runId, taskId } from './values.ts';
 
 const event = { topic: 'orders.created', payload: { order: 4711 }, source_agent_id: agentId };
 const published = {
@@ -15,8 +15,26 @@ export const eventExamples: Readonly<Record<string, Examples>> = {
     body: event,
     responses: { 202: done('the event is published', published) },
   },
+  listEvents: {
+    responses: {
+      200: {
+        items: [
+          {
+            ...event,
+            event_id: eventId,
+            stream_id: published.stream_id,
+            source_agent_name: 'shop',
+            published_at: due,
+            triggered: 1,
+            runs: [{ task_id: taskId, run_id: runId }],
+          },
+        ],
+        next_cursor: null,
+      },
+    },
+  },
   listTopics: {
-    parameters: { limit: 200 },
+    parameters: { limit: 200, matching: event.topic },
     responses: {
       200: {
         total_topics: 1,

@@ -36,6 +36,7 @@ const entry = {
   type: 'TaskCreated',
   stream,
   task_title: 'Morning report',
+  subject: null,
   revision: 0,
   reason: null,
   correlation_id: eventId,

@@ -29,6 +29,7 @@ export const workerExamples: Readonly<Record<string, Examples>> = {
       200: page({
         id: workerId,
         agent_id: agentId,
+        agent_name: 'shop',
         ...about,
         state: 'active',
         tools: [tool],

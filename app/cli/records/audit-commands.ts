@@ -16,6 +16,7 @@ interface AuditItem {
   readonly action: string;
   readonly stream: string;
   readonly task_title: string | null;
+  readonly subject?: string | null;
   readonly revision: number;
   readonly reason: string | null;
   readonly outcome: string;
@@ -77,7 +78,7 @@ export function addAuditCommand(line: CommandLine): void {
             { title: 'BY', cell: ({ actor, actor_name }) => actor_name ?? actor },
             { title: 'FROM', cell: ({ source }) => source },
             { title: 'ACTION', cell: actionOf, paint: (cell) => paintAction(session, cell) },
-            { title: 'TASK', cell: ({ task_title }) => task_title },
+            { title: 'ABOUT', cell: aboutOf },
             { title: 'WHERE', cell: (item) => placeOf(item, `@${item.revision}`) },
             { title: 'REASON', cell: ({ reason }) => reason },
           ],
@@ -92,12 +93,17 @@ export function addAuditCommand(line: CommandLine): void {
 
 function lineOf(session: Session, item: AuditItem): string {
   const { paint } = session;
-  const task = item.task_title === null ? '' : ` (${item.task_title})`;
+  const about = aboutOf(item);
+  const named = about === null ? '' : ` (${about})`;
   const why = item.reason === null ? '' : `: ${item.reason}`;
   const by = `by ${item.actor_name ?? item.actor} from ${item.source}`;
-  const rest = printable(`${by} ${placeOf(item)}${task}${why}`);
+  const rest = printable(`${by} ${placeOf(item)}${named}${why}`);
   return `${paint.faint(shortTime(item.at))} ${paintAction(session, actionOf(item))} ${rest}`;
 }
+
+/** The task, or else the name of what it is about. A service of an older release does not tell the latter. */
+const aboutOf = ({ task_title, subject }: AuditItem): string | null =>
+  task_title ?? subject ?? null;
 
 /** The stream, or the path of a rejected request. @param revision appended to the stream */
 const placeOf = ({ refusal, stream }: AuditItem, revision = ''): string =>

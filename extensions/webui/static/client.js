@@ -25,6 +25,9 @@ let session = null;
 /** The id of the agent that is logged in. */
 export const agentId = () => session?.agentId;
 
+/** The namespace of the agent that is logged in. */
+export const ownNamespace = () => session?.namespace;
+
 /** Whether the agent has a scope; what it may not do is not offered. */
 export const may = (scope) =>
   session !== null && (session.scopes.includes('admin') || session.scopes.includes(scope));
@@ -57,7 +60,7 @@ export function personalSignIn() {
 }
 
 async function begin({ agent, openid_connect: hasPersonal }) {
-  session = agent && { agentId: agent.id, scopes: agent.scopes };
+  session = agent && { agentId: agent.id, scopes: agent.scopes, namespace: agent.namespace };
   setState({ agent: session, hasPersonal, isKnown: true });
   if (may('admin')) await findNamespaces((path, query) => call('GET', path, { query }));
 }

@@ -9,14 +9,23 @@ import { recallPreferences } from './preferences.js';
 import { setRoutes } from './routes.js';
 import { attempt, getState, setState } from './store.js';
 import { Frame } from './frame/frame.js';
+import { AgentForm } from './views/people/agent-form.js';
 import { AgentView } from './views/people/agent.js';
 import { AgentsView } from './views/people/agents.js';
 import { ApprovalsView } from './views/approvals/approvals.js';
 import { AuditView } from './views/audit/audit.js';
+import { EventsView } from './views/events/events.js';
+import { KeyForm } from './views/people/key-form.js';
+import { NamespaceForm } from './views/namespaces/namespace-form.js';
+import { NamespaceView } from './views/namespaces/namespace.js';
+import { NamespacesView } from './views/namespaces/namespaces.js';
+import { QuotaForm } from './views/namespaces/quota-form.js';
 import { OverviewView } from './views/overview/overview.js';
 import { ProjectionsView } from './views/system/projections.js';
 import { RunView } from './views/runs/run.js';
 import { RunsView } from './views/runs/runs.js';
+import { SecretForm } from './views/secrets/secret-form.js';
+import { SecretsView } from './views/secrets/secrets.js';
 import { StreamView } from './views/system/stream.js';
 import { StreamsView } from './views/system/streams.js';
 import { SystemView } from './views/system/system.js';
@@ -37,7 +46,19 @@ setRoutes([
   ['workers', WorkersView],
   ['audit', AuditView],
   ['agents', AgentsView],
+  ['agents/new', AgentForm],
   ['agents/:id', AgentView],
+  ['agents/:id/edit', AgentForm],
+  ['agents/:id/keys/new', KeyForm],
+  ['events', EventsView],
+  ['secrets', SecretsView],
+  ['secrets/new', SecretForm],
+  ['secrets/:name', SecretForm],
+  ['namespaces', NamespacesView],
+  ['namespaces/new', NamespaceForm],
+  ['namespaces/:name', NamespaceView],
+  ['namespaces/:name/edit', NamespaceForm],
+  ['namespaces/:name/quotas', QuotaForm],
   ['system', SystemView],
   ['system/read-models', ProjectionsView],
   ['system/streams', StreamsView],

@@ -24,6 +24,22 @@ export const zoneOf = (id) => titles.get(id)?.timezone;
 export const learnTitle = ({ id, title, timezone = zoneOf(id) }) =>
   void titles.set(id, { title, timezone, at: Date.now() });
 
+/** The names that are known, sorted. */
+export const agentNames = () => [...new Set(agents.values())].sort();
+
+const UUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
+export const isUuid = (text) => UUID.test(text);
+
+/** Actors that are no agents. */
+const others = ['', 'service', 'anonymous'];
+
+/** The id of the actor with a name or id; null if no known agent, or more than one, has the name. */
+export function agentIdOf(name) {
+  if (isUuid(name) || others.includes(name)) return name;
+  const found = [...agents].filter(([, each]) => each === name);
+  return found.length === 1 ? found[0][0] : null;
+}
+
 /** Remembers the name of an agent that was read anyway, perhaps of a removed one. */
 export function learnAgent(id, name) {
   if (name !== null && name !== undefined) agents.set(id, name);
@@ -49,7 +65,7 @@ export async function learnTitles(ids, signal) {
 /** Reads the names of all agents, if the agent that is logged in may. Forgets those of an earlier session. */
 export async function learnAgents() {
   agents.clear();
-  if (!may('admin') && !may('audit:read')) return;
+  if (!may('namespace:admin') && !may('audit:read')) return;
   for (let offset = 0, read = PAGE; read === PAGE; offset += read) {
     const page = await call('GET', 'agents', { query: { limit: PAGE, offset } });
     for (const { id, name } of page) learnAgent(id, name);

@@ -24,17 +24,18 @@ const groups = [
   [['system', 'System']],
 ];
 
-/** The scope that an address needs, by its beginning; of several scopes, one. The longest beginning counts. */
+/** The scope that an address needs, by its beginning; of several scopes, one; null: none. The longest beginning counts. */
 const scopes = {
   overview: 'runs:read',
   tasks: 'tasks:read',
   runs: 'runs:read',
-  events: 'tasks:read',
+  events: ['events:read', 'tasks:read', 'events:publish'],
   insights: 'runs:read',
   approvals: 'tasks:read',
   workers: ['jobs:work', 'ops'],
   audit: 'audit:read',
-  agents: 'admin',
+  // Every agent sees itself.
+  agents: null,
   secrets: ['secrets:read', 'secrets:write', 'namespace:admin'],
   namespaces: 'namespace:admin',
   system: ['ops', 'audit:read'],
@@ -68,7 +69,7 @@ const hasRoute = (path) => routes.some(([pattern]) => pattern === path);
 export function maySee(address) {
   const parts = presentPath(address.split('?')[0]).split('/');
   const needed = scopes[parts.slice(0, 2).join('/')] ?? scopes[parts[0]];
-  return [needed].flat().some(may);
+  return needed === null || [needed].flat().some(may);
 }
 
 /** The present address of a path: views may have moved. */

@@ -47,6 +47,20 @@ describe('the agents of the HTTP interface', () => {
     expect(created.header('ETag')).to.equal('"0"');
   });
 
+  it('shows an agent to itself, whatever its scopes, and to no other one without them', async () => {
+    const self = await api().signIn([]);
+    const other = await api().signIn(['tasks:read']);
+    const shown = await self.client.get(`/agents/${self.id}`);
+    expect(shown.status, shown.text).to.equal(200);
+    expect(shown.json).to.deep.equal((await api().admin.client.get(`/agents/${self.id}`)).json);
+    const refused = await other.client.get(`/agents/${self.id}`);
+    expect(refused.status).to.equal(403);
+    const needed = ['admin', 'namespace:admin', 'audit:read'];
+    expect(refused.at('details.required_scopes')).to.deep.equal(needed);
+    const past = await self.client.get(`/agents/${self.id}?as_of=${new Date().toISOString()}`);
+    expect([past.status, past.at('details.required_scopes')]).to.deep.equal([403, ['audit:read']]);
+  });
+
   it('returns the list as a bare array, newest first, with the total count', async () => {
     const { admin } = api();
     for (const name of ['list-1', 'list-2', 'list-3']) await register(name, [`for:${name}`]);

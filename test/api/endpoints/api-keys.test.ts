@@ -139,6 +139,11 @@ describe('API keys', () => {
     const administrator = await api().signIn(['namespace:admin', 'tasks:read']);
     const given = await make(administrator.client, one.id);
     expect(given.made.at('created_by')).to.equal(administrator.id);
+    // The agent itself may read no other agent, and sees by name who gave it the key.
+    const { name } = (await api().admin.client.get(`/agents/${administrator.id}`)).json;
+    const listed = await one.client.get(`/agents/${one.id}/keys`);
+    expect(listed.at('items.0')).to.include({ created_by_name: name });
+    expect(given.made.at('created_by_name')).to.equal(name);
     const path = `/agents/${one.id}/keys/${given.id}`;
     expect((await administrator.client.delete(path)).status).to.equal(200);
     const toAdmin = await administrator.client.post(`/agents/${api().admin.id}/keys`, {

@@ -42,7 +42,7 @@ export const pathParameters: Readonly<Record<string, Value>> = {
   'DELETE /namespaces/{name} name': ({ namespace }) => namespace,
 };
 
-/** What the parameters of queries stand for, if they can name a thing. */
+/** What the parameters of queries stand for, if they can name a thing: everywhere, or of one endpoint. */
 export const queryParameters: Readonly<Record<string, Value>> = {
   task_id: ({ task }) => task,
   run_id: ({ approvalRun }) => approvalRun,
@@ -55,8 +55,10 @@ export const queryParameters: Readonly<Record<string, Value>> = {
   search: ({ mark }) => mark,
   name_filter: ({ agentName }) => agentName,
   topic: ({ topic }) => topic,
+  matching: ({ topic }) => topic,
   prefix: ({ run }) => `run-${run}`,
   ids: ({ task }) => task,
+  'GET /ext/webui/api/states ids': ({ run }) => run,
 };
 
 /** Parameters of queries that name nothing: times, pages, states. Cursors and positions come from earlier responses. */

@@ -69,7 +69,7 @@ export function gaps(): readonly string[] {
         }
       }
       for (const name of queryOf(endpoint)) {
-        if (queryParameters[name] === undefined && !neutralParameters.has(name)) {
+        if (queriedOf(operation, name) === undefined && !neutralParameters.has(name)) {
           found.push(`${operation}: what can ${name} of the query name?`);
         }
       }
@@ -114,7 +114,7 @@ function planOf(endpoint: DescribedEndpoint, path: string): Plan {
         made.push({ method, path: pathFor(things), ...headers, body: further(things, me) });
     }
     for (const name of queryOf(endpoint)) {
-      const value = queryParameters[name]?.(things);
+      const value = queriedOf(operation, name)?.(things);
       const query = name === 'as_of' && namesThings ? `as_of=${new Date().toISOString()}` : null;
       const filter = value === undefined ? query : `${name}=${encodeURIComponent(value)}`;
       if (filter === null) continue;
@@ -125,7 +125,7 @@ function planOf(endpoint: DescribedEndpoint, path: string): Plan {
   };
   const isFixed = names.every((name) => fixedIn(path, name) !== undefined);
   const reads = method === 'GET' && isFixed && !namesThings && needed === undefined;
-  const needsQuery = operation === 'GET /ext/webui/api/titles';
+  const needsQuery = queryOf(endpoint).includes('ids');
   const fixed = path.replaceAll(/:(\w+)/g, (_, name: string) => fixedIn(path, name) ?? name);
   const isLive =
     method === 'GET' &&
@@ -138,9 +138,12 @@ function planOf(endpoint: DescribedEndpoint, path: string): Plan {
   const canName =
     namesThings ||
     operation in bodies ||
-    queryOf(endpoint).some((name) => queryParameters[name] !== undefined);
+    queryOf(endpoint).some((name) => queriedOf(operation, name) !== undefined);
   return { operation, isLive, takesNamespace, isOfService, canName, attempts, list };
 }
+
+const queriedOf = (operation: string, name: string) =>
+  queryParameters[`${operation} ${name}`] ?? queryParameters[name];
 
 function operationOf({ method }: DescribedEndpoint, path: string): string {
   return `${method.toUpperCase()} ${path.replaceAll(/:(\w+)/g, '{$1}')}`;

@@ -129,7 +129,7 @@ export const refusalTable: readonly Row[] = [
   {
     method: 'GET',
     path: '/agents/{agent}',
-    scope: ['admin', 'namespace:admin', 'audit:read'],
+    scope: [],
     resource: 'agent',
     queries: [['after=x', 'after']],
   },

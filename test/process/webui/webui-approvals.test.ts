@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import type { Credentials } from '../../support/service-process.ts';
 import { useBrowser } from './webui-browser.ts';
+import { tabTo } from './webui-keyboard.ts';
 import { useService } from './webui-service.ts';
 
 describe('approvals in the web page', function () {
@@ -55,6 +56,22 @@ describe('approvals in the web page', function () {
     expect(complaints).to.deep.equal([]);
   });
 
+  it('are approved with the keyboard only', async () => {
+    const { page, complaints } = browsing();
+    await ask('Without a mouse?');
+    await browsing().logIn(service().credentials, 'approvals');
+    const row = page.getByRole('row', { name: /Without a mouse\?/ });
+    await row.waitFor();
+    await tabTo(page, 'Approve: Without a mouse? (chief)');
+    await page.keyboard.press('Enter');
+    await page.getByRole('dialog').waitFor();
+    await page.keyboard.type('typed');
+    await tabTo(page, 'Approve');
+    await page.keyboard.press('Enter');
+    await row.waitFor({ state: 'detached' });
+    expect(complaints).to.deep.equal([]);
+  });
+
   it("are rejected on the run's page, whose step then fails", async () => {
     const { page, complaints } = browsing();
     const run = await ask('Dismiss them?');
@@ -83,6 +100,28 @@ describe('approvals in the web page', function () {
     const other = page.getByRole('row', { name: /Anybody\?/ });
     await other.waitFor();
     expect(await other.getByRole('button').count()).to.equal(0);
+    expect(complaints).to.deep.equal([]);
+  });
+
+  it('say by name who may decide and who did, to an agent that may read no other', async () => {
+    const { page, complaints } = browsing();
+    const reader = await agent('only reads', ['tasks:read', 'runs:read']);
+    const namesake = await agent('the treasurer', ['tasks:read']);
+    const run = await ask('Sign it?', { approvers: [namesake.agent_id, 'scope:admin'] });
+    await browsing().logIn(reader, `approvals?run_id=${run}`);
+    const row = page.getByRole('row', { name: /Sign it\?/ });
+    await row.getByText('the treasurer').waitFor();
+    const { json } = await service().client.get(`/approvals?run_id=${run}`);
+    const [{ id }] = json['items'] as [{ readonly id: string }];
+    await service().client.post(`/approvals/${id}/approve`, { comment: 'as agreed' });
+    await page.getByText('Nothing waits for approval.').waitFor();
+    await page.getByLabel('State').selectOption('approved');
+    await row.getByText(/^admin, /).waitFor();
+    await row.getByText('as agreed').waitFor();
+    expect(page.url()).to.contain('state=approved').and.contain(`run_id=${run}`);
+    await page.getByRole('link', { name: 'all', exact: true }).click();
+    await page.getByLabel('State').waitFor();
+    expect(page.url()).not.to.contain(run);
     expect(complaints).to.deep.equal([]);
   });
 

@@ -224,10 +224,24 @@ describe('the web page, for operators and auditors', function () {
       .first()
       .waitFor();
     await page.getByLabel('Search').fill('AgentRegistered');
+    // Who was registered has a name too.
+    await page.getByRole('row', { name: /admin done AgentRegistered only an auditor/ }).waitFor();
+    await page.getByLabel('Search').fill('');
+    await page.getByLabel('Who (name or ID)').fill('only an aud');
+    await page.getByText('No agent, or more than one, is called “only an aud”.').waitFor();
+    await page.getByLabel('Who (name or ID)').fill('only an auditor');
     await page
-      .getByRole('row', { name: /admin done AgentRegistered/ })
+      .getByRole('row', { name: /only an auditor done SessionStarted/ })
       .first()
       .waitFor();
+    expect(await page.getByRole('row', { name: /admin done/ }).count()).to.equal(0);
+    expect(page.url()).to.match(/actor=only(\+|%20)an(\+|%20)auditor/);
+    await page.reload();
+    await page
+      .getByRole('row', { name: /only an auditor done SessionStarted/ })
+      .first()
+      .waitFor();
+    expect(await page.getByRole('row', { name: /admin done/ }).count()).to.equal(0);
     await browsing().expectAccessible();
   });
 

@@ -47,19 +47,34 @@ describe('workers in the web page', function () {
     await row.getByText('letters.send').waitFor();
     for (const text of ['Sends letters', 'region: eu', '1 of 3'])
       await row.getByText(text).waitFor();
-    await row.locator('time').waitFor();
+    await row.getByText(/lease ends in/).waitFor();
     await browsing().expectAccessible();
     await row.getByRole('button', { name: 'Drain post-office' }).click();
     await browsing().answer('Drain', 'it moves');
     await page.getByText('No such worker.').waitFor();
     await page.getByLabel('State').selectOption('drained');
     await row.getByText('drained').waitFor();
+    await row.getByText(/^ended/).waitFor();
+    expect(page.url()).to.match(/#\/workers\?state=drained$/);
     expect(await row.getByRole('button').count()).to.equal(0);
     await row.getByRole('link', { name: run.slice(0, 8) }).click();
     const wait = page
       .getByRole('region', { name: 'Waiting for' })
       .getByRole('row', { name: /send/ });
     await wait.getByText('a worker’s result of letters.send').waitFor();
+    expect(complaints).to.deep.equal([]);
+  });
+
+  it('are marked as lost once they were not heard of for a while', async () => {
+    const { page, complaints } = browsing();
+    await register(service().client, 'out-of-reach', 'lost.tool');
+    await browsing().logIn(service().credentials, 'workers');
+    const row = page.getByRole('row', { name: /out-of-reach/ });
+    await row.getByText('active').waitFor();
+    // Longer than an idle worker waits for jobs.
+    await page.clock.setFixedTime(Date.now() + 120_000);
+    await row.getByText('lost', { exact: true }).waitFor();
+    await browsing().expectAccessible();
     expect(complaints).to.deep.equal([]);
   });
 

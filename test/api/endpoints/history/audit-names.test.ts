@@ -70,6 +70,36 @@ describe('the audit', () => {
       for (const { task_title } of byService) expect(task_title).to.equal('Nightly report');
     });
 
+    it('what else was changed: agents, keys, secrets, workers, namespaces and topics', async () => {
+      const { client, id: admin } = api().admin;
+      const made = { name: `key of ${name}`, scopes: ['tasks:read'] };
+      const key = await client.post(`/agents/${agent.id}/keys`, made);
+      await client.put(`/secrets/SECRET_${count}`, { value: 'x' });
+      await client.post('/namespaces', { name: `place-${count}` });
+      await client.post('/events', {
+        topic: `topic.${count}`,
+        payload: {},
+        source_agent_id: admin,
+      });
+      const worker = { name: `worker of ${name}`, slots: 1 };
+      const tools = [{ name: `tool.${count}`, description: '-', schema: {} }];
+      await client.post('/workers', { ...worker, tools });
+      await client.put(`/agents/${agent.id}`, { name: `${name} renamed` });
+      const items = await auditOf(api(), api().admin, `actor=${admin}`);
+      expect(items.map(({ type, subject }) => [type, subject])).to.deep.include.members([
+        ['AgentUpdated', `${name} renamed`],
+        ['ApiKeyCreated', `key of ${name}`],
+        ['SecretSet', `SECRET_${count}`],
+        ['NamespaceCreated', `place-${count}`],
+        ['EventPublished', `topic.${count}`],
+        ['WorkerRegistered', `worker of ${name}`],
+      ]);
+      const found = await audit(`search=${encodeURIComponent(`KEY of ${name}`)}`);
+      expect(found.map(({ stream }) => stream)).to.deep.equal([`apikey-${key.textAt('id')}`]);
+      const id = await makeTask('Not a subject');
+      expect((await audit(`stream=task-${id}`))[0]).to.include({ subject: null });
+    });
+
     it('present names, or the last ones of removed records', async () => {
       const id = await makeTask('Old title');
       await agent.client.put(`/tasks/${id}`, { title: 'New title' });
@@ -104,7 +134,7 @@ describe('the audit', () => {
       ]);
     });
 
-    it('by a string in the action, reason, actor or task', async () => {
+    it('by a string in the action, reason, actor, task or what else was changed', async () => {
       const id = await makeTask(`Invoices ${count}`);
       await agent.client.post(`/tasks/${id}/pause`, undefined, {
         headers: { 'x-reason': 'too NOISY' },
@@ -115,7 +145,8 @@ describe('the audit', () => {
       expect(await typesOf(`search=${encodeURIComponent(`invoices ${count}`)}`)).to.have.lengthOf(
         2,
       );
-      expect(await typesOf(`search=${encodeURIComponent(name)}`)).to.have.lengthOf(2);
+      const types = await typesOf(`search=${encodeURIComponent(name)}`);
+      expect(types).to.deep.equal(['TaskPaused', 'TaskCreated', 'AgentRegistered']);
       expect(await typesOf(`${by}&search=nowhere`)).to.deep.equal([]);
       const byService = await audit('actor=service&search=nowhere');
       expect(byService).to.deep.equal([]);

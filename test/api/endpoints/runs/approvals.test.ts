@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { useRunningApi, type SignedIn } from '../../../support/running-api.ts';
+import { agentIn } from '../../namespaces/agent-in.ts';
 import { endedBy, waitingRun, type WaitingRun } from './waiting-run.ts';
 
 describe('an approval', () => {
@@ -35,14 +36,16 @@ describe('an approval', () => {
       step: 'pay',
       message: 'Pay?',
       approvers: ['scope:payments'],
+      approver_names: [null],
       state: 'pending',
       decided_by: null,
+      decided_by_name: null,
       decided_at: null,
       comment: null,
     });
     expect(Object.keys(approval)).to.have.members([
-      ...['id', 'run_id', 'task_id', 'step', 'message', 'approvers', 'state'],
-      ...['requested_at', 'expires_at', 'decided_by', 'decided_at', 'comment'],
+      ...['id', 'run_id', 'task_id', 'step', 'message', 'approvers', 'approver_names', 'state'],
+      ...['requested_at', 'expires_at', 'decided_by', 'decided_by_name', 'decided_at', 'comment'],
     ]);
     const page = await reader.client.get(`/approvals?state=pending&run_id=${run}`);
     expect(page.at('items')).to.deep.equal([approval]);
@@ -80,6 +83,17 @@ describe('an approval', () => {
     const approval = await shown(wait);
     expect(approval).to.include({ state: 'approved', decided_by: approver.id, comment: 'fine' });
     expect(approval['decided_at']).to.be.a('string');
+  });
+
+  it('names its approvers and who decided, but no agent of another namespace', async () => {
+    await api().admin.client.post('/namespaces', { name: 'elsewhere' });
+    const foreign = await agentIn(api(), 'elsewhere', ['tasks:read'], 'a stranger');
+    const { wait } = await asked([approver.id, foreign.id, 'scope:payments']);
+    await approver.client.post(`/approvals/${wait}/approve`);
+    const { name } = (await api().admin.client.get(`/agents/${approver.id}`)).json;
+    const approval = await shown(wait);
+    expect(approval['approver_names']).to.deep.equal([name, null, null]);
+    expect(approval['decided_by_name']).to.equal(name);
   });
 
   it('masks the secrets of the pipeline in what the approver says', async () => {

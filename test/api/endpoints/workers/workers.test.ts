@@ -152,6 +152,7 @@ describe('workers over HTTP', () => {
       expect(shown).to.deep.include({
         id: worker.id,
         agent_id: worker.agent.id,
+        agent_name: (await api().admin.client.get(`/agents/${worker.agent.id}`)).textAt('name'),
         name: 'worker',
         state: 'active',
         slots: 4,

@@ -39,7 +39,11 @@ export function ApprovalsView({ query }) {
   useLive(isLive ? 'runs/live' : null, (name, data) => {
     if (concernsApprovals(name, data)) list.refresh(data.position);
   });
-  return html`<${Heading} title="Approvals" />
+  const { run_id: run } = initial;
+  const beside =
+    run !== '' &&
+    html`<span class="soft">of <${RunLink} id=${run} prefix="run " /></span> <a href="#/approvals">all</a>`;
+  return html`<${Heading} title="Approvals" beside=${beside} />
     <${Filters} list=${list} fields=${fields} />
     <${List} list=${list} caption="Approvals" columns=${columnsOf(list.reload)} one="approval"
       empty="Nothing waits for approval." />`;
@@ -55,7 +59,11 @@ const columnsOf = (done) => [
     'Expires',
     ({ state, expires_at: at }) => (state === 'pending' ? html`<${When} at=${at} />` : '–'),
   ],
-  ['Approvers', ({ approvers }) => html`<${Approvers} of=${approvers} />`, 'minor'],
+  [
+    'Approvers',
+    ({ approvers, approver_names: names }) => html`<${Approvers} of=${approvers} names=${names} />`,
+    'minor',
+  ],
   ['State', (approval) => html`<${Decision} ...${approval} />`],
   [
     'Actions',
@@ -67,17 +75,17 @@ const columnsOf = (done) => [
 ];
 
 /** Agents by name, and scopes. */
-function Approvers({ of }) {
+function Approvers({ of, names }) {
   if (of === null) return html`<code>approvals:write</code>`;
-  return of.map((each) =>
+  return of.map((each, index) =>
     each.startsWith('scope:')
       ? html`<code>${each.slice('scope:'.length)}</code> `
-      : html`<${Actor} id=${each} /> `,
+      : html`<${Actor} id=${each} name=${names[index]} /> `,
   );
 }
 
-function Decision({ state, decided_by: agent, decided_at: at, comment }) {
+function Decision({ state, decided_by: agent, decided_by_name: name, decided_at: at, comment }) {
   return html`<${State} of=${state} />
-    ${agent !== null && html`<p class="hint"><${Actor} id=${agent} />, <${When} at=${at} /></p>`}
+    ${agent !== null && html`<p class="hint"><${Actor} id=${agent} name=${name} />, <${When} at=${at} /></p>`}
     ${comment !== null && html`<p class="hint">${comment}</p>`}`;
 }

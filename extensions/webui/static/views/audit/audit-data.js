@@ -106,12 +106,12 @@ class Entries {
 }
 
 /**
- * @param asked changes when other entries are asked for
+ * @param {Record<string, string>} query
  * @returns `entries` that match the query, and those that are `shown` until they are read
  */
-export function useEntries(query, asked) {
+export function useEntries(query) {
   const [, redraw] = useReducer((count) => count + 1, 0);
-  const entries = useMemo(() => new Entries(query, redraw), [asked]);
+  const entries = useMemo(() => new Entries(query, redraw), [JSON.stringify(query)]);
   useLayoutEffect(() => {
     void entries.read();
     return () => entries.stop();

@@ -2,9 +2,9 @@
 
 import { html } from '../../preact.js';
 import { count, dateText } from '../../times.js';
-import { Button, State, Table } from '../../ui/elements.js';
+import { Button, Link, State, Table } from '../../ui/elements.js';
 import { Failure } from '../../ui/layout.js';
-import { Actor, StreamLink, When } from '../../ui/names.js';
+import { Actor, RunLink, StreamLink, TaskLink, When } from '../../ui/names.js';
 
 const columns = [
   ['When', ({ at }) => html`<${When} at=${at} />`],
@@ -31,8 +31,25 @@ export function AuditEntries({ entries: { items, page, error, read, readOlder } 
     ${isMore && html`<${Button} kind="small" onClick=${readOlder}>Older<//>`}`;
 }
 
+/** Where the subjects of streams are shown. */
+const places = { task: 'tasks', run: 'runs', agent: 'agents' };
+
+/** The name of what an entry is about, with a link to where it is shown. */
+function Subject({ stream, name }) {
+  const [kind] = stream.split('-', 1);
+  const place = places[kind];
+  if (place === undefined) return name;
+  return html`<${Link} to="${place}/${stream.slice(kind.length + 1)}">${name}<//>`;
+}
+
+/** What used a secret. */
+const Use = ({ of: { task_id: task, run_id: run, version } }) =>
+  html`${version !== null && `version ${version} `}
+    ${task !== null && html`in <${TaskLink} id=${task} /> `}
+    ${run !== null && html`<${RunLink} id=${run} prefix="run " />`}`;
+
 /** The action, its subject, and why it was refused. */
-function What({ action, type, stream, task_title: title, revision, refusal, call }) {
+function What({ action, type, stream, task_title: title, subject, revision, refusal, call, use }) {
   const isEvent = refusal === null && call === null;
   const times = (of) =>
     of.count > 1 &&
@@ -41,8 +58,10 @@ function What({ action, type, stream, task_title: title, revision, refusal, call
     ${isEvent ? type : action}
   <//>`;
   const isNotable = call !== null && (call.code !== null || call.count > 1);
-  return html`${link}${title !== null && ` ${title}`}
+  const name = title ?? use?.name ?? subject;
+  return html`${link}${name !== null && html` <${Subject} stream=${stream} name=${name} />`}
     ${isEvent && html` <code class="soft">${stream}</code>`}
+    ${use && html`<p class="hint"><${Use} of=${use} /> ${times(use)}</p>`}
     ${
       refusal !== null &&
       html`<p class="hint">

@@ -2,7 +2,10 @@
 
 import { html } from '../../preact.js';
 import { LiveMark, useLive } from '../../live.js';
+import { agentIdOf, agentName, agentNames, isUuid } from '../../names.js';
+import { useStore } from '../../store.js';
 import { isoOf } from '../../times.js';
+import { Nothing } from '../../ui/elements.js';
 import { Heading } from '../../ui/layout.js';
 import { Filters, filtersIn, useFilters } from '../../ui/list.js';
 import { AuditEntries } from './audit-entries.js';
@@ -18,7 +21,7 @@ const outcomes = {
 const time = 'datetime-local';
 const fields = [
   { name: 'outcome', label: 'Outcome', options: outcomes },
-  { name: 'actor', label: 'Who (ID, or “service”)' },
+  { name: 'actor', label: 'Who (name or ID)', list: 'actors' },
   { name: 'type', label: 'Type of event' },
   { name: 'stream', label: 'Stream' },
   { name: 'source', label: 'From address' },
@@ -38,19 +41,39 @@ function fieldsIn(query) {
 const withType = ({ outcome, ...filters }) =>
   outcome === 'CommandRefused' ? { ...filters, type: outcome } : { ...filters, outcome };
 
+/** The names that the filter of actors offers. */
+function Actors() {
+  const names = useStore(() => agentNames().join('\n'));
+  return html`<datalist id="actors">
+    ${['service', ...names.split('\n')].map((name) => html`<option key=${name} value=${name}></option>`)}
+  </datalist>`;
+}
+
+/** The fields; an agent that was chosen by its ID is named. */
+const fieldsFor = (who, actor) =>
+  fields.map((field) =>
+    field.name === 'actor' && isUuid(who) ? { ...field, hint: agentName(actor) } : field,
+  );
+
 export function AuditView({ query: address }) {
   const list = useFilters('audit', fieldsIn(address), withType);
-  const { from, to, ...filters } = withType(list.asked.filters);
+  const { from, to, actor: who, ...others } = withType(list.asked.filters);
+  // Names may become known later than the view.
+  const actor = useStore(() => agentIdOf(who));
+  const isUnknown = actor === null;
+  const filters = { ...others, actor: actor ?? '' };
   const query = { ...filters, from: isoOf(from), to: isoOf(to) };
-  const { entries, shown } = useEntries(query, list.asked);
+  const { entries, shown } = useEntries(query);
   // Nothing is sent live of the past, nor of what the service does itself.
-  const isRefused = to !== '' || filters.actor === 'service';
+  const isRefused = to !== '' || filters.actor === 'service' || isUnknown;
   const path = entries.isRead && !isRefused ? 'audit/live' : null;
-  const live = useLive(path, entries.take, { query: filters, deps: [list.asked] });
+  const live = useLive(path, entries.take, { query: filters, deps: [entries] });
   const mark = html`<${LiveMark} state=${isRefused ? 'refused' : live} />`;
   return html`<${Heading} title="Audit" beside=${mark} />
-    <${Filters} list=${list} fields=${fields} />
+    <${Filters} list=${list} fields=${fieldsFor(who, actor)} />
+    <${Actors} />
     <div class="results" aria-live="polite">
-      ${shown !== null && html`<${AuditEntries} entries=${shown} />`}
+      ${isUnknown && html`<${Nothing} text="No agent, or more than one, is called “${who}”." />`}
+      ${!isUnknown && shown !== null && html`<${AuditEntries} entries=${shown} />`}
     </div>`;
 }

@@ -1,100 +1,72 @@
-// One agent: its scopes, its webhook, and the deliveries to it.
+// One agent: what it may do, its keys, its webhook, and the deliveries to it.
 
-import { html } from '../../preact.js';
-import { call } from '../../client.js';
+import { html, useState } from '../../preact.js';
+import { agentId, call, may } from '../../client.js';
 import { useData } from '../../data.js';
-import { duration } from '../../times.js';
-import { AskButton } from '../../ui/dialog.js';
-import { Json, Lines, Nothing, State, Tags, spaced } from '../../ui/elements.js';
+import { learnAgent } from '../../names.js';
+import { State, Tags, spaced } from '../../ui/elements.js';
 import { Facts, Heading, LoadedView, Section } from '../../ui/layout.js';
-import { Filters, List, useList } from '../../ui/list.js';
-import { Instant, InstantAndDistance, RunLink, StreamLink, When } from '../../ui/names.js';
+import { Actor, InstantAndDistance, StreamLink } from '../../ui/names.js';
+import { ShownOnce } from '../../ui/shown-once.js';
+import { AgentActions } from './agent-actions.js';
+import { ApiKeys } from './api-keys.js';
+import { Deliveries } from './deliveries.js';
 
-const PAGE = 25;
-const fields = [{ name: 'state', label: 'State', options: ['', 'pending', 'delivered', 'failed'] }];
-export function AgentView({ id }) {
-  const agent = useData((signal) => call('GET', `agents/${id}`, { signal }), []);
-  const list = useList(null, { state: '' }, (query, signal) =>
-    call('GET', `agents/${id}/webhooks/deliveries`, { query: { ...query, limit: PAGE }, signal }),
+/** Between two reads. Milliseconds. */
+const BEAT = 10_000;
+const DEFAULT = 'default';
+
+export function AgentView({ id, query }) {
+  const agent = useData(
+    (signal, after) => call('GET', `agents/${id}`, { query: { after }, signal }),
+    [],
+    {
+      every: BEAT,
+    },
   );
-  const empty = html`<${Nothing} text="Nothing was sent.">Its webhook receives the runs of its own tasks.<//>`;
+  const [secret, show] = useState(null);
+  const isAdministered = may('admin') || may('namespace:admin');
   return html`<${LoadedView} of=${agent}>
-    ${(each) => html`<${About} agent=${each} done=${list.reload} />
-      <${Section} title="Webhook deliveries">
-        <${Filters} list=${list} fields=${fields} />
-        <${List} list=${list} caption="Deliveries" columns=${columnsOf(id, list.reload)} one="delivery"
-          several="deliveries" empty=${empty} />
-      <//>`}
+    ${(each) => {
+      learnAgent(id, each.name);
+      return html`<${Heading} title=${each.name} beside=${each.disabled && html`<${State} of="disabled" tone="wait" />`}>
+          ${isAdministered && html`<${AgentActions} agent=${each} done=${agent.reload} show=${show} />`}
+          ${may('audit:read') && html`<a class="button" href="#/audit?actor=${id}">What it did</a>`}
+        <//>
+        ${secret !== null && html`<${ShownOnce} ...${secret} done=${() => show(null)} />`}
+        <${Section} title="Facts"><${About} agent=${each} isAdministered=${isAdministered} /><//>
+        <${ApiKeys} agent=${each} />
+        ${isAdministered && html`<${Deliveries} agent=${each} query=${query} />`}`;
+    }}
   <//>`;
 }
 
-function About({ agent, done }) {
-  const { id, name, scopes, webhook_url: webhook } = agent;
-  const test = {
-    title: 'Send a test message?',
-    text: `To ${webhook}. It has no content.`,
-    action: 'Send',
-    path: `agents/${id}/webhook-test`,
-    done: 'The message is being sent.',
-  };
+function About({ agent, isAdministered }) {
+  const { id, namespace = DEFAULT, scopes, webhook_url: webhook, disabled } = agent;
   const facts = [
+    disabled && ['Disabled', html`<${Disabled} ...${disabled} />`],
     ['Scopes', scopes.length === 0 ? 'none' : html`<${Tags} of=${scopes} />`],
+    (namespace !== DEFAULT || isAdministered) && [
+      'Namespace',
+      html`<a href="#/namespaces/${namespace}">${namespace}</a>`,
+    ],
     ['Webhook', webhook === null ? 'none' : html`<code>${webhook}</code>`],
     ['Added', html`<${InstantAndDistance} at=${agent.created_at} />`],
     ['Changed', html`<${InstantAndDistance} at=${agent.updated_at} />`],
-    ['ID', html`<code>${id}</code>`],
-    ['Stream', html`<${StreamLink} stream="agent-${id}">Step through its events<//>`],
+    [
+      'ID',
+      html`<code>${id}</code>${id === agentId() && html` <span class="soft">your agent</span>`}`,
+    ],
+    may('audit:read') && [
+      'Stream',
+      html`<${StreamLink} stream="agent-${id}">Step through its events<//>`,
+    ],
   ];
-  return html`<${Heading} title=${name}>
-      ${webhook !== null && html`<${AskButton} text="Send a test message" dialog=${test} done=${done} />`}
-      <a class="button" href="#/audit?actor=${id}">What it did</a>
-    <//>
-    <${Section} title="Facts"><${Facts} of=${facts} /><//>`;
+  return html`<${Facts} of=${facts} />`;
 }
 
-const columnsOf = (agent, done) => [
-  ['When', ({ created_at: at }) => html`<${When} at=${at} />`],
-  [
-    'Event',
-    ({ type, run_id: run }) => html`${type} ${run !== null && html`<${RunLink} id=${run} />`}`,
-  ],
-  [
-    'State',
-    ({ state, end, next_attempt_at: next }) => html`<${State} of=${state} />
-      ${end !== null && html`<p class="hint">${spaced(end)}</p>`}
-      ${next !== null && html`<p class="hint">again <${When} at=${next} /></p>`}`,
-  ],
-  ['Attempts', ({ attempts }) => attempts.length, 'num'],
-  ['Last response', (delivery) => html`<${Responses} ...${delivery} />`, 'grow'],
-  [
-    '',
-    ({ id, state, type }) => {
-      const dialog = { ...repeatDialog, path: `agents/${agent}/webhooks/deliveries/${id}/repeat` };
-      return (
-        state !== 'pending' &&
-        html`<${AskButton} text="Send again" kind="small" label="Send again: ${type}" dialog=${dialog}
-          done=${done} />`
-      );
-    },
-  ],
-];
-
-const repeatDialog = {
-  title: 'Send it again?',
-  text: 'The same message with the same ID. A receiver that has handled it should ignore it.',
-  action: 'Send',
-  done: 'The message is being sent again.',
-};
-
-function Responses({ attempts, payload }) {
-  const last = attempts.at(-1);
-  return html`<details>
-    <summary>${last === undefined ? 'not sent yet' : (last.error ?? `status ${last.status}`)}</summary>
-    ${attempts.map((each) => html`<${Attempt} ...${each} />`)}
-    <${Json} label="Message" value=${payload} />
-  </details>`;
-}
-
-const Attempt = ({ at, url, error, status, took_ms: took, answer }) =>
-  html`<p class="hint"><${Instant} at=${at} /> ${url}, ${error ?? status}, ${duration(took)}</p>
-    ${answer && html`<${Lines} label="Response">${answer}<//>`}`;
+/** Who disabled it, when, and what becomes of its runs. */
+const Disabled = ({ by, since, runs }) =>
+  html`by <${Actor} id=${by} />, <${InstantAndDistance} at=${since} />. Its runs ${
+    runs === 'cancel' ? 'are canceled' : `may ${spaced(runs)}`
+  }.`;

@@ -2,6 +2,7 @@
 
 import { html } from '../../preact.js';
 import { agentId, call, command, may } from '../../client.js';
+import { useStore } from '../../store.js';
 import { AskButton } from '../../ui/dialog.js';
 import { Nothing, State, Tags } from '../../ui/elements.js';
 import { Heading } from '../../ui/layout.js';
@@ -11,7 +12,10 @@ import { Actor, RunLink, When } from '../../ui/names.js';
 const PAGE = 50;
 /** Between two reads. Milliseconds. */
 const BEAT = 3000;
-const fields = [{ name: 'state', label: 'State', options: ['active', 'drained', 'silent'] }];
+/** An idle worker asks for jobs at least once a minute. One that was silent for longer than this is lost. Milliseconds. */
+const LOST_AFTER = 90_000;
+const states = { active: 'active', silent: 'lost for a day', drained: 'drained' };
+const fields = [{ name: 'state', label: 'State', options: states }];
 
 const readWorkers = (query, signal) =>
   call('GET', 'workers', { query: { ...query, limit: PAGE }, signal });
@@ -28,14 +32,30 @@ export function WorkersView({ query }) {
 
 const columnsOf = (done) => [
   ['Name', ({ name }) => html`<span class="name">${name}</span>`],
-  ['State', ({ state }) => html`<${State} of=${state} />`],
+  ['State', (worker) => html`<${Condition} ...${worker} />`],
   ['Tools', ({ tools }) => html`<${Tools} of=${tools} />`, 'grow'],
   ['Labels', ({ labels }) => html`<${Tags} of=${labelsOf(labels)} />`, 'minor'],
   ['Jobs', (worker) => html`<${Jobs} ...${worker} />`],
+  ['Registered', ({ registered_at: at }) => html`<${When} at=${at} />`, 'minor'],
   ['Last seen', ({ last_seen_at: at }) => html`<${When} at=${at} />`],
-  ['Agent', ({ agent_id: id }) => html`<${Actor} id=${id} />`, 'minor'],
+  [
+    'Agent',
+    ({ agent_id: id, agent_name: name }) => html`<${Actor} id=${id} name=${name} />`,
+    'minor',
+  ],
   ['Actions', (worker) => html`<${DrainButton} worker=${worker} done=${done} />`, 'num'],
 ];
+
+/** Whether a worker is lost, and since when it has ended. */
+function Condition({ state, ended_at: ended, last_seen_at: seen }) {
+  const isLost = useStore(
+    () => state === 'active' && (seen === null || Date.now() - Date.parse(seen) > LOST_AFTER),
+  );
+  if (isLost) return html`<${State} of="lost" tone="bad" />`;
+  const word = state === 'silent' ? 'lost' : state;
+  return html`<${State} of=${word} tone=${state === 'silent' ? 'bad' : undefined} />
+    ${ended !== null && html`<p class="hint">ended <${When} at=${ended} /></p>`}`;
+}
 
 const labelsOf = (labels) => Object.entries(labels).map(([name, value]) => `${name}: ${value}`);
 
@@ -47,12 +67,16 @@ const Tools = ({ of }) =>
     )}
   </ul>`;
 
-/** How many jobs it has of those that it takes at once, and their runs. */
+/** How many jobs it has of those that it takes at once, with their runs. A worker that is not heard of loses its jobs. */
 function Jobs({ jobs, slots }) {
-  const links = jobs.map(
-    ({ job_id: job, run_id: run }) => html`<${RunLink} key=${job} id=${run} /> `,
-  );
-  return html`${jobs.length} of ${slots}<div>${links}</div>`;
+  return html`${jobs.length} of ${slots}
+    <ul class="plain">
+      ${jobs.map(
+        ({ job_id: job, run_id: run, leased_until: until }) => html`<li key=${job}>
+          <${RunLink} id=${run} /> <span class="hint">lease ends <${When} at=${until} /></span>
+        </li>`,
+      )}
+    </ul>`;
 }
 
 /** Offered for the agent's own workers, and to operators for all. */

@@ -1,0 +1,96 @@
+import { expect } from 'chai';
+import type { Credentials } from '../../support/service-process.ts';
+import { useBrowser } from './webui-browser.ts';
+import { tabTo } from './webui-keyboard.ts';
+import { useService } from './webui-service.ts';
+
+describe('events in the web page', function () {
+  this.timeout(120_000);
+  const service = useService();
+  const browsing = useBrowser(() => service().process.address);
+
+  async function listen(title: string, topic: string): Promise<void> {
+    const { client, credentials } = service();
+    const made = await client.post('/tasks', {
+      ...{ title, description: '-', schedule_kind: 'event', schedule_expr: topic },
+      ...{ created_by: credentials.agent_id, payload: { pipeline: [{ uses: 'echo' }] } },
+    });
+    expect(made.status, made.text).to.equal(201);
+  }
+
+  it('are published as a test, after a preview of the tasks that they trigger', async () => {
+    const { page, complaints } = browsing();
+    await listen('Packs parcels', 'orders.*');
+    await listen('Writes invoices', 'orders.created');
+    await browsing().logIn(service().credentials, 'events');
+    const topics = page.getByRole('region', { name: 'Topics' });
+    await topics.getByRole('row', { name: /orders\.\* 1 Packs parcels/ }).waitFor();
+    await topics.getByRole('row', { name: /orders\.created 1 Writes invoices/ }).waitFor();
+    await tabTo(page, 'Publish test event');
+    await page.keyboard.press('Enter');
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Topic').fill('orders.created');
+    await dialog.getByLabel('Payload (JSON)').fill('[1]');
+    await dialog.getByLabel('Topic').press('Enter');
+    await dialog.getByText('must be a JSON object').waitFor();
+    await dialog.getByLabel('Payload (JSON)').fill('{"order": 4711}');
+    await dialog.getByLabel('Topic').press('Enter');
+    await dialog.getByText('Triggers 2 tasks:').waitFor();
+    await dialog.getByText('Packs parcels').waitFor();
+    await browsing().expectAccessible();
+    await tabTo(page, 'Publish, and start 2 runs');
+    await page.keyboard.press('Enter');
+    await page.getByText('Published: 2 tasks triggered.').waitFor();
+    const row = page.getByRole('row', { name: /orders\.created admin/ });
+    await row.getByRole('link', { name: 'Writes invoices' }).waitFor();
+    await row.getByText('succeeded').nth(1).waitFor();
+    await row.locator('summary').click();
+    await row.getByText('"order": 4711').waitFor();
+    await browsing().expectAccessible();
+    await row
+      .getByRole('listitem')
+      .filter({ hasText: 'Packs parcels' })
+      .getByRole('link')
+      .first()
+      .click();
+    await page.getByRole('heading', { level: 1, name: /Packs parcels/ }).waitFor();
+    expect(complaints).to.deep.equal([]);
+  });
+
+  it('are shown of one topic, which stands in the address, and say when no task listened', async () => {
+    const { page, complaints } = browsing();
+    const { client, credentials } = service();
+    for (const topic of ['lonely.topic', 'other.topic']) {
+      const event = { topic, payload: {}, source_agent_id: credentials.agent_id };
+      expect((await client.post('/events', event)).status).to.equal(202);
+    }
+    await browsing().logIn(credentials, 'events?topic=lonely.topic');
+    await page.getByRole('row', { name: /lonely\.topic admin.*no task listened/ }).waitFor();
+    expect(await page.getByRole('row', { name: /other\.topic/ }).count()).to.equal(0);
+    await page.getByLabel('Topic').fill('');
+    await page
+      .getByRole('row', { name: /other\.topic/ })
+      .getByRole('link')
+      .first()
+      .click();
+    await page.getByRole('row', { name: /lonely\.topic/ }).waitFor({ state: 'detached' });
+    expect(page.url()).to.match(/#\/events\?topic=other\.topic$/);
+    expect(complaints).to.deep.equal([]);
+  });
+
+  it('name their source and their tasks to an agent that only reads events', async () => {
+    const { page, complaints } = browsing();
+    const { client } = service();
+    const made = await client.post('/agents', { name: 'listener', scopes: ['events:read'] });
+    const given = await client.post(`/agents/${made.textAt('id')}/credentials`, {});
+    const { agent_id, agent_secret } = given.json as unknown as Credentials;
+    await browsing().logIn({ agent_id, agent_secret }, 'events');
+    await page
+      .getByRole('row', { name: /orders\.created admin/ })
+      .first()
+      .waitFor();
+    expect(await page.getByRole('button', { name: 'Publish test event' }).count()).to.equal(0);
+    expect(await page.getByRole('region', { name: 'Topics' }).count()).to.equal(0);
+    expect(complaints).to.deep.equal([]);
+  });
+});
