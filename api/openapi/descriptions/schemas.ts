@@ -306,6 +306,7 @@ export const byPlace: Readonly<Record<string, string>> = {
   'cancelRuns.event_id': 'only runs that this event triggered',
   'cancelRuns.limit': 'maximum number of runs to cancel',
   'cancelRuns.state': 'only runs in this state',
+  'cancelRuns.details.passed_over.ended': 'runs that have ended, or are in another state',
   'redriveRuns.limit': 'maximum number of runs to redrive',
   'explainTask.at': 'the instant, ISO 8601',
   'getConcurrencyKey.key': 'the concurrency key',

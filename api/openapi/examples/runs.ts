@@ -5,6 +5,7 @@ import {
   done,
   due,
   ended,
+  eventId,
   message,
   page,
   position,
@@ -111,7 +112,10 @@ const by_day = [{ date: '2026-11-23', ...figures }];
 const live = message(position, 'run', { ...item, state: 'running', success: null });
 
 export const runExamples: Readonly<Record<string, Examples>> = {
-  listRuns: { responses: { 200: page(item) } },
+  listRuns: {
+    parameters: { error: 'timeout', input: 'shop.example', event_id: eventId },
+    responses: { 200: page(item) },
+  },
   getRun: { responses: { 200: run } },
   getRunArtifact: { responses: { 200: { status: 200, headers: {}, body: ['…'] } } },
   getLatestRun: { responses: { 200: run } },

@@ -4,7 +4,7 @@ import type { Row } from './refusal-table.ts';
 /** Invalid choices of many runs. */
 const selections = [
   ['run_ids', []],
-  ['run_ids', ['x']],
+  ['run_ids', ['x'], 'run_ids.0'],
   ['id', 'abc'],
   ['input', ''],
   ['event_id', 'x'],
@@ -34,7 +34,6 @@ export const retryRows: readonly Row[] = [
     queries: [
       ['from=middle', 'from'],
       ['from=', 'from'],
-      ['from=start', 'step'],
     ],
   },
   {

@@ -156,7 +156,7 @@ function describeExplanation(title: string, openStores?: OpenStores): void {
       const run = await runs.runNow(await runs.makeTask());
       const path = `/agents/${caller.id}`;
       const { client, id } = api().admin;
-      expect((await client.post(`${path}/disable`, { runs: 'finish' })).status).to.equal(200);
+      expect((await client.post(`${path}/disable`)).status).to.equal(200);
       const head = await api().store.head();
       const { json } = await client.get(`/runs/${run}/explain?after=${head}`);
       const [agent] = json['waits_for'] as readonly Obstacle[];
