@@ -25,7 +25,7 @@ export function useExplanation(run, step) {
 
 /** Why it ran, in a line, and the way to the runs beside it. */
 export function Reason({ run, explanation }) {
-  if (explanation === undefined) return null;
+  if (explanation === undefined) return html`<div class="row middle reason"></div>`;
   const { requested, previous_run_id: previous, next_run_id: next } = explanation;
   const { retry_of: retried, parent_run_id: parent, event } = run;
   return html`<div class="row middle reason">

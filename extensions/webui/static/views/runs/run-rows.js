@@ -17,7 +17,7 @@ export function stepRows(run, now) {
   const { attempts, finished_at: end } = run;
   const plan = run.plan ?? unplanned(run);
   const groups = new Map(plan.map((each) => [each.step, each]));
-  return plan.map((planned) => {
+  const rows = plan.map((planned) => {
     const { step, uses, group, state } = planned;
     const ends =
       state === 'reused' ? [] : run.steps.filter((each) => each.step === step && isOwn(run, each));
@@ -46,6 +46,18 @@ export function stepRows(run, now) {
       took: open === undefined || shown === 'skipped' ? null : open.to - open.from,
     };
   });
+  for (const row of rows) if (row.uses === null) widen(row, rows, groups);
+  return rows;
+}
+
+/** A group lasts from the first of its parts on: its own end tells only when its last execution began. */
+function widen(row, rows, planned) {
+  const last = row.bars.at(-1);
+  if (last === undefined) return;
+  const parts = rows.filter(({ step }) => planned.get(step).group === row.step);
+  const from = parts.flatMap(({ bars }) => bars.slice(-1).map((bar) => bar.from));
+  last.from = Math.min(last.from, ...from);
+  row.took = last.to - last.from;
 }
 
 /** The attempts of a run as bars, with the time before the first one. */

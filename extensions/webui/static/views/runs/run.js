@@ -88,8 +88,10 @@ function Run({ run, task, query, live, done }) {
     </div>
     <${RunArtifacts} run=${run} />
     <${ChildRuns} run=${run} />
-    <${RunFacts} run=${run} isOver=${isOver(run)} />
-    ${run.attempts.length > 1 && html`<${Attempts} attempts=${run.attempts} />`}`;
+    <div class="columns">
+      <${RunFacts} run=${run} isOver=${isOver(run)} />
+      ${run.attempts.length > 1 && html`<${Attempts} attempts=${run.attempts} />`}
+    </div>`;
 }
 
 /** The left pane. */

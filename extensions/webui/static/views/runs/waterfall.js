@@ -11,10 +11,10 @@ const tones = {
   failed: 'bad',
   waiting: 'wait',
   queued: 'wait',
-  skipped: 'idle',
-  canceled: 'idle',
+  retrying: 'wait',
+  running: 'busy',
 };
-const toneOf = (state) => tones[state] ?? 'busy';
+const toneOf = (state) => tones[state] ?? 'idle';
 
 /** @param {{linkTo: (step: string) => object, chosen: string}} place of the run's view; `slow`: names of slow steps */
 export function Waterfall({ run, place, slow }) {
