@@ -1,6 +1,7 @@
 // Where a person is in a run: the step and the kind of drawing, which stand in the page's address.
 
 import { useState } from '../../preact.js';
+import { setAddress } from '../../address.js';
 
 /**
  * @param {string} path of the view in the address
@@ -15,14 +16,16 @@ export function usePlace(path, query, defaults) {
   const values = Object.fromEntries(
     Object.entries(chosen).map(([name, value]) => [name, value ?? defaults[name]]),
   );
+  const queryOf = (changes) => {
+    const all = Object.entries({ ...chosen, ...changes });
+    return new URLSearchParams(all.filter(([, value]) => value !== null));
+  };
   const addressOf = (changes) => {
-    const all = { ...chosen, ...changes };
-    const given = Object.entries(all).filter(([, value]) => value !== null);
-    const search = new URLSearchParams(given);
+    const search = queryOf(changes);
     return search.size === 0 ? `#/${path}` : `#/${path}?${search}`;
   };
   const go = (changes) => {
-    history.replaceState(history.state, '', addressOf(changes));
+    setAddress(path, queryOf(changes));
     choose((before) => ({ ...before, ...changes }));
   };
   return { ...values, go, addressOf };

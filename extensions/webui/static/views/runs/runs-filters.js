@@ -24,9 +24,9 @@ const rangeNames = {
   custom: 'from … to …',
 };
 
-/** What a search looks in, by the parameter of the service; a task is looked up by its title first. */
+/** What a search looks in, by the parameter of the service; `''` is the id. A task is looked up by its title first. */
 const searches = {
-  id: 'run id',
+  '': 'run id',
   error: 'error',
   task: 'task',
   input: 'input',
@@ -54,7 +54,7 @@ export const filterNames = [{ name: 'task_id' }, ...plain, ...custom, ...search]
 export function withDefaults(filters) {
   const hasSpan = filters.since !== '' || filters.until !== '';
   const range = filters.range === '' && hasSpan ? 'custom' : filters.range;
-  return { ...filters, range, by: filters.by in searches ? filters.by : 'id' };
+  return { ...filters, range, by: filters.by in searches ? filters.by : '' };
 }
 
 /** The fields that are shown; a span only where it is typed. */
@@ -71,7 +71,7 @@ const ID = /^[0-9a-f][0-9a-f-]*$/i;
 /** What is wrong with the search, as a sentence; null for nothing. */
 export function searchFault({ by, q }) {
   if (q === '') return null;
-  if (by === 'id' && !(ID.test(q) && q.length >= MIN_ID && q.length <= 36)) {
+  if (by === '' && !(ID.test(q) && q.length >= MIN_ID && q.length <= 36)) {
     return `A run id begins with ${MIN_ID} or more of 0-9, a-f and -.`;
   }
   if (by === 'event_id' && !(ID.test(q) && q.length === 36)) {
@@ -95,7 +95,7 @@ export function parametersOf({ task_id, state, trigger, range, since, until, by,
     trigger,
     start_time: isCustom ? isoOf(since) : from,
     end_time: isCustom ? isoOf(until) : '',
-    ...(isText ? { [by]: q } : {}),
+    ...(isText ? { [by || 'id']: q } : {}),
   };
 }
 
