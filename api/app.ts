@@ -59,6 +59,8 @@ import { rateLimiting } from './access/rate-limit.ts';
 import { replayEndpoints } from './endpoints/history/replay-endpoints.ts';
 import { runEndpoints } from './endpoints/runs/run-endpoints.ts';
 import { artifactEndpoints } from './endpoints/runs/artifact-endpoints.ts';
+import { runCancelEndpoints } from './endpoints/runs/run-cancel-endpoint.ts';
+import { runExplainEndpoints } from './endpoints/runs/run-explain-endpoint.ts';
 import { runRetryEndpoints } from './endpoints/runs/run-retry-endpoints.ts';
 import { sessionEndpoints } from './endpoints/session-endpoints.ts';
 import { scheduleEndpoints } from './endpoints/tasks/schedule-endpoints.ts';
@@ -105,6 +107,8 @@ export const endpoints: readonly Endpoint[] = [
   ...liveEndpoints,
   ...exportEndpoints,
   ...runEndpoints,
+  ...runCancelEndpoints,
+  ...runExplainEndpoints,
   ...runRetryEndpoints,
   ...artifactEndpoints,
   ...workerEndpoints,

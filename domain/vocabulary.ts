@@ -75,6 +75,21 @@ export const endedRunStates: readonly RunState[] = ['succeeded', 'failed', 'canc
 export const waitKinds = ['timer', 'event', 'approval', 'run', 'callback', 'job'] as const;
 export type WaitKind = (typeof waitKinds)[number];
 
+/** What keeps a run from going on: orders, its time, limits, or what its steps wait for. */
+export const obstacleKinds = [
+  'hold',
+  'agent',
+  'pause',
+  'time',
+  'retry',
+  'quota',
+  'key',
+  'slot',
+  'worker',
+  ...waitKinds,
+] as const;
+export type ObstacleKind = (typeof obstacleKinds)[number];
+
 /** What ended a wait. `stopped`: its run has ended, or another step of its group has failed. */
 export const resumedBy = [...waitKinds, 'timeout', 'stopped'] as const;
 export type ResumedBy = (typeof resumedBy)[number];

@@ -29,7 +29,12 @@ import {
 } from './client-connection.ts';
 import type * as Looked from '../schemas/audit-schemas.ts';
 import type { EventsExportQuery, RunsExportQuery } from '../schemas/export-schemas.ts';
-import type { RedriveRuns, RetryQuery } from '../schemas/run-retry-schemas.ts';
+import type {
+  CancelRuns,
+  RedriveRuns,
+  RetryQuery,
+  RetryRun,
+} from '../schemas/run-retry-schemas.ts';
 import type * as Spans from '../schemas/schedule-schemas.ts';
 import type * as Taken from '../schemas/schemas.ts';
 import type { DeliveryQuery } from '../schemas/webhook-schemas.ts';
@@ -260,13 +265,28 @@ const backfills = ({ readOne, sendTo, act }: Api) => ({
   cancel: act<Schedules.BackfillCanceled>('POST', '/backfills/:id/cancel'),
 });
 
-const runs = ({ ask, read, readOne, act, runWith }: Api) => ({
+const runs = ({ ask, read, readOne, act }: Api) => ({
   list: read<Runs.RunPage, Taken.RunQuery>('/runs'),
   get: readOne<Runs.Run, ReadAsOf>('/runs/:id'),
   /** The task's most recent run; null if it never ran. */
   latest: readOne<Runs.LatestRun>('/task/:id/latest'),
+  explain: readOne<Runs.RunExplanation, Taken.RunExplainQuery>('/runs/:id/explain'),
   cancel: act<Runs.RunCanceled>('POST', '/runs/:id/cancel'),
-  retry: runWith<Runs.RunRetried, RetryQuery>('/runs/:id/retry'),
+  retry: (
+    id: string,
+    { params, step, ...query }: Query<RetryQuery> & Query<RetryRun> = {},
+    call: CallOptions = {},
+  ) =>
+    ask<Runs.RunRetried>({
+      ...call,
+      method: 'POST',
+      path: pathTo('/runs/:id/retry', id),
+      query,
+      ...((params ?? step) === undefined ? {} : { body: { params, step } }),
+    }),
+  /** Cancels the unfinished runs that match a filter. */
+  cancelMany: (body: Query<CancelRuns> = {}, call: CallOptions = {}) =>
+    ask<Runs.RunsCanceled>({ ...call, method: 'POST', path: '/runs/cancel', body }),
   /** A large result, which the run shows as a reference: {@link exports} has its text as it arrives. */
   artifact: (id: string, artifact: string, call: CallOptions = {}) =>
     ask<unknown>({ ...call, method: 'GET', path: pathTo(artifactPath, id, artifact) }),

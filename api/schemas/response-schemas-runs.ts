@@ -1,6 +1,7 @@
 import { Type, type Static, type TSchema } from '@sinclair/typebox';
 import { AnyObject, Nullable, OneOf, closed } from '../../domain/events/schema-parts.ts';
 import {
+  obstacleKinds,
   resumedBy,
   runSkipReasons,
   runStates,
@@ -152,6 +153,59 @@ export const Run = Type.Object(
 );
 export type Run = Static<typeof Run>;
 
+/** Why a run ran, what it waits for, and how it compares with others of its task. */
+export const RunExplanation = Type.Object(
+  {
+    run_id: id,
+    state: OneOf(runStates),
+    requested: closed({
+      at: time,
+      by: Type.String({ description: 'the agent that requested it, or `service`' }),
+      by_name: Nullable(Type.String()),
+      reason: Nullable(Type.String({ description: 'why, where the requester said so' })),
+      text: Type.String({ description: 'why it ran, as a sentence' }),
+    }),
+    waits_for: Type.Array(
+      closed({
+        kind: OneOf(obstacleKinds),
+        text: Type.String({ description: 'what it waits for, as a sentence' }),
+        since: Nullable(time),
+        until: Nullable(time),
+        by: Nullable(Type.String({ description: 'the agent that ordered it' })),
+        by_name: Nullable(Type.String({ description: 'its name' })),
+        reason: Nullable(Type.String({ description: 'why it was ordered, or why it lasts' })),
+        run_ids: Type.Array(id, { description: 'the runs in the way' }),
+      }),
+      {
+        description:
+          'what it waits for, the first in the way first; empty for one that waits for nothing',
+      },
+    ),
+    previous_run_id: Nullable(id),
+    next_run_id: Nullable(id),
+    step_times: Type.Array(
+      closed({
+        step: Type.String(),
+        took_seconds: Nullable(Type.Number({ minimum: 0 })),
+        measured: count,
+        p50_seconds: Nullable(Type.Number({ minimum: 0 })),
+        p95_seconds: Nullable(Type.Number({ minimum: 0 })),
+        slow: Type.Boolean(),
+      }),
+      { description: 'how long its steps took, against the 50 runs of its task before it' },
+    ),
+    input: Type.Union(
+      [closed({ step: Type.String(), value: Type.Unknown(), exact: Type.Boolean() }), Type.Null()],
+      {
+        description:
+          'what the `step` of the query called its tool with, secrets masked; null: unknown, or the scope `tasks:read` is missing',
+      },
+    ),
+  },
+  { title: 'RunExplanation', additionalProperties: false },
+);
+export type RunExplanation = Static<typeof RunExplanation>;
+
 /** The JSON that the reference to an artifact stands for. */
 export const ArtifactContent = Type.Unknown({ description: 'the result, as JSON' });
 
@@ -164,7 +218,11 @@ export const RunItem = Type.Object(
 );
 export type RunItem = Static<typeof RunItem>;
 
-export const RunPage = pageOf('RunPage', RunItem);
+export const RunPage = pageOf(
+  'RunPage',
+  RunItem,
+  Type.Union([count, Type.Null()], { description: 'how many match; null for a search' }),
+);
 export type RunPage = Static<typeof RunPage>;
 
 export const RunCanceled = done({ run_id: id, old_state: OneOf(runStates) });
@@ -196,6 +254,16 @@ export const RunsRedriven = done({
   runs: Type.Array(closed(retry)),
 });
 export type RunsRedriven = Static<typeof RunsRedriven>;
+
+export const RunsCanceled = done({
+  dry_run: Type.Boolean(),
+  count,
+  passed_over: closed({ ended: count }),
+  left: count,
+  next_cursor: Nullable(Type.String()),
+  runs: Type.Array(closed({ run_id: id, task_id: id, old_state: OneOf(runStates) })),
+});
+export type RunsCanceled = Static<typeof RunsCanceled>;
 
 const rate = Nullable(
   Type.Number({ minimum: 0, maximum: 1, description: '0 to 1; null if no run ended' }),

@@ -35,15 +35,19 @@ export const count = Type.Integer({ minimum: 0 });
 export const done = <T extends TProperties>(details: T) =>
   closed({ success: Type.Literal(true), message: Type.String(), details: closed(details) });
 
-/** The envelope of a list. */
-export const pageOf = <T extends TSchema>(title: string, item: T) =>
+/** The envelope of a list. @param total its schema, if the number of items may be unknown */
+export const pageOf = <T extends TSchema, Total extends TSchema = typeof count>(
+  title: string,
+  item: T,
+  total?: Total,
+) =>
   Type.Object(
     {
       items: Type.Array(item, {
         description:
           'fewer than `limit` where the page ends early, as a response has 4 MiB at most; `has_more` tells',
       }),
-      total: count,
+      total: (total ?? count) as Total,
       limit: Type.Integer({ minimum: 1, maximum: 200 }),
       offset: count,
       has_more: Type.Boolean(),

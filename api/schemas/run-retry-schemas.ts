@@ -1,8 +1,8 @@
 import { Type, type Static } from '@sinclair/typebox';
 import { OneOf, closed, withDefault } from '../../domain/events/schema-parts.ts';
-import { retryStarts, runTriggers } from '../../domain/vocabulary.ts';
+import { retryStarts, runTriggers, unfinishedRunStates } from '../../domain/vocabulary.ts';
 import { pageParameters } from '../endpoints/listing.ts';
-import { givenParams } from './schemas.ts';
+import { givenParams, runSearch } from './schemas.ts';
 
 /** Requests to retry and redrive runs. */
 
@@ -10,31 +10,48 @@ const uuid = Type.String({ format: 'uuid', description: 'a UUID' });
 const timestamp = Type.String({ maxLength: 64 });
 const from = Type.Optional(withDefault(OneOf(retryStarts), 'failed_step'));
 
-/** Maximum runs that one call redrives. */
+/** Maximum runs that one call redrives or cancels. */
 export const MAX_REDRIVEN_RUNS = 1000;
 
 export const RetryQuery = Type.Object({ from });
 export type RetryQuery = Static<typeof RetryQuery>;
 
-export const RetryRun = Type.Partial(closed({ params: givenParams }));
-export type RetryRun = Static<typeof RetryRun>;
-
-export const RedriveRuns = Type.Partial(
+export const RetryRun = Type.Partial(
   closed({
-    task_id: uuid,
-    created_by: uuid,
-    trigger: OneOf(runTriggers),
-    start_time: timestamp,
-    end_time: timestamp,
-    /** Part of the error, ignoring case. */
-    error: Type.String({ minLength: 1, maxLength: 500 }),
-    from,
-    limit: Type.Integer({ minimum: 1, maximum: MAX_REDRIVEN_RUNS, default: MAX_REDRIVEN_RUNS }),
-    cursor: Type.String({ maxLength: 2000 }),
-    dry_run: Type.Boolean({ default: false }),
+    params: givenParams,
+    step: Type.String({
+      minLength: 1,
+      maxLength: 200,
+      description:
+        'the id of the step to begin with; results of steps that do not come after it are kept. Not with `from=start`',
+    }),
   }),
 );
+export type RetryRun = Static<typeof RetryRun>;
+
+/** Which runs a command for many runs means. */
+const selection = {
+  run_ids: Type.Array(uuid, {
+    minItems: 1,
+    maxItems: 200,
+    description: 'these runs, as far as they pass the other filters',
+  }),
+  task_id: uuid,
+  created_by: uuid,
+  trigger: OneOf(runTriggers),
+  start_time: timestamp,
+  end_time: timestamp,
+  ...runSearch,
+  limit: Type.Integer({ minimum: 1, maximum: MAX_REDRIVEN_RUNS, default: MAX_REDRIVEN_RUNS }),
+  cursor: Type.String({ maxLength: 2000 }),
+  dry_run: Type.Boolean({ default: false }),
+};
+
+export const RedriveRuns = Type.Partial(closed({ ...selection, from }));
 export type RedriveRuns = Static<typeof RedriveRuns>;
+
+export const CancelRuns = Type.Partial(closed({ ...selection, state: OneOf(unfinishedRunStates) }));
+export type CancelRuns = Static<typeof CancelRuns>;
 
 /**
  * `dry_run` also counts in the query: a caller who only wants to look must not cause the redrive.

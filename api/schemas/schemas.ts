@@ -254,9 +254,24 @@ export type SnoozeTask = Static<typeof SnoozeTask>;
 
 const timestamp = Type.String({ maxLength: 64 });
 
+/** What runs are searched by. */
+export const runSearch = {
+  id: Type.String({
+    pattern: '^[0-9A-Fa-f][0-9A-Fa-f-]{3,35}$',
+    description: 'the beginning of an id, 4 to 36 of 0-9 a-f -',
+  }),
+  error: Type.String({ minLength: 1, maxLength: 500 }),
+  input: Type.String({ minLength: 1, maxLength: 500 }),
+  event_id: uuid,
+};
+
 export const RunQuery = Type.Object({
   ...pageParameters,
   view,
+  id: Type.Optional(runSearch.id),
+  error: Type.Optional(runSearch.error),
+  input: Type.Optional(runSearch.input),
+  event_id: Type.Optional(runSearch.event_id),
   task_id: Type.Optional(uuid),
   parent_run_id: Type.Optional(uuid),
   success: Type.Optional(Type.Boolean()),
@@ -267,6 +282,19 @@ export const RunQuery = Type.Object({
   include_errors: Type.Boolean({ default: false }),
 });
 export type RunQuery = Static<typeof RunQuery>;
+
+/** Query of the explanation of a run. */
+export const RunExplainQuery = Type.Object({
+  after: pageParameters.after,
+  step: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 200,
+      description: 'a step, or `<step>[<index>]`, whose input is shown too',
+    }),
+  ),
+});
+export type RunExplainQuery = Static<typeof RunExplainQuery>;
 
 /** @param otherwise default of `days` */
 export const DaysQuery = (otherwise: number) =>

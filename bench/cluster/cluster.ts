@@ -197,7 +197,7 @@ class Cluster {
     const { client } = this.#main;
     for (;;) {
       const { data } = await client.runs.list({ task_id: task, state: 'succeeded', limit: 1 });
-      if (data.total >= n) return;
+      if ((data.total ?? 0) >= n) return;
       await pause(POLL_INTERVAL);
     }
   }

@@ -158,13 +158,22 @@ export const runEvents = {
       retry_of: Nullable(Id),
       /** Results of the failed run that this one retries. */
       prior_steps: Type.Array(StepEndSchema),
-      /** Where those are too large: the run that has them, and how many. The worker copies them by RunStepCompleted. */
-      prior_results: Type.Optional(closed({ run_id: Id, steps: Type.Integer({ minimum: 1 }) })),
+      /**
+       * Where those are too large: the run that has them, how many it takes over, and the step that it begins with, if a
+       * person chose that. The worker copies them by RunStepCompleted.
+       */
+      prior_results: Type.Optional(
+        closed({
+          run_id: Id,
+          steps: Type.Integer({ minimum: 1 }),
+          before: Type.Optional(Type.String()),
+        }),
+      ),
       overlap_policy: OneOf(overlapPolicies),
       params: Type.Optional(params),
       parent: Type.Optional(parent),
     },
-    5,
+    6,
   ),
   RunSkipped: event(
     {
@@ -252,7 +261,15 @@ export const runEvents = {
    * Another run retries this failed one. Appended before that run is requested: where its stream is still empty after a
    * minute, the retry was lost in a crash.
    */
-  RunRetried: event({ run_id: Id, from: OneOf(retryStarts) }),
+  RunRetried: event(
+    {
+      run_id: Id,
+      from: OneOf(retryStarts),
+      /** The step that it begins with; left out where it is the failed one, or the start. */
+      step: Type.Optional(Type.String()),
+    },
+    2,
+  ),
   RunCancelRequested: event({}),
   RunCanceled: event(
     {

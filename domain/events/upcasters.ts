@@ -28,6 +28,12 @@ export const upcasters: Readonly<Record<string, Readonly<Record<number, Upcaster
     3: (data) => data,
     /** Version 4 lacked `namespace`. */
     4: (data) => data,
+    /** Version 5 lacked `prior_results.before`. */
+    5: (data) => data,
+  },
+  RunRetried: {
+    /** Version 1 lacked `step`. */
+    1: (data) => data,
   },
   RunSkipped: {
     /** Version 1 lacked `retry_of`. */

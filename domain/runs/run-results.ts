@@ -4,6 +4,7 @@ import { load } from '../handle.ts';
 import type { CompiledPipeline } from '../pipeline/compile.ts';
 import { finishedSteps } from '../pipeline/progress.ts';
 import { jsonBytes } from '../pipeline/json-size.ts';
+import { endsBefore } from './retry-step.ts';
 import { requireRun, runFold, type KnownRun } from './run.ts';
 import { endsOf } from './run-steps.ts';
 import { streams } from '../streams.ts';
@@ -23,15 +24,24 @@ export async function finishedResults(
   run: Pick<KnownRun, 'steps' | 'request'>,
   pipeline: CompiledPipeline,
 ): Promise<readonly StepEnd[]> {
-  const ends = [endsOf(run.steps)];
+  const streamed = [endsOf(run.steps)];
+  /** Where each run of {@link streamed} began, if that was chosen. */
+  const begins: (string | undefined)[] = [];
   let { steps, request } = run;
   // A run takes over results before it executes a step: with that many ends its stream holds all of them.
   while (request.prior_results !== null && steps.count < request.prior_results.steps) {
+    begins.unshift(request.prior_results.before);
     const { state } = await load(store, streams.run(request.prior_results.run_id), runFold);
     ({ steps, request } = requireRun(state));
-    ends.unshift(endsOf(steps));
+    streamed.unshift(endsOf(steps));
   }
-  return [...finishedSteps(pipeline, ends.flat()).values()].map(withoutLog);
+  let finished: readonly StepEnd[] = [];
+  for (const [index, ends] of streamed.entries()) {
+    const begin = index === 0 ? undefined : begins[index - 1];
+    const kept = begin === undefined ? finished : endsBefore(pipeline, finished, begin);
+    finished = [...finishedSteps(pipeline, [...kept, ...ends]).values()];
+  }
+  return finished.map(withoutLog);
 }
 
 /**

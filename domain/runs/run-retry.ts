@@ -9,6 +9,7 @@ import { namespaceOf } from '../namespaces/namespace.ts';
 import { compilePipeline } from '../pipeline/compile.ts';
 import { jsonBytes } from '../pipeline/json-size.ts';
 import { requestCommandedRun, runRequestOf, type RunCause } from './run-request.ts';
+import { endsBefore } from './retry-step.ts';
 import { finishedResults } from './run-results.ts';
 import { requireRun, retryRun, runFold, type KnownRun } from './run.ts';
 import { streams } from '../streams.ts';
@@ -27,6 +28,8 @@ export interface RunRetry {
   readonly store: EventStore;
   readonly runId: string;
   readonly from: RetryStart;
+  /** The step to begin with, of the run's pipeline; what comes before it is taken over. Default: the failed step. */
+  readonly step?: string | undefined;
   /** The run's task as it is now. */
   readonly task: LiveTask;
   /** The new run's id comes from its command: repeating the command completes the same retry. */
@@ -75,7 +78,7 @@ export async function requestOfRun(
  * Retries a failed run by a new one.
  *
  * - From the failed step, it executes the task revision that the failed run was pinned to, with that run's finished
- *   steps: their names and results belong to that pipeline. From the start, it executes the present task, and so a
+ *   steps: their names and results belong to that pipeline. From another step, those that come before it. From the start, it executes the present task, and so a
  *   fixed definition.
  * - It sees the nominal time and the event of the failed run, and is a manual run: a pause does not hold it back, and
  *   the dedupe key does not apply. Concurrency keys and the overlap policy do.
@@ -87,7 +90,7 @@ export async function requestOfRun(
  *   `NOT_FOUND`; ArtifactError
  */
 export async function retryFailedRun(retry: RunRetry): Promise<RetriedRun> {
-  const { store, runId, from, task, context, expectedRevision } = retry;
+  const { store, runId, from, step, task, context, expectedRevision } = retry;
   const newId = retryRunId(runId, context.commandId);
   const stream = streams.run(runId);
   const { state, position } = await handle({
@@ -95,7 +98,7 @@ export async function retryFailedRun(retry: RunRetry): Promise<RetriedRun> {
     stream,
     fold: runFold,
     decide: (run) => {
-      const events = retryRun(run, newId, from);
+      const events = retryRun(run, newId, from, step);
       if (task.status !== 'canceled') return events;
       const details = { status: 'canceled' };
       throw new RefusalError('STATE_CONFLICT', 'the task of this run is canceled', details);
@@ -144,15 +147,16 @@ async function causeOf(retry: RunRetry, failed: KnownRun, pinned: LiveTask): Pro
 }
 
 async function resultsFor(
-  { store, runId, context, artifacts }: RunRetry,
+  { store, runId, step, context, artifacts }: RunRetry,
   failed: KnownRun,
   { definition }: LiveTask,
 ): Promise<Pick<RunCause, 'prior_steps' | 'prior_results'>> {
   const pipeline = compilePipeline(definition.payload as JsonObject);
-  const finished = await finishedResults(store, failed, pipeline);
+  const all = await finishedResults(store, failed, pipeline);
+  const finished = step === undefined ? all : endsBefore(pipeline, all, step);
   const newId = retryRunId(runId, context.commandId);
   await copyArtifacts(artifacts, finished, runId, newId);
-  return jsonBytes(finished) <= MAX_PRIOR_BYTES
-    ? { prior_steps: [...finished] }
-    : { prior_results: { run_id: runId, steps: finished.length } };
+  if (jsonBytes(finished) <= MAX_PRIOR_BYTES) return { prior_steps: [...finished] };
+  const before = step === undefined ? {} : { before: step };
+  return { prior_results: { run_id: runId, steps: finished.length, ...before } };
 }

@@ -229,9 +229,15 @@ export function canceledEvent(
 
 /**
  * Records that another run retries this one. Each command that retries it requests a run of its own.
+ * @param step the step that it begins with; undefined: as `from` says
  * @throws RefusalError `STATE_CONFLICT` when it has not failed
  */
-export function retryRun(known: RunState, by: string, from: RetryStart): readonly RunEvent[] {
+export function retryRun(
+  known: RunState,
+  by: string,
+  from: RetryStart,
+  step?: string,
+): readonly RunEvent[] {
   const run = requireRun(known);
   if (run.state !== 'failed') {
     const { state } = run;
@@ -239,7 +245,8 @@ export function retryRun(known: RunState, by: string, from: RetryStart): readonl
     const message = `only a failed run can be retried; this one ${stands}`;
     throw new RefusalError('STATE_CONFLICT', message, { state });
   }
-  return [{ type: 'RunRetried', data: { run_id: by, from } }];
+  const chosen = step === undefined ? {} : { step };
+  return [{ type: 'RunRetried', data: { run_id: by, from, ...chosen } }];
 }
 
 /** A worker takes the run. An interrupted attempt continues; a failed one is followed by the next. */

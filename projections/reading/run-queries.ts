@@ -9,6 +9,8 @@ export interface RunFilters {
   readonly parent_run_id?: string | undefined;
   readonly success?: boolean | undefined;
   readonly state?: RunState | undefined;
+  /** In one of these, where no single state is given. */
+  readonly states?: readonly RunState[] | undefined;
   readonly trigger?: RunTrigger | undefined;
   /** Started after it; ISO 8601 as the service writes it (UTC, milliseconds). */
   readonly start_time?: string | undefined;
@@ -29,7 +31,7 @@ export interface RunListing {
  * @returns null if no run can match (a state and a success that contradict each other)
  */
 export function runListing(reach: Reach, wanted: RunFilters): RunListing | null {
-  const { task_id, parent_run_id, trigger, start_time, end_time } = wanted;
+  const { task_id, parent_run_id, trigger, states, start_time, end_time } = wanted;
   const filters: Filter[] = [...within(reach)];
   // `success` stands for one of two states.
   const successState = wanted.success === undefined ? undefined : successStates(wanted.success);
@@ -39,16 +41,46 @@ export function runListing(reach: Reach, wanted: RunFilters): RunListing | null 
   if (parent_run_id !== undefined) filters.push(equals('parent_run_id', parent_run_id));
   if (task_id !== undefined) filters.push(equals('task_id', task_id));
   if (state !== undefined) filters.push(equals('state', state));
+  else if (states !== undefined) filters.push({ field: 'state', op: 'in', value: states });
   const isOfOne = task_id !== undefined || parent_run_id !== undefined;
   // The state implies `listed`; without a task or a parent, the indexes of states are used.
   if (isOfOne) filters.push(equals('listed', state !== 'skipped'));
-  else if (state === undefined && !ofSpan) filters.push(equals('listed', true));
-  else if (state === undefined) filters.push({ field: 'state', op: 'in', value: listedStates });
+  else if (state === undefined && states === undefined) {
+    filters.push(
+      ofSpan ? { field: 'state', op: 'in', value: listedStates } : equals('listed', true),
+    );
+  }
   if (trigger !== undefined) filters.push(equals('trigger', trigger));
   if (start_time !== undefined) filters.push({ field: 'started_at', op: 'gt', value: start_time });
   if (end_time !== undefined) filters.push({ field: 'started_at', op: 'lt', value: end_time });
   const field = ofSpan && !isOfOne ? 'started_at' : 'queued_at';
   return { filters, sort: [{ field, direction: 'descending' }] };
+}
+
+/** Runs of a task that are compared with a later one. */
+const MAX_COMPARED = 50;
+
+type Placed = { readonly id: string; readonly task_id: string; readonly queued_at: string };
+
+/** The run of the same task that was queued just before or after a run, skipped ones left out. Constant cost. */
+export function neighbourOf(run: Placed, side: 'previous' | 'next'): Query {
+  return besides(run, side === 'previous' ? 'descending' : 'ascending', 1);
+}
+
+/** The runs of the same task that were queued before a run, the newest first. */
+export const runsBefore = (run: Placed): Query => besides(run, 'descending', MAX_COMPARED);
+
+function besides(
+  { id, task_id, queued_at }: Placed,
+  direction: Sort['direction'],
+  limit: number,
+): Query {
+  return {
+    filters: [equals('task_id', task_id), equals('listed', true)],
+    sort: [{ field: 'queued_at', direction }],
+    after: { values: [queued_at], key: id },
+    limit,
+  };
 }
 
 /** The latest run of a task that was not skipped. */

@@ -33,12 +33,13 @@ import {
 import type { ApiDependencies } from '../../dependencies.ts';
 import { PastQuery, pastAskedFor } from '../history/audit-access.ts';
 import { endpoint, idIn, success, type Call, type Endpoint } from '../../endpoint.ts';
-import { notFound } from '../../errors.ts';
+import { badRequest, notFound } from '../../errors.ts';
 import { instantsOf, spanReader } from '../history/instant.ts';
 import { emptyPage, listPage } from '../listing.ts';
 import { inReach, ownTasks, taskWithId } from '../lookup.ts';
 import { placeOfReading, viewRefusals } from '../history/replay-reading.ts';
 import { cutRuns, showInList, showPlannedRun, type ShownRun } from './run-records.ts';
+import { isSearch, searchPage, type RunSearch } from './run-search.ts';
 import { DaysQuery, ReadQuery, RunQuery } from '../../schemas/schemas.ts';
 import { ownedTaskOf } from '../tasks/task-ownership.ts';
 
@@ -61,7 +62,10 @@ const list = endpoint('GET /runs', {
     const task_id = query.task_id?.toLowerCase();
     const parent_run_id = query.parent_run_id?.toLowerCase();
     const times = await instantsOf({ start_time, end_time }, spanReader(call, task_id));
-    const filter = { task_id, parent_run_id, success: succeeded, state, trigger };
+    const search = searchIn(query);
+    // Other runs have no error.
+    const states = query.error === undefined ? undefined : (['failed', 'retrying'] as const);
+    const filter = { task_id, parent_run_id, success: succeeded, state, states, trigger };
     const listing = runListing(call.reach, { ...filter, ...times });
     if (listing === null) return emptyPage(query);
     const show = (run: RunDocument): Promise<object> =>
@@ -69,6 +73,10 @@ const list = endpoint('GET /runs', {
     const { readModel } = dependencies;
     const { filters, sort } = listing;
     const asked = { filters: [...filters, ...(await ownTasks(call))], sort, cut: cutRuns };
+    if (isSearch(search)) {
+      const { limit, cursor } = query;
+      return searchPage({ dependencies, search, listing: asked, limit, cursor, show });
+    }
     return listPage(readModel, runsProjection, asked, query, show);
   },
 });
@@ -176,6 +184,14 @@ const summary = endpoint('GET /stats/summary', {
     return { body: statisticsSummary(query.days, days, tasks, now), readPosition: position };
   },
 });
+
+/** What a list is searched for. @throws HttpError 400 for an offset: only a cursor continues a search */
+function searchIn({ id, error, input, event_id, offset }: RunQuery): RunSearch {
+  const search = { error, input, id: id?.toLowerCase(), event_id: event_id?.toLowerCase() };
+  if (offset === 0 || !isSearch(search)) return search;
+  const issue = 'cannot be given with id, error, input or event_id; continue with cursor';
+  throw badRequest([{ field: 'offset', issue }]);
+}
 
 /** A run whose jobs say why they still wait. */
 async function withReasons(

@@ -1,17 +1,18 @@
+import type { JsonObject } from '../../../domain/json.ts';
+import { compilePipeline } from '../../../domain/pipeline/compile.ts';
+import { stepIds } from '../../../domain/runs/retry-step.ts';
 import { wasCreatedBy, redriveRun } from '../../../domain/runs/run-redrive.ts';
 import { requestOfRun, retryFailedRun } from '../../../domain/runs/run-retry.ts';
 import { taskAt } from '../../../domain/tasks/task-at.ts';
-import { requireTask, type LiveTask } from '../../../domain/tasks/task.ts';
-import { reaches } from '../../../projections/reach.ts';
-import { runListing, type RunListing } from '../../../projections/reading/run-queries.ts';
-import { runsProjection, type RunDocument } from '../../../projections/views/runs.ts';
+import type { RetryStart } from '../../../domain/vocabulary.ts';
+import { runsProjection } from '../../../projections/views/runs.ts';
 import { RunRetried, RunsRedriven } from '../../schemas/response-schemas-runs.ts';
-import { endpoint, idIn, success, type Call, type Endpoint } from '../../endpoint.ts';
-import { forbidden, notFound } from '../../errors.ts';
-import { instantsOf, spanReader } from '../history/instant.ts';
+import { endpoint, idIn, success, type Endpoint } from '../../endpoint.ts';
+import { badRequest, notFound } from '../../errors.ts';
 import { paramsFor, takesParams } from '../../params/params-check.ts';
 import { inReach } from '../lookup.ts';
 import { redriveListed } from './run-redrive.ts';
+import { checkSelection, meantBy, selectionListing, taskOf } from './run-selection.ts';
 import {
   MAX_REDRIVEN_RUNS,
   RedriveQuery,
@@ -20,13 +21,7 @@ import {
   RetryRun,
 } from '../../schemas/run-retry-schemas.ts';
 import { requireMoreRuns } from '../../access/waiting-run-limit.ts';
-import {
-  mayChange,
-  ownedTaskOf,
-  ownerOf,
-  owns,
-  requirePermittedOwner,
-} from '../tasks/task-ownership.ts';
+import { ownedTaskOf, ownerOf, owns, requirePermittedOwner } from '../tasks/task-ownership.ts';
 
 const scopes = ['tasks:write'] as const;
 
@@ -54,9 +49,10 @@ const retry = endpoint('POST /runs/:run_id/retry', {
     await requireMoreRuns(dependencies, ownerOf(task), body?.params);
     const isAsPinned = from === 'start' || task.revision === taskRevision;
     const { definition } = isAsPinned ? task : await taskAt(store, taskId, taskRevision);
+    const step = checkedStep(body?.step, from, definition.payload as JsonObject);
     const params = paramsFor(definition, { ...request.params, ...body?.params });
     const context = { ...call.context, depth: await call.depth('run') };
-    const asked = { runId: id, from, task, context, params };
+    const asked = { runId: id, from, step, task, context, params };
     const retried = await retryFailedRun({ store, artifacts, ...asked });
     const { runId: run_id, taskId: task_id, overlaps, position } = retried;
     const skipped = overlaps === null ? {} : { skip_reason: 'overlap' };
@@ -83,23 +79,18 @@ const redrive = endpoint('POST /runs/redrive', {
     const { body: filter = {}, dependencies, query } = call;
     const { store, readModel, clock, artifacts } = dependencies;
     const dryRun = filter.dry_run === true || query.dry_run;
-    await checkFilter(call, filter);
+    await checkSelection(call, filter);
     const context = { ...call.context, depth: await call.depth('run') };
-    const owner = filter.created_by?.toLowerCase();
-    const error = filter.error?.toLowerCase();
+    const listing = await selectionListing(call, filter, ['failed']);
+    const isMeant = meantBy(call, filter, listing);
     const tally = await redriveListed({
       readModel,
       clock,
-      listing: await failedRuns(filter, call),
+      listing,
+      runIds: filter.run_ids,
       cursor: filter.cursor,
       limit: filter.limit ?? MAX_REDRIVEN_RUNS,
-      matches: async (run: RunDocument) => {
-        if (error !== undefined && !(run.error ?? '').toLowerCase().includes(error)) return false;
-        if (wasCreatedBy(context, run)) return false;
-        const task = await taskOf(call, run.task_id);
-        const isMeant = owner === undefined || task.definition.created_by === owner;
-        return isMeant && owns(call)(task);
-      },
+      matches: async (run) => !wasCreatedBy(context, run) && (await isMeant(run)),
       redrive: (runId) =>
         redriveRun({
           store,
@@ -121,45 +112,28 @@ const redrive = endpoint('POST /runs/redrive', {
 
 export const runRetryEndpoints: readonly Endpoint[] = [retry, redrive];
 
+/**
+ * The step to begin with.
+ * @param payload of the task revision that the run executes
+ * @throws HttpError 400 for one that its pipeline lacks, and for any with `from=start`
+ */
+function checkedStep(
+  step: string | undefined,
+  from: RetryStart,
+  payload: JsonObject,
+): string | undefined {
+  if (step === undefined) return undefined;
+  if (from === 'start') {
+    throw badRequest([{ field: 'step', issue: 'cannot be given together with from=start' }]);
+  }
+  const known = stepIds(compilePipeline(payload));
+  if (known.includes(step)) return step;
+  const issue = `must be a step of the run: ${known.slice(0, 20).join(', ')}`;
+  throw badRequest([{ field: 'step', issue }]);
+}
+
 function messageOf(count: number, dryRun: boolean): string {
   const runs = count === 1 ? '1 failed run' : `${count} failed runs`;
   if (dryRun) return `${runs} would be retried`;
   return `${runs} ${count === 1 ? 'is' : 'are'} retried`;
-}
-
-type Calling = Pick<Call, 'caller' | 'dependencies' | 'reach' | 'own'>;
-
-async function taskOf({ dependencies }: Calling, taskId: string): Promise<LiveTask> {
-  return requireTask((await dependencies.tasks.get(taskId)).state);
-}
-
-/** @throws HttpError 403 for a filter that names another agent's tasks, except for admins */
-async function checkFilter(call: Calling, filter: RedriveRuns): Promise<void> {
-  const { caller, dependencies } = call;
-  const owner = filter.created_by?.toLowerCase();
-  if (caller !== null && !caller.admin && owner !== undefined && owner !== caller.agentId) {
-    throw forbidden("these are runs of another agent's tasks", ['admin'], caller.scopes);
-  }
-  if (filter.task_id === undefined) return;
-  const id = filter.task_id.toLowerCase();
-  const { state } = await dependencies.tasks.get(id);
-  if (state.status === 'none' || !reaches(call.reach, state.namespace)) return;
-  mayChange(call, id)(state);
-}
-
-/** The failed runs that match a filter, oldest first. */
-async function failedRuns(
-  { task_id, trigger, start_time, end_time }: RedriveRuns,
-  call: Calling,
-): Promise<RunListing> {
-  const times = await instantsOf({ start_time, end_time }, spanReader(call, task_id));
-  const listing = runListing(call.reach, {
-    task_id: task_id?.toLowerCase(),
-    trigger,
-    state: 'failed',
-    ...times,
-  });
-  if (listing === null) throw new Error('a filter of failed runs is never contradictory');
-  const sort = listing.sort.map(({ field }) => ({ field, direction: 'ascending' as const }));
-  return { filters: listing.filters, sort };
 }

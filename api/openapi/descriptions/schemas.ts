@@ -275,6 +275,39 @@ export const byPlace: Readonly<Record<string, string>> = {
     'a task whose schedule is previewed, instead of the fields of a schedule',
   'redriveRuns.from': 'start at the failed step and keep earlier results, or start over',
   'redriveRuns.error': 'only runs whose error contains this, in any case',
+  RunExplanation: 'Why a run ran, what it waits for, and how it compares with others of its task.',
+  'RunExplanation.requested': 'who requested it, when and why',
+  'RunExplanation.requested.at': 'when it was requested',
+  'RunExplanation.requested.by_name': 'the name of that agent; null: unknown, or the service',
+  'RunExplanation.waits_for.kind': 'what is in the way',
+  'RunExplanation.waits_for.since': 'since when it is in the way; null: unknown',
+  'RunExplanation.waits_for.until': 'when it ends by itself; null: it does not',
+  'RunExplanation.previous_run_id': 'the run of its task that was queued before it; null: none',
+  'RunExplanation.next_run_id': 'the run of its task that was queued after it; null: none',
+  'RunExplanation.step_times.step': 'the step, or `<step>[<index>]` for an item of a `for_each`',
+  'RunExplanation.step_times.took_seconds':
+    'how long it took; null: it has not ended, or its result was taken over',
+  'RunExplanation.step_times.measured': 'how often the earlier runs executed it',
+  'RunExplanation.step_times.p50_seconds': 'the median; null: measured fewer than five times',
+  'RunExplanation.step_times.p95_seconds':
+    'the 95th percentile; null: measured fewer than five times',
+  'RunExplanation.step_times.slow':
+    'whether it took 1.5 times the 95th percentile, and 0.1 s longer',
+  'RunExplanation.input.step': 'the step',
+  'RunExplanation.input.value': 'the arguments of its tool',
+  'RunExplanation.input.exact': 'whether the run recorded the hash of exactly this',
+  'redriveRuns.id': 'only runs whose id begins so',
+  'redriveRuns.input':
+    'only runs whose params or event contain this, as JSON and in any case; values of secrets are never found',
+  'redriveRuns.event_id': 'only runs that this event triggered',
+  'cancelRuns.error': 'only runs whose error contains this, in any case',
+  'cancelRuns.id': 'only runs whose id begins so',
+  'cancelRuns.input':
+    'only runs whose params or event contain this, as JSON and in any case; values of secrets are never found',
+  'cancelRuns.event_id': 'only runs that this event triggered',
+  'cancelRuns.limit': 'maximum number of runs to cancel',
+  'cancelRuns.state': 'only runs in this state',
+  'cancelRuns.details.passed_over.ended': 'runs that have ended, or are in another state',
   'redriveRuns.limit': 'maximum number of runs to redrive',
   'explainTask.at': 'the instant, ISO 8601',
   'getConcurrencyKey.key': 'the concurrency key',
@@ -311,6 +344,14 @@ export const byPlace: Readonly<Record<string, string>> = {
   'listRecentEvents.topic': 'only events of this topic',
   'listTopics.matching':
     'only patterns that this topic matches, whose tasks an event there triggers',
+  'listRuns.id':
+    'only runs whose id begins so, in the order of ids; with a search, `total` is null and only `cursor` continues',
+  'listRuns.error':
+    'only failed and retrying runs whose error contains this, in any case; a search: each page examines some thousand runs and may have few items, `next_cursor` continues',
+  'listRuns.input':
+    'only runs whose params or event contain this, as JSON and in any case; a search, as `error`; values of secrets are never found',
+  'listRuns.event_id':
+    'only runs that this event triggered; a search, which begins at the time of the event where its id has one',
   'listRuns.state': 'only runs in this state; skipped runs are listed only with `skipped`',
   'listRuns.success': 'only runs that succeeded, or that failed',
   'listRuns.parent_run_id': 'only runs for whose end a step of this run waits or has waited',

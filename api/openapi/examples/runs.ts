@@ -5,6 +5,7 @@ import {
   done,
   due,
   ended,
+  eventId,
   message,
   page,
   position,
@@ -111,10 +112,60 @@ const by_day = [{ date: '2026-11-23', ...figures }];
 const live = message(position, 'run', { ...item, state: 'running', success: null });
 
 export const runExamples: Readonly<Record<string, Examples>> = {
-  listRuns: { responses: { 200: page(item) } },
+  listRuns: {
+    parameters: { error: 'timeout', input: 'shop.example', event_id: eventId },
+    responses: { 200: page(item) },
+  },
   getRun: { responses: { 200: run } },
   getRunArtifact: { responses: { 200: { status: 200, headers: {}, body: ['…'] } } },
   getLatestRun: { responses: { 200: run } },
+  explainRun: {
+    parameters: { step: 'orders' },
+    responses: {
+      200: {
+        run_id: runId,
+        state: 'succeeded',
+        requested: {
+          at: due,
+          by: 'service',
+          by_name: null,
+          reason: null,
+          text: 'The schedule of its task was due at 2026-11-23T08:00:00Z.',
+        },
+        waits_for: [],
+        previous_run_id: retryId,
+        next_run_id: null,
+        step_times: [
+          {
+            step: 'orders',
+            took_seconds: 1.1,
+            measured: 50,
+            p50_seconds: 0.4,
+            p95_seconds: 0.6,
+            slow: true,
+          },
+        ],
+        input: {
+          step: 'orders',
+          value: { url: 'https://shop.example/orders', headers: { authorization: '***' } },
+          exact: true,
+        },
+      },
+    },
+  },
+  cancelRuns: {
+    body: { task_id: taskId, state: 'queued', limit: 100 },
+    responses: {
+      200: done('1 run is canceled', {
+        dry_run: false,
+        count: 1,
+        passed_over: { ended: 0 },
+        left: 0,
+        next_cursor: null,
+        runs: [{ run_id: runId, task_id: taskId, old_state: 'queued' }],
+      }),
+    },
+  },
   cancelRun: {
     responses: { 200: done('the run is canceled', { run_id: runId, old_state: 'running' }) },
   },

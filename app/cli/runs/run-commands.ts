@@ -61,12 +61,16 @@ export function addRunCommands(line: CommandLine): void {
   });
   line.add(group, 'retry <id>', {
     description: 'start a new run for a failed one, from the failed step on',
-    options: { from, ...paramOptions },
+    options: {
+      from,
+      step: text('id', 'begin with this step instead; results of the steps before it are kept'),
+      ...paramOptions,
+    },
     examples: ['runs retry ce89cf0f-… --from start', 'runs retry ce89cf0f-… --param limit=5'],
-    run: async (session, { from: start, ...options }, [id = '']) => {
+    run: async (session, { from: start, step, ...options }, [id = '']) => {
       const params = await paramsOf(options, session.environment);
       await session.show(
-        (api) => api.runs.retry(id, { from: start, params }),
+        (api) => api.runs.retry(id, { from: start, step, params }),
         ({ message, details }) => `${message}: ${details.run_id}`,
       );
     },

@@ -47,6 +47,9 @@ export const queryParameters: Readonly<Record<string, Value>> = {
   task_id: ({ task }) => task,
   run_id: ({ approvalRun }) => approvalRun,
   parent_run_id: ({ run }) => run,
+  id: ({ run }) => run,
+  input: ({ mark }) => mark,
+  event_id: ({ eventId }) => eventId,
   created_by: ({ agent }) => agent,
   actor: ({ agent }) => agent,
   stream: ({ task }) => `task-${task}`,
@@ -86,6 +89,7 @@ export const neutralParameters: ReadonlySet<string> = new Set([
     'missed',
     'dry_run',
     'include_errors',
+    'step',
     'cancel_tasks',
     'scope_filter',
   ],
@@ -146,6 +150,7 @@ export const bodies: Readonly<Record<string, Body>> = {
   }),
   'POST /runs/{run_id}/retry': empty,
   'POST /runs/redrive': ({ task }) => ({ task_id: task, dry_run: true }),
+  'POST /runs/cancel': ({ task }) => ({ task_id: task, dry_run: true }),
   // The same tool is tried by itself, as it is there from then on.
   'POST /workers': () => ({
     ...{ name: 'another', slots: 1 },
@@ -173,6 +178,9 @@ export const bodies: Readonly<Record<string, Body>> = {
 /** Further bodies of endpoints whose fields can name things in more than one way. */
 export const furtherBodies: readonly (readonly [string, Body])[] = [
   ['POST /runs/redrive', ({ agent }) => ({ created_by: agent, dry_run: true })],
+  ['POST /runs/redrive', ({ failedRun }) => ({ run_ids: [failedRun] })],
+  ['POST /runs/cancel', ({ agent }) => ({ created_by: agent, dry_run: true })],
+  ['POST /runs/cancel', ({ keyRun }) => ({ run_ids: [keyRun] })],
   [
     'POST /tasks',
     ({ workerTool }, me) => ({

@@ -1,6 +1,15 @@
 import { newId } from '../../../domain/ids.ts';
 import type { Row } from './refusal-table.ts';
 
+/** Invalid choices of many runs. */
+const selections = [
+  ['run_ids', []],
+  ['run_ids', ['x'], 'run_ids.0'],
+  ['id', 'abc'],
+  ['input', ''],
+  ['event_id', 'x'],
+] as const;
+
 /** Invalid fields of a retry and a redrive. */
 export const retryRows: readonly Row[] = [
   {
@@ -15,6 +24,13 @@ export const retryRows: readonly Row[] = [
     path: '/runs/{run}/retry',
     scope: 'tasks:write',
     resource: 'run',
+    body: { step: 'one' },
+    faults: [
+      ['step', ''],
+      ['step', 7],
+      ['step', 'no step of it'],
+      ['params', 'x'],
+    ],
     queries: [
       ['from=middle', 'from'],
       ['from=', 'from'],
@@ -40,6 +56,29 @@ export const retryRows: readonly Row[] = [
       ['cursor', 'nonsense'],
       ['dry_run', 'yes'],
       ['state', 'failed'],
+      ...selections,
+    ],
+    queries: [
+      ['dry_run=maybe', 'dry_run'],
+      ['after=nowhere', 'after'],
+    ],
+  },
+  {
+    method: 'POST',
+    path: '/runs/cancel',
+    scope: 'tasks:write',
+    body: { task_id: newId(0), dry_run: true },
+    faults: [
+      ['task_id', 'x'],
+      ['created_by', 'me'],
+      ['start_time', 'yesterday'],
+      ['error', ''],
+      ['state', 'failed'],
+      ['limit', 1001],
+      ['cursor', 'nonsense'],
+      ['dry_run', 'yes'],
+      ['from', 'start'],
+      ...selections,
     ],
     queries: [
       ['dry_run=maybe', 'dry_run'],

@@ -19,6 +19,23 @@ export const runListRows: readonly Row[] = [
       ['start_time=2026-01-01T00:00:00', 'start_time'],
       ['end_time=2026-13-01T00:00:00Z', 'end_time'],
       ['include_errors=yes', 'include_errors'],
+      ['id=abc', 'id'],
+      ['id=../../x', 'id'],
+      ['error=', 'error'],
+      [`input=${'x'.repeat(501)}`, 'input'],
+      ['event_id=x', 'event_id'],
+      ['id=abcd&offset=5', 'offset'],
+      ['error=x&cursor=nonsense', 'cursor'],
+    ],
+  },
+  {
+    method: 'GET',
+    path: '/runs/{run}/explain',
+    scope: 'runs:read',
+    resource: 'run',
+    queries: [
+      ['after=x', 'after'],
+      ['step=', 'step'],
     ],
   },
 ];

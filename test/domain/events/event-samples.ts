@@ -229,6 +229,7 @@ export const samples: { readonly [T in EventType]: readonly DataOf<T>[] } = {
   RunRetried: [
     { run_id: 'run-1', from: 'failed_step' },
     { run_id: 'run-1', from: 'start' },
+    { run_id: 'run-1', from: 'failed_step', step: 'one' },
   ],
   RunCancelRequested: [{}],
   RunCanceled: [{ attempt: 0 }, { attempt: 1, output: { summary: { total_steps: 1 } } }],

@@ -59,6 +59,7 @@ describe('the graph of steps in the web page', function () {
     await browsing().expectAccessible();
     await page.getByRole('button', { name: 'Run now' }).click();
     await page.locator('.view-head .state', { hasText: 'waiting' }).waitFor();
+    await page.getByRole('link', { name: 'Graph', exact: true }).click();
     const state = (step: string, text: string): Promise<void> =>
       box(step)
         .locator('.state')
@@ -93,7 +94,7 @@ describe('the graph of steps in the web page', function () {
     ]);
     await service().client.post(`/tasks/${id}/run_now?wait=10`);
     const { json } = await service().client.get(`/task/${id}/latest`);
-    await browsing().logIn(service().credentials, `runs/${String(json['id'])}`);
+    await browsing().logIn(service().credentials, `runs/${String(json['id'])}?view=graph`);
     await page.locator('.view-head .state', { hasText: 'succeeded' }).waitFor();
     const { x, y } = await placeOf('one');
     const other = await placeOf('other');
@@ -110,7 +111,10 @@ describe('the graph of steps in the web page', function () {
       { uses: 'echo' },
     ]);
     const ran = await service().client.post(`/tasks/${id}/run_now?wait=20`);
-    await browsing().logIn(service().credentials, `runs/${ran.textAt('details.run_id')}`);
+    await browsing().logIn(
+      service().credentials,
+      `runs/${ran.textAt('details.run_id')}?view=graph`,
+    );
     await box('step_1').getByText('failed').waitFor();
     await box('step_0').getByText('succeeded').waitFor();
     await box('step_2').getByText('did not end').waitFor();

@@ -55,10 +55,11 @@ describe('what the web page offers', function () {
     expect(await row.getByRole('button').count()).to.equal(0);
     await browsing().goTo(`runs/${runs[0]}`);
     await page.getByRole('link', { name: 'An own one' }).waitFor();
-    expect(await offered()).to.deep.equal(['Retry from the failed step', 'Retry from the start']);
+    const retries = ['Retry from the failed step', 'Retry from the start', 'Retry …'];
+    expect(await offered()).to.deep.equal([...retries, 'Copy as …']);
     await browsing().goTo(`runs/${runs[1]}`);
     await page.getByRole('link', { name: 'Of another' }).waitFor();
-    expect(await offered()).to.deep.equal([]);
+    expect(await offered()).to.deep.equal(['Copy as …']);
     // After a change of owner, the task and its runs belong to the new owner.
     const handedOver = { created_by: service().credentials.agent_id };
     const put = await service().client.put(`/tasks/${own}`, handedOver);
@@ -66,10 +67,10 @@ describe('what the web page offers', function () {
     await service().client.get(`/tasks/${own}?after=${put.header('X-Event-Position')}`);
     await browsing().goTo(`runs/${runs[0]}`);
     await page.getByRole('link', { name: 'An own one' }).waitFor();
-    expect(await offered()).to.deep.equal([]);
+    expect(await offered()).to.deep.equal(['Copy as …']);
     await browsing().goTo('runs');
     await page.getByRole('button', { name: 'Retry failed runs …' }).click();
-    await page.getByRole('dialog').getByText('Of your tasks').waitFor();
+    await page.getByRole('dialog').getByText('runs of your tasks').waitFor();
     expect(complaints).to.deep.equal([]);
   });
 

@@ -57,7 +57,7 @@ describe('a run that waits, in the web page', function () {
     await row('chief').getByText('an approval: Ship it?').waitFor();
     await row('carrier').getByText('a callback').waitFor();
     await page.getByRole('list', { name: 'Attempts and steps over time' }).getByText('nap').click();
-    await page.locator('[open] dt', { hasText: 'At most until' }).waitFor();
+    await page.locator('.pane dt', { hasText: 'At most until' }).waitFor();
     await browsing().expectAccessible();
     await row('packed').getByRole('link', { name: 'Pack the goods' }).waitFor();
     const children = page.getByRole('region', { name: 'Child runs' });

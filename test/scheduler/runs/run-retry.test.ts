@@ -169,6 +169,29 @@ describe('a failed run that is retried', () => {
       expect(await namesIn(last)).to.deep.equal([...steps, 'last']);
     });
 
+    it('takes over those before a chosen step, through further retries', async () => {
+      await fail();
+      const { store } = world.world;
+      const from = async (runId: string, step: string): Promise<string> => {
+        const task = await world.world.task('t');
+        const context = world.world.context();
+        const retried = { store, runId, from: 'failed_step', step, task, context } as const;
+        const { runId: id } = await retryFailedRun(retried);
+        await world.world.idle();
+        return id;
+      };
+      const third = await from(failed, 'c');
+      const [request] = await world.eventsOf(third);
+      const prior_results = { run_id: failed, steps: 2, before: 'c' };
+      expect(request?.data).to.deep.include({ prior_steps: [], prior_results });
+      expect(world.stepsOf(third)).to.deep.equal(['c', 'd', 'e', 'last']);
+      expect((await namesIn(third)).slice(0, 2)).to.deep.equal(['a', 'b']);
+      works('last');
+      const second = await from(third, 'b');
+      expect(world.stepsOf(second)).to.deep.equal(['b', 'c', 'd', 'e', 'last']);
+      expect(await world.run(second)).to.include({ state: 'succeeded' });
+    });
+
     it('starts with all of them when its worker dies during the take-over', async () => {
       await fail();
       works('last');

@@ -4,10 +4,9 @@ import { html } from '../../preact.js';
 import { open, RefusalError } from '../../client.js';
 import { Button, Table } from '../../ui/elements.js';
 import { Section } from '../../ui/layout.js';
+import { saveBlob } from './saving.js';
 
 const NAME = /^[0-9a-f]{64}$/;
-/** How long a download may take. Milliseconds. */
-const KEPT_FOR = 60_000;
 const UNITS = ['bytes', 'KiB', 'MiB', 'GiB'];
 
 /** The steps whose result is an artifact; a tool may return the like. */
@@ -38,16 +37,9 @@ function sizeText(bytes) {
   return `${unit === 0 || size >= 10 ? Math.round(size) : size.toFixed(1)} ${UNITS[unit]}`;
 }
 
-/** A link cannot send the token. */
 async function download(runId, step, artifact) {
   const response = await open('GET', `runs/${runId}/artifacts/${artifact}`);
   if (!response.ok)
     throw new RefusalError(response.status, await response.json().catch(() => ({})));
-  const address = URL.createObjectURL(await response.blob());
-  const link = document.createElement('a');
-  link.href = address;
-  link.download = `${runId}-${step}.json`;
-  link.click();
-  // The browser may still be saving it.
-  setTimeout(() => URL.revokeObjectURL(address), KEPT_FOR);
+  saveBlob(`${runId}-${step}.json`, await response.blob());
 }

@@ -1,18 +1,18 @@
 // The steps of a run as a graph, with what has become of each.
 
 import { html } from '../../preact.js';
+import { Nothing } from '../../ui/elements.js';
 import { StepGraph } from '../../ui/graph.js';
-import { Section } from '../../ui/layout.js';
 
-/** Left out where the run's pipeline is unknown. */
-export function RunGraph({ run: { plan, finished_at: end } }) {
-  if (plan === null) return null;
+/** @param {string} chosen the step that is shown beside it; `linkTo`: attributes of the link to a step */
+export function RunGraph({ run: { plan, finished_at: end }, chosen, linkTo }) {
+  if (plan === null) {
+    return html`<${Nothing} text="Its pipeline is unknown, as its task cannot be read." />`;
+  }
   // In a run that has ended, nothing is to come.
   const stateOf = (state) => (end !== null && state === 'pending' ? 'did_not_end' : state);
   const states = new Map(plan.map(({ step, state }) => [step, stateOf(state)]));
-  return html`<${Section} title="Graph of steps">
-    <${StepGraph} pipeline=${pipelineOf(plan)} states=${states} />
-  <//>`;
+  return html`<${StepGraph} pipeline=${pipelineOf(plan)} states=${states} chosen=${chosen} linkTo=${linkTo} />`;
 }
 
 /** The steps of a plan as a pipeline has them, without items of `for_each`. */

@@ -1,118 +1,97 @@
-// The list of runs, with filters, and the retry of many failed runs.
+// The list of runs: live, with quick ranges and a search, and commands for those that are ticked or match.
 
-import { html } from '../../preact.js';
-import { call, command, may } from '../../client.js';
+import { html, useState } from '../../preact.js';
+import { call, may } from '../../client.js';
 import { learnTitles } from '../../names.js';
-import { notify } from '../../store.js';
-import { count, counted, isoOf } from '../../times.js';
-import { AskButton } from '../../ui/dialog.js';
-import { spaced } from '../../ui/elements.js';
+import { Link } from '../../ui/elements.js';
 import { Heading } from '../../ui/layout.js';
 import { Filters, List, filtersIn, useList } from '../../ui/list.js';
 import { TaskLink } from '../../ui/names.js';
+import { BulkButtons } from './runs-bulk.js';
+import {
+  filterNames,
+  parametersOf,
+  searchFault,
+  shownFields,
+  tasksFor,
+  withDefaults,
+} from './runs-filters.js';
 import { runColumns } from './runs-table.js';
 
 const PAGE = 30;
-const states = [
-  'queued',
-  'running',
-  'waiting',
-  'retrying',
-  'succeeded',
-  'failed',
-  'canceled',
-  'skipped',
-];
-const fields = [
-  { name: 'state', label: 'State', options: ['', ...states] },
-  { name: 'trigger', label: 'Trigger', options: ['', 'schedule', 'manual', 'event', 'backfill'] },
-  { name: 'since', label: 'Started after', type: 'datetime-local' },
-  { name: 'until', label: 'Started before', type: 'datetime-local' },
-];
+const nothing = { items: [], total: 0, next_cursor: null };
 
-const readRuns = async ({ since, until, ...filters }, signal) => {
-  const query = {
-    ...filters,
-    start_time: isoOf(since),
-    end_time: isoOf(until),
-    include_errors: false,
-  };
-  const page = await call('GET', 'runs', { query: { ...query, limit: PAGE }, signal });
-  const ids = [filters.task_id, ...page.items.map((run) => run.task_id)];
+const readRuns = async ({ after, cursor, ...filters }, signal) => {
+  if (searchFault(filters) !== null) return { ...nothing, tasks: [] };
+  const tasks = await tasksFor(filters, signal);
+  const isTaskSearch = filters.by === 'task' && filters.q !== '';
+  // Several tasks are offered to choose from.
+  if (isTaskSearch && tasks.length !== 1) return { ...nothing, tasks };
+  const found = parametersOf(filters, tasks[0]?.id);
+  const query = { ...found, include_errors: false, limit: PAGE, cursor, after };
+  const page = await call('GET', 'runs', { query, signal });
+  const ids = [found.task_id, ...page.items.map((run) => run.task_id)];
   await learnTitles(ids.filter(Boolean), signal);
-  return page;
+  return { ...page, tasks };
 };
 
 export function RunsView({ query }) {
-  const list = useList('runs', filtersIn(query, [{ name: 'task_id' }, ...fields]), readRuns);
-  const { task_id: task, state, trigger, since, until } = list.asked.filters;
-  const scope = { task_id: task, trigger, start_time: isoOf(since), end_time: isoOf(until) };
-  const mayHaveFailed = ['', 'failed'].includes(state) && may('tasks:write');
+  const list = useList('runs', withDefaults(filtersIn(query, filterNames)), readRuns);
+  const [ticked, tick] = useState(() => new Set());
+  const { filters } = list.asked;
+  const tasks = list.data?.tasks ?? [];
+  const task = tasks.length === 1 && filters.by === 'task' ? tasks[0].id : filters.task_id;
+  const items = list.data?.items ?? [];
+  // A run that is no longer shown is no longer meant.
+  const shown = new Set(items.filter(({ id }) => ticked.has(id)).map(({ id }) => id));
   const beside =
     task !== '' &&
     list.data !== undefined &&
     html`<span class="soft">of <${TaskLink} id=${task} /> <a href="#/runs">all</a></span>`;
+  const done = () => {
+    tick(new Set());
+    return list.reload();
+  };
+  const fault = searchFault(filters);
   return html`<${Heading} title="Runs" beside=${beside}>
-      ${mayHaveFailed && html`<${RetryButton} scope=${scope} done=${list.reload} />`}
+      <${BulkButtons} filters=${filters} task=${task} ticked=${shown} done=${done} />
     <//>
-    <${Filters} list=${list} fields=${fields} />
-    <${List} list=${list} caption="Runs" columns=${runColumns({ hasTask: task === '' })} one="run"
-      empty="No run matches." />`;
+    <${Filters} list=${list} fields=${shownFields(list.typed)} />
+    <p class="fault" role="status">${fault}</p>
+    ${tasks.length > 1 && html`<${TaskChoice} tasks=${tasks} />`}
+    <${List} list=${list} caption="Runs" columns=${columnsOf({ task, items, ticked: shown, tick })} one="run"
+      empty=${emptyText(filters, list.data)} />`;
 }
 
-const starts = { failed_step: 'the step that failed', start: 'the start' };
-const retryFields = [
-  { name: 'error', label: 'Error contains', hint: 'Leave empty for any error.', maxlength: 1000 },
-  { name: 'from', label: 'From', value: 'failed_step', options: starts },
-  { name: 'limit', label: 'At most', type: 'number', min: 1, max: 1000, value: '1000' },
-];
+const TaskChoice = ({ tasks }) =>
+  html`<p class="row">Which task?
+    ${tasks.map(({ id, title }) => html`<${Link} to="runs?task_id=${id}" kind="button small">${title}<//>`)}
+  </p>`;
 
-/** Asks which failed runs to retry, and shows first how many those are. */
-function RetryButton({ scope, done }) {
-  const { task_id: task, trigger, start_time: from, end_time: to } = scope;
-  const send = async ({ error, limit, reason, ...values }, dry_run) => {
-    const asked = Object.entries({ ...scope, error }).filter(([, value]) => value !== '');
-    const body = { ...Object.fromEntries(asked), ...values, limit: Number(limit), dry_run };
-    return (await command('runs/redrive', { reason: dry_run ? '' : reason, body })).details;
-  };
-  const whose =
-    task !== ''
-      ? html`of <${TaskLink} id=${task} />`
-      : may('admin')
-        ? 'of all tasks'
-        : 'of your tasks';
-  const limits = [
-    trigger !== '' && `trigger ${trigger}`,
-    (from !== '' || to !== '') && 'the time span of the list',
-  ].filter(Boolean);
-  const within = limits.length > 0 ? `, only ${limits.join(' and ')}` : ', whenever they ran';
-  const dialog = {
-    title: 'Retry failed runs',
-    text: html`Retries failed runs ${whose}${within}. Runs that were retried successfully are left out.`,
-    action: 'Retry runs',
-    fields: retryFields,
-    preview: async (values) => {
-      const details = await send(values, true);
-      const shown = html`<p class="outcome">${retryText(details, 'would be retried')}</p>`;
-      const action = details.count === 0 ? null : `Retry ${counted(details.count, 'run')}`;
-      return { shown, action, count: details.count };
-    },
-    // No more than were shown: others may have failed since.
-    act: async (values, { count: limit }) => {
-      const details = await send({ ...values, limit }, false);
-      notify(retryText(details, details.count === 1 ? 'run is retried' : 'runs are retried'));
-    },
-  };
-  return html`<${AskButton} text="Retry failed runs …" dialog=${dialog} done=${done} />`;
+/** A search examines some thousand runs for each page. */
+function emptyText({ by, q }, page) {
+  if (page?.next_cursor && q !== '') return 'No match so far. Older runs are searched with Next.';
+  if (by === 'task' && q !== '' && page?.tasks.length === 0)
+    return 'No task has that in its title.';
+  if (page?.tasks.length > 1) return 'Choose a task to see its runs.';
+  return 'No run matches.';
 }
 
-function retryText({ count: many, left, passed_over: skipped }, what) {
-  const over = Object.entries(skipped).filter(([, each]) => each > 0);
-  const reasons = over.map(([reason, each]) => `${count(each)} ${spaced(reason)}`);
-  const texts = [
-    `${count(many)} ${what}`,
-    reasons.length > 0 && `left out: ${reasons.join(', ')}`,
-    left > 0 && `${count(left)} not checked yet`,
+function columnsOf({ task, items, ticked, tick }) {
+  const columns = runColumns({ hasTask: task === '' });
+  if (!may('tasks:write')) return columns;
+  const isAll = items.length > 0 && ticked.size === items.length;
+  const toggleAll = () => tick(isAll ? new Set() : new Set(items.map(({ id }) => id)));
+  const toggle = (id) => {
+    const next = new Set(ticked);
+    if (!next.delete(id)) next.add(id);
+    tick(next);
+  };
+  const box = (label, checked, onChange) =>
+    html`<input class="tick" type="checkbox" aria-label=${label} checked=${checked} onChange=${onChange} />`;
+  const head = box('Tick all runs of this page', isAll, toggleAll);
+  return [
+    [head, ({ id }) => box(`Tick run ${id.slice(0, 8)}`, ticked.has(id), () => toggle(id))],
+    ...columns,
   ];
-  return texts.filter(Boolean).join('; ');
 }

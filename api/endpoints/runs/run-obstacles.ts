@@ -1,0 +1,213 @@
+import { fromIso, type Instant } from '../../../domain/clock.ts';
+import type { RecordedEvent } from '../../../domain/event-store.ts';
+import { load } from '../../../domain/handle.ts';
+import { concurrencyOf } from '../../../domain/keys/key-stream.ts';
+import { startDenial } from '../../../domain/agents/permissions.ts';
+import { namespaceOf } from '../../../domain/namespaces/namespace.ts';
+import { operationsFold } from '../../../domain/operators/operations.ts';
+import { isOpen, noWaits, type Wait, type WaitsFor } from '../../../domain/runs/run-waits.ts';
+import { streams } from '../../../domain/streams.ts';
+import type { ObstacleKind } from '../../../domain/vocabulary.ts';
+import type { RunDocument } from '../../../projections/views/runs.ts';
+import type { ApiDependencies } from '../../dependencies.ts';
+import { pinnedTask } from '../../params/shown-params.ts';
+import { rateWait } from '../../access/quota-gate.ts';
+import { slotWait } from '../tasks/slot-wait.ts';
+
+/** What an unfinished run waits for. */
+export interface Obstacle {
+  readonly kind: ObstacleKind;
+  /** A sentence for people. */
+  readonly text: string;
+  /** Since when it is in the way; null where that is unknown. ISO 8601. */
+  readonly since: string | null;
+  /** When it ends by itself; null where it does not. */
+  readonly until: string | null;
+  /** The agent that ordered it; null where nobody did. */
+  readonly by: string | null;
+  readonly by_name: string | null;
+  /** Why it was ordered. */
+  readonly reason: string | null;
+  /** Runs that are in the way. */
+  readonly run_ids: readonly string[];
+}
+
+/** How many events of a task are searched for its last pause. */
+const RECENT_EVENTS = 50;
+
+const nothing = { since: null, until: null, by: null, by_name: null, reason: null, run_ids: [] };
+
+/**
+ * What a run that is not being executed waits for, the first obstacle first. Empty for one that is executed, has ended,
+ * or can start at once.
+ * @throws EventStoreError
+ */
+export async function obstaclesOf(
+  dependencies: ApiDependencies,
+  run: RunDocument,
+  now: Instant,
+): Promise<readonly Obstacle[]> {
+  const { state } = run;
+  if (state === 'waiting') {
+    return [...(await hold(dependencies)), ...(await openWaits(dependencies, run))];
+  }
+  if (state !== 'queued' && state !== 'retrying') return [];
+  const orders = [
+    ...(await hold(dependencies)),
+    ...(await ofAgent(dependencies, run)),
+    ...(await pause(dependencies, run)),
+    ...laterStart(run, now),
+  ];
+  return orders.length > 0 ? orders : await ofCapacity(dependencies, run);
+}
+
+/** Who it was, by name where that is known. */
+export async function nameOf(
+  { agents }: Pick<ApiDependencies, 'agents'>,
+  agentId: string,
+): Promise<string | null> {
+  const { state } = await agents.get(agentId);
+  return 'name' in state ? state.name : null;
+}
+
+async function hold(dependencies: ApiDependencies): Promise<readonly Obstacle[]> {
+  const { state } = await load(dependencies.store, streams.operations(), operationsFold);
+  if (state.hold === null) return [];
+  const { by, since, reason } = state.hold;
+  const by_name = await nameOf(dependencies, by);
+  const text = 'The service is on hold: nothing fires, and no run starts.';
+  return [{ ...nothing, kind: 'hold', text, since, by, by_name, reason }];
+}
+
+async function ofAgent(
+  dependencies: ApiDependencies,
+  { attempt, created_by }: RunDocument,
+): Promise<readonly Obstacle[]> {
+  const { state } = await dependencies.agents.get(created_by);
+  const denial = attempt > 0 ? null : startDenial(created_by, state);
+  if (denial?.code !== 'agent_disabled') return [];
+  const disabled = state.status === 'registered' ? state.disabled : null;
+  const name = 'name' in state ? state.name : created_by;
+  const text = `The agent of its task, ${name}, is disabled.`;
+  if (disabled === null) return [{ ...nothing, kind: 'agent', text }];
+  const { by, since } = disabled;
+  const by_name = await nameOf(dependencies, by);
+  return [{ ...nothing, kind: 'agent', text, since, by, by_name }];
+}
+
+async function pause(
+  dependencies: ApiDependencies,
+  { attempt, task_id, trigger }: RunDocument,
+): Promise<readonly Obstacle[]> {
+  const { store, tasks } = dependencies;
+  // A pause does not keep back a run by hand or by an event, nor one that has started.
+  if (attempt > 0 || (trigger !== 'schedule' && trigger !== 'backfill')) return [];
+  const { state } = await tasks.get(task_id);
+  if (state.status !== 'paused') return [];
+  const recent = { direction: 'backwards', limit: RECENT_EVENTS } as const;
+  const events = await store.readStream(streams.task(task_id), recent);
+  const paused = events.find(({ type }) => type === 'TaskPaused');
+  const then = trigger === 'schedule' ? 'this run will be skipped' : 'this run waits';
+  const text = `Its task is paused (${state.pause_reason ?? 'request'}): ${then} unless it is resumed.`;
+  return [{ ...nothing, kind: 'pause', text, ...(await orderedBy(dependencies, paused)) }];
+}
+
+async function orderedBy(
+  dependencies: ApiDependencies,
+  event: RecordedEvent | undefined,
+): Promise<Partial<Obstacle>> {
+  if (event === undefined) return {};
+  const { actor, occurredAt, reason } = event.metadata;
+  const why = { since: occurredAt, reason: reason ?? null };
+  if (actor === 'service') return why;
+  return { ...why, by: actor, by_name: await nameOf(dependencies, actor) };
+}
+
+/** A retry's delay, or a planned start. */
+function laterStart({ state, attempt, run_at }: RunDocument, now: Instant): readonly Obstacle[] {
+  if (fromIso(run_at) <= now) return [];
+  if (state === 'retrying') {
+    const text = `Attempt ${attempt} failed; the next one starts after a delay.`;
+    return [{ ...nothing, kind: 'retry', text, until: run_at }];
+  }
+  return [{ ...nothing, kind: 'time', text: 'It starts at a later time.', until: run_at }];
+}
+
+/** A quota, a concurrency key, a slot, or a worker. From heartbeats and counters, so some seconds old. */
+async function ofCapacity(
+  dependencies: ApiDependencies,
+  run: RunDocument,
+): Promise<readonly Obstacle[]> {
+  const namespace = namespaceOf(run);
+  const keys = await key(dependencies, run);
+  try {
+    const quota = await rateWait(dependencies, namespace);
+    if (quota !== null) return [{ ...nothing, kind: 'quota', text: `It waits for ${quota}.` }];
+    if (keys.length > 0) return keys;
+    const { coordination } = dependencies;
+    const slot = await slotWait(coordination, { agent: run.created_by, namespace });
+    if (slot !== null) return [{ ...nothing, kind: 'slot', text: `It waits for ${slot}.` }];
+    const alive = await coordination.alive();
+    if (alive.some(({ about }) => isWorker(about['roles']))) return [];
+    const text = 'No process with the role worker is alive.';
+    return [{ ...nothing, kind: 'worker', text }];
+  } catch (error) {
+    dependencies.telemetry.failures.failed('explained a run without the slots of workers', error);
+    return keys;
+  }
+}
+
+const isWorker = (roles: unknown): boolean => Array.isArray(roles) && roles.includes('worker');
+
+/** The concurrency key that other runs hold, or wait for before this one. */
+async function key(dependencies: ApiDependencies, run: RunDocument): Promise<readonly Obstacle[]> {
+  const task = await pinnedTask(dependencies, run);
+  const name = task?.definition.concurrency_key ?? null;
+  if (task === null || name === null) return [];
+  const { concurrency_limit, created_by: owner } = task.definition;
+  const { holders, waiters } = await concurrencyOf(dependencies.store, owner, name);
+  if (holders.some(({ run_id }) => run_id === run.id)) return [];
+  const place = waiters.findIndex(({ run_id }) => run_id === run.id);
+  const waiting = waiters[place];
+  const ahead = place === -1 ? waiters.length : place;
+  if (holders.length + ahead < concurrency_limit) return [];
+  const line =
+    ahead === 0 ? '' : `; ${ahead} more ${ahead === 1 ? 'run is' : 'runs are'} before it`;
+  const held = `${holders.length} of ${concurrency_limit} in use`;
+  const text = `It waits for the concurrency key ${name}: ${held}${line}.`;
+  const run_ids = holders.map(({ run_id }) => run_id);
+  return [{ ...nothing, kind: 'key', text, since: waiting?.since ?? null, run_ids }];
+}
+
+async function openWaits(
+  { jobs }: ApiDependencies,
+  run: RunDocument,
+): Promise<readonly Obstacle[]> {
+  const waits: readonly Wait[] = run.waits ?? noWaits;
+  const reasons = await jobs.reasons(namespaceOf(run), waits);
+  return waits.filter(isOpen).map((wait) => {
+    const { step, since, until, waits_for } = wait;
+    const run_ids = waits_for.kind === 'run' ? [waits_for.run_id] : [];
+    const reason = reasons.get(wait.wait_id) ?? null;
+    const text = `Step ${step} waits for ${awaited(waits_for)}.`;
+    return { ...nothing, kind: waits_for.kind, text, since, until, reason, run_ids };
+  });
+}
+
+/** The object of `waits for`. */
+function awaited(waitsFor: WaitsFor): string {
+  switch (waitsFor.kind) {
+    case 'timer':
+      return 'a time';
+    case 'event':
+      return `an event on topic ${waitsFor.topic}`;
+    case 'approval':
+      return `an approval: ${waitsFor.message}`;
+    case 'run':
+      return `the end of run ${waitsFor.run_id}`;
+    case 'callback':
+      return 'its callback';
+    case 'job':
+      return `a worker that offers ${waitsFor.tool}`;
+  }
+}

@@ -1,0 +1,66 @@
+// The steps of a run over time. Each row leads to its step.
+
+import { html } from '../../preact.js';
+import { useStore } from '../../store.js';
+import { duration } from '../../times.js';
+import { spaced } from '../../ui/elements.js';
+import { runBars, stepRows } from './run-rows.js';
+
+const tones = {
+  succeeded: 'good',
+  failed: 'bad',
+  waiting: 'wait',
+  queued: 'wait',
+  retrying: 'wait',
+  running: 'busy',
+};
+const toneOf = (state) => tones[state] ?? 'idle';
+
+/** @param {{linkTo: (step: string) => object, chosen: string}} place of the run's view; `slow`: names of slow steps */
+export function Waterfall({ run, place, slow }) {
+  // Bars that are still open grow.
+  const now = useStore(() => (run.finished_at === null ? Date.now() : Date.parse(run.finished_at)));
+  const rows = stepRows(run, now);
+  const whole = runBars(run, now);
+  const all = [...whole, ...rows.flatMap(({ bars }) => bars)];
+  const first = Math.min(...all.map(({ from }) => from));
+  const span = Math.max(1, Math.max(...all.map(({ to }) => to)) - first);
+  const took = whole.length === 0 ? null : whole.at(-1).to - whole[0].from;
+  const scale = { first, span };
+  return html`<div class="waterfall">
+    <ol aria-label="Attempts and steps over time">
+      <${Row} step="" label="Run" level=${0} state=${run.state} bars=${whole} took=${took}
+        scale=${scale} place=${place} />
+      ${rows.map(
+        (row) => html`<${Row} key=${row.step} ...${row} label=${row.step} level=${row.level + 1}
+          scale=${scale} place=${place} isSlow=${slow.has(row.step)} />`,
+      )}
+    </ol>
+    <div class="axis" aria-hidden="true">
+      ${[0, 0.25, 0.5, 0.75, 1].map((part) => html`<span>${duration(span * part)}</span>`)}
+    </div>
+  </div>`;
+}
+
+/** What is right needs no word. */
+const quiet = new Set(['succeeded']);
+
+function Row({ step, label, level, state, bars, took, isSlow, scale, place }) {
+  const { first, span } = scale;
+  const percent = (length) => (length / span) * 100;
+  const styleOf = ({ from, to }) => ({
+    left: `${Math.min(percent(from - first), 99.4)}%`,
+    width: `${Math.max(percent(to - from), 0.6)}%`,
+  });
+  return html`<li class=${`level-${Math.min(level, 3)}`}>
+    <a class="line" ...${place.linkTo(step)} aria-current=${place.chosen === step ? 'true' : null}>
+      <span class="label" title=${label}>${label}</span>
+      <span class="track ${state}" aria-hidden="true">
+        ${bars.map((bar) => html`<span class="bar ${toneOf(bar.state)}" title=${bar.text} style=${styleOf(bar)}></span>`)}
+      </span>
+      <span class="took">${took === null ? '' : duration(took)}</span>
+      <span class="word ${toneOf(state)} ${quiet.has(state) ? 'hidden' : ''}">${spaced(state)}</span>
+      ${isSlow && html`<span class="word wait">slow</span>`}
+    </a>
+  </li>`;
+}
