@@ -1,5 +1,5 @@
 /** The longest wait of a test for something real, in milliseconds. */
-const DEFAULT_LIMIT_MS = 15_000;
+const DEFAULT_LIMIT_MS = 30_000;
 
 export interface WaitOptions {
   /** The longest wait, in real milliseconds; 5,000 by default. */
