@@ -86,8 +86,8 @@ const afterwards = (ask, done) => async () => {
 };
 
 /** Puts the service on hold. The reason is part of the command. @param done called afterwards */
-export const HoldButton = ({ done }) =>
-  html`<${Button} kind="quiet" onClick=${afterwards(askToHold, done)}>Hold the service …<//>`;
+export const HoldButton = ({ kind = 'quiet', done }) =>
+  html`<${Button} kind=${kind} onClick=${afterwards(askToHold, done)}>Hold the service …<//>`;
 
 /** Ends the hold. */
 export const ReleaseButton = ({ done }) =>

@@ -65,5 +65,5 @@ function Hold({ hold, released, done }) {
   ];
   return html`<p>The service is not on hold: schedules fire and runs start.</p>
     ${facts && html`<${Facts} of=${facts} />`}
-    <p><${HoldButton} done=${done} /></p>`;
+    <p><${HoldButton} kind="" done=${done} /></p>`;
 }
