@@ -92,4 +92,19 @@ describe('going back on the web page', function () {
     expect(await page.getByLabel('Title').inputValue()).to.equal('');
     expect(complaints).to.deep.equal([]);
   });
+
+  it('brings back no secret that was typed', async () => {
+    const { page, complaints } = browsing();
+    await browsing().logIn(service().credentials, 'secrets/new');
+    await page.getByLabel('Name', { exact: true }).fill('shop_key');
+    await page.getByLabel('Value', { exact: true }).fill('of the shop');
+    await page.getByRole('navigation').getByRole('link', { name: 'Runs' }).click();
+    await page.getByRole('heading', { level: 1, name: 'Runs' }).waitFor();
+    await page.goBack();
+    await page.getByLabel('Value', { exact: true }).waitFor();
+    expect(await page.getByLabel('Name', { exact: true }).inputValue()).to.equal('shop_key');
+    expect(await page.getByLabel('Value', { exact: true }).inputValue()).to.equal('');
+    expect(await page.evaluate<string>('JSON.stringify(history.state)')).not.to.include('the shop');
+    expect(complaints).to.deep.equal([]);
+  });
 });

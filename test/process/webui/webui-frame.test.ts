@@ -99,6 +99,24 @@ describe('System on the web page', function () {
     expect(complaints).to.deep.equal([]);
   });
 
+  /** An agent that may only read runs is told of the hold, too, and is not offered to lift it. */
+  async function readsOfHold(): Promise<void> {
+    const { client, process } = service();
+    const made = await client.post('/agents', { name: 'looker', scopes: ['runs:read'] });
+    const given = await client.post(`/agents/${made.textAt('id')}/credentials`, {});
+    const { agent_id, agent_secret } = given.json as { agent_id: string; agent_secret: string };
+    const context = await browsing().page.context().browser()?.newContext();
+    const page = await context?.newPage();
+    if (context === undefined || page === undefined) throw new Error('there is no browser');
+    await page.goto(`${process.address}/ext/webui/`);
+    await page.getByLabel('Agent ID').fill(agent_id);
+    await page.getByLabel('Secret').fill(agent_secret);
+    await page.getByRole('button', { name: 'Log in' }).click();
+    await page.getByText('“the database is being moved”').waitFor();
+    expect(await page.getByRole('button', { name: 'Release …' }).count()).to.equal(0);
+    await context.close();
+  }
+
   it('puts the service on hold, says who, when and why, and lifts the hold', async () => {
     const { page, complaints } = browsing();
     await browsing().logIn(service().credentials, 'system');
@@ -110,6 +128,7 @@ describe('System on the web page', function () {
     await hold.getByText('admin', { exact: true }).waitFor();
     await hold.locator('time').first().waitFor();
     await browsing().expectAccessible();
+    await readsOfHold();
     await hold.getByRole('button', { name: 'Release …' }).click();
     await browsing().answer('Release');
     await hold.getByText('The service is not on hold').waitFor();

@@ -3,7 +3,7 @@
 import { call, may, signOut } from '../client.js';
 import { learnTitle, learnTitles, titleOf } from '../names.js';
 import { prefer } from '../preferences.js';
-import { maySee, visibleGroups } from '../routes.js';
+import { visibleGroups } from '../routes.js';
 import { attempt, getState, setState } from '../store.js';
 import { ago } from '../times.js';
 import { askToHold, askToRelease } from '../views/overview/banners.js';
@@ -12,7 +12,8 @@ import { askToHold, askToRelease } from '../views/overview/banners.js';
 const MAX_TASKS = 6;
 const MAX_RUNS = 4;
 const MAX_AGENTS = 4;
-const WHOLE_ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+/** The beginning of an id: at least as long as the page shows of a run's. */
+const ID = /^[0-9a-f]{8}[0-9a-f-]{0,28}$/i;
 
 /**
  * Searches the service.
@@ -37,35 +38,24 @@ async function findTasks(search, signal) {
   return items;
 }
 
-/** The run with an id, or else the latest runs of the first task that was found. */
+/** The runs whose ids begin so, or else the latest of the first task that was found. */
 async function findRuns(asked, [task], signal) {
   if (!may('runs:read')) return [];
-  if (WHOLE_ID.test(asked)) {
-    const run = await orNone(call('GET', `runs/${asked}`, { signal }));
-    await learnTitles(
-      run.map(({ task_id: id }) => id),
-      signal,
-    );
-    return run;
-  }
-  if (task === undefined) return [];
-  const query = { task_id: task.id, limit: MAX_RUNS, include_errors: false };
-  return (await call('GET', 'runs', { query, signal })).items;
+  const isId = ID.test(asked);
+  if (!isId && task === undefined) return [];
+  const wanted = isId ? { id: asked } : { task_id: task.id };
+  const query = { ...wanted, limit: MAX_RUNS, include_errors: false };
+  const { items } = await call('GET', 'runs', { query, signal });
+  await learnTitles(
+    items.map(({ task_id: id }) => id),
+    signal,
+  );
+  return items;
 }
 
 async function findAgents(name, signal) {
-  if (!maySee('agents')) return [];
+  if (!['namespace:admin', 'audit:read'].some(may)) return [];
   return call('GET', 'agents', { query: { name_filter: name, limit: MAX_AGENTS }, signal });
-}
-
-/** What was read, in a list; an empty one if it does not exist. */
-async function orNone(reading) {
-  try {
-    return [await reading];
-  } catch (error) {
-    if (error.status === 404) return [];
-    throw error;
-  }
 }
 
 const taskItem = ({ id, title, status, schedule_text: words }) => ({

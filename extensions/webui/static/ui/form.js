@@ -1,22 +1,29 @@
 // Forms with fields: their values, what is wrong with them, and how they are sent.
 
 import { html, useRef, useState } from '../preact.js';
+import { useRemembered } from '../address.js';
 import { Field } from './field.js';
 
 /**
- * The values of a form, and the errors of the service by field.
+ * The values of a form, and the errors of the service by field. What was typed and not sent comes back with the browser's
+ * Back, unless what the form began with has changed since.
  * @param {Record<string, unknown>} initial
  * @param {(values: Record<string, unknown>) => Promise<unknown>} send may throw a refusal, whose issues go to the fields
+ * @param {string[]} secrets the names of fields that no browser may keep
  * @returns `values`, `faults`, `field(name)` with the properties of a field, `set(name, value)`, and what {@link Form} takes
  */
-export function useForm(initial, send) {
-  const [values, setValues] = useState(initial);
+export function useForm(initial, send, secrets = []) {
+  const [base] = useState(initial);
+  const [typed, remember, forget] = useRemembered(`form ${JSON.stringify(base)}`, {});
+  const [hidden, hide] = useState({});
+  const values = { ...base, ...typed, ...hidden };
   const [faults, setFaults] = useState({});
   const [problem, setProblem] = useState('');
   const [isBusy, setBusy] = useState(false);
   const element = useRef();
   const set = (name, value) => {
-    setValues((before) => ({ ...before, [name]: value }));
+    const take = secrets.includes(name) ? hide : remember;
+    take((before) => ({ ...before, [name]: value }));
     setFaults((before) => ({ ...before, [name]: undefined }));
   };
   const field = (name) => ({
@@ -31,9 +38,12 @@ export function useForm(initial, send) {
     setBusy(true);
     setProblem('');
     setFaults({});
+    // Sent values must not come back: they would be sent twice.
+    forget();
     try {
       await send(values);
     } catch (error) {
+      remember(typed);
       const { known, others } = sorted(error.issues ?? [], values);
       setFaults(known);
       const isExplained = Object.keys(known).length > 0 && others === '';

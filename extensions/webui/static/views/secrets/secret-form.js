@@ -38,11 +38,12 @@ function Fields({ secret, etag }) {
     allow_tasks: secret?.allow_tasks ?? [],
     reason: '',
   };
-  const form = useForm(initial, async (values) => {
+  const send = async (values) => {
     const saved = await save(values, isNew ? undefined : etag);
     notify(`${saved.name} is set: version ${saved.version}.`);
     location.hash = '#/secrets';
-  });
+  };
+  const form = useForm(initial, send, ['value']);
   const isChoosing = isNew && namespaces.length > 1;
   const options = Object.fromEntries([
     ['', 'that of your agent'],
