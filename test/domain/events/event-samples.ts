@@ -331,12 +331,7 @@ export const samples: { readonly [T in EventType]: readonly DataOf<T>[] } = {
     { name: 'friday', version: 1, cause: 'asked' },
     { name: 'friday', version: 1, cause: 'expired' },
   ],
-  RunRemoved: [
-    {},
-    { started: { task_id: 'task-1', at } },
-    { waits: ['wait-1'] },
-    { artifact_bytes: 7 },
-  ],
+  RunRemoved: [{}, { started: { task_id: 'task-1', at } }, { waits: ['w'], artifact_bytes: 7 }],
   WebhookRemoved: [{}],
   RecordsRemoved: [
     {
