@@ -10,6 +10,7 @@ import { newId } from '../domain/ids.ts';
 import type { Telemetry } from '../observability/telemetry.ts';
 import { agentDisablingEndpoints } from './endpoints/agent-disabling.ts';
 import { namespaceEndpoints } from './endpoints/namespace-endpoints.ts';
+import { expiringKeyEndpoints } from './endpoints/expiring-key-endpoint.ts';
 import { agentEndpoints } from './endpoints/agent-endpoints.ts';
 import { namespaceUsageEndpoints } from './endpoints/namespace-usage-endpoint.ts';
 import { apiKeyEndpoints } from './endpoints/api-key-endpoints.ts';
@@ -58,6 +59,7 @@ import { guardProtectedResource, serveMetadata } from './access/protected-resour
 import { rateLimiting } from './access/rate-limit.ts';
 import { replayEndpoints } from './endpoints/history/replay-endpoints.ts';
 import { runEndpoints } from './endpoints/runs/run-endpoints.ts';
+import { statisticsEndpoints } from './endpoints/runs/statistics-endpoints.ts';
 import { artifactEndpoints } from './endpoints/runs/artifact-endpoints.ts';
 import { runCancelEndpoints } from './endpoints/runs/run-cancel-endpoint.ts';
 import { runExplainEndpoints } from './endpoints/runs/run-explain-endpoint.ts';
@@ -87,6 +89,8 @@ export const endpoints: readonly Endpoint[] = [
   ...namespaceEndpoints,
   ...sessionEndpoints,
   ...peopleEndpoints,
+  // Before `/agents/{agent_id}`, which its path would match.
+  ...expiringKeyEndpoints,
   ...agentEndpoints,
   ...namespaceUsageEndpoints,
   ...agentDisablingEndpoints,
@@ -106,6 +110,7 @@ export const endpoints: readonly Endpoint[] = [
   // The live runs and the exports come before `/runs/{id}`.
   ...liveEndpoints,
   ...exportEndpoints,
+  ...statisticsEndpoints,
   ...runEndpoints,
   ...runCancelEndpoints,
   ...runExplainEndpoints,

@@ -1,6 +1,7 @@
 import type * as Agents from '../schemas/response-schemas-agents.ts';
 import type * as Audit from '../schemas/response-schemas-audit.ts';
 import type * as Looked from '../schemas/audit-schemas.ts';
+import type { ExpiringKeyPage, ExpiringQuery } from '../schemas/expiring-key-schemas.ts';
 import type * as Taken from '../schemas/schemas.ts';
 import type { Api, ReadAsOf } from './client.ts';
 import type { CallOptions } from './client-connection.ts';
@@ -26,9 +27,10 @@ export const agents = ({ read, readOne, send, sendTo, actWith }: Api) => {
 };
 
 /** API keys of agents. */
-export const keys = ({ readOne, sendTo, removePart }: Api) => ({
+export const keys = ({ read, readOne, sendTo, removePart }: Api) => ({
   /** Only this response has the key itself. */
   create: sendTo<Agents.NewApiKey, Taken.CreateApiKey>('POST', '/agents/:id/keys'),
   list: readOne<Agents.ApiKeyList>('/agents/:id/keys'),
+  expiring: read<ExpiringKeyPage, ExpiringQuery>('/agents/keys'),
   revoke: removePart<Agents.ApiKeyRevoked>('/agents/:id/keys/:key'),
 });

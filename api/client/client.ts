@@ -37,7 +37,8 @@ import type {
 } from '../schemas/run-retry-schemas.ts';
 import type * as Spans from '../schemas/schedule-schemas.ts';
 import type * as Taken from '../schemas/schemas.ts';
-import type { DeliveryQuery } from '../schemas/webhook-schemas.ts';
+import type * as Statistics from '../schemas/statistics-schemas.ts';
+import type { DeliveryQuery, ResentQuery } from '../schemas/webhook-schemas.ts';
 import { agents, keys } from './agent-methods.ts';
 import { secrets } from './secret-methods.ts';
 import { namespaces } from './namespace-methods.ts';
@@ -63,13 +64,8 @@ export type {
   ConcurrencyKey,
   Explanation,
 } from '../schemas/response-schemas-schedules.ts';
-export type {
-  Run,
-  RunItem,
-  RunPage,
-  StatisticsSummary,
-  TaskStatistics,
-} from '../schemas/response-schemas-runs.ts';
+export type { Run, RunItem, RunPage } from '../schemas/response-schemas-runs.ts';
+export type { StatisticsSummary, TaskStatistics } from '../schemas/statistics-schemas.ts';
 export type { Task, TaskItem, TaskPage } from '../schemas/response-schemas-tasks.ts';
 export type { WebhookDelivery } from '../schemas/response-schemas-webhooks.ts';
 export type { Job, Worker } from '../schemas/response-schemas-workers.ts';
@@ -332,8 +328,10 @@ const exports = (connection: ClientConnection) => ({
 });
 
 const statistics = ({ read, readOne }: Api) => ({
-  ofTask: readOne<Runs.TaskStatistics, Taken.DaysQuery>('/task/:id/stats'),
-  summary: read<Runs.StatisticsSummary, Taken.DaysQuery>('/stats/summary'),
+  ofTask: readOne<Statistics.TaskStatistics, Statistics.DaysQuery>('/task/:id/stats'),
+  summary: read<Statistics.StatisticsSummary, Statistics.DaysQuery>('/stats/summary'),
+  errors: read<Statistics.ErrorStatistics, Statistics.ErrorsQuery>('/stats/errors'),
+  tasks: read<Statistics.TaskRanking, Statistics.RankingQuery>('/stats/tasks'),
 });
 
 const events = ({ ask, read, send }: Api) => ({
@@ -351,12 +349,13 @@ const audit = ({ read, readOne }: Api) => ({
   stream: readOne<Audit.StreamEvents, Looked.EventsQuery>('/streams/:stream'),
 });
 
-const webhooks = ({ readOne, act, actOnPart }: Api) => ({
+const webhooks = ({ read, readOne, act, actOnPart }: Api) => ({
   newSecret: act<Webhooks.WebhookSecret>('POST', '/agents/:id/webhook-secret'),
   test: act<Webhooks.WebhookSent>('POST', '/agents/:id/webhook-test'),
   deliveries: readOne<Webhooks.WebhookDeliveryPage, DeliveryQuery>(
     '/agents/:id/webhooks/deliveries',
   ),
+  resent: read<Webhooks.WebhookDeliveryPage, ResentQuery>('/webhooks/resent'),
   repeat: actOnPart<Webhooks.WebhookSent>('/agents/:id/webhooks/deliveries/:delivery/repeat'),
 });
 

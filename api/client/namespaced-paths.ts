@@ -2,6 +2,7 @@
 const namespaced = [
   '/agents',
   '/agents/:id/webhooks/deliveries',
+  '/agents/keys',
   '/approvals',
   '/events',
   '/events/stream/cleanup',
@@ -14,7 +15,9 @@ const namespaced = [
   '/runs/task/:id/stats',
   '/secrets',
   '/secrets/:id',
+  '/stats/errors',
   '/stats/summary',
+  '/stats/tasks',
   '/stream/cleanup',
   '/stream/recent',
   '/task/:id/stats',
@@ -22,6 +25,7 @@ const namespaced = [
   '/tasks/due',
   '/tasks/:id/backfills',
   '/topics',
+  '/webhooks/resent',
   '/workers',
 ] as const;
 

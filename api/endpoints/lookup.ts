@@ -36,6 +36,15 @@ export async function taskWithId(
   return state;
 }
 
+/** The id of the task that `task_id` of the path names. @throws HttpError 404 for an unknown task */
+export async function taskInPath(
+  call: Pick<Call, 'dependencies' | 'parameters'> & Seeing,
+): Promise<string> {
+  const id = idIn(call, 'task_id');
+  await taskWithId(call, id);
+  return id;
+}
+
 /** As {@link agentInPath}, for its administration. @throws HttpError 404; 403 for an agent that can do more than the caller */
 export async function administeredAgent(
   call: Pick<Call, 'caller' | 'dependencies' | 'parameters'> & Seeing,

@@ -8,6 +8,7 @@ import { operationsExamples } from './examples/operations.ts';
 import { runExamples } from './examples/runs.ts';
 import { secretExamples } from './examples/secrets.ts';
 import { serviceExamples } from './examples/service.ts';
+import { statisticsExamples } from './examples/statistics.ts';
 import { taskExamples } from './examples/tasks.ts';
 import { workerExamples } from './examples/workers.ts';
 
@@ -29,6 +30,7 @@ export const examples: Readonly<Record<string, Examples>> = {
   ...secretExamples,
   ...taskExamples,
   ...runExamples,
+  ...statisticsExamples,
   ...approvalExamples,
   ...workerExamples,
   ...eventExamples,

@@ -36,6 +36,7 @@ const others: Readonly<Record<string, keyof typeof descriptions>> = {
   oauth: 'agents',
   auth: 'agents',
   topics: 'events',
+  webhooks: 'agents',
   stream: 'events',
   health: 'service',
   ext: 'extensions',

@@ -42,6 +42,7 @@ export const WebhookDelivery = Type.Object(
     }),
     attempts: Type.Array(WebhookAttempt, { description: 'the last 25, newest last' }),
     repeats: count,
+    resent_at: Type.Optional(time),
     created_at: time,
     updated_at: time,
     next_attempt_at: Nullable(time),

@@ -74,7 +74,7 @@ export type UpdateAgent = Static<typeof UpdateAgent>;
 const { cursor: _noCursor, ...plainPageParameters } = pageParameters;
 
 /** The name of a replay, to read its views instead of the live ones. */
-const view = Type.Optional(ReplayName);
+export const view = Type.Optional(ReplayName);
 
 /** The list of agents is a bare array, which has no place for a cursor. */
 export const AgentQuery = Type.Object({
@@ -261,6 +261,7 @@ export const runSearch = {
     description: 'the beginning of an id, 4 to 36 of 0-9 a-f -',
   }),
   error: Type.String({ minLength: 1, maxLength: 500 }),
+  error_group: Type.String({ pattern: '^[0-9a-f]{16}$', description: '16 of 0-9 a-f' }),
   input: Type.String({ minLength: 1, maxLength: 500 }),
   event_id: uuid,
 };
@@ -270,6 +271,7 @@ export const RunQuery = Type.Object({
   view,
   id: Type.Optional(runSearch.id),
   error: Type.Optional(runSearch.error),
+  error_group: Type.Optional(runSearch.error_group),
   input: Type.Optional(runSearch.input),
   event_id: Type.Optional(runSearch.event_id),
   task_id: Type.Optional(uuid),
@@ -295,16 +297,6 @@ export const RunExplainQuery = Type.Object({
   ),
 });
 export type RunExplainQuery = Static<typeof RunExplainQuery>;
-
-/** @param otherwise default of `days` */
-export const DaysQuery = (otherwise: number) =>
-  Type.Object({
-    days: Type.Integer({ minimum: 1, maximum: 365, default: otherwise }),
-    after: pageParameters.after,
-    namespace: pageParameters.namespace,
-    view,
-  });
-export type DaysQuery = Static<ReturnType<typeof DaysQuery>>;
 
 /** For reads of one thing. */
 export const ReadQuery = Type.Object({ after: pageParameters.after });

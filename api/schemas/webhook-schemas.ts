@@ -10,3 +10,7 @@ export const DeliveryQuery = Type.Object({
   type: Type.Optional(OneOf(webhookTypes)),
 });
 export type DeliveryQuery = Static<typeof DeliveryQuery>;
+
+/** Query of `GET /webhooks/resent`. */
+export const ResentQuery = Type.Object(pageParameters);
+export type ResentQuery = Static<typeof ResentQuery>;

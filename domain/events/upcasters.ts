@@ -97,6 +97,8 @@ export const upcasters: Readonly<Record<string, Readonly<Record<number, Upcaster
   StatisticsKept: {
     /** Version 1 had no namespaces. */
     1: (data) => data,
+    /** Version 2 had no quarter hours, errors and skipped runs. */
+    2: (data) => data,
   },
 };
 

@@ -12,7 +12,8 @@ import { pagesOf } from './pages.ts';
 import { MAX_CLOCK_SKEW_MS } from './position-at.ts';
 import { latestStartedRunOf } from './run-queries.ts';
 import { runsProjection } from '../views/runs.ts';
-import { lastDayKey, statisticsProjection, type LastDayDocument } from '../views/statistics.ts';
+import { statisticsProjection } from '../views/statistics.ts';
+import { lastDayKey, type LastDayDocument } from '../views/statistics-tasks.ts';
 import { tasksProjection, type TaskDocument } from '../views/tasks.ts';
 
 /**

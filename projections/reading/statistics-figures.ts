@@ -1,140 +1,127 @@
-import { toIso, type Instant } from '../../domain/clock.ts';
-import { mergeHistograms, percentileOf } from '../views/histogram.ts';
-import { emptyDay, type DayDocument } from '../views/statistics.ts';
+import { toIso } from '../../domain/clock.ts';
+import type { DayDocument } from '../views/statistics-days.ts';
+import { hoursOf, type Bucket, type Period } from './statistics-periods.ts';
+import { Sum, rounded, sumsOf, type Figures } from './statistics-sums.ts';
 
-const DAY_MS = 86_400_000;
-
-/** One day; days without runs are included. */
+/** One day of the zone; days without runs are included. */
 export interface DayStatistics extends Figures {
   readonly date: string;
+  /** When the day begins. */
+  readonly start: string;
 }
 
-/** The figures of a day or of a whole period. Rates and durations are null if nothing ran. */
-export interface Figures {
-  readonly total_runs: number;
-  readonly successful_runs: number;
-  readonly failed_runs: number;
-  readonly success_rate: number | null;
-  readonly failure_rate: number | null;
-  readonly avg_execution_time_seconds: number | null;
-  /** Within 1.5 %, like p95. */
-  readonly p50_execution_time_seconds: number | null;
-  readonly p95_execution_time_seconds: number | null;
+/** One hour of the zone; hours without runs are included. */
+export interface HourStatistics extends Figures {
+  readonly start: string;
+}
+
+/** How figures are divided, as asked for. */
+export interface Division {
+  readonly period: Period;
+  /** By hour too. */
+  readonly isHourly: boolean;
+}
+
+interface Divided {
+  readonly timezone: string;
+  /** Ascending, one for each day of the period. */
+  readonly by_day: readonly DayStatistics[];
+  /** Ascending, one for each hour of the period; only if asked for. */
+  readonly by_hour?: readonly HourStatistics[];
 }
 
 /** The response of `GET /task/{id}/stats`. */
-export interface TaskStatistics extends Figures {
+export interface TaskStatistics extends Figures, Divided {
   readonly task_id: string;
   readonly period_days: number;
   /** Within the period, like the next two. */
   readonly last_run: string | null;
   readonly last_success: string | null;
   readonly last_failure: string | null;
-  /** Ascending, one for each day of the period. */
-  readonly by_day: readonly DayStatistics[];
 }
 
 /** The response of `GET /stats/summary`. */
-export interface StatisticsSummary extends Figures {
+export interface StatisticsSummary extends Figures, Divided {
   readonly period_days: number;
   readonly total_tasks_executed: number;
   /** Over all days of the period, including those without runs. */
   readonly runs_per_day: number;
-  readonly by_day: readonly DayStatistics[];
 }
 
-/** The first day of a period of UTC days that ends today, as `YYYY-MM-DD`. */
-export function firstDayOf(periodDays: number, now: Instant): string {
-  return toIso(now - (periodDays - 1) * DAY_MS).slice(0, 10);
+/** The first UTC day that a period touches: documents from there on are needed. */
+export function firstUtcDayOf({ start }: Period): string {
+  return toIso(start).slice(0, 10);
 }
 
 /**
  * The statistics of a task.
- * @param days of the task, from {@link firstDayOf} on; days without runs may be missing
+ * @param days of the task, from {@link firstUtcDayOf} on; days without runs may be missing
  */
 export function taskStatistics(
   taskId: string,
-  periodDays: number,
+  division: Division,
   days: readonly DayDocument[],
-  now: Instant,
 ): TaskStatistics {
+  const start = toIso(division.period.start);
+  const latest = (field: 'last_run' | 'last_success' | 'last_failure'): string | null =>
+    days.reduce<string | null>((one, { [field]: other }) => {
+      return other !== null && other >= start && other > (one ?? '') ? other : one;
+    }, null);
   return {
     task_id: taskId,
-    period_days: periodDays,
-    ...figuresOf(days),
-    last_run: latest(days.map((day) => day.last_run)),
-    last_success: latest(days.map((day) => day.last_success)),
-    last_failure: latest(days.map((day) => day.last_failure)),
-    by_day: everyDay(periodDays, days, now),
+    period_days: Math.ceil(division.period.length),
+    ...figuresOf(division, days),
+    last_run: latest('last_run'),
+    last_success: latest('last_success'),
+    last_failure: latest('last_failure'),
+    ...dividedBy(division, days),
   };
 }
 
 /**
  * The statistics of all tasks.
- * @param days over all tasks, from {@link firstDayOf} on; days without runs may be missing
+ * @param days over all tasks, from {@link firstUtcDayOf} on; days without runs may be missing
  */
 export function statisticsSummary(
-  periodDays: number,
+  division: Division,
   days: readonly DayDocument[],
   tasksExecuted: number,
-  now: Instant,
 ): StatisticsSummary {
-  const figures = figuresOf(days);
+  const figures = figuresOf(division, days);
+  const { length } = division.period;
   return {
-    period_days: periodDays,
+    period_days: Math.ceil(length),
     ...figures,
     total_tasks_executed: tasksExecuted,
-    runs_per_day: rounded(figures.total_runs / periodDays),
-    by_day: everyDay(periodDays, days, now),
+    runs_per_day: rounded(figures.total_runs / length),
+    ...dividedBy(division, days),
   };
 }
 
-function figuresOf(days: readonly DayDocument[]): Figures {
-  const sum = (field: 'total' | 'successful' | 'failed' | 'execution_ms'): number =>
-    days.reduce((total, day) => total + day[field], 0);
-  const total = sum('total');
-  const successful = sum('successful');
-  const failed = sum('failed');
-  const histogram = mergeHistograms(days.map((day) => day.histogram));
-  return {
-    total_runs: total,
-    successful_runs: successful,
-    failed_runs: failed,
-    success_rate: total === 0 ? null : successful / total,
-    failure_rate: total === 0 ? null : failed / total,
-    avg_execution_time_seconds: total === 0 ? null : inSeconds(sum('execution_ms') / total),
-    p50_execution_time_seconds: inSeconds(percentileOf(histogram, 0.5)),
-    p95_execution_time_seconds: inSeconds(percentileOf(histogram, 0.95)),
-  };
+/** The figures of a whole period. */
+export function figuresOf({ period }: Division, days: readonly DayDocument[]): Figures {
+  const [sum = new Sum()] = sumsOf([{ ...period, date: '' }], days);
+  return sum.figures();
 }
 
-function everyDay(
-  periodDays: number,
-  days: readonly DayDocument[],
-  now: Instant,
-): readonly DayStatistics[] {
-  // Of several namespaces, each has its own document of a day.
-  const known = new Map<string, DayDocument[]>();
-  for (const day of days) {
-    const same = known.get(day.day);
-    if (same === undefined) known.set(day.day, [day]);
-    else same.push(day);
-  }
-  return Array.from({ length: periodDays }, (_, index) => {
-    const date = firstDayOf(periodDays - index, now);
-    return { date, ...figuresOf(known.get(date) ?? [emptyDay('', date)]) };
+function dividedBy({ period, isHourly }: Division, days: readonly DayDocument[]): Divided {
+  const by_day = divided(period.days, days).map(({ bucket, figures }) => {
+    return { date: bucket.date, start: toIso(bucket.start), ...figures };
   });
+  const timezone = period.zone.name;
+  if (!isHourly) return { timezone, by_day };
+  const by_hour = divided(hoursOf(period), days).map(({ bucket, figures }) => {
+    return { start: toIso(bucket.start), ...figures };
+  });
+  return { timezone, by_day, by_hour };
 }
 
-function inSeconds<T extends number | null>(milliseconds: T): T {
-  return (milliseconds === null ? null : rounded(milliseconds / 1000)) as T;
-}
-
-/** Six decimals: finer than any clock here, without binary rounding noise. */
-function rounded(value: number): number {
-  return Math.round(value * 1e6) / 1e6;
-}
-
-function latest(times: readonly (string | null)[]): string | null {
-  return times.reduce((one, other) => (other !== null && (one ?? '') < other ? other : one), null);
+function divided(
+  buckets: readonly Bucket[],
+  days: readonly DayDocument[],
+): readonly { readonly bucket: Bucket; readonly figures: Figures }[] {
+  const sums = sumsOf(buckets, days);
+  return buckets.map((bucket, n) => {
+    return { bucket, figures: (sums[n] ?? new Sum()).figures() };
+  });
 }

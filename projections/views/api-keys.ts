@@ -23,10 +23,14 @@ export type ApiKeyDocument = JsonObject & {
 /** All keys that are not revoked. */
 export const apiKeysProjection: Projection<ApiKeyDocument> = {
   name: 'apikeys',
-  schema: 1,
+  schema: 2,
+  // Schema 1 cannot be asked for a namespace, and not for what expires.
+  readsOlder: [1],
+  addedFields: { namespace: 2, expires_at: 2 },
   streams: ['apikey-', 'apikeyuse-'],
-  fields: { agent_id: 'text', created_at: 'text' },
-  indexes: [['agent_id', 'created_at']],
+  fields: { namespace: 'text', agent_id: 'text', created_at: 'text', expires_at: 'text' },
+  indexes: [['agent_id', 'created_at'], ['expires_at'], ['namespace', 'expires_at']],
+  sparse: ['namespace', 'expires_at'],
   keys: (event) => [idOf(event.stream)],
   evolve: evolveApiKey,
 };

@@ -1,91 +1,94 @@
-import { fromIso } from '../../domain/clock.ts';
-import type { RecordedEvent } from '../../domain/event-store.ts';
 import type { DataOf } from '../../domain/events/catalogue.ts';
-import type { JsonObject } from '../../domain/json.ts';
-import { addDuration, withDuration, type Histogram } from './histogram.ts';
 import { EVERY_NAMESPACE, within, type Reach } from '../reach.ts';
 import type { Filter, Projection, Query } from '../read-model.ts';
 import { withinNamespaces } from './namespaced.ts';
+import {
+  dayOf,
+  emptyDay,
+  withEnded,
+  withSkipped,
+  type DayDocument,
+  type Quarters,
+} from './statistics-days.ts';
+import {
+  ERRORS,
+  errorKey,
+  errorWithFailure,
+  keptError,
+  keyOfFailure,
+  type ErrorDayDocument,
+} from './statistics-errors.ts';
+import {
+  TASKS,
+  lastDayKey,
+  taskWithEnded,
+  taskWithKept,
+  taskWithRemoved,
+  taskWithSkipped,
+  type LastDayDocument,
+} from './statistics-tasks.ts';
 
-/** Runs that succeeded or failed on one day, UTC: of one task, or of all. */
-export type DayDocument = JsonObject & {
-  /** The task's id, or {@link ALL}. */
-  readonly scope: string;
-  /** Left out in `default`. */
-  readonly namespace?: string;
-  /** `YYYY-MM-DD`. */
-  readonly day: string;
-  readonly total: number;
-  readonly successful: number;
-  readonly failed: number;
-  /** Sum over the runs in milliseconds, each from its first start to its end. */
-  readonly execution_ms: number;
-  readonly histogram: Histogram;
-  readonly last_run: string | null;
-  readonly last_success: string | null;
-  readonly last_failure: string | null;
-};
-
-/** The last day on which a run of a task ended, so that a summary counts tasks without grouping. */
-export type LastDayDocument = JsonObject & {
-  readonly scope: typeof TASKS;
-  /** Left out in `default`. */
-  readonly namespace?: string;
-  /** Empty if unknown. */
-  readonly day: string;
-  /** The latest start of its removed runs; missing if none was removed. */
-  readonly removed_start?: string;
-};
-
-export type StatisticsDocument = DayDocument | LastDayDocument;
+export type StatisticsDocument = DayDocument | LastDayDocument | ErrorDayDocument;
 
 /** Scope of the days of all tasks of a namespace together. */
 const ALL = 'all';
-/** Scope of the documents with the last day of each task. */
-const TASKS = 'tasks';
 
 /** Days that a summary of every namespace reads at most. */
 const MAX_DAYS_OF_ALL = 40_000;
 
-/** Counters and histograms per day, per task and per namespace; never computed by reading runs. */
+/** Counters and histograms per quarter hour and day, per task, error and namespace; never computed by reading runs. */
 export const statisticsProjection: Projection<StatisticsDocument> = {
   name: 'statistics',
-  schema: 2,
-  // Schema 1 cannot be asked for a namespace.
-  readsOlder: [1],
-  addedFields: { namespace: 2 },
+  schema: 3,
+  // Schema 1 cannot be asked for a namespace. Schema 2 lacks quarter hours, errors, and what tasks did lately.
+  readsOlder: [1, 2],
+  addedFields: { namespace: 2, failing: 3, skipped_day: 3 },
   streams: ['run-', 'kept-'],
-  fields: { namespace: 'text', scope: 'text', day: 'text' },
-  indexes: withinNamespaces([['scope', 'day']]),
-  covered: [['namespace'], []],
-  sparse: ['namespace'],
+  fields: { namespace: 'text', scope: 'text', day: 'text', failing: 'text', skipped_day: 'text' },
+  indexes: withinNamespaces([
+    ['scope', 'day'],
+    ['scope', 'failing'],
+    ['scope', 'skipped_day'],
+  ]),
+  covered: [['namespace'], ['namespace'], ['namespace'], [], [], []],
+  sparse: ['namespace', 'failing', 'skipped_day'],
   keys(event) {
-    if (event.type === 'StatisticsKept') {
-      const { day, figures } = event.data;
-      const tasks = figures.map(({ scope }) => scope).filter((scope) => scope !== ALL);
-      return [...figures.map((each) => dayKey(each, day)), ...tasks.map(lastDayKey)];
+    switch (event.type) {
+      case 'StatisticsKept': {
+        const { day, figures } = event.data;
+        return figures.flatMap((each) => [keyOfKept(each, day), ...taskKeysOf(each)]);
+      }
+      case 'RunRemoved': {
+        const { started } = event.data;
+        return started === undefined ? [] : [lastDayKey(started.task_id)];
+      }
+      case 'RunSucceeded':
+      case 'RunSkipped':
+        return keysOfRun(event.data, event.metadata.occurredAt);
+      case 'RunFailed':
+        return [...keysOfRun(event.data, event.metadata.occurredAt), keyOfFailure(event)];
+      default:
+        return [];
     }
-    if (event.type === 'RunRemoved') {
-      const { started } = event.data;
-      return started === undefined ? [] : [lastDayKey(started.task_id)];
-    }
-    if (event.type !== 'RunSucceeded' && event.type !== 'RunFailed') return [];
-    const day = dayOf(event.metadata.occurredAt);
-    const { task_id, namespace } = event.data;
-    return [dayKey({ scope: ALL, namespace }, day), `${task_id}/${day}`, lastDayKey(task_id)];
   },
   evolve(document, event, key, own = false) {
+    const task = document as LastDayDocument | null;
     if (event.type === 'StatisticsKept') return keptFigures(document, event.data, key);
-    if (event.type === 'RunRemoved') return withRemoved(document, event.data);
-    if (event.type !== 'RunSucceeded' && event.type !== 'RunFailed') return document;
-    const { namespace } = event.data;
-    const slash = key.indexOf('/');
-    const scope = key.slice(0, slash);
-    const day = dayOf(event.metadata.occurredAt);
-    if (scope === TASKS) return evolveLastDay(document, day, namespace);
-    const ownScope = scope === event.data.task_id ? scope : ALL;
-    const present = document ?? emptyDay(ownScope, day, namespace);
-    return evolveDay(present as DayDocument, event, own);
+    if (event.type === 'RunRemoved') return taskWithRemoved(task, event.data);
+    const isEnd = event.type === 'RunSucceeded' || event.type === 'RunFailed';
+    if (!isEnd && event.type !== 'RunSkipped') return document;
+    const prefix = key.slice(0, key.indexOf('/'));
+    if (prefix === TASKS) {
+      return isEnd ? taskWithEnded(task, event) : taskWithSkipped(task, event);
+    }
+    const { namespace, task_id } = event.data;
+    if (event.type === 'RunFailed' && (prefix === ERRORS || prefix.startsWith(`${ERRORS}@`))) {
+      return errorWithFailure(document as ErrorDayDocument | null, event, own);
+    }
+    const at = event.metadata.occurredAt;
+    const scope = prefix === task_id ? prefix : ALL;
+    const present = (document as DayDocument | null) ?? emptyDay(scope, dayOf(at), namespace);
+    return isEnd ? withEnded(present, event, own) : withSkipped(present, at, own);
   },
 };
 
@@ -99,12 +102,10 @@ export function daysOfAll(reach: Reach, firstDay: string): Query {
   return daysOfScope(reach, ALL, firstDay);
 }
 
-function daysOfScope(reach: Reach, scope: string, firstDay: string): Query {
-  return {
-    filters: scopeSince(reach, scope, firstDay),
-    sort: [{ field: 'day', direction: 'ascending' }],
-    limit: scope === ALL && reach === EVERY_NAMESPACE ? MAX_DAYS_OF_ALL : 400,
-  };
+/** The days of errors, from a day on, the latest first. */
+export function daysOfErrors(reach: Reach, firstDay: string, limit: number): Query {
+  const sort = [{ field: 'day', direction: 'descending' }] as const;
+  return { filters: scopeSince(reach, ERRORS, firstDay), sort, limit };
 }
 
 /** Selects the tasks of which a run ended on or after a day. */
@@ -112,16 +113,22 @@ export function tasksExecutedSince(reach: Reach, firstDay: string): readonly Fil
   return scopeSince(reach, TASKS, firstDay);
 }
 
-/** The key of a {@link LastDayDocument}. */
-export function lastDayKey(taskId: string): string {
-  return `${TASKS}/${taskId}`;
+/** Selects the tasks of which a run was skipped on or after a day. */
+export function tasksSkippedSince(reach: Reach, firstDay: string): readonly Filter[] {
+  return [...ofTasks(reach), { field: 'skipped_day', op: 'gte', value: firstDay }];
 }
 
-/** A day without runs. */
-export function emptyDay(scope: string, day: string, namespace?: string): DayDocument {
-  const none = { total: 0, successful: 0, failed: 0, execution_ms: 0, histogram: {} };
-  const place = namespace === undefined ? {} : { namespace };
-  return { scope, day, ...place, ...none, last_run: null, last_success: null, last_failure: null };
+/** Selects the tasks whose latest run failed, if it did so at a time or later. */
+export function tasksFailingSince(reach: Reach, at: string): readonly Filter[] {
+  return [...ofTasks(reach), { field: 'failing', op: 'gte', value: at }];
+}
+
+function daysOfScope(reach: Reach, scope: string, firstDay: string): Query {
+  return {
+    filters: scopeSince(reach, scope, firstDay),
+    sort: [{ field: 'day', direction: 'ascending' }],
+    limit: scope === ALL && reach === EVERY_NAMESPACE ? MAX_DAYS_OF_ALL : 400,
+  };
 }
 
 /** The key of a day. */
@@ -134,32 +141,21 @@ function dayKey(
     : `${scope}/${day}`;
 }
 
-/** The UTC day of a timestamp as the service writes it. */
-export function dayOf(timestamp: string): string {
-  return timestamp.slice(0, 10);
+function keysOfRun(
+  { task_id, namespace }: { readonly task_id: string; readonly namespace?: string | undefined },
+  at: string,
+): readonly string[] {
+  const day = dayOf(at);
+  return [dayKey({ scope: ALL, namespace }, day), `${task_id}/${day}`, lastDayKey(task_id)];
 }
 
-function evolveDay(day: DayDocument, event: RecordedEvent & EndedEvent, own: boolean): DayDocument {
-  const finished = event.metadata.occurredAt;
-  // Clocks of two workers may differ a little.
-  const took = Math.max(0, fromIso(finished) - fromIso(event.data.started_at));
-  const succeeded = event.type === 'RunSucceeded';
-  const { scope, day: date, total, successful, failed, last_success, last_failure } = day;
-  // Written out, without a spread: runs twice per run, and keeps all days of one shape.
-  const next: DayDocument = {
-    scope,
-    day: date,
-    total: total + 1,
-    successful: successful + (succeeded ? 1 : 0),
-    failed: failed + (succeeded ? 0 : 1),
-    execution_ms: day.execution_ms + took,
-    histogram: own ? addDuration(day.histogram, took) : withDuration(day.histogram, took),
-    last_run: later(day.last_run, finished),
-    last_success: succeeded ? later(last_success, finished) : last_success,
-    last_failure: succeeded ? last_failure : later(last_failure, finished),
-  };
-  return day.namespace === undefined ? next : { ...next, namespace: day.namespace };
-}
+type Kept = DataOf<'StatisticsKept'>['figures'][number];
+
+const keyOfKept = (kept: Kept, day: string): string =>
+  'group' in kept ? errorKey(kept, day) : dayKey(kept, day);
+
+const taskKeysOf = (kept: Kept): readonly string[] =>
+  'group' in kept || kept.scope === ALL ? [] : [lastDayKey(kept.scope)];
 
 /**
  * The figures of a day before its runs were removed. They replace whatever was counted: nothing in a rebuilt view, all
@@ -170,44 +166,32 @@ function keptFigures(
   { day, figures }: DataOf<'StatisticsKept'>,
   key: string,
 ): StatisticsDocument | null {
-  // Written even if unchanged, so that its position is the same as in a rebuilt view.
-  const ofTask = figures.find(({ scope }) => key === lastDayKey(scope));
-  if (ofTask !== undefined) return { ...evolveLastDay(document, day, ofTask.namespace) };
-  const kept = figures.find((each) => key === dayKey(each, day));
-  if (kept === undefined) return document;
-  const known = document as DayDocument | null;
-  return known !== null && known.total > kept.total
-    ? known
-    : // The histogram is the event's own: what is counted on here must not change it.
-      { day, ...kept, histogram: { ...kept.histogram } };
+  for (const kept of figures) {
+    if ('group' in kept) {
+      if (key === errorKey(kept, day)) {
+        return keptError(document as ErrorDayDocument | null, day, kept);
+      }
+      continue;
+    }
+    // Written even if unchanged, so that its position is the same as in a rebuilt view.
+    if (key === lastDayKey(kept.scope)) {
+      return taskWithKept(document as LastDayDocument | null, day, kept);
+    }
+    if (key !== dayKey(kept, day)) continue;
+    const known = document as DayDocument | null;
+    if (known !== null && known.total > kept.total) return known;
+    // The histograms are the event's own: what is counted on here must not change them.
+    const { quarters, ...rest } = kept;
+    const whole = { day, ...rest, histogram: { ...kept.histogram } };
+    return (
+      quarters === undefined ? whole : { ...whole, quarters: structuredClone(quarters) }
+    ) as DayDocument & { readonly quarters?: Quarters<never> };
+  }
+  return document;
 }
 
-type EndedEvent = Extract<RecordedEvent, { type: 'RunSucceeded' | 'RunFailed' }>;
-
-/** Returns the same document while the day stays: the projector then writes nothing. */
-function evolveLastDay(
-  document: StatisticsDocument | null,
-  day: string,
-  namespace: string | undefined,
-): StatisticsDocument {
-  if (document !== null && document.day >= day) return document;
-  const place = namespace === undefined ? {} : { namespace };
-  return { ...document, ...place, scope: TASKS, day };
-}
-
-/** While runs are in the log, they themselves say when a task ran. */
-function withRemoved(
-  document: StatisticsDocument | null,
-  { started }: DataOf<'RunRemoved'>,
-): StatisticsDocument | null {
-  if (started === undefined) return document;
-  const known = (document as LastDayDocument | null) ?? { scope: TASKS, day: '' };
-  const { removed_start = '' } = known;
-  return removed_start >= started.at ? document : { ...known, removed_start: started.at };
-}
-
-function later(one: string | null, other: string): string {
-  return one !== null && one > other ? one : other;
+function ofTasks(reach: Reach): readonly Filter[] {
+  return [...within(reach), { field: 'scope', op: 'eq', value: TASKS }];
 }
 
 function scopeSince(reach: Reach, scope: string, firstDay: string): readonly Filter[] {

@@ -3,6 +3,7 @@ import type { RecordedEvent } from '../../domain/event-store.ts';
 import type { JsonObject, JsonValue } from '../../domain/json.ts';
 import { idOf } from '../../domain/streams.ts';
 import type { WebhookEnd, WebhookStateName, WebhookType } from '../../domain/vocabulary.ts';
+import { within, type Reach } from '../reach.ts';
 import type { Filter, Projection, Query } from '../read-model.ts';
 
 export type WebhookAttemptDocument = JsonObject & {
@@ -34,6 +35,8 @@ export type WebhookDocument = JsonObject & {
   /** Over all rounds, the latest last; only the latest of many. */
   readonly attempts: readonly WebhookAttemptDocument[];
   readonly repeats: number;
+  /** The latest attempt, if it was not the first: the receiver may have got the message twice. Left out otherwise. */
+  readonly resent_at?: string;
   readonly created_at: string;
   readonly updated_at: string;
   /** The earliest time of the next attempt of a pending one. */
@@ -46,10 +49,27 @@ const KEPT_ATTEMPTS = 25;
 
 export const webhooksProjection: Projection<WebhookDocument> = {
   name: 'webhooks',
-  schema: 1,
+  schema: 2,
+  // Schema 1 cannot be asked for a namespace, and not for resent ones.
+  readsOlder: [1],
+  addedFields: { namespace: 2, resent_at: 2 },
   streams: ['webhook-'],
-  fields: { agent_id: 'text', created_at: 'text', state: 'text', type: 'text' },
-  indexes: [['agent_id', 'created_at'], ['agent_id', 'state', 'created_at'], ['state']],
+  fields: {
+    namespace: 'text',
+    agent_id: 'text',
+    created_at: 'text',
+    state: 'text',
+    type: 'text',
+    resent_at: 'text',
+  },
+  indexes: [
+    ['agent_id', 'created_at'],
+    ['agent_id', 'state', 'created_at'],
+    ['state'],
+    ['resent_at'],
+    ['namespace', 'resent_at'],
+  ],
+  sparse: ['namespace', 'resent_at'],
   keys: (event) => [idOf(event.stream)],
   evolve: evolveWebhookDocument,
 };
@@ -73,6 +93,14 @@ export function webhooksOf(
     if (value !== undefined) filters.push({ field, op: 'eq', value });
   }
   return { filters, sort: [{ field: 'created_at', direction: 'descending' }] };
+}
+
+/** The deliveries that were sent more than once, the latest first. */
+export function resentWebhooks(reach: Reach): Pick<Query, 'filters' | 'sort'> {
+  return {
+    filters: [...within(reach), { field: 'resent_at', op: 'gt', value: '' }],
+    sort: [{ field: 'resent_at', direction: 'descending' }],
+  };
 }
 
 function evolveWebhookDocument(
@@ -105,19 +133,20 @@ function evolveWebhookDocument(
   const changed = { ...webhook, updated_at: at };
   const after = (attempt: Record<string, JsonValue>): readonly WebhookAttemptDocument[] =>
     [...webhook.attempts, { at, ...attempt } as WebhookAttemptDocument].slice(-KEPT_ATTEMPTS);
+  const sent = webhook.attempts.length > 0 ? { ...changed, resent_at: at } : changed;
   switch (event.type) {
     case 'WebhookRepeated':
       return { ...changed, ...begun, repeats: webhook.repeats + 1 };
     case 'WebhookDelivered': {
       const attempts = after({ ...event.data, error: null });
-      return { ...changed, state: 'delivered', attempts, next_attempt_at: null, finished_at: at };
+      return { ...sent, state: 'delivered', attempts, next_attempt_at: null, finished_at: at };
     }
     case 'WebhookFailed': {
       const { retry_at, end, ...attempt } = event.data;
       const attempts = after(attempt);
       return retry_at === null
-        ? { ...changed, state: 'failed', end, attempts, next_attempt_at: null, finished_at: at }
-        : { ...changed, attempts, next_attempt_at: retry_at };
+        ? { ...sent, state: 'failed', end, attempts, next_attempt_at: null, finished_at: at }
+        : { ...sent, attempts, next_attempt_at: retry_at };
     }
     default:
       return webhook;

@@ -2,18 +2,19 @@ import { MAX_CLOCK_SKEW, fromIso, toIso } from '../../domain/clock.ts';
 import type { EventStore, Position, RecordedEvent } from '../../domain/event-store.ts';
 import { toNewEvents, type CommandContext } from '../../domain/handle.ts';
 import { streams } from '../../domain/streams.ts';
+import type { DataOf } from '../../domain/events/catalogue.ts';
+import { dayOf } from '../../projections/views/statistics-days.ts';
 import {
-  dayOf,
   statisticsProjection,
-  type DayDocument,
   type StatisticsDocument,
 } from '../../projections/views/statistics.ts';
 import { oldEvents } from './old-events.ts';
 
 const DAY = 86_400_000;
 
-/** Figures per event: each has histograms of a few KiB. */
-const FIGURES_PER_EVENT = 30;
+/** Characters of JSON per event, and figures: each has histograms of a few KiB. One may be larger. */
+const MAX_CHARACTERS = 256 * 1024;
+const MAX_FIGURES = 30;
 
 /** The end of a UTC day, ISO 8601. */
 export const endOfDay = (day: string): string => toIso(fromIso(`${day}T00:00:00.000Z`) + DAY);
@@ -49,16 +50,37 @@ export async function recordDayFigures(
   }
   if (signal.aborted) return;
   const figures = [...documents.values()].map((document) => {
-    const { day: _day, ...rest } = document as DayDocument;
-    return rest;
+    const { day: _day, ...rest } = document;
+    return rest as unknown as Figures;
   });
   // One append each, as together they may be too large. After an interruption it starts over.
-  for (let from = 0; from < Math.max(1, figures.length); from += FIGURES_PER_EVENT) {
-    const part = figures.slice(from, from + FIGURES_PER_EVENT);
-    const complete = from + FIGURES_PER_EVENT >= figures.length;
+  const parts = partsOf(figures);
+  for (const [n, part] of parts.entries()) {
+    const complete = n === parts.length - 1;
     const event = { type: 'StatisticsKept', data: { day, figures: part, complete } } as const;
     await store.append(stream, toNewEvents(stream, [event], context()), 'any');
   }
+}
+
+type Figures = DataOf<'StatisticsKept'>['figures'][number];
+
+/** At least one part, if only an empty one. */
+function partsOf(figures: readonly Figures[]): readonly Figures[][] {
+  const parts: Figures[][] = [[]];
+  let characters = 0;
+  for (const each of figures) {
+    const { length } = JSON.stringify(each);
+    const part = parts.at(-1);
+    const isFull = characters + length > MAX_CHARACTERS || part?.length === MAX_FIGURES;
+    if (part === undefined || (isFull && part.length > 0)) {
+      parts.push([each]);
+      characters = length;
+    } else {
+      part.push(each);
+      characters += length;
+    }
+  }
+  return parts;
 }
 
 /** Adds an event to the day's documents. Other documents only say which day was a task's last. */

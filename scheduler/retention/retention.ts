@@ -4,7 +4,7 @@ import { isConflict, type Position } from '../../domain/event-store.ts';
 import type { CommandContext } from '../../domain/handle.ts';
 import { newId } from '../../domain/ids.ts';
 import { retainedKinds, type RetainedKind } from '../../domain/vocabulary.ts';
-import { dayOf } from '../../projections/views/statistics.ts';
+import { dayOf } from '../../projections/views/statistics-days.ts';
 import type { ProcessParts } from '../parts.ts';
 import type { Leadership } from '../processes/leadership.ts';
 import { LogCheckpoint } from '../processes/log-checkpoint.ts';

@@ -5,13 +5,17 @@ import {
   repeatWebhookCommand,
   testWebhookCommand,
 } from '../../../domain/webhooks/webhook-commands.ts';
-import { webhooksOf, webhooksProjection } from '../../../projections/views/webhooks.ts';
+import {
+  resentWebhooks,
+  webhooksOf,
+  webhooksProjection,
+} from '../../../projections/views/webhooks.ts';
 import {
   WebhookDeliveryPage,
   WebhookSecret,
   WebhookSent,
 } from '../../schemas/response-schemas-webhooks.ts';
-import { DeliveryQuery } from '../../schemas/webhook-schemas.ts';
+import { DeliveryQuery, ResentQuery } from '../../schemas/webhook-schemas.ts';
 import {
   createdId,
   endpoint,
@@ -92,6 +96,21 @@ const list = endpoint('GET /agents/:agent_id/webhooks/deliveries', {
   },
 });
 
+// Not for administrators of a namespace, who may not see the webhooks of agents that can do more than they.
+const resent = endpoint('GET /webhooks/resent', {
+  operationId: 'listResentWebhooks',
+  summary: 'Lists the deliveries to all agents that were sent more than once, the latest first',
+  scopes: ['admin'],
+  query: ResentQuery,
+  hasLargeResponse: true,
+  reads: [webhooksProjection],
+  responses: { 200: WebhookDeliveryPage },
+  async handle({ dependencies, query, reach }) {
+    const asked = { ...resentWebhooks(reach), cut: cutPayload };
+    return listPage(dependencies.readModel, webhooksProjection, asked, query, (each) => each);
+  },
+});
+
 const repeat = endpoint('POST /agents/:agent_id/webhooks/deliveries/:delivery_id/repeat', {
   operationId: 'redeliverWebhook',
   summary: 'Sends a delivered or failed message again, with the same id',
@@ -107,7 +126,7 @@ const repeat = endpoint('POST /agents/:agent_id/webhooks/deliveries/:delivery_id
   },
 });
 
-export const webhookEndpoints: readonly Endpoint[] = [newSecret, test, list, repeat];
+export const webhookEndpoints: readonly Endpoint[] = [newSecret, test, list, resent, repeat];
 
 function sent(
   agentId: string,

@@ -1,4 +1,3 @@
-import type { Position } from '../../../domain/event-store.ts';
 import { load } from '../../../domain/handle.ts';
 import { nameBasedId } from '../../../domain/ids.ts';
 import { noWaits } from '../../../domain/runs/run-waits.ts';
@@ -8,39 +7,19 @@ import { streams } from '../../../domain/streams.ts';
 import { cancelRunCommand } from '../../../domain/tasks/task-commands.ts';
 import { documentAsOf } from '../../../projections/reading/as-of.ts';
 import { latestRunOf, runListing } from '../../../projections/reading/run-queries.ts';
-import type { Filter, Query } from '../../../projections/read-model.ts';
 import { runsProjection, type RunDocument } from '../../../projections/views/runs.ts';
-import {
-  daysOfAll,
-  daysOfTask,
-  statisticsProjection,
-  tasksExecutedSince,
-  type DayDocument,
-} from '../../../projections/views/statistics.ts';
-import {
-  firstDayOf,
-  statisticsSummary,
-  taskStatistics,
-} from '../../../projections/reading/statistics-figures.ts';
-import {
-  LatestRun,
-  Run,
-  RunCanceled,
-  RunPage,
-  StatisticsSummary,
-  TaskStatistics,
-} from '../../schemas/response-schemas-runs.ts';
+import { LatestRun, Run, RunCanceled, RunPage } from '../../schemas/response-schemas-runs.ts';
 import type { ApiDependencies } from '../../dependencies.ts';
 import { PastQuery, pastAskedFor } from '../history/audit-access.ts';
-import { endpoint, idIn, success, type Call, type Endpoint } from '../../endpoint.ts';
+import { endpoint, idIn, success, type Endpoint } from '../../endpoint.ts';
 import { badRequest, notFound } from '../../errors.ts';
 import { instantsOf, spanReader } from '../history/instant.ts';
 import { emptyPage, listPage } from '../listing.ts';
-import { inReach, ownTasks, taskWithId } from '../lookup.ts';
+import { inReach, ownTasks, taskInPath } from '../lookup.ts';
 import { placeOfReading, viewRefusals } from '../history/replay-reading.ts';
 import { cutRuns, showInList, showPlannedRun, type ShownRun } from './run-records.ts';
 import { isSearch, searchPage, type RunSearch } from './run-search.ts';
-import { DaysQuery, ReadQuery, RunQuery } from '../../schemas/schemas.ts';
+import { ReadQuery, RunQuery } from '../../schemas/schemas.ts';
 import { ownedTaskOf } from '../tasks/task-ownership.ts';
 
 const scopes = ['runs:read'] as const;
@@ -64,7 +43,8 @@ const list = endpoint('GET /runs', {
     const times = await instantsOf({ start_time, end_time }, spanReader(call, task_id));
     const search = searchIn(query);
     // Other runs have no error.
-    const states = query.error === undefined ? undefined : (['failed', 'retrying'] as const);
+    const isOfFailed = (query.error ?? query.error_group) !== undefined;
+    const states = isOfFailed ? (['failed', 'retrying'] as const) : undefined;
     const filter = { task_id, parent_run_id, success: succeeded, state, states, trigger };
     const listing = runListing(call.reach, { ...filter, ...times });
     if (listing === null) return emptyPage(query);
@@ -144,52 +124,18 @@ const latest = endpoint('GET /task/:task_id/latest', {
   },
 });
 
-const stats = endpoint('GET /task/:task_id/stats', {
-  aliases: ['/runs/task/:task_id/stats'],
-  operationId: 'getTaskStatistics',
-  summary: "Shows statistics of a task's runs",
-  scopes,
-  acceptsOwn: true,
-  query: DaysQuery(30),
-  reads: [statisticsProjection],
-  responses: { 200: TaskStatistics },
-  refusals: viewRefusals,
-  async handle(call) {
-    const { query } = call;
-    const { dependencies, now } = await placeOfReading(call);
-    const taskId = await taskInPath(call);
-    const firstDay = firstDayOf(query.days, now);
-    const asked = daysOfTask(taskId, firstDay);
-    const { days, position } = await daysOf(dependencies, asked, null);
-    return { body: taskStatistics(taskId, query.days, days, now), readPosition: position };
-  },
-});
-
-const summary = endpoint('GET /stats/summary', {
-  aliases: ['/runs/stats/summary'],
-  operationId: 'getStatistics',
-  summary: 'Shows statistics of all runs',
-  scopes,
-  query: DaysQuery(7),
-  reads: [statisticsProjection],
-  responses: { 200: StatisticsSummary },
-  refusals: viewRefusals,
-  async handle(call) {
-    const { query } = call;
-    const { dependencies, now } = await placeOfReading(call);
-    const firstDay = firstDayOf(query.days, now);
-    const tasksOf = tasksExecutedSince(call.reach, firstDay);
-    const asked = daysOfAll(call.reach, firstDay);
-    const { days, tasks, position } = await daysOf(dependencies, asked, tasksOf);
-    return { body: statisticsSummary(query.days, days, tasks, now), readPosition: position };
-  },
-});
-
 /** What a list is searched for. @throws HttpError 400 for an offset: only a cursor continues a search */
-function searchIn({ id, error, input, event_id, offset }: RunQuery): RunSearch {
-  const search = { error, input, id: id?.toLowerCase(), event_id: event_id?.toLowerCase() };
+function searchIn({ id, error, error_group, input, event_id, offset }: RunQuery): RunSearch {
+  const search = {
+    error,
+    error_group,
+    input,
+    id: id?.toLowerCase(),
+    event_id: event_id?.toLowerCase(),
+  };
   if (offset === 0 || !isSearch(search)) return search;
-  const issue = 'cannot be given with id, error, input or event_id; continue with cursor';
+  const issue =
+    'cannot be given with id, error, error_group, input or event_id; continue with cursor';
   throw badRequest([{ field: 'offset', issue }]);
 }
 
@@ -208,32 +154,4 @@ async function withReasons(
   return { ...shown, waits };
 }
 
-/** `/runs/stats/summary` comes before `/runs/:run_id`, which its path would match. */
-export const runEndpoints: readonly Endpoint[] = [list, summary, latest, stats, one, cancel];
-
-/** The days that a query finds, and the number of tasks that pass filters. From one snapshot. */
-async function daysOf(
-  { readModel }: Pick<ApiDependencies, 'readModel'>,
-  query: Query,
-  tasks: readonly Filter[] | null,
-): Promise<{
-  readonly days: readonly DayDocument[];
-  readonly tasks: number;
-  readonly position: Position;
-}> {
-  const { documents, total, position } = await readModel.list(statisticsProjection, {
-    ...query,
-    counted: tasks,
-  });
-  const days = documents.map(({ text }) => JSON.parse(text) as DayDocument);
-  return { days, tasks: total ?? 0, position };
-}
-
-/** The id of the task in the path. @throws HttpError 404 for an unknown task */
-async function taskInPath(
-  call: Pick<Call, 'dependencies' | 'parameters' | 'reach' | 'own'>,
-): Promise<string> {
-  const id = idIn(call, 'task_id');
-  await taskWithId(call, id);
-  return id;
-}
+export const runEndpoints: readonly Endpoint[] = [list, latest, one, cancel];

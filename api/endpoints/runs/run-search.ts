@@ -1,6 +1,7 @@
 import { toIso } from '../../../domain/clock.ts';
 import type { Position } from '../../../domain/event-store.ts';
 import type { JsonObject } from '../../../domain/json.ts';
+import { errorGroupOf } from '../../../domain/runs/error-group.ts';
 import type { Filter, Query, ReadModel } from '../../../projections/read-model.ts';
 import type { RunListing } from '../../../projections/reading/run-queries.ts';
 import { runsProjection, type RunDocument } from '../../../projections/views/runs.ts';
@@ -27,24 +28,27 @@ export interface RunSearch {
   readonly id?: string | undefined;
   /** A part of the error, in any case. */
   readonly error?: string | undefined;
+  /** The id of the error's group, as in `GET /stats/errors`. */
+  readonly error_group?: string | undefined;
   /** A part of its params or of the payload of its event, as JSON and in any case. */
   readonly input?: string | undefined;
   /** The event that triggered it, in lower case. */
   readonly event_id?: string | undefined;
 }
 
-export const isSearch = ({ id, error, input, event_id }: RunSearch): boolean =>
-  (id ?? error ?? input ?? event_id) !== undefined;
+export const isSearch = ({ id, error, error_group, input, event_id }: RunSearch): boolean =>
+  (id ?? error ?? error_group ?? input ?? event_id) !== undefined;
 
 /** Whether a run is one that a search looks for. */
 export function matcherOf(search: RunSearch): (run: RunDocument) => boolean {
-  const { id, event_id } = search;
+  const { id, event_id, error_group: group } = search;
   const error = search.error?.toLowerCase();
   const input = search.input?.toLowerCase();
   return (run) =>
     (id === undefined || run.id.startsWith(id)) &&
     (event_id === undefined || run.event?.id === event_id) &&
     (error === undefined || (run.error ?? '').toLowerCase().includes(error)) &&
+    (group === undefined || (run.error !== null && errorGroupOf(run.error).id === group)) &&
     (input === undefined || inputText(run).includes(input));
 }
 

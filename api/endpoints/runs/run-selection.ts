@@ -58,9 +58,9 @@ export function meantBy(
   listing: RunListing,
 ): (run: RunDocument) => Promise<boolean> {
   const owner = selection.created_by?.toLowerCase();
-  const { error, input, run_ids: named } = selection;
+  const { error, error_group, input, run_ids: named } = selection;
   const search = {
-    ...{ error, input, id: selection.id?.toLowerCase() },
+    ...{ error, error_group, input, id: selection.id?.toLowerCase() },
     event_id: selection.event_id?.toLowerCase(),
   };
   const matches = matcherOf(search);

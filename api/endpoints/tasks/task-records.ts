@@ -5,11 +5,8 @@ import type { LiveTask } from '../../../domain/tasks/task.ts';
 import { lastRunAsOf, taskAsOf, type PointInTime } from '../../../projections/reading/as-of.ts';
 import { latestRunOf, latestStartedRunOf } from '../../../projections/reading/run-queries.ts';
 import { runsProjection } from '../../../projections/views/runs.ts';
-import {
-  lastDayKey,
-  statisticsProjection,
-  type LastDayDocument,
-} from '../../../projections/views/statistics.ts';
+import { lastDayKey, type LastDayDocument } from '../../../projections/views/statistics-tasks.ts';
+import { statisticsProjection } from '../../../projections/views/statistics.ts';
 import type { TaskDocument } from '../../../projections/views/tasks.ts';
 import type { TaskDefinition } from '../../../domain/tasks/task-definition.ts';
 import type { ApiDependencies } from '../../dependencies.ts';

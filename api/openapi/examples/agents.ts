@@ -36,6 +36,35 @@ const pageSession = {
 const sent = (message: string) =>
   done(message, { agent_id: agentId, delivery_id: deliveryId, state: 'pending' });
 
+const delivery = {
+  id: deliveryId,
+  agent_id: agentId,
+  type: 'run.failed',
+  event_id: null,
+  task_id: taskId,
+  run_id: runId,
+  payload: { type: 'run.failed', timestamp: ended, data: { run_id: runId } },
+  state: 'delivered',
+  end: null,
+  attempts: [
+    {
+      at: ended,
+      attempt: 1,
+      url: agent.webhook_url,
+      secret_version: 1,
+      status: 204,
+      error: null,
+      answer: null,
+      took_ms: 87,
+    },
+  ],
+  repeats: 0,
+  created_at: ended,
+  updated_at: ended,
+  next_attempt_at: null,
+  finished_at: ended,
+};
+
 export const agentExamples: Readonly<Record<string, Examples>> = {
   issueToken: {
     body: { agent_id: agentId, agent_secret: secret },
@@ -114,6 +143,15 @@ export const agentExamples: Readonly<Record<string, Examples>> = {
       },
     },
   },
+  listExpiringKeys: {
+    parameters: { until: ended },
+    responses: {
+      200: page({
+        ...{ id: keyId, agent_id: agentId, name: 'deploy', expires_at: ended },
+        last_used_at: created,
+      }),
+    },
+  },
   listApiKeys: { responses: { 200: { items: [{ ...key, last_used_at: ended }] } } },
   revokeApiKey: {
     responses: { 200: done('the key is revoked', { agent_id: agentId, key_id: keyId }) },
@@ -138,35 +176,9 @@ export const agentExamples: Readonly<Record<string, Examples>> = {
   redeliverWebhook: { responses: { 202: sent('the message is sent again') } },
   listWebhookDeliveries: {
     parameters: { type: 'run.failed' },
-    responses: {
-      200: page({
-        id: deliveryId,
-        agent_id: agentId,
-        type: 'run.failed',
-        event_id: null,
-        task_id: taskId,
-        run_id: runId,
-        payload: { type: 'run.failed', timestamp: ended, data: { run_id: runId } },
-        state: 'delivered',
-        end: null,
-        attempts: [
-          {
-            at: ended,
-            attempt: 1,
-            url: agent.webhook_url,
-            secret_version: 1,
-            status: 204,
-            error: null,
-            answer: null,
-            took_ms: 87,
-          },
-        ],
-        repeats: 0,
-        created_at: ended,
-        updated_at: ended,
-        next_attempt_at: null,
-        finished_at: ended,
-      }),
-    },
+    responses: { 200: page(delivery) },
+  },
+  listResentWebhooks: {
+    responses: { 200: page({ ...delivery, repeats: 1, resent_at: ended }) },
   },
 };

@@ -1,7 +1,6 @@
 import type { Examples } from '../examples.ts';
 import {
   agentId,
-  created,
   done,
   due,
   ended,
@@ -98,17 +97,6 @@ const run = {
 };
 const retry = { run_id: retryId, retry_of: runId, task_id: taskId };
 
-const figures = {
-  total_runs: 20,
-  successful_runs: 19,
-  failed_runs: 1,
-  success_rate: 0.95,
-  failure_rate: 0.05,
-  avg_execution_time_seconds: 1.2,
-  p50_execution_time_seconds: 1.1,
-  p95_execution_time_seconds: 2.4,
-};
-const by_day = [{ date: '2026-11-23', ...figures }];
 const live = message(position, 'run', { ...item, state: 'running', success: null });
 
 export const runExamples: Readonly<Record<string, Examples>> = {
@@ -192,24 +180,6 @@ export const runExamples: Readonly<Record<string, Examples>> = {
         next_cursor: null,
         runs: [retry],
       }),
-    },
-  },
-  getTaskStatistics: {
-    responses: {
-      200: {
-        task_id: taskId,
-        period_days: 30,
-        ...figures,
-        last_run: ended,
-        last_success: ended,
-        last_failure: created,
-        by_day,
-      },
-    },
-  },
-  getStatistics: {
-    responses: {
-      200: { period_days: 30, ...figures, total_tasks_executed: 4, runs_per_day: 0.67, by_day },
     },
   },
   getConcurrencyKey: {

@@ -20,9 +20,10 @@ export function addOverviewCommands(line: CommandLine): void {
     options: {
       task: text('id', 'runs of one task'),
       days: wholeNumber('n', 'number of days, 1-365 (default: 7, for a task 30)', 1, 365),
+      timezone: text('zone', 'IANA time zone of the days (default: UTC)'),
       view,
     },
-    examples: ['stats --days 30', 'stats --task 01a1fc11-…'],
+    examples: ['stats --days 30 --timezone Europe/Berlin', 'stats --task 01a1fc11-…'],
     run: (session, { task, ...query }) => {
       const show = (answer: Statistics): string => showStatistics(session, answer);
       return task === undefined

@@ -20,6 +20,7 @@ import { NamespaceForm } from './views/namespaces/namespace-form.js';
 import { NamespaceView } from './views/namespaces/namespace.js';
 import { NamespacesView } from './views/namespaces/namespaces.js';
 import { QuotaForm } from './views/namespaces/quota-form.js';
+import { InsightsView } from './views/insights/insights.js';
 import { OverviewView } from './views/overview/overview.js';
 import { ProjectionsView } from './views/system/projections.js';
 import { RunView } from './views/runs/run.js';
@@ -42,6 +43,7 @@ setRoutes([
   ['tasks/:id/edit', TaskForm],
   ['runs', RunsView],
   ['runs/:id', RunView],
+  ['insights', InsightsView],
   ['approvals', ApprovalsView],
   ['workers', WorkersView],
   ['audit', AuditView],

@@ -41,6 +41,28 @@ describe('API keys', () => {
     expect(JSON.stringify(log)).to.not.contain(key);
   });
 
+  it('are listed for all agents by when they expire', async () => {
+    const { admin } = api();
+    const agent = await api().signIn(['tasks:read']);
+    const expiring = async (expires_at: string): Promise<string> =>
+      (await make(agent.client, agent.id, { expires_at })).id;
+    const [later, soon] = [
+      await expiring('2090-01-02T00:00:00Z'),
+      await expiring('2090-01-01T00:00:00Z'),
+    ];
+    await make(agent.client, agent.id);
+    const after = await api().store.head();
+    const listed = await admin.client.get(`/agents/keys?until=2090-12-31T00:00:00Z&after=${after}`);
+    const found = listed.at('items') as readonly { readonly id: string }[];
+    expect(found.map(({ id }) => id).filter((id) => id === soon || id === later)).to.deep.equal([
+      soon,
+      later,
+    ]);
+    const first = await admin.client.get('/agents/keys?until=2090-01-01T00:00:00Z');
+    expect(first.text).to.contain(soon).and.not.contain(later);
+    expect((await agent.client.get('/agents/keys')).status).to.equal(403);
+  });
+
   it('record their use once a minute, and keep only the last', async () => {
     const agent = await api().signIn(['tasks:read']);
     const { id, client } = await make(agent.client, agent.id);

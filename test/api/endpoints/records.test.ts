@@ -155,6 +155,7 @@ describe('the records of the HTTP interface, field by field', () => {
       total_runs: 0,
       successful_runs: 0,
       failed_runs: 0,
+      skipped_runs: 0,
       success_rate: null,
       failure_rate: null,
       avg_execution_time_seconds: null,
@@ -170,14 +171,16 @@ describe('the records of the HTTP interface, field by field', () => {
       period_days: 1,
       ...nothing,
       ...unused,
-      by_day: [{ date, ...nothing }],
+      timezone: 'UTC',
+      by_day: [{ date, start: `${date}T00:00:00.000Z`, ...nothing }],
     });
     expect((await shown('/stats/summary?days=1')).json).to.deep.equal({
       period_days: 1,
       ...nothing,
       total_tasks_executed: 0,
       runs_per_day: 0,
-      by_day: [{ date, ...nothing }],
+      timezone: 'UTC',
+      by_day: [{ date, start: `${date}T00:00:00.000Z`, ...nothing }],
     });
     await runs.succeed(task, await runs.runNow(task));
     const failed = await runs.failed(task);

@@ -75,6 +75,9 @@ const lists = [
   'GET /events/export',
   'GET /events/export?task_id={task}',
   'GET /stats/summary',
+  'GET /stats/errors',
+  'GET /stats/errors?task_id={task}',
+  'GET /stats/tasks?sort=failing',
   'GET /concurrency/shared?created_by={agent}',
   'GET /namespaces',
 ] as const;

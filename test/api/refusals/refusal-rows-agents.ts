@@ -1,4 +1,4 @@
-import { long } from './refusal-parts.ts';
+import { cursors, long, pages } from './refusal-parts.ts';
 import type { Row } from './refusal-table.ts';
 
 const administrators = ['admin', 'namespace:admin'] as const;
@@ -18,6 +18,12 @@ export const agentRows: readonly Row[] = [
     scope: administrators,
     resource: 'agent',
     queries: [['missed=some', 'missed']],
+  },
+  {
+    method: 'GET',
+    path: '/agents/keys',
+    scope: 'admin',
+    queries: [...pages, ...cursors, ['until=soon', 'until']],
   },
   {
     method: 'POST',

@@ -22,6 +22,7 @@ export const webhookRows: readonly Row[] = [
     resource: 'agent',
     queries: [...pages, ...cursors, ['state=sent', 'state'], ['type=run.started', 'type']],
   },
+  { method: 'GET', path: '/webhooks/resent', scope: 'admin', queries: [...pages, ...cursors] },
   {
     method: 'POST',
     path: '/agents/{agent}/webhooks/deliveries/{delivery}/repeat',

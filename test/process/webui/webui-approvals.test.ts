@@ -30,6 +30,16 @@ describe('approvals in the web page', function () {
     return { agent_id, agent_secret };
   }
 
+  // The overview of a service in which nothing has run is a guide.
+  before(async () => {
+    const { client, credentials } = service();
+    const made = await client.post('/tasks', {
+      ...{ title: 'Says hello', description: '-', schedule_kind: 'event' },
+      ...{ created_by: credentials.agent_id, payload: { pipeline: [] } },
+    });
+    await client.post(`/tasks/${made.textAt('id')}/run_now?wait=30`);
+  });
+
   it('appear while the list is open, and are approved there with a comment', async () => {
     const { page, complaints } = browsing();
     await browsing().logIn(service().credentials);

@@ -173,6 +173,7 @@ describe('the web page, when things go wrong', function () {
     expect(await page.getByRole('navigation').getByRole('link').allTextContents()).to.deep.equal([
       'Overview',
       'Runs',
+      'Insights',
     ]);
     expect(await page.getByRole('button', { name: 'Retry failed runs …' }).count()).to.equal(0);
     await client.as(await signIn(service.client(), credentials)).delete(path);

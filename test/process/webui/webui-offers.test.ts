@@ -158,7 +158,7 @@ describe('what the web page offers', function () {
     await page.unroute('**/stats/summary?*');
     const trend = page.getByRole('alert').filter({ hasText: 'no stats/summary' });
     await trend.getByRole('button', { name: 'Try again' }).click();
-    await page.locator('ol.days').waitFor();
+    await page.getByRole('img', { name: 'Runs of the last 24 hours by hour' }).waitFor();
   });
 
   it("the fires of a backfill in the task's time zone", async () => {

@@ -7,14 +7,29 @@ import {
   withDuration,
 } from '../../../projections/views/histogram.ts';
 import {
-  firstDayOf,
+  firstUtcDayOf,
   statisticsSummary,
   taskStatistics,
+  type Division,
 } from '../../../projections/reading/statistics-figures.ts';
-import { statisticsProjection, type DayDocument } from '../../../projections/views/statistics.ts';
+import { lastDays, zoneNamed } from '../../../projections/reading/statistics-periods.ts';
+import type { DayDocument } from '../../../projections/views/statistics-days.ts';
+import { statisticsProjection } from '../../../projections/views/statistics.ts';
 import { LogOfTest, failure, folded, success } from '../recorded.ts';
 
 const now = Date.parse('2026-03-02T12:00:00.000Z');
+
+const skip = {
+  ...{ task_id: 'task-1', task_revision: 0, created_by: 'agent-1', trigger: 'schedule' as const },
+  ...{ scheduled_for: null, priority: 5, reason: 'overlap' as const, because_of: 'run-1' },
+};
+
+/** The days up to now, in UTC. */
+function inUtc(days: number, at = now): Division {
+  const zone = zoneNamed();
+  if (zone === null) throw new Error('UTC is unknown');
+  return { period: lastDays(zone, days, at), isHourly: false };
+}
 
 function dayOf(log: LogOfTest, key: string): DayDocument {
   return folded(statisticsProjection, log.events).get(key) as DayDocument;
@@ -87,16 +102,29 @@ describe('the statistics of a day', () => {
     expect(dayOf(log, 'all/2026-03-01').total).to.equal(3);
   });
 
-  it("keep the document with a task's last day while the day is the same", () => {
+  it('keep what each task did lately, and whether it fails', () => {
     const log = new LogOfTest();
-    const one = log.add('run-1', 'RunSucceeded', success());
-    const other = log.add('run-2', 'RunSucceeded', success());
-    const next = log.pass(86_400_000).add('run-3', 'RunSucceeded', success());
-    const key = 'tasks/task-1';
-    const document = statisticsProjection.evolve(null, one, key);
-    expect(document).to.deep.equal({ scope: 'tasks', day: '2026-03-01' });
-    expect(statisticsProjection.evolve(document, other, key)).to.equal(document);
-    expect(statisticsProjection.evolve(document, next, key)?.day).to.equal('2026-03-02');
+    const last = (): unknown => folded(statisticsProjection, log.events).get('tasks/task-1');
+    const started_at = '2026-03-01T08:00:00.000Z';
+    log.add('run-1', 'RunSucceeded', success({ started_at }));
+    log.add('run-2', 'RunFailed', failure({ started_at }));
+    const known = {
+      scope: 'tasks',
+      day: '2026-03-01',
+      recent: { '2026-03-01': [2, 1, 3000, 0] },
+      last_success: '2026-03-01T08:00:01.000Z',
+      last_failure: '2026-03-01T08:00:02.000Z',
+    };
+    expect(last()).to.deep.equal({ ...known, failing: known.last_failure });
+    log.add('run-3', 'RunSucceeded', success({ started_at: '2026-03-01T08:00:03.000Z' }));
+    const succeeded = { ...known, last_success: '2026-03-01T08:00:03.000Z' };
+    expect(last()).to.deep.equal({ ...succeeded, recent: { '2026-03-01': [3, 1, 3000, 0] } });
+    log.pass(40 * 86_400_000).add('run-4', 'RunSkipped', skip);
+    expect(last()).to.deep.equal({
+      ...succeeded,
+      recent: { '2026-04-10': [0, 0, 0, 1] },
+      skipped_day: '2026-04-10',
+    });
   });
 });
 
@@ -124,7 +152,7 @@ describe('the answers computed from days', () => {
     expect(of(`all@north/${date}`)).to.include({ scope: 'all', namespace: 'north', total: 1 });
     expect(documents.get('tasks/task-2')).to.include({ scope: 'tasks', namespace: 'north' });
     const days = [of(`all/${date}`), of(`all@north/${date}`)];
-    const summary = statisticsSummary(1, days, 2, Date.parse(`${date}T12:00:00.000Z`));
+    const summary = statisticsSummary(inUtc(1, Date.parse(`${date}T12:00:00.000Z`)), days, 2);
     expect(summary.total_runs).to.equal(2);
     expect(summary.by_day[0]?.total_runs).to.equal(2);
   });
@@ -132,6 +160,8 @@ describe('the answers computed from days', () => {
   it('keep the figures of each namespace when its runs are removed', () => {
     const log = new LogOfTest();
     log.add('run-1', 'RunSucceeded', success({ namespace: 'north' }));
+    log.add('run-2', 'RunFailed', failure({ namespace: 'north', error: 'order 12345 is unknown' }));
+    log.add('run-3', 'RunSkipped', { ...skip, namespace: 'north' });
     const before = folded(statisticsProjection, log.events);
     const figures = [...before.values()].flatMap((document) => {
       if (!('total' in document)) return [];
@@ -147,7 +177,7 @@ describe('the answers computed from days', () => {
   });
 
   it('give the figures of a task over the period, with every day of it', () => {
-    const answer = taskStatistics('task-1', 3, days, now);
+    const answer = taskStatistics('task-1', inUtc(3), days);
     expect(answer).to.deep.include({
       task_id: 'task-1',
       period_days: 3,
@@ -173,22 +203,24 @@ describe('the answers computed from days', () => {
       total_runs: 0,
       successful_runs: 0,
       failed_runs: 0,
+      skipped_runs: 0,
       success_rate: null,
       failure_rate: null,
       avg_execution_time_seconds: null,
       p50_execution_time_seconds: null,
       p95_execution_time_seconds: null,
     };
-    expect(taskStatistics('task-1', 1, [], now)).to.deep.equal({
+    expect(taskStatistics('task-1', inUtc(1), [])).to.deep.equal({
       task_id: 'task-1',
       period_days: 1,
       ...nothing,
       last_run: null,
       last_success: null,
       last_failure: null,
-      by_day: [{ date: '2026-03-02', ...nothing }],
+      timezone: 'UTC',
+      by_day: [{ date: '2026-03-02', start: '2026-03-02T00:00:00.000Z', ...nothing }],
     });
-    expect(statisticsSummary(7, [], 0, now)).to.deep.include({
+    expect(statisticsSummary(inUtc(7), [], 0)).to.deep.include({
       period_days: 7,
       ...nothing,
       total_tasks_executed: 0,
@@ -197,8 +229,8 @@ describe('the answers computed from days', () => {
   });
 
   it('begin with the day that makes today the last of the period', () => {
-    expect(firstDayOf(1, now)).to.equal('2026-03-02');
-    expect(firstDayOf(7, now)).to.equal('2026-02-24');
+    expect(firstUtcDayOf(inUtc(1).period)).to.equal('2026-03-02');
+    expect(firstUtcDayOf(inUtc(7).period)).to.equal('2026-02-24');
   });
 
   it('know when a task last ran even if all its runs were removed', () => {
@@ -212,6 +244,6 @@ describe('the answers computed from days', () => {
     const last = (): unknown => folded(statisticsProjection, log.events).get('tasks/task-1');
     expect(last()).to.deep.equal({ ...kept, day: '' });
     const { metadata } = log.add('run-4', 'RunSucceeded', success());
-    expect(last()).to.deep.equal({ ...kept, day: metadata.occurredAt.slice(0, 10) });
+    expect(last()).to.deep.include({ ...kept, day: metadata.occurredAt.slice(0, 10) });
   });
 });

@@ -49,6 +49,13 @@ describe('a delivery in the webhooks view', () => {
     });
   });
 
+  it('says when it was sent again', () => {
+    log.add('webhook-1', 'WebhookFailed', failed);
+    expect(delivery()).to.not.have.property('resent_at');
+    log.add('webhook-1', 'WebhookFailed', { ...failed, attempt: 2 });
+    expect(delivery()).to.include({ resent_at: '2026-03-01T08:00:03.000Z' });
+  });
+
   it('says when it is retried, and the result of each attempt', () => {
     log.add('webhook-1', 'WebhookFailed', failed);
     const document = delivery();

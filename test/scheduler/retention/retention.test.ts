@@ -254,7 +254,7 @@ describe('the retention of records', () => {
     const after = await documents(harness.readModel);
     const figures = (all: Readonly<Record<string, unknown>>) =>
       Object.fromEntries(Object.entries(all).filter(([key]) => key.startsWith('statistics ')));
-    expect(Object.keys(figures(after))).to.have.length(6 * 3 + 2);
+    expect(Object.keys(figures(after))).to.have.length(6 * 4 + 2);
     const [one, two] = ['statistics tasks/task-1', 'statistics tasks/task-2'];
     expect(figures(after)).to.deep.equal({
       ...figures(before),

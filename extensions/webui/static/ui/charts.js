@@ -1,7 +1,7 @@
 // Drawings: a run's steps over time, and how long runs took.
 
 import { html } from '../preact.js';
-import { count, counted, dateText, duration } from '../times.js';
+import { counted, dateText, duration } from '../times.js';
 import { Nothing } from './elements.js';
 
 const tones = {
@@ -11,7 +11,6 @@ const tones = {
   skipped: 'idle',
   canceled: 'idle',
 };
-const weekday = new Intl.DateTimeFormat('en-GB', { weekday: 'short', day: 'numeric' });
 const toneOf = (state) => tones[state] ?? 'busy';
 
 /**
@@ -71,27 +70,4 @@ export function RunTimes({ runs }) {
     </div>
     <p class="hint">${label}. The dashed line is the median.</p>
   </div>`;
-}
-
-/** Runs of the last days: how many, and how many failed. */
-export function Days({ days }) {
-  const most = Math.max(1, ...days.map(({ total_runs }) => total_runs));
-  const height = (runs) => ({ height: `${(runs / most) * 100}%` });
-  return html`<ol class="days">
-    ${days.map(
-      ({ date, total_runs: all, failed_runs: failed }) => html`<li
-        key=${date} title="${date}: ${count(all)} runs, ${count(failed)} failed">
-        <span class="bar" aria-hidden="true">
-          <span class="bad" style=${height(failed)}></span>
-          <span class="good" style=${height(all - failed)}></span>
-        </span>
-        <strong>${count(all)}</strong>
-        <span class="soft">${weekday.format(new Date(`${date}T12:00:00`))}</span>
-        ${
-          failed > 0 &&
-          html`<span class="fault">✗ ${count(failed)}<span class="hidden"> failed</span></span>`
-        }
-      </li>`,
-    )}
-  </ol>`;
 }

@@ -94,6 +94,25 @@ describe('webhooks over HTTP', () => {
     expect(none.at('total')).to.equal(0);
   });
 
+  it('are listed for all agents once they were sent more than once', async () => {
+    const { client } = api().admin;
+    const id = await agent();
+    const [once, twice] = [await sent(id), await sent(id)];
+    await delivered(once);
+    await delivered(twice);
+    const path = `/agents/${id}/webhooks/deliveries/${twice}/repeat`;
+    expect((await client.post(path)).status).to.equal(202);
+    await delivered(twice);
+    const listed = await client.get(`/webhooks/resent?after=${await api().store.head()}`);
+    const found = listed.at('items') as readonly { id: string; resent_at: string }[];
+    expect(found.map(({ id: each }) => each))
+      .to.include(twice)
+      .and.not.include(once);
+    expect(found[0]?.resent_at).to.be.a('string');
+    const elsewhere = await client.get('/webhooks/resent?namespace=elsewhere');
+    expect(elsewhere.at('total')).to.equal(0);
+  });
+
   it('cannot be tested for an agent without an address', async () => {
     const id = await agent(null);
     const answer = await api().admin.client.post(`/agents/${id}/webhook-test`);

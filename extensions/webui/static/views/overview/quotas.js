@@ -1,0 +1,27 @@
+// Which quotas are used up.
+
+import { call, ownNamespace } from '../../client.js';
+import { getState } from '../../store.js';
+
+/** Namespaces that are looked at. */
+const MAX_NAMESPACES = 20;
+
+/** @returns {Promise<{namespace: string, quota: string, used: number, limit: number}[]>} */
+export async function readQuotas(signal) {
+  const { namespace, namespaces } = getState();
+  const own = namespaces.length === 0 ? [ownNamespace()] : namespaces.slice(0, MAX_NAMESPACES);
+  const names = namespace === '' ? own : [namespace];
+  const all = await Promise.all(names.map((name) => usageOf(name, signal)));
+  return all.flat().filter(({ used, limit }) => limit !== null && used >= limit);
+}
+
+async function usageOf(namespace, signal) {
+  try {
+    const { quotas } = await call('GET', `namespaces/${namespace}/usage`, { signal });
+    return quotas.map((each) => ({ ...each, namespace }));
+  } catch (error) {
+    // It was deleted meanwhile.
+    if (error.status === 404) return [];
+    throw error;
+  }
+}
