@@ -117,7 +117,7 @@ export function createClient(options: ClientOptions) {
 
 /** Parameters with a default may be left out, or be undefined. */
 export type Query<T> = { readonly [Name in keyof T]?: T[Name] | undefined };
-interface Read {
+export interface Read {
   /** A position of the log that the response must have seen. */
   readonly after?: string | undefined;
 }
