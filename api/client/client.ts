@@ -29,17 +29,13 @@ import {
 } from './client-connection.ts';
 import type * as Looked from '../schemas/audit-schemas.ts';
 import type { EventsExportQuery, RunsExportQuery } from '../schemas/export-schemas.ts';
-import type {
-  CancelRuns,
-  RedriveRuns,
-  RetryQuery,
-  RetryRun,
-} from '../schemas/run-retry-schemas.ts';
 import type * as Spans from '../schemas/schedule-schemas.ts';
 import type * as Taken from '../schemas/schemas.ts';
 import type * as Statistics from '../schemas/statistics-schemas.ts';
 import type { DeliveryQuery, ResentQuery } from '../schemas/webhook-schemas.ts';
 import { agents, keys } from './agent-methods.ts';
+import { artifactPath, pathTo } from './path-to.ts';
+import { runs } from './run-methods.ts';
 import { secrets } from './secret-methods.ts';
 import { namespaces } from './namespace-methods.ts';
 import { jobs, workers } from './worker-methods.ts';
@@ -116,8 +112,8 @@ export function createClient(options: ClientOptions) {
 }
 
 /** Parameters with a default may be left out, or be undefined. */
-type Query<T> = { readonly [Name in keyof T]?: T[Name] | undefined };
-interface Read {
+export type Query<T> = { readonly [Name in keyof T]?: T[Name] | undefined };
+export interface Read {
   /** A position of the log that the response must have seen. */
   readonly after?: string | undefined;
 }
@@ -202,14 +198,6 @@ function methodsOver(ask: <T>(asking: Asking) => Promise<ApiResponse<T>>) {
   };
 }
 
-/** A path with its ids. @throws RangeError for `''`, `.` and `..`, which URLs would drop */
-function pathTo(path: string, ...ids: readonly string[]): string {
-  const invalid = ids.find((id) => ['', '.', '..'].includes(id));
-  if (invalid !== undefined) throw new RangeError(`"${invalid}" is no id`);
-  const left = ids.map(encodeURIComponent);
-  return path.replaceAll(/:\w+/g, () => left.shift() ?? '');
-}
-
 /** A 503 is thrown like all errors. */
 const health = ({ ask }: Api) => ({
   report: () => ask<HealthReport>({ method: 'GET', path: '/health', open: true }),
@@ -261,36 +249,6 @@ const backfills = ({ readOne, sendTo, act }: Api) => ({
   cancel: act<Schedules.BackfillCanceled>('POST', '/backfills/:id/cancel'),
 });
 
-const runs = ({ ask, read, readOne, act }: Api) => ({
-  list: read<Runs.RunPage, Taken.RunQuery>('/runs'),
-  get: readOne<Runs.Run, ReadAsOf>('/runs/:id'),
-  /** The task's most recent run; null if it never ran. */
-  latest: readOne<Runs.LatestRun>('/task/:id/latest'),
-  explain: readOne<Runs.RunExplanation, Taken.RunExplainQuery>('/runs/:id/explain'),
-  cancel: act<Runs.RunCanceled>('POST', '/runs/:id/cancel'),
-  retry: (
-    id: string,
-    { params, step, ...query }: Query<RetryQuery> & Query<RetryRun> = {},
-    call: CallOptions = {},
-  ) =>
-    ask<Runs.RunRetried>({
-      ...call,
-      method: 'POST',
-      path: pathTo('/runs/:id/retry', id),
-      query,
-      ...((params ?? step) === undefined ? {} : { body: { params, step } }),
-    }),
-  /** Cancels the unfinished runs that match a filter. */
-  cancelMany: (body: Query<CancelRuns> = {}, call: CallOptions = {}) =>
-    ask<Runs.RunsCanceled>({ ...call, method: 'POST', path: '/runs/cancel', body }),
-  /** A large result, which the run shows as a reference: {@link exports} has its text as it arrives. */
-  artifact: (id: string, artifact: string, call: CallOptions = {}) =>
-    ask<unknown>({ ...call, method: 'GET', path: pathTo(artifactPath, id, artifact) }),
-  redrive: (body: Query<RedriveRuns> = {}, call: CallOptions = {}) =>
-    ask<Runs.RunsRedriven>({ ...call, method: 'POST', path: '/runs/redrive', body }),
-  history: readOne<Audit.History, Looked.HistoryQuery>('/runs/:id/history'),
-});
-
 const approvals = ({ ask, read, readOne }: Api) => {
   const decide =
     (verdict: 'approve' | 'reject') =>
@@ -314,8 +272,6 @@ const callbacks = ({ sendOpen }: Api) => ({
   complete: sendOpen<Approvals.CallbackTaken, unknown>('/callbacks/:token'),
   fail: sendOpen<Approvals.CallbackTaken, Answering.FailCallback>('/callbacks/:token/fail'),
 });
-
-const artifactPath = '/runs/:id/artifacts/:artifact';
 
 const exports = (connection: ClientConnection) => ({
   /** The JSON of an artifact, as it arrives. */

@@ -227,7 +227,6 @@ export const samples: { readonly [T in EventType]: readonly DataOf<T>[] } = {
   RunSucceeded: [success({ steps: [stepEnd('one')], output: { summary: { total_steps: 1 } } })],
   RunFailed: [failure({ step: 'one' })],
   RunRetried: [
-    { run_id: 'run-1', from: 'failed_step' },
     { run_id: 'run-1', from: 'start' },
     { run_id: 'run-1', from: 'failed_step', step: 'one' },
   ],
