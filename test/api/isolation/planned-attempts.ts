@@ -142,8 +142,10 @@ function planOf(endpoint: DescribedEndpoint, path: string): Plan {
   return { operation, isLive, takesNamespace, isOfService, canName, attempts, list };
 }
 
-const queriedOf = (operation: string, name: string) =>
-  queryParameters[`${operation} ${name}`] ?? queryParameters[name];
+/** What a parameter of an endpoint's query stands for; undefined for one that names nothing. */
+function queriedOf(operation: string, name: string) {
+  return queryParameters[`${operation} ${name}`] ?? queryParameters[name];
+}
 
 function operationOf({ method }: DescribedEndpoint, path: string): string {
   return `${method.toUpperCase()} ${path.replaceAll(/:(\w+)/g, '{$1}')}`;

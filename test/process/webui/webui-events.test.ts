@@ -67,7 +67,7 @@ describe('events in the web page', function () {
     await browsing().logIn(credentials, 'events?topic=lonely.topic');
     await page.getByRole('row', { name: /lonely\.topic admin.*no task listened/ }).waitFor();
     expect(await page.getByRole('row', { name: /other\.topic/ }).count()).to.equal(0);
-    await page.getByLabel('Topic').fill('');
+    await page.getByLabel('Topic', { exact: true }).fill('');
     await page
       .getByRole('row', { name: /other\.topic/ })
       .getByRole('link')
