@@ -20,7 +20,9 @@ const namespaced = [
   '/task/:id/stats',
   '/tasks',
   '/tasks/due',
+  '/tasks/outcomes',
   '/tasks/:id/backfills',
+  '/tools',
   '/topics',
   '/workers',
 ] as const;

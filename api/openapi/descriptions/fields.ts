@@ -20,6 +20,7 @@ export const byName: Readonly<Record<string, string>> = {
   backoff_strategy: 'how the delay before a retry grows',
   before: 'previous value; null if there was none',
   by: 'id of the agent that requested it',
+  by_name: 'name of the agent; null: the service, or an agent that was removed',
   by_day: 'the same figures for each day, oldest first',
   cancel_requested: 'whether the run has been asked to stop',
   cancel_tasks: "cancel the agent's live tasks; without it, live tasks cause a 409",
