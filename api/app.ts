@@ -32,7 +32,12 @@ import { checkHost } from './serving/host-header.ts';
 import { crossOrigin } from './serving/cross-origin.ts';
 import { backfillEndpoints } from './endpoints/tasks/backfill-endpoints.ts';
 import type { ApiDependencies, HealthReports } from './dependencies.ts';
+import { calendarEndpoints } from './endpoints/tasks/calendar-endpoint.ts';
+import { checkEndpoints } from './endpoints/tasks/check-endpoint.ts';
 import { dueEndpoints } from './endpoints/tasks/due-endpoints.ts';
+import { firesEndpoints } from './endpoints/tasks/fires-endpoint.ts';
+import { toolsEndpoints } from './endpoints/tasks/tools-endpoint.ts';
+import { outcomesEndpoints } from './endpoints/tasks/outcomes-endpoint.ts';
 import { exportEndpoints } from './endpoints/export-endpoints.ts';
 import { serveDescription } from './openapi/docs-page.ts';
 import type { Endpoint } from './endpoint.ts';
@@ -101,9 +106,14 @@ export const endpoints: readonly Endpoint[] = [
   ...secretEndpoints,
   // Before `/tasks/{id}`, which its path would match.
   ...dueEndpoints,
+  ...outcomesEndpoints,
+  ...checkEndpoints,
   ...taskEndpoints,
   ...taskControlEndpoints,
   ...taskExplainEndpoints,
+  ...firesEndpoints,
+  ...calendarEndpoints,
+  ...toolsEndpoints,
   ...scheduleEndpoints,
   ...backfillEndpoints,
   ...concurrencyEndpoints,

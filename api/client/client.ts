@@ -4,7 +4,6 @@ import type * as Agents from '../schemas/response-schemas-agents.ts';
 import type * as Events from '../schemas/response-schemas-events.ts';
 import type * as Answering from '../schemas/approval-schemas.ts';
 import type * as Approvals from '../schemas/response-schemas-approvals.ts';
-import type { DueQuery, DueTaskPage } from '../schemas/due-schemas.ts';
 import type { HealthReport, Readiness } from '../schemas/response-schemas-health.ts';
 import type {
   Held,
@@ -15,9 +14,7 @@ import type {
 } from '../schemas/response-schemas-operations.ts';
 import type * as Views from '../schemas/response-schemas-projections.ts';
 import type * as Replays from '../schemas/response-schemas-replays.ts';
-import type * as Runs from '../schemas/response-schemas-runs.ts';
 import type * as Schedules from '../schemas/response-schemas-schedules.ts';
-import type * as Tasks from '../schemas/response-schemas-tasks.ts';
 import type * as Webhooks from '../schemas/response-schemas-webhooks.ts';
 import {
   ClientConnection,
@@ -37,6 +34,7 @@ import { agents, keys } from './agent-methods.ts';
 import { artifactPath, pathTo } from './path-to.ts';
 import { runs } from './run-methods.ts';
 import { secrets } from './secret-methods.ts';
+import { tasks } from './task-methods.ts';
 import { namespaces } from './namespace-methods.ts';
 import { jobs, workers } from './worker-methods.ts';
 
@@ -211,27 +209,6 @@ const tokens = ({ ask }: Api) => ({
     ask<Agents.Tokens>({ method: 'POST', path: '/agents/auth/refresh', body, open: true }),
   revoke: (body: Taken.RevokeRequest) =>
     ask<Agents.Revoked>({ method: 'POST', path: '/agents/auth/revoke', body, open: true }),
-});
-
-const tasks = ({ ask, read, readOne, send, sendTo, act, actWith, runWith }: Api) => ({
-  create: send<Tasks.Task, Taken.CreateTask>('POST', '/tasks'),
-  list: read<Tasks.TaskPage, Taken.TaskQuery>('/tasks'),
-  due: read<DueTaskPage, DueQuery>('/tasks/due'),
-  get: readOne<Tasks.Task, ReadAsOf>('/tasks/:id'),
-  update: sendTo<Tasks.Task, Taken.UpdateTask>('PUT', '/tasks/:id'),
-  runNow: runWith<Tasks.RunRequested, Taken.RunNowQuery>('/tasks/:id/run_now'),
-  snooze: sendTo<Tasks.Snoozed, Taken.SnoozeTask>('POST', '/tasks/:id/snooze'),
-  pause: act<Tasks.StatusChanged>('POST', '/tasks/:id/pause'),
-  resume: actWith<Tasks.StatusChanged, Taken.ResumeQuery>('POST', '/tasks/:id/resume'),
-  cancel: act<Tasks.TaskCanceled>('POST', '/tasks/:id/cancel'),
-  explain: (id: string, query: Spans.ExplainQuery, call: CallOptions = {}) =>
-    ask<Schedules.Explanation>({
-      ...call,
-      method: 'GET',
-      path: pathTo('/tasks/:id/explain', id),
-      query,
-    }),
-  history: readOne<Audit.History, Looked.HistoryQuery>('/tasks/:id/history'),
 });
 
 const schedules = ({ readOne, send }: Api) => ({

@@ -31,6 +31,7 @@ export const tags: readonly JsonObject[] = Object.entries(descriptions).map(
 /** Paths whose group is not their first segment. */
 const others: Readonly<Record<string, keyof typeof descriptions>> = {
   task: 'runs',
+  tools: 'tasks',
   stats: 'statistics',
   jobs: 'workers',
   oauth: 'agents',

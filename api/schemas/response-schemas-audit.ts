@@ -7,7 +7,8 @@ import { id, count, namespace, time } from './response-schemas.ts';
 
 const closedAs = (title: string) => ({ title, additionalProperties: false });
 
-const Change = Type.Object(
+/** A difference between two states of a record. */
+export const Change = Type.Object(
   {
     path: Type.String({ description: 'dotted: `payload.pipeline.0.with.text`' }),
     before: Type.Unknown(),

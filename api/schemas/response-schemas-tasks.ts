@@ -1,15 +1,28 @@
 import { Type, type Static } from '@sinclair/typebox';
-import { AnyObject, Nullable, OneOf } from '../../domain/events/schema-parts.ts';
+import { AnyObject, Nullable, OneOf, closed } from '../../domain/events/schema-parts.ts';
 import { taskFields } from '../../domain/tasks/task-definition.ts';
 import { pauseReasons, taskStatuses } from '../../domain/vocabulary.ts';
 import { scheduleText } from './response-schemas-schedules.ts';
 import { count, done, id, listedPayload, pageOf, time, namespace } from './response-schemas.ts';
+import { Change } from './response-schemas-audit.ts';
 import { Run } from './response-schemas-runs.ts';
 import { TaskPayload } from './task-payload.ts';
 
 /** Responses about tasks. */
 
 const warnings = Type.Array(Type.String(), { description: 'settings that may be mistakes' });
+
+/** Who did something to a task, when, and why. */
+const act = {
+  at: time,
+  by: Type.String({ description: 'id of the agent, or `service`' }),
+  by_name: Nullable(
+    Type.String({ description: 'name of the agent; null: the service, or removed' }),
+  ),
+  reason: Nullable(Type.String({ description: 'in their words; null: none was given' })),
+};
+const paused = closed(act);
+const snoozed = closed({ ...act, until: time });
 
 export const Task = Type.Object(
   {
@@ -24,6 +37,8 @@ export const Task = Type.Object(
     ends_at: Nullable(time),
     status: OneOf(taskStatuses),
     pause_reason: Nullable(OneOf(pauseReasons)),
+    paused: Nullable(paused),
+    snoozed: Nullable(snoozed),
     created_at: time,
     updated_at: time,
     next_run_at: Nullable(time),
@@ -45,6 +60,17 @@ export type TaskItem = Static<typeof TaskItem>;
 
 export const TaskPage = pageOf('TaskPage', TaskItem);
 export type TaskPage = Static<typeof TaskPage>;
+
+export const TaskChecked = Type.Object(
+  {
+    schedule_text: scheduleText,
+    next_fire_at: Nullable(time),
+    changes: Type.Array(Change),
+    warnings,
+  },
+  { title: 'TaskChecked', additionalProperties: false },
+);
+export type TaskChecked = Static<typeof TaskChecked>;
 
 export const RunRequested = done({
   task_id: id,

@@ -9,6 +9,7 @@ import {
   taskStatuses,
 } from '../../domain/vocabulary.ts';
 import { AnyObject, Nullable, OneOf, closed } from '../../domain/events/schema-parts.ts';
+import { taskOrders, type TaskOrder } from '../../projections/views/tasks.ts';
 import { KEPT_OF_A_TOPIC } from '../../projections/views/published.ts';
 import { ReplayName } from './response-schemas-replays.ts';
 import { NAMESPACE_PATTERN } from '../../domain/namespaces/namespace.ts';
@@ -209,6 +210,11 @@ export const UpdateTask = Type.Partial(closed({ ...givenFields, ...owner }), {
 });
 export type UpdateTask = Static<typeof UpdateTask>;
 
+export const CheckTask = Type.Partial(closed({ task_id: uuid, ...givenFields, ...owner }), {
+  title: 'CheckTask',
+});
+export type CheckTask = Static<typeof CheckTask>;
+
 export const TaskQuery = Type.Object({
   ...pageParameters,
   view,
@@ -217,6 +223,7 @@ export const TaskQuery = Type.Object({
   schedule_kind: Type.Optional(OneOf(scheduleKinds)),
   tag: Type.Optional(Type.String({ maxLength: 100 })),
   search: Type.Optional(Type.String({ maxLength: 200 })),
+  sort: Type.Unsafe<TaskOrder>({ type: 'string', enum: [...taskOrders], default: 'created' }),
 });
 export type TaskQuery = Static<typeof TaskQuery>;
 

@@ -55,8 +55,27 @@ export async function findDecisions(
   return { before, within, after: null, last };
 }
 
+/**
+ * Where in a stream the decisions reach an instant.
+ * @returns `reaching`: the lowest revision from which all decisions reach or pass it, one beyond `last` for none; `last`:
+ *   of the stream; null for an empty stream
+ */
+export async function placeReaching(
+  store: EventStore,
+  stream: string,
+  instant: Instant,
+): Promise<{ readonly reaching: number; readonly last: number } | null> {
+  const [[first], [newest]] = await Promise.all([
+    store.readStream(stream, { limit: 1 }),
+    store.readStream(stream, { direction: 'backwards', limit: 1 }),
+  ]);
+  if (first === undefined || newest === undefined) return null;
+  const last = newest.revision;
+  return { reaching: await firstReaching(store, stream, instant, first.revision, last + 1), last };
+}
+
 /** Whether an event decides nominal times. Others of the stream only name the next fire. */
-function isDecision(event: RecordedEvent): event is Decision {
+export function isDecision(event: RecordedEvent): event is Decision {
   return event.type === 'Fired' || event.type === 'FiresSkipped';
 }
 

@@ -1,6 +1,7 @@
 import type { Issue } from '../errors.ts';
 import type { JsonObject, JsonValue } from '../json.ts';
 import { argumentCheck } from './arguments.ts';
+import { closestName } from './closest-name.ts';
 import { argumentsOf } from './compile.ts';
 import { parseExpression, scopeNames, type Expression } from './expression.ts';
 import { readPayload } from './parse.ts';
@@ -16,6 +17,8 @@ export interface KnownTools {
   schemaOf(name: string): object | undefined;
   /** Whether a tool is the service's or an extension's: a worker's never gets a secret. */
   isOwn(name: string): boolean;
+  /** The names of all tools. */
+  names(): readonly string[];
 }
 
 /** The result of checking a task's payload at create and update. */
@@ -77,7 +80,9 @@ function checkCall(step: CallStep, field: string, tools: KnownTools, found: Foun
   });
   const schema = tools.schemaOf(step.uses);
   if (schema === undefined) {
-    found.warnings.push(`${field}.uses: no tool named ${step.uses} is registered`);
+    const meant = closestName(step.uses, tools.names());
+    const remedy = meant === null ? '' : `; did you mean ${meant}?`;
+    found.warnings.push(`${field}.uses: no tool named ${step.uses} is registered${remedy}`);
     return;
   }
   for (const place of secrets) {

@@ -15,11 +15,34 @@ import type { MisfirePolicy, PauseCause, PauseReason, TaskStatus } from '../voca
  */
 export type TaskState = { readonly status: 'none' } | LiveTask;
 
+/** Who did something to a task, when, and why. */
+export interface Act {
+  readonly at: string;
+  /** The agent's id, or `service`. */
+  readonly by: string;
+  /** In the actor's words; null for none. */
+  readonly reason: string | null;
+}
+
+/** A snooze, and when the snoozed fire runs. */
+export interface Snooze extends Act {
+  readonly until: string;
+}
+
+/** Of the metadata of the event that records it. */
+export function actOf({ occurredAt: at, actor: by, reason }: EventPlace['metadata']): Act {
+  return { at, by, reason: reason ?? null };
+}
+
 export interface LiveTask {
   readonly namespace: string;
   readonly status: TaskStatus;
   /** Null unless the task is paused. */
   readonly pause_reason: PauseReason | null;
+  /** Null unless the task is paused. */
+  readonly paused: Act | null;
+  /** The last snooze, while nothing in this stream has ended it; its fire may have run. */
+  readonly snoozed: Snooze | null;
   readonly definition: TaskDefinition;
   /** When the rule was set: what it counts from without DTSTART. */
   readonly anchor: string;
@@ -46,6 +69,8 @@ function evolveTask(state: TaskState, event: TaskEvent, at: EventPlace): TaskSta
     return {
       status: 'active',
       pause_reason: null,
+      paused: null,
+      snoozed: null,
       ...event.data,
       namespace: namespaceOf(event.data),
       next_run_at: null,
@@ -63,27 +88,40 @@ function evolveTask(state: TaskState, event: TaskEvent, at: EventPlace): TaskSta
       const { changes, anchor, next_fire_at } = event.data;
       const definition = { ...state.definition, ...changes };
       if (!event.data.rescheduled) return { ...changed, definition };
-      return { ...rescheduled, definition, anchor, next_fire_at, next_run_at: null };
+      const snoozed = null;
+      return { ...rescheduled, definition, anchor, next_fire_at, next_run_at: null, snoozed };
     }
     case 'TaskPaused':
-      return { ...changed, status: 'paused', pause_reason: pauseReasonOf(event.data) };
-    case 'TaskResumed':
+      return {
+        ...changed,
+        status: 'paused',
+        pause_reason: pauseReasonOf(event.data),
+        paused: actOf(at.metadata),
+      };
+    case 'TaskResumed': {
+      const isKept = event.data.next_fire_at === state.next_fire_at;
       return {
         ...rescheduled,
         status: 'active',
         pause_reason: null,
+        paused: null,
+        snoozed: isKept ? state.snoozed : null,
         next_fire_at: event.data.next_fire_at,
-        next_run_at: event.data.next_fire_at === state.next_fire_at ? state.next_run_at : null,
+        next_run_at: isKept ? state.next_run_at : null,
       };
+    }
     case 'TaskSnoozed': {
       const { next_fire_at, next_run_at } = event.data;
-      return { ...rescheduled, next_fire_at, next_run_at };
+      const snoozed = { ...actOf(at.metadata), until: next_run_at };
+      return { ...rescheduled, next_fire_at, next_run_at, snoozed };
     }
     case 'TaskCanceled':
       return {
         ...rescheduled,
         status: 'canceled',
         pause_reason: null,
+        paused: null,
+        snoozed: null,
         next_fire_at: null,
         next_run_at: null,
       };

@@ -52,6 +52,8 @@ const task = {
   next_run_at: '2026-11-23T09:00:00.000Z',
   last_run_at: null,
   pause_reason: null,
+  paused: null,
+  snoozed: null,
   exhausted: false,
   revision: 0,
   warnings: [],
@@ -171,5 +173,44 @@ export const endpoints: readonly EndpointDescription[] = [
         }),
       ]),
     },
+  },
+  {
+    method: 'post',
+    path: '/api/check',
+    operationId: 'checkTaskForPage',
+    examples: {
+      body: { task_id: TASK_ID, title: 'Evening report' },
+      answers: {
+        200: {
+          valid: true,
+          schedule_text: task.schedule_text,
+          next_fire_at: task.next_run_at,
+          changes: [{ path: 'title', before: task.title, after: 'Evening report' }],
+          warnings: [],
+        },
+      },
+    },
+    summary: 'What is wrong with a task, and what would change, while it is being typed',
+    scopes: ['tasks:write'],
+    body: Type.Object({}, { description: 'As for `POST /tasks/check`.' }),
+    answers: {
+      200: Type.Union([
+        closed({
+          valid: Type.Literal(true),
+          schedule_text: text,
+          next_fire_at: Type.Union([dateTime, Type.Null()], { description: 'null: none by time' }),
+          changes: Type.Array(
+            closed({ path: text, before: Type.Unknown(), after: Type.Unknown() }),
+          ),
+          warnings: Type.Array(text),
+        }),
+        closed({
+          valid: Type.Literal(false),
+          message: text,
+          issues: Type.Array(closed({ field: text, issue: text })),
+        }),
+      ]),
+    },
+    refusals: ['not_found', 'conflict'],
   },
 ];

@@ -73,17 +73,21 @@ export function setup({ routes, core, callerOf }: ExtensionContext): void {
     response.status(201).json(answer.body);
   });
 
-  routes.post('/api/preview', async (request, response) => {
+  /** Browsers write error responses to their consoles, and what is half-typed is no error. */
+  const tryOut = async (path: string, request: Request, response: Response): Promise<void> => {
     const options = { onBehalfOf: request, body: request.body as unknown };
-    const answer = await core.request('POST', '/schedules/preview', options);
+    const answer = await core.request('POST', path, options);
     if (answer.status === 200) response.json({ valid: true, ...(answer.body as object) });
     else if (answer.status !== 400) throw errorOf(answer);
     else {
-      // Browsers write error responses to their consoles, and a half-typed schedule is no error.
-      const { message, details } = answer.body as InvalidSchedule;
+      const { message, details } = answer.body as Invalid;
       response.json({ valid: false, message, issues: details.issues ?? [] });
     }
-  });
+  };
+  routes.post('/api/preview', (request, response) =>
+    tryOut('/schedules/preview', request, response),
+  );
+  routes.post('/api/check', (request, response) => tryOut('/tasks/check', request, response));
 }
 
 /** The ids in a list separated by commas. @throws ExtensionError `bad_request` for none, or too many */
@@ -112,7 +116,7 @@ interface TaskPage {
   readonly next_cursor: string | null;
 }
 
-interface InvalidSchedule {
+interface Invalid {
   readonly message: string;
   readonly details: { readonly issues?: readonly object[] };
 }

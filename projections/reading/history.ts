@@ -58,7 +58,9 @@ export function taskHistory(
     stream: streams.task(id),
     before: (task, event) => withFiresUpTo(store, task, id, event.position),
     evolve: (task, event) => tasksProjection.evolve(task, event, id),
-    show: ({ id: _id, rhythm: _rhythm, ...task }) => withoutBookkeeping(task),
+    // An event itself says who paused or snoozed the task.
+    show: ({ id: _id, rhythm: _rhythm, paused: _paused, snoozed: _snoozed, ...task }) =>
+      withoutBookkeeping(task),
   });
 }
 

@@ -85,10 +85,15 @@ function besides(
 
 /** The latest run of a task that was not skipped. */
 export function latestRunOf(taskId: string): Query {
+  return latestRunsOf(taskId, 1);
+}
+
+/** The latest runs of a task that were not skipped, newest first. */
+export function latestRunsOf(taskId: string, limit: number): Query {
   return {
     filters: [equals('task_id', taskId), equals('listed', true)],
     sort: [{ field: 'queued_at', direction: 'descending' }],
-    limit: 1,
+    limit,
   };
 }
 

@@ -3,15 +3,16 @@ import type { FiresEvent, TaskEvent } from '../../domain/events/catalogue.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import {
   evolveScheduleState,
+  nextFireOf,
   nextRunOf,
   type ScheduleState,
 } from '../../domain/tasks/schedule-state.ts';
 import { idOf } from '../../domain/streams.ts';
 import type { TaskDefinition } from '../../domain/tasks/task-definition.ts';
-import { pauseReasonOf } from '../../domain/tasks/task.ts';
+import { actOf, pauseReasonOf, type Act, type Snooze } from '../../domain/tasks/task.ts';
 import type { PauseReason, ScheduleKind, TaskStatus } from '../../domain/vocabulary.ts';
 import { within, type Reach } from '../reach.ts';
-import type { Filter, Projection } from '../read-model.ts';
+import type { Filter, Projection, Sort } from '../read-model.ts';
 import { withinNamespaces } from './namespaced.ts';
 
 /**
@@ -26,6 +27,10 @@ export type TaskDocument = JsonObject &
     readonly status: TaskStatus;
     /** Null unless it is paused. Documents of an older shape lack it. */
     readonly pause_reason?: PauseReason | null;
+    /** Who paused it; null unless it is paused. Documents of an older shape lack it, like the next one. */
+    readonly paused?: (JsonObject & Act) | null;
+    /** Who snoozed its next fire; null for none. It outlasts a pause. */
+    readonly snoozed?: (JsonObject & Snooze) | null;
     readonly created_at: string;
     /** When someone last changed it; a fire does not count. */
     readonly updated_at: string;
@@ -48,11 +53,11 @@ const listedFields = ['status', 'created_by', 'schedule_kind', 'title', 'namespa
 /** Every task; canceled ones stay readable. */
 export const tasksProjection: Projection<TaskDocument> = {
   name: 'tasks',
-  schema: 6,
-  // Schema 5 cannot be asked for a namespace, and lacks `pause_reason`. Schema 4 has other indexes too, which make some
-  // lists slower.
-  readsOlder: [4, 5],
-  addedFields: { namespace: 6 },
+  schema: 7,
+  // Schema 6 cannot be sorted by the next run, and lacks `paused` and `snoozed`. Schema 5 cannot be asked for a
+  // namespace, and lacks `pause_reason`. Schema 4 has other indexes too, which make some lists slower.
+  readsOlder: [4, 5, 6],
+  addedFields: { namespace: 6, next_run_at: 7 },
   streams: ['task-', 'fires-'],
   fields: {
     namespace: 'text',
@@ -62,6 +67,8 @@ export const tasksProjection: Projection<TaskDocument> = {
     tags: 'text-list',
     title: 'text',
     created_at: 'text',
+    // Without an index: it changes with each fire, and ten thousand tasks are sorted in milliseconds.
+    next_run_at: 'text',
     exhausted: 'boolean',
     concurrency_key: 'text',
     concurrency_limit: 'number',
@@ -83,7 +90,35 @@ export const tasksProjection: Projection<TaskDocument> = {
   evolve: evolveTaskDocument,
 };
 
-/** The filters of `GET /tasks`; sort by `created_at`, descending. */
+/** The orders of `GET /tasks`. */
+export const taskOrders = ['created', 'title', 'next'] as const;
+export type TaskOrder = (typeof taskOrders)[number];
+
+/** Precedes all times, which are compared as strings. */
+const FIRST_TIME = '0001';
+
+/**
+ * How a list of tasks is ordered: the newest first, by title, or by the next run.
+ * @returns the sort, and filters that leave out tasks without a place in that order
+ */
+export function taskOrder(order: TaskOrder): {
+  readonly sort: readonly Sort[];
+  readonly filters: readonly Filter[];
+} {
+  switch (order) {
+    case 'created':
+      return { sort: [{ field: 'created_at', direction: 'descending' }], filters: [] };
+    case 'title':
+      return { sort: [{ field: 'title', direction: 'ascending' }], filters: [] };
+    case 'next':
+      return {
+        sort: [{ field: 'next_run_at', direction: 'ascending' }],
+        filters: [{ field: 'next_run_at', op: 'gt', value: FIRST_TIME }],
+      };
+  }
+}
+
+/** The filters of `GET /tasks`. */
 export interface TaskFilters {
   readonly status?: TaskStatus | undefined;
   readonly created_by?: string | undefined;
@@ -153,7 +188,7 @@ function evolveTaskDocument(
     const { revision } = event;
     // A field comes first: V8 adds fields to an object that begins with a spread on a slow path.
     const { definition, namespace } = known.data;
-    const paused = { pause_reason: null };
+    const paused = { pause_reason: null, paused: null, snoozed: null };
     const document = {
       id,
       ...definition,
@@ -175,7 +210,28 @@ function evolveTaskDocument(
       : status === 'paused'
         ? (task.pause_reason ?? null)
         : null;
-  return { ...task, ...changes, ...changed, ...derived, pause_reason } as TaskDocument;
+  const acts = { paused: pausedBy(task, known, event), snoozed: snoozedBy(task, schedule, event) };
+  return { ...task, ...changes, ...changed, ...derived, pause_reason, ...acts } as TaskDocument;
+}
+
+function pausedBy(
+  { status, paused = null }: TaskDocument,
+  { type }: TaskEvent | FiresEvent,
+  { metadata }: RecordedEvent,
+): Act | null {
+  if (type === 'TaskPaused') return status === 'paused' ? paused : actOf(metadata);
+  return type === 'TaskResumed' || type === 'TaskCanceled' ? null : paused;
+}
+
+/** The snooze of the fire that is next, whether or not a pause holds that back. */
+function snoozedBy(
+  { snoozed = null }: TaskDocument,
+  schedule: ScheduleState,
+  event: RecordedEvent,
+): Snooze | null {
+  const { next_fire_at, next_run_at: until } = schedule.set;
+  if (until === null || nextFireOf(schedule) !== next_fire_at) return null;
+  return event.type === 'TaskSnoozed' ? { ...actOf(event.metadata), until } : snoozed;
 }
 
 function rhythmOf(task: TaskDocument): ScheduleState {

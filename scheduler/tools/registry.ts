@@ -71,6 +71,7 @@ export class ToolRegistry {
       find,
       schemaOf: (name) => find(name)?.tool.schema,
       isOwn: (name) => this.isOwn(name),
+      names: () => this.#list(namespace).map(({ name }) => name),
       list: () => this.#list(namespace),
     };
     this.#namespaces.set(namespace, tools);

@@ -126,6 +126,7 @@ function isCut({ steps }: RunDocument): boolean {
   });
 }
 
-function shorten(error: string | null): string | null {
+/** An error as lists show it: its first line, up to {@link MAX_SHORT_ERROR} characters. */
+export function shorten(error: string | null): string | null {
   return error === null ? null : truncateString(error.split(/\r?\n/, 1)[0] ?? '', MAX_SHORT_ERROR);
 }

@@ -7,9 +7,10 @@ import {
 } from '../../../domain/tasks/task-commands.ts';
 import { withDefaults, type TaskDefinition } from '../../../domain/tasks/task-definition.ts';
 import type { Filter } from '../../../projections/read-model.ts';
+import { agentsProjection } from '../../../projections/views/agents.ts';
 import { runsProjection } from '../../../projections/views/runs.ts';
 import { statisticsProjection } from '../../../projections/views/statistics.ts';
-import { taskFilters, tasksProjection } from '../../../projections/views/tasks.ts';
+import { taskFilters, taskOrder, tasksProjection } from '../../../projections/views/tasks.ts';
 import { Task, TaskPage } from '../../schemas/response-schemas-tasks.ts';
 import { PastQuery, pastAskedFor } from '../history/audit-access.ts';
 import { createWithinQuota, requireEventRoom } from '../../access/count-quotas.ts';
@@ -66,7 +67,7 @@ const create = endpoint('POST /tasks', {
     const next_run_at = isNew ? task.next_fire_at : await nextRunAt(store, id, task);
     return {
       status: 201,
-      body: showTask(id, task, { next_run_at, last_run_at: null, warnings }),
+      body: await showTask(id, task, { next_run_at, last_run_at: null, warnings }, dependencies),
       headers: { Location: `/tasks/${id}`, ...etag(handled.revision) },
       position: handled.position,
     };
@@ -90,10 +91,11 @@ const list = endpoint('GET /tasks', {
       ...query,
       created_by: query.created_by?.toLowerCase(),
     });
-    const sort = [{ field: 'created_at', direction: 'descending' }] as const;
+    const order = taskOrder(query.sort);
     const own: readonly Filter[] =
       call.own === null ? [] : [{ field: 'created_by', op: 'eq', value: call.own }];
-    const asked = { filters: [...filters, ...own], sort, cut: cutPayload };
+    const { sort } = order;
+    const asked = { filters: [...filters, ...order.filters, ...own], sort, cut: cutPayload };
     return listPage(dependencies.readModel, tasksProjection, asked, query, async (task) =>
       showDocument(task, await lastRunAt(dependencies, task.id), dependencies),
     );
@@ -107,8 +109,8 @@ const show = endpoint('GET /tasks/:id', {
   acceptsOwn: true,
   query: PastQuery,
   reads: [tasksProjection],
-  // `last_run_at` comes from the last run, or from the statistics if that was removed.
-  cachedBy: [tasksProjection, runsProjection, statisticsProjection],
+  // `last_run_at` comes from the last run, or from the statistics if that was removed; names come from the agents.
+  cachedBy: [tasksProjection, runsProjection, statisticsProjection, agentsProjection],
   responses: { 200: Task },
   responseHeaders: ['ETag'],
   async handle(call) {
@@ -122,7 +124,8 @@ const show = endpoint('GET /tasks/:id', {
       lastRunAt(dependencies, id),
     ]);
     const document = inReach(call, 'task', id, kept?.document);
-    return { body: showDocument(document, last, dependencies), headers: etag(document.revision) };
+    const body = await showDocument(document, last, dependencies);
+    return { body, headers: etag(document.revision) };
   },
 });
 
@@ -167,7 +170,7 @@ const update = endpoint('PUT /tasks/:id', {
       lastRunAt(dependencies, id),
     ]);
     return {
-      body: showTask(id, task, { next_run_at, last_run_at, warnings }),
+      body: await showTask(id, task, { next_run_at, last_run_at, warnings }, dependencies),
       headers: etag(handled.revision),
       position: handled.position,
     };

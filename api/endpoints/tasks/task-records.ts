@@ -1,9 +1,10 @@
 import { fromIso } from '../../../domain/clock.ts';
 import { namespaceField } from '../../../domain/namespaces/namespace.ts';
 import { scheduleText } from '../../../domain/schedule/words/schedule-text.ts';
-import type { LiveTask } from '../../../domain/tasks/task.ts';
+import type { Act, LiveTask, Snooze } from '../../../domain/tasks/task.ts';
 import { lastRunAsOf, taskAsOf, type PointInTime } from '../../../projections/reading/as-of.ts';
 import { latestRunOf, latestStartedRunOf } from '../../../projections/reading/run-queries.ts';
+import { agentsProjection } from '../../../projections/views/agents.ts';
 import { runsProjection } from '../../../projections/views/runs.ts';
 import { lastDayKey, type LastDayDocument } from '../../../projections/views/statistics-tasks.ts';
 import { statisticsProjection } from '../../../projections/views/statistics.ts';
@@ -14,8 +15,11 @@ import { etag, type Call, type EndpointResponse } from '../../endpoint.ts';
 import { inReach } from '../lookup.ts';
 import { warningsOf } from './task-definitions.ts';
 
+/** The actor of what the service does by itself. */
+const SERVICE = 'service';
+
 /** A task from its own streams, right after a command. */
-export function showTask(
+export async function showTask(
   id: string,
   task: LiveTask,
   {
@@ -27,13 +31,15 @@ export function showTask(
     readonly last_run_at: string | null;
     readonly warnings: readonly string[];
   },
-): object {
+  dependencies: Pick<ApiDependencies, 'readModel'>,
+): Promise<object> {
   const { definition, status, pause_reason, created_at, updated_at, revision } = task;
   const timed = definition.schedule_kind !== 'event';
   const exhausted = status === 'active' && timed && next_run_at === null;
   const dates = { created_at, updated_at, next_run_at, last_run_at };
   const schedule_text = wordsOf(definition, task.anchor);
   const { params_schema = null } = definition;
+  const acts = await showActs({ ...task, next_run_at }, dependencies);
   return {
     id,
     ...namespaceField(task.namespace),
@@ -42,6 +48,7 @@ export function showTask(
     schedule_text,
     status,
     pause_reason,
+    ...acts,
     ...dates,
     exhausted,
     revision,
@@ -50,17 +57,39 @@ export function showTask(
 }
 
 /** A task from the view. */
-export function showDocument(
+export async function showDocument(
   task: TaskDocument,
   last_run_at: string | null,
-  dependencies: Pick<ApiDependencies, 'tools'>,
-): object {
+  dependencies: Pick<ApiDependencies, 'tools' | 'readModel'>,
+): Promise<object> {
   const warnings = warningsOf(task, task.rhythm.anchor, dependencies);
   const schedule_text = wordsOf(task, task.rhythm.anchor);
   // Documents of an older shape lack it.
   const { params_schema = null, pause_reason = null } = task;
-  const shown = { ...task, params_schema, pause_reason, rhythm: undefined };
+  const acts = await showActs(task, dependencies);
+  const shown = { ...task, params_schema, pause_reason, ...acts, rhythm: undefined };
   return { ...shown, schedule_text, last_run_at, warnings };
+}
+
+/** Who paused a task, and who snoozed its next run; null where that does not hold now. */
+async function showActs(
+  task: {
+    readonly paused?: Act | null;
+    readonly snoozed?: Snooze | null;
+    readonly next_run_at: string | null;
+  },
+  { readModel }: Pick<ApiDependencies, 'readModel'>,
+): Promise<object> {
+  const { paused = null, snoozed = null, next_run_at } = task;
+  const named = async <T extends Act>(act: T | null) => {
+    if (act === null) return null;
+    const agent = act.by === SERVICE ? null : await readModel.get(agentsProjection, act.by);
+    return { ...act, by_name: agent?.document.name ?? null };
+  };
+  return {
+    paused: await named(paused),
+    snoozed: await named(snoozed?.until === next_run_at ? snoozed : null),
+  };
 }
 
 /** A task's schedule in words. @param anchor when its expression was last set */
@@ -99,5 +128,5 @@ export async function pastTask(
   const { dependencies } = call;
   const task = inReach(call, 'task', id, await taskAsOf(dependencies.store, id, past));
   const last = await lastRunAsOf(dependencies, id, past);
-  return { body: showDocument(task, last, dependencies), headers: etag(task.revision) };
+  return { body: await showDocument(task, last, dependencies), headers: etag(task.revision) };
 }

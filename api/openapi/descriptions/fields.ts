@@ -23,6 +23,7 @@ export const byName: Readonly<Record<string, string>> = {
   by: 'id of the agent that requested it',
   by_day: 'the same figures for each day of the time zone, oldest first',
   by_hour: 'the same figures for each hour of the time zone, oldest first; with `interval=hour`',
+  by_name: 'name of the agent; null: the service, or an agent that was removed',
   cancel_requested: 'whether the run has been asked to stop',
   cancel_tasks: "cancel the agent's live tasks; without it, live tasks cause a 409",
   canceled: 'number of canceled ones',

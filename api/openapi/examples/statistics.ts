@@ -77,7 +77,7 @@ export const statisticsExamples: Readonly<Record<string, Examples>> = {
     },
   },
   rankTasks: {
-    parameters: { days: 1 },
+    parameters: { days: 1, sort: 'failed' },
     responses: { 200: { ...span, sort: 'failed', total: 1, items: [{ ...task, ...figures }] } },
   },
 };

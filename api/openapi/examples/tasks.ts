@@ -69,6 +69,8 @@ const task = {
   next_run_at: due,
   last_run_at: null,
   pause_reason: null,
+  paused: null,
+  snoozed: null,
   exhausted: false,
   revision: 0,
   warnings: [],
@@ -124,6 +126,103 @@ export const taskExamples: Readonly<Record<string, Examples>> = {
         next_run_at: '2026-11-23T07:30:00.000Z',
         updated_at: ended,
         revision: 1,
+      },
+    },
+  },
+  checkTask: {
+    body: { task_id: taskId, schedule_expr: '30 8 * * MON-FRI' },
+    responses: {
+      200: {
+        schedule_text: 'at 08:30, Monday through Friday, Europe/Berlin',
+        next_fire_at: '2026-11-23T07:30:00.000Z',
+        changes: [
+          { path: 'schedule_expr', before: given.schedule_expr, after: '30 8 * * MON-FRI' },
+        ],
+        warnings: [],
+      },
+    },
+  },
+  listPipelineTools: {
+    responses: {
+      200: {
+        tools: [{ name: 'echo', schema: { type: 'object' }, own: true }],
+        step: { type: 'object', required: ['uses'] },
+      },
+    },
+  },
+  listDecidedFires: {
+    responses: {
+      200: {
+        task_id: taskId,
+        from: '2026-11-20T00:00:00.000Z',
+        to: '2026-11-23T23:59:59.999Z',
+        items: [
+          {
+            revision: 2,
+            reason: 'fired',
+            from: due,
+            to: due,
+            count: 1,
+            decided_at: due,
+            task_revision: 0,
+            run_id: runId,
+            run: {
+              id: runId,
+              state: 'succeeded',
+              skip_reason: null,
+              error: null,
+              started_at: due,
+              finished_at: '2026-11-23T08:00:02.000Z',
+            },
+          },
+          {
+            revision: 1,
+            reason: 'paused',
+            from: '2026-11-20T08:00:00.000Z',
+            to: '2026-11-20T08:00:00.000Z',
+            count: 1,
+            decided_at: '2026-11-20T12:00:00.000Z',
+            task_revision: 0,
+            run_id: null,
+            run: null,
+          },
+        ],
+        next_cursor: null,
+      },
+    },
+  },
+  getTaskCalendar: {
+    parameters: { from: '2026-11-23', to: '2026-11-23' },
+    responses: {
+      200: {
+        task_id: taskId,
+        timezone: 'Europe/Berlin',
+        by: 'day',
+        parts: [
+          {
+            date: '2026-11-23',
+            from: '2026-11-22T23:00:00.000Z',
+            to: '2026-11-23T22:59:59.999Z',
+            fired: 1,
+            skipped: { missed: 0, paused: 0, snoozed: 0, bounds: 0 },
+            runs: { succeeded: 1, failed: 0, canceled: 0, unfinished: 0, skipped: 0 },
+          },
+        ],
+        gaps: [],
+      },
+    },
+  },
+  listTaskOutcomes: {
+    responses: {
+      200: {
+        period_days: 7,
+        items: [
+          {
+            task_id: taskId,
+            runs: [{ id: runId, state: 'succeeded', queued_at: due, duration_seconds: 2 }],
+            p95_execution_time_seconds: 2,
+          },
+        ],
       },
     },
   },

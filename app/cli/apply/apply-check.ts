@@ -17,7 +17,7 @@ const checkChanged = bodyCheck(UpdateTask);
 
 /** Only the service knows the tools and their arguments. */
 const anyTools = {
-  of: () => ({ schemaOf: () => undefined, isOwn: () => false }),
+  of: () => ({ schemaOf: () => undefined, isOwn: () => false, names: () => [] }),
   isOwn: () => false,
   revision: 0,
   builtIn: [],

@@ -4,7 +4,7 @@ import { getState, setState } from './store.js';
 
 /** What the service narrows to a namespace. */
 const narrowed =
-  /^(agents|agents\/keys|approvals|events|events\/topics|runs|runs\/live|secrets|stats\/(?:errors|summary|tasks)|stream\/recent|tasks|tasks\/due|topics|webhooks\/resent|workers)$/;
+  /^(agents|agents\/keys|approvals|events|events\/topics|runs|runs\/live|secrets|stats\/(?:errors|summary|tasks)|stream\/recent|tasks|tasks\/due|tasks\/outcomes|tools|topics|webhooks\/resent|workers)$/;
 
 /** The query of a request, narrowed to the chosen namespace. @param path without a slash before it */
 export function inNamespace(method, path, query) {

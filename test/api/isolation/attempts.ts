@@ -97,6 +97,9 @@ export const neutralParameters: ReadonlySet<string> = new Set([
     'step',
     'cancel_tasks',
     'scope_filter',
+    'sort',
+    'by',
+    'timezone',
   ],
   // Replays have no namespace; what they show does.
   'view',
@@ -107,6 +110,8 @@ export const neutralParameters: ReadonlySet<string> = new Set([
 /** Queries without which a request is invalid. */
 export const neededQueries: Readonly<Record<string, string>> = {
   'GET /tasks/{id}/explain': 'at=2026-01-01T00:00:00Z',
+  'GET /tasks/{id}/fires': 'from=2026-01-01&to=2026-12-31',
+  'GET /tasks/{id}/calendar': 'from=2026-01-01&to=2026-01-31',
   'DELETE /stream/cleanup': 'max_age_hours=8760',
   'DELETE /events/stream/cleanup': 'max_age_hours=8760',
 };
@@ -145,6 +150,7 @@ export const bodies: Readonly<Record<string, Body>> = {
     allow_tasks: [task],
   }),
   'PUT /tasks/{id}': () => ({ title: 'Taken over' }),
+  'POST /tasks/check': ({ task }) => ({ task_id: task, title: 'Taken over' }),
   'POST /tasks/{id}/run_now': empty,
   'POST /tasks/{id}/snooze': () => ({ delay_seconds: 5 }),
   'POST /schedules/preview': ({ task }) => ({ task_id: task }),
@@ -175,6 +181,7 @@ export const bodies: Readonly<Record<string, Body>> = {
   'POST /replays': ({ mark }) => ({ name: mark, until: 'x' }),
   'POST /ext/webui/api/tasks': ({ agent, topic }) => ({ ...listening(topic), created_by: agent }),
   'POST /ext/webui/api/preview': ({ task }) => ({ task_id: task }),
+  'POST /ext/webui/api/check': ({ task }) => ({ task_id: task, title: 'Taken over' }),
   'POST /ext/events_demo/publish/{stream}': empty,
   'POST /ext/mcp_http/invoke': ({ task }) => ({ tool: 'get_task', parameters: { task_id: task } }),
   'POST /ext/mcp_http/mcp': ({ task }) => mcp('get_task', { task_id: task }),

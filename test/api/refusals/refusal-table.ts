@@ -13,6 +13,7 @@ import { runListRows } from './refusal-rows-run-list.ts';
 import { sessionRows } from './refusal-rows-sessions.ts';
 import { secretRows } from './refusal-rows-secrets.ts';
 import { statisticsRows } from './refusal-rows-statistics.ts';
+import { taskRows } from './refusal-rows-tasks.ts';
 import { webhookRows } from './refusal-rows-webhooks.ts';
 import { workerRows } from './refusal-rows-workers.ts';
 
@@ -217,6 +218,7 @@ export const refusalTable: readonly Row[] = [
       ...pages,
       ...cursors,
       ['status=done', 'status'],
+      ['sort=priority', 'sort'],
       ['created_by=x', 'created_by'],
       ['schedule_kind=x', 'schedule_kind'],
       [`tag=${long(101)}`, 'tag'],
@@ -374,6 +376,7 @@ export const refusalTable: readonly Row[] = [
       ['after=nowhere', 'after'],
     ],
   },
+  ...taskRows,
   ...runListRows,
   ...liveRows,
   { method: 'GET', path: '/runs/{run}', scope: 'runs:read', resource: 'run' },

@@ -163,6 +163,8 @@ describe('planning a backfill', () => {
     namespace: 'default',
     status: 'active',
     pause_reason: null,
+    paused: null,
+    snoozed: null,
     definition: definition({ schedule_expr: '* * * * *', ...fields }),
     anchor: at(0),
     next_fire_at: null,

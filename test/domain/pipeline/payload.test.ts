@@ -32,7 +32,11 @@ const schemas: Readonly<Record<string, object>> = {
     },
   },
 };
-const tools = { schemaOf: (name: string): object | undefined => schemas[name], isOwn: () => true };
+const tools = {
+  schemaOf: (name: string): object | undefined => schemas[name],
+  isOwn: () => true,
+  names: () => Object.keys(schemas),
+};
 
 const check = (pipeline: unknown, more: object = {}): ReturnType<typeof checkPayload> =>
   checkPayload({ pipeline, ...more } as unknown as JsonObject, tools);

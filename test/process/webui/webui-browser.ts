@@ -88,6 +88,13 @@ export class Browsing {
     })`);
   }
 
+  /** Goes to a tab of the task that is shown. */
+  async openTab(name: string): Promise<void> {
+    const tabs = this.page.getByRole('navigation', { name: 'Of this task' });
+    await tabs.getByRole('link', { name }).click();
+    await tabs.locator('[aria-current]', { hasText: name }).waitFor();
+  }
+
   /** Creates a task with the form, which leads to its page. */
   async create(title: string, pipeline: readonly object[]): Promise<void> {
     const { page } = this;

@@ -44,7 +44,7 @@ describe('the graph of steps in the web page', function () {
       },
       { id: 'send', uses: 'echo', needs: ['load', 'check', 'both'] },
     ]);
-    await browsing().logIn(service().credentials, `tasks/${id}`);
+    await browsing().logIn(service().credentials, `tasks/${id}?tab=definition`);
     await box('send').getByText('after load, check, both').waitFor();
     expect(await graph().locator('.state').count()).to.equal(0);
     const load = await placeOf('load');

@@ -64,7 +64,7 @@ describe('the web page, with many records', function () {
       },
     });
     const { page } = browsing();
-    await browsing().logIn(service().credentials, `tasks/${String(json['id'])}`);
+    await browsing().logIn(service().credentials, `tasks/${String(json['id'])}?tab=calendar`);
     await page.getByRole('button', { name: 'Next month' }).click();
     // The last day of the current month has fires to come as well.
     await page.locator('.day.today').waitFor({ state: 'detached' });

@@ -115,7 +115,7 @@ describe('the params of a run, in the web page', function () {
     await page.locator('#fault-params-schema', { hasText: 'must be "object"' }).waitFor();
     await field.fill('');
     await page.getByRole('button', { name: 'Save' }).click();
-    await page.getByRole('button', { name: 'Run now' }).waitFor();
+    await page.getByRole('heading', { name: 'Run durations' }).waitFor();
     expect((await service().client.get(`/${path}`)).at('params_schema')).to.equal(null);
   });
 });

@@ -168,9 +168,13 @@ describe('the web page', function () {
       await page.getByLabel('Description').fill('changed');
       await page.getByLabel('Why').fill('a better word');
       await page.getByRole('button', { name: 'Save' }).click();
-      await page.getByRole('row', { name: /TaskUpdated.*a better word/ }).waitFor();
+      await page.getByRole('heading', { name: 'Run durations' }).waitFor();
+      await here().openTab('Calendar');
       await page.getByRole('button', { name: 'Explain' }).click();
       await page.locator('.state', { hasText: 'not in schedule' }).waitFor();
+      await here().openTab('History');
+      await page.getByRole('row', { name: /TaskUpdated.*a better word/ }).waitFor();
+      await here().expectAccessible();
       await page.getByRole('button', { name: 'Snooze' }).click();
       await here().answer('Snooze', 'a holiday');
       await page.getByRole('row', { name: /TaskSnoozed.*a holiday/ }).waitFor();
@@ -189,6 +193,7 @@ describe('the web page', function () {
       const { page, complaints } = here();
       await here().logIn(credentials);
       await here().create('Explained', [{ uses: 'echo' }]);
+      await here().openTab('Calendar');
       const held = new Promise<Route>((resolve) => {
         void page.route('**/explain?*', resolve, { times: 1 });
       });
@@ -223,18 +228,15 @@ describe('the web page', function () {
       });
       const path = `/tasks/${String(json['id'])}`;
       await client.post(`${path}/pause`, {});
-      await here().logIn(credentials, path.slice(1));
-      await page
-        .getByRole('button', { name: /not run|no fires/ })
-        .first()
-        .waitFor();
-      // It fires each second: the page may have been read before the first fire.
-      const held = page.getByText('holds back the fire').first();
+      await here().logIn(credentials, `${path.slice(1)}?tab=calendar&by=day`);
+      await page.getByText('are held back by a pause and undecided').waitFor();
+      // It fires each second: the first question may come before the first fire.
+      const held = page.locator('#explanation').getByText('holds back the fire');
       while (!(await held.isVisible())) {
-        await page.getByRole('button', { name: 'Previous month' }).click();
-        await page.getByRole('button', { name: 'Next month' }).click();
-        await page.locator('.day.today').click();
-        await page.getByRole('heading', { level: 3 }).waitFor();
+        const answer = page.waitForResponse('**/explain?*');
+        await page.getByRole('button', { name: 'Why?' }).click();
+        await (await answer).finished();
+        await page.locator('#explanation dl').waitFor();
       }
       await here().expectAccessible();
       const at = new Date().toISOString();
@@ -253,6 +255,7 @@ describe('the web page', function () {
       await here().expectAccessible();
       await here().answer('Run 3 fires', 'the figures are needed');
       await page.getByRole('region', { name: 'Backfills' }).getByText('completed').waitFor();
+      await here().openTab('Runs');
       await page.locator('.bars a').first().waitFor();
       await here().expectAccessible();
       await client.post(`${path}/cancel`, {});
@@ -265,7 +268,7 @@ describe('the web page', function () {
       await here().create('Stepped through', [{ uses: 'echo' }]);
       await page.getByRole('button', { name: 'Pause' }).click();
       await here().answer('Pause', 'for a look');
-      // Waits until the page has been redrawn.
+      await here().openTab('History');
       await page.getByRole('row', { name: /for a look/ }).waitFor();
       await page.getByRole('link', { name: 'Step through its events' }).click();
       await page.getByRole('heading', { name: '1: TaskPaused' }).waitFor();

@@ -7,7 +7,7 @@ import { isoOf, localField } from '../../times.js';
 import { Link, State } from '../../ui/elements.js';
 import { Facts, Loaded, Section } from '../../ui/layout.js';
 import { Field } from '../../ui/field.js';
-import { InstantAndDistance, StreamLink } from '../../ui/names.js';
+import { Instant, InstantAndDistance, StreamLink } from '../../ui/names.js';
 
 export function Explainer({ id }) {
   const [instant, setInstant] = useState(() => localField(new Date()));
@@ -34,6 +34,16 @@ export function Explainer({ id }) {
       <${Loaded} of=${answer}>${(each) => each && html`<${Explanation} ...${each} />`}<//>
     </div>
   <//>`;
+}
+
+/** The explanation of an instant, in ISO 8601. */
+export function ExplanationAt({ id, at }) {
+  const answer = useData(
+    (signal) => call('GET', `tasks/${id}/explain`, { query: { at }, signal }),
+    [at],
+  );
+  return html`<h3>Why? <${Instant} at=${at} /></h3>
+    <${Loaded} of=${answer}>${(each) => html`<${Explanation} ...${each} />`}<//>`;
 }
 
 function Explanation({ reason, message, run_id: run, previous_fire, next_fire, evidence }) {

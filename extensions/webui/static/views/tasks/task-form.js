@@ -1,4 +1,4 @@
-// Creates or changes a task. Shows the next fires while the schedule is typed, and errors at the field.
+// Creates or changes a task. Shows the next fires while the schedule is typed, errors at the field, and what saving would do.
 
 import { html, useLayoutEffect, useRef, useState } from '../../preact.js';
 import { useRemembered } from '../../address.js';
@@ -6,26 +6,42 @@ import { agentId, call, callFully, command, reasonHeader } from '../../client.js
 import { useData } from '../../data.js';
 import { parseTyped } from '../../json.js';
 import { notify } from '../../store.js';
+import { Button } from '../../ui/elements.js';
 import { Heading, LoadedView, Section } from '../../ui/layout.js';
 import { Field } from '../../ui/field.js';
+import { PipelineEditor } from './pipeline-editor.js';
 import { NextFires, usePreview } from './schedule-preview.js';
+import { checkTask, DryRun, useCheck } from './task-check.js';
 import { bodyOf, fieldsOf, moreFields, scheduleHints } from './task-fields.js';
 
+/** Of a title. Characters. */
+const MAX_TITLE = 200;
 const kinds = ['cron', 'rrule', 'once', 'event'];
 const zones = Intl.supportedValuesOf?.('timeZone') ?? [];
 
-export function TaskForm({ id }) {
-  const read = (signal) =>
-    id === undefined ? { body: null } : callFully('GET', `tasks/${id}`, { signal });
+/** The form as a view of its own. @param {URLSearchParams} query `from`: the task that a new one begins as a copy of */
+export function TaskForm({ id, query }) {
+  const from = id === undefined ? query.get('from') : null;
+  const read = async (signal) => {
+    if (id !== undefined) return callFully('GET', `tasks/${id}`, { signal });
+    return { body: null, copied: from && (await call('GET', `tasks/${from}`, { signal })) };
+  };
   const task = useData(read, []);
   return html`<${LoadedView} of=${task}>
-    ${({ body, headers }) => html`<${Form} task=${body} etag=${headers?.get('etag')} />`}
+    ${({
+      body,
+      headers,
+      copied,
+    }) => html`<${Heading} title=${body ? `Change “${body.title}”` : 'New task'} />
+      <${Form} task=${body} etag=${headers?.get('etag')} copied=${copied} />`}
   <//>`;
 }
 
 /** The values of the form, the errors in them, and the properties of a field by its name. */
-function useForm(task, etag) {
-  const [initial] = useState(() => fieldsOf(task));
+function useForm(task, etag, copied) {
+  const [initial] = useState(() =>
+    fieldsOf(copied ? { ...copied, title: `Copy of ${copied.title}`.slice(0, MAX_TITLE) } : task),
+  );
   // What was typed for an earlier revision would undo what others have changed since.
   const [typed, setValues, forget] = useRemembered(`task ${etag ?? 'new'}`, initial);
   const values = { ...initial, ...typed };
@@ -59,10 +75,15 @@ function jsonFault(name, text) {
   }
 }
 
-function Form({ task, etag }) {
-  const form = useForm(task, etag);
+/**
+ * @param task null for a new one; `etag`: of what the form shows of it; `copied`: the task that a new one is a copy of
+ */
+export function Form({ task, etag, copied }) {
+  const form = useForm(task, etag, copied);
   const { initial, values, faults, setFaults } = form;
   const preview = usePreview(task, initial, values, setFaults);
+  const check = useCheck(task, initial, values);
+  const [dryRun, setDryRun] = useState(null);
   const [problem, setProblem] = useState('');
   const [isBusy, setBusy] = useState(false);
   const element = useRef();
@@ -84,23 +105,33 @@ function Form({ task, etag }) {
     const changed = 'Somebody else has changed this task. Open it again.';
     setProblem(issues.length > 0 ? others : status === 412 ? changed : message);
   };
-  const submit = async (event) => {
-    event.preventDefault();
+  const isJson = () => {
     const found = jsonFields.map((name) => [name, jsonFault(name, values[name])]);
     setFaults((before) => ({ ...before, ...Object.fromEntries(found) }));
-    if (found.some(([, fault]) => fault !== '')) return focusFault();
+    return found.every(([, fault]) => fault === '');
+  };
+  const submit = async (event) => {
+    event.preventDefault();
+    if (!isJson()) return focusFault();
     setBusy(true);
     await save().catch(showError);
     setBusy(false);
     return focusFault();
   };
+  const tryOut = async () => {
+    if (!isJson()) return focusFault();
+    const result = await checkTask(task, bodyOf(values, task && initial));
+    setDryRun(result);
+    if (!result.valid)
+      setFaults((before) => ({ ...before, ...sortIssues(result.issues, values).known }));
+    return undefined;
+  };
   const reason = html`<${Section} title="Reason">
     <${Field} label="Why (goes into the log)" maxlength="500" ...${form.field('reason')} />
   <//>`;
-  return html`<${Heading} title=${task ? `Change “${task.title}”` : 'New task'} />
-    <form novalidate ref=${element} onSubmit=${submit}>
+  return html`<form novalidate ref=${element} onSubmit=${submit}>
       <div class="columns">
-        <${TaskPart} field=${form.field} />
+        <${TaskPart} field=${form.field} check=${check} />
         <div>
           <${SchedulePart} field=${form.field} kind=${values.schedule_kind} preview=${preview} />
           <${MorePart} field=${form.field} faults=${faults} />
@@ -110,8 +141,10 @@ function Form({ task, etag }) {
       <p class="fault" role="alert">${problem}</p>
       <div class="row">
         <button class="main-action" type="submit" disabled=${isBusy}>${task ? 'Save' : 'Create'}</button>
+        <${Button} onClick=${tryOut}>Dry run<//>
         <a class="button" href=${task ? `#/tasks/${task.id}` : '#/tasks'}>Cancel</a>
       </div>
+      <div aria-live="polite" id="dry-run">${dryRun && html`<${DryRun} result=${dryRun} />`}</div>
     </form>`;
 }
 
@@ -127,16 +160,18 @@ function sortIssues(issues, values) {
   return { known, others: others.join('; ') };
 }
 
+/** While it is typed, its own faults come first, then what the service would reject. */
+const payloadField = (field, [fault = '']) => ({ ...field, fault: field.fault || fault });
+
 /** As many lines as its value has: a field of one line would lose the others. */
 const linesOf = ({ value }) => Math.min(8, value.split('\n').length);
 
-const TaskPart = ({ field }) =>
+const TaskPart = ({ field, check }) =>
   html`<${Section} title="Task">
     <${Field} label="Title" ...${field('title')} />
     <${Field} label="Description" type="textarea" class="text" rows=${linesOf(field('description'))}
       spellcheck hint="Defaults to the title." ...${field('description')} />
-    <${Field} label="Pipeline (JSON)" type="textarea" rows="14" hint="Steps run one after the other."
-      ...${field('payload')} />
+    <${PipelineEditor} field=${payloadField(field('payload'), check.faults)} findings=${check.findings} />
     <${Field} label="Tags" hint="Separated by commas." ...${field('tags')} />
   <//>`;
 

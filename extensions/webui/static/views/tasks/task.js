@@ -1,38 +1,34 @@
-// One task: its fires, runs and history, and why it did or did not fire at an instant.
+// One task: its runs, its calendar, its definition and its history, each with an address.
 
 import { html, useState } from '../../preact.js';
-import { call, may, mayChange } from '../../client.js';
+import { callFully, may, mayChange } from '../../client.js';
 import { useData } from '../../data.js';
 import { LiveMark, useLive } from '../../live.js';
 import { learnTitle } from '../../names.js';
-import { count, duration, elapsed, percent } from '../../times.js';
-import { RunTimes } from '../../ui/charts.js';
-import { StepGraph } from '../../ui/graph.js';
-import { Json, Link, State, spaced } from '../../ui/elements.js';
-import { Facts, Heading, Loaded, LoadedView, Section, Tile } from '../../ui/layout.js';
-import { Actor, InstantAndDistance, When } from '../../ui/names.js';
-import { Backfills } from './backfills.js';
-import { Explainer } from './explainer.js';
-import { FireCalendar } from './fire-calendar.js';
-import { RunsTable } from '../runs/runs-table.js';
-import { BackfillButton, TaskActions } from './task-actions.js';
-import { TaskHistory } from './task-history.js';
-import { Schedule } from './tasks.js';
+import { State } from '../../ui/elements.js';
+import { Heading, LoadedView } from '../../ui/layout.js';
 import { useTaskZone } from '../../zones.js';
+import { Backfills } from './backfills.js';
+import { Calendar } from './calendar.js';
+import { Explainer } from './explainer.js';
+import { BackfillButton, TaskActions } from './task-actions.js';
+import { TaskDefinition } from './task-definition.js';
+import { TaskHistory } from './task-history.js';
+import { PausedBy, SnoozedBy } from './task-notes.js';
+import { TaskRuns } from './task-runs.js';
 
 /** Between two reads of the task: not every change of it comes with a run. Milliseconds. */
 const BEAT = 5000;
 /** After an event, before it is read: a task may run each second. Milliseconds. */
 const PACE = 1000;
-const RUNS = { chart: 60, table: 10 };
 
-export function TaskView({ id }) {
+export function TaskView({ id, query }) {
   const [backfills, setBackfills] = useState(0);
   const task = useData(
     async (signal) => {
-      const read = await call('GET', `tasks/${id}`, { signal });
-      learnTitle(read);
-      return read;
+      const { body, headers } = await callFully('GET', `tasks/${id}`, { signal });
+      learnTitle(body);
+      return { task: body, etag: headers.get('etag') };
     },
     [],
     { every: BEAT, pace: PACE },
@@ -40,113 +36,64 @@ export function TaskView({ id }) {
   const backfilled = () => setBackfills((before) => before + 1);
   return html`<${LoadedView} of=${task}>
     ${(each) =>
-      html`<${Task} task=${each} of=${task} backfills=${backfills} backfilled=${backfilled} />`}
+      html`<${Task} ...${each} of=${task} query=${query} backfills=${backfills} backfilled=${backfilled} />`}
   <//>`;
 }
 
-function Task({ task, of: { refresh, reload }, backfills, backfilled }) {
+/** The tabs, with what each needs. */
+const tabs = {
+  runs: 'Runs',
+  calendar: 'Calendar',
+  definition: 'Definition',
+  history: 'History',
+};
+
+function Task({ task, etag, of: { refresh, reload }, query, backfills, backfilled }) {
   const { id } = task;
   useTaskZone(task.timezone);
-  // Runs, fires and history are read again with each revision of the task, and after a backfill.
+  const asked = query.get('tab');
+  const isKnown = asked in tabs && (asked !== 'history' || may('audit:read'));
+  const tab = isKnown ? asked : 'runs';
+  // Fires and history are read again with each revision of the task, and after a backfill.
   const version = `${task.revision} ${backfills}`;
-  const mayRead = may('runs:read');
-  const runs = useData(
-    async (signal) => {
-      if (!mayRead) return null;
-      return (await call('GET', 'runs', { query: { task_id: id, limit: RUNS.chart }, signal }))
-        .items;
-    },
-    [version],
-    { pace: PACE },
-  );
-  const stats = useData(
-    (signal) => (mayRead ? call('GET', `task/${id}/stats`, { query: { days: 30 }, signal }) : null),
-    [version],
-    { pace: PACE },
-  );
-  const live = useLive(mayRead ? `tasks/${id}/live` : null, (name) => {
+  const [runs, setRuns] = useState(0);
+  const live = useLive(may('runs:read') ? `tasks/${id}/live` : null, (name) => {
     if (name === 'live.ended' || name === 'live.started') return;
-    for (const read of [runs.refresh, stats.refresh, refresh]) read();
+    setRuns((before) => before + 1);
+    refresh();
   });
   return html`<${TaskHeading} task=${task} live=${live} done=${reload} backfilled=${backfilled} />
-    <${Loaded} of=${stats}>${(each) => each && html`<${Stats} stats=${each} />`}<//>
-    ${task.schedule_kind !== 'event' && html`<${FireCalendar} task=${task} version=${version} />`}
-    <${Explainer} id=${id} />
-    <${Section} title="Graph of steps"><${StepGraph} pipeline=${task.payload.pipeline} /><//>
-    <div class="columns">
-      <div>
-        <${Loaded} of=${runs}>${(each) => each && html`<${TaskRuns} id=${id} runs=${each} />`}<//>
-      </div>
-      <div>
-        <${TaskFacts} task=${task} />
-        <${Section} title="Pipeline"><${Json} label="Pipeline" value=${task.payload} /><//>
-      </div>
-    </div>
-    <${Backfills} task=${task} version=${version} />
-    ${may('audit:read') && html`<${TaskHistory} id=${id} version=${version} />`}`;
+    <nav class="tabs" aria-label="Of this task">
+      ${Object.entries(tabs)
+        .filter(([name]) => name !== 'history' || may('audit:read'))
+        .map(
+          ([
+            name,
+            text,
+          ]) => html`<a key=${name} href="#/tasks/${id}${name === 'runs' ? '' : `?tab=${name}`}"
+            aria-current=${name === tab ? 'page' : null}>${text}</a>`,
+        )}
+    </nav>
+    ${tab === 'runs' && html`<${TaskRuns} task=${task} version=${version} changes=${runs} />`}
+    ${
+      tab === 'calendar' &&
+      html`<${Calendar} task=${task} version=${version} query=${query} />
+        <${Explainer} id=${id} />
+        <${Backfills} task=${task} version=${version} />`
+    }
+    ${tab === 'definition' && html`<${TaskDefinition} task=${task} etag=${etag} done=${reload} />`}
+    ${tab === 'history' && html`<${TaskHistory} id=${id} version=${version} />`}`;
 }
 
 function TaskHeading({ task, live, done, backfilled }) {
   const isChangeable = mayChange(task) && task.status !== 'canceled';
-  const beside = html`<${State} of=${task.status} /><${LiveMark} state=${live} />`;
+  const beside = html`${task.status !== 'paused' && html`<${State} of=${task.status} />`}<${LiveMark} state=${live} />`;
   return html`<${Heading} title=${task.title} beside=${beside}>
       <${TaskActions} task=${task} done=${done} />
       <${BackfillButton} task=${task} done=${backfilled} />
-      ${isChangeable && html`<a class="button" href="#/tasks/${task.id}/edit">Change</a>`}
+      ${isChangeable && html`<a class="button" href="#/tasks/${task.id}?tab=definition">Change</a>`}
     <//>
+    ${task.status === 'paused' && html`<p><${PausedBy} task=${task} /></p>`}
+    ${task.snoozed && html`<p><${SnoozedBy} task=${task} /></p>`}
     ${task.warnings.map((warning) => html`<p class="fault">${warning}</p>`)}`;
-}
-
-function Stats({ stats }) {
-  const seconds = (value) => (value === null ? '–' : duration(value * 1000));
-  const last = stats.last_failure && html`last <${When} at=${stats.last_failure} />`;
-  return html`<div class="tiles">
-    <${Tile} name="Runs in 30 days" value=${count(stats.total_runs)} />
-    <${Tile} name="Succeeded" value=${percent(stats.success_rate)} />
-    <${Tile} name="Failed" value=${count(stats.failed_runs)} more=${last} />
-    <${Tile} name="Median duration" value=${seconds(stats.p50_execution_time_seconds)} />
-    <${Tile} name="95th percentile" value=${seconds(stats.p95_execution_time_seconds)} />
-  </div>`;
-}
-
-function TaskRuns({ id, runs }) {
-  const ended = runs
-    .filter(({ started_at: from, finished_at: to }) => from && to)
-    .reverse()
-    .map((run) => ({ took: elapsed(run), state: run.state, at: run.started_at, id: run.id }));
-  const all = html`<a href="#/runs?task_id=${id}">All runs</a>`;
-  return html`<${Section} title="Run durations"><${RunTimes} runs=${ended} /><//>
-    <${Section} title="Latest runs" aside=${all}>
-      <${RunsTable} runs=${runs.slice(0, RUNS.table)} columns=${{ hasTask: false }} empty="It has not run yet." />
-    <//>`;
-}
-
-function TaskFacts({ task }) {
-  const { concurrency_key: key, misfire_grace_seconds: grace, timeout_seconds: timeout } = task;
-  const tags = task.tags.map(
-    (tag) => html`<${Link} to="tasks?${new URLSearchParams({ tag })}" kind="tag">${tag}<//>`,
-  );
-  const next = task.exhausted
-    ? 'none: the schedule has ended'
-    : html`<${InstantAndDistance} at=${task.next_run_at} past="due" />`;
-  const facts = [
-    task.description !== task.title && ['Description', task.description],
-    ['Schedule', html`<${Schedule} ...${task} />`],
-    ['Next fire', next],
-    ['Last run', html`<${InstantAndDistance} at=${task.last_run_at} />`],
-    tags.length > 0 && ['Tags', tags],
-    ['Priority', task.priority],
-    ['Retries', `${task.max_retries}, ${spaced(task.backoff_strategy)}`],
-    timeout !== null && ['Time limit', duration(timeout * 1000)],
-    ['Overlap', spaced(task.overlap_policy)],
-    ['Missed fires', `${task.misfire_policy}, grace ${duration(grace * 1000)}`],
-    key !== null && ['Concurrency key', `${key} (at most ${task.concurrency_limit} at once)`],
-    task.dedupe_key !== null && ['Dedupe key', task.dedupe_key],
-    task.pause_after_failures !== null && ['Pauses after', `${task.pause_after_failures} failures`],
-    task.max_runs !== null && ['Fires at most', count(task.max_runs)],
-    ['Owner', html`<${Actor} id=${task.created_by} />`],
-    ['Changed', html`<${InstantAndDistance} at=${task.updated_at} />`],
-    ['ID', html`<code>${task.id}</code>`],
-  ];
-  return html`<${Section} title="Facts"><${Facts} of=${facts} /><//>`;
 }

@@ -1,20 +1,27 @@
-// The list of tasks, with filters and the commands of each.
+// The list of tasks: dense rows with their outcomes, filters as chips, saved views, and commands for those that are ticked.
 
-import { html } from '../../preact.js';
-import { call, may } from '../../client.js';
+import { html, useState } from '../../preact.js';
+import { agentId, call, may, mayChange } from '../../client.js';
 import { learnTitle } from '../../names.js';
-import { Nothing, State, Tags } from '../../ui/elements.js';
+import { Button, Nothing, Tags } from '../../ui/elements.js';
 import { Heading } from '../../ui/layout.js';
 import { Filters, List, filtersIn, useList } from '../../ui/list.js';
-import { When } from '../../ui/names.js';
-import { TaskActions } from './task-actions.js';
+import { Actor, When } from '../../ui/names.js';
+import { BulkActions } from './bulk-actions.js';
+import { Chips, SavedViews } from './task-views.js';
+import { Health, Outcomes, P95, useOutcomes } from './outcomes.js';
 
-const PAGE = 25;
+const PAGE = 50;
 const fields = [
   { name: 'search', label: 'Search in titles', type: 'search' },
   { name: 'status', label: 'Status', options: ['', 'active', 'paused', 'canceled'] },
   { name: 'schedule_kind', label: 'Kind', options: ['', 'cron', 'rrule', 'once', 'event'] },
   { name: 'tag', label: 'Tag' },
+];
+/** Kept in the address like the fields, but set by chips and by the heads of columns. */
+const others = [
+  { name: 'created_by', label: 'Owner' },
+  { name: 'sort', label: 'Order' },
 ];
 
 const readTasks = async (query, signal) => {
@@ -24,38 +31,90 @@ const readTasks = async (query, signal) => {
 };
 
 export function TasksView({ query }) {
-  const list = useList('tasks', filtersIn(query, fields), readTasks);
-  const isFiltered = Object.values(list.asked.filters).some(Boolean);
+  const list = useList('tasks', filtersIn(query, [...fields, ...others]), readTasks);
+  const shown = list.data?.items ?? [];
+  const outcomes = useOutcomes(shown.map(({ id }) => id));
+  const [ticked, setTicked] = useState(() => new Set());
+  const { filters } = list.asked;
+  const isFiltered = Object.entries(filters).some(([name, value]) => value && name !== 'sort');
   const create = (text, kind) =>
     may('tasks:write') && html`<a class=${kind} href="#/tasks/new">${text}</a>`;
   const empty = isFiltered
     ? html`<${Nothing} text="No task matches.">Loosen the filters.<//>`
     : html`<${Nothing} text="There is no task yet.">${create('Create the first one')}<//>`;
+  const isMine = filters.created_by === agentId();
+  // Only what is ticked and still visible: a task that has left the page is not commanded.
+  const chosen = shown.filter(({ id }) => ticked.has(id));
+  const columns = columnsOf({ list, shown, ticked, setTicked, outcomes });
   return html`<${Heading} title="Tasks">${create('New task', 'button main-action')}<//>
-    <${Filters} list=${list} fields=${fields} />
-    <${List} list=${list} caption="Tasks" columns=${columnsOf(list.reload)} one="task" empty=${empty} />`;
+    <${SavedViews} filters=${filters} />
+    <${Filters} list=${list} fields=${fields}>
+      <button type="button" class="small" aria-pressed=${isMine}
+        onClick=${() => list.change('created_by', 0)(isMine ? '' : agentId())}>Mine</button>
+    <//>
+    <${Chips} list=${list} fields=${[...fields, ...others]} />
+    <${BulkActions} tasks=${chosen} done=${async () => {
+      setTicked(new Set());
+      await list.reload();
+    }} />
+    <${List} list=${list} caption="Tasks" columns=${columns} one="task" empty=${empty} />`;
 }
 
-const columnsOf = (done) => [
-  [
-    'Title',
-    ({ id, title, tags }) =>
-      html`<a class="name" href="#/tasks/${id}">${title}</a> <${Tags} of=${tags} />`,
-  ],
-  ['Status', ({ status }) => html`<${State} of=${status} />`],
-  ['Schedule', (task) => html`<${Schedule} ...${task} />`, 'minor'],
-  [
-    'Next',
-    ({ exhausted, next_run_at: at }) =>
-      exhausted ? html`<span class="soft">ended</span>` : html`<${When} at=${at} past="due" />`,
-  ],
-  ['Last run', ({ last_run_at: at }) => html`<${When} at=${at} />`, 'minor'],
-  [
-    'Actions',
-    (task) => html`<div class="row"><${TaskActions} task=${task} done=${done} isSmall /></div>`,
-    'num',
-  ],
-];
+function columnsOf({ list, shown, ticked, setTicked, outcomes }) {
+  const changeable = shown.filter(isChangeable);
+  const isAll = changeable.length > 0 && changeable.every(({ id }) => ticked.has(id));
+  const tick = (ids, isOn) => {
+    const next = new Set(ticked);
+    for (const id of ids) {
+      if (isOn) next.add(id);
+      else next.delete(id);
+    }
+    setTicked(next);
+  };
+  const all = html`<input type="checkbox" aria-label="Select all tasks of this page" checked=${isAll}
+    disabled=${changeable.length === 0}
+    onChange=${(event) =>
+      tick(
+        changeable.map(({ id }) => id),
+        event.target.checked,
+      )} />`;
+  const sorted = (text, order) => html`<${SortButton} list=${list} text=${text} order=${order} />`;
+  const outcomesOf = (id) => outcomes.data?.get(id);
+  return [
+    may('tasks:write') && [
+      all,
+      (
+        task,
+      ) => html`<input type="checkbox" aria-label="Select ${task.title}" disabled=${!isChangeable(task)}
+        checked=${ticked.has(task.id)} onChange=${(event) => tick([task.id], event.target.checked)} />`,
+      'tick',
+    ],
+    [
+      sorted('Name', 'title'),
+      ({ id, title, tags }) =>
+        html`<a class="name" href="#/tasks/${id}">${title}</a> <${Tags} of=${tags} />`,
+    ],
+    ['Schedule', ({ schedule_text: words }) => html`<span class="words">${words}</span>`, 'minor'],
+    ['Last 20 runs', ({ id }) => html`<${Outcomes} of=${outcomesOf(id)} />`],
+    ['p95', ({ id }) => html`<${P95} of=${outcomesOf(id)} />`, 'num minor'],
+    [
+      sorted('Next', 'next'),
+      ({ exhausted, next_run_at: at }) =>
+        exhausted ? html`<span class="soft">ended</span>` : html`<${When} at=${at} past="due" />`,
+    ],
+    ['Owner', ({ created_by: id }) => html`<${Actor} id=${id} />`, 'minor'],
+    ['Health', (task) => html`<${Health} task=${task} of=${outcomesOf(task.id)} />`],
+  ];
+}
+
+const isChangeable = (task) => mayChange(task) && task.status !== 'canceled';
+
+/** The head of a column by which the list can be sorted. A second click goes back to the newest first. */
+function SortButton({ list, text, order }) {
+  const isOn = list.asked.filters.sort === order;
+  return html`<${Button} kind="quiet small" label="Sort by ${text.toLowerCase()}"
+    onClick=${() => list.change('sort', 0)(isOn ? '' : order)}>${text}${isOn && html`<span aria-hidden="true"> ↑</span>`}<//>`;
+}
 
 /** When a task fires: in words, and as it was written. */
 export const Schedule = ({
