@@ -32,13 +32,14 @@ import type { AuditTail } from './live/audit-tail.ts';
 import type { LiveRuns } from './live/live-runs.ts';
 import type { ApiKeyUses } from './access/api-key-uses.ts';
 import type { Refusals } from './access/refusals.ts';
+import type { EventSource } from './params/shown-event.ts';
 import type { ParamsSource } from './params/shown-params.ts';
 import type { IdentityProvider } from './people/identity-provider.ts';
 import type { PeopleSettings } from './people/people-settings.ts';
 import type { TokenKeys } from './access/tokens.ts';
 
 /** What the HTTP interface needs from the rest of the service. */
-export interface ApiDependencies extends ParamsSource {
+export interface ApiDependencies extends ParamsSource, EventSource {
   readonly store: EventStore;
   readonly readModel: ReadModel;
   readonly coordination: Coordination;

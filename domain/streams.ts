@@ -30,6 +30,8 @@ export const streams = {
   key: (kind: string, owner: string, key: string): string =>
     `key-${nameBasedId('key', kind, owner, key)}`,
   topic: (namespace: string, topic: string): string => `topic-${placedName(namespace, topic)}`,
+  /** The payload of a publication, for the runs that it triggers. */
+  payload: (eventId: string): string => `payload-${eventId}`,
   namespace: (name: string): string => `namespace-${name}`,
   operations: (): string => 'operations',
   imports: (): string => 'import',

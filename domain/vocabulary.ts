@@ -106,9 +106,13 @@ export type RebuildSwitch = (typeof rebuildSwitches)[number];
 export const parkedOrders = ['retry', 'skip'] as const;
 export type ParkedOrder = (typeof parkedOrders)[number];
 
-/** What retention removes from the log. */
+/** What retention removes from the log, each kind at an age of its own. */
 export const retainedKinds = ['runs', 'deliveries', 'sessions', 'refusals', 'requests'] as const;
 export type RetainedKind = (typeof retainedKinds)[number];
+
+/** All that retention removes: the payload of an event goes with the last of its runs. */
+export const removedKinds = [...retainedKinds, 'payloads'] as const;
+export type RemovedKind = (typeof removedKinds)[number];
 
 /** Why a replay was dropped: on request, or because it expired. */
 export const replayEnds = ['asked', 'expired'] as const;

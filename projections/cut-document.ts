@@ -37,11 +37,17 @@ function exceeds(text: string, bytes: number): boolean {
  * @param preview whether the replacement keeps the beginning
  */
 export function cutValue(value: JsonValue, over: number, preview = false): JsonValue {
-  if (typeof value !== 'object' && typeof value !== 'string') return value;
+  if (over === Infinity || (typeof value !== 'object' && typeof value !== 'string')) return value;
   const text = JSON.stringify(value);
   if (!exceeds(text, over)) return value;
   const bytes = Buffer.byteLength(text);
   return (preview ? serializedMarker(text, bytes) : markerWithoutPreview(bytes)) as JsonObject;
+}
+
+/** As {@link cutValue}, for a value as JSON. */
+export function cutText(text: string, over: number): JsonValue {
+  if (!exceeds(text, over)) return JSON.parse(text) as JsonValue;
+  return markerWithoutPreview(Buffer.byteLength(text)) as unknown as JsonObject;
 }
 
 /** A value with the part at a path replaced; the value itself if nothing is there. */

@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import type { RawEvent } from '../../domain/event-store.ts';
+import type { DataOf } from '../../domain/events/catalogue.ts';
 import { withExponents } from '../../domain/exact-numbers.ts';
 import { contentOf, placeOf } from '../../domain/events/event-line.ts';
 import type { WantedEvents } from '../../domain/log-transfer.ts';
@@ -124,6 +125,7 @@ class EventMatcher {
 
   #isOfTask({ stream, type, data }: RawEvent): boolean {
     if (this.#ownStreams.has(stream)) return true;
+    if (type === 'PayloadStored') return this.#hasTriggered(data);
     if (!stream.startsWith('run-')) return data.includes(this.#taskField);
     if (!this.#runs.has(stream) && !(data.includes(this.#taskField) && this.#isRunOfTask(data))) {
       return false;
@@ -137,6 +139,13 @@ class EventMatcher {
   #isRunOfTask(data: string): boolean {
     const { task_id, started } = objectIn(data) as RunTask;
     return [task_id, started?.task_id].includes(this.#filter.taskId);
+  }
+
+  /** The requests of the runs leave the payload out. */
+  #hasTriggered(data: string): boolean {
+    const { taskId = '' } = this.#filter;
+    const { triggered_tasks = [] } = objectIn(data) as Partial<DataOf<'PayloadStored'>>;
+    return triggered_tasks.includes(taskId);
   }
 
   #matchesMetadata({ metadata, createdAt }: RawEvent): boolean {

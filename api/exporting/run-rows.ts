@@ -5,9 +5,8 @@ import type { Filter, ViewDocument, Listed, ReadModel } from '../../projections/
 import type { Reach } from '../../projections/reach.ts';
 import { runListing } from '../../projections/reading/run-queries.ts';
 import { runsProjection, type RunDocument } from '../../projections/views/runs.ts';
-import { showRun } from '../endpoints/runs/run-records.ts';
+import { showRun, type RunSource } from '../endpoints/runs/run-records.ts';
 import type { Names } from '../../projections/reading/names.ts';
-import type { ParamsSource } from '../params/shown-params.ts';
 import { csvLine, type Cell } from './csv.ts';
 import { PART_CHARACTERS, type ExportedPart, type ExportFormat } from './export-formats.ts';
 
@@ -29,7 +28,7 @@ export interface RunsFilter {
 }
 
 interface RunsReading {
-  readonly params: ParamsSource;
+  readonly params: RunSource;
   /** Start behind this run; default: at the first. */
   readonly behind?: ViewDocument<RunDocument> | undefined;
   /** Looks up the names of agents and tasks; default: they are left out. */

@@ -10,8 +10,7 @@ import { unavailable } from '../errors.ts';
 import { AgentPlaces } from './agent-places.ts';
 import type { Frame, LiveClient } from './live-client.ts';
 import { LiveSending } from './live-sending.ts';
-import type { ParamsSource } from '../params/shown-params.ts';
-import { showInList } from '../endpoints/runs/run-records.ts';
+import { showInList, type RunSource } from '../endpoints/runs/run-records.ts';
 
 /** What failures are reported as. */
 const NOT_FOLLOWING = 'live streams could not follow the log; trying again';
@@ -34,7 +33,7 @@ const PREFIXES = ['run-'];
 
 export interface LiveRunsOptions {
   readonly store: EventStore;
-  readonly params: ParamsSource;
+  readonly params: RunSource;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
   readonly maxClients?: number;
@@ -281,7 +280,7 @@ export class LiveRuns {
 async function framesOf(
   events: readonly RecordedEvent[],
   changes: RunChanges,
-  params: ParamsSource,
+  params: RunSource,
 ): Promise<readonly Frame[]> {
   const frames: Frame[] = [];
   for (const event of events) {
@@ -293,7 +292,7 @@ async function framesOf(
 
 async function frameOf(
   { name, position, at, run, step, progressed }: RunChange,
-  params: ParamsSource,
+  params: RunSource,
 ): Promise<Frame> {
   const shownStep = step === null ? null : withoutResult(step);
   const shownRun = await showInList(params, run, false);

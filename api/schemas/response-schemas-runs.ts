@@ -23,7 +23,15 @@ const params = (schema: TSchema) =>
 const triggeringEvent = (payload: TSchema) =>
   Type.Union(
     [
-      closed({ id, topic: Type.String(), payload, source_agent_id: id, published_at: time }),
+      closed({
+        id,
+        topic: Type.String(),
+        payload: Type.Union([payload, Type.Null()], {
+          description: 'null: unknown, as the log cannot be read',
+        }),
+        source_agent_id: id,
+        published_at: time,
+      }),
       Type.Null(),
     ],
     { description: 'the event that triggered the run; null: none did' },

@@ -69,8 +69,8 @@ function hasFireAhead(schedule: ScheduleState, now: Instant): boolean {
 }
 
 /**
- * Reads the whole log once and checks that each fire has its run, and that holders and waiters of keys are unfinished
- * runs.
+ * Reads the whole log once and checks that each fire has its run, that each run has the payload of its event, and that
+ * holders and waiters of keys are unfinished runs.
  */
 export async function checkLog(
   log: LogTransfer,
@@ -79,8 +79,13 @@ export async function checkLog(
   lease: number,
   progress: ArchiveProgress,
 ): Promise<readonly Finding[]> {
-  const fires = new Map<string, string>();
-  const keys = new Map<string, KeyState>();
+  const found: FoundInLog = {
+    fires: new Map(),
+    keys: new Map(),
+    payloads: new Set(),
+    withoutPayload: new Map(),
+  };
+  const { fires, keys, withoutPayload } = found;
   let events = 0;
   const damaged: string[] = [];
   const codec = createEventCodec();
@@ -88,10 +93,13 @@ export async function checkLog(
     progress.signal.throwIfAborted();
     for (const event of part.events) {
       events += 1;
-      if (!record(event, codec, fires, keys)) damaged.push(`${event.revision} of ${event.stream}`);
+      if (!record(event, codec, found)) damaged.push(`${event.revision} of ${event.stream}`);
     }
     // The run of a truncated stream existed.
-    for (const { stream } of part.truncations) fires.delete(stream);
+    for (const { stream } of part.truncations) {
+      fires.delete(stream);
+      withoutPayload.delete(stream);
+    }
     progress.move(part.share, events);
   }
   const orphans = [...fires].flatMap(([stream, at]) =>
@@ -109,6 +117,16 @@ export async function checkLog(
       ? ok('fires', 'each fire has its run')
       : fault('fires', `without a run: ${shorten(orphans)}`, REPAIRS),
   ];
+  const lost = [...new Set(withoutPayload.values())];
+  findings.push(
+    lost.length === 0
+      ? ok('payloads', 'each run has the payload of its event')
+      : fault(
+          'payloads',
+          `events whose payload is missing: ${shorten(lost)}`,
+          'their runs fail; restore a backup, or publish the events again',
+        ),
+  );
   const dead = await finishedPlaces(store, keys, now, lease);
   findings.push(
     dead.length === 0
@@ -118,12 +136,22 @@ export async function checkLog(
   return findings;
 }
 
-/** Records a fire, a run or a key's state. Returns false for a damaged event. */
+/** What is found in a log, as far as it was read. */
+interface FoundInLog {
+  /** When each fire without a run was decided, by the run's stream. */
+  readonly fires: Map<string, string>;
+  readonly keys: Map<string, KeyState>;
+  /** Events whose payload is stored. */
+  readonly payloads: Set<string>;
+  /** Events whose payload is not stored, by the stream of the run that needs it. */
+  readonly withoutPayload: Map<string, string>;
+}
+
+/** Records a fire, a run, a payload or a key's state. Returns false for a damaged event. */
 function record(
   event: RawEvent,
   codec: EventCodec,
-  fires: Map<string, string>,
-  keys: Map<string, KeyState>,
+  { fires, keys, payloads, withoutPayload }: FoundInLog,
 ): boolean {
   const { stream, type, createdAt } = event;
   const data = dataOf(event, codec);
@@ -131,8 +159,15 @@ function record(
   if (type === 'Fired') {
     const { run_id } = data as DataOf<'Fired'>;
     fires.set(streams.run(run_id), createdAt);
+  } else if (type === 'PayloadStored') {
+    payloads.add((data as DataOf<'PayloadStored'>).event_id);
   } else if (stream.startsWith('run-')) {
     fires.delete(stream);
+    if (type !== 'RunRequested') return true;
+    const { event: cause } = data as DataOf<'RunRequested'>;
+    // It is stored before the run is requested.
+    if (cause === null || cause.payload !== undefined || payloads.has(cause.id)) return true;
+    withoutPayload.set(stream, cause.id);
   } else if (stream.startsWith('key-')) {
     const { run_id: _about, ...state } = data as KeyEvent['data'];
     if (state.holders.length + state.waiters.length === 0) keys.delete(stream);

@@ -9,6 +9,7 @@ import type {
 } from '../../domain/events/catalogue.ts';
 import { sessionFold, type SessionState } from '../../domain/agents/session.ts';
 import { taskFold, type TaskState } from '../../domain/tasks/task.ts';
+import { EventPayloads } from '../../projections/reading/event-payloads.ts';
 import { LiveStreams } from '../../projections/reading/live-streams.ts';
 import type { ReadModel } from '../../projections/read-model.ts';
 import { WorkerDirectory } from '../../projections/reading/worker-directory.ts';
@@ -25,6 +26,7 @@ export interface LiveIndexes {
   readonly apiKeys: LiveStreams<ApiKeyState, ApiKeyEvent>;
   readonly tasks: LiveStreams<TaskState, TaskEvent>;
   readonly pinnedTasks: PinnedTasks;
+  readonly eventPayloads: EventPayloads;
   readonly owners: LiveOwners;
   readonly topics: TopicIndex;
   readonly quotas: LiveQuotas;
@@ -54,5 +56,7 @@ export function followIndexes(
   going.supervise('following quotas', (started) => quotas.follow(signal, started));
   going.supervise('following workers', (started) => workers.follow(signal, started));
   const pinnedTasks = new PinnedTasks(store, tasks);
-  return { agents, owners, sessions, apiKeys, tasks, topics, quotas, workers, pinnedTasks };
+  const eventPayloads = new EventPayloads(store);
+  const live = { agents, owners, sessions, apiKeys, tasks, topics, quotas, workers };
+  return { ...live, pinnedTasks, eventPayloads };
 }

@@ -2,7 +2,7 @@ import type { ArtifactKeeping } from '../../domain/artifacts/keep-result.ts';
 import { notPermitted, type Denial } from '../../domain/agents/permissions.ts';
 import { toIso, type Clock } from '../../domain/clock.ts';
 import type { EventStore } from '../../domain/event-store.ts';
-import type { StepEnd } from '../../domain/events/catalogue.ts';
+import type { RequestedEvent, StepEnd } from '../../domain/events/catalogue.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { compilePipeline, type CompiledPipeline } from '../../domain/pipeline/compile.ts';
 import { defaultParamsIssues, mergeParams } from '../../domain/pipeline/params.ts';
@@ -13,6 +13,7 @@ import { noWaits } from '../../domain/runs/run-waits.ts';
 import { endsOf } from '../../domain/runs/run-steps.ts';
 import type { TaskDefinition } from '../../domain/tasks/task-definition.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
+import { EventPayloads } from '../../projections/reading/event-payloads.ts';
 import type { ExpressionEvaluator } from '../../scheduler/pipeline/costly-expressions.ts';
 import { executePipeline } from '../../scheduler/pipeline/pipeline-execution.ts';
 import { permanentFailure } from '../../scheduler/runs/run-ending.ts';
@@ -26,6 +27,8 @@ export function pipelineRunner(options: {
   /** Holds the results that a retry starts with. */
   readonly store: EventStore;
   readonly tools: Pick<ToolRegistry, 'of'>;
+  /** Has the payloads of events. Default: they are read from the store. */
+  readonly eventPayloads?: Pick<EventPayloads, 'whole'> | undefined;
   /** Resolves once `tools` has what other processes had registered by now. Default: at once. */
   readonly refreshTools?: () => Promise<void>;
   readonly clock: Clock;
@@ -41,7 +44,7 @@ export function pipelineRunner(options: {
   readonly callbackUrl?: (token: string) => string;
 }): PipelineRunner {
   const { store, clock, telemetry, secrets, callbackUrl, refreshTools, artifacts } = options;
-  const { evaluator, owners = anyOwner } = options;
+  const { evaluator, owners = anyOwner, eventPayloads = new EventPayloads(store) } = options;
   const execute: PipelineRunner = ({
     run,
     task,
@@ -58,17 +61,17 @@ export function pipelineRunner(options: {
     const fault = trigger === 'event' ? defaultsFault(task.definition) : null;
     if (fault !== null) return permanentFailure(fault);
     const pipeline = compilePipeline(payload as JsonObject);
-    const context = {
+    const shown = {
       params: mergeParams(pipeline.params, known?.request.params ?? null),
       task: { id: taskId, title, tags, revision: task.revision } as JsonObject,
       run: { id, attempt, trigger, scheduled_for: run.scheduledFor, run_at: toIso(run.runAt) },
-      event: (known?.request.event ?? null) as JsonObject | null,
     };
     const user = { namespace, agentId: run.createdBy, taskId, runId: id };
     const denial = (): ReturnType<Owners['stepDenial']> => owners.stepDenial(run.createdBy);
     const shared = { tools, clock, telemetry, callbackUrl, artifacts, evaluator, denial };
     const environment = { ...shared, stop, record, onResumed, span };
     const executeWith = (
+      event: RequestedEvent | null,
       finished: readonly StepEnd[],
       masked: Iterable<string>,
     ): ReturnType<PipelineRunner> =>
@@ -80,7 +83,7 @@ export function pipelineRunner(options: {
           taskId,
           taskCreatedAt: task.created_at,
           actAs: run.createdBy,
-          context,
+          context: { ...shown, event: event as JsonObject | null },
           finished,
           waits: known?.waits ?? noWaits,
           attempt,
@@ -88,13 +91,24 @@ export function pipelineRunner(options: {
         },
         { ...environment, secrets: secretsOf(secrets, user, masked) },
       );
-    const executeAfter = (finished: readonly StepEnd[]): ReturnType<PipelineRunner> => {
+    const executeFor = (
+      event: RequestedEvent | null,
+      finished: readonly StepEnd[],
+    ): ReturnType<PipelineRunner> => {
       const { secretNames } = pipeline;
-      if (secretNames.length === 0) return executeWith(finished, []);
+      if (secretNames.length === 0) return executeWith(event, finished, []);
       return secrets.values(namespace, secretNames).then(
-        (values) => executeWith(finished, values.values()),
+        (values) => executeWith(event, finished, values.values()),
         (error: unknown) => withoutSecrets(error),
       );
+    };
+    const executeAfter = (finished: readonly StepEnd[]): ReturnType<PipelineRunner> => {
+      const event = known?.request.event ?? null;
+      if (event === null || event.payload !== undefined) return executeFor(event, finished);
+      return eventPayloads.whole(event, namespace).then((whole) => {
+        if (whole !== null) return executeFor(whole, finished);
+        return permanentFailure(`the payload of its event ${event.id} is not in the log`);
+      });
     };
     const begin = (): ReturnType<PipelineRunner> => {
       if (known === null) return executeAfter([]);

@@ -80,7 +80,7 @@ export function createWorkerRole(options: {
   const { stores, membership, tools, clock, telemetry, going, hold, secrets } = options;
   const { callbackUrl, artifacts, sharing } = options;
   const { store, readModel, coordination } = stores;
-  const { pinnedTasks: tasks, owners } = options.indexes;
+  const { pinnedTasks: tasks, owners, eventPayloads } = options.indexes;
   const { queue } = options;
   const shared = { store, queue, membership, clock, telemetry, tasks };
   const keys = new KeySemaphore({ ...shared, hasRoom: (run) => worker.hasRoom(run) });
@@ -89,6 +89,7 @@ export function createWorkerRole(options: {
   const evaluator = new ExpressionPool();
   const runPipeline = pipelineRunner({
     ...{ store, tools, clock, telemetry, secrets, callbackUrl, artifacts, evaluator, owners },
+    eventPayloads,
     refreshTools: () => options.indexes.workers.catchUp(clock, MAX_TOOLS_LAG),
   });
   const { quotas } = options.indexes;

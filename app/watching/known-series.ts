@@ -4,7 +4,7 @@ import { describedPath } from '../../api/serving/measuring.ts';
 import { eventStoreErrorCodes } from '../../domain/event-store.ts';
 import {
   causedKinds,
-  retainedKinds,
+  removedKinds,
   runSkipReasons,
   sharedLimits,
   spanSkipReasons,
@@ -54,7 +54,7 @@ export const knownSeries: Partial<Record<CounterName, readonly Labels[]>> = {
   scheduler_audit_mended_total: each({ kind: findingKinds }),
   scheduler_audit_faults_total: each({ check: auditChecks }),
   limit_refusals_total: each({ limit: sharedLimits }),
-  retention_removed_total: each({ kind: retainedKinds }),
+  retention_removed_total: each({ kind: removedKinds }),
   artifact_failures_total: each({ code: ['unavailable', 'damaged'] }),
   lease_changes_total: each({
     lease: ['scheduler', 'projector', 'waits'],

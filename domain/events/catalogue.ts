@@ -7,6 +7,7 @@ import { importEvents } from './import-events.ts';
 import { keyEvents } from './key-events.ts';
 import { namespaceEvents } from './namespace-events.ts';
 import { operationsEvents } from './operations-events.ts';
+import { payloadEvents } from './payload-events.ts';
 import { personEvents } from './person-events.ts';
 import { projectionEvents } from './projection-events.ts';
 import { replayEvents } from './replay-events.ts';
@@ -31,6 +32,7 @@ export const catalogue = {
   ...backfillEvents,
   ...keyEvents,
   ...topicEvents,
+  ...payloadEvents,
   ...extensionEvents,
   ...idempotencyEvents,
   ...auditEvents,
@@ -80,6 +82,7 @@ export type TaskEvent = EventOf<keyof typeof taskEvents | 'Abandoned'>;
 export type FiresEvent = EventOf<keyof typeof firesEvents>;
 export type RunEvent = EventOf<keyof typeof runEvents | 'Abandoned'>;
 export type BackfillEvent = EventOf<keyof typeof backfillEvents>;
+export type PayloadEvent = EventOf<keyof typeof payloadEvents>;
 export type KeyEvent = EventOf<keyof typeof keyEvents>;
 export type NamespaceEvent = EventOf<keyof typeof namespaceEvents>;
 export type OperationsEvent = EventOf<keyof typeof operationsEvents>;
@@ -90,5 +93,8 @@ export type WebhookEvent = EventOf<keyof typeof webhookEvents>;
 export type WorkerEvent = EventOf<keyof typeof workerEvents>;
 export type IdempotencyEvent = EventOf<keyof typeof idempotencyEvents>;
 
-export type TriggeringEvent = NonNullable<DataOf<'RunRequested'>['event']>;
+/** The event of a run, without its payload where that is stored once for all runs of the event. */
+export type RequestedEvent = NonNullable<DataOf<'RunRequested'>['event']>;
+/** A published event as its runs and the conditions of waits see it. */
+export type TriggeringEvent = Required<RequestedEvent>;
 export type StepEnd = DataOf<'RunStepCompleted'>;

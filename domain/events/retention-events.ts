@@ -1,5 +1,5 @@
 import { Type, type TSchema } from '@sinclair/typebox';
-import { retainedKinds } from '../vocabulary.ts';
+import { removedKinds } from '../vocabulary.ts';
 import { closed, event, Id, Namespace, Nullable, OneOf, Timestamp } from './schema-parts.ts';
 
 const count = Type.Integer({ minimum: 0 });
@@ -52,19 +52,22 @@ const KeptErrorSchema = closed({
 /** Events of `retention` and of `kept-<day>`: what was removed from the log, and what is kept of it. */
 export const retentionEvents = {
   /** These records were removed from the views, and from here on from the log. */
-  RecordsRemoved: event({
-    kind: OneOf(retainedKinds),
-    records: count,
-    events: count,
-    first_position: Id,
-    last_position: Id,
-    /** They ended before this. */
-    older_than: Timestamp,
-    /** The streams, and the revision before which each is truncated: a crash in between loses nothing. */
-    streams: Type.Array(closed({ stream: Type.String(), before: count })),
-    /** Positions of their events that the audit has. */
-    audited: Type.Array(Id),
-  }),
+  RecordsRemoved: event(
+    {
+      kind: OneOf(removedKinds),
+      records: count,
+      events: count,
+      first_position: Id,
+      last_position: Id,
+      /** They ended before this. */
+      older_than: Timestamp,
+      /** The streams, and the revision before which each is truncated: a crash in between loses nothing. */
+      streams: Type.Array(closed({ stream: Type.String(), before: count })),
+      /** Positions of their events that the audit has. */
+      audited: Type.Array(Id),
+    },
+    2,
+  ),
   /** The final figures of a day whose runs are about to be removed. */
   StatisticsKept: event(
     {

@@ -19,11 +19,11 @@ import {
 
 const attempt = Type.Integer({ minimum: 1 });
 
-/** The event that triggered a run: a copy, as the topic may be trimmed. */
+/** The event that triggered a run: a copy, as the topic may be trimmed. A payload that is left out is in `payload-<id>`. */
 const TriggeringEventSchema = closed({
   id: Id,
   topic: Type.String(),
-  payload: AnyObject,
+  payload: Type.Optional(AnyObject),
   source_agent_id: Id,
   published_at: Timestamp,
 });
@@ -173,7 +173,7 @@ export const runEvents = {
       params: Type.Optional(params),
       parent: Type.Optional(parent),
     },
-    6,
+    7,
   ),
   RunSkipped: event(
     {

@@ -30,6 +30,8 @@ export const upcasters: Readonly<Record<string, Readonly<Record<number, Upcaster
     4: (data) => data,
     /** Version 5 lacked `prior_results.before`. */
     5: (data) => data,
+    /** Version 6 held the payload of its event itself. */
+    6: (data) => data,
   },
   RunRetried: {
     /** Version 1 lacked `step`. */
@@ -92,6 +94,10 @@ export const upcasters: Readonly<Record<string, Readonly<Record<number, Upcaster
   },
   WorkerRegistered: {
     /** Version 1 lacked `namespace`. */
+    1: (data) => data,
+  },
+  RecordsRemoved: {
+    /** Version 1 had no payloads. */
     1: (data) => data,
   },
   StatisticsKept: {

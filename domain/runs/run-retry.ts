@@ -15,6 +15,7 @@ import { requireRun, retryRun, runFold, type KnownRun } from './run.ts';
 import { streams } from '../streams.ts';
 import type { LiveTask } from '../tasks/task.ts';
 import { taskAt } from '../tasks/task-at.ts';
+import { referToPayload } from '../topics/stored-payload.ts';
 import type { RetryStart } from '../vocabulary.ts';
 
 /**
@@ -83,8 +84,9 @@ export async function requestOfRun(
  * - It sees the nominal time and the event of the failed run, and is a manual run: a pause does not hold it back, and
  *   the dedupe key does not apply. Concurrency keys and the overlap policy do.
  * - It keeps the failed run's depth: retrying a run of a loop does not make the loop longer.
- * - The failed run's stream first records the retry; then the new run is requested. A crash in between leaves a run
- *   that is named but not requested. Repeating the command requests it; other commands take it for lost after a minute.
+ * - The failed run's stream first records the retry, so that retention keeps the run. A stored payload of its event is
+ *   then noted as needed, and the new run is requested. A crash in between leaves a run that is named but not requested.
+ *   Repeating the command requests it; other commands take it for lost after a minute.
  *
  * @throws RefusalError `STATE_CONFLICT` for a run that has not failed and for a canceled task, `REVISION_MISMATCH`,
  *   `NOT_FOUND`; ArtifactError
@@ -110,6 +112,8 @@ export async function retryFailedRun(retry: RunRetry): Promise<RetriedRun> {
   const { task_id: taskId } = failed.request;
   const isAsPinned = from === 'start' || task.revision === failed.request.task_revision;
   const pinned = isAsPinned ? task : await taskAt(store, taskId, failed.request.task_revision);
+  const { event, namespace } = failed.request;
+  await referToPayload(store, event, { id: newId, namespace }, context);
   const cause = await causeOf(retry, failed, pinned);
   const { result, skip } = await requestCommandedRun(store, {
     runId: newId,

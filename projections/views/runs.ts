@@ -1,5 +1,5 @@
 import type { RecordedEvent } from '../../domain/event-store.ts';
-import type { DataOf, RunEvent, StepEnd, TriggeringEvent } from '../../domain/events/catalogue.ts';
+import type { DataOf, RequestedEvent, RunEvent, StepEnd } from '../../domain/events/catalogue.ts';
 import { depthOf } from '../../domain/events/metadata.ts';
 import type { JsonObject, JsonValue } from '../../domain/json.ts';
 import { evolveSlimWaits, mayContinue, noWaits, type Wait } from '../../domain/runs/run-waits.ts';
@@ -43,8 +43,8 @@ export type RunDocument = JsonObject & {
   readonly task_revision: number;
   /** Replace the task's defaults, key by key; null: the run has only these. */
   readonly params: JsonObject | null;
-  /** The event that triggered it; null for other triggers. */
-  readonly event: (JsonObject & TriggeringEvent) | null;
+  /** The event that triggered it, as its request has it; null for other triggers. */
+  readonly event: (JsonObject & RequestedEvent) | null;
   readonly retry_of: string | null;
   /** How many runs led to this one, each causing the next; left out for none. */
   readonly depth?: number;

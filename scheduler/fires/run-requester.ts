@@ -8,11 +8,12 @@ import {
 import type { DataOf, RunEvent } from '../../domain/events/catalogue.ts';
 import { depthOf } from '../../domain/events/metadata.ts';
 import { toNewEvents, type CommandContext } from '../../domain/handle.ts';
-import { triggeredRunId } from '../../domain/ids.ts';
+import { nameBasedId, triggeredRunId } from '../../domain/ids.ts';
 import { requestRun, runRequestOf, type RunCause } from '../../domain/runs/run-request.ts';
 import { idOf, streams } from '../../domain/streams.ts';
 import { jitterOf, maxJitter } from '../../domain/tasks/jitter.ts';
 import type { LiveTask } from '../../domain/tasks/task.ts';
+import { eventForRuns } from '../../domain/topics/stored-payload.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
 import type { Coordination } from '../coordination.ts';
 import type { Leadership } from '../processes/leadership.ts';
@@ -300,8 +301,9 @@ export class RunRequester implements RequestObserver {
     event: RecordedEvent,
     published: DataOf<'EventPublished'>,
   ): Promise<void> {
-    const { event_id: id, topic, payload, source_agent_id, published_at } = published;
-    const triggering = { id, topic, payload, source_agent_id, published_at };
+    const { event_id: id, published_at } = published;
+    const context = this.#contextOf(nameBasedId('payload', id), event);
+    const triggering = await eventForRuns(this.#options.store, published, context);
     const requestFor = async (taskId: string): Promise<void> => {
       const task = await this.#options.tasks.latest(taskId);
       await this.#request(triggeredRunId(taskId, id), taskId, task, event, {

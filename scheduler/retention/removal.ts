@@ -12,7 +12,7 @@ import { nameBasedId } from '../../domain/ids.ts';
 import { mapInBatches } from '../../domain/map-in-batches.ts';
 import { streams } from '../../domain/streams.ts';
 import { tryAppend } from '../../domain/try-append.ts';
-import type { RetainedKind } from '../../domain/vocabulary.ts';
+import type { RemovedKind } from '../../domain/vocabulary.ts';
 import { readWholeStream } from '../read-stream.ts';
 import { retentionRules } from './retention-rules.ts';
 
@@ -65,7 +65,7 @@ export class Removal {
    * @throws EventStoreError; `CONFLICT` where another process removes too
    */
   async remove(
-    kind: RetainedKind,
+    kind: RemovedKind,
     names: readonly string[],
     before: Instant,
   ): Promise<{ readonly records: number; readonly expiring: number }> {
@@ -94,7 +94,7 @@ export class Removal {
   }
 
   async #record(
-    kind: RetainedKind,
+    kind: RemovedKind,
     parts: readonly RemovablePart[],
     before: Instant,
   ): Promise<void> {
@@ -118,7 +118,7 @@ export class Removal {
 
   /** Appends a stream's tombstone; null where the record is open or nothing is left to remove. */
   async #prepare(
-    kind: RetainedKind,
+    kind: RemovedKind,
     stream: string,
     before: Instant,
   ): Promise<RemovablePart | null> {
@@ -130,7 +130,7 @@ export class Removal {
     const last = events.at(-1);
     if (last === undefined || fromIso(last.metadata.occurredAt) >= before) return null;
     if (events.some(({ fault }) => fault !== undefined)) return null;
-    const end = endsAt(events);
+    const end = await endsAt(events, this.#store);
     if (end === null) return null;
     if (end >= before) {
       this.#expiring += 1;

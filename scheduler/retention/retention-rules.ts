@@ -1,6 +1,6 @@
 import { artifactBytesAt } from '../../domain/artifacts/artifact-bytes.ts';
 import { fromIso, type Instant } from '../../domain/clock.ts';
-import type { RecordedEvent } from '../../domain/event-store.ts';
+import type { EventStore, RecordedEvent } from '../../domain/event-store.ts';
 import type { DataOf, DomainEvent } from '../../domain/events/catalogue.ts';
 import type { Fold } from '../../domain/handle.ts';
 import { idempotencyFold } from '../../domain/idempotency.ts';
@@ -8,7 +8,8 @@ import { MAX_REMOVED_WAITS } from '../../domain/events/run-events.ts';
 import { hasEnded, runFold } from '../../domain/runs/run.ts';
 import { isAnswerable } from '../../domain/runs/run-waits.ts';
 import { sessionFold } from '../../domain/agents/session.ts';
-import type { RetainedKind } from '../../domain/vocabulary.ts';
+import { isUnneeded } from '../../domain/topics/stored-payload.ts';
+import type { RemovedKind } from '../../domain/vocabulary.ts';
 import { webhookFold } from '../../domain/webhooks/webhook.ts';
 
 /** How records of a kind are removed from the log. */
@@ -21,15 +22,19 @@ export interface RetentionRule {
    */
   readonly tombstone: ((events: readonly RecordedEvent[]) => DomainEvent) | null;
   /**
-   * When the record ended, or will expire without further events; {@link ENDED} where its events have ended it, null
-   * while it is open.
+   * When the record ended, or will expire without further events; {@link ENDED} where its events have ended it,
+   * {@link LATER} where others will, null while it is open.
    */
-  readonly endsAt: (events: readonly RecordedEvent[]) => Instant | null;
+  readonly endsAt: (
+    events: readonly RecordedEvent[],
+    store: EventStore,
+  ) => Instant | null | Promise<Instant | null>;
 }
 
 const ENDED: Instant = Number.NEGATIVE_INFINITY;
+const LATER: Instant = Number.POSITIVE_INFINITY;
 
-export const retentionRules: { readonly [K in RetainedKind]: RetentionRule } = {
+export const retentionRules: { readonly [K in RemovedKind]: RetentionRule } = {
   runs: {
     prefix: 'run-',
     tombstone: (events) => ({
@@ -62,6 +67,11 @@ export const retentionRules: { readonly [K in RetainedKind]: RetentionRule } = {
       const command = folded(idempotencyFold, events);
       return command.status === 'none' ? null : fromIso(command.request.expires_at);
     },
+  },
+  payloads: {
+    prefix: 'payload-',
+    tombstone: null,
+    endsAt: async (events, store) => ((await isUnneeded(store, events)) ? ENDED : LATER),
   },
 };
 

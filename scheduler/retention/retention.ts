@@ -3,7 +3,12 @@ import { MAX_CLOCK_SKEW, fromIso, toIso, type Instant } from '../../domain/clock
 import { isConflict, type Position } from '../../domain/event-store.ts';
 import type { CommandContext } from '../../domain/handle.ts';
 import { newId } from '../../domain/ids.ts';
-import { retainedKinds, type RetainedKind } from '../../domain/vocabulary.ts';
+import {
+  removedKinds,
+  retainedKinds,
+  type RemovedKind,
+  type RetainedKind,
+} from '../../domain/vocabulary.ts';
 import { dayOf } from '../../projections/views/statistics-days.ts';
 import type { ProcessParts } from '../parts.ts';
 import type { Leadership } from '../processes/leadership.ts';
@@ -48,12 +53,13 @@ type Options = Pick<ProcessParts, 'store' | 'coordination' | 'clock' | 'telemetr
 /**
  * Removes records that ended long ago, oldest first, as far as the settings say so. It reads the log in order up to the
  * time that is old enough: a record is removed at its last event, and so never while it is open. Runs are removed by
- * whole days, whose figures are recorded first.
+ * whole days, whose figures are recorded first. The payload of an event is removed within a day after the last run that
+ * needs it.
  */
 export class Retention {
   readonly #options: Options;
   /** Before this time no record of a kind can be old enough. */
-  readonly #next = new Map<RetainedKind, Instant>();
+  readonly #next = new Map<RemovedKind, Instant>();
   /** When the artifacts of removed runs are looked for again. */
   #nextArtifacts: Instant = -Infinity;
 
@@ -89,8 +95,8 @@ export class Retention {
     const removal = new Removal(store, () => this.#context());
     await removal.finish();
     const errors: unknown[] = [];
-    for (const kind of retainedKinds) {
-      const limit = limits[kind];
+    for (const kind of removedKinds) {
+      const limit = limits[kind === 'payloads' ? 'runs' : kind];
       if (limit === null) continue;
       const before = clock.now() - limit;
       if (before < (this.#next.get(kind) ?? -Infinity)) continue;
@@ -166,7 +172,7 @@ export class Retention {
    */
   async #removeUpTo(
     removal: Removal,
-    kind: RetainedKind,
+    kind: RemovedKind,
     before: Instant,
     signal: AbortSignal,
   ): Promise<void> {
@@ -193,7 +199,7 @@ export class Retention {
     if (expiring > 0) this.#next.set(kind, before + EXPIRY_RECHECK);
   }
 
-  async #report(kind: RetainedKind, records: number, signal: AbortSignal): Promise<void> {
+  async #report(kind: RemovedKind, records: number, signal: AbortSignal): Promise<void> {
     const { telemetry, clock, rate = DEFAULT_RATE } = this.#options;
     if (records === 0) return;
     if (kind === 'runs') this.#nextArtifacts = -Infinity;
@@ -203,7 +209,7 @@ export class Retention {
   }
 
   /** The position up to which all records of a kind were looked at. */
-  #checkpoint(kind: RetainedKind): LogCheckpoint {
+  #checkpoint(kind: RemovedKind): LogCheckpoint {
     const { coordination, store } = this.#options;
     return new LogCheckpoint(coordination, store, `retention-${kind}`);
   }

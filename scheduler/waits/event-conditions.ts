@@ -1,4 +1,4 @@
-import type { EventOf, TriggeringEvent } from '../../domain/events/catalogue.ts';
+import type { TriggeringEvent } from '../../domain/events/catalogue.ts';
 import { parseExpression, type Expression } from '../../domain/pipeline/expression.ts';
 import { isFalsy } from '../../domain/pipeline/jmespath.ts';
 import { PipelineError } from '../../domain/pipeline/pipeline-error.ts';
@@ -11,12 +11,6 @@ const PAUSE_AFTER_MS = 5;
 
 /** How many parsed conditions are kept. */
 const MAX_PARSED = 10_000;
-
-/** A published event as its runs see it. */
-export function shownEvent({ data }: EventOf<'EventPublished'>): TriggeringEvent {
-  const { event_id: id, topic, payload, source_agent_id, published_at } = data;
-  return { id, topic, payload, source_agent_id, published_at };
-}
 
 /** Evaluates the conditions of waits for events. */
 export class EventConditions {

@@ -6,6 +6,7 @@ import {
   type SubscriptionMessage,
 } from '../../domain/event-store.ts';
 import type { TriggeringEvent } from '../../domain/events/catalogue.ts';
+import { triggeringEventOf } from '../../domain/topics/stored-payload.ts';
 import { mapInBatches } from '../../domain/map-in-batches.ts';
 import { isOpen } from '../../domain/runs/run-waits.ts';
 import { namespaceOf } from '../../domain/namespaces/namespace.ts';
@@ -14,7 +15,7 @@ import { ReachedPosition } from '../../projections/reading/reached-position.ts';
 import type { LogCheckpoint } from '../processes/log-checkpoint.ts';
 import type { QueuedRun } from '../runs/queued-run.ts';
 import type { RunParts } from '../runs/run-work.ts';
-import { shownEvent, type EventConditions } from './event-conditions.ts';
+import type { EventConditions } from './event-conditions.ts';
 import { isPublished, publishedBetween, startOfWait, type Published } from './event-search.ts';
 import { OpenEventWaits, type EventWait } from './open-event-waits.ts';
 import type { PersistentWork } from './persistent-work.ts';
@@ -150,7 +151,7 @@ export class EventFollower {
       const events = publishedBetween(store, wait, range, this.#ending);
       for await (const published of events) {
         if (!pattern.matches(published.data.topic)) continue;
-        const event = shownEvent(published);
+        const event = triggeringEventOf(published.data);
         if (fromIso(event.published_at) > wait.until) continue;
         if (wait.condition !== null && !conditions.holds(wait.condition, event, wait)) continue;
         return this.#resume(wait, event);
@@ -184,7 +185,7 @@ export class EventFollower {
   async #match(published: Published): Promise<void> {
     const { conditions } = this.#parts;
     const before = this.#followed.position;
-    const event = shownEvent(published);
+    const event = triggeringEventOf(published.data);
     const namespace = namespaceOf(published.data);
     const candidates = this.#waits.candidates(namespace, event.topic, { event });
     // Searches that end from here on must have seen it.

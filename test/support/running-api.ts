@@ -28,6 +28,7 @@ import { sessionFold } from '../../domain/agents/session.ts';
 import { streams } from '../../domain/streams.ts';
 import { taskFold } from '../../domain/tasks/task.ts';
 import { createTelemetry } from '../../observability/create-telemetry.ts';
+import { EventPayloads } from '../../projections/reading/event-payloads.ts';
 import { LiveQuotas } from '../../projections/reading/live-quotas.ts';
 import { LiveStreams } from '../../projections/reading/live-streams.ts';
 import { Replayer } from '../../projections/replays/replayer.ts';
@@ -208,7 +209,8 @@ export class RunningApi {
     const tools = createBuiltInTools({ actions: noActions, allowPrivate: false });
     const settings: ApiSettings = { ...plainSettings, ...givenSettings };
     const { values: secrets } = secretStore.access;
-    const params = { pinnedTasks: new PinnedTasks(store, tasks), secrets };
+    const pinnedTasks = new PinnedTasks(store, tasks);
+    const params = { pinnedTasks, eventPayloads: new EventPayloads(store), secrets };
     tools.registry.addOffered(workers);
     const viewPositions: ApiDependencies['positions'] = {
       wait: async (projection, position, limit) =>

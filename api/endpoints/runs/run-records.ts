@@ -8,6 +8,7 @@ import { noWaits, type WaitsFor } from '../../../domain/runs/run-waits.ts';
 import type { Cut } from '../../../projections/read-model.ts';
 import type { RunDocument } from '../../../projections/views/runs.ts';
 import { cutValue } from '../../../projections/cut-document.ts';
+import { shownEvent, type EventSource } from '../../params/shown-event.ts';
 import { pinnedTask, shownParams, type ParamsSource } from '../../params/shown-params.ts';
 import { MAX_LISTED_BYTES } from '../listing.ts';
 
@@ -24,13 +25,16 @@ export const cutRuns: Cut = {
   omitted: ['attempts', 'log'],
 };
 
+/** What runs are shown from, beside their documents. */
+export type RunSource = ParamsSource & EventSource;
+
 /** A suspended step as clients see it; see the schema `RunWait`. */
 type ShownWait = object & { readonly id: string };
 
 export type ShownRun = Readonly<Record<string, unknown>> & { readonly waits: readonly ShownWait[] };
 
 /** A run with its params and all steps of its pipeline; `plan` is null where its task can't be read. */
-export async function showPlannedRun(source: ParamsSource, run: RunDocument): Promise<ShownRun> {
+export async function showPlannedRun(source: RunSource, run: RunDocument): Promise<ShownRun> {
   const shown = await showRun(source, run);
   const task = await pinnedTask(source, run);
   if (task === null) return { ...shown, plan: null };
@@ -40,11 +44,12 @@ export async function showPlannedRun(source: ParamsSource, run: RunDocument): Pr
 }
 
 /** A run with its params, without the fields that only its worker needs. */
-export async function showRun(source: ParamsSource, run: RunDocument): Promise<ShownRun> {
+export async function showRun(source: RunSource, run: RunDocument): Promise<ShownRun> {
   const { listed: _listed, revision: _revision, interruptions: _interruptions, ...known } = run;
   const { reused: _reused, ...shown } = known;
   const params = await shownParams(source, run);
-  const made = { params, event: eventOf(run), output: outputOfRun(run), waits: showWaits(run) };
+  const event = await shownEvent(source, run);
+  const made = { params, event, output: outputOfRun(run), waits: showWaits(run) };
   return { ...shown, ...causeOf(run), ...made };
 }
 
@@ -74,11 +79,6 @@ function awaited(waitsFor: WaitsFor): object {
   }
 }
 
-/** Documents of an older shape lack it. */
-function eventOf({ event = null }: Partial<RunDocument>): RunDocument['event'] {
-  return event;
-}
-
 /** What documents leave out where it is zero or null. */
 const causeOf = ({ depth = 0, parent_run_id: parent }: RunDocument): object => {
   return { depth, parent_run_id: parent ?? null };
@@ -94,7 +94,7 @@ function outputOfRun({ steps, output }: RunDocument, most?: number): object | nu
  * @param wholeErrors otherwise the error is shortened
  */
 export async function showInList(
-  source: ParamsSource,
+  source: RunSource,
   run: RunDocument,
   wholeErrors: boolean,
 ): Promise<object> {
@@ -105,12 +105,11 @@ export async function showInList(
   // A cut result would otherwise look as if it had been truncated when the run ended.
   const shownOutput = output && isCut(run) ? { ...output, truncated: true } : output;
   const params = await shownParams(source, run);
-  const event = eventOf(run);
   const item = {
     ...bare,
     ...causeOf(run),
     params: params && cutValue(params, MAX_LISTED_BYTES),
-    event: event && { ...event, payload: cutValue(event.payload as JsonObject, MAX_LISTED_BYTES) },
+    event: await shownEvent(source, run, MAX_LISTED_BYTES),
     output: shownOutput,
     waits: showWaits(run),
   };

@@ -7,9 +7,10 @@ import type { RunListing } from '../../../projections/reading/run-queries.ts';
 import { runsProjection, type RunDocument } from '../../../projections/views/runs.ts';
 import type { ApiDependencies } from '../../dependencies.ts';
 import type { EndpointResponse } from '../../endpoint.ts';
-import { shownParams, type ParamsSource } from '../../params/shown-params.ts';
-import { behindCursor, cursorOf, ItemList, listJson } from '../listing.ts';
-import { cutRuns } from './run-records.ts';
+import { shownEvent } from '../../params/shown-event.ts';
+import { shownParams } from '../../params/shown-params.ts';
+import { behindCursor, cursorOf, ItemList, listJson, MAX_LISTED_BYTES } from '../listing.ts';
+import { cutRuns, type RunSource } from './run-records.ts';
 
 /** Runs that one page of a search examines, and for how long. Milliseconds. */
 const MAX_EXAMINED = 5000;
@@ -39,7 +40,7 @@ export interface RunSearch {
 export const isSearch = ({ id, error, error_group, input, event_id }: RunSearch): boolean =>
   (id ?? error ?? error_group ?? input ?? event_id) !== undefined;
 
-/** Whether a run is one that a search looks for. */
+/** Whether a run is one that a search looks for, as far as its document tells; {@link showsInput} tells the rest. */
 export function matcherOf(search: RunSearch): (run: RunDocument) => boolean {
   const { id, event_id, error_group: group } = search;
   const error = search.error?.toLowerCase();
@@ -49,25 +50,33 @@ export function matcherOf(search: RunSearch): (run: RunDocument) => boolean {
     (event_id === undefined || run.event?.id === event_id) &&
     (error === undefined || (run.error ?? '').toLowerCase().includes(error)) &&
     (group === undefined || (run.error !== null && errorGroupOf(run.error).id === group)) &&
-    (input === undefined || inputText(run).includes(input));
+    (input === undefined || isStoredOnce(run.event) || inputText(run).includes(input));
 }
 
 /** Documents of an older shape lack both. */
 const inputText = ({ params = null, event = null }: Partial<RunDocument>): string =>
-  JSON.stringify([params, event?.payload ?? null]).toLowerCase();
+  inputOf(params, event?.payload ?? null);
+
+const inputOf = (params: unknown, payload: unknown): string =>
+  JSON.stringify([params, payload]).toLowerCase();
+
+/** Whether the payload of an event is not in the document. Documents of an older shape lack the event. */
+const isStoredOnce = (event: RunDocument['event'] | undefined): boolean =>
+  (event ?? null) !== null && event?.payload === undefined;
 
 /**
- * Whether what a search for an input has found is shown to readers: values of secrets are masked, and a search must not
- * tell them.
+ * Whether what a search for an input has found is shown to readers, in a payload that is stored once too. Values of
+ * secrets are masked, and a search must not tell them.
  */
 export async function showsInput(
-  source: ParamsSource,
+  source: RunSource,
   run: RunDocument,
   { input }: RunSearch,
 ): Promise<boolean> {
   if (input === undefined) return true;
   const params = await shownParams(source, run);
-  return inputText({ params, event: run.event ?? null }).includes(input.toLowerCase());
+  const event = await shownEvent(source, run, MAX_LISTED_BYTES);
+  return inputOf(params, event?.payload ?? null).includes(input.toLowerCase());
 }
 
 interface Place {
@@ -82,7 +91,7 @@ interface Place {
  * @throws HttpError 400 for a cursor of another list
  */
 export async function searchPage(options: {
-  readonly dependencies: Pick<ApiDependencies, 'readModel' | 'clock'> & ParamsSource;
+  readonly dependencies: Pick<ApiDependencies, 'readModel' | 'clock'> & RunSource;
   readonly search: RunSearch;
   readonly listing: RunListing;
   readonly limit: number;

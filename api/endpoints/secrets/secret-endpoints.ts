@@ -1,5 +1,5 @@
-import type { Handled } from '../../../domain/handle.ts';
-import { handle } from '../../../domain/handle.ts';
+import { handle, type Handled } from '../../../domain/handle.ts';
+import { nameBasedId } from '../../../domain/ids.ts';
 import { requireOpenNamespace } from '../../../domain/namespaces/namespace-commands.ts';
 import { namespaceOf } from '../../../domain/namespaces/namespace.ts';
 import { hostEntryIssue } from '../../../domain/secrets/allowed-hosts.ts';
@@ -11,7 +11,7 @@ import {
   setSecret,
   type SecretState,
 } from '../../../domain/secrets/secret.ts';
-import type { Issue } from '../../../domain/errors.ts';
+import { RefusalError, type Issue } from '../../../domain/errors.ts';
 import { idOf, streams } from '../../../domain/streams.ts';
 import { within } from '../../../projections/reach.ts';
 import {
@@ -79,6 +79,7 @@ const put = endpoint('PUT /secrets/:name', {
       expectedRevision,
     });
     secretStore.stored.learn(idOf(stream), handled);
+    if (isNew) await deleteUnlessOpen(call, namespace, stream);
     const known = await readModel.get(secretsProjection, idOf(stream));
     const { revision, position } = handled;
     const shown = showHandled(handled, name, known?.document.last_used ?? null);
@@ -150,6 +151,30 @@ const remove = endpoint('DELETE /secrets/:name', {
 });
 
 export const secretEndpoints: readonly Endpoint[] = [put, list, get, remove];
+
+/**
+ * Deletes a new secret whose namespace was deleted meanwhile. A secret that was set before keeps its namespace from being
+ * deleted.
+ * @throws RefusalError if so
+ */
+async function deleteUnlessOpen(
+  { dependencies, context }: Pick<Call, 'dependencies' | 'context'>,
+  namespace: string,
+  stream: string,
+): Promise<void> {
+  const { store, secretStore } = dependencies;
+  try {
+    await requireOpenNamespace(store, namespace);
+  } catch (error) {
+    if (!(error instanceof RefusalError)) throw error;
+    // A command of its own: the one that set the secret has already appended to its stream.
+    const commandId = nameBasedId('delete from a deleted namespace', context.commandId);
+    const own = { ...context, commandId };
+    const deleting = { store, stream, fold: secretFold, decide: deleteSecret, context: own };
+    secretStore.stored.learn(idOf(stream), await handle(deleting));
+    throw error;
+  }
+}
 
 /** @throws HttpError 404 for what no secret is called */
 function nameIn({ parameters }: Pick<Call, 'parameters'>): string {

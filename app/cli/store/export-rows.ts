@@ -15,6 +15,7 @@ import {
   type DayEdge,
 } from '../../../domain/schedule/timestamp.ts';
 import { EVERY_NAMESPACE } from '../../../projections/reach.ts';
+import { EventPayloads } from '../../../projections/reading/event-payloads.ts';
 import { streamKinds, streams } from '../../../domain/streams.ts';
 import { taskFold } from '../../../domain/tasks/task.ts';
 import { runsProjection } from '../../../projections/views/runs.ts';
@@ -80,7 +81,11 @@ export async function exportRows(
         throw new CommandError(exitCodes.conflict, `there is no view of runs yet; ${hint}`);
       }
       const names = storedNames(store);
-      const params = { pinnedTasks: storedTasks(store), secrets: noSecretValues };
+      const params = {
+        pinnedTasks: storedTasks(store),
+        eventPayloads: new EventPayloads(store),
+        secrets: noSecretValues,
+      };
       const reading = { names, params };
       const wanted = { reach: EVERY_NAMESPACE, ...filter, state, trigger };
       const parts = exportRuns(readModel, format, wanted, reading);

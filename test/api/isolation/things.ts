@@ -126,7 +126,10 @@ export async function makeThings(
   const artifact = (await client.get(`/runs/${artifactRun}`)).textAt('output.steps.big.artifact');
 
   const eventTask = await taskOf([echo], { schedule_kind: 'event', schedule_expr: topic });
-  const event = { topic, payload: { secret }, source_agent_id: agent };
+  // With a second task, the payload has a stream of its own.
+  const alsoTriggered = await taskOf([echo], { schedule_kind: 'event', schedule_expr: topic });
+  const payload = { secret, padding: 'x'.repeat(2_000) };
+  const event = { topic, payload, source_agent_id: agent };
   const published = ok(
     await client.post('/events', event, { headers: { 'idempotency-key': idempotencyKey } }),
   );
@@ -136,6 +139,8 @@ export async function makeThings(
       (await client.get(`/runs?task_id=${eventTask}`)).at('items.0.id') as string | undefined,
     { what: 'the run that the event triggers' },
   );
+  ok(await client.get(`/streams/payload-${eventId}`));
+  ok(await client.post(`/tasks/${alsoTriggered}/cancel`));
 
   const sleeping = [{ uses: 'sleep', with: { seconds: 3600 } }];
   const keyTask = await taskOf(sleeping, { concurrency_key: concurrencyKey });

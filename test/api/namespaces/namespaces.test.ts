@@ -92,6 +92,38 @@ describe('a namespace', () => {
     expect((await admin().delete('/namespaces/closing')).status).to.equal(200);
   });
 
+  it('is deleted with a secret that is set meanwhile, which is refused', async () => {
+    await admin().post('/namespaces', { name: 'leaving' });
+    const stream = streams.secret('leaving', 'LATE');
+    const held = api().store.holdNext(stream);
+    const setting = admin().put('/secrets/LATE?namespace=leaving', { value: 'hush-hush' });
+    await held.arrived;
+    expect((await admin().delete('/namespaces/leaving')).status).to.equal(200);
+    held.release();
+    const refused = await setting;
+    expect(refused.status, refused.text).to.equal(404);
+    const types = (await api().store.readStream(stream)).map(({ type }) => type);
+    expect(types).to.deep.equal(['SecretSet', 'SecretDeleted']);
+  });
+
+  it('is not deleted while a secret is set that was there before', async () => {
+    await admin().post('/namespaces', { name: 'staying' });
+    const path = '/secrets/KEPT?namespace=staying';
+    expect((await admin().put(path, { value: 'hush-hush' })).status).to.equal(201);
+    const { store } = api();
+    const held = store.holdNext(streams.secret('staying', 'KEPT'));
+    const setting = admin().put(path, { value: 'hush' });
+    await held.arrived;
+    const ending = store.holdNext(streams.namespace('staying'), 'NamespaceReopened');
+    const deleting = admin().delete('/namespaces/staying');
+    await ending.arrived;
+    held.release();
+    expect((await setting).status).to.equal(200);
+    ending.release();
+    expect((await deleting).status).to.equal(409);
+    expect((await admin().get(path)).at('version')).to.equal(2);
+  });
+
   it('has names of its own', async () => {
     for (const name of ['one', 'two']) await admin().post('/namespaces', { name });
     await agentIn(api(), 'one', [], 'same');

@@ -21,7 +21,14 @@ import {
   type TemporaryDirectory,
 } from '../../support/temporary-directory.ts';
 import { svc, type Called } from '../cli/command-line.ts';
-import { addRetried, addRunNaming, addRuns, addTask, onLog } from './small-log.ts';
+import {
+  addRetried,
+  addRunNaming,
+  addRuns,
+  addStoredPayload,
+  addTask,
+  onLog,
+} from './small-log.ts';
 import { noSecretValues } from '../../../domain/pipeline/pipeline-secrets.ts';
 
 interface Row {
@@ -133,6 +140,25 @@ describe('svc export --format', function () {
     }
   });
 
+  it('includes the stored payloads of the events that triggered the task', async () => {
+    const place = await makeTemporaryDirectory();
+    try {
+      const [asked, other] = [newId(AT), newId(AT)];
+      await onLog(place.path, async (store) => {
+        for (const tasks of [[other], [other, asked]]) await addStoredPayload(store, tasks, AT);
+      });
+      const { out } = await svc(['export', '--format', 'ndjson', '--task', asked], {
+        env: { SVC_DATA_DIR: place.path },
+      });
+      const [row, ...more] = out.trimEnd().split('\n');
+      expect(more).to.deep.equal([]);
+      expect(JSON.parse(row ?? '')).to.deep.include({ type: 'PayloadStored' });
+      expect(row).to.include(`"triggered_tasks":["${other}","${asked}"]`);
+    } finally {
+      await place.remove();
+    }
+  });
+
   it('reads a time without an offset in the zone of the task', async () => {
     const place = await makeTemporaryDirectory();
     try {
@@ -238,6 +264,7 @@ describe('the runs of a view, exported', () => {
       peek: () => undefined,
       at: (id: string) => Promise.reject(notFound('task', id)),
     },
+    eventPayloads: { textOf: () => Promise.resolve(null) },
     secrets: noSecretValues,
   };
 

@@ -90,6 +90,22 @@ export async function addRunNaming(
   );
 }
 
+/** The payload of an event that has triggered these tasks. */
+export async function addStoredPayload(
+  store: EventStore,
+  triggered_tasks: string[],
+  at: number,
+): Promise<void> {
+  const event_id = newId(at);
+  const stream = streams.payload(event_id);
+  // The payload names tasks that were not triggered.
+  const data = { event_id, payload: { task_id: event_id }, triggered_tasks };
+  const base = { actor: 'service', source: 'test', correlationId: event_id };
+  const stored = { type: 'PayloadStored', data } as const;
+  const events = toNewEvents(stream, [stored], { ...base, commandId: event_id, now: at });
+  await store.append(stream, events, 'none');
+}
+
 function appendsOfRun(taskId: string, begun: number): readonly StreamAppend[] {
   const id = newId(begun);
   const leased_until = toIso(begun + 60_000);

@@ -10,6 +10,7 @@ import { beginImport } from '../../../domain/operators/import.ts';
 import { holdCommand } from '../../../domain/operators/operations.ts';
 import { streams } from '../../../domain/streams.ts';
 import { logFile } from '../../../stores/sqlite/event-log/schema.ts';
+import { request } from '../../projections/recorded.ts';
 import { addRaw, addRuns, addTask, onLog } from '../archive/small-log.ts';
 import { EventStoreDbServer } from '../../support/eventstoredb-server/server.ts';
 import { S3Server } from '../../support/s3-server.ts';
@@ -167,9 +168,9 @@ describe('svc doctor', function () {
     }
   });
 
-  it('reports fires without a run, keys of finished runs, and unreadable events', async () => {
+  it('reports fires without a run, runs without a payload, keys of finished runs, and unreadable events', async () => {
     const long = Date.now() - DAY;
-    const [orphan, over] = [newId(long), newId(long)];
+    const [orphan, over, published, lost] = [newId(long), newId(long), newId(long), newId(long)];
     const created_by = 'agent-1';
     const asked = {
       task_id: newId(long),
@@ -189,6 +190,15 @@ describe('svc doctor', function () {
           ...{ scheduled_for: null, priority: 5, reason: 'overlap', because_of: null },
         },
       });
+      for (const id of [published, lost]) {
+        if (id === published) {
+          const data = { event_id: id, payload: { n: 1 }, triggered_tasks: [asked.task_id] };
+          await add(store, streams.payload(id), long, { type: 'PayloadStored', data });
+        }
+        const event = { id, topic: 'a', source_agent_id: created_by, published_at: nominal };
+        const data = request({ trigger: 'event', event });
+        await add(store, streams.run(newId(long)), long, { type: 'RunRequested', data });
+      }
       const slot = { run_id: over, task_id: asked.task_id, trigger: 'manual' as const };
       const state = { kind: 'concurrency' as const, key: 'one', owner: created_by, waiters: [] };
       const holders = [{ ...slot, since: nominal, limit: 1, attempt: 1 }];
@@ -211,6 +221,7 @@ describe('svc doctor', function () {
     const found = (check: string): string =>
       findings.find((each) => each.check === check && each.verdict === 'fault')?.found ?? '';
     expect(found('fires')).to.include(orphan);
+    expect(found('payloads')).to.equal(`events whose payload is missing: ${lost}`);
     expect(found('keys')).to.include(over).and.to.include('concurrency one');
     expect(found('events')).to.equal('damaged: revision 0 of key-broken, 0 of run-unfit');
   });

@@ -3,6 +3,7 @@ import { signInSamples } from './sign-in-samples.ts';
 import { accessSamples } from './access-samples.ts';
 import { namespaceSamples } from './namespace-samples.ts';
 import { secretSamples } from './secret-samples.ts';
+import { topicSamples } from './topic-samples.ts';
 import { workerSamples } from './worker-samples.ts';
 import { definition, failure, request, stepEnd, success } from '../../projections/recorded.ts';
 
@@ -165,6 +166,11 @@ export const samples: { readonly [T in EventType]: readonly DataOf<T>[] } = {
       retry_of: 'run-0',
       prior_steps: [stepEnd('one', { result: null })],
     }),
+    request({
+      trigger: 'event',
+      scheduled_for: null,
+      event: { id: 'event-1', topic: 'a.b', source_agent_id: 'agent-1', published_at: at },
+    }),
     request({ retry_of: 'run-0', prior_results: { run_id: 'run-0', steps: 12 } }),
     request({ trigger: 'manual', scheduled_for: null, params: { limit: 5, deep: { text } } }),
     request({ trigger: 'manual', parent: { run_id: 'run-0', step: 'one' } }),
@@ -255,18 +261,7 @@ export const samples: { readonly [T in EventType]: readonly DataOf<T>[] } = {
   KeyWaited: [key],
   KeyReleased: [key],
   KeyUsed: [{ ...key, kind: 'dedupe' }],
-  EventPublished: [
-    {
-      event_id: 'event-1',
-      topic: 'a.b',
-      payload: { text },
-      source_agent_id: 'agent-1',
-      published_at: at,
-      triggered_tasks: ['task-1'],
-    },
-  ],
   StreamEntryAdded: [{ data: { text } }, { data: null }],
-  TopicTrimmed: [{ cutoff: at, deleted_count: 3, first: 2, before: 6, oldest_at: at }],
   ImportBegun: [{ export_id: 'export-1', events: 0 }],
   ImportCompleted: [{ export_id: 'export-1', events: 3 }],
   ...namespaceSamples,
@@ -406,4 +401,5 @@ export const samples: { readonly [T in EventType]: readonly DataOf<T>[] } = {
   ...workerSamples(id),
   ...accessSamples(at),
   ...secretSamples(id),
+  ...topicSamples(id, at, text),
 };

@@ -59,6 +59,12 @@ describe('an event of an older version', () => {
     expect(run.request.parent).to.equal(null);
   });
 
+  it('RunRequested 6 held the payload of its event itself', () => {
+    const read = codec.decode(stored('run-requested-6.json'));
+    const run = requireRun(runFold.evolve(runFold.initial, read as never, read));
+    expect(run.request.event?.payload).to.deep.equal({ order: 7, lines: ['a', 'b'] });
+  });
+
   it('has a sample for each upcaster, and no upcaster is left over', () => {
     const known = Object.entries(upcasters).flatMap(([type, versions]) =>
       Object.keys(versions).map((version) => fileOf(type, Number(version))),

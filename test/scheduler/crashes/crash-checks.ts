@@ -70,6 +70,7 @@ export function faultsOfLog(kind: Kind, log: readonly RecordedEvent[]): string[]
     ...faultsOfRuns(kind, log),
     ...(kind.exclusive ? faultsOfExclusion(log) : []),
     ...faultsOfSkips(log),
+    ...faultsOfPayloads(log),
   ];
 }
 
@@ -127,6 +128,20 @@ function faultsOfExclusion(log: readonly RecordedEvent[]): string[] {
     if (running.size > 1) faults.push(`at ${event.position} ${[...running].join(' and ')} run`);
   }
   return faults;
+}
+
+/** A payload that a request leaves out is in the log before the request, once. */
+function faultsOfPayloads(log: readonly RecordedEvent[]): string[] {
+  return log.flatMap((event, index) => {
+    if (event.type !== 'RunRequested' || event.data.event === null) return [];
+    const { id, payload } = event.data.event;
+    const stored = log.filter((each) => each.type === 'PayloadStored' && each.data.event_id === id);
+    const [first] = stored;
+    if (stored.length > 1) return [`the payload of ${id} is stored ${stored.length} times`];
+    if (payload !== undefined) return first === undefined ? [] : [`${event.stream} has a copy`];
+    const isThere = first !== undefined && log.indexOf(first) < index;
+    return isThere ? [] : [`${event.stream} has no payload`];
+  });
 }
 
 /** What did not run for another's sake names one that was requested, and (for an overlap) was not over. */

@@ -11,6 +11,8 @@ export interface Kind {
   /** Nominal times of each task, in seconds after the start; or of the events that are published for it. */
   readonly due: readonly number[];
   readonly published?: boolean;
+  /** Beside the due time, in the payload of each published event. */
+  readonly padding?: string;
   /** No two runs of all its tasks run at a time. */
   readonly exclusive?: boolean;
   /** How long after its last run another may be asked for by hand, which is to succeed. Milliseconds; default 0. */
@@ -132,6 +134,33 @@ export const kinds: readonly Kind[] = [
     },
     due: [10, 20],
     published: true,
+    ends: succeeds,
+  },
+  {
+    name: 'event with a large payload',
+    tasks: Object.fromEntries(
+      ['t', 'u'].map((id) => [
+        id,
+        {
+          ...everyTenSeconds,
+          max_runs: null,
+          schedule_kind: 'event',
+          schedule_expr: 'orders.*',
+          // A run without the payload of its event fails.
+          payload: {
+            pipeline: [
+              {
+                ...act('only'),
+                with: "${run.trigger == 'event' && length(event.payload.padding)}",
+              },
+            ],
+          },
+        },
+      ]),
+    ),
+    due: [10, 20],
+    published: true,
+    padding: 'x'.repeat(2_000),
     ends: succeeds,
   },
   {

@@ -106,6 +106,7 @@ const course = [
   'KeyUsed',
   'KeyHeld',
   'KeyWaited',
+  'PayloadStored',
   'RunRequested',
   'RunSkipped',
   'RunCancelRequested',

@@ -81,7 +81,9 @@ async function comesToItsEnd(world: World, kind: Kind): Promise<string[]> {
   let left: string | undefined = 'everything';
   for (let second = 0; second < LIMIT; second += 5) {
     if (kind.published && kind.due.includes(second)) {
-      const event = { topic: 'orders.new', payload: { second }, source_agent_id: 'agent-1' };
+      const { padding } = kind;
+      const payload = padding === undefined ? { second } : { second, padding };
+      const event = { topic: 'orders.new', payload, source_agent_id: 'agent-1' };
       await publishEvent(world.store, event, Object.keys(kind.tasks), world.context());
     }
     await world.clock.advance(5000);
