@@ -347,8 +347,7 @@ class Service implements RunningService {
     const { configuration, clock, telemetry } = this.#options;
     const { store, readModel, coordination } = stores;
     const { agents, sessions, apiKeys, tasks, pinnedTasks, topics, workers, quotas } = indexes;
-    const { eventPayloads } = indexes;
-    const params = { pinnedTasks, eventPayloads, secrets: made.secrets };
+    const params = { pinnedTasks, eventPayloads: indexes.eventPayloads, secrets: made.secrets };
     const live = (this.#live = new LiveRuns({ store, params, clock, telemetry }));
     const auditTail = (this.#auditTail = new AuditTail({ store, clock, telemetry }));
     this.#records = new AccessRecords({ store, clock, telemetry });

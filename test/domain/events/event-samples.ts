@@ -1,6 +1,7 @@
 import type { DataOf, EventType } from '../../../domain/events/catalogue.ts';
 import { signInSamples } from './sign-in-samples.ts';
 import { accessSamples } from './access-samples.ts';
+import { backfillSamples } from './backfill-samples.ts';
 import { namespaceSamples } from './namespace-samples.ts';
 import { secretSamples } from './secret-samples.ts';
 import { topicSamples } from './topic-samples.ts';
@@ -25,10 +26,6 @@ const key: DataOf<'KeyHeld'> = {
   holders: [{ ...beneficiary, since: at, limit: 1, attempt: 1 }],
   waiters: [{ ...beneficiary, priority: 5, since: at, waiting_since: at, limit: 1 }],
   used: { ...beneficiary, at, since: at },
-};
-const backfill: DataOf<'BackfillRequested'> = {
-  ...{ task_id: 'task-1', task_revision: 0, created_by: 'agent-1' },
-  ...{ from: at, to: at, only: 'missing', concurrency: 5, total: 1, earlier: ['backfill-0'] },
 };
 const text = 'ä€😀 \u2028 "quoted" \\ \ud800';
 
@@ -238,25 +235,7 @@ export const samples: { readonly [T in EventType]: readonly DataOf<T>[] } = {
   ],
   RunCancelRequested: [{}],
   RunCanceled: [{ attempt: 0 }, { attempt: 1, output: { summary: { total_steps: 1 } } }],
-  BackfillRequested: [backfill, { ...backfill, params: { limit: 5 } }],
-  BackfillAdvanced: [
-    {
-      up_to: at,
-      requested: 2,
-      existing: 1,
-      unfinished: [at],
-      outcomes: { succeeded: 1, failed: 0, canceled: 0, skipped: 0 },
-    },
-    {
-      up_to: null,
-      requested: 0,
-      existing: 0,
-      unfinished: [],
-      outcomes: { succeeded: 0, failed: 0, canceled: 0, skipped: 0 },
-    },
-  ],
-  BackfillCompleted: [{}],
-  BackfillCanceled: [{ by: 'request' }, { by: 'task_canceled' }],
+  ...backfillSamples(at),
   KeyHeld: [key, { ...key, holders: [], waiters: [], used: null }],
   KeyWaited: [key],
   KeyReleased: [key],
