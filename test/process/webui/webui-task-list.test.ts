@@ -65,12 +65,12 @@ describe('the list of tasks of the web page', function () {
     expect(await names.allTextContents()).to.deep.equal(['Ant', 'Bear', 'Zebra']);
     expect(page.url()).to.include('sort=title');
     await page.getByRole('button', { name: 'Mine' }).click();
-    await page.getByRole('button', { name: 'Owner: admin, remove' }).waitFor();
+    await page.getByRole('button', { name: 'owned by admin, remove' }).waitFor();
     await page.getByRole('button', { name: 'Save this view' }).click();
     await page.getByRole('dialog').getByLabel('Name').fill('My animals');
     await browsing().answer('Save');
     await browsing().expectAccessible();
-    for (const chip of [/Tag/, /Owner/, /Order/]) {
+    for (const chip of [/^tagged/, /^owned/, /^sorted/]) {
       await page.getByRole('button', { name: chip }).and(page.locator('.chip')).click();
     }
     await page.locator('.chip').first().waitFor({ state: 'detached' });

@@ -6,26 +6,30 @@ import { ask } from '../../ui/dialog.js';
 import { Button } from '../../ui/elements.js';
 
 const KEY = 'svc-task-views';
-const orders = { title: 'by name', next: 'by next run' };
+const orders = { title: 'name', next: 'next run' };
+
+/** The filters of the list of tasks, in words. */
+const words = {
+  search: (value) => `title has “${value}”`,
+  status: (value) => `only ${value}`,
+  schedule_kind: (value) => `only ${value}`,
+  tag: (value) => `tagged ${value}`,
+  created_by: (value) => `owned by ${agentName(value)}`,
+  sort: (value) => `sorted by ${orders[value] ?? value}`,
+};
 
 /** The filters that count, each with a button that removes it. */
-export function Chips({ list, fields }) {
+export function Chips({ list }) {
   const { filters } = list.asked;
-  const set = fields.filter(({ name }) => filters[name]);
+  const set = Object.keys(words).filter((name) => filters[name]);
   if (set.length === 0) return null;
   return html`<div class="row middle chips" role="group" aria-label="Filters that are set">
-    ${set.map(({ name, label }) => {
-      const text = `${label}: ${wordsOf(name, filters[name])}`;
+    ${set.map((name) => {
+      const text = words[name](filters[name]);
       return html`<${Button} key=${name} kind="small chip" label="${text}, remove"
         onClick=${() => list.change(name, 0)('')}>${text}<span aria-hidden="true"> ×</span><//>`;
     })}
   </div>`;
-}
-
-function wordsOf(name, value) {
-  if (name === 'created_by') return agentName(value);
-  if (name === 'sort') return orders[value] ?? value;
-  return value;
 }
 
 /** Saved views as links, and a button to save the present one. */

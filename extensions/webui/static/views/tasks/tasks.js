@@ -11,7 +11,7 @@ import { BulkActions } from './bulk-actions.js';
 import { Chips, SavedViews } from './task-views.js';
 import { Health, Outcomes, P95, useOutcomes } from './outcomes.js';
 
-const PAGE = 50;
+const PAGE = 25;
 const fields = [
   { name: 'search', label: 'Search in titles', type: 'search' },
   { name: 'status', label: 'Status', options: ['', 'active', 'paused', 'canceled'] },
@@ -52,7 +52,7 @@ export function TasksView({ query }) {
       <button type="button" class="small" aria-pressed=${isMine}
         onClick=${() => list.change('created_by', 0)(isMine ? '' : agentId())}>Mine</button>
     <//>
-    <${Chips} list=${list} fields=${[...fields, ...others]} />
+    <${Chips} list=${list} />
     <${BulkActions} tasks=${chosen} done=${async () => {
       setTicked(new Set());
       await list.reload();
