@@ -3,7 +3,7 @@ import { useBrowser } from './webui-browser.ts';
 import { useService } from './webui-service.ts';
 
 /** Two pages of the list, and more than a screen each. */
-const TASKS = 40;
+const TASKS = 80;
 
 describe('going back on the web page', function () {
   this.timeout(120_000);
@@ -28,7 +28,7 @@ describe('going back on the web page', function () {
   it('brings back the page of a list, its filters and where it was scrolled to', async () => {
     const { page, complaints } = browsing();
     await browsing().logIn(service().credentials, 'tasks');
-    await page.getByLabel('Status').selectOption('active');
+    await page.getByLabel('Status', { exact: true }).selectOption('active');
     await page.waitForURL(/status=active/);
     await page.getByRole('button', { name: 'Next', exact: true }).click();
     await page.getByText('page 2').waitFor();
@@ -43,7 +43,7 @@ describe('going back on the web page', function () {
     await page.goBack();
     await page.getByText('page 2').waitFor();
     await page.waitForFunction(`Math.abs(scrollY - ${before}) < 3`);
-    expect(await page.getByLabel('Status').inputValue()).to.equal('active');
+    expect(await page.getByLabel('Status', { exact: true }).inputValue()).to.equal('active');
     await page.goBack();
     await page.getByText('page 1').waitFor();
     await page.goForward();
@@ -64,7 +64,7 @@ describe('going back on the web page', function () {
     const titles = (): Promise<readonly string[]> =>
       page.getByRole('link', { name: /^Listed/ }).allTextContents();
     await page.getByText('page 2').waitFor();
-    await page.waitForFunction("document.querySelectorAll('tbody tr').length === 15");
+    await page.waitForFunction("document.querySelectorAll('tbody tr').length === 30");
     const shown = await titles();
     await browsing().logIn(service().credentials, address);
     await page.getByText('page 2').waitFor();

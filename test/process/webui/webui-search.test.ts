@@ -100,10 +100,12 @@ describe('the search and the keys of the web page', function () {
     expect(await focused()).to.equal('Send the reminders');
     await keyboard.press('/');
     await keyboard.type('jk/?');
-    expect(await page.getByLabel('Search in titles').inputValue()).to.equal('jk/?');
-    await page.getByLabel('Search in titles').fill('reminders');
+    expect(await page.getByRole('searchbox', { name: 'Search in titles' }).inputValue()).to.equal(
+      'jk/?',
+    );
+    await page.getByRole('searchbox', { name: 'Search in titles' }).fill('reminders');
     await page.getByText('1 task', { exact: true }).waitFor();
-    await page.getByLabel('Search in titles').blur();
+    await page.getByRole('searchbox', { name: 'Search in titles' }).blur();
     await keyboard.press('j');
     await keyboard.press('Enter');
     await page.getByRole('heading', { level: 1, name: 'Send the reminders' }).waitFor();
