@@ -47,7 +47,7 @@ export function cutValue(value: JsonValue, over: number, preview = false): JsonV
 /** As {@link cutValue}, for a value as JSON. */
 export function cutText(text: string, over: number): JsonValue {
   if (!exceeds(text, over)) return JSON.parse(text) as JsonValue;
-  return markerWithoutPreview(Buffer.byteLength(text)) as unknown as JsonObject;
+  return markerWithoutPreview(Buffer.byteLength(text));
 }
 
 /** A value with the part at a path replaced; the value itself if nothing is there. */

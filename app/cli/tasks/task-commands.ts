@@ -79,11 +79,16 @@ function answerTask(session: Session, task: TaskRecord): void {
   session.answer(task, () => showTask(session, task));
 }
 
+/** Who did something, when and why. */
+function actText({ by, by_name, at, reason }: NonNullable<TaskRecord['paused']>): string {
+  return `by ${by_name ?? by} at ${shortTime(at)}${reason === null ? '' : `: ${reason}`}`;
+}
+
 function showTask(session: Session, task: TaskRecord): string {
   const { id, title, status, payload, params_schema, tags, warnings, ...more } = task;
   const { exhausted, revision, ...rest } = more;
   const { schedule_kind, schedule_expr, schedule_text, timezone, ...times } = rest;
-  const { next_run_at, last_run_at, created_at, updated_at, ...others } = times;
+  const { next_run_at, last_run_at, created_at, updated_at, paused, snoozed, ...others } = times;
   const given = Object.entries(others).filter(([, value]) => value !== null);
   return session.fields([
     ['id', id],
@@ -93,6 +98,10 @@ function showTask(session: Session, task: TaskRecord): string {
     ['expression', `${schedule_kind} ${schedule_expr ?? '#'} ${timezone}`],
     ['next run', shortTime(next_run_at)],
     ['last run', shortTime(last_run_at)],
+    ...(paused === null ? [] : [['paused', actText(paused)] as const]),
+    ...(snoozed === null
+      ? []
+      : [['snoozed', `until ${shortTime(snoozed.until)} ${actText(snoozed)}`] as const]),
     ['tags', tags.join(', ')],
     ...given.map(([name, value]): [string, string] => [name, String(value)]),
     ['created', shortTime(created_at)],

@@ -130,12 +130,16 @@ describe('svc tasks', () => {
     const stale = await call(['tasks', 'update', id, '--title', 'Stale', '--if-revision', '0']);
     expect(stale).to.include({ code: 5, out: '' });
     expect((await call(['tasks', 'pause', id])).out).to.equal('the task is paused\n');
+    expect((await call(['tasks', 'show', id])).out).to.match(/\npaused +by .+ at \d{4}-.+\n/);
     expect((await call(['tasks', 'snooze', id, '2h'])).code).to.equal(5);
     expect((await call(['tasks', 'resume', id, '--missed', 'latest'])).code).to.equal(0);
     const snoozed = await call(['tasks', 'snooze', id, '90m']);
     expect(snoozed.out).to.match(
       /^the next fire is postponed; next run \d{4}-\d\d-\d\d \d\d:30:00Z\n$/,
     );
+    const shown = (await call(['tasks', 'show', id])).out;
+    expect(shown).to.match(/\nsnoozed +until .+ by .+ at .+\n/);
+    expect(shown).to.not.include('[object');
     expect((await call(['tasks', 'cancel', id])).code).to.equal(0);
     expect((await call(['tasks', 'pause', id])).err).to.match(
       /^svc: a canceled task can't be paused/,
