@@ -12,6 +12,7 @@ import { neighbourOf, runsBefore } from '../../../projections/reading/run-querie
 import { runsProjection, type RunDocument } from '../../../projections/views/runs.ts';
 import type { ApiDependencies } from '../../dependencies.ts';
 import { endpoint, idIn, type Call, type Endpoint } from '../../endpoint.ts';
+import { shownEvent } from '../../params/shown-event.ts';
 import { pinnedTask, shownParams } from '../../params/shown-params.ts';
 import { RunExplanation } from '../../schemas/response-schemas-runs.ts';
 import { RunExplainQuery } from '../../schemas/schemas.ts';
@@ -121,7 +122,8 @@ async function inputOf(
   const task = sees ? await pinnedTask(dependencies, run) : null;
   const params = task === null ? null : await shownParams(dependencies, run);
   if (task === null || params === null) return null;
-  const { id, steps, event, trigger, scheduled_for, run_at, waits = noWaits } = run;
+  const { id, steps, trigger, scheduled_for, run_at, waits = noWaits } = run;
+  const event = (await shownEvent(dependencies, run)) as JsonObject | null;
   const end = steps.findLast(({ step }) => step === name);
   const wait = waits.find(({ step }) => step === name);
   const recorded = wait?.arguments_hash ?? end?.arguments_hash;

@@ -133,6 +133,28 @@ describe('a run in two panes, in the web page', function () {
     expect(complaints).to.deep.equal([]);
   });
 
+  it('shows what a step made of a large payload of the event that triggered it', async () => {
+    const { page } = browsing();
+    const fields = { schedule_expr: 'orders.paid' };
+    const pipeline = [{ id: 'load', uses: 'echo', with: { of: '${event.payload.order}' } }];
+    // Their runs share the payload.
+    await task(pipeline, fields);
+    await task(pipeline, fields);
+    const { client, credentials } = service();
+    const payload = { order: 'zx-81', rows: 'x'.repeat(50_000) };
+    const event = { topic: 'orders.paid', payload, source_agent_id: credentials.agent_id };
+    expect((await client.post('/events', event)).status).to.equal(202);
+    await browsing().logIn(credentials, 'runs?trigger=event');
+    await page
+      .getByRole('row', { name: /succeeded/ })
+      .getByRole('link')
+      .first()
+      .click();
+    await row('load').getByRole('link').click();
+    await inPane('Input of load').getByText('"of": "zx-81"').waitFor();
+    await page.getByText('proven by its hash').waitFor();
+  });
+
   it('filters its log by step, attempt and text, and saves it', async () => {
     const { page, complaints } = browsing();
     const say = (id: string, message: string) => ({ id, uses: 'log', with: { message } });
