@@ -1,3 +1,5 @@
+import { ofStatistics } from './statistics.ts';
+
 /** What each quota limits. */
 const quotas = {
   weight: 'its share of starts among the namespaces with waiting runs; default 1',
@@ -18,6 +20,7 @@ const fieldsOf = (title: string): Readonly<Record<string, string>> =>
 
 /** Descriptions of schemas by title, and of fields and parameters at one place. */
 export const byPlace: Readonly<Record<string, string>> = {
+  ...ofStatistics,
   RegisterWorker: 'A worker, and the tools that it offers.',
   'RegisterWorker.name':
     'unique among the workers of the agent: the same name replaces the earlier one',
@@ -217,33 +220,6 @@ export const byPlace: Readonly<Record<string, string>> = {
   'ExpiringKey.last_used_at': 'when it was last used, to the minute; null: never',
   'ExpiringKey.name': 'its name',
   ExpiringKeyPage: 'A page of API keys, by when they expire.',
-  ErrorGroup: 'Failed runs whose errors differ only in ids, times, addresses and amounts.',
-  'ErrorGroup.id': 'id of the group: the same for the same error; for `error_group` of a redrive',
-  'ErrorGroup.error':
-    'the first line of the messages, with `<id>`, `<time>`, `<address>` and `<n>`',
-  'ErrorGroup.example': 'one of the messages, cut to 500 characters',
-  'ErrorGroup.count': 'number of failed runs',
-  'ErrorGroup.first': 'the first failure of the period',
-  'ErrorGroup.last': 'the last failure of the period',
-  'ErrorGroup.last_run_id': 'the run that failed last; null with `task_id`',
-  'ErrorGroup.tasks': 'the tasks that failed most, at most 20',
-  'ErrorGroup.task_count': 'number of tasks that failed',
-  ErrorGroupTask: 'A task that failed with an error.',
-  'ErrorGroupTask.count': 'number of failed runs of the task',
-  ErrorStatistics: 'The failed runs of a period, by error.',
-  'ErrorStatistics.end': 'end of the period',
-  'ErrorStatistics.items': 'the errors, the latest first',
-  'ErrorStatistics.start': 'beginning of the period',
-  'ErrorStatistics.timezone': 'IANA time zone of days and hours',
-  'ErrorStatistics.total': 'number of errors',
-  'ErrorStatistics.has_more': 'whether there are more errors than `limit`',
-  RankedTask: 'A task, and its runs that ended in a period.',
-  StatisticsDay: 'The runs that ended on a day.',
-  'StatisticsDay.start': 'when the day begins',
-  StatisticsHour: 'The runs that ended in an hour.',
-  'StatisticsHour.start': 'when the hour begins',
-  StatisticsSummary: 'The runs of all tasks that ended in a period.',
-  'StatisticsSummary.timezone': 'IANA time zone of days and hours',
   StreamEvents: 'Events of a stream.',
   'StreamItem.revision': 'number of the last event of the stream',
   'StreamItem.last_at': 'time of the last event of the stream',
@@ -319,14 +295,6 @@ export const byPlace: Readonly<Record<string, string>> = {
   'Task.revision': 'number of changes to the task; also its `ETag`',
   TaskItem: 'A task in a list. A payload over 64 KiB is left out.',
   TaskPage: 'A page of tasks, newest first.',
-  TaskRanking: 'The first tasks of a period by a figure.',
-  'TaskRanking.end': 'end of the period',
-  'TaskRanking.items': 'the tasks, the largest figure first; of `failing`, the latest failure',
-  'TaskRanking.start': 'beginning of the period',
-  'TaskRanking.timezone': 'IANA time zone of the days',
-  'TaskRanking.total': 'number of tasks of which any run counts, on the UTC days of the period',
-  TaskStatistics: 'The runs of a task that ended in a period.',
-  'TaskStatistics.timezone': 'IANA time zone of days and hours',
   Tokens: 'A pair of tokens.',
   'WebhookDelivery.resent_at':
     'the latest attempt; left out if it was the first. The receiver may have got the message more than once',
