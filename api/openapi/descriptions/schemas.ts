@@ -1,3 +1,4 @@
+import { ofRuns } from './runs.ts';
 import { ofStatistics } from './statistics.ts';
 
 /** What each quota limits. */
@@ -20,6 +21,7 @@ const fieldsOf = (title: string): Readonly<Record<string, string>> =>
 
 /** Descriptions of schemas by title, and of fields and parameters at one place. */
 export const byPlace: Readonly<Record<string, string>> = {
+  ...ofRuns,
   ...ofStatistics,
   RegisterWorker: 'A worker, and the tools that it offers.',
   'RegisterWorker.name':
@@ -44,13 +46,6 @@ export const byPlace: Readonly<Record<string, string>> = {
   ResultsTaken: 'What became of each result.',
   'takeJobs.wait': 'most seconds to wait for the first job',
   'takeJobs.max': 'most jobs at once',
-  RunWait: 'A step that waits, and what it waits for.',
-  'RunWait.kind': 'what the step waits for',
-  'RunWait.resumed_by': 'what has ended the wait; null: it goes on',
-  'RunWait.if': 'expression that an event must satisfy; null: any event counts',
-  'RunWait.approvers': 'who may decide; null: everyone with the scope `approvals:write`',
-  'Run.waits': 'the suspended steps',
-  'RunItem.waits': 'the suspended steps',
   'ApiKeyRevoked.details.key_id': 'id of the API key',
   SetSecret: 'The value of a secret, and where it may be used.',
   'SetSecret.value': 'the value; never shown again',
@@ -186,33 +181,6 @@ export const byPlace: Readonly<Record<string, string>> = {
   Release: 'An order that released the service.',
   Replay: 'Views as of an instant in the past.',
   RequestReplay: 'Views to build as of an instant in the past.',
-  Run: 'A run with its attempts, steps and log.',
-  'Run.created_by': 'id of the agent that owns the task',
-  'Run.log': 'lines that the steps have logged; those of a running step appear within a second',
-  'Run.priority': 'priority of the task, or 10 for a backfill; 1 is the highest',
-  'Run.success': 'null until the run ends, and for canceled and skipped runs',
-  RunAttempt: 'An attempt of a run.',
-  'RunAttempt.outcome': 'result; null until it ends',
-  'RunWait.id': 'id of the wait; of an approval, its id',
-  'RunWait.step': 'the step, or `<step>[<index>]` for an item of a `for_each`',
-  'RunWait.since': 'when the step started',
-  'RunWait.until': 'when the wait ends by itself',
-  'RunWait.topic': 'the topic or pattern of the event',
-  'RunWait.message': 'what is to be approved',
-  'RunWait.run_id': 'id of the run that it waits for',
-  'RunWait.task_id': 'id of the task of that run',
-  'RunWait.tool': 'the tool that a worker is to call',
-  RunItem: 'A run in a list.',
-  'RunItem.created_by': 'id of the agent that owns the task',
-  'RunItem.priority': 'priority of the task, or 10 for a backfill; 1 is the highest',
-  'RunItem.success': 'null until the run ends, and for canceled and skipped runs',
-  RunLogLine: 'A line that a step has logged.',
-  'RunLogLine.data': 'additional JSON',
-  RunPage: 'A page of runs, newest first.',
-  RunStep: 'A finished step of a run.',
-  'RunStep.arguments_hash':
-    'SHA-256, in hexadecimal, of the arguments as canonical JSON (RFC 8785), with secrets masked; left out if they were not evaluated',
-  'RunStep.now': 'the time that its expressions saw; left out if it has none',
   SchedulePreview: 'The times at which a schedule fires.',
   'SchedulePreview.fires.at': 'the time, in UTC',
   ExpiringKey: 'An API key that expires.',
@@ -345,27 +313,6 @@ export const byPlace: Readonly<Record<string, string>> = {
     'a task whose schedule is previewed, instead of the fields of a schedule',
   'redriveRuns.from': 'start at the failed step and keep earlier results, or start over',
   'redriveRuns.error': 'only runs whose error contains this, in any case',
-  RunExplanation: 'Why a run ran, what it waits for, and how it compares with others of its task.',
-  'RunExplanation.requested': 'who requested it, when and why',
-  'RunExplanation.requested.at': 'when it was requested',
-  'RunExplanation.requested.by_name': 'the name of that agent; null: unknown, or the service',
-  'RunExplanation.waits_for.kind': 'what is in the way',
-  'RunExplanation.waits_for.since': 'since when it is in the way; null: unknown',
-  'RunExplanation.waits_for.until': 'when it ends by itself; null: it does not',
-  'RunExplanation.previous_run_id': 'the run of its task that was queued before it; null: none',
-  'RunExplanation.next_run_id': 'the run of its task that was queued after it; null: none',
-  'RunExplanation.step_times.step': 'the step, or `<step>[<index>]` for an item of a `for_each`',
-  'RunExplanation.step_times.took_seconds':
-    'how long it took; null: it has not ended, or its result was taken over',
-  'RunExplanation.step_times.measured': 'how often the earlier runs executed it',
-  'RunExplanation.step_times.p50_seconds': 'the median; null: measured fewer than five times',
-  'RunExplanation.step_times.p95_seconds':
-    'the 95th percentile; null: measured fewer than five times',
-  'RunExplanation.step_times.slow':
-    'whether it took 1.5 times the 95th percentile, and 0.1 s longer',
-  'RunExplanation.input.step': 'the step',
-  'RunExplanation.input.value': 'the arguments of its tool',
-  'RunExplanation.input.exact': 'whether the run recorded the hash of exactly this',
   'redriveRuns.id': 'only runs whose id begins so',
   'redriveRuns.input':
     'only runs whose params or event contain this, as JSON and in any case; values of secrets are never found',
