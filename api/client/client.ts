@@ -15,7 +15,6 @@ import type {
 import type * as Views from '../schemas/response-schemas-projections.ts';
 import type * as Replays from '../schemas/response-schemas-replays.ts';
 import type * as Schedules from '../schemas/response-schemas-schedules.ts';
-import type * as Webhooks from '../schemas/response-schemas-webhooks.ts';
 import {
   ClientConnection,
   type ApiResponse,
@@ -28,12 +27,12 @@ import type * as Looked from '../schemas/audit-schemas.ts';
 import type { EventsExportQuery, RunsExportQuery } from '../schemas/export-schemas.ts';
 import type * as Spans from '../schemas/schedule-schemas.ts';
 import type * as Taken from '../schemas/schemas.ts';
-import type * as Statistics from '../schemas/statistics-schemas.ts';
-import type { DeliveryQuery, ResentQuery } from '../schemas/webhook-schemas.ts';
 import { agents, keys } from './agent-methods.ts';
 import { artifactPath, pathTo } from './path-to.ts';
 import { runs } from './run-methods.ts';
 import { secrets } from './secret-methods.ts';
+import { statistics } from './statistics-methods.ts';
+import { webhooks } from './webhook-methods.ts';
 import { tasks } from './task-methods.ts';
 import { namespaces } from './namespace-methods.ts';
 import { jobs, workers } from './worker-methods.ts';
@@ -260,13 +259,6 @@ const exports = (connection: ClientConnection) => ({
     connection.download({ ...call, path: '/events/export', query }),
 });
 
-const statistics = ({ read, readOne }: Api) => ({
-  ofTask: readOne<Statistics.TaskStatistics, Statistics.DaysQuery>('/task/:id/stats'),
-  summary: read<Statistics.StatisticsSummary, Statistics.DaysQuery>('/stats/summary'),
-  errors: read<Statistics.ErrorStatistics, Statistics.ErrorsQuery>('/stats/errors'),
-  tasks: read<Statistics.TaskRanking, Statistics.RankingQuery>('/stats/tasks'),
-});
-
 const events = ({ ask, read, send }: Api) => ({
   publish: send<Events.EventPublished, Taken.PublishEvent>('POST', '/events'),
   list: read<Events.EventPage, Taken.EventQuery>('/events'),
@@ -280,16 +272,6 @@ const audit = ({ read, readOne }: Api) => ({
   list: read<Audit.AuditPage, Looked.AuditQuery>('/audit'),
   streams: read<Audit.StreamPage, Looked.StreamsQuery>('/streams'),
   stream: readOne<Audit.StreamEvents, Looked.EventsQuery>('/streams/:stream'),
-});
-
-const webhooks = ({ read, readOne, act, actOnPart }: Api) => ({
-  newSecret: act<Webhooks.WebhookSecret>('POST', '/agents/:id/webhook-secret'),
-  test: act<Webhooks.WebhookSent>('POST', '/agents/:id/webhook-test'),
-  deliveries: readOne<Webhooks.WebhookDeliveryPage, DeliveryQuery>(
-    '/agents/:id/webhooks/deliveries',
-  ),
-  resent: read<Webhooks.WebhookDeliveryPage, ResentQuery>('/webhooks/resent'),
-  repeat: actOnPart<Webhooks.WebhookSent>('/agents/:id/webhooks/deliveries/:delivery/repeat'),
 });
 
 const projections = ({ ask, readOne, act, actOnPart }: Api) => {

@@ -1,5 +1,5 @@
 import type { Instant } from '../../domain/clock.ts';
-import { percentileOf, type Histogram } from '../views/histogram.ts';
+import { percentileOf } from '../views/histogram.ts';
 import { QUARTER, startOfDay, type DayDocument, type Quarter } from '../views/statistics-days.ts';
 import type { Bucket } from './statistics-periods.ts';
 
@@ -115,7 +115,7 @@ function restOf(day: DayDocument): Quarter {
     total -= quarter.total;
     failed -= quarter.failed;
     execution_ms -= quarter.execution_ms;
-    for (const [bucket, count] of Object.entries<number>(quarter.histogram as Histogram)) {
+    for (const [bucket, count] of Object.entries(quarter.histogram)) {
       histogram[bucket] = (histogram[bucket] ?? 0) - count;
     }
   }

@@ -1,12 +1,11 @@
 import { toIso } from '../../domain/clock.ts';
 import type { Reach } from '../reach.ts';
-import type { Filter, ReadModel } from '../read-model.ts';
+import type { ReadModel } from '../read-model.ts';
 import {
   daysOfTask,
   statisticsProjection,
-  tasksExecutedSince,
   tasksFailingSince,
-  tasksSkippedSince,
+  tasksSince,
 } from '../views/statistics.ts';
 import type { DayDocument } from '../views/statistics-days.ts';
 import { type LastDayDocument, type RecentDay } from '../views/statistics-tasks.ts';
@@ -117,11 +116,8 @@ async function candidatesOf({
   order,
 }: Parameters<typeof rankTasks>[0]): Promise<readonly Candidate[]> {
   const first = firstUtcDayOf(period);
-  const isSkipped = order === 'skipped';
-  const field = isSkipped ? 'skipped_day' : 'day';
-  const filters: readonly Filter[] = isSkipped
-    ? tasksSkippedSince(reach, first)
-    : tasksExecutedSince(reach, first);
+  const field = order === 'skipped' ? 'skipped_day' : order === 'failed' ? 'failed_day' : 'day';
+  const filters = tasksSince(reach, field, first);
   const candidates: Candidate[] = [];
   let after: { readonly values: readonly string[]; readonly key: string } | undefined;
   for (;;) {

@@ -98,7 +98,7 @@ export function keptError(
 ): ErrorDayDocument {
   return document !== null && document.total > kept.total
     ? document
-    : ({ day, ...kept, quarters: { ...kept.quarters } } as ErrorDayDocument);
+    : { day, ...kept, quarters: { ...kept.quarters } };
 }
 
 function emptyErrorDay({ data, metadata }: FailedEvent): ErrorDayDocument {
@@ -113,5 +113,5 @@ function emptyErrorDay({ data, metadata }: FailedEvent): ErrorDayDocument {
     example: wellFormed(data.error.slice(0, MAX_EXAMPLE)),
     total: 0,
     quarters: {},
-  } as ErrorDayDocument;
+  };
 }

@@ -30,6 +30,8 @@ export type LastDayDocument = JsonObject & {
   readonly last_failure?: string;
   /** The latest failure, if no success came after it. */
   readonly failing?: string;
+  /** The last UTC day on which a run failed; left out for none. */
+  readonly failed_day?: string;
   /** The last UTC day on which a run was skipped; left out for none. */
   readonly skipped_day?: string;
 };
@@ -142,7 +144,7 @@ function withLast(
   return {
     ...rest,
     ...(last_success === undefined ? {} : { last_success }),
-    ...(last_failure === undefined ? {} : { last_failure }),
+    ...(last_failure === undefined ? {} : { last_failure, failed_day: dayOf(last_failure) }),
     ...(isFailing ? { failing: last_failure } : {}),
-  } as LastDayDocument;
+  };
 }

@@ -2,14 +2,7 @@ import type { DataOf } from '../../domain/events/catalogue.ts';
 import { EVERY_NAMESPACE, within, type Reach } from '../reach.ts';
 import type { Filter, Projection, Query } from '../read-model.ts';
 import { withinNamespaces } from './namespaced.ts';
-import {
-  dayOf,
-  emptyDay,
-  withEnded,
-  withSkipped,
-  type DayDocument,
-  type Quarters,
-} from './statistics-days.ts';
+import { dayOf, emptyDay, withEnded, withSkipped, type DayDocument } from './statistics-days.ts';
 import {
   ERRORS,
   errorKey,
@@ -42,16 +35,24 @@ export const statisticsProjection: Projection<StatisticsDocument> = {
   schema: 3,
   // Schema 1 cannot be asked for a namespace. Schema 2 lacks quarter hours, errors, and what tasks did lately.
   readsOlder: [1, 2],
-  addedFields: { namespace: 2, failing: 3, skipped_day: 3 },
+  addedFields: { namespace: 2, failing: 3, failed_day: 3, skipped_day: 3 },
   streams: ['run-', 'kept-'],
-  fields: { namespace: 'text', scope: 'text', day: 'text', failing: 'text', skipped_day: 'text' },
+  fields: {
+    namespace: 'text',
+    scope: 'text',
+    day: 'text',
+    failing: 'text',
+    failed_day: 'text',
+    skipped_day: 'text',
+  },
   indexes: withinNamespaces([
     ['scope', 'day'],
     ['scope', 'failing'],
+    ['scope', 'failed_day'],
     ['scope', 'skipped_day'],
   ]),
-  covered: [['namespace'], ['namespace'], ['namespace'], [], [], []],
-  sparse: ['namespace', 'failing', 'skipped_day'],
+  covered: [['namespace'], ['namespace'], ['namespace'], ['namespace'], [], [], [], []],
+  sparse: ['namespace', 'failing', 'failed_day', 'skipped_day'],
   keys(event) {
     switch (event.type) {
       case 'StatisticsKept': {
@@ -113,9 +114,13 @@ export function tasksExecutedSince(reach: Reach, firstDay: string): readonly Fil
   return scopeSince(reach, TASKS, firstDay);
 }
 
-/** Selects the tasks of which a run was skipped on or after a day. */
-export function tasksSkippedSince(reach: Reach, firstDay: string): readonly Filter[] {
-  return [...ofTasks(reach), { field: 'skipped_day', op: 'gte', value: firstDay }];
+/** Selects the tasks of which a run ended, failed or was skipped on or after a day, by the field that says so. */
+export function tasksSince(
+  reach: Reach,
+  field: 'day' | 'failed_day' | 'skipped_day',
+  firstDay: string,
+): readonly Filter[] {
+  return [...ofTasks(reach), { field, op: 'gte', value: firstDay }];
 }
 
 /** Selects the tasks whose latest run failed, if it did so at a time or later. */
@@ -183,9 +188,7 @@ function keptFigures(
     // The histograms are the event's own: what is counted on here must not change them.
     const { quarters, ...rest } = kept;
     const whole = { day, ...rest, histogram: { ...kept.histogram } };
-    return (
-      quarters === undefined ? whole : { ...whole, quarters: structuredClone(quarters) }
-    ) as DayDocument & { readonly quarters?: Quarters<never> };
+    return quarters === undefined ? whole : { ...whole, quarters: structuredClone(quarters) };
   }
   return document;
 }

@@ -114,6 +114,7 @@ describe('the statistics of a day', () => {
       recent: { '2026-03-01': [2, 1, 3000, 0] },
       last_success: '2026-03-01T08:00:01.000Z',
       last_failure: '2026-03-01T08:00:02.000Z',
+      failed_day: '2026-03-01',
     };
     expect(last()).to.deep.equal({ ...known, failing: known.last_failure });
     log.add('run-3', 'RunSucceeded', success({ started_at: '2026-03-01T08:00:03.000Z' }));
