@@ -6,7 +6,7 @@ import { learnTitle, learnTitles } from '../../names.js';
 import { useStore } from '../../store.js';
 import { count, counted } from '../../times.js';
 import { Link, Nothing, spaced } from '../../ui/elements.js';
-import { RunLink, TaskLink, When } from '../../ui/names.js';
+import { Actor, RunLink, TaskLink, When } from '../../ui/names.js';
 import { readQuotas } from './quotas.js';
 
 /** Examples of each problem. */
@@ -83,7 +83,7 @@ const isRecent = ({ items: [latest] }) =>
 const tasksOf = ({ items }) =>
   items.map(({ task_id: task, id = task }) => html`<${TaskLink} key=${id} id=${id} />`);
 
-/** The problems that there are, worst first: `{key, words, many, tone, to, links}`; `words` go into the sentence. */
+/** The problems that there are, worst first: `{key, words, tone, to, links}`; `words` go into the sentence. */
 function problemsIn(data, hold) {
   const { failing, skipping, overdue, paused, lost, queued, resent, expired, quotas } = data;
   const many = (of) => of?.total ?? 0;
@@ -93,7 +93,9 @@ function problemsIn(data, hold) {
       words: 'on hold',
       tone: 'wait',
       to: 'system',
-      text: hold.reason,
+      links: [
+        html`<span>“${hold.reason}”, <${Actor} id=${hold.by} />, <${When} at=${hold.since} /></span>`,
+      ],
     },
     many(failing) > 0 && {
       ...{ key: 'failing', words: `${counted(failing.total, 'task')} failing`, tone: 'bad' },
@@ -195,9 +197,9 @@ export function Problems({ data }) {
   if (found.length === 0) return html`<${Nothing} text="Nothing needs attention." />`;
   return html`<ul class="list problems">
     ${found.map(
-      ({ key, words, tone, to, text, links = [] }) => html`<li key=${key} class=${tone}>
+      ({ key, words, tone, to, links = [] }) => html`<li key=${key} class=${tone}>
         <strong><${Link} to=${to}>${words}<//></strong>
-        ${text}${links}
+        ${links}
       </li>`,
     )}
   </ul>`;
