@@ -7,6 +7,8 @@ import { eventually } from '../../support/signals.ts';
 const AT_ONCE = 50;
 /** Longer than the test. Seconds. */
 const ENDLESS = 900;
+/** Of a key: it must not be over before the key is there. Milliseconds. */
+const EXPIRES_AFTER = 3000;
 /** Much longer than a short step, even on a busy machine. Seconds. */
 const SLOW = 2;
 /** A step is only called slow against so many runs of its task. */
@@ -94,7 +96,7 @@ export class Problems {
   /** An API key that is refused since it has expired. */
   async expiredKey(): Promise<void> {
     const agent = await this.#agent({ name: 'night-shift' });
-    const expires_at = new Date(Date.now() + 1000).toISOString();
+    const expires_at = new Date(Date.now() + EXPIRES_AFTER).toISOString();
     const made = await this.#post(`/agents/${agent}/keys`, { name: 'old-key', expires_at });
     const key = this.#client.as(made.textAt('key'));
     await eventually(async () => (await key.get(`/agents/${agent}`)).status === 401);

@@ -7,6 +7,7 @@ import { useStore } from '../../store.js';
 import { count, counted } from '../../times.js';
 import { Link, Nothing, spaced } from '../../ui/elements.js';
 import { Actor, RunLink, TaskLink, When } from '../../ui/names.js';
+import { isLost } from '../workers/workers.js';
 import { readQuotas } from './quotas.js';
 
 /** Examples of each problem. */
@@ -17,8 +18,6 @@ const FAILING_HOURS = 168;
 const OVERDUE = 60_000;
 const STUCK = 300_000;
 const DAY = 86_400_000;
-/** A worker is lost after it has been silent for so long. Milliseconds. */
-const LOST = 120_000;
 const MAX_WORKERS = 200;
 /** Queued runs among which the oldest is looked for. */
 const MAX_QUEUED = 100_000;
@@ -70,7 +69,7 @@ async function readQueue(get) {
 /** Workers that have neither left nor shown a sign of life lately. */
 async function readLost(get) {
   const { items } = await get('workers', { state: 'active', limit: MAX_WORKERS });
-  return items.filter(({ last_seen_at: at }) => at === null || Date.now() - Date.parse(at) > LOST);
+  return items.filter(isLost);
 }
 
 const isStuck = ({ run }) =>

@@ -46,12 +46,14 @@ const columnsOf = (done) => [
   ['Actions', (worker) => html`<${DrainButton} worker=${worker} done=${done} />`, 'num'],
 ];
 
+/** Whether a worker has neither left nor been heard of lately. */
+export const isLost = ({ state, last_seen_at: seen }) =>
+  state === 'active' && (seen === null || Date.now() - Date.parse(seen) > LOST_AFTER);
+
 /** Whether a worker is lost, and since when it has ended. */
-function Condition({ state, ended_at: ended, last_seen_at: seen }) {
-  const isLost = useStore(
-    () => state === 'active' && (seen === null || Date.now() - Date.parse(seen) > LOST_AFTER),
-  );
-  if (isLost) return html`<${State} of="lost" tone="bad" />`;
+function Condition(worker) {
+  const { state, ended_at: ended } = worker;
+  if (useStore(() => isLost(worker))) return html`<${State} of="lost" tone="bad" />`;
   const word = state === 'silent' ? 'lost' : state;
   return html`<${State} of=${word} tone=${state === 'silent' ? 'bad' : undefined} />
     ${ended !== null && html`<p class="hint">ended <${When} at=${ended} /></p>`}`;
