@@ -10,6 +10,15 @@ import { Instant, InstantAndDistance, RunLink, StreamLink } from '../../ui/names
 
 const MAX_EVENTS = 200;
 
+/** Why a run was skipped. */
+const skipReasons = {
+  overlap: 'a run of its task had not ended',
+  duplicate: 'another run has used its dedupe_key',
+  paused: 'its task was paused',
+  snoozed: 'its task was snoozed',
+};
+const skipText = (reason) => (reason in skipReasons ? `${reason}: ${skipReasons[reason]}` : reason);
+
 export function RunFacts({ run, isOver }) {
   const { started_at: started, run_at: planned } = run;
   const waited = Math.max(0, Date.parse(started) - Date.parse(planned));
@@ -25,7 +34,7 @@ export function RunFacts({ run, isOver }) {
     started !== null && ['Waited', duration(waited)],
     ['Attempt', run.attempt],
     ['Worker', run.lease_owner],
-    run.skip_reason !== null && ['Skip reason', run.skip_reason],
+    run.skip_reason !== null && ['Skip reason', skipText(run.skip_reason)],
     run.retry_of !== null && ['Retry of', html`<${RunLink} id=${run.retry_of} />`],
     run.retried_by !== null && ['Retried by', html`<${RunLink} id=${run.retried_by} />`],
     run.parent_run_id !== null && ['Parent run', html`<${RunLink} id=${run.parent_run_id} />`],
